@@ -1,0 +1,61 @@
+"""Every error a user can meet. Each class has its own exit code; each message says what, got, allowed, next step."""
+
+
+class LabscaleError(Exception):
+    """Base of all errors that are reported to the user without a traceback."""
+
+    exit_code = 1
+
+
+class MatrixError(LabscaleError):
+    """A matrix or catalog file is not valid, or selects nothing."""
+
+    exit_code = 10
+
+
+class UsageError(LabscaleError):
+    """An option has a value that cannot be used."""
+
+    exit_code = 11
+
+
+class WorkerEnvironmentError(LabscaleError):
+    """The worker's Python, packages or assets are missing or not as pinned."""
+
+    exit_code = 12
+
+
+class CampaignError(LabscaleError):
+    """A results folder belongs to another campaign, or another process is using it."""
+
+    exit_code = 13
+
+
+class StoreError(LabscaleError):
+    """A stored result cannot be read, is not valid, or would be overwritten."""
+
+    exit_code = 14
+
+
+class BundleError(LabscaleError):
+    """A bundle cannot be made or installed."""
+
+    exit_code = 15
+
+
+class ReportError(LabscaleError):
+    """The report cannot be built."""
+
+    exit_code = 16
+
+
+class RunsFailed(LabscaleError):
+    """The campaign ended, but some runs did not complete."""
+
+    exit_code = 20
+
+
+class Interrupted(LabscaleError):
+    """The user ended the campaign; everything finished so far is kept."""
+
+    exit_code = 130

@@ -1,0 +1,184 @@
+"""The four nouns that cross every boundary, as frozen dataclasses: Case, Launch, RunRecord, Environment.
+
+Both halves of labscale read this file, so it imports the standard library only and does no I/O. Units are in the names:
+``_s`` seconds, ``_fps`` environment steps per second over all ranks, ``_gb`` 1e9 bytes, ``_mhz``. A value that was not
+measured is ``None``, never 0.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+# History of the stored format. A reader accepts every version listed here; a writer writes the last.
+# 1 (2026-11-21): first version. One document per case; rounds hold every rank's samples as columns.
+SCHEMA_VERSION: Final = 1
+
+RlLibrary = Literal["rl_games", "rsl_rl", "skrl"]
+Stack = Literal["kitless", "ovphysx", "isaacsim"]
+Device = Literal["cpu", "cuda"]
+Scaling = Literal["strong", "weak"]
+MinibatchRule = Literal["fixed_minibatch", "fixed_updates"]
+Assets = Literal["offline", "official"]
+Outcome = Literal["completed", "crashed", "oom", "timeout", "hung", "skipped", "invalid"]
+
+# The columns of ``RankRecord.samples`` that labscale measures itself, in the order they are stored.
+# What an RL library reports of itself stands beside them as ``<library>.<its own name>``.
+SAMPLE_COLUMNS: Final = (
+    "start_s",  # since the rank's own clock zero, when the iteration began
+    "iteration_time_s",  # collection + learning, device synchronised once at its end
+    "collection_time_s",  # rollout: policy inference, environment steps, book-keeping of the library
+    "learning_time_s",  # returns, optimiser steps, gradient all-reduce
+    "environment_step_time_s",  # inside env.step, part of collection
+    "all_reduce_time_s",  # inside torch.distributed.all_reduce, waiting for other ranks included, part of learning
+    "all_reduce_calls",
+    "reward_mean",  # mean return of finished episodes, as the library keeps it; None before the first ends
+    "episode_length_mean",  # environment steps
+    "success_rate",  # the task's own metric, if it has one
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """What is measured: one point of a series.
+
+    ``num_envs`` counts environments per rank, as Isaac Lab's ``--num_envs`` does; ``num_envs_global`` all of them.
+    """
+
+    case_id: str  # "<series>/<library>-<stack>[-cpu]-n<num_envs_global>-<nnodes>x<nproc_per_node>[-<variant>]"
+    series: str
+    scaling: Scaling
+    task: str  # Gym id of Isaac Lab 3.0
+    rl_library: RlLibrary
+    stack: Stack
+    device: Device
+    nnodes: int
+    nproc_per_node: int
+    num_envs: int
+    num_envs_global: int
+    num_steps_per_env: int  # rollout length; rl_games says horizon
+    iterations: int  # training iterations, warm-up included; rl_games says epochs
+    minibatch_rule: MinibatchRule
+    minibatch_size: int  # samples per optimiser step and rank
+    optimiser_steps: int  # per iteration and rank: minibatches times learning epochs
+    seed: int  # of rank 0; rank r uses seed + r
+    assets: Assets
+    presets: tuple[str, ...] = ()  # Isaac Lab preset tokens, e.g. "presets=ovphysx"
+    overrides: tuple[str, ...] = ()  # "env.…=…" and "agent.…=…" tokens
+    timeout_s: float = 1800.0  # whole process, start-up included
+    hang_timeout_s: float = 300.0  # with no rank writing a sample
+
+    @property
+    def world_size(self) -> int:
+        return self.nnodes * self.nproc_per_node
+
+    @property
+    def topology(self) -> str:
+        """``nnodes x nproc_per_node``, e.g. ``1x4``."""
+        return f"{self.nnodes}x{self.nproc_per_node}"
+
+    @property
+    def frames_per_iteration(self) -> int:
+        """Environment steps of all ranks in one iteration."""
+        return self.num_envs_global * self.num_steps_per_env
+
+    @property
+    def global_minibatch_size(self) -> int:
+        return self.minibatch_size * self.world_size
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedCase:
+    """A case with what the plan says of it on this machine."""
+
+    case: Case
+    rounds: int  # fresh processes
+    infeasible: str | None  # why it cannot run here, with what would be needed; None when it can
+    estimated_gpu_minutes: float | None  # all rounds, GPUs times wall time; None when nothing is known of the task
+    estimated_wall_s: float | None  # one round
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launch:
+    """How one round of a case is started: a value, rendered by pure functions, executed by ``suite.launch``."""
+
+    case: Case
+    round: int
+    argv: tuple[str, ...]
+    env: Mapping[str, str]  # added to the caller's environment
+    run_dir: str
+    grace_s: float = 10.0  # between SIGTERM and SIGKILL
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gpu:
+    index: int
+    name: str
+    memory_gb: float | None
+    compute_capability: str | None  # "9.0"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Environment:
+    """Where it ran. Host names and serial numbers are left out on purpose: results are published."""
+
+    host_label: str | None  # chosen by the user with --host-label
+    cpu_model: str | None
+    num_cpus: int | None  # that this process may use
+    memory_gb: float | None
+    os: str | None
+    kernel: str | None
+    gpus: tuple[Gpu, ...] = ()
+    driver_version: str | None = None
+    cuda_driver_version: str | None = None
+    suite_version: str | None = None
+    git_commit: str | None = None
+    git_dirty: bool | None = None
+    worker_pins_sha256: str | None = None  # of the requirement file; None when the user brought a Python
+    asset_sha256: str | None = None  # of the asset manifest
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankRecord:
+    """What one rank wrote to ``rank-N.jsonl``."""
+
+    rank: int
+    local_rank: int
+    phases_s: Mapping[str, float]  # start-up: imports, simulation_launch, environment_creation, agent_creation, …
+    settings: Mapping[str, str | int | float | bool | None]  # seed, threads, TF32, device, backend, versions.*
+    samples: Mapping[str, tuple[float | None, ...]]  # column -> one value per iteration
+    parameters_sha256: str | None = None  # of the trained parameters at the end
+    peak_memory_gb: float | None = None  # of the torch allocator on the rank's GPU
+    error: str | None = None  # "Type: message" when the rank raised
+
+    @property
+    def num_iterations(self) -> int:
+        return len(self.samples.get("iteration_time_s", ()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRecord:
+    """What happened in one round of a case, whatever the outcome."""
+
+    case: Case
+    round: int
+    outcome: Outcome
+    reason: str | None  # why, unless completed: the failing rank's own message
+    exit_code: int | None
+    started_utc: str | None  # ISO 8601; None when skipped
+    wall_time_s: float | None  # launch to last process gone
+    environment: Environment
+    argv: tuple[str, ...] = ()
+    ranks: tuple[RankRecord, ...] = ()
+    schema_version: int = SCHEMA_VERSION
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseResult:
+    """All rounds of one case, as ``suite.store`` reads and writes them."""
+
+    case: Case
+    rounds: tuple[RunRecord, ...] = field(default=())
+
+    @property
+    def completed(self) -> tuple[RunRecord, ...]:
+        return tuple(record for record in self.rounds if record.outcome == "completed")
