@@ -1,0 +1,80 @@
+"""Joining the ranks: gloo on CPUs, NCCL on GPUs, through one path and without editing a library.
+
+rl_games, rsl_rl and skrl each start ``nccl`` on ``cuda:LOCAL_RANK`` themselves, at different moments. Here the group is
+started once, before any of them; their own attempts then find it done. On a machine without GPUs this is also what lets
+several ranks run at all.
+"""
+
+import datetime as dt
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from suite.schema import Case
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranks:
+    """Who this process is among all of the case, from the variables that torchrun sets."""
+
+    rank: int
+    local_rank: int
+    world_size: int
+    local_world_size: int
+
+    @property
+    def is_distributed(self) -> bool:
+        return self.world_size > 1
+
+    @classmethod
+    def from_torchrun(cls) -> "Ranks":
+        """Raises: KeyError when the process was not started by torchrun."""
+        return cls(
+            rank=int(os.environ["RANK"]),
+            local_rank=int(os.environ["LOCAL_RANK"]),
+            world_size=int(os.environ["WORLD_SIZE"]),
+            local_world_size=int(os.environ["LOCAL_WORLD_SIZE"]),
+        )
+
+
+def device_of(case: Case, ranks: Ranks) -> torch.device:
+    """The device of this rank: its own GPU, or the CPU."""
+    return torch.device("cuda", ranks.local_rank) if case.device == "cuda" else torch.device("cpu")
+
+
+def backend_of(device: torch.device) -> str:
+    return "nccl" if device.type == "cuda" else "gloo"
+
+
+@contextmanager
+def joined(case: Case, ranks: Ranks, device: torch.device) -> Iterator[None]:
+    """Start the process group for the block, and let the RL libraries believe that they did.
+
+    A rank that waits longer than the case's hang timeout for its peers raises; torch alone would wait half an hour.
+    A single rank has no group, as in upstream's own training.
+    """
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    if not ranks.is_distributed:
+        yield
+        return
+    dist.init_process_group(backend_of(device), timeout=dt.timedelta(seconds=case.hang_timeout_s))
+    init, set_device = dist.init_process_group, torch.cuda.set_device
+
+    def already_joined(*_: Any, **__: Any) -> None:
+        """The group stands; each library asks for NCCL by name."""
+
+    dist.init_process_group = already_joined
+    if device.type == "cpu":
+        torch.cuda.set_device = already_joined
+    try:
+        yield
+        dist.barrier()
+    finally:
+        dist.init_process_group, torch.cuda.set_device = init, set_device
+    dist.destroy_process_group()

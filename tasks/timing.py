@@ -1,0 +1,135 @@
+"""Clocks inside a rank: one device synchronisation per iteration, nothing scraped from logs.
+
+Sections within an iteration (collection, learning, environment steps, all-reduce) must not synchronise the device: that
+would change what is measured. On CUDA they are pairs of events on torch's stream, read after the iteration's one
+synchronisation; on a CPU, where everything is synchronous, they are wall-clock intervals. Torch's default stream waits
+for Warp's, so the events cover Newton's kernels too.
+"""
+
+import functools
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import torch
+
+from tasks.rank_log import RankLog
+
+
+class Marks(Protocol):
+    """Points in time on a device."""
+
+    def now(self) -> Any: ...
+
+    def elapsed_s(self, start: Any, end: Any) -> float: ...
+
+    def synchronize(self) -> None: ...
+
+
+class CpuMarks:
+    def now(self) -> float:
+        return time.perf_counter()
+
+    def elapsed_s(self, start: float, end: float) -> float:
+        return end - start
+
+    def synchronize(self) -> None:
+        """Nothing is queued on a CPU."""
+
+
+class CudaMarks:
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+
+    def now(self) -> torch.cuda.Event:
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def elapsed_s(self, start: torch.cuda.Event, end: torch.cuda.Event) -> float:
+        return float(start.elapsed_time(end)) / 1e3
+
+    def synchronize(self) -> None:
+        torch.cuda.synchronize(self._device)
+
+
+def marks_for(device: torch.device) -> Marks:
+    return CudaMarks(device) if device.type == "cuda" else CpuMarks()
+
+
+class Section:
+    """Total time inside a call that happens many times an iteration."""
+
+    def __init__(self, marks: Marks) -> None:
+        self._marks = marks
+        self._pairs: list[tuple[Any, Any]] = []
+
+    def wrap(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """``call``, timed each time. An asynchronous collective is timed until its call returns."""
+
+        @functools.wraps(call)
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            start = self._marks.now()
+            try:
+                return call(*args, **kwargs)
+            finally:
+                self._pairs.append((start, self._marks.now()))
+
+        return timed
+
+    def drain(self) -> tuple[float, int]:
+        """Total [s] and number of calls since the last drain. The device must be synchronised."""
+        pairs, self._pairs = self._pairs, []
+        return sum(self._marks.elapsed_s(start, end) for start, end in pairs), len(pairs)
+
+
+class IterationTimer:
+    """Times the iterations of one rank and writes each as it ends.
+
+    An adapter calls ``begin``, ``end_collection`` and ``end`` at its library's own boundaries, so that an iteration is
+    exactly what the library calls one: rollout plus update, without logging and checkpoints.
+    """
+
+    def __init__(self, log: RankLog, device: torch.device) -> None:
+        self._log = log
+        self._marks = marks_for(device)
+        self.environment_step = Section(self._marks)
+        self.all_reduce = Section(self._marks)
+        self.iterations = 0
+        self.samples: list[dict[str, float | None]] = []
+        self._clock_zero_s = time.perf_counter()
+        self._start_s = 0.0
+        self._start: Any = None
+        self._collected: Any = None
+
+    def begin(self) -> None:
+        self._start_s = time.perf_counter()
+        self._start = self._marks.now()
+
+    def end_collection(self) -> None:
+        self._collected = self._marks.now()
+
+    def end(self) -> None:
+        """Synchronise the device and fix the iteration's times; ``write`` adds what the library says of it."""
+        end = self._marks.now()
+        self._marks.synchronize()
+        iteration_time_s = time.perf_counter() - self._start_s
+        environment_step_time_s, _ = self.environment_step.drain()
+        all_reduce_time_s, all_reduce_calls = self.all_reduce.drain()
+        self.samples.append(
+            {
+                "start_s": self._start_s - self._clock_zero_s,
+                "iteration_time_s": iteration_time_s,
+                "collection_time_s": self._marks.elapsed_s(self._start, self._collected),
+                "learning_time_s": self._marks.elapsed_s(self._collected, end),
+                "environment_step_time_s": environment_step_time_s,
+                "all_reduce_time_s": all_reduce_time_s if all_reduce_calls else None,
+                "all_reduce_calls": float(all_reduce_calls),
+            }
+        )
+
+    def write(self, learning: Mapping[str, float | None]) -> None:
+        """Write the iteration that just ended with its learning figures and the library's own times."""
+        self.samples[-1].update(learning)
+        self._log.iteration(self.iterations, self.samples[-1])
+        self.iterations += 1

@@ -1,0 +1,106 @@
+"""One rank of a case: ``torchrun … -m tasks.worker RUN_DIR``.
+
+Reads ``RUN_DIR/case.json``, trains, and writes ``RUN_DIR/rank-N.jsonl`` as it goes. Knows nothing of launchers.
+"""
+
+import faulthandler
+import hashlib
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from suite.schema import Case
+from tasks.rank_log import RankLog
+
+
+def read_case(path: Path) -> Case:
+    """The case as the launcher wrote it; tuples come back from JSON as lists."""
+    stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()
+    }
+    return Case(**fields)
+
+
+def adapter_for(rl_library: str) -> ModuleType:
+    from tasks import train_rl_games, train_rsl_rl, train_skrl
+
+    return {"rl_games": train_rl_games, "rsl_rl": train_rsl_rl, "skrl": train_skrl}[rl_library]
+
+
+def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
+    """Join the other ranks, train, and write what the end of training says."""
+    with log.phase("imports_torch"):
+        import torch
+
+        from tasks import settings, simulation, timing, upstream_bundle
+        from tasks.context import RankContext
+        from tasks.process_group import Ranks, device_of, joined
+
+    ranks = Ranks.from_torchrun()
+    device = device_of(case, ranks)
+    torch.set_num_threads(max(1, len(os.sched_getaffinity(0)) // ranks.local_world_size))
+    adapter = adapter_for(case.rl_library)
+    timer = timing.IterationTimer(log, device)
+    context = RankContext(case=case, ranks=ranks, device=device, log=log, timer=timer, run_dir=run_dir)
+    started_utc = upstream_bundle.now_utc()
+    with joined(case, ranks, device):
+        torch.distributed.all_reduce = timer.all_reduce.wrap(torch.distributed.all_reduce)
+        with simulation.simulation(context, agent_entry_point=adapter.AGENT_ENTRY_POINT) as running:
+            log.write("settings", settings=settings.capture(context, running))
+            model = adapter.train(context, running)
+            log.write(
+                "end",
+                parameters_sha256=parameters_sha256(model),
+                peak_memory_gb=torch.cuda.max_memory_allocated(device) / 1e9 if device.type == "cuda" else None,
+            )
+            if ranks.rank == 0:
+                upstream_bundle.write(context, running, started_utc)
+
+
+def parameters_sha256(model: object) -> str:
+    """Hash all trained parameters, bit for bit; buffers are left out, some libraries keep them per rank."""
+    digest = hashlib.sha256()
+    for parameter in model.parameters():  # type: ignore[attr-defined]  # torch is not imported at this level
+        digest.update(parameter.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def main(argv: list[str]) -> int:
+    run_dir = Path(argv[1])
+    rank, local_rank = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
+    faulthandler.register(signal.SIGUSR1, all_threads=True)  # the launcher asks a hung rank where it stands
+    log = RankLog(run_dir, rank)
+    log.write(
+        "start",
+        rank=rank,
+        local_rank=local_rank,
+        world_size=int(os.environ["WORLD_SIZE"]),
+        pid=os.getpid(),
+        time_unix_s=time.time(),
+        monotonic_s=time.perf_counter(),
+    )
+    os.chdir(run_dir)  # Isaac Lab and the libraries write their own logs to the working directory
+    try:
+        run_rank(read_case(run_dir / "case.json"), run_dir, log)
+    except Exception as error:
+        log.write(
+            "error",
+            type=type(error).__name__,
+            message=str(error),
+            traceback=traceback.format_exc(),
+            out_of_memory=type(error).__name__ == "OutOfMemoryError" or isinstance(error, MemoryError),
+            time_unix_s=time.time(),
+        )
+        raise
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))
