@@ -1,0 +1,85 @@
+"""labscale: measure how robot learning on NVIDIA Isaac Lab scales over GPUs, on this hardware.
+
+python3 -m nox -s bench                          train three tasks at small sizes, see tables and an HTML page
+python3 -m nox -s plan -- --matrix full          what the full matrix would run here, and what it would cost
+python3 -m nox -s bench -- --matrix full         run it; interrupt at will, the same command goes on
+python3 -m nox -s bench -- --help                all options
+"""
+
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2025.2"
+nox.options.sessions = ["lint", "tests"]
+nox.options.reuse_venv = "yes"
+nox.options.default_venv_backend = "uv|virtualenv"
+
+ROOT = Path(__file__).parent
+
+
+def install(session: nox.Session, group: str) -> None:
+    """Install one hashed requirement file, or nothing when it has not changed since the last time."""
+    pins = ROOT / "containers" / "pins" / f"{group}.txt"
+    installed = Path(session.virtualenv.location) / "installed-pins.txt"
+    if installed.exists() and installed.read_text() == pins.read_text():
+        session.debug(f"{pins.name} is installed")
+        return
+    session.install("--require-hashes", "--requirement", str(pins))
+    installed.write_text(pins.read_text())
+
+
+def suite(session: nox.Session, *arguments: str) -> None:
+    """Run the command line of the light half; its exit code is the session's."""
+    session.run("python", "-m", "suite", *arguments, *session.posargs)
+
+
+@nox.session
+def plan(session: nox.Session) -> None:
+    """Print every case of a matrix: size, command, cost, and what cannot run here and why."""
+    install(session, "suite")
+    suite(session, "plan")
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Run a matrix (default: smoke), store the results, build their page. Goes on where it stopped."""
+    install(session, "report")
+    suite(session, "bench")
+
+
+@nox.session
+def report(session: nox.Session) -> None:
+    """Build the HTML page of a results folder, e.g. `nox -s report -- runs/smoke`."""
+    install(session, "report")
+    session.run("python", "-m", "reports.build", *session.posargs)
+
+
+@nox.session
+def bundle(session: nox.Session) -> None:
+    """Pack worker, assets and suite for a machine without internet, e.g. `nox -s bundle -- --out DIR`."""
+    install(session, "suite")
+    suite(session, "bundle")
+
+
+@nox.session
+def pins(session: nox.Session) -> None:
+    """Resolve the hashed requirement files in containers/pins anew."""
+    install(session, "suite")
+    session.run("python", "-m", "suite.pins")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Run the tests, real training in the worker environment included (about ten minutes)."""
+    install(session, "tests")
+    session.run("python", "-m", "pytest", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check formatting, lint rules and types."""
+    install(session, "lint")
+    session.run("ruff", "format", "--check", ".")
+    session.run("ruff", "check", ".")
+    session.run("mypy")

@@ -1,0 +1,105 @@
+"""The command line behind ``nox -s plan`` and ``nox -s bench``."""
+
+import argparse
+import signal
+import sys
+from pathlib import Path
+from typing import Final, get_args
+
+from rich.console import Console
+
+from suite.campaign import BENCH, PLAN, Options, execute
+from suite.errors import Interrupted, LabscaleError, UsageError
+from suite.schema import Assets, Device, RlLibrary, Stack
+
+LOG_WIDTH: Final = 160
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse, with labscale's exit code and hint for wrong options."""
+
+    def error(self, message: str) -> None:  # type: ignore[override]
+        raise UsageError(f"{message}\nSee: nox -s {self.prog.rsplit(' ', 1)[-1]} -- --help")
+
+
+def positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"got {text}, allowed is 1 or more")
+    return value
+
+
+def counts(text: str) -> tuple[int, ...]:
+    return tuple(positive(part) for part in text.split(","))
+
+
+def parse(argv: list[str]) -> tuple[str, Options]:
+    parser = Parser(prog="suite", description="Plan and run scaling benchmarks of NVIDIA Isaac Lab.")
+    commands = parser.add_subparsers(dest="command", required=True, parser_class=Parser)
+    for name, what in (("plan", "print every case, start nothing"), ("bench", "run the matrix, store and report it")):
+        command = commands.add_parser(name, help=what, description=what)
+        _add_selection(command)
+        if name == "bench":
+            _add_running(command)
+    fields = vars(parser.parse_args(argv))
+    command_name = fields.pop("command")
+    fields = {key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()}
+    return command_name, Options(**fields)
+
+
+def _add_selection(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--matrix", default="smoke", help="smoke, full, or the path of a TOML file (default: smoke)")
+    parser.add_argument("--series", action="append", default=[], metavar="NAME", help="only this series; repeatable")
+    parser.add_argument(
+        "--case", action="append", default=[], metavar="GLOB", dest="case_globs", help="only matching ids; repeatable"
+    )
+    parser.add_argument(
+        "--rl-library", action="append", default=[], choices=get_args(RlLibrary), dest="rl_libraries", help="only this"
+    )
+    parser.add_argument(
+        "--gpus", type=counts, default=(), metavar="N[,N]", help="only these numbers of ranks, e.g. 1,2,4"
+    )
+    parser.add_argument(
+        "--repeats", type=positive, metavar="N", help="rounds, each a fresh process (default: the matrix's)"
+    )
+    parser.add_argument("--stack", choices=get_args(Stack), help="physics and rendering (default: the matrix's)")
+    parser.add_argument("--device", choices=get_args(Device), help="default: cuda when there is a GPU")
+    parser.add_argument("--assets", choices=get_args(Assets), default="offline", help="default: offline")
+    parser.add_argument("--seed", type=int, help="of rank 0 (default: the matrix's)")
+    parser.add_argument("--worker-python", type=Path, metavar="PATH", help="a Python that has Isaac Lab already")
+
+
+def _add_running(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", type=Path, metavar="DIR", help="results folder (default: runs/<matrix>)")
+    parser.add_argument("--host-label", metavar="TEXT", help="name of this machine in published results")
+    parser.add_argument("--retry-failed", action="store_true", help="give failed rounds another attempt")
+    parser.add_argument(
+        "--upstream", action="store_true", help="after each round run Isaac Lab's own benchmark with the same arguments"
+    )
+    parser.add_argument("--no-report", action="store_false", dest="with_report", help="do not build the HTML page")
+
+
+def _interrupt(signum: int, _frame: object) -> None:
+    raise KeyboardInterrupt(f"signal {signum}")
+
+
+def main(argv: list[str]) -> int:
+    # A log file has no width to wrap to.
+    console = Console(soft_wrap=True, width=None if sys.stdout.isatty() else LOG_WIDTH)
+    errors = Console(stderr=True)
+    signal.signal(signal.SIGTERM, _interrupt)  # a scheduler's stop ends the runs as Ctrl-C does
+    try:
+        command, options = parse(argv)
+        execute(PLAN if command == "plan" else BENCH, options, console)
+    except KeyboardInterrupt:
+        interrupted = Interrupted("Interrupted. Every finished round is kept; run the same command again to go on.")
+        errors.print(str(interrupted), style="red", highlight=False, markup=False)
+        return interrupted.exit_code
+    except LabscaleError as error:
+        errors.print(str(error), style="red", highlight=False, markup=False, soft_wrap=True)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,173 @@
+"""Choose what goes into a bundle: the distributions that the target lacks, and their files."""
+
+import importlib.metadata
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from suite.errors import BundleError
+from suite.schema import Device
+
+# Declared by isaaclab or another distribution, but never imported by a benchmark run without a window.
+NOT_NEEDED: Final[Mapping[str, str]] = {
+    "open3d": "remeshes point clouds in Newton's importers; 920 MB, and brings dash, plotly and half of Jupyter",
+    "pin": "inverse kinematics of Isaac Lab's Pink controllers; 390 MB",
+    "pin-pink": "inverse kinematics of Isaac Lab's Pink controllers",
+    "daqp": "solver of the Pink controllers",
+    "transformers": "text and image encoders as observations, which no matrix uses; 50 MB",
+    "hf-xet": "downloads from Hugging Face",
+    "coacd": "convex decomposition when meshes are imported from URDF or MJCF",
+    "imgui-bundle": "windows of Newton's viewer; 56 MB",
+    "pyglet": "windows of Newton's viewer",
+    "pyopengl-accelerate": "windows of Newton's viewer",
+    "pygame-ce": "windows of gymnasium's classic control; 31 MB",
+    "pygame": "windows of gymnasium's classic control",
+    "uv": "installs from an index, which a host with a bundle does not have",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileRule:
+    prefix: str  # of the path inside site-packages
+    reason: str
+    device: Device | None = None  # left out only for this device
+
+
+# Isaac Lab's own tests stay, but for their images: the offline assets are cut out of the stages there.
+LEFT_OUT_FILES: Final = (
+    FileRule(prefix="warp/bin/warp-clang.so", reason="compiles for the CPU; 69 MB", device="cuda"),
+    FileRule(prefix="warp/examples/", reason="examples"),
+    FileRule(prefix="warp/tests/", reason="tests"),
+    FileRule(prefix="newton/tests/", reason="tests; 12 MB"),
+    FileRule(prefix="isaaclab/source/isaaclab_tasks/test/golden_images/", reason="images of rendering tests"),
+    FileRule(prefix="onnx/backend/test/", reason="tests; 15 MB"),
+    FileRule(prefix="numba/tests/", reason="tests"),
+    FileRule(prefix="distutils-precedence.pth", reason="setuptools' stand-in for distutils, not used"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """A distribution that the target is said to have."""
+
+    name: str
+    version: str | None  # None: its freeze names no version, so a fitting one is assumed
+    specifier: str  # what the dependants demand, "" for any version
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    bundled: tuple[importlib.metadata.Distribution, ...]  # by name
+    expected: tuple[Expected, ...]
+    left_out: Mapping[str, str]  # name -> reason
+
+
+def read_freeze(path: Path) -> dict[str, str | None]:
+    """Parse ``pip freeze`` into name -> version; a bare name, or one with an address, has version None."""
+    target: dict[str, str | None] = {}
+    for number, line in enumerate(path.read_text().splitlines(), start=1):
+        text = line.partition("#")[0].strip()
+        if not text or text.startswith("-"):
+            continue
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement as error:
+            raise BundleError(
+                f"{path} line {number} is {line!r}, which is neither a name nor name==version ({error}). "
+                "Make the file on the target with `python3 -m pip freeze --all`."
+            ) from None
+        exact = [specifier.version for specifier in requirement.specifier if specifier.operator in {"==", "==="}]
+        target[canonicalize_name(requirement.name)] = exact[0] if exact else None
+    return target
+
+
+def installed(search_path: Iterable[str]) -> dict[str, importlib.metadata.Distribution]:
+    """Distributions on a ``sys.path``, the first of each name."""
+    found: dict[str, importlib.metadata.Distribution] = {}
+    for distribution in importlib.metadata.distributions(path=list(search_path)):
+        found.setdefault(canonicalize_name(distribution.name), distribution)
+    return found
+
+
+def select(
+    roots: Iterable[Requirement],
+    *,
+    pool: Mapping[str, importlib.metadata.Distribution],
+    target: Mapping[str, str | None],
+) -> Selection:
+    """Follow the requirements from ``roots``, stopping at what the target has in a version that fits all dependants.
+
+    Raises BundleError when the pool lacks a distribution or has a version that a dependant does not accept.
+    """
+    specifiers: dict[str, SpecifierSet] = {}
+    extras: dict[str, set[str]] = {}
+    bundled: set[str] = set()
+    left_out: dict[str, str] = {}
+    pending = deque(roots)
+    while pending:
+        requirement = pending.popleft()
+        name = canonicalize_name(requirement.name)
+        if name in NOT_NEEDED:
+            left_out[name] = NOT_NEEDED[name]
+            continue
+        specifiers[name] = specifiers.get(name, SpecifierSet()) & requirement.specifier
+        new_extras = requirement.extras - extras.setdefault(name, set())
+        extras[name] |= new_extras
+        if name in target and _fits(target[name], specifiers[name]):
+            continue
+        if name not in pool:
+            raise BundleError(
+                f"{requirement} is needed, but neither the target nor the environments here have it. "
+                "Install the worker environment and the suite from their pins, or add it to the target's freeze."
+            )
+        if name not in bundled or new_extras:
+            bundled.add(name)
+            pending.extend(_requirements(pool[name], extras[name]))
+    for chosen in sorted(bundled):
+        if not _fits(pool[chosen].version, specifiers[chosen]):
+            raise BundleError(
+                f"{chosen} is {pool[chosen].version} here, but its dependants need {specifiers[chosen]}. "
+                "Install the worker environment from its pins."
+            )
+    expected = (
+        Expected(name=name, version=target[name], specifier=str(specifiers[name]))
+        for name in sorted(specifiers.keys() - bundled)
+    )
+    return Selection(bundled=tuple(pool[name] for name in sorted(bundled)), expected=tuple(expected), left_out=left_out)
+
+
+def files(distribution: importlib.metadata.Distribution, *, for_device: Device) -> Iterator[tuple[str, Path]]:
+    """Pairs of name inside ``site`` and file, without byte code, scripts and what ``LEFT_OUT_FILES`` names."""
+    if distribution.files is None:
+        raise BundleError(f"{distribution.name} does not record its files. Install it with uv or pip.")
+    rules = tuple(rule.prefix for rule in LEFT_OUT_FILES if rule.device in {None, for_device})
+    for file in distribution.files:
+        name = file.as_posix()
+        path = Path(str(file.locate()))
+        if name.startswith(("..", "/", *rules)) or "__pycache__" in file.parts or not path.is_file():
+            continue
+        if len(file.parts) == 1 and file.suffix == ".pth":
+            raise BundleError(
+                f"{distribution.name} works through {name}, which Python ignores in a folder on PYTHONPATH. "
+                "Install it on the target and name it in the target's freeze."
+            )
+        yield name, path
+
+
+def _fits(version: str | None, specifier: SpecifierSet) -> bool:
+    return version is None or specifier.contains(Version(version), prereleases=True)
+
+
+def _requirements(distribution: importlib.metadata.Distribution, extras: set[str]) -> Iterator[Requirement]:
+    for text in distribution.requires or ():
+        requirement = Requirement(text)
+        marker = requirement.marker
+        if marker is None or any(marker.evaluate({"extra": extra}) for extra in ("", *sorted(extras))):
+            yield requirement

@@ -1,0 +1,167 @@
+"""What the suite knows of tasks, RL libraries and stacks, read from ``tasks/catalog.toml``."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from suite.errors import MatrixError
+from suite.schema import Device, RlLibrary, Stack
+from suite.toml_file import NonEmptyTuple, Problem, TomlTable, Tuple, did_you_mean, read_toml
+
+CATALOG_PATH = Path(__file__).parent.parent / "tasks" / "catalog.toml"
+
+type Count = Annotated[int, Field(gt=0)]
+type Seconds = Annotated[float, Field(gt=0)]
+
+
+class LibraryEntry(TomlTable):
+    """How an RL library is told its settings: Hydra tokens with ``{placeholders}``."""
+
+    num_steps_override: str  # {num_steps_per_env}
+    minibatch_overrides: NonEmptyTuple[str]  # {minibatch_size} or {num_minibatches}
+    reserved_keys: Tuple[str] = ()  # Hydra keys a matrix may not override, besides those above
+
+
+class StackEntry(TomlTable):
+    presets: Tuple[str]
+    camera_presets: Tuple[str] | None = None  # instead of ``presets`` for tasks that render
+    devices: NonEmptyTuple[Device]
+    worker_packages: Tuple[str] = ()  # requirements beyond the worker's own
+    tasks: Tuple[str] | None = None  # None means all
+    image: str | None = None  # container image that the stack lives in
+
+    def presets_for(self, task: "TaskEntry") -> tuple[str, ...]:
+        return self.camera_presets if task.cameras and self.camera_presets is not None else self.presets
+
+
+class AgentEntry(TomlTable):
+    """Defaults of the agent that Isaac Lab registers for a task and library.
+
+    A library fixes either the size of a minibatch (samples per rank) or how many an epoch has.
+    """
+
+    num_steps_per_env: Count
+    minibatch_size: Count | None = None
+    num_minibatches: Count | None = None
+    learning_epochs: Count
+    minibatch_overrides: Tuple[str] = ()  # that this task needs beyond the library's
+
+    @model_validator(mode="after")
+    def _one_rule(self) -> Self:
+        if (self.minibatch_size is None) == (self.num_minibatches is None):
+            raise ValueError("should have either minibatch_size or num_minibatches")
+        return self
+
+
+class CostEntry(TomlTable):
+    """A measured process, from which plans are estimated. ``num_envs`` counts per rank."""
+
+    device: Device
+    rl_library: RlLibrary
+    num_envs: Count
+    num_steps_per_env: Count
+    start_up_s: Seconds
+    iteration_s: Seconds
+    source: str
+
+    def wall_s(self, *, num_envs: int, num_steps_per_env: int, iterations: int) -> float:
+        """Seconds of one process: proportional to steps and environments, but no faster than measured for fewer."""
+        scale = max(1.0, num_envs / self.num_envs) * num_steps_per_env / self.num_steps_per_env
+        return self.start_up_s + iterations * self.iteration_s * scale
+
+
+class TaskTable(TomlTable):
+    """A task as the file has it."""
+
+    aliases: Tuple[str]
+    cameras: bool
+    differences: NonEmptyTuple[str]  # from the 2.x task of the alias, a sentence each
+    agents: dict[RlLibrary, AgentEntry]
+    costs: Tuple[CostEntry] = ()
+
+
+class TaskEntry(TaskTable):
+    """A task with its Gym id of Isaac Lab 3.0."""
+
+    task: str
+
+    def cost(self, *, rl_library: RlLibrary, device: Device) -> CostEntry | None:
+        """The measurement nearest to a case: of the same device, and of the same library if there is one."""
+        costs = [entry for entry in self.costs if entry.device == device]
+        return next((entry for entry in costs if entry.rl_library == rl_library), costs[0] if costs else None)
+
+
+class CatalogTable(TomlTable):
+    """The file."""
+
+    libraries: dict[RlLibrary, LibraryEntry]
+    stacks: dict[Stack, StackEntry]
+    tasks: dict[str, TaskTable]
+
+
+class Catalog(TomlTable):
+    libraries: dict[RlLibrary, LibraryEntry]
+    stacks: dict[Stack, StackEntry]
+    tasks: dict[str, TaskEntry]  # by id of Isaac Lab 3.0
+
+    def resolve(self, task_id: str) -> TaskEntry:
+        """Return the task of an id or of an alias from Isaac Lab 2.x. Raises MatrixError for an unknown one."""
+        if task_id in self.tasks:
+            return self.tasks[task_id]
+        for entry in self.tasks.values():
+            if task_id in entry.aliases:
+                return entry
+        names = [name for entry in self.tasks.values() for name in (entry.task, *entry.aliases)]
+        known = "; ".join(f"{entry.task} (also {', '.join(entry.aliases)})" for entry in self.tasks.values())
+        raise MatrixError(f"unknown task {task_id!r}; known are {known}.{did_you_mean(task_id, names)}")
+
+
+def load_catalog(path: Path | None = None) -> Catalog:
+    """Read a catalog, by default the suite's own. Raises MatrixError with every problem of the file."""
+    file = read_toml(path or CATALOG_PATH)
+    table = file.validate(CatalogTable)
+    if problems := _contradictions(table):
+        raise file.error(problems)
+    tasks = {name: TaskEntry(task=name, **dict(entry)) for name, entry in table.tasks.items()}
+    return Catalog(libraries=table.libraries, stacks=table.stacks, tasks=tasks)
+
+
+def _contradictions(table: CatalogTable) -> list[Problem]:
+    problems: list[Problem] = []
+    owners = dict.fromkeys(table.tasks, "the task itself")
+    for name, task in table.tasks.items():
+        for alias in task.aliases:
+            if alias in owners:
+                message = f"got {alias!r}, which already names {owners[alias]}; an id means one task."
+                problems.append(Problem(location=("tasks", name, "aliases"), message=message))
+            owners[alias] = name
+        for library in task.agents:
+            if library not in table.libraries:
+                message = f"no [libraries.{library}] says how it is told its settings; add that table."
+                problems.append(Problem(location=("tasks", name, "agents", library), message=message))
+    for stack, entry in table.stacks.items():
+        unknown = [task for task in entry.tasks or () if task not in table.tasks]
+        if unknown:
+            message = f"got {', '.join(unknown)}; should be ids of [tasks.…]: {', '.join(table.tasks)}."
+            problems.append(Problem(location=("stacks", stack, "tasks"), message=message))
+    return problems + _placeholder_problems(table)
+
+
+def _placeholder_problems(table: CatalogTable) -> list[Problem]:
+    """A misspelt placeholder would otherwise show only when a case needs it."""
+    tokens: list[tuple[tuple[int | str, ...], str, set[str]]] = []
+    minibatch = {"minibatch_size", "num_minibatches"}
+    for library, entry in table.libraries.items():
+        tokens.append((("libraries", library, "num_steps_override"), entry.num_steps_override, {"num_steps_per_env"}))
+        tokens += [(("libraries", library, "minibatch_overrides"), t, minibatch) for t in entry.minibatch_overrides]
+    for name, task in table.tasks.items():
+        for library, agent in task.agents.items():
+            location = ("tasks", name, "agents", library, "minibatch_overrides")
+            tokens += [(location, token, minibatch) for token in agent.minibatch_overrides]
+    return [
+        Problem(location=location, message=f"got {token!r}; should hold one of {{{'}, {'.join(sorted(allowed))}}}.")
+        for location, token, allowed in tokens
+        if len(names := re.findall(r"\{(.*?)\}", token)) != 1 or names[0] not in allowed
+    ]

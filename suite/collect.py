@@ -1,0 +1,148 @@
+"""A run directory becomes a RunRecord: the samples of every rank, and one verdict with its reason."""
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from suite.errors import Interrupted, StoreError
+from suite.failure import find_failure
+from suite.launch.result import LaunchResult
+from suite.rank_file import RankFile, rank_paths, read_rank_file
+from suite.schema import SAMPLE_COLUMNS, Case, Environment, Outcome, RankRecord, RunRecord
+
+_REQUIRED_COLUMN: Final = "iteration_time_s"
+
+
+def collect(
+    run_dir: Path,
+    case: Case,
+    round_index: int,
+    result: LaunchResult,
+    environment: Environment,
+    *,
+    argv: Sequence[str] = (),
+) -> RunRecord:
+    """Read what the round left in ``run_dir`` and decide its outcome.
+
+    Raises:
+        Interrupted: the user ended the round; it has no outcome and is run again.
+        StoreError: the run directory cannot be read.
+
+    """
+    if result.ended_by == "interrupted":
+        raise Interrupted(f"{run_dir}: the round was ended before it finished. Run the same command again to resume.")
+    try:
+        files = [read_rank_file(rank, path) for rank, path in rank_paths(run_dir).items()]
+        outcome, reason = _verdict(run_dir, case, files, result)
+    except OSError as error:
+        raise StoreError(f"cannot read {error.filename or run_dir}: {error.strerror}. Run this round again.") from error
+    return RunRecord(
+        case=case,
+        round=round_index,
+        outcome=outcome,
+        reason=reason,
+        exit_code=result.exit_code,
+        started_utc=result.started_utc,
+        wall_time_s=result.wall_time_s,
+        environment=environment,
+        argv=tuple(argv),
+        ranks=tuple(_rank_record(file, case) for file in files),
+    )
+
+
+def _verdict(run_dir: Path, case: Case, files: Sequence[RankFile], result: LaunchResult) -> tuple[Outcome, str | None]:
+    if result.ended_by in ("timeout", "hung"):
+        return result.ended_by, _ended_reason(case, files, result)
+    failure = find_failure(run_dir, files, result.exit_code)
+    if failure:
+        return failure.outcome, failure.reason
+    fault = next(_faults(case, files), None)
+    return ("invalid", fault) if fault else ("completed", None)
+
+
+def _ended_reason(case: Case, files: Sequence[RankFile], result: LaunchResult) -> str:
+    if result.ended_by == "timeout":
+        why = f"not finished after {case.timeout_s:g} s, start-up included"
+    else:
+        why = f"no rank wrote anything for {case.hang_timeout_s:g} s"
+    progress = "; ".join(f"rank {file.rank}: {_progress(file, case)}" for file in files) or "no rank had started"
+    return f"{why}; {progress}. The stacks of the ranks are in their stderr under logs."
+
+
+def _progress(file: RankFile, case: Case) -> str:
+    """Say how far a rank got."""
+    if file.error:
+        return str(file.error)
+    if file.end:
+        return "finished its training, but did not exit"
+    if file.iterations:
+        return f"{len(file.iterations)} of {case.iterations} iterations"
+    return f"in start-up, after {file.phases[-1].name}" if file.phases else "in start-up"
+
+
+def _faults(case: Case, files: Sequence[RankFile]) -> Iterator[str]:
+    """Give every reason why a run that ended well is no measurement, the plainest first."""
+    yield from (file.corrupt for file in files if file.corrupt)
+    ranks = {file.rank for file in files}
+    if missing := sorted(set(range(case.world_size)) - ranks):
+        yield f"{_list_ranks(missing)} of {case.world_size} wrote no file"
+    if surplus := sorted(ranks - set(range(case.world_size))):
+        yield f"{_list_ranks(surplus)} should not exist: the case has {case.world_size} ranks"
+    for file in files:
+        if file.start is None:
+            yield f"rank {file.rank} has no start event"
+        elif file.start.rank != file.rank:
+            yield f"the file of rank {file.rank} was written by rank {file.start.rank}"
+    counts = {file.rank: len(file.iterations) for file in files}
+    if len(set(counts.values())) > 1:
+        listed = ", ".join(f"rank {rank}: {count}" for rank, count in counts.items())
+        yield f"the ranks finished unequal numbers of iterations ({listed})"
+    for file in files:
+        yield from _rank_faults(case, file)
+    digests = {file.rank: file.end.parameters_sha256 for file in files if file.end and file.end.parameters_sha256}
+    if len(set(digests.values())) > 1:
+        listed = ", ".join(f"rank {rank}: {digest[:12]}" for rank, digest in digests.items())
+        yield f"the ranks ended with different parameters, so they did not train one policy (SHA-256 of {listed})"
+
+
+def _rank_faults(case: Case, file: RankFile) -> Iterator[str]:
+    if len(file.iterations) != case.iterations:
+        yield f"rank {file.rank} finished {len(file.iterations)} of {case.iterations} iterations"
+    if file.end is None:
+        yield f"rank {file.rank} has no end event"
+    for row, event in enumerate(file.iterations):
+        if event.iteration != row:
+            yield f"rank {file.rank} wrote iteration {event.iteration} where {row} was due"
+        duration_s = event.samples.get(_REQUIRED_COLUMN)
+        if duration_s is None or not duration_s > 0:
+            yield f"rank {file.rank}, iteration {row}: {_REQUIRED_COLUMN} is {duration_s}"
+        for column, value in event.samples.items():
+            if value is not None and not math.isfinite(value):
+                yield f"rank {file.rank}, iteration {row}: {column} is {value}"
+
+
+def _list_ranks(ranks: Sequence[int]) -> str:
+    return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))}"
+
+
+def _rank_record(file: RankFile, case: Case) -> RankRecord:
+    local_rank = file.start.local_rank if file.start else file.rank % case.nproc_per_node
+    seen = dict.fromkeys(column for event in file.iterations for column in event.samples)
+    columns: list[str] = [column for column in SAMPLE_COLUMNS if column in seen]
+    columns += [column for column in seen if column not in SAMPLE_COLUMNS]
+    return RankRecord(
+        rank=file.rank,
+        local_rank=local_rank,
+        phases_s={phase.name: phase.duration_s for phase in file.phases},
+        settings=file.settings,
+        samples={column: tuple(_finite(event.samples.get(column)) for event in file.iterations) for column in columns},
+        parameters_sha256=file.end.parameters_sha256 if file.end else None,
+        peak_memory_gb=file.end.peak_memory_gb if file.end else None,
+        error=str(file.error) if file.error else None,
+    )
+
+
+def _finite(value: float | None) -> float | None:
+    """JSON has no word for NaN and infinity: the record holds None there, and its reason the value."""
+    return value if value is not None and math.isfinite(value) else None

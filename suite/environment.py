@@ -1,0 +1,184 @@
+"""Where a run happens: processors, memory, GPUs, driver, and which labscale. What cannot be learnt is None.
+
+The only file that knows NVML.
+"""
+
+import os
+import platform
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import psutil
+import pynvml
+
+from suite import __version__
+from suite.errors import WorkerEnvironmentError
+from suite.schema import Environment, Gpu
+
+CHECKOUT: Final = Path(__file__).resolve().parent.parent
+_GB: Final = 1e9
+
+
+def capture(
+    *, host_label: str | None = None, worker_pins_sha256: str | None = None, asset_sha256: str | None = None
+) -> Environment:
+    """Describe this machine and checkout, without host names and serial numbers.
+
+    Raises:
+        WorkerEnvironmentError: an NVIDIA driver is there, but does not work.
+
+    """
+    gpus, driver_version, cuda_driver_version = read_gpus()
+    git_commit, git_dirty = git_state(CHECKOUT)
+    return Environment(
+        host_label=host_label,
+        cpu_model=cpu_model(),
+        num_cpus=num_usable_cpus(),
+        memory_gb=round(usable_memory_gb(), 1),
+        os=_os_name(),
+        kernel=platform.release(),
+        gpus=gpus,
+        driver_version=driver_version,
+        cuda_driver_version=cuda_driver_version,
+        suite_version=__version__,
+        git_commit=git_commit,
+        git_dirty=git_dirty,
+        worker_pins_sha256=worker_pins_sha256,
+        asset_sha256=asset_sha256,
+    )
+
+
+def cpu_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str | None:
+    """Name the processor; Arm kernels do not, lscpu knows."""
+    for line in cpuinfo.read_text(encoding="utf-8").splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() == "model name" and value.strip():
+            return value.strip()
+    for line in (_output("lscpu") or "").splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() == "Model name" and value.strip():
+            return value.strip()
+    return None
+
+
+def num_usable_cpus(cgroup_root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/proc/self/cgroup")) -> int:
+    """Count the cores this process may use: its affinity, or a container's quota (rounded down) if that is less."""
+    limits = [len(os.sched_getaffinity(0))]
+    for folder in _cgroup_folders(cgroup_root, membership, "cpu"):
+        version_2 = _words(folder / "cpu.max")
+        version_1 = _words(folder / "cpu.cfs_quota_us") + _words(folder / "cpu.cfs_period_us")
+        for quota_us, period_us in filter(None, (version_2, version_1)):
+            if quota_us not in ("max", "-1"):
+                limits.append(max(1, int(quota_us) // int(period_us)))
+    return min(limits)
+
+
+def usable_memory_gb(cgroup_root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/proc/self/cgroup")) -> float:
+    """Measure the machine's memory, or a container's limit if that is less [GB]."""
+    limits = [psutil.virtual_memory().total]
+    for folder in _cgroup_folders(cgroup_root, membership, "memory"):
+        for name in ("memory.max", "memory.limit_in_bytes"):  # version 2, version 1
+            limits += [int(word) for word in _words(folder / name) if word != "max"]
+    return min(limits) / _GB
+
+
+def _cgroup_folders(cgroup_root: Path, membership: Path, controller: str) -> Iterator[Path]:
+    """Give the control group of this process with its parents, whose limits count too, in both versions of cgroups."""
+    if not membership.exists():
+        return
+    for line in membership.read_text(encoding="utf-8").splitlines():
+        hierarchy, controllers, group = line.split(":", 2)
+        if hierarchy == "0":
+            top = cgroup_root
+        elif controller in controllers.split(","):
+            top = cgroup_root / controller
+        else:
+            continue
+        folder = top / group.lstrip("/")
+        yield folder
+        yield from (parent for parent in folder.parents if parent.is_relative_to(top))
+
+
+def _words(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").split() if path.exists() else []
+
+
+def _os_name() -> str | None:
+    try:
+        return platform.freedesktop_os_release().get("PRETTY_NAME")
+    except OSError:  # the file is optional
+        return None
+
+
+def read_gpus() -> tuple[tuple[Gpu, ...], str | None, str | None]:
+    """GPUs that CUDA_VISIBLE_DEVICES leaves, in its order, with the driver's version and its CUDA version."""
+    if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
+        return (), None, None
+    try:
+        pynvml.nvmlInit()
+    except (pynvml.NVMLError_LibraryNotFound, pynvml.NVMLError_DriverNotLoaded, pynvml.NVMLError_NoPermission):
+        return (), None, None
+    except pynvml.NVMLError as error:
+        message = (
+            f"the NVIDIA driver does not answer: {error}. Repair it until nvidia-smi works (after a driver update:"
+            " restart), or set CUDA_VISIBLE_DEVICES to nothing to use the CPU only."
+        )
+        raise WorkerEnvironmentError(message) from error
+    try:
+        cuda = pynvml.nvmlSystemGetCudaDriverVersion_v2()
+        gpus = tuple(_gpu(index, handle) for index, handle in enumerate(_visible_handles()))
+        return gpus, pynvml.nvmlSystemGetDriverVersion(), f"{cuda // 1000}.{cuda % 1000 // 10}"
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def _visible_handles() -> Iterator[object]:
+    """Follow CUDA: devices by number or UUID, and none from the first unknown one on."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    names = [str(number) for number in range(pynvml.nvmlDeviceGetCount())] if visible is None else visible.split(",")
+    for name in map(str.strip, names):
+        try:
+            if name.isdecimal():
+                yield pynvml.nvmlDeviceGetHandleByIndex(int(name))
+            else:
+                yield pynvml.nvmlDeviceGetHandleByUUID(name)
+        except (pynvml.NVMLError_InvalidArgument, pynvml.NVMLError_NotFound):
+            return
+
+
+def _gpu(index: int, handle: object) -> Gpu:
+    memory = _supported(lambda: pynvml.nvmlDeviceGetMemoryInfo(handle).total)  # GPUs that share the host's have none
+    capability = _supported(lambda: pynvml.nvmlDeviceGetCudaComputeCapability(handle))
+    return Gpu(
+        index=index,
+        name=pynvml.nvmlDeviceGetName(handle),
+        memory_gb=None if memory is None else round(memory / _GB, 1),
+        compute_capability=None if capability is None else "{}.{}".format(*capability),
+    )
+
+
+def _supported[T](query: Callable[[], T]) -> T | None:
+    try:
+        return query()
+    except pynvml.NVMLError_NotSupported:
+        return None
+
+
+def git_state(checkout: Path) -> tuple[str | None, bool | None]:
+    """Commit of the checkout, and whether a file differs from it; Nones when it is no checkout."""
+    found = (_output("git", "-C", str(checkout), "rev-parse", "--show-toplevel", "HEAD") or "").splitlines()
+    if len(found) != 2 or Path(found[0]) != checkout:  # noqa: PLR2004  a copy inside another project's checkout
+        return None, None
+    status = _output("git", "-C", str(checkout), "status", "--porcelain")
+    return found[1], None if status is None else bool(status)
+
+
+def _output(*argv: str) -> str | None:
+    """Give the standard output of a program; None when it is missing or fails."""
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"})
+    except FileNotFoundError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None

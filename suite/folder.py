@@ -1,0 +1,112 @@
+"""A campaign's folder: who it belongs to, which rounds are finished, and how a broken attempt is kept aside.
+
+ARCHITECTURE.md has the layout. A round is finished when its ``record.json`` exists; nothing finished is overwritten.
+"""
+
+import fcntl
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from suite.errors import CampaignError
+from suite.schema import Case
+
+MIN_FREE_GB: Final = 0.5  # a round of 8 ranks with its library's logs and checkpoints stays far below
+
+
+@dataclass(frozen=True, kw_only=True)
+class Folder:
+    """Paths of one campaign."""
+
+    root: Path
+
+    def run_dir(self, case: Case, round_index: int) -> Path:
+        return self.root / "raw" / case.case_id / f"r{round_index}"
+
+    def record_path(self, case: Case, round_index: int) -> Path:
+        return self.run_dir(case, round_index) / "record.json"
+
+    def case_path(self, case: Case) -> Path:
+        return self.root / "cases" / f"{case.case_id}.json"
+
+    def is_finished(self, case: Case, round_index: int) -> bool:
+        return self.record_path(case, round_index).exists()
+
+    def set_aside(self, path: Path, why: str) -> Path | None:
+        """Rename ``path`` to a free name beside it, so that a new attempt starts clean and the old one is kept."""
+        if not path.exists():
+            return None
+        for number in range(1, 1000):
+            aside = path.with_name(f"{path.name}.{why}-{number}")  # no longer a .json that a reader would take
+            if not aside.exists():
+                path.rename(aside)
+                return aside
+        raise CampaignError(f"{path} has been set aside a thousand times. Look at what is there before running again.")
+
+    def require_space(self) -> None:
+        """Raise before a round starts rather than lose it at its end.
+
+        Raises:
+            CampaignError: less than ``MIN_FREE_GB`` is free.
+        """
+        free_gb = shutil.disk_usage(self.root).free / 1e9
+        if free_gb < MIN_FREE_GB:
+            raise CampaignError(
+                f"The disk of {self.root} has {free_gb:.2f} GB free; a round needs {MIN_FREE_GB} GB. "
+                "Free some space and run the same command again: every finished round is kept."
+            )
+
+
+@contextmanager
+def opened(root: Path, identity: Mapping[str, Any]) -> Iterator[Folder]:
+    """Lock the folder for this process and check that it belongs to the campaign with this identity.
+
+    Raises:
+        CampaignError: another process holds it, it belongs to another campaign, or it cannot be written.
+    """
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        lock = (root / ".lock").open("w")
+    except OSError as error:
+        raise CampaignError(
+            f"The results folder {root} cannot be written: {error}. Choose another with --out."
+        ) from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise CampaignError(
+                f"Another labscale process is using {root}. Wait for it to end, or choose another folder with --out."
+            ) from error
+        _claim(root / "campaign.json", identity)
+        yield Folder(root=root)
+
+
+def _claim(path: Path, identity: Mapping[str, Any]) -> None:
+    wanted = json.loads(json.dumps(identity))
+    if not path.exists():
+        temporary = path.with_suffix(".tmp")
+        temporary.write_text(json.dumps(wanted, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        temporary.replace(path)
+        return
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise CampaignError(
+            f"{path} is not readable: {error}. Move the folder away, or choose another with --out."
+        ) from error
+    differences = [
+        f"{name}: there {found.get(name)!r}, now {wanted.get(name)!r}"
+        for name in sorted({*found, *wanted})
+        if found.get(name) != wanted.get(name)
+    ]
+    if differences:
+        raise CampaignError(
+            f"{path.parent} holds another campaign's results, which must not be mixed with these:\n  "
+            + "\n  ".join(differences)
+            + "\nChoose another folder with --out, or give the options of that campaign to go on with it."
+        )

@@ -1,0 +1,26 @@
+"""Ways to start one round of a case: each executes a Launch and leaves its files in the run directory."""
+
+from collections.abc import Callable, Mapping
+from threading import Event
+from typing import Final, Protocol
+
+from suite.launch import native
+from suite.launch.result import LaunchResult
+from suite.schema import Launch
+
+__all__ = ["LAUNCHERS", "LaunchResult", "Launcher"]
+
+
+class Launcher(Protocol):
+    """Run ``launch`` to its end and return when none of its processes is left.
+
+    ``on_progress`` gets the number of iterations that rank 0 has finished, whenever it changes. Setting ``stop`` ends
+    the run early. Raises an error of ``suite.errors`` when the run cannot be started, or cannot be ended.
+    """
+
+    def __call__(
+        self, launch: Launch, *, on_progress: Callable[[int], None] | None = None, stop: Event | None = None
+    ) -> LaunchResult: ...
+
+
+LAUNCHERS: Final[Mapping[str, Launcher]] = {"native": native.run}

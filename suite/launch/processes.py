@@ -1,0 +1,141 @@
+"""Every process of one run: find them all, and leave none behind.
+
+torchrun starts each rank in a session of its own, so a process group does not hold them, and a rank whose torchrun was
+killed belongs to init. Every process of a run is therefore recognised by an environment variable it inherited, or by
+being a descendant of one that was.
+"""
+
+import os
+import signal
+import subprocess
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import IO, Final, Self
+
+import psutil
+
+from suite.errors import LabscaleError, WorkerEnvironmentError
+
+RUN_ID_VARIABLE: Final = "LABSCALE_RUN_ID"
+KILL_PATIENCE_S: Final = 15.0  # for the kernel to end processes after SIGKILL; freeing GPU memory can take seconds
+STACK_DUMP_S: Final = 1.0  # for the ranks to write their stacks
+POLL_S: Final = 0.1
+
+
+class RunProcesses:
+    """The processes of one run, started by ``start``."""
+
+    def __init__(self, root: subprocess.Popen[bytes], run_id: str) -> None:
+        self.root = root
+        self.run_id = run_id
+        self._seen: set[psutil.Process] = set()
+
+    @classmethod
+    def start(cls, argv: Sequence[str], env: Mapping[str, str], output: IO[bytes]) -> Self:
+        """Start ``argv`` in a session of its own, so that Ctrl-C in the terminal reaches labscale alone.
+
+        Raises:
+            WorkerEnvironmentError: the program cannot be executed.
+
+        """
+        run_id = uuid.uuid4().hex
+        try:
+            root = subprocess.Popen(
+                argv,
+                env={**os.environ, **env, RUN_ID_VARIABLE: run_id},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except OSError as error:
+            message = f"cannot start {argv[0]!r}: {error.strerror}. It must be the Python of the worker environment."
+            raise WorkerEnvironmentError(message) from error
+        return cls(root, run_id)
+
+    def exit_code(self, wait_s: float) -> int | None:
+        """Wait for the root process, for at most ``wait_s``; None while it runs."""
+        try:
+            return self.root.wait(wait_s)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def alive(self) -> list[psutil.Process]:
+        """Every living process of the run, wherever in the process tree it is."""
+        self.root.poll()  # reaps it
+        everyone = {
+            process.pid: process
+            for process in psutil.process_iter(["ppid", "status", "environ"])
+            if process.info["status"] != psutil.STATUS_ZOMBIE  # one whose parent does not wait for it; it runs no more
+        }
+        members = {
+            pid
+            for pid, process in everyone.items()
+            if process in self._seen or (process.info["environ"] or {}).get(RUN_ID_VARIABLE) == self.run_id
+        }
+        if self.root.returncode is None:  # also in the instant before it has executed its program
+            members.add(self.root.pid)
+        found = 0
+        while found != len(members):  # descendants may have cleared their environment
+            found = len(members)
+            members |= {pid for pid, process in everyone.items() if process.info["ppid"] in members}
+        living = [everyone[pid] for pid in members if pid in everyone]
+        self._seen.update(living)
+        return living
+
+    def dump_stacks(self) -> None:
+        """Have every process that handles SIGUSR1 (ranks register faulthandler for it) write its stacks."""
+        asked = [process for process in self.alive() if _catches(process.pid, signal.SIGUSR1)]
+        _send(asked, signal.SIGUSR1)
+        if asked:
+            time.sleep(STACK_DUMP_S)
+
+    def end(self, grace_s: float) -> None:
+        """SIGTERM, at most ``grace_s`` of patience, then SIGKILL: on return no process of the run is left.
+
+        Raises:
+            LabscaleError: the kernel does not end a process, as happens when it hangs in a driver.
+
+        """
+        try:
+            living = self.alive()
+            _send(living, signal.SIGTERM)
+            deadline = time.monotonic() + grace_s
+            while living and time.monotonic() < deadline:
+                time.sleep(POLL_S)
+                living = self.alive()
+        finally:  # a second Ctrl-C cuts the grace short, not the end
+            self._kill()
+
+    def _kill(self) -> None:
+        deadline = time.monotonic() + KILL_PATIENCE_S
+        while living := self.alive() or self.alive():  # twice: one may fork and exit while the first look passes
+            if time.monotonic() > deadline:
+                pids = ", ".join(str(process.pid) for process in living)
+                message = (
+                    f"processes {pids} of this run do not end, {KILL_PATIENCE_S:g} s after SIGKILL: they hang in the"
+                    " kernel, often in a GPU driver, and would disturb every run after this one. Restart the machine or"
+                    " reset its GPUs, then run the same command again: what has finished is kept."
+                )
+                raise LabscaleError(message)
+            _send(living, signal.SIGKILL)
+            time.sleep(POLL_S)
+
+
+def _send(processes: Sequence[psutil.Process], signal_number: signal.Signals) -> None:
+    for process in processes:
+        try:
+            process.send_signal(signal_number)  # psutil refuses when the pid belongs to another process by now
+        except psutil.NoSuchProcess:
+            continue
+
+
+def _catches(pid: int, signal_number: signal.Signals) -> bool:
+    """Whether the process has a handler; without one most signals end it."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="utf-8") as status:  # noqa: PTH123  a kernel interface
+            caught = next(line.split()[1] for line in status if line.startswith("SigCgt:"))
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return bool(int(caught, 16) >> (signal_number - 1) & 1)

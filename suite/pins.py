@@ -1,0 +1,134 @@
+"""Resolve what every environment installs into hashed requirement files under ``containers/pins``.
+
+The files name exact versions and hashes and nothing else: no index, no host, no path, so that they install from any
+index or mirror, with uv or with pip. They hold for Linux x86_64 and Python 3.12.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import uv
+
+from suite.errors import WorkerEnvironmentError
+
+PINS_DIR: Final = Path("containers/pins")
+PYTHON_VERSION: Final = "3.12"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pins:
+    """One requirement file: what it is resolved from, and which other file's versions it takes over."""
+
+    name: str
+    sources: tuple[str, ...]  # arguments of `uv pip compile`, relative to the project
+    glibc: str  # oldest that the chosen wheels may need, as in the wheel tag
+    constrained_by: str | None = None  # exactly these versions
+    seeded_by: str | None = None  # these versions where possible
+
+    @property
+    def path(self) -> Path:
+        return PINS_DIR / f"{self.name}.txt"
+
+
+# In the order they are resolved. omniverseclient, which isaaclab needs, has no wheel for a glibc older than 2.35.
+# `lint` is the widest of the suite's own environments: the others take its versions, so that all agree.
+ALL_PINS: Final = (
+    Pins(name="worker", sources=("containers/pins/worker.in",), glibc="2_35"),
+    Pins(
+        name="ovphysx",
+        sources=("containers/pins/worker.in", "containers/pins/ovphysx.in"),
+        glibc="2_35",
+        seeded_by="worker",
+    ),
+    Pins(name="lint", sources=("--group", "pyproject.toml:lint"), glibc="2_28"),
+    Pins(name="tests", sources=("--group", "pyproject.toml:tests"), glibc="2_28", constrained_by="lint"),
+    Pins(name="report", sources=("--group", "pyproject.toml:report"), glibc="2_28", constrained_by="lint"),
+    Pins(name="suite", sources=("--group", "pyproject.toml:suite"), glibc="2_28", constrained_by="lint"),
+)
+
+# Would put files or versions of this machine into the result. Index addresses stay: a mirror may be the only way out.
+LOCAL_SETTINGS: Final = (
+    "UV_FIND_LINKS",
+    "UV_CONSTRAINT",
+    "UV_OVERRIDE",
+    "UV_BUILD_CONSTRAINT",
+    "UV_CUSTOM_COMPILE_COMMAND",
+)
+
+ALLOWED_LINE: Final = re.compile(
+    r"#.*|[a-z0-9][a-z0-9._-]*==[0-9][a-z0-9.]*( ; .+)? \\|    --hash=sha256:[0-9a-f]{64}( \\)?", re.ASCII
+)
+
+
+def refresh(project_root: Path, *, upgrade: bool = False) -> list[Path]:
+    """Resolve all pins and return the files written; versions already pinned stay unless ``upgrade``.
+
+    Raises WorkerEnvironmentError when uv finds no solution or a result would not be portable; no file changes then.
+    """
+    with tempfile.TemporaryDirectory(prefix="labscale-pins-") as scratch:
+        resolved = Path(scratch)
+        for pins in ALL_PINS:
+            _resolve(pins, project_root=project_root, resolved=resolved, upgrade=upgrade)
+        written = []
+        for pins in ALL_PINS:
+            target = project_root / pins.path
+            target.write_text((resolved / target.name).read_text())
+            written.append(target)
+    return written
+
+
+def sha256(path: Path) -> str:
+    """Hex digest of a file's bytes, e.g. of a requirement file as the identity of an environment."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def check_portable(text: str, *, name: str) -> None:
+    """Raise WorkerEnvironmentError unless every line is a comment, an exact version or a hash."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not ALLOWED_LINE.fullmatch(line):
+            raise WorkerEnvironmentError(
+                f"{name} would not install elsewhere: line {number} is {line!r}, but only comments, exact versions and "
+                "sha256 hashes are allowed. Look for a local wheel or an address in the requirements or uv's settings."
+            )
+
+
+def _resolve(pins: Pins, *, project_root: Path, resolved: Path, upgrade: bool) -> None:
+    output = resolved / pins.path.name
+    seed = resolved / f"{pins.seeded_by}.txt" if pins.seeded_by else project_root / pins.path
+    if seed.exists() and (pins.seeded_by or not upgrade):
+        shutil.copyfile(seed, output)  # uv keeps the versions of an output file that is already there
+    constraint = ("--constraint", str(resolved / f"{pins.constrained_by}.txt")) if pins.constrained_by else ()
+    command = [
+        uv.find_uv_bin(), "pip", "compile", *pins.sources, *constraint, "--output-file", str(output),
+        "--python", sys.executable, "--python-version", PYTHON_VERSION,
+        "--python-platform", f"x86_64-manylinux_{pins.glibc}",
+        "--generate-hashes", "--no-emit-index-url", "--no-emit-find-links", "--no-header", "--no-annotate", "--quiet",
+    ]  # fmt: skip
+    env = {name: value for name, value in os.environ.items() if name not in LOCAL_SETTINGS}
+    done = subprocess.run(command, cwd=project_root, env=env, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise WorkerEnvironmentError(
+            f"uv could not resolve {pins.path}, exit code {done.returncode}:\n{done.stderr.strip()}\n"
+            f"Change the requirements in {' '.join(pins.sources)}, or check the way to the package index."
+        )
+    text = _header(pins) + output.read_text()
+    check_portable(text, name=str(pins.path))
+    output.write_text(text)
+
+
+def _header(pins: Pins) -> str:
+    sources = " ".join(source for source in pins.sources if not source.startswith("--"))
+    return (
+        f"# Made by `nox -s pins` from {sources}: do not edit.\n"
+        f"# Python {PYTHON_VERSION}, Linux x86_64, glibc {pins.glibc.replace('_', '.')} or newer. "
+        "Install with --require-hashes.\n"
+    )

@@ -1,0 +1,330 @@
+"""Install the worker environment: a virtual environment with Isaac Lab, outside the checkout, and its local assets.
+
+Both are kept in a cache and reused while the pins are unchanged::
+
+    CACHE/worker-<pins>[-ovphysx]/complete.json    written last: without it the environment is installed again
+    CACHE/assets-<pins>-<sources>/manifest.json    renamed into place when complete
+    CACHE/kernels-<pins>/                          compiled kernels
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import uv
+
+from suite.errors import WorkerEnvironmentError
+from suite.pins import PINS_DIR, PYTHON_VERSION, sha256
+from suite.schema import Assets, Stack
+
+INSTALL_DISK_GB: Final = 12.0  # the environment takes 7.4 GB, uv's downloads the rest
+BUILD_ASSETS: Final = ("-m", "tasks.assets", "build")
+
+# What a worker imports, with the version that the adapters and overrides of this suite were written for.
+NEEDED: Final[Mapping[Stack, Mapping[str, str | None]]] = {
+    "kitless": {
+        "isaaclab": "3.0.0", "torch": None, "newton": None, "warp-lang": None, "gymnasium": None, "gym": None,
+        "rl-games": None, "rsl-rl-lib": None, "skrl": None, "psutil": None,
+    },
+    "ovphysx": {
+        "isaaclab": "3.0.0", "torch": None, "ovphysx": None, "ovstage": None, "warp-lang": None, "gymnasium": None,
+        "gym": None, "rl-games": None, "rsl-rl-lib": None, "skrl": None, "psutil": None,
+    },
+    # Images of Isaac Sim hold Isaac Lab as an editable install with version numbers of its own.
+    "isaacsim": {"isaaclab": None, "torch": None, "rl-games": None, "rsl-rl-lib": None, "psutil": None},
+}  # fmt: skip
+
+INSPECT: Final = """
+import importlib.metadata, json, sys
+versions = {}
+for name in sys.argv[1:]:
+    try:
+        versions[name] = importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        versions[name] = None
+print(json.dumps({"python": ".".join(map(str, sys.version_info[:3])), "versions": versions}))
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worker:
+    """What a launch needs to know of the heavy half."""
+
+    python: Path
+    pins_sha256: str | None  # None when the user brought the Python
+    asset_root: Path | None  # value of ISAACSIM_ASSET_ROOT; None leaves Isaac Lab's own default
+    asset_sha256: str | None  # of the asset manifest
+    cache_dir: Path  # for compiled kernels; exists
+
+
+def provision_worker(
+    *,
+    project_root: Path,
+    stack: Stack,
+    worker_python: Path | None,
+    assets: Assets,
+    on_message: Callable[[str], None],
+    asset_command: Sequence[str] = BUILD_ASSETS,
+    free_disk_needed_gb: float = INSTALL_DISK_GB,
+) -> Worker:
+    """Return a worker that is ready to run, installing and building only what is not there yet.
+
+    Raises WorkerEnvironmentError when something is missing that this cannot install.
+    """
+    cache = cache_root()
+    cache.mkdir(parents=True, exist_ok=True)
+    if worker_python is None:
+        pins_path = worker_pins(project_root, stack)
+        pins_sha256 = sha256(pins_path)
+        key = pins_sha256[:12]
+        environment = cache / (f"worker-{key}" if stack == "kitless" else f"worker-{key}-{stack}")
+        python = install(
+            environment,
+            pins_path=pins_path,
+            stack=stack,
+            on_message=on_message,
+            free_disk_needed_gb=free_disk_needed_gb,
+        )
+    else:
+        pins_sha256 = None
+        python = Path(shutil.which(worker_python) or worker_python).absolute()
+        versions = check_python(python, stack=stack)
+        key = "own-" + hashlib.sha256(json.dumps([str(python), versions], sort_keys=True).encode()).hexdigest()[:12]
+    asset_root, asset_sha256 = find_assets(
+        assets, python=python, key=key, project_root=project_root, command=asset_command, on_message=on_message
+    )
+    kernels = cache / f"kernels-{key}"
+    kernels.mkdir(exist_ok=True)
+    return Worker(
+        python=python, pins_sha256=pins_sha256, asset_root=asset_root, asset_sha256=asset_sha256, cache_dir=kernels
+    )
+
+
+def cache_root() -> Path:
+    """Folder of everything that is installed or built: $LABSCALE_CACHE, else the user's cache folder."""
+    if chosen := os.environ.get("LABSCALE_CACHE"):
+        return Path(chosen).expanduser().absolute()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "labscale"
+
+
+def worker_pins(project_root: Path, stack: Stack) -> Path:
+    """Requirement file of a stack."""
+    if stack == "isaacsim":
+        raise WorkerEnvironmentError(
+            "Isaac Sim cannot be installed by labscale: its wheels are on NVIDIA's own index under its licence. "
+            "Run this stack in an Isaac Sim image, or pass the Python of an Isaac Lab there with --worker-python."
+        )
+    return project_root / PINS_DIR / ("worker.txt" if stack == "kitless" else f"{stack}.txt")
+
+
+def check_python(python: Path, *, stack: Stack) -> dict[str, str | None]:
+    """Versions of what the stack needs under ``python``; the error names everything that is missing or differs."""
+    needed = NEEDED[stack]
+    try:
+        done = subprocess.run([python, "-c", INSPECT, *needed], capture_output=True, text=True, check=True, timeout=120)
+    except FileNotFoundError:
+        raise WorkerEnvironmentError(
+            f"The worker's Python {python} does not exist. Pass the path of a Python."
+        ) from None
+    except (OSError, subprocess.SubprocessError) as error:
+        raise WorkerEnvironmentError(
+            f"The worker's Python {python} does not run: {error}. Try `{python} -V`."
+        ) from error
+    found = json.loads(done.stdout)
+    versions: dict[str, str | None] = found["versions"]
+    problems = []
+    if not found["python"].startswith(f"{PYTHON_VERSION}."):
+        problems.append(f"Python is {found['python']}, isaaclab 3.0.0 needs {PYTHON_VERSION}")
+    for name, wanted in needed.items():
+        if versions[name] is None:
+            problems.append(f"{name}{f'=={wanted}' if wanted else ''} is missing")
+        elif wanted and versions[name] != wanted:
+            problems.append(f"{name} is {versions[name]}, needed is {wanted}")
+    if problems:
+        listed = "\n".join(f"  - {problem}" for problem in problems)
+        raise WorkerEnvironmentError(
+            f"The worker's Python {python} cannot run the stack {stack}:\n{listed}\n"
+            "Install these there (exact versions: containers/pins/*.txt), set PYTHONPATH if they are in a folder of "
+            "their own, or leave --worker-python out to have an environment installed."
+        )
+    return versions
+
+
+def install(
+    environment: Path,
+    *,
+    pins_path: Path,
+    stack: Stack,
+    on_message: Callable[[str], None],
+    free_disk_needed_gb: float = INSTALL_DISK_GB,
+) -> Path:
+    """Install ``pins_path`` into the folder ``environment`` unless that was completed before, and return its Python."""
+    python = environment / "bin" / "python"
+    marker = environment / "complete.json"
+    if marker.exists() and python.exists():
+        return python
+    with _locked(environment.with_suffix(".lock"), on_message):
+        if marker.exists() and python.exists():  # another process installed it while this one waited
+            return python
+        if environment.exists():  # an install that was interrupted
+            shutil.rmtree(environment)
+        free_gb = shutil.disk_usage(environment.parent).free / 1e9
+        if free_gb < free_disk_needed_gb:
+            raise WorkerEnvironmentError(
+                f"The worker environment needs {free_disk_needed_gb:.0f} GB of free disk, {environment.parent} has "
+                f"{free_gb:.1f} GB. Free some, or set LABSCALE_CACHE to a folder on a larger disk."
+            )
+        base = find_python()
+        on_message(f"Installing the worker environment ({stack}, about 7 GB) into {environment}")
+        _run_uv("venv", "--python", str(base), str(environment), doing="create the worker environment")
+        # gym and antlr4 are built from source: the same pins then choose their setuptools.
+        _run_uv(
+            "pip", "install", "--python", str(python), "--require-hashes",
+            "--build-constraints", str(pins_path), "--requirements", str(pins_path),
+            doing="install the worker environment",
+        )  # fmt: skip
+        versions = check_python(python, stack=stack)
+        _write_atomically(marker, json.dumps({"pins_sha256": sha256(pins_path), "versions": versions}, indent=1))
+    return python
+
+
+def find_python(candidate: Path | None = None) -> Path:
+    """Return a Python that Isaac Lab runs under: ``candidate`` (default: this one), else one that uv finds."""
+    candidate = candidate or Path(sys.executable)
+    done = subprocess.run([candidate, "-V"], capture_output=True, text=True, check=False)
+    version = done.stdout.strip().removeprefix("Python ")
+    if version.startswith(f"{PYTHON_VERSION}."):
+        return candidate
+    command = [uv.find_uv_bin(), "python", "find", "--no-python-downloads", "--system", PYTHON_VERSION]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    if found.returncode == 0:
+        return Path(found.stdout.strip())
+    raise WorkerEnvironmentError(
+        f"Isaac Lab 3.0.0 needs Python {PYTHON_VERSION}; {candidate} is {version or 'not a Python'} and no other is "
+        f"there. Install one, for example with `uv python install {PYTHON_VERSION}` or your distribution's packages, "
+        "or pass --worker-python."
+    )
+
+
+def locate_worker(*, project_root: Path, stack: Stack, worker_python: Path | None) -> Worker:
+    """Say where the worker is or will be, to print a plan; nothing is installed and nothing needs to exist."""
+    cache, own_assets = cache_root(), os.environ.get("ISAACSIM_ASSET_ROOT")
+    if worker_python is None and stack != "isaacsim":
+        pins_sha256 = sha256(worker_pins(project_root, stack))
+        key = pins_sha256[:12]
+        python = cache / (f"worker-{key}" if stack == "kitless" else f"worker-{key}-{stack}") / "bin" / "python"
+    else:
+        pins_sha256, key = None, "own"
+        python = Path(worker_python or "python")
+    return Worker(
+        python=python,
+        pins_sha256=pins_sha256,
+        asset_root=Path(own_assets) if own_assets else cache / f"assets-{key}-{_sources_sha256(project_root)[:12]}",
+        asset_sha256=None,
+        cache_dir=cache / f"kernels-{key}",
+    )
+
+
+def find_assets(
+    assets: Assets,
+    *,
+    python: Path,
+    key: str,
+    project_root: Path,
+    command: Sequence[str] = BUILD_ASSETS,
+    on_message: Callable[[str], None],
+) -> tuple[Path | None, str | None]:
+    """Return root and manifest hash of the assets; offline ones are built unless they are there.
+
+    ISAACSIM_ASSET_ROOT of the user is taken for official assets, and for offline ones if it has a manifest of ours,
+    as the folder of an installed bundle does.
+    """
+    own = os.environ.get("ISAACSIM_ASSET_ROOT")
+    if assets == "official":
+        return (Path(own) if own else None), None
+    if own and (manifest := Path(own) / "manifest.json").exists():
+        return Path(own), sha256(manifest)
+    root = cache_root() / f"assets-{key}-{_sources_sha256(project_root)[:12]}"
+    manifest = root / "manifest.json"
+    if not manifest.exists():
+        with _locked(root.with_suffix(".lock"), on_message):
+            if not manifest.exists():
+                _build_assets(root, python=python, project_root=project_root, command=command, on_message=on_message)
+    return root, sha256(manifest)
+
+
+def _build_assets(
+    root: Path, *, python: Path, project_root: Path, command: Sequence[str], on_message: Callable[[str], None]
+) -> None:
+    on_message(f"Building the offline assets in {root}")
+    python_path = os.pathsep.join(part for part in (str(project_root), os.environ.get("PYTHONPATH")) if part)
+    with tempfile.TemporaryDirectory(prefix=f"{root.name}-", dir=root.parent) as scratch:
+        building = Path(scratch) / "assets"
+        done = subprocess.run(
+            [python, *command, building],
+            env={**os.environ, "PYTHONPATH": python_path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0 or not (building / "manifest.json").exists():
+            raise WorkerEnvironmentError(
+                f"The offline assets could not be built by {python} {' '.join(command)}, exit code {done.returncode}:\n"
+                f"{_tail(done.stderr or done.stdout)}\nCheck the worker environment, or use --assets official."
+            )
+        if root.exists():  # left without a manifest by something else
+            shutil.rmtree(root)
+        building.rename(root)
+
+
+def _sources_sha256(project_root: Path) -> str:
+    """Hash of the code that builds the assets, so that a change of it builds them anew."""
+    tasks = project_root / "tasks"
+    sources = sorted({*tasks.glob("assets*.py"), *tasks.glob("assets/**/*.py")})
+    digest = hashlib.sha256()
+    for source in sources:
+        digest.update(f"{source.relative_to(tasks)}\0{sha256(source)}\n".encode())
+    return digest.hexdigest()
+
+
+def _run_uv(*arguments: str, doing: str) -> None:
+    """Run uv with the user's own settings for index, proxy and certificates."""
+    done = subprocess.run([uv.find_uv_bin(), *arguments], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise WorkerEnvironmentError(
+            f"uv could not {doing}, exit code {done.returncode}:\n{_tail(done.stderr)}\n"
+            "Check the network, or set UV_DEFAULT_INDEX to your mirror; a host without a network installs a bundle "
+            "(`nox -s bundle`)."
+        )
+
+
+@contextlib.contextmanager
+def _locked(path: Path, on_message: Callable[[str], None]) -> Iterator[None]:
+    """Hold a lock file; the system lets go of it when the process ends, however it ends."""
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            on_message(f"Waiting for another process that holds {path}")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _write_atomically(path: Path, text: str) -> None:
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(text + "\n")
+    temporary.replace(path)
+
+
+def _tail(text: str, lines: int = 20) -> str:
+    return "\n".join(text.strip().splitlines()[-lines:])

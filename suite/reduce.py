@@ -1,0 +1,60 @@
+"""From the samples of all ranks to one number per round. Pure: nothing here reads a file or a clock.
+
+A round's number is the median over its steady iterations of the iteration time of the slowest rank. Which iterations
+are steady is decided in ``steady_iteration_times_s`` and nowhere else.
+"""
+
+from statistics import median
+from typing import Final
+
+from suite.schema import RankRecord, RunRecord
+
+# Stored with every result, so that a file says itself what its numbers are. Change it together with the rule.
+ROUND_STATISTIC: Final = (
+    "median over the steady iterations (all but the first) of the slowest rank's iteration_time_s, in seconds"
+)
+
+
+def iteration_times_s(record: RunRecord) -> tuple[float, ...]:
+    """Time of every iteration in seconds, shape (iterations,): the maximum over all ranks.
+
+    Raises ValueError when a rank is missing, ranks differ in length, or a time is missing or not positive: the slowest
+    of the remaining ranks would look like a faster machine.
+    """
+    if len(record.ranks) != record.case.world_size:
+        raise ValueError(f"round {record.round} has samples of {len(record.ranks)} of {record.case.world_size} ranks")
+    columns = [_rank_times_s(rank) for rank in record.ranks]
+    if len({len(column) for column in columns}) != 1:
+        lengths = ", ".join(f"rank {rank.rank}: {rank.num_iterations}" for rank in record.ranks)
+        raise ValueError(f"ranks of round {record.round} differ in their number of iterations ({lengths})")
+    return tuple(max(times) for times in zip(*columns, strict=True))
+
+
+def steady_iteration_times_s(record: RunRecord) -> tuple[float, ...]:
+    """Time of the steady iterations in seconds: all but the first, which holds compilation and allocation.
+
+    Raises ValueError as ``iteration_times_s`` does.
+    """
+    return iteration_times_s(record)[1:]
+
+
+def round_time_s(record: RunRecord) -> float:
+    """Seconds per iteration of one round, see ``ROUND_STATISTIC``.
+
+    Raises ValueError as ``iteration_times_s`` does, and when no iteration is steady.
+    """
+    steady = steady_iteration_times_s(record)
+    if not steady:
+        raise ValueError(f"round {record.round} has no steady iteration; it needs at least 2 iterations")
+    return median(steady)
+
+
+def _rank_times_s(rank: RankRecord) -> tuple[float, ...]:
+    times: list[float] = []
+    for iteration, time_s in enumerate(rank.samples.get("iteration_time_s", ())):
+        if time_s is None or not time_s > 0:
+            raise ValueError(
+                f"rank {rank.rank}, iteration {iteration}: iteration_time_s is {time_s}, not a time above 0"
+            )
+        times.append(time_s)
+    return tuple(times)

@@ -1,0 +1,279 @@
+"""Files of results: one RunRecord per round while a campaign runs, one pytest-benchmark document per finished case.
+
+Every file is validated before it is written and after it is read, appears under its name complete or not at all, and
+is never overwritten. Samples are kept to 9 significant digits, rounded before anything is computed from them, so the
+numbers in a file and the numbers pytest-benchmark saw are the same. Numbers that are not finite never reach a file.
+"""
+
+import json
+import os
+import reprlib
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from suite.errors import StoreError
+from suite.reduce import ROUND_STATISTIC, round_time_s
+from suite.replay.session import replay
+from suite.schema import SCHEMA_VERSION, CaseResult, RunRecord
+
+KNOWN_SCHEMA_VERSIONS: Final = tuple(range(1, SCHEMA_VERSION + 1))
+
+_SIGNIFICANT_DIGITS: Final = 9
+_STRICT: Final = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+# pydantic takes no configuration for a plain dataclass itself, but hands down the one of a tuple that holds it.
+_RECORD: Final = TypeAdapter(tuple[RunRecord], config=_STRICT)
+_CASE: Final = TypeAdapter(tuple[CaseResult], config=_STRICT)
+_AGAIN_ROUND: Final = "Move the file away and run again: only this round is repeated."
+_AGAIN_CASE: Final = "Move the file away and run again: the case is stored anew from the records of its rounds."
+_UNWRITTEN: Final = "Nothing was written. This is a fault of the program that made the result; please report it."
+
+
+def write_record(record: RunRecord, path: Path) -> None:
+    """Write one round as JSON, samples rounded to 9 significant digits; ``read_record`` gives the rounded record.
+
+    Raises StoreError when ``path`` exists, the record is not valid (NaN, wrong type, unknown schema version), or the
+    file cannot be written.
+    """
+    _refuse_existing(path)
+    _write(_plain(_checked_record(_plain(_rounded(record)), path, _UNWRITTEN)), path)
+
+
+def read_record(path: Path) -> RunRecord:
+    """Raises StoreError, which names the file and what to do, when it is missing, corrupt or not valid."""
+    return _checked_record(_read_object(path, _AGAIN_ROUND), path, _AGAIN_ROUND)
+
+
+def write_case(result: CaseResult, path: Path) -> None:
+    """Store all rounds of a case as one pytest-benchmark document, by a pytest session of its own.
+
+    Completed rounds are its samples. Rounds with another outcome are kept as rows in ``labscale.case_result.rounds``
+    and never count as a sample. When no round completed, the document has the same shape with ``benchmarks: []``.
+
+    Raises StoreError when ``path`` exists, the result is not valid, the session fails, or the file cannot be written.
+    """
+    _refuse_existing(path)
+    rounded = replace(result, rounds=tuple(_rounded(record) for record in result.rounds))
+    checked = _checked_case(_plain(rounded), path, _UNWRITTEN)
+    draft = _draft(checked, path)
+    _write(replay(draft) if checked.completed else _document_without_samples(draft), path)
+
+
+def read_case(path: Path) -> CaseResult:
+    """Raises StoreError, which names the file and what to do, when it is missing, corrupt or not valid."""
+    stored = _read_object(path, _AGAIN_CASE).get("labscale")
+    if not isinstance(stored, dict) or "case_result" not in stored:
+        raise StoreError(f"{path} is not a case stored by labscale: it has no labscale.case_result. {_AGAIN_CASE}")
+    _check_version(stored.get("schema_version"), path, _AGAIN_CASE)
+    return _checked_case(stored["case_result"], path, _AGAIN_CASE)
+
+
+def load_results(folder: Path) -> list[CaseResult]:
+    """All cases below ``folder/cases`` (or ``folder`` itself when it has no such folder), sorted by case id.
+
+    Raises StoreError when there is none, a file is not valid, or two files hold the same case.
+    """
+    cases = folder / "cases"
+    paths = sorted((cases if cases.is_dir() else folder).rglob("*.json"))
+    if not paths:
+        raise StoreError(
+            f"{folder} holds no results. Run `nox -s bench -- --out {folder}` first, or name another folder."
+        )
+    found: dict[str, tuple[Path, CaseResult]] = {}
+    for path in paths:
+        result = read_case(path)
+        case_id = result.case.case_id
+        if case_id in found:
+            raise StoreError(f"{found[case_id][0]} and {path} both hold the case {case_id}. Move one of them away.")
+        found[case_id] = (path, result)
+    return [found[case_id][1] for case_id in sorted(found)]
+
+
+# ---- validation ----
+
+
+def _checked_record(plain: Any, path: Path, next_step: str) -> RunRecord:
+    _check_version(plain.get("schema_version"), path, next_step)
+    return _validated(_RECORD, plain, path, next_step)
+
+
+def _checked_case(plain: Any, path: Path, next_step: str) -> CaseResult:
+    result = _validated(_CASE, plain, path, next_step)
+    if not result.rounds:
+        raise StoreError(
+            f"{path}: {result.case.case_id} has no rounds; a case that cannot run has a skipped one. {next_step}"
+        )
+    for record in result.rounds:
+        _check_version(record.schema_version, path, next_step)
+        if record.case != result.case:
+            raise StoreError(f"{path}: round {record.round} is of another case than {result.case.case_id}. {next_step}")
+    numbers = [record.round for record in result.rounds]
+    if len(set(numbers)) != len(numbers):
+        raise StoreError(
+            f"{path}: the rounds of {result.case.case_id} are {numbers}; each may be there once. {next_step}"
+        )
+    return result
+
+
+def _check_version(got: object, path: Path, next_step: str) -> None:
+    if got not in KNOWN_SCHEMA_VERSIONS:
+        known = ", ".join(map(str, KNOWN_SCHEMA_VERSIONS))
+        raise StoreError(
+            f"{path}: schema_version is {got!r}; this labscale knows {known}. Use a newer labscale. {next_step}"
+        )
+
+
+def _validated[T](adapter: TypeAdapter[tuple[T]], plain: Any, path: Path, next_step: str) -> T:
+    # Through JSON text, also before writing: what is accepted here is what a reader will accept. NaN passes json.dumps
+    # on purpose, because pydantic then names the place where it stands.
+    try:
+        return adapter.validate_json(json.dumps([plain]))[0]
+    except ValidationError as error:
+        raise StoreError(f"{path} is not valid: {_explain(error)}. {next_step}") from error
+    except (TypeError, ValueError) as error:
+        raise StoreError(f"{path}: the result cannot be written as JSON: {error}. {next_step}") from error
+
+
+def _explain(error: ValidationError) -> str:
+    """The first places that are wrong, as ``ranks.0.samples.iteration_time_s.3: … (got …)``."""
+    shown = [
+        f"{'.'.join(map(str, item['loc'][1:])) or 'document'}: {item['msg']} (got {reprlib.repr(item['input'])})"
+        for item in error.errors(include_url=False)[:3]
+    ]
+    more = error.error_count() - len(shown)
+    return "; ".join(shown) + (f"; and {more} more" if more else "")
+
+
+# ---- the document of a case ----
+
+
+def _draft(result: CaseResult, path: Path) -> dict[str, Any]:
+    """What the replay session is told, see ``suite.replay.conftest``."""
+    case = result.case
+    try:
+        samples_s = [round_time_s(record) for record in result.completed]
+    except ValueError as error:
+        raise StoreError(
+            f"{path}: {case.case_id} has a completed round without a number: {error}. {_UNWRITTEN}"
+        ) from error
+    source = (result.completed or result.rounds)[0]
+    versions = {k: v for rank in source.ranks[:1] for k, v in rank.settings.items() if k.startswith("versions.")}
+    return {
+        "case_id": case.case_id,
+        "series": case.series,
+        "samples_s": samples_s,
+        "extra_info": {
+            "case": _plain(case),
+            "unit": "seconds per iteration",
+            "rounds_are": "independent processes",
+            "statistic": ROUND_STATISTIC,
+            "rounds": [record.round for record in result.completed],
+            "frames_per_iteration": case.frames_per_iteration,
+            "total_fps": [case.frames_per_iteration / sample_s for sample_s in samples_s],
+        },
+        "machine_info": {"environment": _plain(source.environment), **versions},
+        "commit_info": {
+            "project": "labscale",
+            "id": source.environment.git_commit,
+            "dirty": source.environment.git_dirty,
+        },
+        "labscale": {
+            "schema_version": SCHEMA_VERSION,
+            "suite_version": source.environment.suite_version,
+            "no_benchmarks_because": None if samples_s else "no round completed; case_result.rounds says why",
+            "case_result": _plain(result),
+        },
+    }
+
+
+def _document_without_samples(draft: Mapping[str, Any]) -> dict[str, Any]:
+    # pytest-benchmark writes no file for a session without a benchmark.
+    return {
+        "machine_info": {"node": "redacted", **draft["machine_info"]},
+        "commit_info": draft["commit_info"],
+        "benchmarks": [],
+        "datetime": datetime.now(UTC).isoformat(),
+        "version": version("pytest-benchmark"),
+        "labscale": draft["labscale"],
+    }
+
+
+# ---- plain values, text, files ----
+
+
+def _rounded(record: RunRecord) -> RunRecord:
+    ranks = [
+        replace(rank, samples={name: tuple(map(_round, column)) for name, column in rank.samples.items()})
+        for rank in record.ranks
+    ]
+    return replace(record, ranks=tuple(ranks))
+
+
+def _round(sample: float | None) -> float | None:
+    # What is no float is left to the validation that follows.
+    return float(f"{sample:.{_SIGNIFICANT_DIGITS}g}") if isinstance(sample, float) else sample
+
+
+def _plain(value: Any) -> Any:
+    """Dataclasses and mappings as dicts, sequences as lists, everything else as it is."""
+    if is_dataclass(value):
+        return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _layout(value: Any, indent: str = "\n") -> str:
+    """JSON with one line per key and per column of samples: a change of one column is a change of one line."""
+    inner = indent + " "
+    if isinstance(value, dict) and value:
+        items = (f"{json.dumps(key)}: {_layout(item, inner)}" for key, item in value.items())
+        return "{" + inner + f",{inner}".join(items) + indent + "}"
+    if isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
+        return "[" + inner + f",{inner}".join(_layout(item, inner) for item in value) + indent + "]"
+    return json.dumps(value, allow_nan=False, separators=(",", ":"))
+
+
+def _read_object(path: Path, next_step: str) -> dict[str, Any]:
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}. Check the path and its permissions.") from error
+    except ValueError as error:
+        raise StoreError(f"{path} is corrupt, not JSON: {error}. {next_step}") from error
+    if not isinstance(stored, dict):
+        raise StoreError(f"{path} holds a {type(stored).__name__} where a JSON object was expected. {next_step}")
+    return stored
+
+
+def _refuse_existing(path: Path) -> None:
+    if path.exists():
+        raise StoreError(f"{path} exists, and results are never overwritten. Move it away, or choose another folder.")
+
+
+def _write(document: Mapping[str, Any], path: Path) -> None:
+    # Complete or not at all: a killed writer leaves at most the temporary file, whose name no reader looks for.
+    text = _layout(document) + "\n"
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with partial.open("w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            _refuse_existing(path)  # again: the session of a case takes a while
+            partial.rename(path)
+        finally:
+            partial.unlink(missing_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be written: {error.strerror}. Check space and permissions, run again."
+        ) from error

@@ -1,0 +1,105 @@
+"""Side by side with Isaac Lab's own benchmark, to show that our clock says what theirs says.
+
+With ``bench --upstream`` each completed round is followed by upstream's ``isaaclab benchmark training`` with the same
+arguments, on the same machine, so that the two interleave. Upstream reports rank 0 only, so rank 0 is what is compared.
+"""
+
+import json
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from suite.errors import StoreError
+from suite.launch import LAUNCHERS
+from suite.schema import Case, Launch, RunRecord
+from suite.store import read_record
+
+SKIPPED_ITERATIONS: Final = 1  # the first compiles kernels, on both sides
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """One round of ours beside one of upstream's: medians over iterations of rank 0 [s]."""
+
+    case_id: str
+    round: int
+    ours_s: float
+    theirs_s: float
+    library_s: float | None  # what the RL library reported in our own process, as upstream would have read it
+
+    @property
+    def difference(self) -> float:
+        """Relative: positive when ours is longer."""
+        return self.ours_s / self.theirs_s - 1
+
+    @property
+    def clock_difference(self) -> float | None:
+        """Relative difference of our clock to the library's in the same process, free of noise between processes."""
+        return None if self.library_s is None else self.ours_s / self.library_s - 1
+
+
+def run(ours: Launch) -> Pair | None:
+    """Run upstream beside a finished round of ours; None when upstream failed (its logs stay in the folder).
+
+    Raises:
+        StoreError: our own round has no record yet.
+    """
+    run_dir = Path(ours.run_dir) / "upstream"
+    launch = Launch(
+        # upstream writes no samples as it goes, so silence is no sign of a hang
+        case=replace(ours.case, hang_timeout_s=ours.case.timeout_s),
+        round=ours.round,
+        argv=(ours.argv[0], "-m", "tasks.upstream", str(run_dir)),
+        env=ours.env,
+        run_dir=str(run_dir),
+    )
+    LAUNCHERS["native"](launch)
+    return read_pair(ours.case, ours.round, run_dir.parent)
+
+
+def read_pair(case: Case, round_index: int, run_dir: Path) -> Pair | None:
+    """The pair in a run directory, or None when one side is missing."""
+    theirs_path = run_dir / "upstream" / "upstream.json"
+    if not theirs_path.exists():
+        return None
+    try:
+        theirs = [float(value) for value in json.loads(theirs_path.read_text(encoding="utf-8"))["iteration_time_s"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{theirs_path} is not readable: {error!r}. Move it away to go on without.") from error
+    record = read_record(run_dir / "record.json")
+    if record.outcome != "completed":
+        return None
+    return Pair(
+        case_id=case.case_id,
+        round=round_index,
+        ours_s=_steady_median_s(column(record, "iteration_time_s")),
+        theirs_s=_steady_median_s(theirs),
+        library_s=_library_s(record),
+    )
+
+
+def write_pairs(pairs: Sequence[Pair], path: Path) -> None:
+    """Write all pairs of a campaign, for the report and for whoever wants to check."""
+    path.write_text(json.dumps([asdict(pair) for pair in pairs], indent=1) + "\n", encoding="utf-8")
+
+
+def column(record: RunRecord, name: str) -> list[float]:
+    """Samples of rank 0, missing ones left out."""
+    return [value for value in record.ranks[0].samples.get(name, ()) if value is not None]
+
+
+def _library_s(record: RunRecord) -> float | None:
+    if record.case.rl_library == "rsl_rl":
+        names = ("rsl_rl.collection_time_s", "rsl_rl.learning_time_s")
+        pairs = zip(*(column(record, name) for name in names), strict=True)
+        return _steady_median_s([collection + learning for collection, learning in pairs])
+    if record.case.rl_library == "rl_games":
+        frames = record.case.frames_per_iteration
+        return _steady_median_s([frames / fps for fps in column(record, "rl_games.total_fps")])
+    return None
+
+
+def _steady_median_s(times_s: list[float]) -> float:
+    return statistics.median(times_s[SKIPPED_ITERATIONS:])

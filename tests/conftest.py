@@ -1,0 +1,40 @@
+"""Fixtures that several test modules share."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from suite.schema import Case, Environment
+
+_CASE = Case(
+    case_id="cartpole-strong/rsl_rl-kitless-cpu-n64-1x2",
+    series="cartpole-strong",
+    scaling="strong",
+    task="Isaac-Cartpole-Direct",
+    rl_library="rsl_rl",
+    stack="kitless",
+    device="cpu",
+    nnodes=1,
+    nproc_per_node=2,
+    num_envs=32,
+    num_envs_global=64,
+    num_steps_per_env=16,
+    iterations=3,
+    minibatch_rule="fixed_updates",
+    minibatch_size=128,
+    optimiser_steps=20,
+    seed=42,
+    assets="offline",
+)
+
+
+@pytest.fixture
+def make_case() -> Callable[..., Case]:
+    """A small two-rank case of three iterations, with the given fields changed."""
+    return lambda **changes: replace(_CASE, **changes)
+
+
+@pytest.fixture
+def environment() -> Environment:
+    return Environment(host_label="desk", cpu_model=None, num_cpus=2, memory_gb=25.0, os=None, kernel=None)

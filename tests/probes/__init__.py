@@ -1,0 +1,1 @@
+"""Programs that tests run in the worker environment; each prints one JSON line."""

@@ -1,0 +1,116 @@
+"""The catalog as it is, and what it refuses."""
+
+from pathlib import Path
+
+import pytest
+
+from suite.catalog import CATALOG_PATH, load_catalog
+from suite.errors import MatrixError
+
+HAND = "Isaac-Reorient-Cube-Shadow-Camera-Direct"
+
+
+def edited(tmp_path: Path, old: str, new: str) -> Path:
+    """The real catalog with one text replaced."""
+    text = CATALOG_PATH.read_text(encoding="utf-8")
+    assert old in text
+    path = tmp_path / "catalog.toml"
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("alias", "task"),
+    [
+        ("Isaac-Cartpole-Direct-v0", "Isaac-Cartpole-Direct"),
+        ("Isaac-Ant-v0", "Isaac-Ant"),
+        ("Isaac-Repose-Cube-Shadow-Vision-Direct-v0", HAND),
+        (HAND, HAND),
+    ],
+)
+def test_ids_of_both_releases_resolve(alias: str, task: str) -> None:
+    assert load_catalog().resolve(alias).task == task
+
+
+def test_an_unknown_task_lists_what_exists_and_guesses() -> None:
+    with pytest.raises(MatrixError) as error:
+        load_catalog().resolve("Isaac-Cartpole-Direkt")
+    message = str(error.value)
+    assert message.startswith("unknown task 'Isaac-Cartpole-Direkt'; known are Isaac-Cartpole-Direct (also ")
+    assert HAND in message
+    assert message.endswith("Did you mean 'Isaac-Cartpole-Direct'?")
+
+
+def test_every_task_says_how_it_differs_and_renders_or_not() -> None:
+    catalog = load_catalog()
+    assert {task: entry.cameras for task, entry in catalog.tasks.items()} == {
+        "Isaac-Cartpole-Direct": False,
+        "Isaac-Ant": False,
+        HAND: True,
+    }
+    sentences = [sentence for entry in catalog.tasks.values() for sentence in entry.differences]
+    assert all(sentence.endswith(".") for sentence in sentences)
+    assert "skrl" not in catalog.tasks[HAND].agents
+
+
+def test_cameras_choose_the_renderer_of_a_stack_that_has_one() -> None:
+    catalog = load_catalog()
+    stack = catalog.stacks["isaacsim"]
+    assert stack.presets_for(catalog.tasks["Isaac-Ant"]) == ("presets=isaacsim_physx",)
+    assert stack.presets_for(catalog.tasks[HAND]) == ("presets=isaacsim_physx,isaacsim_rtx",)
+    assert catalog.stacks["kitless"].presets_for(catalog.tasks[HAND]) == ()
+
+
+def test_a_cost_is_of_the_device_and_if_possible_of_the_library() -> None:
+    ant = load_catalog().tasks["Isaac-Ant"]
+    for library in ("rl_games", "skrl"):
+        cost = ant.cost(rl_library=library, device="cuda")
+        assert cost is not None
+        assert (cost.rl_library, cost.device) == ("rl_games", "cuda")
+    assert ant.model_copy(update={"costs": ()}).cost(rl_library="rl_games", device="cuda") is None
+
+
+def test_time_grows_with_work_but_fewer_environments_do_not_shorten_it() -> None:
+    cost = load_catalog().tasks["Isaac-Ant"].costs[0]
+    reference = {"num_envs": cost.num_envs, "num_steps_per_env": cost.num_steps_per_env, "iterations": 10}
+    learning_s = cost.wall_s(**reference) - cost.start_up_s
+    assert learning_s == pytest.approx(10 * cost.iteration_s)
+    for key, value in reference.items():
+        doubled_s = cost.wall_s(**reference | {key: 2 * value}) - cost.start_up_s
+        assert doubled_s == pytest.approx(2 * learning_s)
+    assert cost.wall_s(**reference | {"num_envs": 1}) == cost.wall_s(**reference)
+
+
+def test_an_agent_has_a_size_or_a_count_of_minibatches(tmp_path: Path) -> None:
+    path = edited(tmp_path, "minibatch_size = 32768", "minibatch_size = 32768\nnum_minibatches = 2")
+    with pytest.raises(MatrixError, match=r"Isaac-Ant\.agents\.rl_games: .*either minibatch_size or num_minibatches"):
+        load_catalog(path)
+
+
+def test_contradictions_are_reported_together(tmp_path: Path) -> None:
+    text = CATALOG_PATH.read_text(encoding="utf-8")
+    for old, new in [
+        ('aliases = ["Isaac-Ant-v0"]', 'aliases = ["Isaac-Cartpole-Direct"]'),
+        ('"Isaac-Cartpole-Direct", "Isaac-Ant"]', '"Isaac-Ants"]'),
+        ("horizon_length={num_steps_per_env}", "horizon_length={num_steps}"),
+    ]:
+        assert old in text
+        text = text.replace(old, new)
+    path = tmp_path / "catalog.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(MatrixError) as error:
+        load_catalog(path)
+    message = str(error.value)
+    assert "3 problems" in message
+    assert "tasks.Isaac-Ant.aliases: got 'Isaac-Cartpole-Direct', which already names the task itself" in message
+    assert "stacks.ovphysx.tasks: got Isaac-Ants; should be ids of [tasks.…]" in message
+    assert "libraries.rl_games.num_steps_override: got 'agent.params.config.horizon_length={num_steps}'" in message
+
+
+def test_a_library_that_an_agent_needs_must_be_described(tmp_path: Path) -> None:
+    text = CATALOG_PATH.read_text(encoding="utf-8")
+    begin, end = text.index("[libraries.skrl]"), text.index("# A stack is")
+    path = tmp_path / "catalog.toml"
+    path.write_text(text[:begin] + text[end:], encoding="utf-8")
+    with pytest.raises(MatrixError, match=r"agents\.skrl: no \[libraries\.skrl\]"):
+        load_catalog(path)

@@ -1,0 +1,255 @@
+"""Matrices: reading, expanding, selecting."""
+
+from pathlib import Path
+
+import pytest
+
+from suite.catalog import Catalog, load_catalog
+from suite.errors import MatrixError
+from suite.matrix import Matrix, expand, load_matrix, select
+from suite.schema import Case
+
+MATRIX = """\
+description = "test"
+rounds = 2
+seed = 7
+
+[[series]]
+name = "one"
+title = "One"
+scaling = "strong"
+task = "Isaac-Ant-v0"
+rl_libraries = ["rl_games"]
+num_envs = 4096
+topologies = ["1x1", "1x2", "2x4"]
+iterations = 5
+"""
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    return load_catalog()
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def edited(tmp_path: Path, *edits: tuple[str, str]) -> Path:
+    text = MATRIX
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new)
+    return write(tmp_path, text)
+
+
+def cases_of(path: str | Path, catalog: Catalog) -> list[Case]:
+    return expand(load_matrix(path, catalog), catalog, device="cuda", assets="offline")
+
+
+@pytest.mark.parametrize("name", ["full", "smoke"])
+def test_the_matrices_load_with_unique_ids(name: str, catalog: Catalog) -> None:
+    cases = cases_of(name, catalog)
+    assert cases
+    assert len({case.case_id for case in cases}) == len(cases)
+
+
+def test_full_has_the_series_of_the_design(catalog: Catalog) -> None:
+    matrix = load_matrix("full", catalog)
+    assert matrix.name == "full"
+    assert matrix.rounds == 3
+    points: dict[tuple[str, str, str], set[int]] = {}
+    for case in cases_of("full", catalog):
+        points.setdefault((case.series, case.rl_library, case.minibatch_rule), set()).add(case.world_size)
+    assert points == {
+        ("cartpole-strong", "rl_games", "fixed_minibatch"): {1, 2, 4, 8, 16},
+        ("cartpole-strong", "rl_games", "fixed_updates"): {1, 2, 4, 8, 16},
+        ("cartpole-strong", "rsl_rl", "fixed_updates"): {1, 2, 4, 8, 16},
+        ("cartpole-per-gpu", "rl_games", "fixed_minibatch"): {1, 2, 4, 8},
+        ("ant-weak", "rl_games", "fixed_minibatch"): {1, 2, 4, 8, 16},
+        ("ant-weak", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8, 16},
+        ("ant-weak-4096", "rl_games", "fixed_minibatch"): {1, 2, 4, 8, 16},
+        ("ant-weak-4096", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8, 16},
+        ("shadow-horizontal", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8, 16},
+        ("shadow-vertical", "rsl_rl", "fixed_updates"): {1, 2, 4},
+    }
+
+
+def test_smoke_has_every_kind_of_series_on_one_and_two_ranks(catalog: Catalog) -> None:
+    cases = cases_of("smoke", catalog)
+    assert {(case.series, case.world_size) for case in cases} == {
+        (series, world_size)
+        for series in ("cartpole-strong", "ant-weak", "shadow-horizontal", "shadow-vertical")
+        for world_size in (1, 2)
+    }
+
+
+@pytest.mark.parametrize("name", ["full", "smoke"])
+def test_rules_hold_over_world_sizes(name: str, catalog: Catalog) -> None:
+    groups: dict[tuple[str, str, str], list[Case]] = {}
+    for case in cases_of(name, catalog):
+        groups.setdefault((case.series, case.rl_library, case.minibatch_rule), []).append(case)
+    for (_, _, rule), cases in groups.items():
+        assert len({case.num_envs_global if case.scaling == "strong" else case.num_envs for case in cases}) == 1
+        assert len({case.optimiser_steps if rule == "fixed_updates" else case.minibatch_size for case in cases}) == 1
+        assert all(case.num_envs * case.world_size == case.num_envs_global for case in cases)
+
+
+def test_a_case_holds_what_matrix_and_catalog_say(tmp_path: Path, catalog: Catalog) -> None:
+    series = 'timeout_s = 60\nnum_steps_per_env = 8\nminibatch_size = 4096\noverrides = ["env.x=1"]\n'
+    matrix = load_matrix(write(tmp_path, MATRIX + series), catalog)
+    cases = expand(matrix, catalog, device="cpu", assets="official", seed=3)
+    assert cases[2] == Case(
+        case_id="one/rl_games-kitless-cpu-n4096-2x4",
+        series="one",
+        scaling="strong",
+        task="Isaac-Ant",
+        rl_library="rl_games",
+        stack="kitless",
+        device="cpu",
+        nnodes=2,
+        nproc_per_node=4,
+        num_envs=512,
+        num_envs_global=4096,
+        num_steps_per_env=8,
+        iterations=5,
+        minibatch_rule="fixed_minibatch",
+        minibatch_size=4096,
+        optimiser_steps=4,
+        seed=3,
+        assets="official",
+        overrides=("agent.params.config.horizon_length=8", "agent.params.config.minibatch_size=4096", "env.x=1"),
+        timeout_s=60.0,
+        hang_timeout_s=300.0,
+    )
+    assert {case.seed for case in expand(matrix, catalog, device="cpu", assets="official")} == {7}
+
+
+def test_the_defaults_of_an_agent_need_no_override(tmp_path: Path, catalog: Catalog) -> None:
+    for library in ("rl_games", "rsl_rl", "skrl"):
+        path = edited(tmp_path, ('"rl_games"', f'"{library}"'), ('"1x1", "1x2", "2x4"', '"1x1"'))
+        assert cases_of(path, catalog)[0].overrides == ()
+
+
+@pytest.mark.parametrize(
+    ("library", "tokens"),
+    [
+        ("rl_games", ("agent.params.config.horizon_length=8", "agent.params.config.minibatch_size=2048")),
+        ("rsl_rl", ("agent.num_steps_per_env=8", "agent.algorithm.num_mini_batches=8")),
+        ("skrl", ("agent.agent.rollouts=8", "agent.agent.mini_batches=8")),
+    ],
+)
+def test_each_library_is_told_in_its_own_words(
+    tmp_path: Path, catalog: Catalog, library: str, tokens: tuple[str, ...]
+) -> None:
+    series = "num_steps_per_env = 8\nminibatch_size = 2048\n"
+    text = MATRIX.replace('"rl_games"', f'"{library}"').replace('"1x1", "1x2", "2x4"', '"1x2"')
+    [case] = cases_of(write(tmp_path, text + series), catalog)
+    assert case.overrides == tokens
+
+
+def test_the_critic_of_the_hand_follows_the_minibatch(tmp_path: Path, catalog: Catalog) -> None:
+    hand = ("Isaac-Ant-v0", "Isaac-Reorient-Cube-Shadow-Camera-Direct")
+    path = edited(tmp_path, hand, ("iterations = 5", "iterations = 5\nminibatch_size = 16384"))
+    assert cases_of(path, catalog)[0].overrides == (
+        "agent.params.config.minibatch_size=16384",
+        "agent.params.config.central_value_config.minibatch_size=16384",
+    )
+
+
+def test_a_chosen_stack_replaces_those_of_the_series(tmp_path: Path, catalog: Catalog) -> None:
+    path = edited(tmp_path, ("iterations = 5", 'iterations = 5\nstacks = ["kitless", "ovphysx"]'))
+    matrix = load_matrix(path, catalog)
+    assert len(expand(matrix, catalog, device="cuda", assets="offline")) == 6
+    cases = expand(matrix, catalog, device="cuda", stack="ovphysx", assets="offline")
+    assert [case.case_id for case in cases] == [
+        "one/rl_games-ovphysx-n4096-1x1",
+        "one/rl_games-ovphysx-n4096-1x2",
+        "one/rl_games-ovphysx-n4096-2x4",
+    ]
+    assert {case.presets for case in cases} == {("presets=ovphysx",)}
+
+
+def test_a_point_that_does_not_divide_is_still_a_case(tmp_path: Path, catalog: Catalog) -> None:
+    path = edited(tmp_path, ('"1x2"', '"1x3"'))
+    case = cases_of(path, catalog)[1]
+    assert (case.num_envs, case.num_envs_global) == (1365, 4096)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "key", "part"),
+    [
+        ("rounds = 2", "rounds = 0", 2, "rounds", "got 0; should be greater than 0"),
+        ("seed = 7", "seed = -1", 3, "seed", "got -1; should be greater than or equal to 0"),
+        ("rounds = 2", "rounds = true", 2, "rounds", "got True; should be a valid integer"),
+        ("seed = 7", "sed = 7", 3, "sed", "Did you mean 'seed'?"),
+        ("num_envs = 4096", "num_envs = 0", 11, "series[0].num_envs", "got 0; should be greater than 0"),
+        ("num_envs = 4096", "num_envs = 4.5", 11, "series[0].num_envs", "got 4.5; should be a valid integer"),
+        ("num_envs = 4096", "nun_envs = 1", 11, "series[0].nun_envs", "Did you mean 'num_envs'?"),
+        ('"strong"', '"strung"', 8, "series[0].scaling", "got 'strung'; should be 'strong' or 'weak'"),
+        ('"1x2"', '"2"', 12, "series[0].topologies[1]", "got '2'; should match pattern"),
+        ("iterations = 5", "iterations = 5\ntimeout_s = nan", 14, "series[0].timeout_s", "should be a finite number"),
+        ("iterations = 5", 'iterations = 5\noverrides = ["x=1"]', 14, "series[0].overrides[0]", "got 'x=1'"),
+        ('title = "One"\n', "", 5, "series[0].title", "required, but missing"),
+        ("Isaac-Ant-v0", "Isaac-Ent", 9, "series[0].task", "Did you mean 'Isaac-Ant'?"),
+        ("iterations = 5", 'iterations = 5\noverrides = ["env.seed=1"]', 14, "series[0].overrides", "labscale sets it"),
+        ('"1x2"', '"1x1"', 12, "series[0].topologies", "one/rl_games-kitless-n4096-1x1 is there twice"),
+    ],
+)
+def test_what_a_matrix_may_not_say(
+    tmp_path: Path, catalog: Catalog, old: str, new: str, line: int, key: str, part: str
+) -> None:
+    with pytest.raises(MatrixError) as error:
+        load_matrix(edited(tmp_path, (old, new)), catalog)
+    found = [text for text in str(error.value).splitlines() if text.startswith(f"  line {line}: {key}: ")]
+    assert len(found) == 1
+    assert part in found[0]
+
+
+def test_a_library_without_an_agent_and_an_unknown_stack(tmp_path: Path, catalog: Catalog) -> None:
+    hand = ("Isaac-Ant-v0", "Isaac-Reorient-Cube-Shadow-Camera-Direct")
+    path = edited(tmp_path, hand, ('"rl_games"', '"skrl"'))
+    few = catalog.model_copy(update={"stacks": {"ovphysx": catalog.stacks["ovphysx"]}})
+    with pytest.raises(MatrixError) as error:
+        load_matrix(path, few)
+    assert "line 10: series[0].rl_libraries: got skrl; " in str(error.value)
+    assert "series[0].stacks: got kitless; should be among ovphysx." in str(error.value)
+
+
+def test_tables_of_one_series_agree(tmp_path: Path, catalog: Catalog) -> None:
+    second = MATRIX[MATRIX.index("[[series]]") :].replace('"rl_games"', '"rsl_rl"')
+    assert len(cases_of(write(tmp_path, MATRIX + second), catalog)) == 6
+    with pytest.raises(MatrixError, match=r"line 17: series\[1\]\.scaling: got 'weak', but series one has 'strong'"):
+        load_matrix(write(tmp_path, MATRIX + second.replace('"strong"', '"weak"')), catalog)
+
+
+def test_an_unknown_name_lists_the_matrices(catalog: Catalog) -> None:
+    with pytest.raises(MatrixError, match=r"unknown matrix 'smok'; there are full, smoke, .*Did you mean 'smoke'\?"):
+        load_matrix("smok", catalog)
+
+
+@pytest.fixture
+def smoke(catalog: Catalog) -> Matrix:
+    return load_matrix("smoke", catalog)
+
+
+def test_select(smoke: Matrix, catalog: Catalog) -> None:
+    cases = expand(smoke, catalog, device="cpu", assets="offline")
+    assert select(cases) == cases
+    assert {case.series for case in select(cases, series=["shadow-*"])} == {"shadow-horizontal", "shadow-vertical"}
+    assert {case.world_size for case in select(cases, gpus=[2])} == {2}
+    assert {case.rl_library for case in select(cases, rl_library=["rl_games"])} == {"rl_games"}
+    chosen = select(cases, case_glob=["cartpole*-1x1", "ant*"], gpus=[1])
+    assert [case.series for case in chosen] == ["cartpole-strong", "ant-weak"]
+
+
+def test_selecting_nothing_lists_what_exists(smoke: Matrix, catalog: Catalog) -> None:
+    cases = expand(smoke, catalog, device="cuda", assets="offline")
+    with pytest.raises(MatrixError) as error:
+        select(cases, series=["ant-weak"], gpus=[8])
+    message = str(error.value)
+    assert message.startswith("no case matches series ant-weak; GPUs 8. Series: cartpole-strong, ant-weak, ")
+    assert "RL libraries: rl_games, rsl_rl. GPUs: 1, 2. Cases:" in message
+    assert all(case.case_id in message for case in cases)

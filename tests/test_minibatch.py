@@ -1,0 +1,56 @@
+"""Minibatch rules and the sizes that fit a batch."""
+
+import pytest
+
+from suite.catalog import AgentEntry
+from suite.minibatch import Minibatch, minibatch_per_rank, nearest_divisors
+from suite.schema import MinibatchRule
+
+BY_SIZE = AgentEntry(num_steps_per_env=10, minibatch_size=400, learning_epochs=2)
+BY_COUNT = AgentEntry(num_steps_per_env=10, num_minibatches=4, learning_epochs=2)
+
+
+@pytest.mark.parametrize(
+    ("agent", "rule", "minibatch_size", "size", "count"),
+    [
+        (BY_SIZE, "fixed_minibatch", None, 400, 2),
+        (BY_SIZE, "fixed_updates", None, 200, 4),
+        (BY_SIZE, "fixed_minibatch", 800, 800, 1),
+        (BY_SIZE, "fixed_updates", 800, 400, 2),
+        (BY_COUNT, "fixed_minibatch", None, 400, 2),
+        (BY_COUNT, "fixed_updates", None, 200, 4),
+        (BY_COUNT, "fixed_minibatch", 800, 800, 1),
+        (BY_COUNT, "fixed_updates", 800, 400, 2),
+    ],
+)
+def test_two_ranks_share_a_batch(
+    agent: AgentEntry, rule: MinibatchRule, minibatch_size: int | None, size: int, count: int
+) -> None:
+    minibatch = minibatch_per_rank(
+        agent, rule=rule, single_rank_batch=1600, batch=800, ranks_sharing=2, minibatch_size=minibatch_size
+    )
+    assert minibatch == Minibatch(size=size, count=count)
+
+
+@pytest.mark.parametrize("rule", ["fixed_minibatch", "fixed_updates"])
+@pytest.mark.parametrize("agent", [BY_SIZE, BY_COUNT])
+def test_the_rules_agree_where_nothing_is_shared(agent: AgentEntry, rule: MinibatchRule) -> None:
+    minibatch = minibatch_per_rank(
+        agent, rule=rule, single_rank_batch=1600, batch=1600, ranks_sharing=1, minibatch_size=None
+    )
+    assert minibatch == Minibatch(size=400, count=4)
+
+
+def test_too_many_ranks_leave_no_minibatch_instead_of_failing() -> None:
+    minibatch = minibatch_per_rank(
+        BY_SIZE, rule="fixed_updates", single_rank_batch=1600, batch=0, ranks_sharing=1000, minibatch_size=None
+    )
+    assert minibatch == Minibatch(size=0, count=0)
+
+
+@pytest.mark.parametrize(
+    ("batch", "size", "divisors"),
+    [(16384, 32768, [16384]), (100, 30, [25, 50]), (100, 0, [1]), (7, 7, [1]), (36, 5, [4, 6])],
+)
+def test_nearest_divisors(batch: int, size: int, divisors: list[int]) -> None:
+    assert nearest_divisors(batch, size) == divisors

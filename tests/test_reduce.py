@@ -1,0 +1,54 @@
+"""The number of a round: the median over steady iterations of the slowest rank's time."""
+
+from collections.abc import Callable
+
+import pytest
+
+from suite import reduce
+from suite.schema import Case, Environment, RankRecord, RunRecord
+
+ENVIRONMENT = Environment(host_label=None, cpu_model=None, num_cpus=None, memory_gb=None, os=None, kernel=None)
+
+
+def record_of(case: Case, *columns: tuple[float | None, ...]) -> RunRecord:
+    """A completed round of a two-rank case, one column of iteration times per rank."""
+    ranks = [
+        RankRecord(rank=rank, local_rank=rank, phases_s={}, settings={}, samples={"iteration_time_s": column})
+        for rank, column in enumerate(columns)
+    ]
+    return RunRecord(
+        case=case,
+        round=0,
+        outcome="completed",
+        reason=None,
+        exit_code=0,
+        started_utc=None,
+        wall_time_s=None,
+        environment=ENVIRONMENT,
+        ranks=tuple(ranks),
+    )
+
+
+def test_the_slowest_rank_makes_the_iteration_and_the_first_is_not_steady(make_case: Callable[..., Case]) -> None:
+    record = record_of(make_case(), (9.0, 1.0, 5.0, 2.0), (8.0, 3.0, 4.0, 1.0))
+    assert reduce.iteration_times_s(record) == (9.0, 3.0, 5.0, 2.0)
+    assert reduce.steady_iteration_times_s(record) == (3.0, 5.0, 2.0)
+    assert reduce.round_time_s(record) == 3.0
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (((1.0, 1.0),), "samples of 1 of 2 ranks"),
+        (((1.0, 1.0), (1.0,)), "rank 0: 2, rank 1: 1"),
+        (((1.0, 1.0), (1.0, None)), "rank 1, iteration 1: iteration_time_s is None"),
+        (((1.0, 1.0), (1.0, 0.0)), "rank 1, iteration 1: iteration_time_s is 0.0"),
+        (((1.0,), (1.0,)), "no steady iteration"),
+        (((), ()), "no steady iteration"),
+    ],
+)
+def test_a_round_without_a_sound_number_is_an_error(
+    make_case: Callable[..., Case], columns: tuple[tuple[float | None, ...], ...], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        reduce.round_time_s(record_of(make_case(), *columns))

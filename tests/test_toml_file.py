@@ -1,0 +1,99 @@
+"""Lines and messages of strict TOML reading."""
+
+from pathlib import Path
+
+import pytest
+
+from suite.errors import MatrixError
+from suite.toml_file import NonEmptyTuple, Problem, TomlTable, read_toml
+
+
+class Leaf(TomlTable):
+    count: int
+
+
+class Document(TomlTable):
+    names: NonEmptyTuple[str]
+    leaves: NonEmptyTuple[Leaf]
+    tables: dict[str, Leaf]
+
+
+DOCUMENT = """\
+# a comment
+names = [
+    "a",  # count = 1
+]
+
+[[leaves]]
+count = 1
+
+[[leaves]]
+text = '''
+count = 2
+'''
+"quoted key".inner = { deep = 1 }
+
+[leaves.sub]
+count = 3
+
+[tables.one]
+count = 4
+"""
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "file.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_every_key_has_the_line_where_its_statement_begins(tmp_path: Path) -> None:
+    assert read_toml(write(tmp_path, DOCUMENT)).lines == {
+        ("names",): 2,
+        ("leaves", 0): 6,
+        ("leaves", 0, "count"): 7,
+        ("leaves", 1): 9,
+        ("leaves", 1, "text"): 10,
+        ("leaves", 1, "quoted key"): 13,
+        ("leaves", 1, "quoted key", "inner"): 13,
+        ("leaves", 1, "quoted key", "inner", "deep"): 13,
+        ("leaves", 1, "sub"): 15,
+        ("leaves", 1, "sub", "count"): 16,
+        ("tables", "one"): 18,
+        ("tables", "one", "count"): 19,
+    }
+
+
+def test_all_problems_are_reported_at_once_with_their_lines(tmp_path: Path) -> None:
+    text = 'names = []\n\n[[leaves]]\ncount = "1"\n\n[[leaves]]\ncuont = 2\n\n[tables.one]\ncount = 1\ncolour = 3\n'
+    path = write(tmp_path, text)
+    with pytest.raises(MatrixError) as error:
+        read_toml(path).validate(Document)
+    assert str(error.value).splitlines() == [
+        f"{path}: 5 problems; correct the file and run again.",
+        "  line 1: names: got []; should have at least one item.",
+        "  line 4: leaves[0].count: got '1'; should be a valid integer.",
+        "  line 6: leaves[1].count: required, but missing.",
+        "  line 7: leaves[1].cuont: unknown key; allowed here: count. Did you mean 'count'?",
+        "  line 11: tables.one.colour: unknown key; allowed here: count.",
+    ]
+
+
+def test_a_problem_without_a_key_is_reported_for_the_file(tmp_path: Path) -> None:
+    file = read_toml(write(tmp_path, ""))
+    message = str(file.error([Problem(location=(), message="empty.")]))
+    assert message.endswith(": 1 problem; correct the file and run again.\n  line 1: file: empty.")
+
+
+def test_a_syntax_error_names_its_line(tmp_path: Path) -> None:
+    with pytest.raises(MatrixError, match=r"file\.toml: not valid TOML: .*line 2, column 2"):
+        read_toml(write(tmp_path, "a = 1\nb\n"))
+
+
+def test_a_missing_file_and_one_that_is_not_text_are_matrix_errors(tmp_path: Path) -> None:
+    with pytest.raises(MatrixError, match=r"none\.toml: cannot be read \(No such file or directory\)"):
+        read_toml(tmp_path / "none.toml")
+    binary = tmp_path / "binary.toml"
+    binary.write_bytes(b"a = '\xff'")
+    with pytest.raises(MatrixError, match=r"not UTF-8 text .* at byte 5"):
+        read_toml(binary)
