@@ -4,12 +4,15 @@ import argparse
 import signal
 import sys
 from pathlib import Path
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
 from rich.console import Console
 
-from suite.campaign import BENCH, PLAN, Options, execute
+from suite import bundle
+from suite.campaign import BENCH, PLAN, execute
 from suite.errors import Interrupted, LabscaleError, UsageError
+from suite.options import ROOT, Options
+from suite.provision import provision_worker
 from suite.schema import Assets, Device, RlLibrary, Stack
 
 LOG_WIDTH: Final = 160
@@ -33,7 +36,7 @@ def counts(text: str) -> tuple[int, ...]:
     return tuple(positive(part) for part in text.split(","))
 
 
-def parse(argv: list[str]) -> tuple[str, Options]:
+def parse(argv: list[str]) -> argparse.Namespace:
     parser = Parser(prog="suite", description="Plan and run scaling benchmarks of NVIDIA Isaac Lab.")
     commands = parser.add_subparsers(dest="command", required=True, parser_class=Parser)
     for name, what in (("plan", "print every case, start nothing"), ("bench", "run the matrix, store and report it")):
@@ -41,10 +44,20 @@ def parse(argv: list[str]) -> tuple[str, Options]:
         _add_selection(command)
         if name == "bench":
             _add_running(command)
-    fields = vars(parser.parse_args(argv))
-    command_name = fields.pop("command")
-    fields = {key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()}
-    return command_name, Options(**fields)
+    pack = commands.add_parser(
+        "bundle", help="pack labscale for a machine without internet", description=bundle.__doc__
+    )
+    _add_packing(pack)
+    return parser.parse_args(argv)
+
+
+def options_of(arguments: argparse.Namespace) -> Options:
+    """The options of ``plan`` and ``bench``."""
+    fields: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in vars(arguments).items()
+    }
+    del fields["command"]
+    return Options(**fields)
 
 
 def _add_selection(parser: argparse.ArgumentParser) -> None:
@@ -79,6 +92,45 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-report", action="store_false", dest="with_report", help="do not build the HTML page")
 
 
+def _add_packing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for the parts; new or empty")
+    parser.add_argument("--part-size-mib", type=positive, default=bundle.PART_SIZE_MIB, metavar="N", help="default: 58")
+    parser.add_argument(
+        "--target-has", type=Path, metavar="FILE", help="pip freeze of the target: what it has is not packed"
+    )
+    parser.add_argument("--stack", choices=get_args(Stack), default="kitless", help="default: kitless")
+    parser.add_argument("--device", choices=get_args(Device), default="cuda", help="of the target (default: cuda)")
+    parser.add_argument("--worker-python", type=Path, metavar="PATH", help="pack the packages of this Python")
+
+
+def pack(arguments: argparse.Namespace, console: Console) -> None:
+    """Provision the worker here, then pack what the target lacks."""
+
+    def say(message: str) -> None:
+        console.print(message, highlight=False, markup=False)
+
+    worker = provision_worker(
+        project_root=ROOT,
+        stack=arguments.stack,
+        worker_python=arguments.worker_python,
+        assets="offline",
+        on_message=say,
+    )
+    if worker.asset_root is None:
+        raise AssertionError("offline assets have a root")
+    bundle.make_bundle(
+        project_root=ROOT,
+        worker_python=worker.python,
+        asset_root=worker.asset_root,
+        out_dir=arguments.out,
+        part_size_mib=arguments.part_size_mib,
+        target_freeze=arguments.target_has,
+        stack=arguments.stack,
+        for_device=arguments.device,
+        on_message=say,
+    )
+
+
 def _interrupt(signum: int, _frame: object) -> None:
     raise KeyboardInterrupt(f"signal {signum}")
 
@@ -89,8 +141,11 @@ def main(argv: list[str]) -> int:
     errors = Console(stderr=True)
     signal.signal(signal.SIGTERM, _interrupt)  # a scheduler's stop ends the runs as Ctrl-C does
     try:
-        command, options = parse(argv)
-        execute(PLAN if command == "plan" else BENCH, options, console)
+        arguments = parse(argv)
+        if arguments.command == "bundle":
+            pack(arguments, console)
+        else:
+            execute(PLAN if arguments.command == "plan" else BENCH, options_of(arguments), console)
     except KeyboardInterrupt:
         interrupted = Interrupted("Interrupted. Every finished round is kept; run the same command again to go on.")
         errors.print(str(interrupted), style="red", highlight=False, markup=False)

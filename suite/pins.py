@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import uv
-
 from suite.errors import WorkerEnvironmentError
 
 PINS_DIR: Final = Path("containers/pins")
@@ -68,6 +66,13 @@ ALLOWED_LINE: Final = re.compile(
 )
 
 
+def find_uv() -> str:
+    """Path of uv's program. An air-gapped host installs nothing, so its bundle has no uv."""
+    import uv  # noqa: PLC0415
+
+    return uv.find_uv_bin()
+
+
 def refresh(project_root: Path, *, upgrade: bool = False) -> list[Path]:
     """Resolve all pins and return the files written; versions already pinned stay unless ``upgrade``.
 
@@ -108,7 +113,7 @@ def _resolve(pins: Pins, *, project_root: Path, resolved: Path, upgrade: bool) -
         shutil.copyfile(seed, output)  # uv keeps the versions of an output file that is already there
     constraint = ("--constraint", str(resolved / f"{pins.constrained_by}.txt")) if pins.constrained_by else ()
     command = [
-        uv.find_uv_bin(), "pip", "compile", *pins.sources, *constraint, "--output-file", str(output),
+        find_uv(), "pip", "compile", *pins.sources, *constraint, "--output-file", str(output),
         "--python", sys.executable, "--python-version", PYTHON_VERSION,
         "--python-platform", f"x86_64-manylinux_{pins.glibc}",
         "--generate-hashes", "--no-emit-index-url", "--no-emit-find-links", "--no-header", "--no-annotate", "--quiet",
@@ -132,3 +137,8 @@ def _header(pins: Pins) -> str:
         f"# Python {PYTHON_VERSION}, Linux x86_64, glibc {pins.glibc.replace('_', '.')} or newer. "
         "Install with --require-hashes.\n"
     )
+
+
+if __name__ == "__main__":
+    for written in refresh(Path(__file__).resolve().parents[1]):
+        print(written)

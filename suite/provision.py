@@ -21,10 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import uv
-
 from suite.errors import WorkerEnvironmentError
-from suite.pins import PINS_DIR, PYTHON_VERSION, sha256
+from suite.pins import PINS_DIR, PYTHON_VERSION, find_uv, sha256
 from suite.schema import Assets, Stack
 
 INSTALL_DISK_GB: Final = 12.0  # the environment takes 7.4 GB, uv's downloads the rest
@@ -205,7 +203,7 @@ def find_python(candidate: Path | None = None) -> Path:
     version = done.stdout.strip().removeprefix("Python ")
     if version.startswith(f"{PYTHON_VERSION}."):
         return candidate
-    command = [uv.find_uv_bin(), "python", "find", "--no-python-downloads", "--system", PYTHON_VERSION]
+    command = [find_uv(), "python", "find", "--no-python-downloads", "--system", PYTHON_VERSION]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     if found.returncode == 0:
         return Path(found.stdout.strip())
@@ -299,7 +297,7 @@ def _sources_sha256(project_root: Path) -> str:
 
 def _run_uv(*arguments: str, doing: str) -> None:
     """Run uv with the user's own settings for index, proxy and certificates."""
-    done = subprocess.run([uv.find_uv_bin(), *arguments], capture_output=True, text=True, check=False)
+    done = subprocess.run([find_uv(), *arguments], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise WorkerEnvironmentError(
             f"uv could not {doing}, exit code {done.returncode}:\n{_tail(done.stderr)}\n"

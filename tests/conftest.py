@@ -7,6 +7,8 @@ import pytest
 
 from suite.schema import Case, Environment
 
+CaseMaker = Callable[..., Case]
+
 _CASE = Case(
     case_id="cartpole-strong/rsl_rl-kitless-cpu-n64-1x2",
     series="cartpole-strong",

@@ -5,6 +5,7 @@ killed belongs to init. Every process of a run is therefore recognised by an env
 being a descendant of one that was.
 """
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -21,6 +22,15 @@ RUN_ID_VARIABLE: Final = "LABSCALE_RUN_ID"
 KILL_PATIENCE_S: Final = 15.0  # for the kernel to end processes after SIGKILL; freeing GPU memory can take seconds
 STACK_DUMP_S: Final = 1.0  # for the ranks to write their stacks
 POLL_S: Final = 0.1
+
+
+_LIBC: Final = ctypes.CDLL(None, use_errno=True)
+_PR_SET_PDEATHSIG: Final = 1  # prctl(2), Linux
+
+
+def _end_with_parent() -> None:
+    """Ask the kernel for a SIGTERM when labscale dies, even by SIGKILL: an orphan would disturb the next run."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 class RunProcesses:
@@ -48,6 +58,7 @@ class RunProcesses:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                preexec_fn=_end_with_parent,  # noqa: PLW1509  (one call of libc, loaded before the fork)
             )
         except OSError as error:
             message = f"cannot start {argv[0]!r}: {error.strerror}. It must be the Python of the worker environment."

@@ -1,0 +1,54 @@
+// Jupyter Book runs this file as `build.render`: it reads the parsed pages from the content server and writes HTML.
+// Node's standard library only.
+import fs from "node:fs/promises";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+import { PageRenderer } from "./nodes.mjs";
+import { pageHtml } from "./shell.mjs";
+
+const CONFIG_VERSION = 3;
+const { BUILD_DIRECTORY: outDir, CONTENT_CDN: contentUrl } = process.env;
+if (!outDir || !contentUrl) {
+  throw new Error("BUILD_DIRECTORY and CONTENT_CDN are not set; run `jupyter-book build --html` in the book's folder");
+}
+
+async function fetchContent(location) {
+  const response = await fetch(contentUrl + location);
+  if (!response.ok) throw new Error(`the content server answered ${response.status} for ${location}`);
+  return response;
+}
+
+const fetchJson = async (location) => (await fetchContent(location)).json();
+const fetchText = async (location) => (await fetchContent(location)).text();
+
+async function copyAssets() {
+  const source = path.join(path.dirname(fileURLToPath(import.meta.url)), "assets");
+  await fs.cp(source, path.join(outDir, "assets"), { recursive: true });
+}
+
+const config = await fetchJson("/config.json");
+if (config.version !== CONFIG_VERSION) {
+  throw new Error(`the site configuration has version ${config.version}, this theme reads ${CONFIG_VERSION}`);
+}
+const project = config.projects[0];
+const site = {
+  title: project.title,
+  version: config.options.report_version,
+  generator: `Jupyter Book, mystmd ${config.myst}`,
+  pages: [
+    { slug: project.index, title: "Summary", file: "index.html" },
+    ...project.pages
+      .filter((page) => page.slug)
+      .map((page) => ({ slug: page.slug, title: page.title, file: `${page.slug}.html` })),
+  ],
+};
+
+await copyAssets();
+for (const page of site.pages) {
+  const document = await fetchJson(`/content/${page.slug}.json`);
+  const renderer = new PageRenderer({ slug: page.slug, pages: site.pages, fetchText });
+  const body = await renderer.render(document.mdast);
+  const html = pageHtml({ site, page, body, frontmatter: document.frontmatter, renderer });
+  await fs.writeFile(path.join(outDir, page.file), html);
+}

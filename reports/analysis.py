@@ -1,0 +1,293 @@
+"""What the stored results say: one ``CaseRow`` per case, speed-ups against a baseline, and learning curves. Pure.
+
+A round is a fresh process. Its iteration time is ``suite.reduce.round_time_s``; a case's is the median over its
+completed rounds. Nothing here guesses: a value without its measurement is ``None``.
+"""
+
+import random
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from suite.reduce import round_time_s
+from suite.schema import Case, CaseResult, Device, MinibatchRule, Outcome, RunRecord, Scaling
+
+CONFIDENCE = 0.95
+MIN_ROUNDS_FOR_INTERVAL = 3
+BOOTSTRAP_RESAMPLES = 2000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """One round that did not complete."""
+
+    case_id: str
+    round: int
+    outcome: Outcome
+    reason: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseRow:
+    """One case with everything derived from its rounds. Shares are fractions of the iteration time."""
+
+    case_id: str
+    series: str
+    scaling: Scaling
+    task: str
+    rl_library: str
+    stack: str
+    device: Device
+    minibatch_rule: MinibatchRule
+    topology: str
+    nnodes: int
+    world_size: int
+    num_envs: int
+    num_envs_global: int
+    variant: str  # suffix of the case id; empty for the plain case
+    curve: str  # which line of the series' charts it belongs to
+    outcome_counts: Mapping[Outcome, int]
+    rounds_completed: int
+    failures: tuple[Failure, ...]
+    iteration_time_s: float | None
+    iteration_time_min_s: float | None
+    iteration_time_max_s: float | None
+    iteration_time_interval_s: tuple[float, float] | None  # bootstrap percentile interval of the median
+    total_fps: float | None
+    collection_share: float | None
+    learning_share: float | None
+    environment_step_share: float | None
+    all_reduce_share: float | None
+    rank_skew: float | None  # slowest over median rank, minus 1; None for one rank
+    baseline_world_size: int | None = None
+    speedup: float | None = None
+    ideal_speedup: float | None = None
+    scaling_efficiency: float | None = None
+
+    @property
+    def rounds(self) -> int:
+        return sum(self.outcome_counts.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurvePoint:
+    """Reward at one iteration of a case, the median over rounds of the mean over ranks."""
+
+    case_id: str
+    curve: str
+    topology: str
+    iteration: int
+    reward: float
+
+
+def case_rows(results: Sequence[CaseResult]) -> tuple[CaseRow, ...]:
+    """One row per result, ordered by series, curve, world size and case id, with speed-ups filled in."""
+    cases = [result.case for result in results]
+    rows = [_measured_row(result, _curve(result.case, cases)) for result in results]
+    bases = _baselines(rows, cases)
+    scaled = (_with_scaling(row, bases[_comparison_key(case)]) for row, case in zip(rows, cases, strict=True))
+    return tuple(sorted(scaled, key=lambda row: (row.series, row.curve, row.world_size, row.case_id)))
+
+
+def _measured_row(result: CaseResult, curve: str) -> CaseRow:
+    case = result.case
+    times_s = _present(round_time_s(record) for record in result.completed)
+    time_s = statistics.median(times_s) if times_s else None
+    return CaseRow(
+        case_id=case.case_id,
+        series=case.series,
+        scaling=case.scaling,
+        task=case.task,
+        rl_library=case.rl_library,
+        stack=case.stack,
+        device=case.device,
+        minibatch_rule=case.minibatch_rule,
+        topology=case.topology,
+        nnodes=case.nnodes,
+        world_size=case.world_size,
+        num_envs=case.num_envs,
+        num_envs_global=case.num_envs_global,
+        variant=_variant(case),
+        curve=curve,
+        outcome_counts=Counter(record.outcome for record in result.rounds),
+        rounds_completed=len(result.completed),
+        failures=_failures(result),
+        iteration_time_s=time_s,
+        iteration_time_min_s=min(times_s, default=None),
+        iteration_time_max_s=max(times_s, default=None),
+        iteration_time_interval_s=median_interval(times_s),
+        total_fps=case.frames_per_iteration / time_s if time_s else None,
+        collection_share=_median_over_rounds(result, lambda record: _share(record, "collection_time_s")),
+        learning_share=_median_over_rounds(result, lambda record: _share(record, "learning_time_s")),
+        environment_step_share=_median_over_rounds(result, lambda record: _share(record, "environment_step_time_s")),
+        all_reduce_share=_median_over_rounds(result, lambda record: _share(record, "all_reduce_time_s")),
+        rank_skew=_median_over_rounds(result, _rank_skew),
+    )
+
+
+def _failures(result: CaseResult) -> tuple[Failure, ...]:
+    return tuple(
+        Failure(case_id=result.case.case_id, round=record.round, outcome=record.outcome, reason=record.reason)
+        for record in result.rounds
+        if record.outcome != "completed"
+    )
+
+
+# --- speed-up and efficiency -------------------------------------------------------------------------------------
+
+
+def _variant(case: Case) -> str:
+    return case.case_id.rpartition(f"-{case.topology}")[2].removeprefix("-")
+
+
+def _size(case: Case) -> int:
+    """What the series holds constant: all environments in strong scaling, those of a rank in weak scaling."""
+    return case.num_envs_global if case.scaling == "strong" else case.num_envs
+
+
+def _comparison_key(case: Case) -> tuple[str | int, ...]:
+    """Cases with equal keys differ in nothing but the number of ranks, so a speed-up between them means something."""
+    return (
+        case.series,
+        case.task,
+        case.rl_library,
+        case.stack,
+        case.device,
+        case.minibatch_rule,
+        case.assets,
+        case.num_steps_per_env,
+        _size(case),
+        _variant(case),
+    )
+
+
+def _baselines(rows: Sequence[CaseRow], cases: Sequence[Case]) -> dict[tuple[str | int, ...], CaseRow]:
+    """The smallest world size of every comparison, measured or not: a failed baseline is not replaced by another."""
+    bases: dict[tuple[str | int, ...], CaseRow] = {}
+    for row, case in sorted(
+        zip(rows, cases, strict=True), key=lambda pair: (pair[0].world_size, pair[0].nnodes, pair[0].case_id)
+    ):
+        bases.setdefault(_comparison_key(case), row)
+    return bases
+
+
+def _with_scaling(row: CaseRow, base: CaseRow) -> CaseRow:
+    """Strong scaling: speedup = t(base) / t(N). Weak scaling: throughput(N) / throughput(base)."""
+    if not (row.iteration_time_s and base.iteration_time_s and row.total_fps and base.total_fps):
+        return row
+    if row.scaling == "strong":
+        speedup = base.iteration_time_s / row.iteration_time_s
+    else:
+        speedup = row.total_fps / base.total_fps
+    ideal = row.world_size / base.world_size
+    return replace(
+        row,
+        baseline_world_size=base.world_size,
+        speedup=speedup,
+        ideal_speedup=ideal,
+        scaling_efficiency=speedup / ideal,
+    )
+
+
+def _curve(case: Case, cases: Sequence[Case]) -> str:
+    """Label of a case's line: its library, and whatever else differs within the series."""
+    siblings = [other for other in cases if other.series == case.series]
+
+    def differs(value: Callable[[Case], object]) -> bool:
+        return len({value(other) for other in siblings}) > 1
+
+    parts: list[str] = [case.rl_library]
+    if differs(lambda other: other.stack):
+        parts.append(case.stack)
+    if differs(lambda other: other.device):
+        parts.append(case.device)
+    if differs(_size):
+        parts.append(f"{_size(case)} environments" + (" a rank" if case.scaling == "weak" else ""))
+    if differs(lambda other: other.minibatch_rule):
+        parts.append(case.minibatch_rule)
+    if _variant(case):
+        parts.append(_variant(case))
+    if case.nnodes > 1:
+        parts.append(f"{case.nnodes} nodes")
+    return ", ".join(parts)
+
+
+# --- within a round ----------------------------------------------------------------------------------------------
+
+
+def _present(values: Iterable[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
+
+
+def _median_over_rounds(result: CaseResult, value: Callable[[RunRecord], float | None]) -> float | None:
+    values = _present(value(record) for record in result.completed)
+    return statistics.median(values) if values else None
+
+
+def _share(record: RunRecord, column: str) -> float | None:
+    """Time in ``column`` over iteration time, both summed over all ranks and steady iterations."""
+    part_s = whole_s = 0.0
+    for rank in record.ranks:
+        parts = rank.samples.get(column, ())[1:]
+        wholes = rank.samples.get("iteration_time_s", ())[1:]
+        for part, whole in zip(parts, wholes, strict=False):  # a column that was never measured is empty
+            if part is not None and whole is not None:
+                part_s += part
+                whole_s += whole
+    return part_s / whole_s if whole_s else None
+
+
+def _rank_skew(record: RunRecord) -> float | None:
+    """Median over steady iterations of (slowest rank / median rank - 1)."""
+    columns = [rank.samples.get("iteration_time_s", ())[1:] for rank in record.ranks]
+    if len(columns) < 2:  # noqa: PLR2004 - one rank has nothing to be compared with
+        return None
+    skews = [
+        max(times) / statistics.median(times) - 1
+        for times in (_present(values) for values in zip(*columns, strict=False))
+        if len(times) == len(columns)
+    ]
+    return statistics.median(skews) if skews else None
+
+
+def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
+    """Bootstrap percentile interval of the median at ``CONFIDENCE``; None for fewer than three values.
+
+    The generator's seed is fixed: the same results give the same report.
+    """
+    if len(values) < MIN_ROUNDS_FOR_INTERVAL:
+        return None
+    generator = random.Random(0)  # noqa: S311 - resampling, not secrets
+    medians = sorted(statistics.median(generator.choices(values, k=len(values))) for _ in range(BOOTSTRAP_RESAMPLES))
+    tail = round(BOOTSTRAP_RESAMPLES * (1 - CONFIDENCE) / 2)
+    return medians[tail], medians[-tail - 1]
+
+
+# --- learning curves --------------------------------------------------------------------------------------------
+
+
+def learning_curve(result: CaseResult, row: CaseRow) -> tuple[CurvePoint, ...]:
+    """Reward over the iterations of a case's completed rounds; empty when no rank reported any."""
+    per_round = [_rewards(record) for record in result.completed]
+    points = []
+    for iteration in range(max((len(rewards) for rewards in per_round), default=0)):
+        rewards = _present(values[iteration] for values in per_round if iteration < len(values))
+        if rewards:
+            points.append(
+                CurvePoint(
+                    case_id=row.case_id,
+                    curve=row.curve,
+                    topology=row.topology,
+                    iteration=iteration,
+                    reward=statistics.median(rewards),
+                )
+            )
+    return tuple(points)
+
+
+def _rewards(record: RunRecord) -> list[float | None]:
+    """Mean over the ranks that have one, per iteration."""
+    columns = [rank.samples.get("reward_mean", ()) for rank in record.ranks]
+    per_iteration = (_present(values) for values in zip(*columns, strict=False))
+    return [statistics.fmean(rewards) if rewards else None for rewards in per_iteration]

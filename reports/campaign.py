@@ -1,0 +1,45 @@
+"""What a page's cells read: the results of one campaign, analysed, whole and by series. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reports.analysis import CaseRow, CurvePoint, case_rows, learning_curve
+from reports.places import Place, places
+from reports.tables import where_it_ran
+from suite.schema import CaseResult
+
+
+@dataclass(frozen=True, kw_only=True)
+class Campaign:
+    """Results with their rows; a series is a campaign of its own cases."""
+
+    results: tuple[CaseResult, ...]
+    rows: tuple[CaseRow, ...]
+
+    @classmethod
+    def from_results(cls, results: Sequence[CaseResult]) -> "Campaign":
+        return cls(results=tuple(results), rows=case_rows(results))
+
+    @property
+    def series_names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(row.series for row in self.rows))
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        return places(self.results)
+
+    @property
+    def where(self) -> str:
+        """Hardware and label of every environment, for captions."""
+        return "; ".join(dict.fromkeys(where_it_ran(place) for place in self.places)) or "nothing yet"
+
+    @property
+    def learning_curves(self) -> tuple[CurvePoint, ...]:
+        by_case = {result.case.case_id: result for result in self.results}
+        return tuple(point for row in self.rows for point in learning_curve(by_case[row.case_id], row))
+
+    def series(self, name: str) -> "Campaign":
+        return Campaign(
+            results=tuple(result for result in self.results if result.case.series == name),
+            rows=tuple(row for row in self.rows if row.series == name),
+        )

@@ -1,0 +1,93 @@
+"""A chart as the page shows it: a static SVG, the Vega-Lite spec that replaces it when seen, words, and the data.
+
+The SVG is what print, a reader without JavaScript and a screen reader get. Both halves come from one spec, and nothing
+in them is random, so the same results give the same bytes.
+"""
+
+import html
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import vl_convert
+
+from reports.tables import Html
+
+STATIC_WIDTH_PX = 640
+INK, MUTED_INK, RULE = "#111827", "#374151", "#6b7280"
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif"
+CONFIG: Mapping[str, Any] = {
+    "background": None,
+    "font": FONT,
+    "view": {"stroke": None},
+    "axis": {
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": 600,
+        "labelColor": MUTED_INK,
+        "titleColor": INK,
+        "domainColor": RULE,
+        "tickColor": RULE,
+        "gridColor": "#e3e6ea",
+    },
+    "legend": {
+        "orient": "top",
+        "labelFontSize": 12,
+        "labelColor": MUTED_INK,
+        "labelLimit": 260,
+        "columnPadding": 32,
+    },
+    # The static figure is drawn with the builder's fonts and read with the reader's, which may be wider.
+    "padding": {"left": 16, "right": 12, "top": 4, "bottom": 4},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """What a notebook cell displays; ``figure_id`` is unique on the site."""
+
+    figure_id: str
+    spec: Mapping[str, Any]
+    svg: str
+    alt_text: str
+    caption: str
+    data: Html
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        # "</" would end the script element early.
+        spec = json.dumps(self.spec, separators=(",", ":")).replace("</", "<\\/")
+        markup = (
+            f'<figure class="vega-figure" id="{self.figure_id}">'
+            f'<div class="vega-static">{self.svg}</div>'
+            f'<script type="application/json">{spec}</script>'
+            f"<figcaption>{html.escape(self.caption)}"
+            f"<details><summary>Data of this figure</summary>{self.data.markup}</details></figcaption></figure>"
+        )
+        return {"text/html": markup, "text/plain": self.alt_text}
+
+
+def make_figure(chart: Mapping[str, Any], *, figure_id: str, alt_text: str, caption: str, data: Html) -> Figure:
+    """``chart``: a Vega-Lite spec as wide as its container, of the version that its ``$schema`` says."""
+    spec = {**chart, "config": CONFIG}
+    return Figure(
+        figure_id=figure_id,
+        spec=spec,
+        svg=_static_svg(spec, alt_text=alt_text),
+        alt_text=alt_text,
+        caption=caption,
+        data=data,
+    )
+
+
+def vega_lite_version(schema: str) -> str:
+    """``6.4`` of ``…/v6.4.1.json``, as vl-convert names it."""
+    major, minor, *_ = schema.rpartition("/")[2].removeprefix("v").split(".")
+    return f"{major}.{minor}"
+
+
+def _static_svg(spec: Mapping[str, Any], *, alt_text: str) -> str:
+    svg: str = vl_convert.vegalite_to_svg(
+        {**spec, "width": STATIC_WIDTH_PX}, vl_version=vega_lite_version(spec["$schema"])
+    )
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{html.escape(alt_text)}" ', 1)

@@ -1,0 +1,134 @@
+"""One round of a case in a campaign's folder: run it, keep what it left, store its case when it was the last."""
+
+import errno
+import os
+from pathlib import Path
+
+from suite import store, upstream
+from suite.collect import collect
+from suite.errors import CampaignError
+from suite.folder import Folder
+from suite.launch import LAUNCHERS
+from suite.options import ROOT, Campaign
+from suite.plan import render_launch
+from suite.progress import Reporter
+from suite.provision import Worker
+from suite.reduce import round_time_s
+from suite.schema import Case, CaseResult, Launch, PlannedCase, RunRecord
+from suite.summary import print_pair
+
+
+def run_round(campaign: Campaign, folder: Folder, reporter: Reporter, case: Case, round_index: int) -> RunRecord:
+    worker = campaign.worker
+    if worker is None:
+        raise AssertionError("provision comes before run_all")
+    folder.require_space()
+    run_dir = folder.run_dir(case, round_index)
+    folder.set_aside(run_dir, "interrupted")
+    launch = render(campaign, worker, folder, case, round_index)
+    with reporter.run(case, round_index) as line:
+        result = LAUNCHERS["native"](launch, on_progress=line.update)
+    record = collect(run_dir, case, round_index, result, campaign.machine, argv=_without_paths(launch))
+    store.write_record(record, folder.record_path(case, round_index))
+    if record.outcome == "completed":
+        _drop_checkpoints(run_dir)
+    if campaign.options.upstream and record.outcome == "completed":
+        pair = upstream.run(launch)
+        print_pair(campaign.console, case, pair)
+    return record
+
+
+def render(campaign: Campaign, worker: Worker, folder: Folder, case: Case, round_index: int) -> Launch:
+    return render_launch(
+        case,
+        round_index=round_index,
+        worker_python=worker.python,
+        project_root=ROOT,
+        run_dir=folder.run_dir(case, round_index),
+        asset_root=worker.asset_root,
+        cache_dir=worker.cache_dir,
+        cpus=campaign.machine.num_cpus or 1,
+        python_path=os.environ.get("PYTHONPATH"),
+    )
+
+
+def _without_paths(launch: Launch) -> tuple[str, ...]:
+    """The command as it is published: where this machine keeps its files is nobody's business."""
+    python, *rest = launch.argv
+    return (Path(python).name, *(part.replace(launch.run_dir, "RUN_DIR") for part in rest))
+
+
+def _drop_checkpoints(run_dir: Path) -> None:
+    """Delete the libraries' model files, some 30 MB a round; the record keeps the hash of the trained parameters."""
+    for pattern in ("*.pt", "*.pth"):
+        for path in (run_dir / "library").rglob(pattern):
+            path.unlink()
+
+
+def figures(record: RunRecord) -> str:
+    if record.outcome != "completed":
+        return ""
+    time_s = round_time_s(record)
+    return f", {time_s:.3g} s/iteration, {record.case.frames_per_iteration / time_s:,.0f} frames/s"
+
+
+def store_if_complete(campaign: Campaign, folder: Folder, item: PlannedCase) -> CaseResult | None:
+    """Return the stored result of a case, storing it first if its last round has just ended; None before that."""
+    path = folder.case_path(item.case)
+    if path.exists():
+        return store.read_case(path)
+    if item.infeasible:
+        records: tuple[RunRecord, ...] = (_skipped(campaign, item),)
+    else:
+        paths = [folder.record_path(item.case, index) for index in range(item.rounds)]
+        if not all(record_path.exists() for record_path in paths):
+            return None
+        records = tuple(store.read_record(record_path) for record_path in paths)
+    result = CaseResult(case=item.case, rounds=records)
+    store.write_case(result, path)
+    return result
+
+
+def _skipped(campaign: Campaign, item: PlannedCase) -> RunRecord:
+    return RunRecord(
+        case=item.case,
+        round=0,
+        outcome="skipped",
+        reason=item.infeasible,
+        exit_code=None,
+        started_utc=None,
+        wall_time_s=None,
+        environment=campaign.machine,
+    )
+
+
+def set_failures_aside(campaign: Campaign, folder: Folder) -> None:
+    """Give the rounds that did not complete a new attempt; the old one stays beside it."""
+    for item in campaign.planned:
+        failed = [
+            index
+            for index in range(item.rounds)
+            if folder.is_finished(item.case, index)
+            and store.read_record(folder.record_path(item.case, index)).outcome != "completed"
+        ]
+        for index in failed:
+            folder.set_aside(folder.run_dir(item.case, index), "failed")
+        if failed or item.infeasible:
+            folder.set_aside(folder.case_path(item.case), "superseded")
+
+
+class disk_errors:  # noqa: N801  (used as a statement, like contextlib.suppress)
+    """Turn a full disk into an error that says what is kept and what to do."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise CampaignError(
+                f"The disk of {self._root} is full ({error}). Free some space and run the same command again: "
+                "every finished round is kept, only the one in progress is repeated."
+            ) from error

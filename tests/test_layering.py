@@ -1,0 +1,97 @@
+"""The architecture, as tests: which file may import what, and that everything is small and says nothing it must not."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# Path prefix -> what it may import besides the standard library. The longest prefix wins.
+ALLOWED = {
+    "suite/schema.py": set[str](),
+    "suite/errors.py": set[str](),
+    "suite/": {"suite", "pydantic", "pydantic_core", "rich", "psutil", "packaging"},
+    "suite/environment.py": {"suite", "psutil", "pynvml"},
+    "suite/pins.py": {"suite", "uv"},
+    "suite/provision.py": {"suite", "uv"},
+    "suite/replay/": {"suite", "pytest", "pytest_benchmark"},
+    "suite/install_bundle.py": set[str](),
+    "tasks/": {
+        "suite.schema", "suite.errors", "tasks", "torch", "isaaclab", "isaaclab_rl", "isaaclab_tasks", "rsl_rl",
+        "rl_games", "skrl", "gymnasium", "newton", "pxr", "PIL",
+    },
+    "reports/": {"suite.schema", "suite.errors", "suite.store", "suite.reduce", "suite.__version__", "reports"},
+    "reports/charts.py": {"suite.schema", "reports", "altair"},
+}  # fmt: skip
+# One file knows each foreign tool.
+EXTRA = {
+    "reports/figure.py": {"vl_convert"},
+    "reports/build.py": {"nbclient", "nbformat", "jupytext", "vl_convert", "traitlets"},
+}
+FILES = sorted(path for folder in ("suite", "tasks", "reports") for path in (ROOT / folder).rglob("*.py"))
+
+
+def imported_modules(path: Path) -> set[str]:
+    """Every absolute module name that ``path`` imports."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_imports_follow_the_layering(path: Path) -> None:
+    relative = path.relative_to(ROOT).as_posix()
+    allowed = ALLOWED[max((prefix for prefix in ALLOWED if relative.startswith(prefix)), key=len)]
+    allowed = allowed | EXTRA.get(relative, set())
+    foreign = {
+        name
+        for name in imported_modules(path)
+        if name.split(".")[0] not in sys.stdlib_module_names
+        and not any(name == known or name.startswith(f"{known}.") for known in allowed)
+    }
+    assert not foreign, f"{relative} may import {sorted(allowed)}, not {sorted(foreign)}"
+
+
+def test_the_rule_sees_a_forbidden_import(tmp_path: Path) -> None:
+    path = tmp_path / "plan.py"
+    path.write_text("from torch import cuda\nimport suite.schema\n")
+    assert imported_modules(path) == {"torch.cuda", "suite.schema"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_files_stay_small(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 380, "seldom over 300 lines: split it by what it is about"
+
+
+def test_no_vague_module_names() -> None:
+    vague = {"utils", "helpers", "manager", "common", "misc"}
+    assert not [path for path in FILES if vague & {path.stem, *path.parts}]
+
+
+def tracked_texts() -> list[Path]:
+    done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip("not a git checkout")
+    binary = {".png", ".gif", ".svg", ".ico"}
+    return [ROOT / name for name in done.stdout.split("\0") if name and Path(name).suffix not in binary]
+
+
+def test_no_registry_host_and_no_machine_path_is_named() -> None:
+    # Split, so that this file passes its own test.
+    hosts = ("py" + "pi.org", "files.python" + "hosted.org", "registry." + "npm" + "js.org", "deb." + "debian.org")
+    paths = ("/ro" + "ot/", "/ho" + "me/")
+    found = [
+        f"{path.relative_to(ROOT)}: {word}"
+        for path in tracked_texts()
+        if path.exists()
+        for word in (*hosts, *paths)
+        if word in path.read_text(errors="replace")
+    ]
+    assert not found

@@ -1,0 +1,71 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from suite.__main__ import main, options_of, parse
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def test_options_reach_the_campaign() -> None:
+    arguments = parse(
+        [
+            "bench",
+            "--matrix",
+            "full",
+            "--series",
+            "ant-weak",
+            "--case",
+            "*1x2",
+            "--gpus",
+            "1,2",
+            "--rl-library",
+            "rsl_rl",
+        ]
+    )
+    assert arguments.command == "bench"
+    options = options_of(arguments)
+    assert (options.matrix, options.series, options.case_globs) == ("full", ("ant-weak",), ("*1x2",))
+    assert (options.gpus, options.rl_libraries) == ((1, 2), ("rsl_rl",))
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["bench", "--gpus", "0"], "allowed is 1 or more"),
+        (["bench", "--stack", "unity"], "'kitless', 'ovphysx', 'isaacsim'"),
+        (["bench", "--repeat-it"], "unrecognized arguments: --repeat-it"),
+        (["fly"], "invalid choice: 'fly'"),
+    ],
+)
+def test_a_wrong_option_is_named_with_what_is_allowed(
+    argv: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(argv) == 11
+    error = capsys.readouterr().err
+    assert said in error
+    assert "--help" in error
+
+
+def test_plan_prints_what_would_run_and_why_not(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        main(["plan", "--matrix", "full", "--device", "cuda", "--series", "ant-weak", "--rl-library", "rl_games"]) == 0
+    )
+    printed = capsys.readouterr().out
+    assert "ant-weak/rl_games-kitless-n1024-1x1" in printed
+    assert "minibatch 16,384 a rank" in printed
+    assert "needs a multi-node launcher and 2 nodes" in printed
+
+
+def test_an_empty_selection_is_an_error_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--series", "bat-strong"]) == 10
+    assert "cartpole-strong" in capsys.readouterr().err
+
+
+def test_the_command_line_starts_in_a_process_of_its_own() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "suite", "bench", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "--retry-failed" in done.stdout

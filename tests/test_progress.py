@@ -1,0 +1,63 @@
+import io
+
+import pytest
+from rich.console import Console
+
+from suite.progress import Reporter, Rest, clock
+from suite.schema import Environment, PlannedCase, RunRecord
+from tests.conftest import CaseMaker
+
+
+def planned(make_case: CaseMaker, name: str, estimate_s: float | None) -> PlannedCase:
+    return PlannedCase(
+        case=make_case(case_id=name), rounds=1, infeasible=None, estimated_gpu_minutes=None, estimated_wall_s=estimate_s
+    )
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.4, "0:00"), (59.6, "1:00"), (125, "2:05"), (3725, "1:02:05")])
+def test_clock(seconds: float, text: str) -> None:
+    assert clock(seconds) == text
+
+
+def test_the_rest_is_corrected_by_what_the_runs_so_far_took(make_case: CaseMaker) -> None:
+    items = [planned(make_case, name, 10.0) for name in ("a/1", "a/2", "a/3")]
+    cases = [item.case for item in items]
+    rest = Rest(items)
+    assert rest.of(cases) == 30.0
+    rest.add(cases[0], 15.0)
+    assert rest.of(cases[1:]) == pytest.approx(30.0)
+
+
+def test_nothing_known_is_none_and_never_zero(make_case: CaseMaker) -> None:
+    items = [planned(make_case, name, None) for name in ("a/1", "a/2")]
+    rest = Rest(items)
+    assert rest.of([item.case for item in items]) is None
+    rest.add(items[0].case, 20.0)
+    assert rest.of([items[1].case]) == 20.0
+
+
+def test_a_log_file_gets_a_line_at_start_and_end(make_case: CaseMaker, environment: Environment) -> None:
+    item = planned(make_case, "a/1", 10.0)
+    output = io.StringIO()
+    reporter = Reporter(Console(file=output, width=160), [item], [item.case])
+    with reporter.run(item.case, 0) as line:
+        line.update(2)
+    record = RunRecord(
+        case=item.case, round=0, outcome="crashed", reason="rank 1: [oops]", exit_code=1, started_utc=None,
+        wall_time_s=12.0, environment=environment,
+    )  # fmt: skip
+    reporter.ended(record, "")
+    start, end, reason = output.getvalue().splitlines()
+    assert start.startswith("[1/1] a/1 round 0 starting, 0:00 (elapsed 0:00, about 0:10 left)")
+    assert end.startswith("[1/1] a/1 round 0: crashed in 0:12 (elapsed 0:00)")
+    assert reason.strip() == "rank 1: [oops]"
+
+
+def test_a_terminal_shows_iterations_and_time(make_case: CaseMaker) -> None:
+    item = planned(make_case, "a/1", None)
+    output = io.StringIO()
+    reporter = Reporter(Console(file=output, force_terminal=True, width=160), [item], [item.case])
+    with reporter.run(item.case, 0) as line:
+        line.update(2)
+        assert line.text().startswith("[1/1] a/1 round 0 iteration 2/3, 0:00")
+    assert "a/1 round 0" in output.getvalue()

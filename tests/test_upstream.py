@@ -1,0 +1,69 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from suite import store, upstream
+from suite.errors import StoreError
+from suite.schema import Environment, RankRecord, RunRecord
+from tasks.upstream import arguments, iteration_times_s
+from tests.conftest import CaseMaker
+
+
+def test_the_arguments_are_those_of_the_case(make_case: CaseMaker) -> None:
+    case = make_case(device="cuda", nproc_per_node=4, overrides=("agent.algorithm.num_mini_batches=8",))
+    assert " ".join(arguments(case, Path("OUT"))) == (
+        "benchmark training_multigpu --num_gpus 4 --rl_library rsl_rl --task Isaac-Cartpole-Direct --num_envs 32 "
+        "--max_iterations 3 --seed 42 --output_path OUT agent.algorithm.num_mini_batches=8"
+    )
+    single = make_case(nproc_per_node=1, rl_library="rl_games")
+    assert " ".join(arguments(single, Path("OUT"))) == (
+        "benchmark training --device cpu --rl_library rl_games --task Isaac-Cartpole-Direct --num_envs 32 "
+        "--max_iterations 3 --seed 42 --output_path OUT agent.params.config.device=cpu"
+    )
+
+
+def test_iteration_times_as_upstream_computes_them(make_case: CaseMaker) -> None:
+    logged = {"Perf/collection_time": [1.0, 2.0], "Perf/learning_time": [0.5, 0.25]}
+    assert iteration_times_s(make_case(), logged) == [1.5, 2.25]
+    frames = make_case().frames_per_iteration
+    logged = {"performance/step_inference_rl_update_fps": [frames / 2.0, frames / 4.0]}
+    assert iteration_times_s(make_case(rl_library="rl_games"), logged) == [2.0, 4.0]
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path, make_case: CaseMaker, environment: Environment) -> Path:
+    """A finished round of ours whose clock reads 1 % more than the library's, beside upstream's own run."""
+    samples = {
+        "iteration_time_s": (9.0, 2.02, 2.02),
+        "rsl_rl.collection_time_s": (8.0, 1.5, 1.5),
+        "rsl_rl.learning_time_s": (1.0, 0.5, 0.5),
+    }
+    rank = RankRecord(rank=0, local_rank=0, phases_s={}, settings={}, samples=samples)
+    record = RunRecord(
+        case=make_case(), round=0, outcome="completed", reason=None, exit_code=0, started_utc=None, wall_time_s=1.0,
+        environment=environment, ranks=(rank, replace(rank, rank=1, local_rank=1)),
+    )  # fmt: skip
+    store.write_record(record, tmp_path / "record.json")
+    (tmp_path / "upstream").mkdir()
+    theirs = {"command": ["isaaclab"], "iteration_time_s": [7.0, 1.0, 1.02]}
+    (tmp_path / "upstream" / "upstream.json").write_text(json.dumps(theirs))
+    return tmp_path
+
+
+def test_a_pair_compares_medians_of_rank_0_without_the_first_iteration(run_dir: Path, make_case: CaseMaker) -> None:
+    pair = upstream.read_pair(make_case(), 0, run_dir)
+    assert pair
+    assert (pair.ours_s, pair.theirs_s, pair.library_s) == (2.02, 1.01, 2.0)
+    assert pair.difference == pytest.approx(1.0)
+    assert pair.clock_difference == pytest.approx(0.01)
+
+
+def test_a_missing_side_is_none_and_a_corrupt_one_an_error(run_dir: Path, make_case: CaseMaker) -> None:
+    theirs = run_dir / "upstream" / "upstream.json"
+    theirs.write_text("{")
+    with pytest.raises(StoreError, match=r"upstream\.json is not readable"):
+        upstream.read_pair(make_case(), 0, run_dir)
+    theirs.unlink()
+    assert upstream.read_pair(make_case(), 0, run_dir) is None
