@@ -3,6 +3,7 @@
 The only file that knows NVML.
 """
 
+import json
 import os
 import platform
 import subprocess
@@ -167,7 +168,11 @@ def _supported[T](query: Callable[[], T]) -> T | None:
 
 
 def git_state(checkout: Path) -> tuple[str | None, bool | None]:
-    """Commit of the checkout, and whether a file differs from it; Nones when it is no checkout."""
+    """Commit of the checkout, and whether a file differs from it; Nones when neither git nor a bundle knows."""
+    bundle = checkout.parent / "bundle.json"
+    if bundle.exists():  # an air-gapped host has no checkout, but the bundle says what it was made of
+        stored = json.loads(bundle.read_text(encoding="utf-8"))
+        return stored["suite_commit"], stored["suite_dirty"]
     found = (_output("git", "-C", str(checkout), "rev-parse", "--show-toplevel", "HEAD") or "").splitlines()
     if len(found) != 2 or Path(found[0]) != checkout:  # noqa: PLR2004  a copy inside another project's checkout
         return None, None

@@ -197,3 +197,9 @@ def test_git_state_of_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert git_state(tmp_path) == (commit, True)
     monkeypatch.setenv("PATH", "/nowhere")
     assert git_state(tmp_path) == (None, None)
+
+
+def test_an_installed_bundle_says_of_which_commit_it_was_made(tmp_path: Path) -> None:
+    (tmp_path / "labscale").mkdir()
+    (tmp_path / "bundle.json").write_text('{"suite_commit": "abc123", "suite_dirty": false}')
+    assert git_state(tmp_path / "labscale") == ("abc123", False)
