@@ -10,7 +10,7 @@ from rich.table import Table
 from suite.progress import clock
 from suite.reduce import round_time_s
 from suite.schema import Case, CaseResult, Environment, PlannedCase
-from suite.upstream import Pair
+from suite.upstream import Pair, bracketed_differences
 
 
 def print_plan(
@@ -77,18 +77,20 @@ def print_agreement(console: Console, pairs: Sequence[Pair]) -> None:
     """Print per case how our clock compares with upstream's, between processes and within our own."""
     table = Table(title="Rank 0 beside Isaac Lab's own benchmark", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("case", overflow="fold")
-    for name in ("pairs", "ours to theirs, median", "smallest", "largest", "same process"):
+    for name in ("pairs", "direct, median", "bracketed, median", "smallest", "largest", "same process"):
         table.add_column(name, justify="right")
     for case_id in dict.fromkeys(pair.case_id for pair in pairs):
         group = [pair for pair in pairs if pair.case_id == case_id]
-        differences = [pair.difference for pair in group]
+        direct = [pair.difference for pair in group]
+        bracketed = bracketed_differences(group)
         clocks = [value for pair in group if (value := pair.clock_difference) is not None]
         table.add_row(
             case_id,
             str(len(group)),
-            f"{statistics.median(differences):+.2%}",
-            f"{min(differences):+.2%}",
-            f"{max(differences):+.2%}",
+            f"{statistics.median(direct):+.2%}",
+            f"{statistics.median(bracketed):+.2%}" if bracketed else "-",
+            f"{min(bracketed or direct):+.2%}",
+            f"{max(bracketed or direct):+.2%}",
             f"{statistics.median(clocks):+.3%}" if clocks else "-",
         )
     console.print(table)

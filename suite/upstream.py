@@ -80,6 +80,21 @@ def read_pair(case: Case, round_index: int, run_dir: Path) -> Pair | None:
     )
 
 
+def bracketed_differences(pairs: Sequence[Pair]) -> list[float]:
+    """Relative differences with a slow drift of the machine cancelled; positive when ours is longer.
+
+    The runs of one case alternate, ours first. A machine that speeds up or slows down meanwhile biases every direct
+    comparison the same way, so each run between two of the other kind is compared with the mean of those two.
+    """
+    series = [time_s for pair in sorted(pairs, key=lambda pair: pair.round) for time_s in (pair.ours_s, pair.theirs_s)]
+    differences = []
+    for index in range(1, len(series) - 1):
+        neighbours_s = (series[index - 1] + series[index + 1]) / 2
+        is_ours = index % 2 == 0
+        differences.append((series[index] / neighbours_s if is_ours else neighbours_s / series[index]) - 1)
+    return differences
+
+
 def write_pairs(pairs: Sequence[Pair], path: Path) -> None:
     """Write all pairs of a campaign, for the report and for whoever wants to check."""
     path.write_text(json.dumps([asdict(pair) for pair in pairs], indent=1) + "\n", encoding="utf-8")

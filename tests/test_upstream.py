@@ -67,3 +67,27 @@ def test_a_missing_side_is_none_and_a_corrupt_one_an_error(run_dir: Path, make_c
         upstream.read_pair(make_case(), 0, run_dir)
     theirs.unlink()
     assert upstream.read_pair(make_case(), 0, run_dir) is None
+
+
+def pairs_of(*times_s: float) -> list[upstream.Pair]:
+    """Pairs from alternating times, ours first."""
+    return [
+        upstream.Pair(case_id="a/1", round=index, ours_s=ours_s, theirs_s=theirs_s, library_s=None)
+        for index, (ours_s, theirs_s) in enumerate(zip(times_s[::2], times_s[1::2], strict=True))
+    ]
+
+
+def test_a_drifting_machine_is_no_difference_between_the_clocks() -> None:
+    pairs = pairs_of(1.10, 1.08, 1.06, 1.04, 1.02, 1.00)
+    assert all(pair.difference > 0.018 for pair in pairs)
+    assert upstream.bracketed_differences(pairs) == pytest.approx([0.0] * 4)
+
+
+def test_a_real_difference_stays_under_drift() -> None:
+    drift = (1.10, 1.08, 1.06, 1.04, 1.02, 1.00)
+    slower = [value * (1.05 if index % 2 == 0 else 1.0) for index, value in enumerate(drift)]
+    assert upstream.bracketed_differences(pairs_of(*slower)) == pytest.approx([0.05] * 4)
+
+
+def test_one_pair_has_nothing_to_bracket() -> None:
+    assert upstream.bracketed_differences(pairs_of(1.0, 2.0)) == []
