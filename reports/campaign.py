@@ -30,8 +30,13 @@ class Campaign:
 
     @property
     def where(self) -> str:
-        """Hardware and label of every environment, for captions."""
-        return "; ".join(dict.fromkeys(where_it_ran(place) for place in self.places)) or "nothing yet"
+        """Hardware and label of every environment, for captions; the largest, where one label names several."""
+        by_label: dict[str, Place] = {}
+        for place in self.places:
+            label = place.environment.host_label or where_it_ran(place)
+            if label not in by_label or len(place.environment.gpus) > len(by_label[label].environment.gpus):
+                by_label[label] = place
+        return "; ".join(where_it_ran(place) for place in by_label.values()) or "nothing yet"
 
     @property
     def learning_curves(self) -> tuple[CurvePoint, ...]:

@@ -71,13 +71,19 @@ def read_pair(case: Case, round_index: int, run_dir: Path) -> Pair | None:
     record = read_record(run_dir / "record.json")
     if record.outcome != "completed":
         return None
+    ours_s, library_s = medians_of_rank_0(record)
     return Pair(
         case_id=case.case_id,
         round=round_index,
-        ours_s=_steady_median_s(column(record, "iteration_time_s")),
+        ours_s=ours_s,
         theirs_s=_steady_median_s(theirs),
-        library_s=_library_s(record),
+        library_s=library_s,
     )
+
+
+def medians_of_rank_0(record: RunRecord) -> tuple[float, float | None]:
+    """Steady iteration time of rank 0 by our clock and, where the library keeps one, by its own [s]."""
+    return _steady_median_s(column(record, "iteration_time_s")), _library_s(record)
 
 
 def bracketed_differences(pairs: Sequence[Pair]) -> list[float]:

@@ -1,0 +1,56 @@
+"""The table of measured figures in README.md, made from results in git: ``python -m reports.readme RESULTS``."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from reports.analysis import CaseRow, case_rows
+from reports.places import hardware, places
+from suite.schema import CaseResult
+from suite.store import load_results
+
+BEGIN = "<!-- begin: made by `python -m reports.readme` -->"
+END = "<!-- end -->"
+
+
+def results_table(results: Sequence[CaseResult]) -> str:
+    """One row per series: median frames per second and scaling efficiency at each number of GPUs."""
+    rows = case_rows(results)
+    sizes = sorted({row.world_size for row in rows})
+    header = "| series | " + " | ".join(f"{size} GPU{'s' if size > 1 else ''}" for size in sizes) + " |"
+    lines = [header, "| --- |" + " ---: |" * len(sizes)]
+    for series in dict.fromkeys(row.series for row in rows):
+        cells = [_cell([row for row in rows if row.series == series and row.world_size == size]) for size in sizes]
+        lines.append(f"| {series} | " + " | ".join(cells) + " |")
+    return "\n".join([*lines, "", _identity(results)])
+
+
+def _cell(rows: Sequence[CaseRow]) -> str:
+    if len(rows) != 1 or rows[0].total_fps is None:
+        return "-"
+    (row,) = rows
+    efficiency = "-" if row.scaling_efficiency is None else f"{row.scaling_efficiency:.0%}"
+    rounds = f"{row.rounds_completed} round{'s' if row.rounds_completed > 1 else ''}"
+    return f"{row.total_fps:,.0f} ({efficiency}, {rounds})"
+
+
+def _identity(results: Sequence[CaseResult]) -> str:
+    place = max(places(results), key=lambda place: len(place.environment.gpus))
+    names = ("isaaclab", "torch", "newton", "rl-games", "rsl-rl-lib", "nccl")
+    versions = ", ".join(f"{name} {place.versions[name]}" for name in names if name in place.versions)
+    environment = place.environment
+    date = (place.first_started_utc or "at an unknown date")[:10]
+    return (
+        f"Frames per second of all ranks (scaling efficiency, rounds). {hardware(environment)}, "
+        f"{environment.host_label}; driver {environment.driver_version}, {versions}; "
+        f"measured {date} at commit {(environment.git_commit or 'unknown')[:7]}."
+    )
+
+
+def main(argv: Sequence[str]) -> int:
+    print(f"{BEGIN}\n{results_table(load_results(Path(argv[1])))}\n{END}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))
