@@ -15,7 +15,7 @@ from suite.options import ROOT, Options
 from suite.provision import provision_worker
 from suite.schema import Assets, Device, RlLibrary, Stack
 
-LOG_WIDTH: Final = 160
+LOG_WIDTH: Final = 240
 
 
 class Parser(argparse.ArgumentParser):
@@ -137,7 +137,7 @@ def _interrupt(signum: int, _frame: object) -> None:
 
 def main(argv: list[str]) -> int:
     # A log file has no width to wrap to.
-    console = Console(soft_wrap=True, width=None if sys.stdout.isatty() else LOG_WIDTH)
+    console = Console(width=None if sys.stdout.isatty() else LOG_WIDTH)
     errors = Console(stderr=True)
     signal.signal(signal.SIGTERM, _interrupt)  # a scheduler's stop ends the runs as Ctrl-C does
     try:

@@ -98,9 +98,10 @@ class Reporter:
             f"[{done}/{self._total}] {record.case.case_id} round {record.round}: {mark}{wall}{figures}"
             f" (elapsed {clock(time.monotonic() - self._started_s)}{left})",
             highlight=False,
+            soft_wrap=True,
         )
         if record.reason:
-            self._console.print(f"    {record.reason}", style="dim", highlight=False, markup=False)
+            self._console.print(f"    {record.reason}", style="dim", highlight=False, markup=False, soft_wrap=True)
 
 
 class RunLine:
@@ -123,7 +124,7 @@ class RunLine:
     def print_to(self, console: Console) -> None:
         """Print the line now and again with later updates, for an output that is not a terminal."""
         self._log = console
-        console.print(self.text(), highlight=False, markup=False)
+        console.print(self.text(), highlight=False, markup=False, soft_wrap=True)
 
     def update(self, done: int) -> None:
         """Note ``done`` finished iterations."""
@@ -139,4 +140,4 @@ class _StateColumn(ProgressColumn):
         self._line = line
 
     def render(self, task: Task) -> Text:  # noqa: ARG002  (rich's signature)
-        return Text(self._line.text())
+        return Text(self._line.text(), no_wrap=True, overflow="ellipsis")  # a second row would flicker

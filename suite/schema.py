@@ -143,7 +143,9 @@ class RankRecord:
 
     rank: int
     local_rank: int
-    phases_s: Mapping[str, float]  # start-up: imports, simulation_launch, environment_creation, agent_creation, …
+    phases_s: Mapping[
+        str, float
+    ]  # start-up: imports_torch, imports, task_config, simulation_launch, environment_creation
     settings: Mapping[str, str | int | float | bool | None]  # seed, threads, TF32, device, backend, versions.*
     samples: Mapping[str, tuple[float | None, ...]]  # column -> one value per iteration
     parameters_sha256: str | None = None  # of the trained parameters at the end

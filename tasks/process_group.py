@@ -10,12 +10,15 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import torch
 import torch.distributed as dist
 
 from suite.schema import Case
+
+# Of a rank with its peers, in hang timeouts. At 1 it would race with the launcher for what the run's outcome is.
+PATIENCE: Final = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,15 +58,16 @@ def backend_of(device: torch.device) -> str:
 def joined(case: Case, ranks: Ranks, device: torch.device) -> Iterator[None]:
     """Start the process group for the block, and let the RL libraries believe that they did.
 
-    A rank that waits longer than the case's hang timeout for its peers raises; torch alone would wait half an hour.
-    A single rank has no group, as in upstream's own training.
+    A rank that waits for its peers far longer than the case's hang timeout raises; torch alone would wait half an hour.
+    The launcher ends a hung run before that, and has its ranks say where they stand. A single rank has no group, as in
+    upstream's own training.
     """
     if device.type == "cuda":
         torch.cuda.set_device(device)
     if not ranks.is_distributed:
         yield
         return
-    dist.init_process_group(backend_of(device), timeout=dt.timedelta(seconds=case.hang_timeout_s))
+    dist.init_process_group(backend_of(device), timeout=dt.timedelta(seconds=PATIENCE * case.hang_timeout_s))
     init, set_device = dist.init_process_group, torch.cuda.set_device
 
     def already_joined(*_: Any, **__: Any) -> None:

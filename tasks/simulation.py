@@ -46,7 +46,8 @@ def simulation(context: RankContext, *, agent_entry_point: str) -> Iterator[Simu
     """Resolve the task, launch the simulation and create the environment; close both at the end.
 
     Torch's backend flags are those of upstream's training benchmark, the same for every library, so that libraries
-    differ by their own work only. Ranks differ by ``seed + rank``.
+    differ by their own work only. As there, Isaac Lab's seeding switches cudnn.benchmark on again while it creates the
+    environment; a rank's settings record what held. Ranks differ by ``seed + rank``.
     """
     case, ranks, log = context.case, context.ranks, context.log
     with log.phase("imports"):

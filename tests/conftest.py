@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from suite.options import ROOT
+from suite.provision import Worker, provision_worker
 from suite.schema import Case, Environment
 
 CaseMaker = Callable[..., Case]
@@ -37,6 +39,12 @@ def make_case() -> Callable[..., Case]:
     return lambda **changes: replace(_CASE, **changes)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def environment() -> Environment:
     return Environment(host_label="desk", cpu_model=None, num_cpus=2, memory_gb=25.0, os=None, kernel=None)
+
+
+@pytest.fixture(scope="session")
+def worker() -> Worker:
+    """The worker environment of the pins, installed on first use (7 GB, some minutes) and kept in the cache."""
+    return provision_worker(project_root=ROOT, stack="kitless", worker_python=None, assets="offline", on_message=print)

@@ -1,0 +1,215 @@
+"""Faults in real training: each becomes its typed outcome, keeps what was measured, and leaves no process behind."""
+
+import math
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from suite import store
+from suite.errors import StoreError
+from suite.provision import Worker
+from suite.schema import Case, Environment, RunRecord
+from tests.real_runs import cases_of, events, launch_of, pid_of, train
+
+pytestmark = pytest.mark.worker
+
+ENDLESS: Final = 100_000  # iterations; each run is ended by its fault
+MATRIX: Final = f"""
+description = "runs that do not end well"
+rounds = 1
+seed = 42
+
+[defaults]
+timeout_s = 300 # should a fault not come about
+
+[[series]]
+name = "cartpole"
+title = "Cartpole, 64 environments a rank"
+scaling = "weak"
+task = "Isaac-Cartpole-Direct"
+rl_libraries = ["rsl_rl"]
+num_envs = 64
+topologies = ["1x1", "1x2"]
+iterations = {ENDLESS}
+
+[[series]]
+name = "cartpole"
+title = "Cartpole, 64 environments a rank"
+scaling = "weak"
+task = "Isaac-Cartpole-Direct"
+rl_libraries = ["rl_games"]
+num_envs = 64
+topologies = ["1x2"]
+iterations = 3
+minibatch_size = 1024
+"""
+
+
+@pytest.fixture(scope="module")
+def one_rank(tmp_path_factory: pytest.TempPathFactory) -> Case:
+    return cases_of(MATRIX, tmp_path_factory.mktemp("matrix"))[0]
+
+
+@pytest.fixture(scope="module")
+def two_ranks(tmp_path_factory: pytest.TempPathFactory) -> Case:
+    return cases_of(MATRIX, tmp_path_factory.mktemp("matrix"))[1]
+
+
+@pytest.fixture(scope="module")
+def rl_games(tmp_path_factory: pytest.TempPathFactory) -> Case:
+    return cases_of(MATRIX, tmp_path_factory.mktemp("matrix"))[2]
+
+
+@pytest.fixture(scope="module")
+def killed(
+    worker: Worker, environment: Environment, two_ranks: Case, tmp_path_factory: pytest.TempPathFactory
+) -> RunRecord:
+    """Two ranks, of which the second is killed; the tests of timeouts take the pace of this machine from it too."""
+    run_dir = tmp_path_factory.mktemp("killed") / "r0"
+    launch = launch_of(worker, two_ranks, run_dir)
+    return train(launch, environment, on_progress=after_two(run_dir, 1, signal.SIGKILL))
+
+
+def after_two(run_dir: Path, rank: int, signal_number: signal.Signals) -> Callable[[int], None]:
+    """Send a rank a signal, once, when rank 0 has finished two iterations."""
+    sent: list[int] = []
+
+    def on_progress(done: int) -> None:
+        if done >= 2 and not sent:
+            sent.append(pid_of(run_dir, rank))
+            os.kill(sent[0], signal_number)
+
+    return on_progress
+
+
+def kept(record: RunRecord) -> list[int]:
+    """Iterations of each rank; every one of them whole."""
+    for rank in record.ranks:
+        assert all(time_s is not None and time_s > 0 for time_s in rank.samples["iteration_time_s"])
+    return [rank.num_iterations for rank in record.ranks]
+
+
+def longest_silence_s(record: RunRecord) -> float:
+    """The longest time in which a healthy rank writes nothing: a phase of its start-up, or its first iteration."""
+    return max(max(*rank.phases_s.values(), rank.samples["iteration_time_s"][0] or math.inf) for rank in record.ranks)
+
+
+def first_sample_s(record: RunRecord) -> float:
+    rank = record.ranks[0]
+    return rank.phases_s["imports_torch"] + (rank.samples["start_s"][1] or math.inf)
+
+
+def test_a_killed_rank_is_named_with_its_signal(killed: RunRecord) -> None:
+    assert killed.outcome == "crashed"
+    assert killed.reason is not None
+    assert killed.reason.startswith("rank 1: killed by signal 9")
+    assert killed.exit_code == 1
+    assert min(kept(killed)) >= 1
+    assert kept(killed)[0] >= 2
+    assert [rank.parameters_sha256 for rank in killed.ranks] == [None, None]
+
+
+def test_a_stopped_rank_is_a_hang(
+    killed: RunRecord, worker: Worker, environment: Environment, two_ranks: Case, tmp_path: Path
+) -> None:
+    hang_timeout_s = max(10.0, 2.5 * longest_silence_s(killed))
+    case = replace(two_ranks, hang_timeout_s=hang_timeout_s)
+    launch = replace(launch_of(worker, case, tmp_path / "r0"), grace_s=2.0)  # a stopped process heeds no SIGTERM
+    record = train(launch, environment, on_progress=after_two(tmp_path / "r0", 1, signal.SIGSTOP))
+    assert record.outcome == "hung", record.reason
+    assert record.reason is not None
+    assert record.reason.startswith(f"no rank wrote anything for {hang_timeout_s:g} s; rank 0: ")
+    assert f"of {ENDLESS} iterations" in record.reason
+    assert min(kept(record)) >= 1
+    assert kept(record)[0] >= 2
+    assert [rank.error for rank in record.ranks] == [None, None]  # the launcher's verdict came before any rank's own
+    (stderr,) = (tmp_path / "r0" / "logs").glob("*/attempt_0/0/stderr.log")
+    stacks = stderr.read_text(encoding="utf-8")
+    assert "most recent call first" in stacks
+    assert "distributed_c10d.py" in stacks, "rank 0 does not say where it waits"
+
+
+def test_a_run_beyond_its_time_keeps_what_it_measured(
+    killed: RunRecord, worker: Worker, environment: Environment, one_rank: Case, tmp_path: Path
+) -> None:
+    timeout_s = 1.5 * first_sample_s(killed) + 5.0  # torchrun needs some seconds before a rank starts
+    record = train(launch_of(worker, replace(one_rank, timeout_s=timeout_s), tmp_path / "r0"), environment)
+    assert record.outcome == "timeout", record.reason
+    assert record.reason is not None
+    assert record.reason.startswith(f"not finished after {timeout_s:g} s, start-up included; rank 0: ")
+    assert record.wall_time_s is not None
+    assert timeout_s < record.wall_time_s < timeout_s + 20
+    assert 1 <= kept(record)[0] < ENDLESS
+
+
+def test_a_rank_that_raises_speaks_for_itself(
+    worker: Worker, environment: Environment, rl_games: Case, tmp_path: Path
+) -> None:
+    """A minibatch that does not divide the batch, which the plan would have refused."""
+    overrides = tuple(token.replace("1024", "1000") for token in rl_games.overrides)
+    assert overrides != rl_games.overrides
+    record = train(launch_of(worker, replace(rl_games, overrides=overrides), tmp_path / "r0"), environment)
+    assert record.outcome == "crashed"
+    assert record.reason is not None
+    said = re.fullmatch(r"rank ([01]): (ValueError: 'batch_size' \(2048\) must be divisible .*)", record.reason)
+    assert said is not None, record.reason  # in rl_games' words, not torchrun's
+    raised = record.ranks[int(said[1])]
+    assert raised.error == said[2]
+    assert (raised.num_iterations, "environment_creation" in raised.phases_s) == (0, True)
+    (error,) = (event for event in events(tmp_path / "r0", raised.rank) if event["event"] == "error")
+    assert "rl_games" in error["traceback"]
+    assert error["out_of_memory"] is False
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 MB that can be filled without harm to others."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small file system needs root")
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64m", "labscale-test", folder], capture_output=True, text=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip(f"a small file system cannot be mounted here: {mounted.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def fill_up(path: Path) -> None:
+    with path.open("ab", buffering=0) as ballast:
+        while True:
+            ballast.write(b"\0" * 4096)
+
+
+def test_a_full_disk_is_said_to_be_full(
+    worker: Worker, environment: Environment, one_rank: Case, small_disk: Path
+) -> None:
+    earlier = small_disk / "earlier" / "record.json"
+    earlier.parent.mkdir()
+    earlier.write_text('{"kept": true}')
+    run_dir = small_disk / "r0"
+
+    def fill(done: int) -> None:
+        if done >= 2:
+            with pytest.raises(OSError, match="No space left on device"):
+                fill_up(small_disk / "ballast")
+
+    record = train(launch_of(worker, one_rank, run_dir), environment, on_progress=fill)
+    assert record.outcome == "crashed", record.reason
+    # Whether a rank's last words still fit is luck; the record's absence always has its cause told.
+    assert record.ranks[0].error in {None, "OSError: [Errno 28] No space left on device"}
+    assert kept(record)[0] >= 2
+    with pytest.raises(StoreError, match="No space left on device"):
+        store.write_record(record, run_dir / "record.json")
+    assert not (run_dir / "record.json").exists()
+    assert list(run_dir.glob(".record*")) == []
+    assert earlier.read_text() == '{"kept": true}'

@@ -1,0 +1,208 @@
+"""Isaac Lab trained for three iterations by every adapter, alone and with a second rank, on the CPU."""
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from suite.collect import collect
+from suite.launch import LaunchResult
+from suite.provision import Worker
+from suite.rank_file import rank_path
+from suite.schema import SAMPLE_COLUMNS, Case, Environment, RankRecord, RunRecord
+from tests.real_runs import NUM_CPUS, cases_of, events, launch_of, train
+
+pytestmark = pytest.mark.worker
+
+MATRIX: Final = """
+description = "every adapter, alone and with a second rank"
+rounds = 1
+seed = 42
+
+[[series]]
+name = "cartpole"
+title = "Cartpole, 64 environments a rank"
+scaling = "weak"
+task = "Isaac-Cartpole-Direct"
+rl_libraries = ["rl_games"]
+num_envs = 64
+topologies = ["1x1", "1x2"]
+iterations = 3
+minibatch_size = 1024 # the agent's 16384 is more than a rank collects
+
+[[series]]
+name = "cartpole"
+title = "Cartpole, 64 environments a rank"
+scaling = "weak"
+task = "Isaac-Cartpole-Direct"
+rl_libraries = ["rsl_rl", "skrl"]
+num_envs = 64
+topologies = ["1x1", "1x2"]
+iterations = 3
+"""
+RUNS: Final = [f"{library}-{topology}" for library in ("rl_games", "rsl_rl", "skrl") for topology in ("1x1", "1x2")]
+CLOCKS_AGREE: Final = 0.02  # relative
+PHASES: Final = ("imports_torch", "imports", "task_config", "simulation_launch", "environment_creation")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trained:
+    case: Case
+    run_dir: Path
+    record: RunRecord
+
+
+@pytest.fixture(scope="module", params=RUNS)
+def trained(
+    request: pytest.FixtureRequest, worker: Worker, environment: Environment, tmp_path_factory: pytest.TempPathFactory
+) -> Trained:
+    """One run, which every test below looks at."""
+    folder = tmp_path_factory.mktemp("worker")
+    library, _, topology = request.param.rpartition("-")
+    (case,) = (case for case in cases_of(MATRIX, folder) if (case.rl_library, case.topology) == (library, topology))
+    launch = launch_of(worker, case, folder / "r0")
+    return Trained(case=case, run_dir=folder / "r0", record=train(launch, environment))
+
+
+def numbers(rank: RankRecord, column: str) -> list[float]:
+    """A column without a gap."""
+    values = [value for value in rank.samples[column] if value is not None]
+    assert len(values) == rank.num_iterations, f"{column} of rank {rank.rank} has gaps: {rank.samples[column]}"
+    return values
+
+
+def agree(ours: Sequence[float], theirs: Sequence[float]) -> bool:
+    return list(ours) == pytest.approx(list(theirs), rel=CLOCKS_AGREE)
+
+
+def test_every_rank_completes_every_iteration(trained: Trained) -> None:
+    record = trained.record
+    assert (record.outcome, record.reason, record.exit_code) == ("completed", None, 0)
+    assert [(rank.rank, rank.local_rank) for rank in record.ranks] == [
+        (rank, rank) for rank in range(trained.case.world_size)
+    ]
+    for rank in record.ranks:
+        assert rank.num_iterations == trained.case.iterations == 3
+        assert set(SAMPLE_COLUMNS) <= set(rank.samples)
+        assert rank.error is None
+
+
+def test_sections_add_up_to_the_iteration(trained: Trained) -> None:
+    for rank in trained.record.ranks:
+        iteration, collection = numbers(rank, "iteration_time_s"), numbers(rank, "collection_time_s")
+        learning, environment = numbers(rank, "learning_time_s"), numbers(rank, "environment_step_time_s")
+        assert agree([sum(parts) for parts in zip(collection, learning, strict=True)], iteration)
+        assert all(0 < part < whole for part, whole in zip(environment, collection, strict=True))
+        ends = [start + time for start, time in zip(numbers(rank, "start_s"), iteration, strict=True)]
+        assert all(end <= start for end, start in zip(ends, numbers(rank, "start_s")[1:], strict=False))
+
+
+def test_ranks_reduce_gradients_exactly_when_there_are_several(trained: Trained) -> None:
+    distributed = trained.case.world_size > 1
+    for rank in trained.record.ranks:
+        calls = numbers(rank, "all_reduce_calls")
+        if distributed:
+            times, learning = numbers(rank, "all_reduce_time_s"), numbers(rank, "learning_time_s")
+            assert min(calls) >= trained.case.optimiser_steps  # the gradients of each, and what the library adds
+            assert all(0 < part < whole for part, whole in zip(times, learning, strict=True))
+        else:
+            assert calls == [0.0] * 3
+            assert rank.samples["all_reduce_time_s"] == (None,) * 3  # not 0: nothing was measured
+        assert rank.settings["backend"] == ("gloo" if distributed else None)
+
+
+def test_our_clock_and_the_librarys_own_agree(trained: Trained) -> None:
+    frames = trained.case.frames_per_iteration
+    for rank in trained.record.ranks:
+        fps = {
+            name: [frames / time_s for time_s in numbers(rank, column)]
+            for name, column in (
+                ("total_fps", "iteration_time_s"),
+                ("step_inference_fps", "collection_time_s"),
+                ("step_fps", "environment_step_time_s"),
+            )
+        }
+        own = {column for column in rank.samples if "." in column}
+        if trained.case.rl_library == "rl_games":
+            assert own == {*(f"rl_games.{name}" for name in fps), "rl_games.update_time_s"}
+            for name, ours in fps.items():
+                assert agree(ours, numbers(rank, f"rl_games.{name}")), name
+        elif trained.case.rl_library == "rsl_rl":
+            assert own == {"rsl_rl.collection_time_s", "rsl_rl.learning_time_s", "rsl_rl.total_fps"}
+            assert agree(fps["total_fps"], numbers(rank, "rsl_rl.total_fps"))
+            assert agree(numbers(rank, "collection_time_s"), numbers(rank, "rsl_rl.collection_time_s"))
+            assert agree(numbers(rank, "learning_time_s"), numbers(rank, "rsl_rl.learning_time_s"))
+        else:
+            assert own == set()  # skrl reports no times of its own
+
+
+def test_ranks_explore_apart_and_train_one_policy(trained: Trained) -> None:
+    ranks = trained.record.ranks
+    assert [rank.settings["seed"] for rank in ranks] == [42 + rank.rank for rank in ranks]
+    digests = {rank.parameters_sha256 for rank in ranks}
+    (digest,) = digests
+    assert digest is not None
+    assert len(digest) == 64
+
+
+def test_a_rank_with_other_parameters_makes_the_round_invalid(
+    trained: Trained, environment: Environment, tmp_path: Path
+) -> None:
+    """The control of the test above: one bit of the last rank's digest, and the round is no measurement."""
+    copy = tmp_path / "r0"
+    shutil.copytree(trained.run_dir, copy)
+    last = trained.record.ranks[-1]
+    digest = str(last.parameters_sha256)
+    flipped = f"{int(digest[0], 16) ^ 1:x}{digest[1:]}"
+    path = rank_path(copy, last.rank)
+    path.write_text(path.read_text(encoding="utf-8").replace(digest, flipped), encoding="utf-8")
+    ended = LaunchResult(exit_code=0, ended_by=None, started_utc="2026-11-21T00:00:00+00:00", wall_time_s=1.0)
+    record = collect(copy, trained.case, 0, ended, environment)
+    assert record.ranks[-1].parameters_sha256 == flipped
+    if trained.case.world_size == 1:  # one digest has none to differ from
+        assert record.outcome == "completed"
+        return
+    assert record.outcome == "invalid"
+    assert record.reason is not None
+    assert "did not train one policy" in record.reason
+    assert flipped[:12] in record.reason
+
+
+def test_settings_say_what_it_ran_with(trained: Trained) -> None:
+    for rank in trained.record.ranks:
+        settings = rank.settings
+        assert (settings["device"], settings["gpu_name"], settings["num_envs"]) == ("cpu", None, 64)
+        assert settings["torch_num_threads"] == max(1, NUM_CPUS // trained.case.nproc_per_node)
+        assert (settings["cuda_matmul_allow_tf32"], settings["cudnn_allow_tf32"]) == (True, True)
+        assert settings["physics"] == "newton_mjwarp"
+        assert (settings["versions.isaaclab"], settings["versions.ovphysx"]) == ("3.0.0", None)
+        for name in ("torch", "newton", "warp-lang", "rl-games", "rsl-rl-lib", "skrl", "python"):
+            assert settings[f"versions.{name}"], name
+
+
+def test_start_up_is_timed_by_phases(trained: Trained) -> None:
+    for rank in trained.record.ranks:
+        assert tuple(rank.phases_s) == PHASES
+        assert all(duration_s > 0 for duration_s in rank.phases_s.values())
+        start = events(trained.run_dir, rank.rank)[0]
+        assert (start["event"], start["world_size"]) == ("start", trained.case.world_size)
+        since_clock_zero = [duration_s for name, duration_s in rank.phases_s.items() if name != "imports_torch"]
+        assert sum(since_clock_zero) < numbers(rank, "start_s")[0]
+
+
+def test_upstreams_bundle_is_written_by_rank_0(trained: Trained) -> None:
+    (path,) = (trained.run_dir / "bundle").glob("*.json")
+    bundle: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    assert bundle["schema_version"] == "1.4"
+    assert bundle["hardware"]["hostname"] == "not recorded"
+    assert (bundle["run"]["framework"], bundle["run"]["num_envs"]) == (
+        trained.case.rl_library,
+        trained.case.num_envs_global,
+    )
+    iteration = numbers(trained.record.ranks[0], "iteration_time_s")
+    assert bundle["runtime"]["iteration_time_s"]["mean"] == pytest.approx(sum(iteration) / 3, rel=1e-9)
+    assert bundle["runtime"]["steps_per_iteration"] == trained.case.frames_per_iteration
