@@ -19,7 +19,8 @@ from suite.options import ROOT, Campaign, Options
 from suite.plan import plan, shell_command
 from suite.progress import Reporter
 from suite.provision import locate_worker, provision_worker
-from suite.rounds import disk_errors, figures, render, run_round, set_failures_aside, store_if_complete
+from suite.rounds import disk_errors, figures, is_done, render, run_round, set_failures_aside, store_if_complete
+from suite.schema import Stack
 from suite.summary import print_agreement, print_plan, print_summary
 
 
@@ -49,11 +50,17 @@ def make_plan(campaign: Campaign) -> Campaign:
         gpus_available=len(campaign.machine.gpus),
         cpus_available=campaign.machine.num_cpus or 1,
         device=campaign.device,
-        available_stacks=("kitless", "ovphysx"),
+        available_stacks=_stacks(campaign),
         rounds=options.repeats or matrix.rounds,
         catalog=catalog,
     )
     return replace(campaign, planned=tuple(planned))
+
+
+def _stacks(campaign: Campaign) -> tuple[Stack, ...]:
+    """Return what a worker of this campaign can run: one stack, and Isaac Sim only where the user brings it."""
+    installable = campaign.stack != "isaacsim" or campaign.options.worker_python is not None
+    return (campaign.stack,) if installable else ()
 
 
 def show_plan(campaign: Campaign) -> Campaign:
@@ -90,7 +97,9 @@ def run_all(campaign: Campaign) -> Campaign:
             (item, round_index)
             for round_index in range(max(item.rounds for item in campaign.planned))
             for item in campaign.planned
-            if round_index < item.rounds and not item.infeasible and not folder.is_finished(item.case, round_index)
+            if round_index < item.rounds
+            and not item.infeasible
+            and not is_done(campaign, folder, item.case, round_index)
         ]
         _say_what_is_left(campaign, folder, len(todo))
         reporter = Reporter(campaign.console, list(campaign.planned), [item.case for item, _ in todo])

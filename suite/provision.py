@@ -297,10 +297,12 @@ def _sources_sha256(project_root: Path) -> str:
 
 def _run_uv(*arguments: str, doing: str) -> None:
     """Run uv with the user's own settings for index, proxy and certificates."""
-    done = subprocess.run([find_uv(), *arguments], capture_output=True, text=True, check=False)
+    # A person sees uv's own progress of gigabytes; a log file gets its words only when it fails.
+    stderr = None if sys.stderr.isatty() else subprocess.PIPE
+    done = subprocess.run([find_uv(), *arguments], stdout=subprocess.DEVNULL, stderr=stderr, text=True, check=False)
     if done.returncode != 0:
         raise WorkerEnvironmentError(
-            f"uv could not {doing}, exit code {done.returncode}:\n{_tail(done.stderr)}\n"
+            f"uv could not {doing}, exit code {done.returncode}:\n{_tail(done.stderr or 'its words are above')}\n"
             "Check the network, or set UV_DEFAULT_INDEX to your mirror; a host without a network installs a bundle "
             "(`nox -s bundle`)."
         )

@@ -11,30 +11,46 @@ from suite.folder import Folder
 from suite.launch import LAUNCHERS
 from suite.options import ROOT, Campaign
 from suite.plan import render_launch
-from suite.progress import Reporter
+from suite.progress import Reporter, RunLine
 from suite.provision import Worker
 from suite.reduce import round_time_s
 from suite.schema import Case, CaseResult, Launch, PlannedCase, RunRecord
 from suite.summary import print_pair
 
 
+def is_done(campaign: Campaign, folder: Folder, case: Case, round_index: int) -> bool:
+    """Say whether nothing is left to run of a round: its record is there and, when asked for, upstream's run too."""
+    if not folder.is_finished(case, round_index):
+        return False
+    return not campaign.options.upstream or not upstream.is_missing(case, folder.run_dir(case, round_index))
+
+
 def run_round(campaign: Campaign, folder: Folder, reporter: Reporter, case: Case, round_index: int) -> RunRecord:
+    """Run what is left of a round and return its record."""
     worker = campaign.worker
     if worker is None:
         raise AssertionError("provision comes before run_all")
     folder.require_space()
-    run_dir = folder.run_dir(case, round_index)
-    folder.set_aside(run_dir, "interrupted")
     launch = render(campaign, worker, folder, case, round_index)
     with reporter.run(case, round_index) as line:
-        result = LAUNCHERS["native"](launch, on_progress=line.update)
-    record = collect(run_dir, case, round_index, result, campaign.machine, argv=_without_paths(launch))
-    store.write_record(record, folder.record_path(case, round_index))
+        if folder.is_finished(case, round_index):
+            record = store.read_record(folder.record_path(case, round_index))
+        else:
+            record = _train(campaign, folder, launch, line)
+        if campaign.options.upstream and record.outcome == "completed" and upstream.can_run(case):
+            folder.set_aside(upstream.folder_of(folder.run_dir(case, round_index)), "interrupted")
+            print_pair(campaign.console, case, upstream.run(launch))
+    return record
+
+
+def _train(campaign: Campaign, folder: Folder, launch: Launch, line: RunLine) -> RunRecord:
+    case, run_dir = launch.case, folder.run_dir(launch.case, launch.round)
+    folder.set_aside(run_dir, "interrupted")
+    result = LAUNCHERS["native"](launch, on_progress=line.update)
+    record = collect(run_dir, case, launch.round, result, campaign.machine, argv=_without_paths(launch))
+    store.write_record(record, folder.record_path(case, launch.round))
     if record.outcome == "completed":
         _drop_checkpoints(run_dir)
-    if campaign.options.upstream and record.outcome == "completed":
-        pair = upstream.run(launch)
-        print_pair(campaign.console, case, pair)
     return record
 
 

@@ -40,13 +40,29 @@ class Pair:
         return None if self.library_s is None else self.ours_s / self.library_s - 1
 
 
+def can_run(case: Case) -> bool:
+    """Tell whether upstream keeps the iteration times of this library where they can be read; skrl's are lost."""
+    return case.rl_library in ("rl_games", "rsl_rl")
+
+
+def folder_of(run_dir: Path) -> Path:
+    return run_dir / "upstream"
+
+
+def is_missing(case: Case, run_dir: Path) -> bool:
+    """Tell whether a finished round still lacks upstream's run beside it."""
+    if not can_run(case) or (folder_of(run_dir) / "upstream.json").exists():
+        return False
+    return read_record(run_dir / "record.json").outcome == "completed"
+
+
 def run(ours: Launch) -> Pair | None:
     """Run upstream beside a finished round of ours; None when upstream failed (its logs stay in the folder).
 
     Raises:
         StoreError: our own round has no record yet.
     """
-    run_dir = Path(ours.run_dir) / "upstream"
+    run_dir = folder_of(Path(ours.run_dir))
     launch = Launch(
         # upstream writes no samples as it goes, so silence is no sign of a hang
         case=replace(ours.case, hang_timeout_s=ours.case.timeout_s),
@@ -61,7 +77,7 @@ def run(ours: Launch) -> Pair | None:
 
 def read_pair(case: Case, round_index: int, run_dir: Path) -> Pair | None:
     """The pair in a run directory, or None when one side is missing."""
-    theirs_path = run_dir / "upstream" / "upstream.json"
+    theirs_path = folder_of(run_dir) / "upstream.json"
     if not theirs_path.exists():
         return None
     try:

@@ -243,6 +243,22 @@ def launch_of(case: Case, asset_root: Path | None = Path("/assets")) -> Launch:
     )
 
 
+def test_the_callers_own_packages_stay_on_the_python_path() -> None:
+    """An air-gapped host keeps the worker's packages there; the project comes first."""
+    launch = render_launch(
+        ANT,
+        round_index=0,
+        worker_python=Path("python"),
+        project_root=Path("/project"),
+        run_dir=Path("/out"),
+        asset_root=Path("/assets"),
+        cache_dir=Path("/cache"),
+        cpus=1,
+        python_path="/site:/more",
+    )
+    assert launch.env["PYTHONPATH"] == "/project:/site:/more"
+
+
 def as_text(launch: Launch) -> str:
     return "".join(f"{line}\n" for line in (*(f"{k}={v}" for k, v in sorted(launch.env.items())), *launch.argv))
 
