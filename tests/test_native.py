@@ -215,6 +215,15 @@ def test_stop_event_interrupts(make_launch: MakeLaunch) -> None:
     assert result.ended_by == "interrupted"
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """SIGINT raises KeyboardInterrupt, also where the tests were started in the background, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_the_run_and_is_raised_again(make_launch: MakeLaunch) -> None:
     launch = make_launch("child(STUBBORN); emit(0, event='iteration'); time.sleep(600)", grace_s=0.5)
     with pytest.raises(KeyboardInterrupt):
@@ -222,6 +231,7 @@ def test_ctrl_c_ends_the_run_and_is_raised_again(make_launch: MakeLaunch) -> Non
     assert not is_running(child_pid(launch))
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_second_ctrl_c_cuts_the_grace_short(make_launch: MakeLaunch) -> None:
     launch = make_launch(
         "signal.signal(signal.SIGTERM, signal.SIG_IGN); emit(0, event='iteration'); time.sleep(600)", grace_s=60
