@@ -68,7 +68,7 @@ def show_plan(campaign: Campaign) -> Campaign:
     worker = locate_worker(project_root=ROOT, stack=campaign.stack, worker_python=campaign.options.worker_python)
     folder = Folder(root=campaign.out)
     commands = [
-        None if item.infeasible else shell_command(render(campaign, worker, folder, item.case, 0))
+        shell_command(render(campaign, worker, folder, item.case, 0)) if item.case.nnodes == 1 else None
         for item in campaign.planned
     ]
     print_plan(campaign.console, campaign.planned, commands, campaign.machine)

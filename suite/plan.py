@@ -27,8 +27,9 @@ def plan(
 ) -> list[PlannedCase]:
     """Say of each case, in order, whether it can run here and what it costs.
 
-    ``gpus_available`` and ``cpus_available`` count per node. A case that cannot run has every reason in ``infeasible``
-    and no estimate. Raises MatrixError for a task that the catalog does not have.
+    ``gpus_available`` and ``cpus_available`` count per node. A case that cannot run has every reason in ``infeasible``.
+    What this machine lacks is no obstacle to an estimate, because plans are made on login nodes; a stack or
+    numbers that do not fit are. Raises MatrixError for a task that the catalog does not have.
     """
     planned = []
     for case in cases:
@@ -36,9 +37,10 @@ def plan(
         machine = _machine_reasons(
             case, gpus=gpus_available, cpus=cpus_available, device=device, nnodes=nnodes_available
         )
-        stack = _stack_reasons(case, catalog, available_stacks)
-        reasons = [*machine, *stack, *_workload_reasons(case, task)]
-        wall_s = None if reasons else _wall_s(case, task)
+        stack = list(_stack_reasons(case, catalog, available_stacks))
+        workload = list(_workload_reasons(case, task))
+        reasons = [*machine, *stack, *workload]
+        wall_s = None if stack or workload else _wall_s(case, task)
         gpus = case.world_size if case.device == "cuda" else 0
         planned.append(
             PlannedCase(
@@ -108,7 +110,8 @@ def _machine_reasons(case: Case, *, gpus: int, cpus: int, device: Device, nnodes
         yield f"needs a multi-node launcher and {case.nnodes} nodes, available: {nnodes}"
     if case.device == "cuda" and case.nproc_per_node > gpus:
         per_node = " per node" if case.nnodes > 1 else ""
-        yield f"needs {case.nproc_per_node} GPUs{per_node}, available: {gpus}"
+        plural = "s" if case.nproc_per_node > 1 else ""
+        yield f"needs {case.nproc_per_node} GPU{plural}{per_node}, available: {gpus}"
     if case.device == "cpu" and case.nproc_per_node > cpus:
         # Ranks that share a core measure the scheduler.
         yield f"needs {case.nproc_per_node} CPU cores, one per rank, available: {cpus}"

@@ -33,11 +33,11 @@ def print_plan(
             f"{case.optimiser_steps} optimiser steps an iteration, {case.minibatch_rule}",
             highlight=False,
         )
-        if command is None:
+        if item.infeasible:
             console.print("  [yellow]not here:[/] ", end="")
-            console.print(item.infeasible or "", highlight=False, markup=False)
-        else:
-            console.print(f"  {_cost(item)}", highlight=False)
+            console.print(item.infeasible, highlight=False, markup=False)
+        console.print(f"  {_cost(item)}", highlight=False)
+        if command is not None:
             console.print(f"  {command}", style="dim", highlight=False, markup=False, soft_wrap=True)
     _print_total(console, planned)
 
@@ -51,14 +51,19 @@ def _cost(item: PlannedCase) -> str:
 
 def _print_total(console: Console, planned: Sequence[PlannedCase]) -> None:
     feasible = [item for item in planned if not item.infeasible]
-    known = [item for item in feasible if item.estimated_wall_s is not None]
-    wall_s = sum((item.estimated_wall_s or 0.0) * item.rounds for item in known)
-    unknown = f", {len(feasible) - len(known)} of unknown cost" if len(known) < len(feasible) else ""
-    console.print(
-        f"\n{len(feasible)} cases can run here, {len(planned) - len(feasible)} cannot. "
-        f"Estimated wall time {clock(wall_s)}{unknown}.",
-        highlight=False,
-    )
+    console.print(f"\n{len(feasible)} cases can run here: {_total(feasible)}.", highlight=False)
+    if len(feasible) < len(planned):
+        console.print(f"All {len(planned)}: {_total(planned)}.", highlight=False)
+
+
+def _total(items: Sequence[PlannedCase]) -> str:
+    wall_s = sum((item.estimated_wall_s or 0.0) * item.rounds for item in items)
+    gpu_minutes = sum(item.estimated_gpu_minutes or 0.0 for item in items)
+    unknown = sum(1 for item in items if item.estimated_wall_s is None)
+    parts = [f"about {clock(wall_s)} one after another" if wall_s else "nothing to do"]
+    parts += [f"{gpu_minutes:.0f} GPU-minutes"] if gpu_minutes else []
+    parts += [f"{unknown} of unknown cost"] if unknown else []
+    return ", ".join(parts)
 
 
 def print_pair(console: Console, case: Case, pair: Pair | None) -> None:
