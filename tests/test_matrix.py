@@ -227,7 +227,7 @@ def test_tables_of_one_series_agree(tmp_path: Path, catalog: Catalog) -> None:
 
 def test_an_unknown_name_lists_the_matrices(catalog: Catalog) -> None:
     with pytest.raises(
-        MatrixError, match=r"unknown matrix 'smok'; there are full, short, smoke, .*Did you mean 'smoke'\?"
+        MatrixError, match=r"unknown matrix 'smok'; there are clock, full, short, smoke, .*Did you mean 'smoke'\?"
     ):
         load_matrix("smok", catalog)
 
