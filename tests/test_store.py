@@ -22,7 +22,6 @@ from suite.replay import session
 from suite.schema import Case, CaseResult, Environment, Gpu, Outcome, RankRecord, RunRecord
 
 ROOT = Path(__file__).resolve().parent.parent
-GOLDEN = Path(__file__).parent / "golden" / "store_case_v1.json"
 ENVIRONMENT = Environment(
     host_label="desk",
     cpu_model="Example CPU",
@@ -344,69 +343,3 @@ def test_rounds_that_do_not_belong_together_are_refused(
 
 
 # ---- the golden file and folders of results ----
-
-
-def test_the_golden_case_of_schema_version_1_is_read(tmp_path: Path) -> None:
-    result = store.read_case(GOLDEN)
-    assert result.case.case_id == "cartpole-strong/rsl_rl-kitless-cpu-n64-1x2"
-    assert [record.outcome for record in result.rounds] == ["completed", "crashed", "completed"]
-    assert result.rounds[1].reason == "RuntimeError: rank 1 crashed"
-    assert result.rounds[2].ranks[1].samples["iteration_time_s"] == (4.0, 2.3, 0.2)
-    assert result.rounds[0].environment == ENVIRONMENT
-    assert result.rounds[0].ranks[0].settings["tf32"] is False
-    document = json.loads(GOLDEN.read_text(encoding="utf-8"))
-    assert [reduce.round_time_s(record) for record in result.completed] == document["benchmarks"][0]["stats"]["data"]
-
-    again = written(result, tmp_path / "again.json")
-    assert again["labscale"] == document["labscale"]
-    assert again["benchmarks"] == document["benchmarks"]
-
-
-def golden_copy(path: Path, edit: Callable[[dict[str, Any]], object] = lambda _: None) -> Path:
-    document = json.loads(GOLDEN.read_text(encoding="utf-8"))
-    edit(document)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(document), encoding="utf-8")
-    return path
-
-
-def rename_case(document: dict[str, Any], case_id: str) -> None:
-    result = document["labscale"]["case_result"]
-    for case in (result["case"], *(record["case"] for record in result["rounds"])):
-        case["case_id"] = case_id
-
-
-@pytest.mark.parametrize(
-    ("edit", "message"),
-    [
-        (lambda document: document.pop("labscale"), "not a case stored by labscale"),
-        (lambda document: document["labscale"].update(schema_version=7), "schema_version is 7; this labscale knows 1"),
-        (lambda document: document["labscale"]["case_result"].update(x=1), "x: Unexpected keyword argument"),
-        (lambda document: document["labscale"]["case_result"]["rounds"].clear(), "has no rounds"),
-    ],
-)
-def test_an_edited_case_is_refused(tmp_path: Path, edit: Callable[[dict[str, Any]], object], message: str) -> None:
-    path = golden_copy(tmp_path / "a.json", edit)
-    with pytest.raises(StoreError, match=message) as caught:
-        store.load_results(tmp_path)
-    assert str(path) in str(caught.value)
-
-
-def test_results_are_sorted_by_case_id_and_read_below_cases_only(tmp_path: Path) -> None:
-    golden_copy(tmp_path / "cases" / "s" / "1.json", lambda document: rename_case(document, "s/b"))
-    golden_copy(tmp_path / "cases" / "s" / "2.json", lambda document: rename_case(document, "s/a"))
-    (tmp_path / "campaign.json").write_text("{}", encoding="utf-8")
-    assert [result.case.case_id for result in store.load_results(tmp_path)] == ["s/a", "s/b"]
-    assert [result.case.case_id for result in store.load_results(tmp_path / "cases")] == ["s/a", "s/b"]
-
-
-def test_a_folder_that_cannot_be_told_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"holds no results. Run `nox -s bench"):
-        store.load_results(tmp_path)
-    golden_copy(tmp_path / "a.json")
-    golden_copy(tmp_path / "b.json")
-    with pytest.raises(StoreError, match=r"a.json and .*b.json both hold the case cartpole-strong/"):
-        store.load_results(tmp_path)
-    (tmp_path / "b.json").write_text(GOLDEN.read_text(encoding="utf-8")[:-20], encoding="utf-8")
-    with pytest.raises(StoreError, match=r"b.json is corrupt, not JSON"):
-        store.load_results(tmp_path)
