@@ -49,6 +49,12 @@ class ReportError(LabscaleError):
     exit_code = 16
 
 
+class ContainerError(LabscaleError):
+    """An image cannot be built or used, or the container engine refuses."""
+
+    exit_code = 17
+
+
 class RunsFailed(LabscaleError):
     """The campaign ended, but some runs did not complete."""
 

@@ -25,6 +25,10 @@ class Marks(Protocol):
 
     def synchronize(self) -> None: ...
 
+    def recycle(self) -> None:
+        """Every mark taken so far has been read and may be used again."""
+        ...
+
 
 class CpuMarks:
     def now(self) -> float:
@@ -36,14 +40,22 @@ class CpuMarks:
     def synchronize(self) -> None:
         """Nothing is queued on a CPU."""
 
+    def recycle(self) -> None:
+        """A number needs no pool."""
+
 
 class CudaMarks:
+    """CUDA events, reused: making one takes longer than recording it, and a short iteration would show it."""
+
     def __init__(self, device: torch.device) -> None:
         self._device = device
+        self._free: list[torch.cuda.Event] = []
+        self._taken: list[torch.cuda.Event] = []
 
     def now(self) -> torch.cuda.Event:
-        event = torch.cuda.Event(enable_timing=True)
+        event = self._free.pop() if self._free else torch.cuda.Event(enable_timing=True)
         event.record()
+        self._taken.append(event)
         return event
 
     def elapsed_s(self, start: torch.cuda.Event, end: torch.cuda.Event) -> float:
@@ -51,6 +63,10 @@ class CudaMarks:
 
     def synchronize(self) -> None:
         torch.cuda.synchronize(self._device)
+
+    def recycle(self) -> None:
+        self._free += self._taken
+        self._taken = []
 
 
 def marks_for(device: torch.device) -> Marks:
@@ -127,6 +143,7 @@ class IterationTimer:
                 "all_reduce_calls": float(all_reduce_calls),
             }
         )
+        self._marks.recycle()
 
     def write(self, learning: Mapping[str, float | None]) -> None:
         """Write the iteration that just ended with its learning figures and the library's own times."""
