@@ -18,7 +18,9 @@ from tasks.worker import read_case
 def arguments(case: Case, out_dir: Path) -> list[str]:
     """Upstream's command line of a case, without the interpreter."""
     if case.world_size > 1:
-        workflow = ["training_multigpu", "--num_gpus", str(case.nproc_per_node)]
+        # its own free port: torchrun's default one may be taken by whoever else trains on this host
+        rendezvous = ["--rdzv_backend", "c10d", "--rdzv_endpoint", "localhost:0"]
+        workflow = ["training_multigpu", "--num_gpus", str(case.nproc_per_node), *rendezvous]
     else:
         workflow = ["training", "--device", "cuda:0" if case.device == "cuda" else "cpu"]
     on_cpu = {"rl_games": "agent.params.config.device=cpu", "rsl_rl": "agent.device=cpu"}

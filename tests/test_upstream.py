@@ -14,8 +14,9 @@ from tests.conftest import CaseMaker
 def test_the_arguments_are_those_of_the_case(make_case: CaseMaker) -> None:
     case = make_case(device="cuda", nproc_per_node=4, overrides=("agent.algorithm.num_mini_batches=8",))
     assert " ".join(arguments(case, Path("OUT"))) == (
-        "benchmark training_multigpu --num_gpus 4 --rl_library rsl_rl --task Isaac-Cartpole-Direct --num_envs 32 "
-        "--max_iterations 3 --seed 42 --output_path OUT agent.algorithm.num_mini_batches=8"
+        "benchmark training_multigpu --num_gpus 4 --rdzv_backend c10d --rdzv_endpoint localhost:0 "
+        "--rl_library rsl_rl --task Isaac-Cartpole-Direct --num_envs 32 --max_iterations 3 --seed 42 "
+        "--output_path OUT agent.algorithm.num_mini_batches=8"
     )
     single = make_case(nproc_per_node=1, rl_library="rl_games")
     assert " ".join(arguments(single, Path("OUT"))) == (
