@@ -1,5 +1,6 @@
 """labscale: measure how robot learning on NVIDIA Isaac Lab scales over GPUs, on this hardware.
 
+python3 -m nox -s env_check                      is this machine fit, and what to repair if not
 python3 -m nox -s bench                          train three tasks at small sizes, see tables and an HTML page
 python3 -m nox -s plan -- --matrix full          what the full matrix would run here, and what it would cost
 python3 -m nox -s bench -- --matrix full         run it; interrupt at will, the same command goes on
@@ -9,6 +10,7 @@ python3 -m nox -s bench -- --help                all options
 from pathlib import Path
 
 import nox
+from nox.command import CommandFailed
 
 nox.needs_version = ">=2025.2"
 nox.options.sessions = ["lint", "tests"]
@@ -30,8 +32,22 @@ def install(session: nox.Session, group: str) -> None:
 
 
 def suite(session: nox.Session, *arguments: str) -> None:
-    """Run the command line of the light half; its exit code is the session's."""
-    session.run("python", "-m", "suite", *arguments, *session.posargs)
+    """Run the command line of the light half. Its exit code is nox's, which by itself knows 0 and 1 only.
+
+    Raises:
+        SystemExit: the command did not end with 0.
+    """
+    try:
+        session.run("python", "-m", "suite", *arguments, *session.posargs)
+    except CommandFailed as error:
+        raise SystemExit(error.return_code or 1) from None
+
+
+@nox.session
+def env_check(session: nox.Session) -> None:
+    """Check driver, GPUs, rendering, NCCL and worker; names each fault and its repair. `-- --help` for more."""
+    install(session, "suite")
+    suite(session, "env_check")
 
 
 @nox.session

@@ -1,4 +1,4 @@
-"""The command line behind ``nox -s plan`` and ``nox -s bench``."""
+"""The command line behind nox's sessions ``env_check``, ``plan``, ``bench`` and ``bundle``."""
 
 import argparse
 import signal
@@ -10,6 +10,7 @@ from rich.console import Console
 
 from suite import bundle
 from suite.campaign import BENCH, PLAN, execute
+from suite.env_check import command as env_check
 from suite.errors import Interrupted, LabscaleError, UsageError
 from suite.options import ROOT, Options
 from suite.provision import provision_worker
@@ -48,6 +49,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
         "bundle", help="pack labscale for a machine without internet", description=bundle.__doc__
     )
     _add_packing(pack)
+    env_check.add_arguments(commands.add_parser("env_check", help="check this machine", description=env_check.__doc__))
     return parser.parse_args(argv)
 
 
@@ -88,6 +90,9 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--retry-failed", action="store_true", help="give failed rounds another attempt")
     parser.add_argument(
         "--upstream", action="store_true", help="after each round run Isaac Lab's own benchmark with the same arguments"
+    )
+    parser.add_argument(
+        "--ignore-env-check", action="store_true", help="run also where env_check says that the stack cannot"
     )
     parser.add_argument("--no-report", action="store_false", dest="with_report", help="do not build the HTML page")
 
@@ -144,6 +149,8 @@ def main(argv: list[str]) -> int:
         arguments = parse(argv)
         if arguments.command == "bundle":
             pack(arguments, console)
+        elif arguments.command == "env_check":
+            return env_check.command(arguments, console)
         else:
             execute(PLAN if arguments.command == "plan" else BENCH, options_of(arguments), console)
     except KeyboardInterrupt:

@@ -12,7 +12,9 @@ from rich.console import Console
 
 from suite import environment, upstream
 from suite.catalog import load_catalog
-from suite.errors import ReportError, RunsFailed
+from suite.env_check.report import Request, env_check, summarised
+from suite.env_check.table import print_faults
+from suite.errors import EnvironmentNotFit, ReportError, RunsFailed
 from suite.folder import Folder, opened
 from suite.matrix import expand, load_matrix, select
 from suite.options import ROOT, Campaign, Options
@@ -86,6 +88,24 @@ def provision(campaign: Campaign) -> Campaign:
     )
     machine = replace(campaign.machine, worker_pins_sha256=worker.pins_sha256, asset_sha256=worker.asset_sha256)
     return replace(campaign, worker=worker, machine=machine)
+
+
+def check_environment(campaign: Campaign) -> Campaign:
+    """Run env_check and keep its result with every record.
+
+    Raises:
+        EnvironmentNotFit: the stack cannot run here, and the user did not say to try all the same.
+    """
+    options = campaign.options
+    report = env_check(Request(stack=campaign.stack, device=campaign.device, worker_python=options.worker_python))
+    print_faults(campaign.console, report)
+    if report.failures and not options.ignore_env_check:
+        faults = ", ".join(f"{check.name}: {check.fault}" for check in report.failures)
+        raise EnvironmentNotFit(
+            f"The stack {campaign.stack} cannot run here ({faults}). Repair what is said above, see all of it with "
+            f"nox -s env_check -- --stack {campaign.stack}, or try all the same with --ignore-env-check."
+        )
+    return replace(campaign, machine=replace(campaign.machine, checks=summarised(report)))
 
 
 def run_all(campaign: Campaign) -> Campaign:
@@ -216,7 +236,15 @@ def judge(campaign: Campaign) -> Campaign:
 
 Step = Callable[[Campaign], Campaign]
 PLAN: Final[tuple[Step, ...]] = (make_plan, show_plan)
-BENCH: Final[tuple[Step, ...]] = (make_plan, provision, run_all, summarise, build_report, judge)
+BENCH: Final[tuple[Step, ...]] = (
+    make_plan,
+    provision,
+    check_environment,
+    run_all,
+    summarise,
+    build_report,
+    judge,
+)
 
 
 def execute(steps: tuple[Step, ...], options: Options, console: Console) -> Campaign:

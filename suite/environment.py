@@ -1,22 +1,18 @@
-"""Where a run happens: processors, memory, GPUs, driver, and which labscale. What cannot be learnt is None.
-
-The only file that knows NVML.
-"""
+"""Where a run happens: processors, memory, GPUs, driver, and which labscale. What cannot be learnt is None."""
 
 import json
 import os
 import platform
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import psutil
-import pynvml
 
 from suite import __version__
-from suite.errors import WorkerEnvironmentError
-from suite.schema import Environment, Gpu
+from suite.nvml import read_gpus
+from suite.schema import Environment
 
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
 _GB: Final = 1e9
@@ -110,60 +106,6 @@ def _os_name() -> str | None:
     try:
         return platform.freedesktop_os_release().get("PRETTY_NAME")
     except OSError:  # the file is optional
-        return None
-
-
-def read_gpus() -> tuple[tuple[Gpu, ...], str | None, str | None]:
-    """GPUs that CUDA_VISIBLE_DEVICES leaves, in its order, with the driver's version and its CUDA version."""
-    if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
-        return (), None, None
-    try:
-        pynvml.nvmlInit()
-    except (pynvml.NVMLError_LibraryNotFound, pynvml.NVMLError_DriverNotLoaded, pynvml.NVMLError_NoPermission):
-        return (), None, None
-    except pynvml.NVMLError as error:
-        message = (
-            f"the NVIDIA driver does not answer: {error}. Repair it until nvidia-smi works (after a driver update:"
-            " restart), or set CUDA_VISIBLE_DEVICES to nothing to use the CPU only."
-        )
-        raise WorkerEnvironmentError(message) from error
-    try:
-        cuda = pynvml.nvmlSystemGetCudaDriverVersion_v2()
-        gpus = tuple(_gpu(index, handle) for index, handle in enumerate(_visible_handles()))
-        return gpus, pynvml.nvmlSystemGetDriverVersion(), f"{cuda // 1000}.{cuda % 1000 // 10}"
-    finally:
-        pynvml.nvmlShutdown()
-
-
-def _visible_handles() -> Iterator[object]:
-    """Follow CUDA: devices by number or UUID, and none from the first unknown one on."""
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    names = [str(number) for number in range(pynvml.nvmlDeviceGetCount())] if visible is None else visible.split(",")
-    for name in map(str.strip, names):
-        try:
-            if name.isdecimal():
-                yield pynvml.nvmlDeviceGetHandleByIndex(int(name))
-            else:
-                yield pynvml.nvmlDeviceGetHandleByUUID(name)
-        except (pynvml.NVMLError_InvalidArgument, pynvml.NVMLError_NotFound):
-            return
-
-
-def _gpu(index: int, handle: object) -> Gpu:
-    memory = _supported(lambda: pynvml.nvmlDeviceGetMemoryInfo(handle).total)  # GPUs that share the host's have none
-    capability = _supported(lambda: pynvml.nvmlDeviceGetCudaComputeCapability(handle))
-    return Gpu(
-        index=index,
-        name=pynvml.nvmlDeviceGetName(handle),
-        memory_gb=None if memory is None else round(memory / _GB, 1),
-        compute_capability=None if capability is None else "{}.{}".format(*capability),
-    )
-
-
-def _supported[T](query: Callable[[], T]) -> T | None:
-    try:
-        return query()
-    except pynvml.NVMLError_NotSupported:
         return None
 
 

@@ -55,6 +55,12 @@ class ContainerError(LabscaleError):
     exit_code = 17
 
 
+class EnvironmentNotFit(LabscaleError):
+    """env_check found a fault that the chosen stack cannot run with."""
+
+    exit_code = 18
+
+
 class RunsFailed(LabscaleError):
     """The campaign ended, but some runs did not complete."""
 

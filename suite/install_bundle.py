@@ -57,10 +57,13 @@ here=$(cd "$(dirname "$0")" && pwd) || exit 1
 PYTHONPATH="$here/labscale:$here/site${{PYTHONPATH:+:$PYTHONPATH}}"
 ISAACSIM_ASSET_ROOT="$here/assets"
 export PYTHONPATH ISAACSIM_ASSET_ROOT
-if [ "$1" = bench ]; then
+case "$1" in
+bench | plan | env_check)
+    command=$1
     shift
-    exec {python} -P -m suite bench --worker-python {python} "$@"
-fi
+    exec {python} -P -m suite "$command" --worker-python {python} "$@"
+    ;;
+esac
 exec {python} -P -m suite "$@"
 """
 

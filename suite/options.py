@@ -32,6 +32,7 @@ class Options:
     retry_failed: bool = False
     upstream: bool = False
     with_report: bool = True
+    ignore_env_check: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

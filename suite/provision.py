@@ -54,6 +54,10 @@ print(json.dumps({"python": ".".join(map(str, sys.version_info[:3])), "versions"
 """
 
 
+# Runs a command with variables added to its environment, here or in a container.
+type RunPython = Callable[[Sequence[str], Mapping[str, str]], subprocess.CompletedProcess[str]]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Worker:
     """What a launch needs to know of the heavy half."""
@@ -240,12 +244,13 @@ def find_assets(
     key: str,
     project_root: Path,
     command: Sequence[str] = BUILD_ASSETS,
+    run: RunPython | None = None,
     on_message: Callable[[str], None],
 ) -> tuple[Path | None, str | None]:
     """Return root and manifest hash of the assets; offline ones are built unless they are there.
 
-    ISAACSIM_ASSET_ROOT of the user is taken for official assets, and for offline ones if it has a manifest of ours,
-    as the folder of an installed bundle does.
+    ``run`` runs ``python`` where it is not one of this machine. ISAACSIM_ASSET_ROOT of the user is taken for official
+    assets, and for offline ones if it has a manifest of ours, as the folder of an installed bundle does.
     """
     own = os.environ.get("ISAACSIM_ASSET_ROOT")
     if assets == "official":
@@ -257,24 +262,20 @@ def find_assets(
     if not manifest.exists():
         with _locked(root.with_suffix(".lock"), on_message):
             if not manifest.exists():
-                _build_assets(root, python=python, project_root=project_root, command=command, on_message=on_message)
+                on_message(f"Building the offline assets in {root}")
+                _build_assets(root, python=python, project_root=project_root, command=command, run=run or _run_here)
     return root, sha256(manifest)
 
 
-def _build_assets(
-    root: Path, *, python: Path, project_root: Path, command: Sequence[str], on_message: Callable[[str], None]
-) -> None:
-    on_message(f"Building the offline assets in {root}")
+def _run_here(argv: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(argv, env={**os.environ, **env}, capture_output=True, text=True, check=False)
+
+
+def _build_assets(root: Path, *, python: Path, project_root: Path, command: Sequence[str], run: RunPython) -> None:
     python_path = os.pathsep.join(part for part in (str(project_root), os.environ.get("PYTHONPATH")) if part)
     with tempfile.TemporaryDirectory(prefix=f"{root.name}-", dir=root.parent) as scratch:
         building = Path(scratch) / "assets"
-        done = subprocess.run(
-            [python, *command, building],
-            env={**os.environ, "PYTHONPATH": python_path},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = run([str(python), *command, str(building)], {"PYTHONPATH": python_path})
         if done.returncode != 0 or not (building / "manifest.json").exists():
             raise WorkerEnvironmentError(
                 f"The offline assets could not be built by {python} {' '.join(command)}, exit code {done.returncode}:\n"

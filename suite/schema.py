@@ -11,7 +11,8 @@ from typing import Final, Literal
 
 # History of the stored format. A reader accepts every version listed here; a writer writes the last.
 # 1 (2026-11-21): first version. One document per case; rounds hold every rank's samples as columns.
-SCHEMA_VERSION: Final = 1
+# 2 (2026-11-21): an environment has what env_check said (``checks``).
+SCHEMA_VERSION: Final = 2
 
 RlLibrary = Literal["rl_games", "rsl_rl", "skrl"]
 Stack = Literal["kitless", "ovphysx", "isaacsim"]
@@ -118,6 +119,17 @@ class Gpu:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CheckResult:
+    """What one check of env_check said before the runs; its evidence is printed by ``env_check --json``."""
+
+    name: str
+    feature: str
+    verdict: str  # ok, warning, failure, not_needed, not_checked
+    found: str
+    fault: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Environment:
     """Where it ran. Host names and serial numbers are left out on purpose: results are published."""
 
@@ -135,6 +147,7 @@ class Environment:
     git_dirty: bool | None = None
     worker_pins_sha256: str | None = None  # of the requirement file; None when the user brought a Python
     asset_sha256: str | None = None  # of the asset manifest
+    checks: tuple[CheckResult, ...] = ()  # of env_check; empty in schema 1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -99,7 +99,12 @@ def load_results(folder: Path) -> list[CaseResult]:
 
 def _checked_record(plain: Any, path: Path, next_step: str) -> RunRecord:
     _check_version(plain.get("schema_version"), path, next_step)
-    return _validated(_RECORD, plain, path, next_step)
+    return _upgraded(_validated(_RECORD, plain, path, next_step))
+
+
+def _upgraded(record: RunRecord) -> RunRecord:
+    """A record as the current schema has it: what an older one lacks has its default, and it says so by its version."""
+    return replace(record, schema_version=SCHEMA_VERSION)
 
 
 def _checked_case(plain: Any, path: Path, next_step: str) -> CaseResult:
@@ -117,7 +122,7 @@ def _checked_case(plain: Any, path: Path, next_step: str) -> CaseResult:
         raise StoreError(
             f"{path}: the rounds of {result.case.case_id} are {numbers}; each may be there once. {next_step}"
         )
-    return result
+    return replace(result, rounds=tuple(_upgraded(record) for record in result.rounds))
 
 
 def _check_version(got: object, path: Path, next_step: str) -> None:

@@ -1,126 +1,41 @@
-"""Capturing the machine: on this one, and on made-up control groups, GPUs and checkouts."""
+"""Capturing the machine: on this one, and on made-up control groups and checkouts."""
 
 import os
 import platform
 import socket
 import subprocess
 from pathlib import Path
-from types import SimpleNamespace
 
 import psutil
-import pynvml
 import pytest
 
-from suite import __version__
-from suite.environment import capture, cpu_model, git_state, num_usable_cpus, read_gpus, usable_memory_gb
-from suite.errors import WorkerEnvironmentError
+from suite import __version__, environment
+from suite.environment import capture, cpu_model, git_state, num_usable_cpus, usable_memory_gb
 from suite.schema import Gpu
 
 NUM_AFFINE_CPUS = len(os.sched_getaffinity(0))
 
 
-def no_driver(code: int) -> object:
-    def init() -> None:
-        raise pynvml.NVMLError(code)
-
-    return init
-
-
-@pytest.fixture
-def two_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    """NVML of a host with an H200 and a GPU that shares the host's memory."""
-
-    def by_index(index: int) -> int:
-        if index > 1:
-            raise pynvml.NVMLError(pynvml.NVML_ERROR_INVALID_ARGUMENT)
-        return index
-
-    def by_uuid(uuid: str) -> int:
-        if uuid not in ("GPU-a", "GPU-b"):
-            raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_FOUND)
-        return ("GPU-a", "GPU-b").index(uuid)
-
-    def memory(handle: int) -> SimpleNamespace:
-        if handle == 1:
-            raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
-        return SimpleNamespace(total=150_754_820_096)
-
-    answers = {
-        "nvmlInit": lambda: None,
-        "nvmlShutdown": lambda: None,
-        "nvmlSystemGetDriverVersion": lambda: "580.65.06",
-        "nvmlSystemGetCudaDriverVersion_v2": lambda: 13020,
-        "nvmlDeviceGetCount": lambda: 2,
-        "nvmlDeviceGetHandleByIndex": by_index,
-        "nvmlDeviceGetHandleByUUID": by_uuid,
-        "nvmlDeviceGetName": lambda handle: ("NVIDIA H200", "NVIDIA GB10")[handle],
-        "nvmlDeviceGetMemoryInfo": memory,
-        "nvmlDeviceGetCudaComputeCapability": lambda handle: ((9, 0), (12, 1))[handle],
-    }
-    for name, answer in answers.items():
-        monkeypatch.setattr(pynvml, name, answer)
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-
-
 def test_capture_describes_this_machine() -> None:
-    environment = capture(host_label="desk", worker_pins_sha256="a" * 64, asset_sha256="b" * 64)
-    assert environment.host_label == "desk"
-    assert environment.cpu_model
-    assert environment.num_cpus is not None
-    assert 1 <= environment.num_cpus <= NUM_AFFINE_CPUS
-    assert environment.memory_gb is not None
-    assert 0 < environment.memory_gb < psutil.virtual_memory().total / 1e9 + 0.1
-    assert environment.kernel == platform.release()
-    assert environment.suite_version == __version__
-    assert (environment.worker_pins_sha256, environment.asset_sha256) == ("a" * 64, "b" * 64)
+    captured = capture(host_label="desk", worker_pins_sha256="a" * 64, asset_sha256="b" * 64)
+    assert captured.host_label == "desk"
+    assert captured.cpu_model
+    assert captured.num_cpus is not None
+    assert 1 <= captured.num_cpus <= NUM_AFFINE_CPUS
+    assert captured.memory_gb is not None
+    assert 0 < captured.memory_gb < psutil.virtual_memory().total / 1e9 + 0.1
+    assert captured.kernel == platform.release()
+    assert captured.suite_version == __version__
+    assert (captured.worker_pins_sha256, captured.asset_sha256) == ("a" * 64, "b" * 64)
     if socket.gethostname() != "localhost":
-        assert socket.gethostname() not in repr(environment)
+        assert socket.gethostname() not in repr(captured)
 
 
-@pytest.mark.usefixtures("two_gpus")
-def test_gpus_are_read() -> None:
-    gpus, driver_version, cuda_driver_version = read_gpus()
-    assert gpus == (
-        Gpu(index=0, name="NVIDIA H200", memory_gb=150.8, compute_capability="9.0"),
-        Gpu(index=1, name="NVIDIA GB10", memory_gb=None, compute_capability="12.1"),
-    )
-    assert (driver_version, cuda_driver_version) == ("580.65.06", "13.2")
-
-
-@pytest.mark.usefixtures("two_gpus")
-@pytest.mark.parametrize(
-    ("visible", "names"),
-    [
-        ("1", ["NVIDIA GB10"]),
-        ("1, 0", ["NVIDIA GB10", "NVIDIA H200"]),
-        ("GPU-b", ["NVIDIA GB10"]),
-        ("0,7,1", ["NVIDIA H200"]),
-        ("GPU-z,GPU-a", []),
-        ("", []),
-        ("-1", []),
-    ],
-)
-def test_only_visible_gpus_count(visible: str, names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    gpus, _, _ = read_gpus()
-    assert [gpu.name for gpu in gpus] == names
-    assert [gpu.index for gpu in gpus] == list(range(len(names)))
-
-
-@pytest.mark.parametrize("code", [pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, pynvml.NVML_ERROR_DRIVER_NOT_LOADED])
-def test_no_driver_means_no_gpus(code: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    monkeypatch.setattr(pynvml, "nvmlInit", no_driver(code))
-    assert read_gpus() == ((), None, None)
-
-
-def test_broken_driver_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    monkeypatch.setattr(pynvml, "nvmlInit", no_driver(pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH))
-    with pytest.raises(WorkerEnvironmentError, match="nvidia-smi"):
-        read_gpus()
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # the way out that the message names
-    assert read_gpus() == ((), None, None)
+def test_capture_says_which_gpus_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = Gpu(index=0, name="NVIDIA H200", memory_gb=150.8, compute_capability="9.0")
+    monkeypatch.setattr(environment, "read_gpus", lambda: ((gpu,), "580.65.06", "13.0"))
+    captured = capture()
+    assert (captured.gpus, captured.driver_version, captured.cuda_driver_version) == ((gpu,), "580.65.06", "13.0")
 
 
 @pytest.mark.parametrize(

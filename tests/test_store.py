@@ -118,7 +118,7 @@ def test_a_column_of_samples_is_one_line(make_record: RecordMaker, tmp_path: Pat
         ({"wall_time_s": "61.5"}, r"wall_time_s: Input should be a valid number \(got '61.5'\)"),
         ({"outcome": "fine"}, "outcome: Input should be 'completed', "),
         ({"argv": (b"torchrun",)}, "cannot be written as JSON: Object of type bytes"),
-        ({"schema_version": 2}, "schema_version is 2; this labscale knows 1"),
+        ({"schema_version": 99}, "schema_version is 99; this labscale knows 1, 2"),
         (
             {"ranks": (make_rank(0, (1.0, math.inf)),)},
             r"ranks.0.samples.iteration_time_s.1: Input should be a finite number \(got inf\)",
@@ -149,7 +149,7 @@ def set_nan(document: dict[str, Any]) -> None:
         (lambda document: document["case"].pop("seed"), "case.seed: Field required"),
         (lambda document: document.update(round=True), "round: Input should be a valid integer"),
         (set_nan, r"ranks.1.samples.reward_mean.2: Input should be a finite number"),
-        (lambda document: document.update(schema_version=99), "schema_version is 99; this labscale knows 1"),
+        (lambda document: document.update(schema_version=99), "schema_version is 99; this labscale knows 1, 2"),
         (lambda document: document.pop("schema_version"), "schema_version is None"),
     ],
 )
@@ -260,7 +260,7 @@ def test_completed_rounds_are_the_samples_and_failed_ones_are_rows(
     assert machine["versions.torch"] == "2.11.0"
     assert document["commit_info"] == {"project": "labscale", "id": "0" * 40, "dirty": False}
 
-    assert document["labscale"]["schema_version"] == 1
+    assert document["labscale"]["schema_version"] == 2
     assert document["labscale"]["suite_version"] == "0.1.0"
     assert document["labscale"]["no_benchmarks_because"] is None
     assert (tmp_path / "cases" / "a.json").read_text(encoding="utf-8").count('"iteration_time_s"') == 6
@@ -334,7 +334,7 @@ def test_rounds_that_do_not_belong_together_are_refused(
         ((), "has no rounds"),
         ((record, record), r"are \[0, 0\]; each may be there once"),
         ((make_record(case=make_case(seed=1)),), "round 0 is of another case"),
-        ((make_record(schema_version=2),), "schema_version is 2"),
+        ((make_record(schema_version=99),), "schema_version is 99"),
         ((replace(record, ranks=record.ranks[:1]),), "completed round without a number: round 0 has samples of 1 of 2"),
     ):
         with pytest.raises(StoreError, match=message):

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,18 +10,33 @@ import pytest
 
 from suite import reduce, store
 from suite.errors import StoreError
+from suite.schema import CheckResult
 from tests.test_store import ENVIRONMENT, written
 
-GOLDEN = Path(__file__).parent / "golden" / "store_case_v1.json"
+VERSION_1 = Path(__file__).parent / "golden" / "store_case_v1.json"
+GOLDEN = VERSION_1.with_name("store_case_v2.json")
+CHECK = CheckResult(name="libc", feature="host", verdict="ok", found="glibc 2.39", fault=None)
 
 
-def test_the_golden_case_of_schema_version_1_is_read(tmp_path: Path) -> None:
+def test_a_case_of_schema_version_1_has_no_checks_and_is_written_as_version_2(tmp_path: Path) -> None:
+    old, new = store.read_case(VERSION_1), store.read_case(GOLDEN)
+    assert {record.environment.checks for record in old.rounds} == {()}
+    with_checks = tuple(
+        replace(record, environment=replace(record.environment, checks=(CHECK,))) for record in old.rounds
+    )
+    assert replace(old, rounds=with_checks) == new
+    again = written(old, tmp_path / "again.json")["labscale"]
+    assert again["schema_version"] == 2
+    assert {record["schema_version"] for record in again["case_result"]["rounds"]} == {2}
+
+
+def test_the_golden_case_is_read_and_written_again_as_it_is(tmp_path: Path) -> None:
     result = store.read_case(GOLDEN)
     assert result.case.case_id == "cartpole-strong/rsl_rl-kitless-cpu-n64-1x2"
     assert [record.outcome for record in result.rounds] == ["completed", "crashed", "completed"]
     assert result.rounds[1].reason == "RuntimeError: rank 1 crashed"
     assert result.rounds[2].ranks[1].samples["iteration_time_s"] == (4.0, 2.3, 0.2)
-    assert result.rounds[0].environment == ENVIRONMENT
+    assert result.rounds[0].environment == replace(ENVIRONMENT, checks=(CHECK,))
     assert result.rounds[0].ranks[0].settings["tf32"] is False
     document = json.loads(GOLDEN.read_text(encoding="utf-8"))
     assert [reduce.round_time_s(record) for record in result.completed] == document["benchmarks"][0]["stats"]["data"]
@@ -48,7 +64,10 @@ def rename_case(document: dict[str, Any], case_id: str) -> None:
     ("edit", "message"),
     [
         (lambda document: document.pop("labscale"), "not a case stored by labscale"),
-        (lambda document: document["labscale"].update(schema_version=7), "schema_version is 7; this labscale knows 1"),
+        (
+            lambda document: document["labscale"].update(schema_version=7),
+            "schema_version is 7; this labscale knows 1, 2",
+        ),
         (lambda document: document["labscale"]["case_result"].update(x=1), "x: Unexpected keyword argument"),
         (lambda document: document["labscale"]["case_result"]["rounds"].clear(), "has no rounds"),
     ],

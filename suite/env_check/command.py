@@ -1,0 +1,98 @@
+"""The command line of env_check: this machine, an image, or every node."""
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, get_args
+
+from rich.console import Console
+
+from suite.env_check import nodes
+from suite.env_check.check import Feature
+from suite.env_check.node_reports import differences
+from suite.env_check.report import ROOT, Request, env_check
+from suite.env_check.table import print_nodes, print_report
+from suite.schema import Device, Stack
+
+REQUIRABLE: Final = tuple(feature for feature in get_args(Feature) if feature not in ("host", "worker"))
+OF_ALLOCATION: Final = ""  # --nodes without names
+FAILED: Final = 2
+
+
+def features(text: str) -> tuple[Feature, ...]:
+    """``"cuda,vulkan"`` as features."""
+    asked = tuple(part.strip() for part in text.split(","))
+    if unknown := [part for part in asked if part not in REQUIRABLE]:
+        raise argparse.ArgumentTypeError(f"got {', '.join(unknown)}, allowed are {', '.join(REQUIRABLE)}")
+    return tuple(feature for feature in REQUIRABLE if feature in asked)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--stack", choices=get_args(Stack), default="kitless", help="to be run (default: kitless)")
+    parser.add_argument("--device", choices=get_args(Device), help="default: cuda where there is a GPU or a driver")
+    parser.add_argument(
+        "--require", type=features, default=(), metavar="FEATURE[,…]", help=f"besides: {', '.join(REQUIRABLE)}"
+    )
+    parser.add_argument(
+        "--json", action="store_true", dest="as_json", help="print the report with all evidence as JSON"
+    )
+    parser.add_argument("--worker-python", type=Path, metavar="PATH", help="a Python that has Isaac Lab already")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--image", metavar="NAME", help="check inside this container image")
+    where.add_argument(
+        "--nodes", nargs="?", const=OF_ALLOCATION, metavar="HOST[,HOST]",
+        help="check every node of this Slurm allocation, or these hosts over ssh, and say where they differ",
+    )  # fmt: skip
+
+
+def command(arguments: argparse.Namespace, console: Console) -> int:
+    """Run what was asked for; 0: the stack can run, 1: with warnings, 2: it cannot."""
+    if arguments.nodes is not None:
+        return _check_nodes(arguments, console)
+    report = env_check(
+        Request(
+            stack=arguments.stack,
+            device=arguments.device,
+            require=arguments.require,
+            worker_python=arguments.worker_python,
+        )
+    )
+    if arguments.as_json:
+        sys.stdout.write(report.as_json() + "\n")
+    else:
+        print_report(console, report)
+    return report.exit_code
+
+
+def rendered(arguments: argparse.Namespace) -> tuple[str, ...]:
+    """Arguments that ask another machine or an image the same, for a JSON report."""
+    argv = ["-m", "suite", "env_check", "--json", "--stack", arguments.stack]
+    if arguments.device:
+        argv += ["--device", arguments.device]
+    if arguments.require:
+        argv += ["--require", ",".join(arguments.require)]
+    if arguments.worker_python:
+        argv += ["--worker-python", str(arguments.worker_python)]
+    return tuple(argv)
+
+
+def _check_nodes(arguments: argparse.Namespace, console: Console) -> int:
+    asked = (sys.executable, *rendered(arguments))
+    if arguments.nodes == OF_ALLOCATION:
+        names: Sequence[str] = nodes.slurm_nodes(os.environ)
+        runs = ROOT / "runs"  # beside the results: a folder that all nodes see if they see the checkout
+        runs.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="env_check-", dir=runs) as folder:
+            collected = nodes.collect_slurm(asked, nodes=names, folder=Path(folder), environ=os.environ)
+    else:
+        names = tuple(name.strip() for name in arguments.nodes.split(",") if name.strip())
+        collected = nodes.collect_ssh(asked, hosts=names, working_dir=ROOT, environ=os.environ)
+    differing = differences(collected.reports)
+    print_nodes(console, dict(collected.reports), collected.failures, differing)
+    verdicts = {check.verdict for report in collected.reports.values() for check in report.checks}
+    if collected.failures or "failure" in verdicts:
+        return FAILED
+    return 1 if differing or "warning" in verdicts else 0

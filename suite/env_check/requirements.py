@@ -1,0 +1,68 @@
+"""What a stack needs of a machine, and what a fault then means."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from suite.env_check.check import Check, Feature
+from suite.schema import Device, Stack
+
+ALWAYS: Final[frozenset[Feature]] = frozenset({"host", "worker"})
+ON_CUDA: Final[Mapping[Stack, frozenset[Feature]]] = {
+    "kitless": frozenset({"cuda"}),
+    "ovphysx": frozenset({"cuda"}),
+    "isaacsim": frozenset({"cuda", "vulkan", "rt-cores"}),
+}
+# Single checks of a feature that the stack does not need as a whole.
+SINGLE: Final[Mapping[Stack, frozenset[str]]] = {
+    "kitless": frozenset(),
+    "ovphysx": frozenset({"libgl"}),
+    "isaacsim": frozenset({"libgl", "egl_loader"}),
+}
+# The check that proves the feature: not looking at it is no success.
+DECISIVE: Final[Mapping[Feature, str]] = {
+    "cuda": "gpus_present",
+    "nccl": "nccl_all_reduce",
+    "egl": "egl_frame",
+    "vulkan": "vulkan_frame",
+    "rt-cores": "rt_cores",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needs:
+    features: frozenset[Feature]
+    checks: frozenset[str]  # single ones beyond those features
+
+    def cover(self, check: Check[Any]) -> bool:
+        return check.feature in self.features or check.name in self.checks
+
+
+def needs(stack: Stack, *, device: Device, num_gpus: int, require: Collection[Feature] = ()) -> Needs:
+    """Return what must work to run ``stack`` on ``device``, and what the user requires besides."""
+    if device == "cpu" and not require:
+        return Needs(features=ALWAYS, checks=frozenset())
+    features = ALWAYS | frozenset(require)
+    if device == "cuda":
+        features |= ON_CUDA[stack] | (frozenset({"nccl"}) if num_gpus > 1 else frozenset())
+    if features & {"nccl", "rt-cores"}:
+        features |= {"cuda"}
+    return Needs(features=features, checks=SINGLE[stack] if device == "cuda" else frozenset())
+
+
+def weigh(check: Check[Any], needed: Needs) -> Check[Any]:
+    """Turn a fault of something that is not needed into a remark."""
+    if check.verdict in ("failure", "warning") and not needed.cover(check):
+        return replace(check, verdict="not_needed")
+    return check
+
+
+def unproved(checks: Collection[Check[Any]], needed: Needs) -> tuple[Check[Any], ...]:
+    """Return the decisive checks of needed features that could not be made."""
+    return tuple(
+        check
+        for check in checks
+        if check.verdict == "not_checked"
+        and check.feature in needed.features
+        and DECISIVE.get(check.feature) == check.name
+    )

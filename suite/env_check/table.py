@@ -1,0 +1,115 @@
+"""What a person reads of a report: a table of what is needed, then what to do, then what is not needed here."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from suite.env_check.check import Check
+from suite.env_check.node_reports import Difference, NodeReport
+from suite.env_check.nodes import NodeFailure
+from suite.env_check.report import Report
+
+WORDS: Final = {
+    "ok": "[green]ok[/]",
+    "warning": "[yellow]warning[/]",
+    "failure": "[red]failure[/]",
+    "not_checked": "[dim]not checked[/]",
+    "not_needed": "[dim]not needed[/]",
+}
+VERDICTS: Final = {
+    0: "[green]The stack {stack} can run here on {device}.[/]",
+    1: "[yellow]The stack {stack} can run here on {device}, with the reservations above.[/]",
+    2: "[red]The stack {stack} cannot run here on {device}: see the repairs above.[/]",
+}
+
+
+def print_report(console: Console, report: Report) -> None:
+    needed = [check for check in report.checks if report.needs.cover(check)]
+    _print_table(console, needed)
+    _print_repairs(console, (*report.failures, *report.warnings))
+    for check in report.unproved:
+        console.print(f"[yellow]{check.name}[/] could not be made: {escape(check.found)}", highlight=False)
+    _print_rest(console, report)
+    verdict = VERDICTS[report.exit_code].format(stack=report.stack, device=report.device)
+    console.print(f"\n{verdict} ({len(report.checks)} checks in {report.duration_s:.1f} s)", highlight=False)
+
+
+def print_faults(console: Console, report: Report) -> None:
+    """Print what `bench` says before it starts: one line, and every fault of what is needed with its repair."""
+    bad = [*report.failures, *report.warnings]
+    said = (
+        f"{len(bad)} of {len(report.checks)} checks found a fault" if bad else f"{len(report.checks)} checks, no fault"
+    )
+    console.print(f"env_check: {said} that concerns {report.stack} on {report.device}", highlight=False)
+    _print_repairs(console, bad)
+
+
+def _print_table(console: Console, checks: Sequence[Check[Any]]) -> None:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("check", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("found", overflow="fold", ratio=3)
+    table.add_column("wanted", overflow="fold", ratio=2)
+    for check in checks:
+        table.add_row(check.name, WORDS[check.verdict], escape(check.found), escape(check.wanted))
+    console.print(table)
+
+
+def _print_repairs(console: Console, checks: Sequence[Check[Any]]) -> None:
+    if not checks:
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("check", no_wrap=True)
+    table.add_column("fault", no_wrap=True)
+    table.add_column("repair", overflow="fold")
+    for check in checks:
+        colour = "red" if check.verdict == "failure" else "yellow"
+        table.add_row(check.name, f"[{colour}]{check.fault}[/]", escape(check.repair or ""))
+    console.print(table)
+
+
+def _print_rest(console: Console, report: Report) -> None:
+    """One line for each feature that the stack does not need, with what asking for it would meet."""
+    rest = [check for check in report.checks if not report.needs.cover(check)]
+    if not rest:
+        return
+    console.print(f"Not needed by {report.stack} on {report.device}:", highlight=False)
+    for feature in dict.fromkeys(check.feature for check in rest):
+        faults = [check for check in rest if check.feature == feature and check.verdict == "not_needed"]
+        if not faults:
+            seen = [check.verdict for check in rest if check.feature == feature]
+            console.print(f"  [bold]{feature}[/]: {seen.count('ok')} of {len(seen)} checks ok", highlight=False)
+            continue
+        first = faults[0]
+        more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+        console.print(
+            f"  [bold]{feature}[/]: {escape(first.found)}{more}. [dim]{escape(first.repair or '')}[/]",
+            highlight=False, soft_wrap=False,
+        )  # fmt: skip
+
+
+def print_nodes(
+    console: Console,
+    reports: dict[str, NodeReport],
+    failures: Sequence[NodeFailure],
+    differing: Sequence[Difference],
+) -> None:
+    """One line for each node, then where they differ."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("node", "verdict", "faults"):
+        table.add_column(heading, overflow="fold")
+    for node, report in reports.items():
+        faulty = [check for check in report.checks if check.verdict in ("failure", "warning")]
+        worst = "failure" if any(check.verdict == "failure" for check in faulty) else "warning" if faulty else "ok"
+        table.add_row(node, WORDS[worst], escape(", ".join(f"{check.name}: {check.fault}" for check in faulty)))
+    for failure in failures:
+        table.add_row(failure.node, WORDS["failure"], escape(f"{failure.fault}: {failure.message}. {failure.repair}"))
+    console.print(table)
+    for difference in differing:
+        console.print(f"[yellow]differs[/] {escape(str(difference))}", highlight=False)
+    if not differing and len(reports) > 1:
+        console.print(f"[green]{len(reports)} nodes are alike.[/]", highlight=False)

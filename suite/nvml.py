@@ -1,0 +1,239 @@
+"""GPUs as NVIDIA's management library shows them. The only file that knows NVML; it reads and changes nothing."""
+
+import ctypes
+import os
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, Final
+
+import pynvml
+
+from suite.errors import WorkerEnvironmentError
+from suite.gpu_state import GpuState, NvmlFault, NvmlState
+from suite.schema import Gpu
+
+_GB: Final = 1e9
+# NVML's name -> ours, of nvmlClocksEventReasons.
+_SLOWDOWNS: Final = {
+    "nvmlClocksEventReasonGpuIdle": "idle",
+    "nvmlClocksEventReasonApplicationsClocksSetting": "clocks_setting",
+    "nvmlClocksEventReasonSwPowerCap": "power_cap",
+    "nvmlClocksEventReasonHwSlowdown": "hardware_slowdown",
+    "nvmlClocksEventReasonSyncBoost": "sync_boost",
+    "nvmlClocksEventReasonSwThermalSlowdown": "thermal_software",
+    "nvmlClocksEventReasonHwThermalSlowdown": "thermal_hardware",
+    "nvmlClocksEventReasonHwPowerBrakeSlowdown": "power_brake",
+    "nvmlClocksEventReasonDisplayClockSetting": "display_clocks",
+}
+_ANCESTORS: Final = {
+    pynvml.NVML_TOPOLOGY_INTERNAL: "same_board",
+    pynvml.NVML_TOPOLOGY_SINGLE: "pcie_switch",
+    pynvml.NVML_TOPOLOGY_MULTIPLE: "pcie_switches",
+    pynvml.NVML_TOPOLOGY_HOSTBRIDGE: "host_bridge",
+    pynvml.NVML_TOPOLOGY_NODE: "numa_node",
+    pynvml.NVML_TOPOLOGY_SYSTEM: "across_numa_nodes",
+}
+_FABRIC_STATES: Final = {
+    pynvml.NVML_GPU_FABRIC_STATE_NOT_SUPPORTED: "not_supported",
+    pynvml.NVML_GPU_FABRIC_STATE_NOT_STARTED: "not_started",
+    pynvml.NVML_GPU_FABRIC_STATE_IN_PROGRESS: "in_progress",
+    pynvml.NVML_GPU_FABRIC_STATE_COMPLETED: "completed",
+}
+
+
+def read() -> NvmlState:
+    """Read driver and GPUs. Everything that goes wrong is in the result."""
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        return NvmlState(fault=_fault(error), message=str(error))
+    try:
+        handles = tuple(_visible_handles())
+        return NvmlState(
+            driver_version=pynvml.nvmlSystemGetDriverVersion(),
+            nvml_version=pynvml.nvmlSystemGetNVMLVersion().partition(".")[2],
+            cuda_driver_version=_cuda_driver_version(),
+            num_gpus=pynvml.nvmlDeviceGetCount(),
+            gpus=tuple(_gpu_state(index, handle, handles) for index, handle in enumerate(handles)),
+        )
+    except pynvml.NVMLError as error:
+        return NvmlState(fault="failed", message=str(error))
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def read_gpus() -> tuple[tuple[Gpu, ...], str | None, str | None]:
+    """GPUs that CUDA_VISIBLE_DEVICES leaves, in its order, with the driver's version and its CUDA version.
+
+    Raises:
+        WorkerEnvironmentError: an NVIDIA driver is there, but does not work.
+
+    """
+    if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
+        return (), None, None
+    try:
+        pynvml.nvmlInit()
+    except (pynvml.NVMLError_LibraryNotFound, pynvml.NVMLError_DriverNotLoaded, pynvml.NVMLError_NoPermission):
+        return (), None, None
+    except pynvml.NVMLError as error:
+        message = (
+            f"the NVIDIA driver does not answer: {error}. Repair it until nvidia-smi works (after a driver update:"
+            " restart), or set CUDA_VISIBLE_DEVICES to nothing to use the CPU only."
+        )
+        raise WorkerEnvironmentError(message) from error
+    try:
+        gpus = tuple(_gpu(index, handle) for index, handle in enumerate(_visible_handles()))
+        return gpus, pynvml.nvmlSystemGetDriverVersion(), _cuda_driver_version()
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def _fault(error: pynvml.NVMLError) -> NvmlFault:
+    known: dict[int, NvmlFault] = {
+        pynvml.NVML_ERROR_LIBRARY_NOT_FOUND: "no_library",
+        pynvml.NVML_ERROR_DRIVER_NOT_LOADED: "no_driver",
+        pynvml.NVML_ERROR_NO_PERMISSION: "no_permission",
+        pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: "version_mismatch",
+    }
+    return known.get(error.value, "failed")
+
+
+def _cuda_driver_version() -> str:
+    version = pynvml.nvmlSystemGetCudaDriverVersion_v2()
+    return f"{version // 1000}.{version % 1000 // 10}"
+
+
+def _visible_handles() -> Iterator[object]:
+    """Follow CUDA: devices by number or UUID, and none from the first unknown one on."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    names = [str(number) for number in range(pynvml.nvmlDeviceGetCount())] if visible is None else visible.split(",")
+    for name in map(str.strip, names):
+        try:
+            if name.isdecimal():
+                yield pynvml.nvmlDeviceGetHandleByIndex(int(name))
+            else:
+                yield pynvml.nvmlDeviceGetHandleByUUID(name)
+        except (pynvml.NVMLError_InvalidArgument, pynvml.NVMLError_NotFound):
+            return
+
+
+def _gpu(index: int, handle: object) -> Gpu:
+    answers = _Answers()
+    memory = answers.ask("memory", lambda: pynvml.nvmlDeviceGetMemoryInfo(handle).total)  # some share the host's
+    return Gpu(
+        index=index,
+        name=pynvml.nvmlDeviceGetName(handle),
+        memory_gb=None if memory is None else round(memory / _GB, 1),
+        compute_capability=answers.ask("compute_capability", lambda: _compute_capability(handle)),
+    )
+
+
+class _Answers:
+    """Asks NVML; what it refuses is None, with the reason kept."""
+
+    def __init__(self) -> None:
+        self.refused: dict[str, str] = {}
+
+    def ask[T](self, name: str, query: Callable[[], T]) -> T | None:
+        try:
+            return query()
+        except pynvml.NVMLError as error:
+            self.refused[name] = str(error)
+            return None
+
+
+def _gpu_state(index: int, handle: object, handles: tuple[object, ...]) -> GpuState:
+    answers = _Answers()
+    values = {name: answers.ask(name, partial(query, handle)) for name, query in _QUERIES.items()}
+    links = tuple(
+        "self" if number == index else answers.ask(f"links[{number}]", partial(_link, handle, other))
+        for number, other in enumerate(handles)
+    )
+    return GpuState(index=index, links=links, unanswered=answers.refused, **values)
+
+
+def _compute_capability(handle: object) -> str:
+    return "{}.{}".format(*pynvml.nvmlDeviceGetCudaComputeCapability(handle))
+
+
+def _slowdowns(handle: object) -> tuple[str, ...]:
+    active = pynvml.nvmlDeviceGetCurrentClocksEventReasons(handle)
+    known = {getattr(pynvml, name): word for name, word in _SLOWDOWNS.items()}
+    rest = active & ~sum(known)
+    return tuple(word for bit, word in known.items() if active & bit) + ((hex(rest),) if rest else ())
+
+
+def _active_nvlinks(handle: object) -> int:
+    states: list[int] = []
+    for link in range(pynvml.NVML_NVLINK_MAX_LINKS):
+        try:
+            states.append(pynvml.nvmlDeviceGetNvLinkState(handle, link))
+        except (pynvml.NVMLError_InvalidArgument, pynvml.NVMLError_NotSupported):
+            if not states:
+                raise
+            break  # the GPU has fewer
+    return sum(states)
+
+
+def _fabric(handle: object) -> str:
+    info = pynvml.c_nvmlGpuFabricInfoV_t()
+    pynvml.nvmlDeviceGetGpuFabricInfoV(handle, ctypes.byref(info))
+    return _FABRIC_STATES.get(info.state, str(info.state))
+
+
+def _link(handle: object, other: object) -> str:
+    try:
+        by_nvlink = pynvml.nvmlDeviceGetP2PStatus(handle, other, pynvml.NVML_P2P_CAPS_INDEX_NVLINK)
+    except pynvml.NVMLError_NotSupported:
+        by_nvlink = pynvml.NVML_P2P_STATUS_NOT_SUPPORTED
+    if by_nvlink == pynvml.NVML_P2P_STATUS_OK:
+        return "nvlink"
+    level = pynvml.nvmlDeviceGetTopologyCommonAncestor(handle, other)
+    return _ANCESTORS.get(level, str(level))
+
+
+def _processes_memory_gb(handle: object) -> float | None:
+    used = [process.usedGpuMemory for process in pynvml.nvmlDeviceGetComputeRunningProcesses_v3(handle)]
+    return None if None in used else round(sum(used) / _GB, 3)
+
+
+def _ask(name: str, *arguments: int) -> Callable[[object], Any]:
+    return lambda gpu: getattr(pynvml, name)(gpu, *arguments)
+
+
+_SM: Final = pynvml.NVML_CLOCK_SM
+_MEMORY: Final = pynvml.NVML_CLOCK_MEM
+_UNCORRECTED: Final = (pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, pynvml.NVML_VOLATILE_ECC)
+
+# Field of GpuState -> its query.
+_QUERIES: Final[Mapping[str, Callable[[object], Any]]] = {
+    "name": _ask("nvmlDeviceGetName"),
+    "uuid": _ask("nvmlDeviceGetUUID"),
+    "compute_capability": _compute_capability,
+    "memory_gb": lambda gpu: round(pynvml.nvmlDeviceGetMemoryInfo(gpu).total / _GB, 3),
+    "memory_used_gb": lambda gpu: round(pynvml.nvmlDeviceGetMemoryInfo(gpu).used / _GB, 3),
+    "sm_clock_mhz": _ask("nvmlDeviceGetClockInfo", _SM),
+    "sm_clock_max_mhz": _ask("nvmlDeviceGetMaxClockInfo", _SM),
+    "sm_clock_setting_mhz": _ask("nvmlDeviceGetApplicationsClock", _SM),
+    "sm_clock_setting_default_mhz": _ask("nvmlDeviceGetDefaultApplicationsClock", _SM),
+    "memory_clock_mhz": _ask("nvmlDeviceGetClockInfo", _MEMORY),
+    "memory_clock_max_mhz": _ask("nvmlDeviceGetMaxClockInfo", _MEMORY),
+    "slowdowns": _slowdowns,
+    "power_limit_w": lambda gpu: pynvml.nvmlDeviceGetPowerManagementLimit(gpu) / 1000,
+    "power_limit_default_w": lambda gpu: pynvml.nvmlDeviceGetPowerManagementDefaultLimit(gpu) / 1000,
+    "temperature_c": _ask("nvmlDeviceGetTemperatureV", pynvml.NVML_TEMPERATURE_GPU),
+    "ecc": lambda gpu: bool(pynvml.nvmlDeviceGetEccMode(gpu)[0]),
+    "ecc_after_restart": lambda gpu: bool(pynvml.nvmlDeviceGetEccMode(gpu)[1]),
+    "ecc_default": lambda gpu: bool(pynvml.nvmlDeviceGetDefaultEccMode(gpu)[0]),
+    "ecc_uncorrected_errors": _ask("nvmlDeviceGetTotalEccErrors", *_UNCORRECTED),
+    "persistence": lambda gpu: bool(pynvml.nvmlDeviceGetPersistenceMode(gpu)),
+    "mig": lambda gpu: bool(pynvml.nvmlDeviceGetMigMode(gpu)[0]),
+    "pcie_generation": _ask("nvmlDeviceGetCurrPcieLinkGeneration"),
+    "pcie_generation_max": _ask("nvmlDeviceGetMaxPcieLinkGeneration"),
+    "pcie_width": _ask("nvmlDeviceGetCurrPcieLinkWidth"),
+    "pcie_width_max": _ask("nvmlDeviceGetMaxPcieLinkWidth"),
+    "nvlinks_active": _active_nvlinks,
+    "fabric": _fabric,
+    "compute_processes": lambda gpu: len(pynvml.nvmlDeviceGetComputeRunningProcesses_v3(gpu)),
+    "compute_processes_memory_gb": _processes_memory_gb,
+}

@@ -1,0 +1,113 @@
+"""Find out whether NCCL joins the GPUs of this machine, with the right sum, and how fast.
+
+    python -m tasks.nccl_probe RESULT [--message-mib N] [--patience-s S]
+
+One process, one all-reduce over every GPU that it sees. RESULT gets one JSON object: what was measured, or ``error``
+with a word of ``ERRORS`` and its ``message`` and exit code 1. After ``--patience-s`` it says where it hangs, on stderr.
+"""
+
+import argparse
+import faulthandler
+import json
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import Any, Final
+
+ERRORS: Final = ("no_torch", "no_cuda", "no_nccl", "nccl_error")
+WARM_UPS: Final = 3
+REPEATS: Final = 10
+
+
+class ProbeError(Exception):
+    """Why nothing was measured: a word of ``ERRORS`` and a message."""
+
+    def __init__(self, word: str, message: str) -> None:
+        super().__init__(message)
+        self.word = word
+
+
+def bus_bandwidth_gb_s(message_bytes: int, time_s: float, num_gpus: int) -> float | None:
+    """Bandwidth that each link would need for this time [GB/s]; None for one GPU, which uses no link.
+
+    In an all-reduce each GPU sends and receives 2 (n - 1) / n times the message.
+    """
+    return None if num_gpus == 1 else message_bytes / time_s * 2 * (num_gpus - 1) / num_gpus / 1e9
+
+
+def probe(message_bytes: int) -> dict[str, Any]:
+    """Measure. Raises ProbeError."""
+    try:
+        import torch
+    except ImportError as error:
+        raise ProbeError("no_torch", f"this Python cannot import torch: {error}") from error
+    if not torch.cuda.is_available() or torch.cuda.device_count() == 0:
+        raise ProbeError("no_cuda", f"torch {torch.__version__} sees no GPU; it is built for CUDA {torch.version.cuda}")
+    if not hasattr(torch._C, "_nccl_all_reduce"):  # noqa: SLF001  torch.cuda.nccl asks so itself
+        raise ProbeError("no_nccl", f"torch {torch.__version__} is built without NCCL")
+    try:
+        return measure(torch, message_bytes)
+    except RuntimeError as error:  # of NCCL, CUDA, or out of memory
+        raise ProbeError("nccl_error", str(error)) from error
+
+
+def measure(torch: Any, message_bytes: int) -> dict[str, Any]:
+    gpus = range(torch.cuda.device_count())
+    times_s, is_right = all_reduce(torch, message_bytes, len(gpus))
+    return {
+        "torch": torch.__version__,
+        "cuda": torch.version.cuda,
+        "nccl": ".".join(map(str, torch.cuda.nccl.version())),
+        "gpus": [torch.cuda.get_device_name(gpu) for gpu in gpus],
+        "peer_access": [[gpu == peer or torch.cuda.can_device_access_peer(gpu, peer) for peer in gpus] for gpu in gpus],
+        "is_sum_right": is_right,
+        "message_bytes": message_bytes,
+        "times_s": times_s,
+        "bus_bandwidth_gb_s": bus_bandwidth_gb_s(message_bytes, statistics.median(times_s), len(gpus)),
+    }
+
+
+def all_reduce(torch: Any, message_bytes: int, num_gpus: int) -> tuple[list[float], bool]:
+    """Times of the repeats [s], and whether every element of every GPU has the right sum."""
+    count = message_bytes // 4
+    # GPU g holds (g + 1) * pattern; the sums stay far below 2**24, so they are exact in float32.
+    patterns = [(torch.arange(count, device=f"cuda:{gpu}") % 13).float() for gpu in range(num_gpus)]
+    inputs = [pattern * (gpu + 1) for gpu, pattern in enumerate(patterns)]
+    outputs = [torch.zeros_like(pattern) for pattern in patterns]
+    times_s = []
+    for number in range(WARM_UPS + REPEATS):
+        synchronize(torch, num_gpus)
+        start_s = time.perf_counter()
+        torch.cuda.nccl.all_reduce(inputs, outputs)
+        synchronize(torch, num_gpus)
+        if number >= WARM_UPS:
+            times_s.append(time.perf_counter() - start_s)
+    total = num_gpus * (num_gpus + 1) // 2
+    is_right = all(bool((output == pattern * total).all()) for output, pattern in zip(outputs, patterns, strict=True))
+    return times_s, is_right
+
+
+def synchronize(torch: Any, num_gpus: int) -> None:
+    for gpu in range(num_gpus):
+        torch.cuda.synchronize(gpu)
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="tasks.nccl_probe", description="All-reduce over all GPUs of this machine.")
+    parser.add_argument("result", type=Path)
+    parser.add_argument("--message-mib", type=int, default=256)
+    parser.add_argument("--patience-s", type=float, default=60.0)
+    arguments = parser.parse_args(argv)
+    faulthandler.enable()
+    faulthandler.dump_traceback_later(arguments.patience_s)
+    try:
+        answer = probe(arguments.message_mib * 2**20)
+    except ProbeError as error:
+        answer = {"error": error.word, "message": str(error)}
+    arguments.result.write_text(json.dumps(answer) + "\n", encoding="utf-8")
+    return 1 if "error" in answer else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

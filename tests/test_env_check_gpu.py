@@ -1,0 +1,288 @@
+"""The GPUs' checks. States of GPUs are made up, as no GPU is here; deaths of the asking process are real ones."""
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pynvml
+import pytest
+
+from suite.env_check import gpu, gpu_links, gpu_settings
+from suite.env_check.check import Check
+from suite.env_check.child import ProbeRun
+from suite.env_check.driver_table import SourcedVersion
+from suite.env_check.rt_cores import GPUS_PATH, check_rt_cores, read_table
+from suite.errors import MatrixError
+from suite.gpu_state import GpuState, NvmlState
+
+H200 = GpuState(
+    index=0,
+    name="NVIDIA H200",
+    uuid="GPU-a",
+    compute_capability="9.0",
+    memory_gb=150.755,
+    memory_used_gb=0.5,
+    sm_clock_mhz=345,
+    sm_clock_max_mhz=1980,
+    sm_clock_setting_mhz=1980,
+    sm_clock_setting_default_mhz=1980,
+    slowdowns=("idle",),
+    power_limit_w=700.0,
+    power_limit_default_w=700.0,
+    temperature_c=30,
+    ecc=True,
+    ecc_after_restart=True,
+    ecc_default=True,
+    ecc_uncorrected_errors=0,
+    persistence=True,
+    mig=False,
+    pcie_generation=5,
+    pcie_generation_max=5,
+    pcie_width=16,
+    pcie_width_max=16,
+    nvlinks_active=18,
+    fabric="completed",
+    links=("self", "nvlink"),
+    compute_processes=0,
+    compute_processes_memory_gb=0.0,
+)
+HEALTHY = NvmlState(
+    driver_version="580.65.06",
+    nvml_version="580.65.06",
+    num_gpus=2,
+    gpus=(H200, replace(H200, index=1, uuid="GPU-b", links=("nvlink", "self"))),
+)
+NONE = NvmlState(fault="no_library", message="NVML Shared Library Not Found")
+MINIMUM = SourcedVersion(version="7.5", source="CUDA 13")
+
+CHECKS: dict[str, Callable[[NvmlState], Check[Any]]] = {
+    "compute_capability": lambda state: gpu.check_compute_capability(state, MINIMUM),
+    "gpus_alike": gpu.check_gpus_alike,
+    "mig": gpu.check_mig,
+    "other_processes": gpu.check_other_processes,
+    "gpu_clocks": gpu_settings.check_gpu_clocks,
+    "gpu_throttling": gpu_settings.check_gpu_throttling,
+    "power_limit": gpu_settings.check_power_limit,
+    "ecc": gpu_settings.check_ecc,
+    "ecc_errors": gpu_settings.check_ecc_errors,
+    "persistence": gpu_settings.check_persistence,
+    "pcie_width": gpu_settings.check_pcie_width,
+    "gpu_links": gpu_links.check_gpu_links,
+    "fabric": gpu_links.check_fabric,
+}
+
+
+def second(**changes: Any) -> NvmlState:
+    """The healthy pair with its second GPU changed."""
+    return replace(HEALTHY, gpus=(HEALTHY.gpus[0], replace(HEALTHY.gpus[1], **changes)))
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_healthy_gpus_are_ok_and_none_are_not_checked(name: str) -> None:
+    check = CHECKS[name](HEALTHY)
+    assert (check.name, check.verdict) == (name, "ok")
+    check = CHECKS[name](NONE)
+    assert (check.verdict, check.found) == ("not_checked", "no GPU")
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "verdict", "fault", "word"),
+    [
+        ("compute_capability", {"compute_capability": "7.0"}, "failure", "compute_capability_too_old", "CUDA_VISIBLE"),
+        ("gpus_alike", {"name": "NVIDIA H100"}, "warning", "gpus_differ", "CUDA_VISIBLE_DEVICES"),
+        ("gpus_alike", {"power_limit_w": 500.0}, "warning", "gpus_differ", "nvidia-smi"),
+        ("mig", {"mig": True}, "failure", "mig_enabled", "nvidia-smi -mig 0"),
+        ("other_processes", {"compute_processes": 2}, "warning", "gpu_in_use", "CUDA_VISIBLE_DEVICES"),
+        ("gpu_clocks", {"sm_clock_setting_mhz": 1200}, "warning", "clocks_limited", "-rgc"),
+        ("gpu_clocks", {"slowdowns": ("clocks_setting",)}, "warning", "clocks_limited", "-rgc"),
+        ("gpu_throttling", {"slowdowns": ("thermal_hardware",)}, "warning", "gpu_throttled", "cool"),
+        ("gpu_throttling", {"slowdowns": ("power_brake",)}, "warning", "gpu_throttled", "power supply"),
+        ("power_limit", {"power_limit_w": 500.0}, "warning", "power_limited", "nvidia-smi -pl"),
+        ("ecc", {"ecc": False, "ecc_after_restart": False}, "warning", "ecc_changed", "nvidia-smi -e"),
+        ("ecc", {"ecc_after_restart": False}, "warning", "ecc_changed", "restart"),
+        ("ecc_errors", {"ecc_uncorrected_errors": 1}, "failure", "ecc_errors", "ROW_REMAPPER"),
+        ("persistence", {"persistence": False}, "warning", "persistence_off", "nvidia-smi -pm 1"),
+        ("pcie_width", {"pcie_width": 8}, "warning", "pcie_width_reduced", "lspci"),
+        ("gpu_links", {"links": ("host_bridge", "self")}, "warning", "nvlink_partial", "nvidia-smi topo"),
+        ("gpu_links", {"nvlinks_active": 17}, "warning", "nvlinks_differ", "nvlink --status"),
+        ("fabric", {"fabric": "in_progress"}, "warning", "fabric_not_ready", "nvidia-fabricmanager"),
+    ],
+)
+def test_a_fault_of_one_gpu_has_its_word_and_repair(
+    name: str, changes: dict[str, Any], verdict: str, fault: str, word: str
+) -> None:
+    check = CHECKS[name](second(**changes))
+    assert (check.verdict, check.fault) == (verdict, fault)
+    assert word in (check.repair or "")
+    assert check.evidence.gpus[1]["index"] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("compute_capability", "compute_capability"),
+        ("mig", "mig"),
+        ("other_processes", "compute_processes"),
+        ("gpu_clocks", "slowdowns"),
+        ("gpu_throttling", "slowdowns"),
+        ("power_limit", "power_limit_default_w"),
+        ("ecc", "ecc"),
+        ("ecc_errors", "ecc_uncorrected_errors"),
+        ("persistence", "persistence"),
+        ("pcie_width", "pcie_width_max"),
+        ("fabric", "fabric"),
+    ],
+)
+def test_what_nvml_does_not_tell_is_never_ok(name: str, field: str) -> None:
+    check = CHECKS[name](second(**{field: None}, unanswered={field: "Not Supported"}))
+    assert check.verdict == "not_checked"
+    assert check.found == f"NVML does not tell {field} of GPU 1: Not Supported"
+    assert check.evidence.gpus[1]["unanswered"] == {field: "Not Supported"}
+
+
+def test_a_fault_wins_over_what_is_unknown_of_another_gpu() -> None:
+    state = second(persistence=None)
+    state = replace(state, gpus=(replace(state.gpus[0], persistence=False), state.gpus[1]))
+    assert gpu_settings.check_persistence(state).fault == "persistence_off"
+
+
+def test_unknown_links_are_not_checked() -> None:
+    check = gpu_links.check_gpu_links(second(links=(None, "self")))
+    assert check.verdict == "not_checked"
+    single = replace(HEALTHY, gpus=(replace(H200, links=("self",)),))
+    assert gpu_links.check_gpu_links(single).found == "1 GPU, nothing to join"
+    over_pcie = tuple(replace(state, links=("host_bridge",) * 2, nvlinks_active=None) for state in HEALTHY.gpus)
+    check = gpu_links.check_gpu_links(replace(HEALTHY, gpus=over_pcie))
+    assert (check.verdict, check.found) == ("ok", "host_bridge; no NVLink")
+
+
+def test_found_says_each_value_once_with_its_gpus() -> None:
+    assert gpu_settings.check_power_limit(HEALTHY).found == "700 W of 700 W"
+    found = gpu_settings.check_power_limit(second(power_limit_w=500.0)).found
+    assert found == "700 W of 700 W (GPU 0); 500 W of 700 W (GPU 1)"
+    assert gpu.check_gpus_present(HEALTHY, has_driver=True).found == "2 x NVIDIA H200 151 GB"
+
+
+def test_mig_on_a_single_gpu_is_a_warning() -> None:
+    state = replace(HEALTHY, gpus=(replace(H200, mig=True, links=("self",)),))
+    assert gpu.check_mig(state).verdict == "warning"
+
+
+@pytest.mark.parametrize(
+    ("state", "has_driver", "verdict", "fault", "word"),
+    [
+        (NONE, False, "failure", "no_gpu", "--device cpu"),
+        (replace(HEALTHY, gpus=()), True, "failure", "gpus_hidden", "CUDA_VISIBLE_DEVICES"),
+        (replace(HEALTHY, gpus=(), num_gpus=0), True, "failure", "no_gpu", "--device cpu"),
+        (NvmlState(fault="hung", message="no answer in 20 s"), True, "not_checked", None, None),
+    ],
+)
+def test_no_gpus(state: NvmlState, has_driver: bool, verdict: str, fault: str | None, word: str | None) -> None:
+    check = gpu.check_gpus_present(state, has_driver=has_driver)
+    assert (check.verdict, check.fault) == (verdict, fault)
+    if word:
+        assert word in (check.repair or "")
+        assert check.evidence == state
+
+
+@pytest.mark.parametrize(
+    ("name", "capability", "verdict"),
+    [
+        ("NVIDIA A100-SXM4-80GB", "8.0", "failure"),
+        ("NVIDIA H100 80GB HBM3", "9.0", "failure"),
+        ("NVIDIA H200", "9.0", "failure"),
+        ("NVIDIA B200", "10.0", "failure"),
+        ("NVIDIA GB200", "10.0", "failure"),
+        ("NVIDIA GeForce GTX 1650", "7.5", "failure"),
+        ("NVIDIA GeForce GTX 1660 Ti", "7.5", "failure"),
+        ("Tesla T4", "7.5", "ok"),
+        ("Quadro RTX 6000", "7.5", "ok"),
+        ("NVIDIA A10", "8.6", "ok"),
+        ("NVIDIA A40", "8.6", "ok"),
+        ("NVIDIA L4", "8.9", "ok"),
+        ("NVIDIA L40S", "8.9", "ok"),
+        ("NVIDIA GeForce RTX 5090", "12.0", "ok"),
+        ("NVIDIA Thor", "11.0", "not_checked"),
+        ("NVIDIA something", None, "not_checked"),
+    ],
+)
+def test_rt_cores(name: str, capability: str | None, verdict: str) -> None:
+    state = replace(HEALTHY, gpus=(replace(H200, name=name, compute_capability=capability),))
+    check = check_rt_cores(state, read_table())
+    assert check.verdict == verdict
+    assert name in check.found
+    if verdict == "failure":
+        assert check.fault == "no_rt_cores"
+        assert "kitless" in (check.repair or "")
+    assert (check.evidence.gpus[0].source is None) == (verdict == "not_checked")
+
+
+def test_one_gpu_without_rt_cores_is_enough_for_a_failure() -> None:
+    state = second(name="NVIDIA L40S", compute_capability="8.9")
+    assert check_rt_cores(state, read_table()).found.startswith("NVIDIA H200: none")
+    assert check_rt_cores(NONE, read_table()).verdict == "not_checked"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('compute_capability = "9.0"', "compute_capability = 9.0", "got 9.0; should be a valid string"),
+        ("rt_cores = false", 'rt_cores = "no"', "should be a valid boolean"),
+        ('words = ["CMP"]', "words = []", "should have at least one item"),
+        ("[[name]]", "[[names]]", "unknown key"),
+    ],
+)
+def test_every_error_of_the_table_is_named(old: str, new: str, message: str, tmp_path: Path) -> None:
+    text = GPUS_PATH.read_text()
+    assert old in text
+    path = tmp_path / "gpus.toml"
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(MatrixError) as caught:
+        read_table(path)
+    assert message in str(caught.value)
+
+
+def test_nvml_is_asked_on_this_machine() -> None:
+    state = gpu.read(os.environ)
+    if state.fault is None:
+        assert state.driver_version
+    else:
+        assert state.fault in ("no_library", "no_driver")
+        assert state.gpus == ()
+
+
+FAKE_PYNVML = """
+import importlib.util, os, sys, time
+specification = importlib.util.spec_from_file_location("real_pynvml", {path!r})
+real = importlib.util.module_from_spec(specification)
+sys.modules["real_pynvml"] = real
+specification.loader.exec_module(real)
+globals().update({{name: value for name, value in vars(real).items() if not name.startswith("__")}})
+def nvmlInit():
+    {body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "fault", "message"),
+    [
+        ("os.abort()", "crashed", "SIGABRT"),
+        ("time.sleep(60)", "hung", "no answer in"),
+        ("raise MemoryError('out of everything')", "failed", "MemoryError: out of everything"),
+    ],
+)
+def test_a_broken_driver_does_not_break_the_check(body: str, fault: str, message: str, tmp_path: Path) -> None:
+    """A fake pynvml, in the child, dies as a broken driver library does."""
+    (tmp_path / "pynvml.py").write_text(FAKE_PYNVML.format(path=pynvml.__file__, body=body))
+    state = gpu.read({**os.environ, "PYTHONPATH": str(tmp_path)}, timeout_s=3.0)
+    assert state.fault == fault
+    assert message in (state.message or "")
+
+
+def test_the_state_survives_its_way_out_of_the_child() -> None:
+    answer = json.loads(json.dumps(asdict(HEALTHY)))
+    run = ProbeRun(end="answered", signal=None, exit_code=0, answer=answer, stderr="", wall_s=0.1)
+    assert gpu.state_of(run) == HEALTHY

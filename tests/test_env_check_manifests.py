@@ -1,0 +1,331 @@
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from suite.env_check import manifests, search_path
+from suite.env_check.check import Check
+from suite.env_check.child import run_probe
+from suite.env_check.manifest_checks import check_egl_vendors, check_vulkan_manifests, usable
+from suite.env_check.manifests import ManifestsSeen
+from tests.graphics_packages import graphics_packages  # noqa: F401  (a fixture)
+from tests.stub_drivers.build import (
+    build,
+    build_32_bit,
+    build_for_another_machine,
+    build_with_missing_dependency,
+    truncate,
+    write_manifest,
+)
+
+pytestmark = pytest.mark.usefixtures("graphics_packages")
+DRIVER = "580.159.04"
+
+
+def clean_environ(**changes: str) -> dict[str, str]:
+    """This process's variables without any that changes what a loader finds."""
+    prefixes = ("VK_", "XDG_", "__EGL_", "LD_LIBRARY_PATH")
+    return {name: value for name, value in os.environ.items() if not name.startswith(prefixes)} | changes
+
+
+def vulkan(path: Path, driver_version: str | None = None, **environ: str) -> ManifestsSeen:
+    return manifests.read_vulkan(clean_environ(VK_DRIVER_FILES=str(path), **environ), driver_version=driver_version)
+
+
+def egl(path: Path, driver_version: str | None = None, **environ: str) -> ManifestsSeen:
+    environ = clean_environ(__EGL_VENDOR_LIBRARY_FILENAMES=str(path), **environ)
+    return manifests.read_egl(environ, driver_version=driver_version)
+
+
+def loader_finds_a_driver(environ: Mapping[str, str]) -> bool:
+    """Whether the real Vulkan loader gets an instance."""
+    return bool(run_probe("vulkan_probe", environ=environ, timeout_s=60).answer["create_result"] == 0)
+
+
+def libegl_finds_a_vendor(environ: Mapping[str, str]) -> bool:
+    """Whether the real libEGL takes a vendor that has device queries."""
+    answer = run_probe("egl_probe", environ=environ, timeout_s=60).answer
+    return "EGL_EXT_device_enumeration" in answer["client_extensions"] or bool(answer["devices"])
+
+
+def text(content: str) -> Callable[[Path], object]:
+    return lambda path: path.write_text(content)
+
+
+def manifest(library: Callable[[Path], Path], **icd: object) -> Callable[[Path], object]:
+    """A manifest beside a library that ``library`` makes."""
+    return lambda path: write_manifest(path, library(path.parent / "libstub.so"), **icd)
+
+
+FILE_FAULTS: list[tuple[Callable[[Path], object], str, str]] = [
+    (lambda _path: None, "manifest_missing", "unset VK_DRIVER_FILES"),
+    (text(""), "manifest_empty", "remove it"),
+    (text('{"ICD": {'), "manifest_malformed", "correct {path}"),
+    (lambda path: path.write_bytes(b'{"ICD": "\xff"}'), "manifest_malformed", "correct {path}"),
+    (text('{"file_format_version": "1.0.0"}'), "manifest_no_icd", "correct {path}"),
+    (text("[]"), "manifest_no_icd", "correct {path}"),
+    (text('{"file_format_version": "1.0.0", "ICD": {}}'), "manifest_no_library_path", "correct {path}"),
+]
+LIBRARY_FAULTS: list[tuple[Callable[[Path], object], str, str]] = [
+    (manifest(lambda path: path), "library_missing", "libstub.so"),
+    (manifest(lambda _path: Path("libnot_there.so.1")), "library_missing", "libnot_there.so.1"),
+    (
+        manifest(lambda path: build_with_missing_dependency(path.parent, path.name)),
+        "dependency_missing",
+        "libdep_gone.so",
+    ),
+    (manifest(build_32_bit), "library_wrong_class", "64-bit"),
+    (manifest(build_for_another_machine), "library_wrong_machine", "EM_X86_64"),
+    (manifest(lambda path: truncate(build(path, "icd.c"))), "library_truncated", "libstub.so again"),
+    (manifest(lambda path: build(path, "library.c")), "symbol_missing", "correct library_path in {path}"),
+]
+
+
+def assert_failure(check: Check[ManifestsSeen], fault: str, repair_names: str) -> None:
+    assert (check.verdict, check.fault) == ("failure", fault), check.found
+    assert repair_names in (check.repair or "")
+
+
+@pytest.mark.parametrize(
+    ("make", "fault", "repair_names"),
+    [
+        *FILE_FAULTS,
+        *LIBRARY_FAULTS,
+        (text('{"ICD": {"library_path": "libvulkan_lvp.so"}}'), "manifest_no_api_version", "correct {path}"),
+        (
+            manifest(lambda _path: Path("libvulkan_lvp.so"), library_arch="32"),
+            "manifest_library_arch",
+            "64-bit driver",
+        ),
+    ],
+)
+def test_each_fault_of_a_vulkan_manifest(
+    tmp_path: Path, make: Callable[[Path], object], fault: str, repair_names: str
+) -> None:
+    path = tmp_path / "driver.json"
+    make(path)
+    seen = vulkan(path)
+    assert_failure(check_vulkan_manifests(seen), fault, repair_names.format(path=path))
+    if fault != "library_truncated":  # the loader's own process dies of that one
+        assert not loader_finds_a_driver(clean_environ(VK_DRIVER_FILES=str(path)))
+
+
+@pytest.mark.parametrize(
+    ("make", "fault", "repair_names"),
+    [
+        *((make, fault, names.replace("VK_DRIVER_FILES", "__EGL_VENDOR")) for make, fault, names in FILE_FAULTS),
+        *LIBRARY_FAULTS,
+        (
+            text('{"file_format_version": "1.1.0", "ICD": {"library_path": "libEGL_mesa.so.0"}}'),
+            "manifest_format_version",
+            '"file_format_version": "1.0.0"',
+        ),
+        (text('{"ICD": {"library_path": "libEGL_mesa.so.0"}}'), "manifest_format_version", "1.0.0"),
+    ],
+)
+def test_each_fault_of_an_egl_vendor_manifest(
+    tmp_path: Path, make: Callable[[Path], object], fault: str, repair_names: str
+) -> None:
+    path = tmp_path / "vendor.json"
+    make(path)
+    assert_failure(check_egl_vendors(egl(path)), fault, repair_names.format(path=path))
+    if fault != "library_truncated":
+        assert not libegl_finds_a_vendor(clean_environ(__EGL_VENDOR_LIBRARY_FILENAMES=str(path)))
+
+
+def test_sound_manifests_are_well_and_the_loaders_agree(tmp_path: Path) -> None:
+    installed = search_path.read(os.environ).find("libvulkan_lvp.so")
+    assert installed
+    (tmp_path / "libvulkan_lvp.so").symlink_to(installed.path)
+    for number, library in enumerate(("libvulkan_lvp.so", "./libvulkan_lvp.so", f"{tmp_path}/libvulkan_lvp.so")):
+        path = write_manifest(tmp_path / f"{number}.json", library)
+        check = check_vulkan_manifests(vulkan(path))
+        assert (check.verdict, check.fault) == ("ok", None), check
+        assert loader_finds_a_driver(clean_environ(VK_DRIVER_FILES=str(path)))
+    path = write_manifest(tmp_path / "vendor.json", "libEGL_mesa.so.0")
+    assert check_egl_vendors(egl(path)).verdict == "ok"
+    assert libegl_finds_a_vendor(clean_environ(__EGL_VENDOR_LIBRARY_FILENAMES=str(path)))
+
+
+def test_relative_paths_are_followed_as_the_loader_follows_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(tmp_path / "libstub.so", "icd.c")
+    write_manifest(tmp_path / "driver.json", "./libstub.so")
+    monkeypatch.chdir(tmp_path)
+    assert check_vulkan_manifests(vulkan(Path("driver.json"))).verdict == "ok"
+    environ = clean_environ(VK_DRIVER_FILES="driver.json")
+    assert run_probe("vulkan_probe", environ=environ, timeout_s=60).answer["create_result"] == 0
+
+
+def test_a_manifest_without_the_json_suffix_is_passed_over(tmp_path: Path) -> None:
+    path = write_manifest(tmp_path / "driver.icd", "libvulkan_lvp.so")
+    assert_failure(check_vulkan_manifests(vulkan(path)), "manifest_not_json_name", f"{path}.json")
+    assert not loader_finds_a_driver(clean_environ(VK_DRIVER_FILES=str(path)))
+
+
+@pytest.mark.parametrize("version", ["", "1.0.0", "1.0"])
+def test_a_stale_api_version_is_a_warning(tmp_path: Path, version: str) -> None:
+    path = write_manifest(tmp_path / "driver.json", "libvulkan_lvp.so", api_version=version)
+    check = check_vulkan_manifests(vulkan(path))
+    assert (check.verdict, check.fault) == ("warning", "manifest_api_version_stale")
+    assert f"set api_version in {path}" in (check.repair or "")
+    answer = run_probe("vulkan_probe", environ=clean_environ(VK_DRIVER_FILES=str(path)), timeout_s=60).answer
+    assert answer["devices"][0]["driver_name"] is None  # what the loader makes of it
+
+
+def test_a_fault_beside_a_sound_driver_is_a_warning(tmp_path: Path) -> None:
+    write_manifest(tmp_path / "good.json", "libvulkan_lvp.so")
+    (tmp_path / "bad.json").write_text("{")
+    check = check_vulkan_manifests(vulkan(tmp_path))
+    assert (check.verdict, check.fault) == ("warning", "manifest_malformed")
+    (tmp_path / "bad.json").unlink()
+    write_manifest(tmp_path / "old.json", "libother.so", library_arch="32")  # a 32-bit twin is as it should be
+    assert check_vulkan_manifests(vulkan(tmp_path)).verdict == "ok"
+
+
+@pytest.mark.parametrize("variable", ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"])
+def test_a_variable_that_leaves_no_manifest(tmp_path: Path, variable: str) -> None:
+    for value in ("", str(tmp_path)):  # set but empty counts; an empty folder
+        environ = clean_environ(**{variable: value})
+        seen = manifests.read_vulkan(environ, driver_version=None)
+        assert_failure(check_vulkan_manifests(seen), "no_manifest", f"unset {variable}")
+        assert not loader_finds_a_driver(environ)
+
+
+def test_no_manifest_at_all(tmp_path: Path) -> None:
+    seen = manifests.read_vulkan(clean_environ(HOME="/home"), driver_version=None, root=tmp_path)
+    check = check_vulkan_manifests(seen)
+    assert_failure(check, "no_manifest", "NVIDIA_DRIVER_CAPABILITIES=compute,utility,graphics")
+    assert "/usr/share/vulkan/icd.d" in check.found
+    assert_failure(
+        check_egl_vendors(manifests.read_egl(clean_environ(), driver_version=None, root=tmp_path)),
+        "no_manifest",
+        "NVIDIA_DRIVER_CAPABILITIES",
+    )
+
+
+def names(seen: ManifestsSeen, root: Path) -> list[str]:
+    """Paths below ``root`` of what the loader takes in, in order."""
+    return [str(Path(each.path).relative_to(root)) for each in seen.manifests if not each.filtered_by]
+
+
+def test_the_vulkan_search_path_in_its_order(tmp_path: Path) -> None:
+    usual = ["me/.config", "etc/xdg", "etc", "me/.local/share", "usr/local/share", "usr/share"]
+    for folder in (*usual, "conf", "data", "a", "b", "c"):
+        (tmp_path / folder / "vulkan/icd.d").mkdir(parents=True)
+        (tmp_path / folder / "vulkan/icd.d/x.json").write_text("{}")
+    (tmp_path / "etc/vulkan/icd.d/readme.txt").write_text("no manifest")
+
+    def search(**environ: str) -> list[str]:
+        seen = manifests.read_vulkan(environ, driver_version=None, root=tmp_path)
+        return [name.removesuffix("/vulkan/icd.d/x.json") for name in names(seen, tmp_path)]
+
+    assert search(HOME="/me") == usual
+    assert search() == ["etc/xdg", "etc", "usr/local/share", "usr/share"]
+    assert search(XDG_CONFIG_HOME="/conf", XDG_CONFIG_DIRS="/a:/b", XDG_DATA_HOME="/data", XDG_DATA_DIRS="/c") == [
+        "conf", "a", "b", "etc", "data", "c",
+    ]  # fmt: skip
+    assert search(XDG_DATA_DIRS="") == search()  # set but empty is as unset here
+    assert search(VK_ADD_DRIVER_FILES="/a/vulkan/icd.d", XDG_DATA_DIRS="/c")[0] == "a"
+    only_b = {"VK_DRIVER_FILES": "/b/vulkan/icd.d/x.json"}
+    assert search(**only_b, VK_ICD_FILENAMES="/a/vulkan/icd.d", VK_ADD_DRIVER_FILES="/c/vulkan/icd.d") == ["b"]
+    assert search(VK_ICD_FILENAMES="/a/vulkan/icd.d:/b/vulkan/icd.d/x.json") == ["a", "b"]
+
+
+def test_the_egl_search_path_in_its_order(tmp_path: Path) -> None:
+    etc, usr = "etc/glvnd/egl_vendor.d", "usr/share/glvnd/egl_vendor.d"
+    for name in (f"{etc}/b.json", f"{etc}/a.json", f"{usr}/10.json", "own/c.json", "own/notes.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("{}")
+
+    def search(**environ: str) -> list[str]:
+        return names(manifests.read_egl(environ, driver_version=None, root=tmp_path), tmp_path)
+
+    assert [Path(name).name for name in search()] == ["a.json", "b.json", "10.json"]
+    assert search(__EGL_VENDOR_LIBRARY_DIRS="/own") == ["own/c.json"]
+    assert search(__EGL_VENDOR_LIBRARY_FILENAMES="/own/notes.txt", __EGL_VENDOR_LIBRARY_DIRS="/x") == ["own/notes.txt"]
+    assert search(__EGL_VENDOR_LIBRARY_FILENAMES="", __EGL_VENDOR_LIBRARY_DIRS="/own") == []
+
+
+@pytest.mark.parametrize(
+    ("filters", "taken"),
+    [
+        ({"VK_LOADER_DRIVERS_SELECT": "*LVP*"}, True),
+        ({"VK_LOADER_DRIVERS_SELECT": "other*,lvp_icd.json"}, True),
+        ({"VK_LOADER_DRIVERS_SELECT": "lvp"}, False),
+        ({"VK_LOADER_DRIVERS_SELECT": "l*p_icd.json"}, False),
+        ({"VK_LOADER_DRIVERS_SELECT": ""}, True),
+        ({"VK_LOADER_DRIVERS_DISABLE": "*"}, False),
+        ({"VK_LOADER_DRIVERS_DISABLE": "~all~"}, False),
+        ({"VK_LOADER_DRIVERS_DISABLE": "lvp*"}, False),
+        ({"VK_LOADER_DRIVERS_DISABLE": "*icd.json"}, False),
+        ({"VK_LOADER_DRIVERS_DISABLE": "icd"}, True),
+        ({"VK_LOADER_DRIVERS_DISABLE": "lvp*", "VK_LOADER_DRIVERS_SELECT": "lvp*"}, True),
+    ],
+)
+def test_filters_work_as_in_the_loader(tmp_path: Path, filters: dict[str, str], taken: bool) -> None:
+    path = write_manifest(tmp_path / "lvp_icd.json", "libvulkan_lvp.so")
+    seen = vulkan(path, **filters)
+    assert bool(usable(seen)) == taken
+    assert loader_finds_a_driver(clean_environ(VK_DRIVER_FILES=str(path), **filters)) == taken
+    if not taken:
+        assert_failure(check_vulkan_manifests(seen), "drivers_disabled", f"unset {next(iter(filters))}")
+
+
+def nvidia_library(folder: Path, name: str, source: str, version: str) -> dict[str, str]:
+    """A stand-in of the NVIDIA driver under its bare name, and the variable with which it is found."""
+    file = build(folder / f"{name}.so.{version}", source)
+    (folder / f"{name}.so.0").symlink_to(file.name)
+    return {"LD_LIBRARY_PATH": str(folder)}
+
+
+def test_an_nvidia_library_of_another_version_than_the_kernel_driver(tmp_path: Path) -> None:
+    environ = nvidia_library(tmp_path, "libGLX_nvidia", "icd.c", "580.65.06")
+    path = write_manifest(tmp_path / "nvidia_icd.json", "libGLX_nvidia.so.0")
+    assert check_vulkan_manifests(vulkan(path, "580.65.06", **environ)).verdict == "ok"
+    check = check_vulkan_manifests(vulkan(path, DRIVER, **environ))
+    assert_failure(check, "version_mismatch", f"libraries of version {DRIVER}")
+    assert "580.65.06" in check.found
+    environ = nvidia_library(tmp_path, "libEGL_nvidia", "egl_vendor.c", "580.65.06")
+    vendor = write_manifest(tmp_path / "10_nvidia.json", "libEGL_nvidia.so.0")
+    assert_failure(check_egl_vendors(egl(vendor, DRIVER, **environ)), "version_mismatch", DRIVER)
+
+
+def test_an_nvidia_driver_without_a_manifest(tmp_path: Path) -> None:
+    """NVIDIA_DRIVER_CAPABILITIES without graphics: only Mesa's manifests are in the container."""
+    path = write_manifest(tmp_path / "lvp.json", "libvulkan_lvp.so")
+    check = check_vulkan_manifests(vulkan(path, DRIVER))
+    assert_failure(check, "no_nvidia_manifest", "NVIDIA_DRIVER_CAPABILITIES=compute,utility,graphics")
+    vendor = write_manifest(tmp_path / "50_mesa.json", "libEGL_mesa.so.0")
+    assert_failure(check_egl_vendors(egl(vendor, DRIVER)), "no_nvidia_manifest", "NVIDIA_DRIVER_CAPABILITIES")
+
+
+def test_a_broken_nvidia_manifest_counts_more_than_a_sound_one_of_mesa(tmp_path: Path) -> None:
+    write_manifest(tmp_path / "lvp.json", "libvulkan_lvp.so")
+    write_manifest(tmp_path / "nvidia_icd.json", "libGLX_nvidia.so.0")
+    check = check_vulkan_manifests(vulkan(tmp_path, DRIVER))
+    assert_failure(check, "library_missing", "libGLX_nvidia.so.0 comes with the NVIDIA driver")
+    check = check_vulkan_manifests(vulkan(tmp_path, DRIVER, VK_LOADER_DRIVERS_DISABLE="nvidia*"))
+    assert_failure(check, "drivers_disabled", "unset VK_LOADER_DRIVERS_DISABLE")
+
+
+def test_one_driver_by_two_manifests(tmp_path: Path) -> None:
+    environ = nvidia_library(tmp_path, "libGLX_nvidia", "icd.c", DRIVER)
+    etc = write_manifest(tmp_path / "etc/vulkan/icd.d/nvidia_icd.json", "libGLX_nvidia.so.0")
+    usr = write_manifest(tmp_path / "usr/share/vulkan/icd.d/nvidia_icd.json", "libGLX_nvidia.so.0")
+    seen = manifests.read_vulkan(clean_environ(HOME="/me", **environ), driver_version=DRIVER, root=tmp_path)
+    check = check_vulkan_manifests(seen)
+    assert (check.verdict, check.fault) == ("warning", "duplicate_driver")
+    assert f"remove {usr}, or set VK_DRIVER_FILES={etc}" in (check.repair or "")
+
+
+def test_the_nvidia_driver_by_its_glx_and_its_egl_library(tmp_path: Path) -> None:
+    nvidia_library(tmp_path, "libGLX_nvidia", "icd.c", DRIVER)
+    environ = nvidia_library(tmp_path, "libEGL_nvidia", "icd.c", DRIVER)
+    write_manifest(tmp_path / "a.json", "libGLX_nvidia.so.0")
+    second = write_manifest(tmp_path / "b.json", "libEGL_nvidia.so.0")
+    check = check_vulkan_manifests(vulkan(tmp_path, DRIVER, **environ))
+    assert (check.verdict, check.fault) == ("warning", "conflicting_drivers")
+    assert f"remove {second}" in (check.repair or "")

@@ -1,0 +1,136 @@
+"""env_check as a whole, on the machine that runs the tests."""
+
+import dataclasses
+import io
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from suite import __main__, provision
+from suite.env_check import report as report_module
+from suite.env_check.node_reports import read_report
+from suite.env_check.report import Report, Request, env_check, summarised
+from suite.env_check.table import print_faults, print_report
+from suite.nvml import read_gpus
+
+HAS_GPU = bool(read_gpus()[0])
+without_gpu = pytest.mark.skipif(HAS_GPU, reason="this machine has an NVIDIA GPU")
+
+
+@pytest.fixture(scope="module")
+def empty_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A cache without a worker, so that the tests say the same whatever was installed before."""
+    cache = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LABSCALE_CACHE", str(cache))
+        yield cache
+
+
+@pytest.fixture(scope="module")
+def report(empty_cache: Path) -> Report:
+    assert empty_cache.is_dir()
+    return env_check(Request(device="cpu"))
+
+
+def shown(report: Report) -> str:
+    console = Console(width=200, file=io.StringIO(), record=True)
+    print_report(console, report)
+    return console.export_text()
+
+
+def test_this_machine_can_run_the_default_stack_on_its_cpu(report: Report) -> None:
+    assert (report.failures, report.unproved, report.device) == ((), (), "cpu")
+    assert report.exit_code in (0, 1)
+    assert "can run here on cpu" in shown(report)
+
+
+def test_it_takes_seconds(report: Report) -> None:
+    assert report.duration_s < 20  # 1.3 s on two idle cores; tests share them
+
+
+def test_check_names_are_unique_and_every_needed_one_was_looked_at(report: Report) -> None:
+    names = [check.name for check in report.checks]
+    assert len(names) == len(set(names)) >= 40
+    looked_at = {check.name for check in report.checks if check.verdict != "not_checked"}
+    assert {"libc", "nofile", "cache_disk"} <= looked_at
+
+
+@without_gpu
+def test_a_machine_without_a_gpu_says_what_one_would_add(report: Report) -> None:
+    (gpus,) = (check for check in report.checks if check.name == "gpus_present")
+    assert (gpus.verdict, gpus.fault) == ("not_needed", "no_gpu")
+    assert "no NVIDIA GPU" in shown(report)
+    assert "adds the cuda cases" in shown(report)
+
+
+@without_gpu
+@pytest.mark.parametrize(
+    ("arguments", "check", "fault"),
+    [
+        (("--device", "cuda"), "gpus_present", "no_gpu"),
+        (("--require", "cuda"), "gpus_present", "no_gpu"),
+        (("--stack", "ovphysx"), "gpus_present", "no_gpu"),
+        (("--require", "vulkan"), "vulkan_frame", None),
+        (("--require", "egl"), "egl_frame", None),
+    ],
+)
+def test_asking_for_what_is_absent_fails_with_its_name(
+    arguments: tuple[str, ...], check: str, fault: str | None, empty_cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert empty_cache.is_dir()
+    assert __main__.main(["env_check", "--json", *arguments]) == 2
+    document = json.loads(capsys.readouterr().out)
+    assert document["exit_code"] == 2
+    (found,) = (each for each in document["checks"] if each["name"] == check)
+    assert found["verdict"] == "failure"
+    assert found["repair"]
+    assert fault in (None, found["fault"])
+
+
+def test_json_is_what_other_nodes_send(report: Report) -> None:
+    sent = read_report(report.as_json())
+    assert (sent.host, sent.stack) == (report.host, "kitless")
+    assert [check.fault for check in sent.checks] == [check.fault for check in report.checks]
+    evidence = {check.name: check.evidence for check in sent.checks}
+    assert evidence["libc"]["values"]["libc_version"]
+
+
+def test_records_keep_no_folder_of_this_machine(report: Report) -> None:
+    kept = summarised(report)
+    assert len(kept) == len(report.checks)
+    texts = " ".join(check.found for check in kept)
+    assert str(provision.cache_root()) not in texts
+    assert str(report_module.ROOT) not in texts
+    assert str(Path.home()) not in texts
+
+
+def test_a_fault_of_what_is_needed_is_shown_with_its_repair(report: Report) -> None:
+    (libc,) = (check for check in report.checks if check.name == "libc")
+    broken = dataclasses.replace(libc, verdict="failure", fault="glibc_too_old", repair="Use Debian 12.")
+    faulty = dataclasses.replace(report, checks=(broken,))
+    assert faulty.exit_code == 2
+    console = Console(width=200, file=io.StringIO(), record=True)
+    print_faults(console, faulty)
+    text = console.export_text()
+    assert "1 of 1 checks found a fault" in text
+    assert "glibc_too_old" in text
+    assert "Use Debian 12." in text
+    assert "cannot run here" in shown(faulty)
+
+
+def test_a_wrong_feature_is_refused_with_those_allowed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert __main__.main(["env_check", "--require", "cuda,opengl"]) == 11
+    assert "got opengl, allowed are cuda, nccl, egl, vulkan, rt-cores" in " ".join(capsys.readouterr().err.split())
+
+
+def test_nodes_without_an_allocation_is_refused(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SLURM_JOB_NODELIST", raising=False)
+    assert __main__.main(["env_check", "--nodes"]) == 11
+    assert "--nodes host1,host2" in capsys.readouterr().err
+    assert "SLURM_JOB_NODELIST" not in os.environ

@@ -1,0 +1,238 @@
+"""NVML, which needs a GPU: a fake of pynvml's functions stands in for it, with answers as NVML documents them."""
+
+import dataclasses
+import json
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pynvml
+import pytest
+
+from suite.errors import WorkerEnvironmentError
+from suite.gpu_state import NvmlState
+from suite.nvml import read, read_gpus
+from suite.schema import Gpu
+
+
+def refusal(code: int) -> Callable[..., None]:
+    def refuse(*_: object) -> None:
+        raise pynvml.NVMLError(code)
+
+    return refuse
+
+
+@pytest.fixture
+def two_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fake NVML of a host with an H200 and a GPU that shares the host's memory; every other question is refused."""
+
+    def by_index(index: int) -> int:
+        if index > 1:
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_INVALID_ARGUMENT)
+        return index
+
+    def by_uuid(uuid: str) -> int:
+        if uuid not in ("GPU-a", "GPU-b"):
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_FOUND)
+        return ("GPU-a", "GPU-b").index(uuid)
+
+    def memory(handle: int) -> SimpleNamespace:
+        if handle == 1:
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
+        return SimpleNamespace(total=150_754_820_096, used=1_000_000_000)
+
+    answers = {
+        "nvmlInit": lambda: None,
+        "nvmlShutdown": lambda: None,
+        "nvmlSystemGetDriverVersion": lambda: "580.65.06",
+        "nvmlSystemGetNVMLVersion": lambda: "13.580.65.06",
+        "nvmlSystemGetCudaDriverVersion_v2": lambda: 13020,
+        "nvmlDeviceGetCount": lambda: 2,
+        "nvmlDeviceGetHandleByIndex": by_index,
+        "nvmlDeviceGetHandleByUUID": by_uuid,
+        "nvmlDeviceGetName": lambda handle: ("NVIDIA H200", "NVIDIA GB10")[handle],
+        "nvmlDeviceGetMemoryInfo": memory,
+        "nvmlDeviceGetCudaComputeCapability": lambda handle: ((9, 0), (12, 1))[handle],
+    }
+    for name in vars(pynvml):
+        if name.startswith("nvmlDeviceGet"):
+            monkeypatch.setattr(pynvml, name, refusal(pynvml.NVML_ERROR_NOT_SUPPORTED))
+    for name, answer in answers.items():
+        monkeypatch.setattr(pynvml, name, answer)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+
+
+def answer(monkeypatch: pytest.MonkeyPatch, **answers: Any) -> None:
+    """Let the fake answer more questions, the same for every GPU."""
+    for name, value in answers.items():
+        monkeypatch.setattr(pynvml, name, lambda *_, value=value: value)
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_gpus_are_read() -> None:
+    gpus, driver_version, cuda_driver_version = read_gpus()
+    assert gpus == (
+        Gpu(index=0, name="NVIDIA H200", memory_gb=150.8, compute_capability="9.0"),
+        Gpu(index=1, name="NVIDIA GB10", memory_gb=None, compute_capability="12.1"),
+    )
+    assert (driver_version, cuda_driver_version) == ("580.65.06", "13.2")
+
+
+@pytest.mark.usefixtures("two_gpus")
+@pytest.mark.parametrize(
+    ("visible", "names"),
+    [
+        ("1", ["NVIDIA GB10"]),
+        ("1, 0", ["NVIDIA GB10", "NVIDIA H200"]),
+        ("GPU-b", ["NVIDIA GB10"]),
+        ("0,7,1", ["NVIDIA H200"]),
+        ("GPU-z,GPU-a", []),
+        ("", []),
+        ("-1", []),
+    ],
+)
+def test_only_visible_gpus_count(visible: str, names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    gpus, _, _ = read_gpus()
+    assert [gpu.name for gpu in gpus] == names
+    assert [gpu.index for gpu in gpus] == list(range(len(names)))
+    state = read()
+    assert [gpu.name for gpu in state.gpus] == names
+    assert state.num_gpus == 2
+
+
+@pytest.mark.parametrize("code", [pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, pynvml.NVML_ERROR_DRIVER_NOT_LOADED])
+def test_no_driver_means_no_gpus(code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(pynvml, "nvmlInit", refusal(code))
+    assert read_gpus() == ((), None, None)
+
+
+def test_broken_driver_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(pynvml, "nvmlInit", refusal(pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH))
+    with pytest.raises(WorkerEnvironmentError, match="nvidia-smi"):
+        read_gpus()
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # the way out that the message names
+    assert read_gpus() == ((), None, None)
+
+
+@pytest.mark.parametrize(
+    ("code", "fault"),
+    [
+        (pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, "no_library"),
+        (pynvml.NVML_ERROR_DRIVER_NOT_LOADED, "no_driver"),
+        (pynvml.NVML_ERROR_NO_PERMISSION, "no_permission"),
+        (pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH, "version_mismatch"),
+        (pynvml.NVML_ERROR_UNKNOWN, "failed"),
+    ],
+)
+def test_every_end_of_nvml_has_its_word(code: int, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pynvml, "nvmlInit", refusal(code))
+    state = read()
+    assert state.fault == fault
+    assert state.message
+    assert (state.driver_version, state.num_gpus, state.gpus) == (None, None, ())
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_a_lost_gpu_is_a_fault_and_not_an_exception(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetHandleByIndex", refusal(pynvml.NVML_ERROR_GPU_IS_LOST))
+    assert read() == NvmlState(fault="failed", message="GPU is lost")
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_what_nvml_refuses_is_none_with_its_reason() -> None:
+    state = read()
+    assert (state.driver_version, state.nvml_version, state.cuda_driver_version) == ("580.65.06", "580.65.06", "13.2")
+    h200, gb10 = state.gpus
+    assert (h200.memory_gb, h200.memory_used_gb, h200.compute_capability) == (150.755, 1.0, "9.0")
+    assert (gb10.memory_gb, gb10.power_limit_w, gb10.mig, gb10.slowdowns) == (None, None, None, None)
+    assert gb10.unanswered["memory_gb"] == "Not Supported"
+    assert "memory_gb" not in h200.unanswered
+    refused = {
+        field.name for field in dataclasses.fields(gb10) if getattr(gb10, field.name) is None
+    }  # every None has its reason
+    assert refused <= set(gb10.unanswered)
+    assert json.loads(json.dumps(dataclasses.asdict(state)))["gpus"][1]["unanswered"]["mig"] == "Not Supported"
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_settings_are_read_in_our_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer(
+        monkeypatch,
+        nvmlDeviceGetUUID="GPU-a",
+        nvmlDeviceGetClockInfo=345,
+        nvmlDeviceGetMaxClockInfo=1980,
+        nvmlDeviceGetApplicationsClock=1500,
+        nvmlDeviceGetDefaultApplicationsClock=1980,
+        nvmlDeviceGetPowerManagementLimit=700_000,
+        nvmlDeviceGetPowerManagementDefaultLimit=700_000,
+        nvmlDeviceGetTemperatureV=31,
+        nvmlDeviceGetEccMode=[1, 0],
+        nvmlDeviceGetDefaultEccMode=[1],
+        nvmlDeviceGetTotalEccErrors=2,
+        nvmlDeviceGetPersistenceMode=1,
+        nvmlDeviceGetMigMode=[0, 1],
+        nvmlDeviceGetCurrPcieLinkWidth=8,
+        nvmlDeviceGetMaxPcieLinkWidth=16,
+        nvmlDeviceGetComputeRunningProcesses_v3=[SimpleNamespace(usedGpuMemory=500_000_000)] * 2,
+    )
+    gpu = read().gpus[0]
+    assert (gpu.uuid, gpu.sm_clock_mhz, gpu.sm_clock_max_mhz) == ("GPU-a", 345, 1980)
+    assert (gpu.sm_clock_setting_mhz, gpu.sm_clock_setting_default_mhz) == (1500, 1980)
+    assert (gpu.power_limit_w, gpu.power_limit_default_w, gpu.temperature_c) == (700.0, 700.0, 31)
+    assert (gpu.ecc, gpu.ecc_after_restart, gpu.ecc_default, gpu.ecc_uncorrected_errors) == (True, False, True, 2)
+    assert (gpu.persistence, gpu.mig, gpu.pcie_width, gpu.pcie_width_max) == (True, False, 8, 16)
+    assert (gpu.compute_processes, gpu.compute_processes_memory_gb) == (2, 1.0)
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_memory_of_a_process_may_be_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer(monkeypatch, nvmlDeviceGetComputeRunningProcesses_v3=[SimpleNamespace(usedGpuMemory=None)])
+    gpu = read().gpus[0]
+    assert (gpu.compute_processes, gpu.compute_processes_memory_gb) == (1, None)
+
+
+@pytest.mark.usefixtures("two_gpus")
+@pytest.mark.parametrize(
+    ("bits", "words"),
+    [
+        (0, ()),
+        (0x1, ("idle",)),
+        (0x2 | 0x4, ("clocks_setting", "power_cap")),
+        (0x20 | 0x40 | 0x80, ("thermal_software", "thermal_hardware", "power_brake")),
+        (0x8 | 0x4000, ("hardware_slowdown", "0x4000")),
+    ],
+)
+def test_slowdowns_are_words(bits: int, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    answer(monkeypatch, nvmlDeviceGetCurrentClocksEventReasons=bits)
+    assert read().gpus[0].slowdowns == words
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_links_between_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer(monkeypatch, nvmlDeviceGetTopologyCommonAncestor=pynvml.NVML_TOPOLOGY_SYSTEM)
+    assert [gpu.links for gpu in read().gpus] == [("self", "across_numa_nodes"), ("across_numa_nodes", "self")]
+    answer(monkeypatch, nvmlDeviceGetP2PStatus=pynvml.NVML_P2P_STATUS_OK)
+    assert [gpu.links for gpu in read().gpus] == [("self", "nvlink"), ("nvlink", "self")]
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_active_nvlinks_are_counted_as_far_as_the_gpu_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    def state(_: int, link: int) -> int:
+        if link >= 18:
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_INVALID_ARGUMENT)
+        return int(link != 3)
+
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetNvLinkState", state)
+    assert read().gpus[0].nvlinks_active == 17
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_fabric_state_is_read_out_of_nvmls_struct(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fill(_: int, pointer: Any) -> None:
+        pointer._obj.state = pynvml.NVML_GPU_FABRIC_STATE_IN_PROGRESS
+
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetGpuFabricInfoV", fill)
+    assert read().gpus[0].fabric == "in_progress"
