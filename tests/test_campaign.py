@@ -76,22 +76,23 @@ class Bench:
     def log(self) -> Path:
         return self.out.with_name(f"{self.out.name}.log")
 
-    def start(self, *options: str) -> subprocess.Popen[bytes]:
+    def start(self, *options: str, asset_root: Path | None = None) -> subprocess.Popen[bytes]:
         """Start the command; its output goes to ``log``, and everything it starts is marked with the folder."""
+        variables = {} if asset_root is None else {"ISAACSIM_ASSET_ROOT": str(asset_root)}
         argv = (sys.executable, "-m", "suite", "bench", "--matrix", self.matrix, "--out", self.out)
         with self.log.open("wb") as log:
             return subprocess.Popen(
                 [*argv, "--device", "cpu", "--no-report", *options],
                 cwd=ROOT,
-                env={**os.environ, MARK: str(self.out)},
+                env={**os.environ, MARK: str(self.out), **variables},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 preexec_fn=_listen_to_ctrl_c,  # noqa: PLW1509  (one system call)
             )
 
-    def run(self, *options: str) -> int:
-        return self.start(*options).wait(timeout=2 * START_TIMEOUT_S)
+    def run(self, *options: str, asset_root: Path | None = None) -> int:
+        return self.start(*options, asset_root=asset_root).wait(timeout=2 * START_TIMEOUT_S)
 
     def stop(self, signal_number: signal.Signals, when: Callable[[], object], what: str) -> int:
         """Start the command, send it alone a signal when the time has come, and return its exit code."""
@@ -209,6 +210,27 @@ def test_the_same_command_goes_on_to_the_end(interrupted: Stage, finished: Stage
     assert sorted(result.case.case_id for result in results) == [FIRST, SECOND, WIDE]
     (second,) = read_case(bench.case_path(SECOND)).completed
     assert second.ranks[0].num_iterations == 30
+
+
+def test_every_record_has_what_env_check_said(finished: Stage) -> None:
+    (second,) = read_case(finished.bench.case_path(SECOND)).completed
+    verdicts = {check.name: check.verdict for check in second.environment.checks}
+    assert verdicts["worker_packages"] == verdicts["asset_root"] == verdicts["libc"] == "ok"
+    assert "no fault that concerns kitless on cpu" in finished.said
+
+
+def test_a_machine_that_is_not_fit_is_refused_before_anything_runs(worker: Worker, tmp_path: Path) -> None:
+    assert worker.asset_root is not None
+    assets = tmp_path / "assets"
+    shutil.copytree(worker.asset_root, assets)
+    changed = next(iter(json.loads((assets / "manifest.json").read_text(encoding="utf-8"))["files"]))
+    (assets / changed).write_bytes(b"something else")
+    bench = Bench(matrix=tmp_path / "three.toml", out=tmp_path / "out")
+    bench.matrix.write_text(MATRIX, encoding="utf-8")
+    assert bench.run(asset_root=assets) == 18
+    assert "asset_root: assets_changed" in bench.said()
+    assert "--ignore-env-check" in bench.said()
+    assert not bench.out.exists()
 
 
 def test_interrupted_attempts_are_kept_aside(interrupted: Stage, killed: Stage, finished: Stage) -> None:

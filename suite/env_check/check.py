@@ -6,8 +6,8 @@ from typing import Literal
 # What a stack may need. "host" and "worker" are needed always.
 Feature = Literal["host", "worker", "cuda", "nccl", "egl", "vulkan", "rt-cores"]
 
-# "not_needed": there is a fault, but the stack asked for does not use the feature. "not_checked": it could not be looked
-# at, because what comes before it is missing; never counted as good.
+# "not_needed": there is a fault, but the stack asked for does not use the feature. "not_checked": it could not be
+# looked at, because what comes before it is missing; never counted as good.
 Verdict = Literal["ok", "warning", "failure", "not_needed", "not_checked"]
 
 
@@ -15,8 +15,9 @@ Verdict = Literal["ok", "warning", "failure", "not_needed", "not_checked"]
 class Check[Evidence]:
     """The result of one check.
 
-    ``fault`` names what is wrong, one stable word per fault, for programs and tests; texts may change. ``evidence`` is the
-    check's own frozen dataclass of plain values (JSON after ``dataclasses.asdict``): what was seen, raw messages included.
+    ``fault`` names what is wrong, one stable word per fault, for programs and tests; texts may change. ``evidence`` is
+    the check's own frozen dataclass of plain values (JSON after ``dataclasses.asdict``): what was seen, raw messages
+    included.
     """
 
     name: str  # snake_case, stable: "vulkan_manifests"

@@ -76,7 +76,8 @@ def _check_driver(
 ) -> Check[LibrariesSeen]:
     """As ``_check``, for what the NVIDIA driver brings: nothing to check where there is no driver, and one version."""
     evidence = LibrariesSeen(driver_version=seen.driver_version, libraries=libraries)
-    wanted = f"{', '.join(library.name for library in libraries)} of the kernel driver's version {seen.driver_version}"
+    version = seen.driver_version or ""
+    wanted = f"{', '.join(library.name for library in libraries)} of the kernel driver's version {version}".strip()
     if seen.driver_version is None and all(library.fault == "library_missing" for library in libraries):
         return Check(name=name, feature=feature, verdict="not_checked", found="no NVIDIA driver", wanted=wanted,
                      evidence=evidence)  # fmt: skip

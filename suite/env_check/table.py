@@ -29,7 +29,8 @@ VERDICTS: Final = {
 
 def print_report(console: Console, report: Report) -> None:
     needed = [check for check in report.checks if report.needs.cover(check)]
-    _print_table(console, needed)
+    _print_table(console, [check for check in needed if check.verdict != "not_checked"])
+    _print_not_checked(console, [check for check in needed if check.verdict == "not_checked"])
     _print_repairs(console, (*report.failures, *report.warnings))
     for check in report.unproved:
         console.print(f"[yellow]{check.name}[/] could not be made: {escape(check.found)}", highlight=False)
@@ -57,6 +58,13 @@ def _print_table(console: Console, checks: Sequence[Check[Any]]) -> None:
     for check in checks:
         table.add_row(check.name, WORDS[check.verdict], escape(check.found), escape(check.wanted))
     console.print(table)
+
+
+def _print_not_checked(console: Console, checks: Sequence[Check[Any]]) -> None:
+    """One line for each reason: without a GPU there are many that nothing can be said of."""
+    for reason in dict.fromkeys(check.found for check in checks):
+        names = ", ".join(check.name for check in checks if check.found == reason)
+        console.print(f"[dim]not checked ({escape(reason)}):[/] {names}", highlight=False)
 
 
 def _print_repairs(console: Console, checks: Sequence[Check[Any]]) -> None:
