@@ -65,6 +65,13 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
+def build(session: nox.Session) -> None:
+    """Build a container image (default: kitless), check it from inside, and name it only if it passes."""
+    install(session, "suite")
+    suite(session, "build")
+
+
+@nox.session
 def report(session: nox.Session) -> None:
     """Build the HTML page of a results folder, e.g. `nox -s report -- runs/smoke`."""
     install(session, "report")
@@ -80,9 +87,11 @@ def bundle(session: nox.Session) -> None:
 
 @nox.session
 def pins(session: nox.Session) -> None:
-    """Resolve the hashed requirement files in containers/pins anew."""
+    """Resolve the hashed requirement files in containers/pins anew, and ask the registries for the images' digests."""
     install(session, "suite")
     session.run("python", "-m", "suite.pins")
+    # 17: no engine or no registry answers; the digests then stay, as it says
+    session.run("python", "-m", "suite.registry", success_codes=[0, 17])
 
 
 @nox.session

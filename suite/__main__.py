@@ -8,11 +8,11 @@ from typing import Any, Final, get_args
 
 from rich.console import Console
 
-from suite import bundle
+from suite import build, bundle
 from suite.campaign import BENCH, PLAN, execute
 from suite.env_check import command as env_check
 from suite.errors import Interrupted, LabscaleError, UsageError
-from suite.options import ROOT, Options
+from suite.options import ROOT, LauncherName, Options
 from suite.provision import provision_worker
 from suite.schema import Assets, Device, RlLibrary, Stack
 
@@ -49,6 +49,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
         "bundle", help="pack labscale for a machine without internet", description=bundle.__doc__
     )
     _add_packing(pack)
+    build.add_arguments(commands.add_parser("build", help="build a container image", description=build.__doc__))
     env_check.add_arguments(commands.add_parser("env_check", help="check this machine", description=env_check.__doc__))
     return parser.parse_args(argv)
 
@@ -91,6 +92,12 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--upstream", action="store_true", help="after each round run Isaac Lab's own benchmark with the same arguments"
     )
+    parser.add_argument(
+        "--launcher", choices=get_args(LauncherName), default="native", help="where rounds run (default: native)"
+    )
+    parser.add_argument("--image", metavar="NAME", help="with --launcher container (default: what `build` made)")
+    parser.add_argument("--shm-gb", type=float, metavar="GB", help="a /dev/shm for the container alone, of this size")
+    parser.add_argument("--accept-eula", action="store_true", help="you accept NVIDIA's licence of Isaac Sim")
     parser.add_argument(
         "--ignore-env-check", action="store_true", help="run also where env_check says that the stack cannot"
     )
@@ -149,6 +156,8 @@ def main(argv: list[str]) -> int:
         arguments = parse(argv)
         if arguments.command == "bundle":
             pack(arguments, console)
+        elif arguments.command == "build":
+            build.command(arguments, project_root=ROOT, console=console)
         elif arguments.command == "env_check":
             return env_check.command(arguments, console)
         else:

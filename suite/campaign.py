@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib.util
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,17 +11,18 @@ from typing import Final
 
 from rich.console import Console
 
-from suite import environment, upstream
+from suite import environment, runtime, upstream
+from suite.campaign_state import Campaign
 from suite.catalog import load_catalog
-from suite.env_check.report import Request, env_check, summarised
+from suite.env_check.report import summarised
 from suite.env_check.table import print_faults
 from suite.errors import EnvironmentNotFit, ReportError, RunsFailed
 from suite.folder import Folder, opened
 from suite.matrix import expand, load_matrix, select
-from suite.options import ROOT, Campaign, Options
+from suite.options import ROOT, Options
 from suite.plan import plan, shell_command
 from suite.progress import Reporter
-from suite.provision import locate_worker, provision_worker
+from suite.provision import locate_worker
 from suite.rounds import disk_errors, figures, is_done, render, run_round, set_failures_aside, store_if_complete
 from suite.schema import Stack
 from suite.summary import print_agreement, print_plan, print_summary
@@ -61,7 +63,8 @@ def make_plan(campaign: Campaign) -> Campaign:
 
 def _stacks(campaign: Campaign) -> tuple[Stack, ...]:
     """Return what a worker of this campaign can run: one stack, and Isaac Sim only where the user brings it."""
-    installable = campaign.stack != "isaacsim" or campaign.options.worker_python is not None
+    options = campaign.options
+    installable = campaign.stack != "isaacsim" or options.worker_python is not None or options.launcher == "container"
     return (campaign.stack,) if installable else ()
 
 
@@ -69,8 +72,11 @@ def show_plan(campaign: Campaign) -> Campaign:
     """Print the plan with the commands that ``bench`` would run; the worker need not be installed for that."""
     worker = locate_worker(project_root=ROOT, stack=campaign.stack, worker_python=campaign.options.worker_python)
     folder = Folder(root=campaign.out)
+    python_path = os.environ.get("PYTHONPATH")
     commands = [
-        shell_command(render(campaign, worker, folder, item.case, 0)) if item.case.nnodes == 1 else None
+        shell_command(render(campaign, worker, folder, item.case, 0, python_path=python_path))
+        if item.case.nnodes == 1
+        else None
         for item in campaign.planned
     ]
     print_plan(campaign.console, campaign.planned, commands, campaign.machine)
@@ -78,16 +84,17 @@ def show_plan(campaign: Campaign) -> Campaign:
 
 
 def provision(campaign: Campaign) -> Campaign:
-    """Install the worker environment and build the assets, or check what the user brought."""
-    worker = provision_worker(
-        project_root=ROOT,
+    """Install the worker environment and build the assets, find the image, or check what the user brought."""
+    place = runtime.provision(
+        campaign.options,
         stack=campaign.stack,
-        worker_python=campaign.options.worker_python,
-        assets=campaign.options.assets,
+        device=campaign.device,
         on_message=lambda message: campaign.console.print(message, highlight=False, markup=False),
     )
-    machine = replace(campaign.machine, worker_pins_sha256=worker.pins_sha256, asset_sha256=worker.asset_sha256)
-    return replace(campaign, worker=worker, machine=machine)
+    machine = replace(
+        campaign.machine, worker_pins_sha256=place.worker.pins_sha256, asset_sha256=place.worker.asset_sha256
+    )
+    return replace(campaign, runtime=place, machine=machine)
 
 
 def check_environment(campaign: Campaign) -> Campaign:
@@ -96,10 +103,11 @@ def check_environment(campaign: Campaign) -> Campaign:
     Raises:
         EnvironmentNotFit: the stack cannot run here, and the user did not say to try all the same.
     """
-    options = campaign.options
-    report = env_check(Request(stack=campaign.stack, device=campaign.device, worker_python=options.worker_python))
+    if campaign.runtime is None:
+        raise AssertionError("provision comes before check_environment")
+    report = campaign.runtime.check()
     print_faults(campaign.console, report)
-    if report.failures and not options.ignore_env_check:
+    if report.failures and not campaign.options.ignore_env_check:
         faults = ", ".join(f"{check.name}: {check.fault}" for check in report.failures)
         raise EnvironmentNotFit(
             f"The stack {campaign.stack} cannot run here ({faults}). Repair what is said above, see all of it with "
@@ -150,6 +158,7 @@ def identity(campaign: Campaign) -> dict[str, object]:
         "gpus": [gpu.name for gpu in machine.gpus],
         "driver_version": machine.driver_version,
         "host_label": machine.host_label,
+        "image_digest": campaign.runtime.image_digest if campaign.runtime else None,
     }
 
 

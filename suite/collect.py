@@ -48,12 +48,15 @@ def collect(
         environment=environment,
         argv=tuple(argv),
         ranks=tuple(_rank_record(file, case) for file in files),
+        image_digest=result.image_digest,
     )
 
 
 def _verdict(run_dir: Path, case: Case, files: Sequence[RankFile], result: LaunchResult) -> tuple[Outcome, str | None]:
     if result.ended_by in ("timeout", "hung"):
         return result.ended_by, _ended_reason(case, files, result)
+    if result.out_of_memory:
+        return "oom", "the memory limit of the container was reached, and the kernel killed a process of it"
     failure = find_failure(run_dir, files, result.exit_code)
     if failure:
         return failure.outcome, failure.reason

@@ -1,15 +1,14 @@
-"""What the user asked for, and what the steps of a campaign hand on to each other."""
+"""What the user asked for."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
-from rich.console import Console
-
-from suite.provision import Worker
-from suite.schema import Assets, CaseResult, Device, Environment, PlannedCase, RlLibrary, Stack
+from suite.schema import Assets, Device, RlLibrary, Stack
 
 ROOT: Final = Path(__file__).resolve().parents[1]
+
+LauncherName = Literal["native", "container", "apptainer"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,24 +32,7 @@ class Options:
     upstream: bool = False
     with_report: bool = True
     ignore_env_check: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Campaign:
-    """What the steps know; each returns it with more filled in."""
-
-    options: Options
-    console: Console
-    machine: Environment
-    device: Device
-    planned: tuple[PlannedCase, ...] = ()
-    worker: Worker | None = None
-    results: tuple[CaseResult, ...] = field(default=())
-
-    @property
-    def out(self) -> Path:
-        return (self.options.out or ROOT / "runs" / Path(self.options.matrix).stem).absolute()
-
-    @property
-    def stack(self) -> Stack:
-        return self.options.stack or "kitless"
+    launcher: LauncherName = "native"
+    image: str | None = None
+    shm_gb: float | None = None
+    accept_eula: bool = False

@@ -1,19 +1,19 @@
 """One round of a case in a campaign's folder: run it, keep what it left, store its case when it was the last."""
 
 import errno
-import os
 from pathlib import Path
 
 from suite import store, upstream
+from suite.campaign_state import Campaign
 from suite.collect import collect
 from suite.errors import CampaignError
 from suite.folder import Folder
-from suite.launch import LAUNCHERS
-from suite.options import ROOT, Campaign
+from suite.options import ROOT
 from suite.plan import render_launch
 from suite.progress import Reporter, RunLine
 from suite.provision import Worker
 from suite.reduce import round_time_s
+from suite.runtime import Runtime
 from suite.schema import Case, CaseResult, Launch, PlannedCase, RunRecord
 from suite.summary import print_pair
 
@@ -27,26 +27,26 @@ def is_done(campaign: Campaign, folder: Folder, case: Case, round_index: int) ->
 
 def run_round(campaign: Campaign, folder: Folder, reporter: Reporter, case: Case, round_index: int) -> RunRecord:
     """Run what is left of a round and return its record."""
-    worker = campaign.worker
-    if worker is None:
+    runtime = campaign.runtime
+    if runtime is None:
         raise AssertionError("provision comes before run_all")
     folder.require_space()
-    launch = render(campaign, worker, folder, case, round_index)
+    launch = render(campaign, runtime.worker, folder, case, round_index, python_path=runtime.python_path)
     with reporter.run(case, round_index) as line:
         if folder.is_finished(case, round_index):
             record = store.read_record(folder.record_path(case, round_index))
         else:
-            record = _train(campaign, folder, launch, line)
+            record = _train(campaign, runtime, folder, launch, line)
         if campaign.options.upstream and record.outcome == "completed" and upstream.can_run(case):
             folder.set_aside(upstream.folder_of(folder.run_dir(case, round_index)), "interrupted")
-            print_pair(campaign.console, case, upstream.run(launch))
+            print_pair(campaign.console, case, upstream.run(launch, runtime.launch))
     return record
 
 
-def _train(campaign: Campaign, folder: Folder, launch: Launch, line: RunLine) -> RunRecord:
+def _train(campaign: Campaign, runtime: Runtime, folder: Folder, launch: Launch, line: RunLine) -> RunRecord:
     case, run_dir = launch.case, folder.run_dir(launch.case, launch.round)
     folder.set_aside(run_dir, "interrupted")
-    result = LAUNCHERS["native"](launch, on_progress=line.update)
+    result = runtime.launch(launch, on_progress=line.update)
     record = collect(run_dir, case, launch.round, result, campaign.machine, argv=_without_paths(launch))
     store.write_record(record, folder.record_path(case, launch.round))
     if record.outcome == "completed":
@@ -54,7 +54,9 @@ def _train(campaign: Campaign, folder: Folder, launch: Launch, line: RunLine) ->
     return record
 
 
-def render(campaign: Campaign, worker: Worker, folder: Folder, case: Case, round_index: int) -> Launch:
+def render(
+    campaign: Campaign, worker: Worker, folder: Folder, case: Case, round_index: int, *, python_path: str | None
+) -> Launch:
     return render_launch(
         case,
         round_index=round_index,
@@ -64,7 +66,7 @@ def render(campaign: Campaign, worker: Worker, folder: Folder, case: Case, round
         asset_root=worker.asset_root,
         cache_dir=worker.cache_dir,
         cpus=campaign.machine.num_cpus or 1,
-        python_path=os.environ.get("PYTHONPATH"),
+        python_path=python_path,
     )
 
 

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 # History of the stored format. A reader accepts every version listed here; a writer writes the last.
 # 1 (2026-11-21): first version. One document per case; rounds hold every rank's samples as columns.
-# 2 (2026-11-21): an environment has what env_check said (``checks``).
+# 2 (2026-11-21): an environment has what env_check said (``checks``), a round its ``image_digest``.
 SCHEMA_VERSION: Final = 2
 
 RlLibrary = Literal["rl_games", "rsl_rl", "skrl"]
@@ -184,6 +184,7 @@ class RunRecord:
     environment: Environment
     argv: tuple[str, ...] = ()
     ranks: tuple[RankRecord, ...] = ()
+    image_digest: str | None = None  # of the container image it ran in, sha256:…; None when it ran in none
     schema_version: int = SCHEMA_VERSION
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from suite.errors import StoreError
-from suite.launch import LAUNCHERS
+from suite.launch import Launcher
 from suite.schema import Case, Launch, RunRecord
 from suite.store import read_record
 
@@ -56,7 +56,7 @@ def is_missing(case: Case, run_dir: Path) -> bool:
     return read_record(run_dir / "record.json").outcome == "completed"
 
 
-def run(ours: Launch) -> Pair | None:
+def run(ours: Launch, launcher: Launcher) -> Pair | None:
     """Run upstream beside a finished round of ours; None when upstream failed (its logs stay in the folder).
 
     Raises:
@@ -71,7 +71,7 @@ def run(ours: Launch) -> Pair | None:
         env=ours.env,
         run_dir=str(run_dir),
     )
-    LAUNCHERS["native"](launch)
+    launcher(launch)
     return read_pair(ours.case, ours.round, run_dir.parent)
 
 

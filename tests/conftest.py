@@ -9,6 +9,8 @@ from suite.options import ROOT
 from suite.provision import Worker, provision_worker
 from suite.schema import Case, Environment
 
+pytest_plugins = ["tests.container_engine"]
+
 CaseMaker = Callable[..., Case]
 
 _CASE = Case(
@@ -31,6 +33,20 @@ _CASE = Case(
     seed=42,
     assets="offline",
 )
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--slow", action="store_true", help="also build an image whole and train inside it (10 min, 30 GB)"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--slow"):
+        return
+    for item in items:
+        if "slow" in item.keywords:
+            item.add_marker(pytest.mark.skip(reason="runs only with --slow"))
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import psutil
 
 from suite.catalog import load_catalog
 from suite.collect import collect
-from suite.launch import LAUNCHERS
+from suite.launch import native
 from suite.matrix import expand, load_matrix
 from suite.options import ROOT
 from suite.plan import plan, render_launch
@@ -60,7 +60,7 @@ def launch_of(worker: Worker, case: Case, run_dir: Path) -> Launch:
 
 def train(launch: Launch, environment: Environment, *, on_progress: Callable[[int], None] | None = None) -> RunRecord:
     """Run a launch to its end, check that it left no process, and collect what it wrote."""
-    result = LAUNCHERS["native"](launch, on_progress=on_progress)
+    result = native.run(launch, on_progress=on_progress)
     assert marked_processes(launch.run_dir) == []
     return collect(Path(launch.run_dir), launch.case, launch.round, result, environment, argv=launch.argv)
 

@@ -99,6 +99,12 @@ def test_json_is_what_other_nodes_send(report: Report) -> None:
     assert evidence["libc"]["values"]["libc_version"]
 
 
+def test_a_report_that_was_sent_says_the_same(report: Report) -> None:
+    received = report_module.read(report.as_json())
+    assert (received.exit_code, received.needs, received.device) == (report.exit_code, report.needs, "cpu")
+    assert shown(received) == shown(dataclasses.replace(report, duration_s=received.duration_s))
+
+
 def test_records_keep_no_folder_of_this_machine(report: Report) -> None:
     kept = summarised(report)
     assert len(kept) == len(report.checks)

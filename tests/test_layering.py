@@ -28,6 +28,8 @@ ALLOWED = {
 }  # fmt: skip
 # One file knows each foreign tool.
 EXTRA = {
+    "suite/docker_engine.py": {"docker", "requests"},
+    "suite/sbom.py": {"cyclonedx", "packageurl"},
     "suite/env_check/elf.py": {"elftools"},
     "suite/env_check/vulkan_frame.py": {"wgpu"},
     "suite/env_check/egl_frame.py": {"moderngl"},

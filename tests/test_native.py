@@ -14,7 +14,6 @@ import psutil
 import pytest
 
 from suite.errors import StoreError, WorkerEnvironmentError
-from suite.launch import LAUNCHERS
 from suite.launch.native import run
 from suite.launch.processes import RUN_ID_VARIABLE
 from suite.schema import Case, Launch
@@ -81,10 +80,6 @@ def child_pid(launch: Launch) -> int:
 
 def log_text(launch: Launch) -> str:
     return (Path(launch.run_dir) / "logs" / "torchrun.log").read_text()
-
-
-def test_native_is_a_registered_launcher() -> None:
-    assert LAUNCHERS["native"] is run
 
 
 def test_run_reports_progress_and_keeps_the_log(make_launch: MakeLaunch) -> None:

@@ -15,6 +15,7 @@ from suite.env_check.check import Feature
 from suite.env_check.node_reports import differences
 from suite.env_check.report import ROOT, Request, env_check
 from suite.env_check.table import print_nodes, print_report
+from suite.runtime import check_image
 from suite.schema import Device, Stack
 
 REQUIRABLE: Final = tuple(feature for feature in get_args(Feature) if feature not in ("host", "worker"))
@@ -52,14 +53,13 @@ def command(arguments: argparse.Namespace, console: Console) -> int:
     """Run what was asked for; 0: the stack can run, 1: with warnings, 2: it cannot."""
     if arguments.nodes is not None:
         return _check_nodes(arguments, console)
-    report = env_check(
-        Request(
-            stack=arguments.stack,
-            device=arguments.device,
-            require=arguments.require,
-            worker_python=arguments.worker_python,
-        )
+    request = Request(
+        stack=arguments.stack,
+        device=arguments.device,
+        require=arguments.require,
+        worker_python=arguments.worker_python,
     )
+    report = env_check(request) if arguments.image is None else check_image(arguments.image, request)
     if arguments.as_json:
         sys.stdout.write(report.as_json() + "\n")
     else:

@@ -6,9 +6,9 @@ import platform
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from suite import provision
 from suite.env_check import (
@@ -33,6 +33,7 @@ from suite.env_check.driver import DriverFacts
 from suite.env_check.graphics import GraphicsSeen
 from suite.env_check.host import HostFacts
 from suite.env_check.nccl import NcclFacts
+from suite.env_check.node_reports import read_report
 from suite.env_check.requirements import Needs
 from suite.env_check.worker import WorkerFacts
 from suite.gpu_state import NvmlState
@@ -104,6 +105,28 @@ class Report:
             indent=1,
             allow_nan=False,
         )
+
+
+def read(text: str) -> Report:
+    """A report that was printed with ``as_json``, on another node or in an image; evidence stays plain JSON.
+
+    Raises:
+        ValueError: it is none, with what is wrong in one line.
+    """
+    sent = read_report(text)
+    document = json.loads(text)
+    needed = frozenset(document["needed"])
+    features = frozenset(feature for feature in get_args(Feature) if feature in needed)
+    return Report(
+        host=sent.host,
+        stack=sent.stack,
+        device=document["device"],
+        needs=Needs(features=features, checks=needed - features),
+        checks=tuple(
+            Check(**{field.name: getattr(check, field.name) for field in fields(check)}) for check in sent.checks
+        ),
+        duration_s=document["duration_s"],
+    )
 
 
 def env_check(request: Request, environ: Mapping[str, str] = os.environ) -> Report:

@@ -1,14 +1,13 @@
 """Ways to start one round of a case: each executes a Launch and leaves its files in the run directory."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from threading import Event
-from typing import Final, Protocol
+from typing import Protocol
 
-from suite.launch import native
 from suite.launch.result import LaunchResult
 from suite.schema import Launch
 
-__all__ = ["LAUNCHERS", "LaunchResult", "Launcher"]
+__all__ = ["LaunchResult", "Launcher"]
 
 
 class Launcher(Protocol):
@@ -21,6 +20,3 @@ class Launcher(Protocol):
     def __call__(
         self, launch: Launch, *, on_progress: Callable[[int], None] | None = None, stop: Event | None = None
     ) -> LaunchResult: ...
-
-
-LAUNCHERS: Final[Mapping[str, Launcher]] = {"native": native.run}

@@ -18,3 +18,5 @@ class LaunchResult:
     ended_by: EndedBy | None
     started_utc: str  # ISO 8601
     wall_time_s: float  # launch to last process gone
+    out_of_memory: bool = False  # a container's memory limit was reached and the kernel killed a process of it
+    image_digest: str | None = None  # of the container image, sha256:…; None when run without one

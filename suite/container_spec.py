@@ -1,0 +1,75 @@
+"""What a container engine is asked for, as values: pure renderers make them, ``docker_engine`` executes them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+# Every container of labscale has it; the value says which process of which host answers for its removal.
+OWNER_LABEL: Final = "labscale.owner"
+
+# `gpu` alone means compute and utility: no graphics libraries, hence no EGL and no Vulkan driver in the container.
+GPU_CAPABILITIES: Final = ("gpu", "compute", "utility", "graphics")
+
+# Ids or UUIDs as nvidia-smi prints them; None asks for no GPU.
+Gpus = tuple[str, ...] | Literal["all"] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mount:
+    """A folder of the host, seen under ``target``."""
+
+    source: str
+    target: str
+    read_only: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limit:
+    """A resource limit of the processes inside, soft and hard alike; -1 is unlimited."""
+
+    name: Literal["memlock", "nofile", "stack"]
+    value: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContainerSpec:
+    """One container; whatever the image says of entry point and command is replaced by ``argv``."""
+
+    name: str
+    image: str  # id or tag
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)  # added to the image's
+    user: str | None = None  # "uid:gid"; None keeps the image's
+    working_dir: str | None = None
+    mounts: tuple[Mount, ...] = ()
+    gpus: Gpus = None
+    network: Literal["host", "none"] = "none"
+    ipc: Literal["host", "private"] = "private"
+    shm_bytes: int | None = None  # of /dev/shm where ``ipc`` is private; None leaves the engine's 64 MB
+    memory_bytes: int | None = None
+    limits: tuple[Limit, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageFacts:
+    """An image that the engine has."""
+
+    image_id: str  # sha256:…
+    tags: tuple[str, ...]
+    repo_digests: tuple[str, ...]  # empty before it was pushed or pulled
+    labels: Mapping[str, str]
+
+    @property
+    def digest(self) -> str:
+        """``sha256:…`` of the manifest in a registry, or of the local image while there is none."""
+        return self.repo_digests[0].partition("@")[2] if self.repo_digests else self.image_id
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finished:
+    """A container that ran to its end."""
+
+    exit_code: int
+    stdout: str
+    stderr: str

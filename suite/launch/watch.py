@@ -1,0 +1,98 @@
+"""What every launcher does around a run: prepare its directory, watch what its ranks write, decide when to end it."""
+
+import dataclasses
+import json
+import re
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event
+from typing import Final
+
+from suite.errors import StoreError
+from suite.launch.result import EndedBy
+from suite.rank_file import rank_path, rank_paths
+from suite.schema import Case
+
+POLL_S: Final = 0.2
+LOG: Final = "logs/torchrun.log"  # below the run directory: stdout and stderr of torchrun itself
+_ITERATION_EVENT: Final = re.compile(rb'"event":\s*"iteration"')
+
+
+def prepare(run_dir: Path, case: Case) -> None:
+    """Write ``case.json`` into a directory without a trace of an earlier, interrupted attempt; make an empty log.
+
+    Raises:
+        StoreError: the directory cannot be written, or holds a finished round.
+
+    """
+    if (run_dir / "record.json").exists():
+        message = f"{run_dir} holds a finished round, which is never overwritten. Choose another results folder."
+        raise StoreError(message)
+    try:
+        run_dir.mkdir(parents=True, exist_ok=True)
+        for path in rank_paths(run_dir).values():
+            path.unlink()
+        for name in ("logs", "bundle"):
+            if (run_dir / name).exists():
+                shutil.rmtree(run_dir / name)
+        (run_dir / "logs").mkdir()
+        (run_dir / "case.json").write_text(json.dumps(dataclasses.asdict(case), indent=1) + "\n", encoding="utf-8")
+        (run_dir / LOG).touch()
+    except OSError as error:
+        message = (
+            f"cannot write to {run_dir}: {error.strerror}. Make room or give access, then run the same command again:"
+            " what has finished is kept."
+        )
+        raise StoreError(message) from error
+
+
+def wait(exit_code: Callable[[float], int | None], watch: "Watch", stop: Event | None) -> EndedBy | None:
+    """Wait until the run ends by itself (None) or there is a reason to end it.
+
+    ``exit_code`` waits for at most the given seconds and returns None while the run goes on.
+    """
+    while exit_code(POLL_S) is None:
+        if stop is not None and stop.is_set():
+            return "interrupted"
+        if ended_by := watch.look():
+            return ended_by
+    return None
+
+
+class Watch:
+    """What a run has written, and when it last wrote."""
+
+    def __init__(self, case: Case, run_dir: Path, on_progress: Callable[[int], None] | None) -> None:
+        self._case = case
+        self._paths = [rank_path(run_dir, rank) for rank in range(case.world_size)]
+        self._on_progress = on_progress
+        self._started_s = self._grown_s = time.monotonic()
+        self._sizes: list[int] = []
+        self._read_bytes = 0  # of rank 0's file
+        self._iterations = 0
+
+    def look(self) -> EndedBy | None:
+        """Report progress; say whether the run has to be ended."""
+        now_s = time.monotonic()
+        sizes = [path.stat().st_size if path.exists() else 0 for path in self._paths]
+        if sizes != self._sizes:
+            self._sizes, self._grown_s = sizes, now_s
+            self._count_iterations()
+        if now_s - self._started_s > self._case.timeout_s:
+            return "timeout"
+        if now_s - self._grown_s > self._case.hang_timeout_s:
+            return "hung"
+        return None
+
+    def _count_iterations(self) -> None:
+        if self._on_progress is None or not self._paths[0].exists():
+            return
+        with self._paths[0].open("rb") as stream:
+            stream.seek(self._read_bytes)
+            whole_lines = stream.read().rpartition(b"\n")[0]
+        self._read_bytes += len(whole_lines)
+        if new := len(_ITERATION_EVENT.findall(whole_lines)):
+            self._iterations += new
+            self._on_progress(self._iterations)

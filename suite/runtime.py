@@ -1,0 +1,189 @@
+"""Where the rounds of a campaign run: on this machine itself, in containers of its engine, or in an Apptainer image.
+
+Each gives the same three things: a worker, a launcher, and what env_check says of that place.
+"""
+
+import functools
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from suite import build, container_worker
+from suite.container_spec import ImageFacts
+from suite.docker_engine import Engine
+from suite.env_check.report import Report, Request, env_check
+from suite.env_check.report import read as read_report
+from suite.errors import ContainerError, UsageError
+from suite.images import SUITE_PYTHON, find_image, read_images
+from suite.launch import Launcher, apptainer, container, native
+from suite.options import ROOT, Options
+from suite.pins import sha256
+from suite.provision import Worker, cache_root, find_assets, provision_worker, worker_pins
+from suite.schema import Device, Stack
+
+NVIDIA_NODE: Final = Path("/dev/nvidiactl")
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runtime:
+    worker: Worker
+    launch: Launcher
+    check: Callable[[], Report]  # env_check, in the place where the rounds run
+    python_path: str | None  # of the caller, where it means the same
+    image_digest: str | None = None
+
+
+def provision(options: Options, *, stack: Stack, device: Device, on_message: Say) -> Runtime:
+    """Install, build or find what is needed to run ``stack`` in the place that the user chose.
+
+    Raises:
+        WorkerEnvironmentError: something is missing that cannot be installed.
+        ContainerError: there is no engine or no image.
+        UsageError: options contradict each other.
+    """
+    if options.launcher == "container":
+        return _in_containers(options, stack=stack, device=device, on_message=on_message)
+    if options.launcher == "apptainer":
+        return _in_apptainer(options, stack=stack, device=device, on_message=on_message)
+    if options.image is not None:
+        raise UsageError(f"--image {options.image} needs --launcher container or apptainer, got {options.launcher}.")
+    worker = provision_worker(
+        project_root=ROOT,
+        stack=stack,
+        worker_python=options.worker_python,
+        assets=options.assets,
+        on_message=on_message,
+    )
+    request = Request(stack=stack, device=device, worker_python=options.worker_python)
+    return Runtime(
+        worker=worker,
+        launch=native.run,
+        check=functools.partial(env_check, request),
+        python_path=os.environ.get("PYTHONPATH"),
+    )
+
+
+def _in_containers(options: Options, *, stack: Stack, device: Device, on_message: Say) -> Runtime:
+    if options.worker_python is not None:
+        raise UsageError("--worker-python is of this machine, but containers have their own. Leave one of the two out.")
+    engine = Engine.connect()
+    image = (
+        build.find_built(engine, stack, project_root=ROOT)
+        if options.image is None
+        else engine.find_image(options.image)
+    )
+    on_message(f"Rounds run in containers of {', '.join(image.tags) or image.image_id} ({engine.name})")
+    gpus = container.requested_gpus(device, os.environ)
+    of_run = container.ContainerOptions(
+        project_root=ROOT, gpus=gpus, shm_gb=options.shm_gb, accept_eula=options.accept_eula
+    )
+    container.check_options(engine, image, of_run)
+    worker = container_worker.provision_in_image(
+        engine, image, project_root=ROOT, assets=options.assets, on_message=on_message
+    )
+    of_run = replace(of_run, asset_root=worker.asset_root, cache_dir=worker.cache_dir)
+
+    def check() -> Report:
+        return _check_inside(engine, image, Request(stack=stack, device=device))
+
+    return Runtime(
+        worker=worker,
+        launch=functools.partial(container.run, engine=engine, image=image, options=of_run),
+        check=check,
+        python_path=None,
+        image_digest=image.digest,
+    )
+
+
+def _in_apptainer(options: Options, *, stack: Stack, device: Device, on_message: Say) -> Runtime:
+    of_run = _apptainer_options(options)
+    cache, pins_sha256 = cache_root(), sha256(worker_pins(ROOT, stack)) if stack != "isaacsim" else None
+    cache.mkdir(parents=True, exist_ok=True)
+    key = (pins_sha256 or "isaacsim")[:12]
+    python = Path(find_image(stack, ROOT).worker_python)
+
+    def inside(argv: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+        rendered, added = apptainer.command(argv, env, of_run, writable=(cache,), with_gpus=device == "cuda")
+        return subprocess.run(rendered, env={**os.environ, **added}, capture_output=True, text=True, check=False)
+
+    asset_root, asset_sha256 = find_assets(
+        options.assets, python=python, key=key, project_root=ROOT, run=inside, on_message=on_message
+    )
+    kernels = cache / f"kernels-{key}-image"
+    kernels.mkdir(exist_ok=True)
+
+    def check() -> Report:
+        arguments = [SUITE_PYTHON, "-m", "suite", "env_check", "--json", "--stack", stack, "--device", device]
+        done = inside([*arguments, "--worker-python", str(python)] if stack == "isaacsim" else arguments, {})
+        try:
+            return read_report(done.stdout)
+        except ValueError as error:
+            last_words = "\n".join(done.stderr.strip().splitlines()[-5:])
+            raise ContainerError(
+                f"env_check did not run in {of_run.image}, exit code {done.returncode}: {error}\n{last_words}\n"
+                "Take an image that `nox -s build` made: apptainer build FILE.sif docker-daemon:TAG."
+            ) from error
+
+    return Runtime(
+        worker=Worker(
+            python=python,
+            pins_sha256=pins_sha256,
+            asset_root=asset_root,
+            asset_sha256=asset_sha256,
+            cache_dir=kernels,
+        ),
+        launch=functools.partial(apptainer.run, options=replace(of_run, asset_root=asset_root, cache_dir=kernels)),
+        check=check,
+        python_path=None,
+        image_digest=of_run.image_digest,
+    )
+
+
+def _apptainer_options(options: Options) -> apptainer.ApptainerOptions:
+    if options.image is None:
+        raise UsageError("--launcher apptainer needs --image, the path of a .sif file or of a sandbox folder.")
+    image = Path(options.image).absolute()
+    if not image.exists():
+        raise UsageError(f"--image {image} does not exist. Make one: apptainer build FILE.sif docker-daemon:TAG.")
+    if shutil.which(apptainer.PROGRAM) is None:
+        raise ContainerError(
+            f"{apptainer.PROGRAM} is not on PATH here. Load its module, or use --launcher container or native."
+        )
+    return apptainer.ApptainerOptions(
+        image=image,
+        project_root=ROOT,
+        accept_eula=options.accept_eula,
+        image_digest=f"sha256:{sha256(image)}" if image.is_file() else None,
+    )
+
+
+def check_image(name: str, request: Request) -> Report:
+    """Run env_check inside an image: the one that ``build NAME`` made, or any image of labscale's by its tag.
+
+    Raises:
+        ContainerError: there is no such image, or it holds no env_check.
+    """
+    engine = Engine.connect()
+    built = name in read_images(ROOT)
+    image = build.find_built(engine, name, project_root=ROOT) if built else engine.find_image(name)
+    has_gpu = NVIDIA_NODE.exists() or request.stack != "kitless"
+    return _check_inside(engine, image, replace(request, device=request.device or ("cuda" if has_gpu else "cpu")))
+
+
+def _check_inside(engine: Engine, image: ImageFacts, request: Request) -> Report:
+    device = request.device or "cpu"
+    arguments = ["-m", "suite", "env_check", "--json", "--stack", request.stack, "--device", device]
+    if request.require:
+        arguments += ["--require", ",".join(request.require)]
+    if request.stack == "isaacsim":  # labscale does not install this one, so it does not know where it is
+        arguments += ["--worker-python", image.labels[container_worker.PYTHON_LABEL]]
+    gpus = container.requested_gpus(device, os.environ)
+    _, report = build.env_check_inside(engine, image.image_id, tuple(arguments), gpus=gpus)
+    return read_report(json.dumps(report))

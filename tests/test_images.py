@@ -1,0 +1,203 @@
+"""What an image is made of: the file that names it, and what follows from it."""
+
+import io
+import tarfile
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from suite import __version__
+from suite.errors import ContainerError
+from suite.images import (
+    IMAGES,
+    check_argv,
+    find_image,
+    host_files,
+    pack,
+    plan_build,
+    read_images,
+    render_build_args,
+    render_tag,
+    tag_of,
+)
+from suite.options import ROOT
+from suite.registry import with_digest
+
+SHA = "sha256:" + "0123456789abcdef" * 4
+ENTRY = f"""
+[images.tiny]
+stack = "kitless"
+dockerfile = "tiny.Dockerfile"
+base = "localhost/busybox:1"
+digest = "{SHA}"
+established = "made here"
+pins = ["worker"]
+worker_python = "/bin/python"
+requires = []
+needs_eula = false
+
+[images.tiny.versions]
+isaaclab = "3.0.0"
+torch = "2.11.0"
+cuda = "13.0"
+python = "3.12"
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with one image."""
+    (tmp_path / "containers" / "pins").mkdir(parents=True)
+    (tmp_path / "containers" / "pins" / "worker.txt").write_text("torch==2.11.0\n")
+    (tmp_path / "containers" / "tiny.Dockerfile").write_text("ARG BASE\nFROM ${BASE}\n")
+    (tmp_path / IMAGES).write_text(ENTRY)
+    for name in ("suite/plan.py", "tasks/catalog.toml", "tasks/matrices/full.toml", "tasks/notes.txt", "runs/r.py"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    return tmp_path
+
+
+def plan_tiny(project: Path, environ: dict[str, str] | None = None) -> dict[str, bytes]:
+    plan = plan_build(
+        "tiny", project_root=project, version="1.0", git_commit=None, git_dirty=None, environ=environ or {}
+    )
+    return dict(plan.files)
+
+
+def test_images_of_the_project_say_what_the_pins_install() -> None:
+    pinned = dict(
+        line.split(" ")[0].split("==")
+        for line in (ROOT / "containers/pins/worker.txt").read_text().splitlines()
+        if "==" in line and not line.startswith("#")
+    )
+    for name, image in read_images(ROOT).items():
+        assert image.versions.isaaclab == pinned["isaaclab"], name
+        assert image.versions.torch == pinned["torch"], name
+        assert pinned["cuda-toolkit"].startswith(f"{image.versions.cuda}."), name
+        assert (ROOT / "containers" / image.dockerfile).exists()
+        assert image.established.strip()
+
+
+@pytest.mark.parametrize("name", read_images(ROOT))
+def test_dockerfiles_keep_their_promises(name: str) -> None:
+    text = (ROOT / "containers" / find_image(name, ROOT).dockerfile).read_text()
+    lines = text.splitlines()
+    assert "FROM ${BASE}" in text  # by digest, see render_build_args
+    assert [line for line in lines if line.startswith("USER ")][-1] == "USER labscale"
+    assert "graphics" in text.split("NVIDIA_DRIVER_CAPABILITIES=")[1].split()[0].split(",")
+    assert any(line.startswith("VOLUME ") for line in lines)
+    assert "ACCEPT_EULA" not in text
+    assert "--mount" not in text.replace("no RUN --mount", "")
+    last_stage = text[text.rindex("\nFROM ") :]
+    assert "host/" not in last_stage  # index settings and certificates stay in the stage before
+
+
+def test_a_digest_that_nobody_asked_for_is_refused() -> None:
+    with pytest.raises(ContainerError, match=r"has no digest .* `nox -s pins`"):
+        plan_build("isaacsim", project_root=ROOT, version="1", git_commit=None, git_dirty=None, environ={})
+
+
+def test_an_unknown_image_is_named_with_those_that_there_are() -> None:
+    with pytest.raises(ContainerError, match=r"no image 'kitles'; it has kitless, isaacsim. Did you mean 'kitless'"):
+        find_image("kitles", ROOT)
+
+
+def test_every_mistake_in_the_file_is_reported(project: Path) -> None:
+    broken = ENTRY.replace(SHA, "sha256:12").replace('torch = "2.11.0"', "torch = 2.11").replace("needs_eula", "eula")
+    (project / IMAGES).write_text(broken)
+    with pytest.raises(ContainerError) as error:
+        read_images(project)
+    for part in ("digest: got 'sha256:12'", "versions.torch: got 2.11", "eula: unknown key", "needs_eula: required"):
+        assert part in str(error.value)
+
+
+def test_context_holds_what_an_image_needs_and_nothing_else(project: Path) -> None:
+    assert sorted(plan_tiny(project)) == [
+        "Dockerfile",
+        "host/settings.sh",
+        "pins/worker.txt",
+        "project/containers/pins/worker.txt",
+        "project/suite/plan.py",
+        "project/tasks/catalog.toml",
+        "project/tasks/matrices/full.toml",
+    ]
+
+
+def test_same_files_make_the_same_archive(project: Path) -> None:
+    files = plan_tiny(project)
+    archive = pack(files)
+    assert archive == pack(dict(reversed(files.items())))
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        assert tar.getnames() == sorted(files)
+        member = tar.extractfile("pins/worker.txt")
+        assert member is not None
+        assert member.read() == b"torch==2.11.0\n"
+
+
+def test_index_settings_and_certificates_travel_as_files(project: Path, tmp_path: Path) -> None:
+    bundle = tmp_path / "ca.crt"
+    bundle.write_text("CERTIFICATE")
+    environ = {
+        "UV_DEFAULT_INDEX": "https://user:secret@mirror.example/simple?a='b'",
+        "SSL_CERT_FILE": str(bundle),
+        "https_proxy": "http://proxy.example:3128",
+        "AWS_SECRET_ACCESS_KEY": "never",
+    }
+    files = plan_tiny(project, environ)
+    assert files["host/certificates.crt"] == b"CERTIFICATE"
+    assert files["host/settings.sh"].decode().splitlines() == [
+        "export PIP_CERT=/tmp/host/certificates.crt",
+        "export PIP_INDEX_URL='https://user:secret@mirror.example/simple?a='\"'\"'b'\"'\"''",
+        "export SSL_CERT_FILE=/tmp/host/certificates.crt",
+        "export UV_DEFAULT_INDEX='https://user:secret@mirror.example/simple?a='\"'\"'b'\"'\"''",
+    ]
+    arguments = render_build_args(find_image("tiny", project), environ)
+    assert arguments == {"BASE": f"localhost/busybox:1@{SHA}", "https_proxy": "http://proxy.example:3128"}
+
+
+def test_unreadable_certificates_are_named() -> None:
+    with pytest.raises(ContainerError, match=r"certificates /nowhere/ca.crt, .* No such file"):
+        host_files({"SSL_CERT_FILE": "/nowhere/ca.crt"})
+
+
+def test_labels_say_where_an_image_comes_from(project: Path) -> None:
+    plan = plan_build("tiny", project_root=project, version="1.0", git_commit="c0ffee", git_dirty=True, environ={})
+    assert plan.labels["org.opencontainers.image.revision"] == "c0ffee"
+    assert plan.labels["org.opencontainers.image.base.digest"] == SHA
+    assert plan.labels["labscale.dirty"] == "true"
+    assert plan.labels["labscale.version.torch"] == "2.11.0"
+    assert len(plan.labels["labscale.pins.worker.sha256"]) == 64
+    assert "labscale.version.isaacsim" not in plan.labels
+    unknown = plan_build("tiny", project_root=project, version="1.0", git_commit=None, git_dirty=None, environ={})
+    assert "org.opencontainers.image.revision" not in unknown.labels
+    assert "labscale.dirty" not in unknown.labels
+
+
+def test_name_changes_with_version_and_pins(project: Path) -> None:
+    name = tag_of("tiny", project_root=project, version=__version__)
+    assert name.startswith(f"labscale/tiny:{__version__}-")
+    assert tag_of("tiny", project_root=project, version="2") != name
+    (project / "containers" / "pins" / "worker.txt").write_text("torch==2.12.0\n")
+    assert tag_of("tiny", project_root=project, version=__version__) != name
+    assert render_tag("a", version="1", pins_sha256={"x": "1", "y": "2"}) == render_tag(
+        "a", version="1", pins_sha256={"y": "2", "x": "1"}
+    )
+
+
+def test_env_check_is_asked_about_the_stack_of_the_image() -> None:
+    kitless = check_argv(find_image("kitless", ROOT), has_gpus=False)
+    assert kitless == ("-m", "suite", "env_check", "--json", "--stack", "kitless", "--device", "cpu")
+    isaacsim = check_argv(find_image("isaacsim", ROOT), has_gpus=True)
+    assert isaacsim[-4:] == ("--stack", "isaacsim", "--worker-python", "/opt/labscale/bin/worker-python")
+
+
+def test_a_new_digest_changes_one_line() -> None:
+    text = (ROOT / IMAGES).read_text()
+    changed = with_digest(text, "isaacsim", SHA)
+    before, after = text.splitlines(), changed.splitlines()
+    differing = [line for line, old in zip(after, before, strict=True) if line != old]
+    assert differing == [f'digest = "{SHA}"']
+    assert tomllib.loads(changed)["images"]["isaacsim"]["digest"] == SHA
+    assert tomllib.loads(changed)["images"]["kitless"] == tomllib.loads(text)["images"]["kitless"]

@@ -1,0 +1,123 @@
+"""Where rounds run. A real engine runs in tests/test_container*.py; the apptainer here is a fake.
+
+The fake stands for a program that no Debian release has: it passes variables on as apptainer does, takes programs from
+the image's folder, and runs them without any container.
+"""
+
+import gc
+import os
+import stat
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from suite import runtime
+from suite.errors import ContainerError, UsageError
+from suite.images import SUITE_PYTHON, find_image
+from suite.options import ROOT, Options
+from suite.provision import Worker
+from tests.conftest import CaseMaker
+from tests.container_engine import FORGOTTEN_SOCKETS
+from tests.real_runs import launch_of
+
+FAKE_APPTAINER = f"""#!{sys.executable}
+import os, sys
+arguments = sys.argv[2:]
+options = {{"--bind": 2, "--pwd": 2}}
+while arguments[0].startswith("--"):
+    if arguments[0] == "--pwd":
+        os.chdir(arguments[1])
+    del arguments[:options.get(arguments[0], 1)]
+image, program, *rest = arguments
+prefix = "APPTAINERENV_"
+env = {{name[len(prefix):]: value for name, value in os.environ.items() if name.startswith(prefix)}}
+os.execve(image + program, [image + program, *rest], {{"PATH": os.environ["PATH"], **env}})
+"""
+OPTIONS = Options(matrix="smoke", launcher="apptainer")
+
+
+def provision(options: Options) -> runtime.Runtime:
+    return runtime.provision(options, stack="kitless", device="cpu", on_message=print)
+
+
+@pytest.fixture
+def apptainer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    program = tmp_path / "bin" / "apptainer"
+    program.parent.mkdir()
+    program.write_text(FAKE_APPTAINER, encoding="utf-8")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.delenv("ISAACSIM_ASSET_ROOT", raising=False)
+    return program
+
+
+@pytest.fixture
+def image(tmp_path: Path, worker: Worker) -> Path:
+    """A sandbox folder with the two Pythons that an image of labscale has."""
+    folder = tmp_path / "image"
+    for inside, python in (
+        (find_image("kitless", ROOT).worker_python, worker.python),
+        (SUITE_PYTHON, sys.executable),
+    ):
+        script = folder / inside.lstrip("/")
+        script.parent.mkdir(parents=True)
+        script.write_text(f'#!/bin/sh\nexec {python} "$@"\n', encoding="utf-8")
+        script.chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        (Options(matrix="smoke", image="x"), UsageError, "--image x needs --launcher container or apptainer"),
+        (OPTIONS, UsageError, "--launcher apptainer needs --image"),
+        (replace(OPTIONS, image="missing.sif"), UsageError, "missing.sif does not exist. Make one: apptainer build"),
+        (
+            Options(matrix="smoke", launcher="container", worker_python=Path("python")),
+            UsageError,
+            "Leave one of the two out",
+        ),
+    ],
+)
+def test_contradicting_options_are_refused(options: Options, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        provision(options)
+
+
+def test_without_apptainer_the_way_on_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ContainerError, match="apptainer is not on PATH here"):
+        provision(replace(OPTIONS, image=str(tmp_path)))
+
+
+@FORGOTTEN_SOCKETS
+def test_without_an_engine_the_way_on_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    with pytest.raises(ContainerError, match="Start the engine, or set DOCKER_HOST"):
+        provision(Options(matrix="smoke", launcher="container"))
+    gc.collect()
+
+
+@pytest.mark.worker
+def test_a_round_runs_through_apptainer(
+    apptainer: Path, image: Path, worker: Worker, make_case: CaseMaker, tmp_path: Path
+) -> None:
+    assert apptainer.exists()
+    place = provision(replace(OPTIONS, image=str(image)))
+    assert (place.worker.pins_sha256, place.worker.asset_sha256) == (worker.pins_sha256, worker.asset_sha256)
+    assert place.python_path is None
+    case = make_case(nproc_per_node=1, num_envs_global=32)
+    warm = replace(place.worker, cache_dir=worker.cache_dir)
+    launch = launch_of(warm, case, tmp_path / "r0")
+    assert place.launch(launch).exit_code == 0
+    assert place.check().failures == ()
+
+
+@pytest.mark.worker
+def test_an_image_without_env_check_is_refused(apptainer: Path, image: Path) -> None:
+    assert apptainer.exists()
+    (image / SUITE_PYTHON.lstrip("/")).write_text("#!/bin/sh\necho no such module >&2\nexit 3\n")
+    with pytest.raises(ContainerError, match="exit code 3: the report is empty\nno such module"):
+        provision(replace(OPTIONS, image=str(image))).check()
