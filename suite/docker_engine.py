@@ -122,7 +122,9 @@ class Engine:
                     said = "\n".join(last)
                     raise ContainerError(
                         f"The image was not built: {event['error'].strip()}. The last lines of the build:\n{said}\n"
-                        "Correct what the last step says and build again; steps before it are cached."
+                        + _next_step(
+                            event["error"], "Correct what the last step says and build again; the others are cached."
+                        )
                     )
                 image_id = _image_id(event) or image_id
                 for line in _lines(event):
@@ -290,6 +292,10 @@ def _lines(event: Mapping[str, Any]) -> list[str]:
     return [line for line in map(str.rstrip, _COLOUR.sub("", str(text)).splitlines()) if line]
 
 
+def _next_step(said: str, otherwise: str) -> str:
+    return next((step for sign, step in _NEXT_STEPS.items() if sign in said), otherwise)
+
+
 @contextlib.contextmanager
 def _refusals(doing: str) -> Iterator[None]:
     try:
@@ -300,8 +306,9 @@ def _refusals(doing: str) -> Iterator[None]:
         ) from error
     except docker_errors.APIError as error:
         said = str(error.explanation or error)
-        hints = (step for sign, step in _NEXT_STEPS.items() if sign in said)
-        raise ContainerError(f"{doing}: the engine says: {said.strip()}\n{next(hints, 'Its log has more.')}") from error
+        raise ContainerError(
+            f"{doing}: the engine says: {said.strip()}\n{_next_step(said, 'Its log has more.')}"
+        ) from error
     except (docker_errors.DockerException, requests.RequestException) as error:
         raise ContainerError(
             f"{doing}: {error}. Start the engine, or set DOCKER_HOST to its address, for example "

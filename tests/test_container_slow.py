@@ -83,6 +83,22 @@ def test_image_passes_env_check_and_lists_what_is_in_it(built: BuiltImage) -> No
     assert components["libegl1"]["purl"].startswith("pkg:deb/debian/")
 
 
+def test_env_check_inside_the_image_prints_what_a_person_reads(
+    running_engine: RunningEngine, built: BuiltImage
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "suite", "env_check", "--image", built.tag],
+        cwd=ROOT,
+        env={**os.environ, "DOCKER_HOST": running_engine.url},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "/opt/labscale/worker/bin/python: " in done.stdout
+    assert "The stack kitless can run here on cpu." in done.stdout
+
+
 def test_bench_runs_in_containers_and_says_so_in_every_record(
     running_engine: RunningEngine, built: BuiltImage, tmp_path: Path
 ) -> None:
