@@ -23,7 +23,7 @@ WORDS: Final = {
 VERDICTS: Final = {
     0: "[green]The stack {stack} can run here on {device}.[/]",
     1: "[yellow]The stack {stack} can run here on {device}, with the reservations above.[/]",
-    2: "[red]The stack {stack} cannot run here on {device}: see the repairs above.[/]",
+    2: "[red]The stack {stack} cannot run here on {device} as asked for: see the repairs above.[/]",
 }
 
 
@@ -94,10 +94,10 @@ def _print_rest(console: Console, report: Report) -> None:
             continue
         first = faults[0]
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+        hint = first.repair if feature == "cuda" else f"--require {feature} says how to repair it."
         console.print(
-            f"  [bold]{feature}[/]: {escape(first.found)}{more}. [dim]{escape(first.repair or '')}[/]",
-            highlight=False, soft_wrap=False,
-        )  # fmt: skip
+            f"  [bold]{feature}[/]: {escape(first.found)}{more}. [dim]{escape(hint or '')}[/]", highlight=False
+        )
 
 
 def print_nodes(
