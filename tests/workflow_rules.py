@@ -1,0 +1,106 @@
+"""The rules of the house for GitHub workflows, beyond what the linters know. Pure: text in, faults out."""
+
+import re
+import shlex
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from ruamel.yaml import YAML
+
+TRIGGERS = frozenset({"push", "pull_request", "workflow_dispatch", "schedule"})
+# What may reach a self-hosted runner: nothing that somebody without write access can fire.
+TRUSTED_TRIGGERS = frozenset({"workflow_dispatch", "schedule"})
+ACTIONS = frozenset({
+    "actions/cache", "actions/checkout", "actions/deploy-pages", "actions/download-artifact", "actions/setup-python",
+    "actions/upload-artifact", "actions/upload-pages-artifact", "peter-evans/create-pull-request",
+})  # fmt: skip
+INSTALL_NOX = "python3 -m pip install 'nox[uv]'"
+# A branch of this repository, or what the workflow was started from. A bare name could be `refs/pull/1/head`.
+OWN_REF = "${{ inputs.ref && format('refs/heads/{0}', inputs.ref) || github.ref }}"
+
+_PINNED = re.compile(r"^\s*(?:- )?uses: [\w.-]+(?:/[\w.-]+)+@[0-9a-f]{40} # v\d+\.\d+\.\d+$")
+# Plain words, and variables in quotes: nothing that a shell would split, expand or run.
+_NOX = re.compile(r'python3 -m nox -s(?P<sessions>(?: [a-z]\w*)+)(?: --(?: (?:[\w./,=-]+|"\$[A-Z_]+"))+)?')
+
+
+def faults(text: str, *, sessions: Collection[str]) -> list[str]:
+    """What is wrong with a workflow; ``sessions`` are those that the noxfile has."""
+    workflow = YAML(typ="safe").load(text)
+    return [
+        *_unpinned(text),
+        *_whole(workflow),
+        *(
+            f"{name}: {fault}"
+            for name, job in workflow["jobs"].items()
+            for fault in (*_job(workflow, job), *_steps(workflow, job, sessions))
+        ),
+    ]
+
+
+def triggers(workflow: Mapping[str, Any]) -> set[str]:
+    return {workflow["on"]} if isinstance(workflow["on"], str) else set(workflow["on"])
+
+
+def nox_commands(workflow: Mapping[str, Any]) -> list[list[str]]:
+    """The words after ``python3 -m nox -s`` of every such step."""
+    runs = (step.get("run", "") for job in workflow["jobs"].values() for step in job["steps"])
+    return [shlex.split(run)[4:] for run in runs if _NOX.fullmatch(run)]
+
+
+def _unpinned(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        if re.match(r"\s*(?:- )?['\"]?uses\b", line) and not _PINNED.match(line):
+            yield f"not pinned by commit and version: {line.strip()}"
+
+
+def _whole(workflow: Mapping[str, Any]) -> Iterator[str]:
+    for trigger in sorted(triggers(workflow) - TRIGGERS):
+        yield f"trigger {trigger} is not allowed"
+    if workflow.get("permissions") != {}:
+        yield "permissions at the top are not {}"
+    if "concurrency" not in workflow:
+        yield "no concurrency"
+
+
+def _job(workflow: Mapping[str, Any], job: Mapping[str, Any]) -> Iterator[str]:
+    permissions = job.get("permissions")
+    if not isinstance(job.get("timeout-minutes"), int):
+        yield "no timeout-minutes"
+    if not isinstance(permissions, dict):
+        yield "no permissions of its own"
+    elif "write" in permissions.values() and any("run" in step for step in job["steps"]):
+        yield "may write, and runs code of the checkout"
+    if not _is_hosted(job):
+        for trigger in sorted(triggers(workflow) - TRUSTED_TRIGGERS):
+            yield f"{trigger} reaches a self-hosted runner"
+
+
+def _is_hosted(job: Mapping[str, Any]) -> bool:
+    return bool(re.fullmatch(r"ubuntu-\d\d\.\d\d", str(job["runs-on"])))
+
+
+def _steps(workflow: Mapping[str, Any], job: Mapping[str, Any], sessions: Collection[str]) -> Iterator[str]:
+    for step in job["steps"]:
+        if "uses" in step:
+            action = step["uses"].partition("@")[0]
+            if action not in ACTIONS:
+                yield f"action {action} is not allowed"
+            ref = step.get("with", {}).get("ref", OWN_REF)
+            if action == "actions/checkout" and not _is_hosted(job) and ref != OWN_REF:
+                yield f"the self-hosted runner checks out {ref}"
+        elif step["run"] != INSTALL_NOX:
+            environ = {**workflow.get("env", {}), **job.get("env", {}), **step.get("env", {})}
+            yield from _run(step["run"], environ, sessions)
+
+
+def _run(command: str, environ: Collection[str], sessions: Collection[str]) -> Iterator[str]:
+    parts = _NOX.fullmatch(command)
+    if parts is None:
+        yield f"not one plain nox command: {command}"
+        return
+    for session in parts["sessions"].split():
+        if session not in sessions:
+            yield f"no nox session {session}"
+    for variable in re.findall(r"\$(\w+)", command):
+        if variable not in environ:
+            yield f"nothing sets {variable}"
