@@ -95,7 +95,7 @@ def test_env_check_inside_the_image_prints_what_a_person_reads(
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "/opt/labscale/worker/bin/python: " in done.stdout
+    assert "/var/cache/labscale/worker-" in done.stdout  # the one of the image, where labscale would install it
     assert "The stack kitless can run here on cpu." in done.stdout
 
 
