@@ -31,14 +31,14 @@ def install(session: nox.Session, group: str) -> None:
     installed.write_text(pins.read_text())
 
 
-def suite(session: nox.Session, *arguments: str) -> None:
-    """Run the command line of the light half. Its exit code is nox's, which by itself knows 0 and 1 only.
+def run_module(session: nox.Session, module: str, *arguments: str) -> None:
+    """Run a command line of ours. Its exit code is nox's, which by itself knows 0 and 1 only.
 
     Raises:
         SystemExit: the command did not end with 0.
     """
     try:
-        session.run("python", "-m", "suite", *arguments, *session.posargs)
+        session.run("python", "-m", module, *arguments, *session.posargs)
     except CommandFailed as error:
         raise SystemExit(error.return_code or 1) from None
 
@@ -47,42 +47,49 @@ def suite(session: nox.Session, *arguments: str) -> None:
 def env_check(session: nox.Session) -> None:
     """Check driver, GPUs, rendering, NCCL and worker; names each fault and its repair. `-- --help` for more."""
     install(session, "suite")
-    suite(session, "env_check")
+    run_module(session, "suite", "env_check")
 
 
 @nox.session
 def plan(session: nox.Session) -> None:
     """Print every case of a matrix: size, command, cost, and what cannot run here and why."""
     install(session, "suite")
-    suite(session, "plan")
+    run_module(session, "suite", "plan")
 
 
 @nox.session
 def bench(session: nox.Session) -> None:
     """Run a matrix (default: smoke), store the results, build their page. Goes on where it stopped."""
     install(session, "report")
-    suite(session, "bench")
+    run_module(session, "suite", "bench")
 
 
 @nox.session
 def build(session: nox.Session) -> None:
     """Build a container image (default: kitless), check it from inside, and name it only if it passes."""
     install(session, "suite")
-    suite(session, "build")
+    run_module(session, "suite", "build")
 
 
 @nox.session
 def report(session: nox.Session) -> None:
     """Build the HTML page of a results folder, e.g. `nox -s report -- runs/smoke`."""
     install(session, "report")
-    session.run("python", "-m", "reports.build", *session.posargs)
+    run_module(session, "reports.build")
+
+
+@nox.session
+def compare(session: nox.Session) -> None:
+    """Compare two results folders case by case: `nox -s compare -- BEFORE AFTER`. 1: slower, 2: unlike things."""
+    install(session, "report")
+    run_module(session, "reports.compare_command")
 
 
 @nox.session
 def bundle(session: nox.Session) -> None:
     """Pack worker, assets and suite for a machine without internet, e.g. `nox -s bundle -- --out DIR`."""
     install(session, "suite")
-    suite(session, "bundle")
+    run_module(session, "suite", "bundle")
 
 
 @nox.session

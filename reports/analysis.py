@@ -4,18 +4,15 @@ A round is a fresh process. Its iteration time is ``suite.reduce.round_time_s``;
 completed rounds. Nothing here guesses: a value without its measurement is ``None``.
 """
 
-import random
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
-from suite.reduce import round_time_s
+from reports.resampling import Estimate, Interval, Pairing, Rounds, Timed, estimate, median_interval, pairing_of
+from suite.reduce import round_time_s, steady_part
 from suite.schema import Case, CaseResult, Device, MinibatchRule, Outcome, RunRecord, Scaling
-
-CONFIDENCE = 0.95
-MIN_ROUNDS_FOR_INTERVAL = 3
-BOOTSTRAP_RESAMPLES = 2000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +50,7 @@ class CaseRow:
     iteration_time_s: float | None
     iteration_time_min_s: float | None
     iteration_time_max_s: float | None
-    iteration_time_interval_s: tuple[float, float] | None  # bootstrap percentile interval of the median
+    iteration_time_interval_s: Interval | None  # of the median
     total_fps: float | None
     collection_share: float | None
     learning_share: float | None
@@ -64,10 +61,22 @@ class CaseRow:
     speedup: float | None = None
     ideal_speedup: float | None = None
     scaling_efficiency: float | None = None
+    # Of cases of fewer than three rounds None, and of the baseline itself, whose speed-up is 1 by definition.
+    speedup_interval: Interval | None = None
+    scaling_efficiency_interval: Interval | None = None
+    speedup_pairing: Pairing | None = None  # see reports.resampling.pairing_of
 
     @property
     def rounds(self) -> int:
         return sum(self.outcome_counts.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseTimes:
+    """Seconds per iteration of every completed round, and when it began."""
+
+    times_s: Rounds
+    started: Mapping[int, datetime]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,15 +93,16 @@ class CurvePoint:
 def case_rows(results: Sequence[CaseResult]) -> tuple[CaseRow, ...]:
     """One row per result, ordered by series, curve, world size and case id, with speed-ups filled in."""
     cases = [result.case for result in results]
-    rows = [_measured_row(result, _curve(result.case, cases)) for result in results]
+    rows = [_measured_row(result, curve_label(result.case, cases)) for result in results]
     bases = _baselines(rows, cases)
-    scaled = (_with_scaling(row, bases[_comparison_key(case)]) for row, case in zip(rows, cases, strict=True))
+    timed = {result.case.case_id: case_times(result) for result in results}
+    scaled = (_with_scaling(row, bases[comparison_key(case)], timed) for row, case in zip(rows, cases, strict=True))
     return tuple(sorted(scaled, key=lambda row: (row.series, row.curve, row.world_size, row.case_id)))
 
 
 def _measured_row(result: CaseResult, curve: str) -> CaseRow:
     case = result.case
-    times_s = _present(round_time_s(record) for record in result.completed)
+    times_s = list(case_times(result).times_s.values())
     time_s = statistics.median(times_s) if times_s else None
     return CaseRow(
         case_id=case.case_id,
@@ -146,7 +156,7 @@ def _size(case: Case) -> int:
     return case.num_envs_global if case.scaling == "strong" else case.num_envs
 
 
-def _comparison_key(case: Case) -> tuple[str | int, ...]:
+def comparison_key(case: Case) -> tuple[str | int, ...]:
     """Cases with equal keys differ in nothing but the number of ranks, so a speed-up between them means something."""
     return (
         case.series,
@@ -168,29 +178,40 @@ def _baselines(rows: Sequence[CaseRow], cases: Sequence[Case]) -> dict[tuple[str
     for row, case in sorted(
         zip(rows, cases, strict=True), key=lambda pair: (pair[0].world_size, pair[0].nnodes, pair[0].case_id)
     ):
-        bases.setdefault(_comparison_key(case), row)
+        bases.setdefault(comparison_key(case), row)
     return bases
 
 
-def _with_scaling(row: CaseRow, base: CaseRow) -> CaseRow:
-    """Strong scaling: speedup = t(base) / t(N). Weak scaling: throughput(N) / throughput(base)."""
-    if not (row.iteration_time_s and base.iteration_time_s and row.total_fps and base.total_fps):
+def _with_scaling(row: CaseRow, base: CaseRow, timed: Mapping[str, CaseTimes]) -> CaseRow:
+    own, its_base = timed[row.case_id], timed[base.case_id]
+    if not own.times_s or not its_base.times_s:
         return row
-    if row.scaling == "strong":
-        speedup = base.iteration_time_s / row.iteration_time_s
-    else:
-        speedup = row.total_fps / base.total_fps
+    work = row.num_envs_global / base.num_envs_global
     ideal = row.world_size / base.world_size
+    speedup = speedup_of(own, its_base, work=work)
+    low_high = speedup.interval if row.case_id != base.case_id else None
     return replace(
         row,
         baseline_world_size=base.world_size,
-        speedup=speedup,
+        speedup=speedup.value,
         ideal_speedup=ideal,
-        scaling_efficiency=speedup / ideal,
+        scaling_efficiency=speedup.value / ideal,
+        speedup_interval=low_high,
+        scaling_efficiency_interval=low_high and (low_high[0] / ideal, low_high[1] / ideal),
+        speedup_pairing=low_high and pairing_of([own, its_base]),
     )
 
 
-def _curve(case: Case, cases: Sequence[Case]) -> str:
+def speedup_of(case: Timed, base: Timed, *, work: float) -> Estimate:
+    """Throughput over that of the baseline; ``work``: environment steps of an iteration over those of the baseline's.
+
+    In strong scaling the work is the same, so it is t(base) / t(N).
+    """
+    samples = [base.times_s, case.times_s]
+    return estimate(samples, lambda medians: work * medians[0] / medians[1], pairing_of([base, case]))
+
+
+def curve_label(case: Case, cases: Sequence[Case]) -> str:
     """Label of a case's line: its library, and whatever else differs within the series."""
     siblings = [other for other in cases if other.series == case.series]
 
@@ -216,6 +237,18 @@ def _curve(case: Case, cases: Sequence[Case]) -> str:
 # --- within a round ----------------------------------------------------------------------------------------------
 
 
+def case_times(result: CaseResult) -> CaseTimes:
+    """Of the completed rounds."""
+    return CaseTimes(
+        times_s={record.round: round_time_s(record) for record in result.completed},
+        started={
+            record.round: datetime.fromisoformat(record.started_utc)
+            for record in result.completed
+            if record.started_utc is not None
+        },
+    )
+
+
 def _present(values: Iterable[float | None]) -> list[float]:
     return [value for value in values if value is not None]
 
@@ -228,9 +261,10 @@ def _median_over_rounds(result: CaseResult, value: Callable[[RunRecord], float |
 def _share(record: RunRecord, column: str) -> float | None:
     """Time in ``column`` over iteration time, both summed over all ranks and steady iterations."""
     part_s = whole_s = 0.0
+    steady = steady_part(record)
     for rank in record.ranks:
-        parts = rank.samples.get(column, ())[1:]
-        wholes = rank.samples.get("iteration_time_s", ())[1:]
+        parts = steady.of(rank.samples.get(column, ()))
+        wholes = steady.of(rank.samples.get("iteration_time_s", ()))
         for part, whole in zip(parts, wholes, strict=False):  # a column that was never measured is empty
             if part is not None and whole is not None:
                 part_s += part
@@ -240,7 +274,8 @@ def _share(record: RunRecord, column: str) -> float | None:
 
 def _rank_skew(record: RunRecord) -> float | None:
     """Median over steady iterations of (slowest rank / median rank - 1)."""
-    columns = [rank.samples.get("iteration_time_s", ())[1:] for rank in record.ranks]
+    steady = steady_part(record)
+    columns = [steady.of(rank.samples.get("iteration_time_s", ())) for rank in record.ranks]
     if len(columns) < 2:  # noqa: PLR2004 - one rank has nothing to be compared with
         return None
     skews = [
@@ -251,25 +286,12 @@ def _rank_skew(record: RunRecord) -> float | None:
     return statistics.median(skews) if skews else None
 
 
-def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
-    """Bootstrap percentile interval of the median at ``CONFIDENCE``; None for fewer than three values.
-
-    The generator's seed is fixed: the same results give the same report.
-    """
-    if len(values) < MIN_ROUNDS_FOR_INTERVAL:
-        return None
-    generator = random.Random(0)  # noqa: S311 - resampling, not secrets
-    medians = sorted(statistics.median(generator.choices(values, k=len(values))) for _ in range(BOOTSTRAP_RESAMPLES))
-    tail = round(BOOTSTRAP_RESAMPLES * (1 - CONFIDENCE) / 2)
-    return medians[tail], medians[-tail - 1]
-
-
 # --- learning curves --------------------------------------------------------------------------------------------
 
 
 def learning_curve(result: CaseResult, row: CaseRow) -> tuple[CurvePoint, ...]:
     """Reward over the iterations of a case's completed rounds; empty when no rank reported any."""
-    per_round = [_rewards(record) for record in result.completed]
+    per_round = [mean_rewards(record) for record in result.completed]
     points = []
     for iteration in range(max((len(rewards) for rewards in per_round), default=0)):
         rewards = _present(values[iteration] for values in per_round if iteration < len(values))
@@ -286,7 +308,7 @@ def learning_curve(result: CaseResult, row: CaseRow) -> tuple[CurvePoint, ...]:
     return tuple(points)
 
 
-def _rewards(record: RunRecord) -> list[float | None]:
+def mean_rewards(record: RunRecord) -> list[float | None]:
     """Mean over the ranks that have one, per iteration."""
     columns = [rank.samples.get("reward_mean", ()) for rank in record.ranks]
     per_iteration = (_present(values) for values in zip(*columns, strict=False))

@@ -1,6 +1,7 @@
 """The command line behind nox's sessions ``env_check``, ``plan``, ``bench`` and ``bundle``."""
 
 import argparse
+import math
 import signal
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from suite.env_check import command as env_check
 from suite.errors import Interrupted, LabscaleError, UsageError
 from suite.options import ROOT, LauncherName, Options
 from suite.provision import provision_worker
+from suite.repeats import TARGET_PRECISION
 from suite.schema import Assets, Device, RlLibrary, Stack
 
 LOG_WIDTH: Final = 240
@@ -30,6 +32,20 @@ def positive(text: str) -> int:
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"got {text}, allowed is 1 or more")
+    return value
+
+
+def fraction(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"got {text}, allowed is more than 0 and less than 1, e.g. 0.01")
+    return value
+
+
+def minutes(text: str) -> float:
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"got {text}, allowed is a number above 0")
     return value
 
 
@@ -76,13 +92,31 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
         "--gpus", type=counts, default=(), metavar="N[,N]", help="only these numbers of ranks, e.g. 1,2,4"
     )
     parser.add_argument(
-        "--repeats", type=positive, metavar="N", help="rounds, each a fresh process (default: the matrix's)"
+        "--repeats", type=positive, metavar="N", help="exactly N rounds, each a fresh process (default: the matrix's)"
     )
+    _add_repeats(parser)
     parser.add_argument("--stack", choices=get_args(Stack), help="physics and rendering (default: the matrix's)")
     parser.add_argument("--device", choices=get_args(Device), help="default: cuda when there is a GPU")
     parser.add_argument("--assets", choices=get_args(Assets), default="offline", help="default: offline")
     parser.add_argument("--seed", type=int, help="of rank 0 (default: the matrix's)")
     parser.add_argument("--worker-python", type=Path, metavar="PATH", help="a Python that has Isaac Lab already")
+
+
+def _add_repeats(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--target-precision", type=fraction, nargs="?", const=TARGET_PRECISION, metavar="FRACTION",
+        help="go on until the half-width of the 95 %% interval of the median is at most this part of it "
+        f"(without a value: {TARGET_PRECISION}; default: the matrix's)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--max-rounds", type=positive, metavar="N", help="of a case, if the target is not reached before"
+    )
+    parser.add_argument(
+        "--budget-minutes", type=minutes, metavar="MIN", help="wall time after which only the matrix's rounds still run"
+    )
+    parser.add_argument(
+        "--a-a", action=argparse.BooleanOptionalAction, help="run each series' baseline twice (default: the matrix's)"
+    )
 
 
 def _add_running(parser: argparse.ArgumentParser) -> None:

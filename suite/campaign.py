@@ -5,27 +5,30 @@ import importlib.util
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
 from rich.console import Console
 
-from suite import environment, runtime, upstream
+from suite import a_a, environment, runtime, upstream
 from suite.campaign_state import Campaign
 from suite.catalog import load_catalog
 from suite.env_check.report import summarised
 from suite.env_check.table import print_faults
-from suite.errors import EnvironmentNotFit, ReportError, RunsFailed
+from suite.errors import EnvironmentNotFit, ReportError, RunsFailed, UsageError
 from suite.folder import Folder, opened
-from suite.matrix import expand, load_matrix, select
+from suite.matrix import Matrix, expand, load_matrix, select
 from suite.options import ROOT, Options
 from suite.plan import plan, shell_command
 from suite.progress import Reporter
 from suite.provision import locate_worker
-from suite.rounds import disk_errors, figures, is_done, render, run_round, set_failures_aside, store_if_complete
+from suite.repeats import MAX_ROUNDS, Rule
+from suite.rounds import disk_errors, figures, render, run_round, set_failures_aside, store_if_complete
+from suite.schedule import known_rounds, rounds_to_run
 from suite.schema import Stack
-from suite.summary import print_agreement, print_plan, print_summary
+from suite.summary import print_agreement, print_noise, print_plan, print_rounds, print_rule, print_summary
 
 
 def start(options: Options, console: Console) -> Campaign:
@@ -39,9 +42,12 @@ def make_plan(campaign: Campaign) -> Campaign:
     """Expand the matrix, narrow it, and judge every case on this machine. Starts nothing."""
     options, catalog = campaign.options, load_catalog()
     matrix = load_matrix(options.matrix, catalog)
+    rule = rule_of(options, matrix)
     cases = expand(
         matrix, catalog, device=campaign.device, stack=options.stack, assets=options.assets, seed=options.seed
     )
+    if matrix.a_a if options.a_a is None else options.a_a:
+        cases = a_a.with_twins(cases)
     cases = select(
         cases,
         series=options.series,
@@ -55,10 +61,30 @@ def make_plan(campaign: Campaign) -> Campaign:
         cpus_available=campaign.machine.num_cpus or 1,
         device=campaign.device,
         available_stacks=_stacks(campaign),
-        rounds=options.repeats or matrix.rounds,
+        rounds=rule.rounds,
         catalog=catalog,
     )
-    return replace(campaign, planned=tuple(planned))
+    return replace(campaign, planned=tuple(planned), rule=rule)
+
+
+def rule_of(options: Options, matrix: Matrix) -> Rule:
+    """How many rounds a case gets: what the options say, else the matrix. ``--repeats`` alone is an exact number.
+
+    Raises:
+        UsageError: a limit without a target, or a limit below the rounds that are always run.
+    """
+    rounds = options.repeats or matrix.rounds
+    precision = options.target_precision or (None if options.repeats else matrix.precision)
+    max_rounds = options.max_rounds or matrix.max_rounds or MAX_ROUNDS
+    if precision is None and (options.max_rounds or options.budget_minutes):
+        raise UsageError(
+            "--max-rounds and --budget-minutes limit the search for a precision, and none is asked for: every case has "
+            f"exactly {rounds} rounds. Add --target-precision, or leave them out."
+        )
+    if precision is not None and max_rounds < rounds:
+        raise UsageError(f"--max-rounds is {max_rounds}, allowed is {rounds} or more: so many rounds are always run.")
+    budget_s = None if options.budget_minutes is None else 60 * options.budget_minutes
+    return Rule(rounds=rounds, precision=precision, max_rounds=max_rounds, budget_s=budget_s)
 
 
 def _stacks(campaign: Campaign) -> tuple[Stack, ...]:
@@ -80,6 +106,7 @@ def show_plan(campaign: Campaign) -> Campaign:
         for item in campaign.planned
     ]
     print_plan(campaign.console, campaign.planned, commands, campaign.machine)
+    print_rule(campaign.console, campaign.rule)
     return campaign
 
 
@@ -117,21 +144,17 @@ def check_environment(campaign: Campaign) -> Campaign:
 
 
 def run_all(campaign: Campaign) -> Campaign:
-    """Run every round that is not finished yet, round by round over all cases, and store each case that is complete."""
+    """Run every round that is wanted and not finished, round by round over all cases, and store each decided case."""
+    campaign = replace(campaign, started_s=time.monotonic())
     with opened(campaign.out, identity(campaign)) as folder:
         if campaign.options.retry_failed:
             set_failures_aside(campaign, folder)
-        todo = [
-            (item, round_index)
-            for round_index in range(max(item.rounds for item in campaign.planned))
-            for item in campaign.planned
-            if round_index < item.rounds
-            and not item.infeasible
-            and not is_done(campaign, folder, item.case, round_index)
-        ]
-        _say_what_is_left(campaign, folder, len(todo))
-        reporter = Reporter(campaign.console, list(campaign.planned), [item.case for item, _ in todo])
-        for item, round_index in todo:
+        known = known_rounds(campaign, folder)
+        _say_what_is_left(campaign, folder, len(known))
+        reporter = Reporter(campaign.console, list(campaign.planned), [item.case for item, _ in known])
+        for item, round_index in rounds_to_run(campaign, folder):
+            if not reporter.waiting:
+                reporter.expect(item.case)
             with disk_errors(folder.root):
                 record = run_round(campaign, folder, reporter, item.case, round_index)
                 reporter.ended(record, figures(record))
@@ -149,6 +172,8 @@ def identity(campaign: Campaign) -> dict[str, object]:
         "matrix": campaign.options.matrix,
         "matrix_sha256": hashlib.sha256(matrix_text.encode()).hexdigest(),
         "rounds": campaign.options.repeats,
+        "precision": campaign.rule.precision,
+        "max_rounds": None if campaign.rule.precision is None else campaign.rule.max_rounds,
         "device": campaign.device,
         "stack": campaign.stack,
         "assets": campaign.options.assets,
@@ -173,21 +198,26 @@ def _say_what_is_left(campaign: Campaign, folder: Folder, todo: int) -> None:
     done = f", {rounds - todo} finished earlier and kept" if rounds > todo else ""
     skipped = f", {infeasible} cases are skipped here (the plan says why)" if infeasible else ""
     campaign.console.print(f"{todo} runs to do{done}{skipped}. Results: {folder.root}", highlight=False, markup=False)
+    print_rule(campaign.console, campaign.rule)
 
 
 def summarise(campaign: Campaign) -> Campaign:
     """Print what came out and, where upstream ran too, how the two clocks compare."""
     print_summary(campaign.console, campaign.results)
+    print_rounds(campaign.console, campaign.results)
+    if pairs := a_a.twin_pairs(campaign.results):
+        a_a.write_noise(pairs, campaign.out / "noise.json")
+        print_noise(campaign.console, pairs)
     if campaign.options.upstream:
         folder = Folder(root=campaign.out)
-        pairs = [
+        beside = [
             pair
             for result in campaign.results
             for record in result.completed
             if (pair := upstream.read_pair(record.case, record.round, folder.run_dir(record.case, record.round)))
         ]
-        upstream.write_pairs(pairs, campaign.out / "upstream.json")
-        print_agreement(campaign.console, pairs)
+        upstream.write_pairs(beside, campaign.out / "upstream.json")
+        print_agreement(campaign.console, beside)
     return campaign
 
 

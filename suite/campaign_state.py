@@ -1,11 +1,13 @@
 """What the steps of a campaign hand on to each other."""
 
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.console import Console
 
 from suite.options import ROOT, Options
+from suite.repeats import Rule
 from suite.runtime import Runtime
 from suite.schema import CaseResult, Device, Environment, PlannedCase, Stack
 
@@ -19,8 +21,15 @@ class Campaign:
     machine: Environment
     device: Device
     planned: tuple[PlannedCase, ...] = ()
+    rule: Rule = field(default_factory=lambda: Rule(rounds=1))  # set with the plan
     runtime: Runtime | None = None
+    started_s: float | None = None  # time.monotonic() when this command began to run rounds
     results: tuple[CaseResult, ...] = field(default=())
+
+    @property
+    def elapsed_s(self) -> float:
+        """Wall time that this command has spent on rounds, what lies between them included."""
+        return 0.0 if self.started_s is None else time.monotonic() - self.started_s
 
     @property
     def out(self) -> Path:

@@ -36,6 +36,14 @@ class StackEntry(TomlTable):
         return self.camera_presets if task.cameras and self.camera_presets is not None else self.presets
 
 
+class LearningReference(TomlTable):
+    """A reward that every sound run has reached by an iteration; below it, a round is no measurement."""
+
+    iterations: Count
+    reward_at_least: float
+    source: str  # which committed results
+
+
 class AgentEntry(TomlTable):
     """Defaults of the agent that Isaac Lab registers for a task and library.
 
@@ -47,6 +55,7 @@ class AgentEntry(TomlTable):
     num_minibatches: Count | None = None
     learning_epochs: Count
     minibatch_overrides: Tuple[str] = ()  # that this task needs beyond the library's
+    learning_reference: LearningReference | None = None  # None: learning is not checked, and the record says so
 
     @model_validator(mode="after")
     def _one_rule(self) -> Self:
@@ -105,6 +114,11 @@ class Catalog(TomlTable):
     libraries: dict[RlLibrary, LibraryEntry]
     stacks: dict[Stack, StackEntry]
     tasks: dict[str, TaskEntry]  # by id of Isaac Lab 3.0
+
+    def learning_reference(self, task: str, rl_library: RlLibrary) -> LearningReference | None:
+        """Return what a task is known to learn with a library; None when nothing is, or the task is not known."""
+        agent = self.tasks[task].agents.get(rl_library) if task in self.tasks else None
+        return agent.learning_reference if agent else None
 
     def resolve(self, task_id: str) -> TaskEntry:
         """Return the task of an id or of an alias from Isaac Lab 2.x. Raises MatrixError for an unknown one."""

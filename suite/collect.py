@@ -2,16 +2,33 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from suite.catalog import load_catalog
 from suite.errors import Interrupted, StoreError
 from suite.failure import find_failure
+from suite.identity import workload_differences
 from suite.launch.result import LaunchResult
+from suite.launch.sampling import SAMPLER_LOG
+from suite.learning import check_learning
 from suite.rank_file import RankFile, rank_paths, read_rank_file
-from suite.schema import SAMPLE_COLUMNS, Case, Environment, Outcome, RankRecord, RunRecord
+from suite.schema import (
+    SAMPLE_COLUMNS,
+    Case,
+    CheckResult,
+    Environment,
+    Outcome,
+    RankRecord,
+    RunRecord,
+    TelemetrySummary,
+)
+from suite.telemetry_file import TELEMETRY_FILE, read_telemetry
+from suite.telemetry_summary import summarise, window_of
 
 _REQUIRED_COLUMN: Final = "iteration_time_s"
+_SHOWN: Final = 3  # differences of two workloads
 
 
 def collect(
@@ -37,7 +54,7 @@ def collect(
         outcome, reason = _verdict(run_dir, case, files, result)
     except OSError as error:
         raise StoreError(f"cannot read {error.filename or run_dir}: {error.strerror}. Run this round again.") from error
-    return RunRecord(
+    record = RunRecord(
         case=case,
         round=round_index,
         outcome=outcome,
@@ -49,7 +66,27 @@ def collect(
         argv=tuple(argv),
         ranks=tuple(_rank_record(file, case) for file in files),
         image_digest=result.image_digest,
+        workload=next((file.workload for file in files if file.workload is not None), None),
     )
+    telemetry, note = _telemetry(run_dir, record, files)
+    return replace(record, telemetry=telemetry, telemetry_note=note)
+
+
+def _telemetry(
+    run_dir: Path, record: RunRecord, files: Sequence[RankFile]
+) -> tuple[TelemetrySummary | None, str | None]:
+    """What the sampler saw, or why there is nothing to say of it: it is never a reason for a round to fail."""
+    if record.outcome != "completed":
+        return None, f"the round is {record.outcome}, so it has no steady part"
+    try:
+        content = read_telemetry(run_dir / TELEMETRY_FILE)
+        if content is None:
+            return None, f"the sampler wrote no {TELEMETRY_FILE}; {SAMPLER_LOG} may say why"
+        window, frames = window_of(record, files[0])
+        num_gpus = record.case.world_size if record.case.device == "cuda" else 0
+        return summarise(content, window, frames=frames, num_gpus=num_gpus), None
+    except (OSError, ValueError) as error:
+        return None, f"{TELEMETRY_FILE}: {error}"
 
 
 def _verdict(run_dir: Path, case: Case, files: Sequence[RankFile], result: LaunchResult) -> tuple[Outcome, str | None]:
@@ -103,6 +140,9 @@ def _faults(case: Case, files: Sequence[RankFile]) -> Iterator[str]:
         yield f"the ranks finished unequal numbers of iterations ({listed})"
     for file in files:
         yield from _rank_faults(case, file)
+    yield from _workload_faults(files)
+    for file in files:
+        yield from _validity_faults(case, file)
     digests = {file.rank: file.end.parameters_sha256 for file in files if file.end and file.end.parameters_sha256}
     if len(set(digests.values())) > 1:
         listed = ", ".join(f"rank {rank}: {digest[:12]}" for rank, digest in digests.items())
@@ -125,6 +165,32 @@ def _rank_faults(case: Case, file: RankFile) -> Iterator[str]:
                 yield f"rank {file.rank}, iteration {row}: {column} is {value}"
 
 
+def _workload_faults(files: Sequence[RankFile]) -> Iterator[str]:
+    """Compare every rank's fingerprint with the first one's."""
+    described = [(file.rank, file.workload) for file in files if file.workload is not None]
+    for rank, workload in described[1:]:
+        first_rank, first = described[0]
+        if workload != first:
+            where = workload_differences(workload, first)
+            more = f"; and {len(where) - _SHOWN} more" if len(where) > _SHOWN else ""
+            yield f"rank {rank} ran another workload than rank {first_rank}: {'; '.join(where[:_SHOWN])}{more}"
+
+
+def _validity(case: Case, file: RankFile) -> tuple[CheckResult, ...]:
+    """What the rank found of its own work, and rank 0's learning: other ranks of rsl_rl keep no rewards."""
+    if file.rank != 0 or not file.iterations:
+        return file.validity
+    reference = load_catalog().learning_reference(case.task, case.rl_library)
+    rewards = [event.samples.get("reward_mean") for event in file.iterations]
+    return (*file.validity, check_learning(case, rewards, reference))
+
+
+def _validity_faults(case: Case, file: RankFile) -> Iterator[str]:
+    for check in _validity(case, file):
+        if check.verdict == "failure":
+            yield f"rank {file.rank}: {check.name}: {check.found} ({check.fault})"
+
+
 def _list_ranks(ranks: Sequence[int]) -> str:
     return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))}"
 
@@ -140,6 +206,7 @@ def _rank_record(file: RankFile, case: Case) -> RankRecord:
         phases_s={phase.name: phase.duration_s for phase in file.phases},
         settings=file.settings,
         samples={column: tuple(_finite(event.samples.get(column)) for event in file.iterations) for column in columns},
+        validity=_validity(case, file),
         parameters_sha256=file.end.parameters_sha256 if file.end else None,
         peak_memory_gb=file.end.peak_memory_gb if file.end else None,
         error=str(file.error) if file.error else None,

@@ -47,6 +47,22 @@ class GpuState:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GpuReading:
+    """What changes while a GPU works, at one moment. A value that NVML does not give is None."""
+
+    index: int  # as CUDA counts
+    sm_utilisation_percent: float | None = None  # share of the driver's last interval in which any kernel ran
+    memory_utilisation_percent: float | None = None  # share of it in which memory was read or written
+    memory_used_gb: float | None = None  # by whoever
+    power_w: float | None = None  # from Ampere on the driver's mean over one second (GA100: of the moment)
+    energy_j: float | None = None  # since the driver was loaded
+    sm_clock_mhz: float | None = None
+    memory_clock_mhz: float | None = None
+    temperature_c: float | None = None
+    slowdowns: tuple[str, ...] | None = None  # why the clocks are not higher: see suite.nvml
+
+
+@dataclass(frozen=True, kw_only=True)
 class NvmlState:
     """What NVML says of driver and GPUs; a fault with NVML's message when it does not start."""
 

@@ -17,6 +17,7 @@ MATRICES_PATH = Path(__file__).parent.parent / "tasks" / "matrices"
 
 type Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$")]  # also a folder's name
 type Topology = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]*x[1-9][0-9]*$")]  # nnodes x nproc_per_node
+type Fraction = Annotated[float, Field(gt=0, lt=1)]
 type Override = Annotated[str, StringConstraints(pattern=r"^(env|agent)\.[^=]+=.+$")]
 
 
@@ -51,7 +52,10 @@ class MatrixTable(TomlTable):
     """The file."""
 
     description: str
-    rounds: Count  # fresh processes per case
+    rounds: Count  # fresh processes per case; with a precision the fewest
+    precision: Fraction | None = None  # go on until the median is known to this half-width, see suite.repeats
+    max_rounds: Count | None = None  # of a case, with a precision
+    a_a: bool = False  # run the baseline of every series twice, see suite.a_a
     seed: Annotated[int, Field(ge=0)]
     defaults: Defaults = Defaults()
     series: NonEmptyTuple[Series]
@@ -74,7 +78,7 @@ def load_matrix(name_or_path: str | Path, catalog: Catalog) -> Matrix:
         for problem in _series_problems(series, catalog, ("series", index))
     ]
     if not problems:
-        problems = _contradictions(table)
+        problems = [*_rounds_problems(table), *_contradictions(table)]
     if problems:
         raise file.error(problems)
     return Matrix(name=file.path.stem, **dict(table))
@@ -181,6 +185,17 @@ def _reserved_keys(catalog: Catalog, task: TaskEntry, library: RlLibrary) -> set
     extra = task.agents[library].minibatch_overrides if library in task.agents else ()
     tokens = (entry.num_steps_override, *entry.minibatch_overrides, *extra)
     return {token.split("=")[0] for token in tokens} | {*entry.reserved_keys, "env.scene.num_envs", "env.seed"}
+
+
+def _rounds_problems(table: MatrixTable) -> Iterator[Problem]:
+    if table.max_rounds is None:
+        return
+    if table.precision is None:
+        message = f"got {table.max_rounds} without a precision to stop at before; add one, or leave it out."
+        yield Problem(location=("max_rounds",), message=message)
+    elif table.max_rounds < table.rounds:
+        message = f"got {table.max_rounds}; should be at least rounds, which is {table.rounds}."
+        yield Problem(location=("max_rounds",), message=message)
 
 
 def _contradictions(table: MatrixTable) -> list[Problem]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pynvml
 
 from suite.errors import WorkerEnvironmentError
-from suite.gpu_state import GpuState, NvmlFault, NvmlState
+from suite.gpu_state import GpuReading, GpuState, NvmlFault, NvmlState
 from suite.schema import Gpu
 
 _GB: Final = 1e9
@@ -86,6 +86,49 @@ def read_gpus() -> tuple[tuple[Gpu, ...], str | None, str | None]:
         return gpus, pynvml.nvmlSystemGetDriverVersion(), _cuda_driver_version()
     finally:
         pynvml.nvmlShutdown()
+
+
+class LiveGpus:
+    """The first visible GPUs, read again and again while they work. No error leaves it: ``notes`` says what failed."""
+
+    def __init__(self, count: int) -> None:
+        self.notes: dict[str, str] = {}  # what could not be read -> why, in NVML's words
+        self._handles: tuple[object, ...] = ()
+        self._is_open = False
+        if not count:
+            return
+        try:
+            pynvml.nvmlInit()
+            self._is_open = True
+            self._handles = tuple(_visible_handles())[:count]
+        except pynvml.NVMLError as error:
+            self.notes["GPUs"] = str(error)
+            return
+        if len(self._handles) < count:
+            self.notes["GPUs"] = f"only {len(self._handles)} of {count} are visible"
+
+    def read(self) -> tuple[GpuReading, ...]:
+        """One reading of each GPU."""
+        return tuple(self._reading(index, handle) for index, handle in enumerate(self._handles))
+
+    def _reading(self, index: int, handle: object) -> GpuReading:
+        answers = _Answers()
+        utilisation = answers.ask("utilisation", partial(pynvml.nvmlDeviceGetUtilizationRates, handle))
+        values = {name: answers.ask(name, partial(query, handle)) for name, query in _LIVE_QUERIES.items()}
+        for name, reason in answers.refused.items():
+            self.notes.setdefault(f"GPU {index} {name}", reason)
+        return GpuReading(
+            index=index,
+            sm_utilisation_percent=None if utilisation is None else utilisation.gpu,
+            memory_utilisation_percent=None if utilisation is None else utilisation.memory,
+            **values,
+        )
+
+    def close(self) -> None:
+        """Let go of NVML."""
+        if self._is_open:
+            self._handles, self._is_open = (), False
+            pynvml.nvmlShutdown()
 
 
 def _fault(error: pynvml.NVMLError) -> NvmlFault:
@@ -236,4 +279,14 @@ _QUERIES: Final[Mapping[str, Callable[[object], Any]]] = {
     "fabric": _fabric,
     "compute_processes": lambda gpu: len(pynvml.nvmlDeviceGetComputeRunningProcesses_v3(gpu)),
     "compute_processes_memory_gb": _processes_memory_gb,
+}
+
+# Field of GpuReading -> its query, each of them quick enough for several a second.
+_LIVE_QUERIES: Final[Mapping[str, Callable[[object], Any]]] = {
+    **{
+        name: _QUERIES[name]
+        for name in ("memory_used_gb", "sm_clock_mhz", "memory_clock_mhz", "temperature_c", "slowdowns")
+    },
+    "power_w": lambda gpu: pynvml.nvmlDeviceGetPowerUsage(gpu) / 1000,
+    "energy_j": lambda gpu: pynvml.nvmlDeviceGetTotalEnergyConsumption(gpu) / 1000,
 }

@@ -21,6 +21,10 @@ class Options:
     rl_libraries: tuple[RlLibrary, ...] = ()
     gpus: tuple[int, ...] = ()
     repeats: int | None = None
+    target_precision: float | None = None
+    max_rounds: int | None = None
+    budget_minutes: float | None = None
+    a_a: bool | None = None
     stack: Stack | None = None
     device: Device | None = None
     assets: Assets = "offline"

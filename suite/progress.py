@@ -63,6 +63,16 @@ class Reporter:
         self._total = len(waiting)
         self._started_s = time.monotonic()
 
+    def expect(self, case: Case) -> None:
+        """Add a run at the end: one that was not known to be needed when the campaign began."""
+        self._waiting.append(case)
+        self._total += 1
+
+    @property
+    def waiting(self) -> int:
+        """Runs known of that have not ended."""
+        return len(self._waiting)
+
     @contextmanager
     def run(self, case: Case, round_index: int) -> Iterator["RunLine"]:
         """Show one run from its start to its end."""

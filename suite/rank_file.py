@@ -8,6 +8,8 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as validated
 
+from suite.schema import CheckResult, Scalar
+
 _NAME: Final = re.compile(r"rank-(\d+)\.jsonl")
 
 
@@ -16,6 +18,13 @@ class Start:
     event: Literal["start"]
     rank: int
     local_rank: int
+    pid: int | None = None  # as the rank sees itself: inside a container it is a number of the container's own
+
+
+@validated(frozen=True, kw_only=True)
+class Clock:
+    event: Literal["clock"]
+    zero_monotonic_s: float  # where ``start_s`` of the iterations counts from, on the clock of all processes of a host
 
 
 @validated(frozen=True, kw_only=True)
@@ -29,6 +38,18 @@ class Phase:
 class Settings:
     event: Literal["settings"]
     settings: dict[str, str | int | float | bool | None]
+
+
+@validated(frozen=True, kw_only=True)
+class Workload:
+    event: Literal["workload"]
+    workload: dict[str, Scalar]
+
+
+@validated(frozen=True, kw_only=True)
+class Validity:
+    event: Literal["validity"]
+    checks: tuple[CheckResult, ...]
 
 
 @validated(frozen=True, kw_only=True)
@@ -57,8 +78,8 @@ class Error:
         return f"{self.type}: {self.message}".strip()
 
 
-Event = Annotated[Start | Phase | Settings | Iteration | End | Error, Field(discriminator="event")]
-_EVENT: Final[TypeAdapter[Start | Phase | Settings | Iteration | End | Error]] = TypeAdapter(Event)
+AnyEvent = Start | Clock | Phase | Settings | Workload | Iteration | End | Validity | Error
+_EVENT: Final[TypeAdapter[AnyEvent]] = TypeAdapter(Annotated[AnyEvent, Field(discriminator="event")])
 
 
 @dataclass(kw_only=True)
@@ -67,21 +88,30 @@ class RankFile:
 
     rank: int
     start: Start | None = None
+    clock: Clock | None = None
     phases: list[Phase] = field(default_factory=list)
     settings: dict[str, str | int | float | bool | None] = field(default_factory=dict)
+    workload: dict[str, Scalar] | None = None
     iterations: list[Iteration] = field(default_factory=list)
+    validity: tuple[CheckResult, ...] = ()
     end: End | None = None
     error: Error | None = None  # the first
     corrupt: str | None = None  # where the first line stands that is not an event, and why it is none
 
-    def add(self, event: Start | Phase | Settings | Iteration | End | Error) -> None:
+    def add(self, event: AnyEvent) -> None:
         match event:
             case Start():
                 self.start = event
+            case Clock():
+                self.clock = event
             case Phase():
                 self.phases.append(event)
             case Settings():
                 self.settings.update(event.settings)
+            case Workload():
+                self.workload = event.workload
+            case Validity():
+                self.validity = event.checks
             case Iteration():
                 self.iterations.append(event)
             case End():
@@ -98,6 +128,17 @@ def rank_paths(run_dir: Path) -> dict[int, Path]:
     """Every rank file of a run directory, by rank."""
     found = {int(match[1]): path for path in run_dir.iterdir() if (match := _NAME.fullmatch(path.name))}
     return dict(sorted(found.items()))
+
+
+def read_start(path: Path) -> Start | None:
+    """Read the first line while the rank is at work; None until it is there and whole, and when it is no such event."""
+    try:
+        with path.open("rb") as stream:
+            line = stream.readline()
+        event = _EVENT.validate_json(line) if line.endswith(b"\n") else None
+    except (FileNotFoundError, ValidationError):  # what is wrong with a file is said when the round is collected
+        return None
+    return event if isinstance(event, Start) else None
 
 
 def read_rank_file(rank: int, path: Path) -> RankFile:

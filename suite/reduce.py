@@ -1,17 +1,21 @@
 """From the samples of all ranks to one number per round. Pure: nothing here reads a file or a clock.
 
 A round's number is the median over its steady iterations of the iteration time of the slowest rank. Which iterations
-are steady is decided in ``steady_iteration_times_s`` and nowhere else.
+are steady is decided in ``suite.steady`` from these same times, once per round and for all ranks, and nowhere else.
 """
 
 from statistics import median
 from typing import Final
 
 from suite.schema import RankRecord, RunRecord
+from suite.steady import MIN_STEADY, SteadyWindow, steady_window
 
 # Stored with every result, so that a file says itself what its numbers are. Change it together with the rule.
 ROUND_STATISTIC: Final = (
-    "median over the steady iterations (all but the first) of the slowest rank's iteration_time_s, in seconds"
+    "median over the steady iterations of the slowest rank's iteration_time_s, in seconds; steady are the last "
+    "iterations from the start that MSER finds in running medians of three (White 1997: least sum of squared "
+    "deviations from the mean over the square of the length), which is after the first iteration, within the first "
+    f"half and leaves {MIN_STEADY} iterations where there are so many"
 )
 
 
@@ -30,23 +34,25 @@ def iteration_times_s(record: RunRecord) -> tuple[float, ...]:
     return tuple(max(times) for times in zip(*columns, strict=True))
 
 
-def steady_iteration_times_s(record: RunRecord) -> tuple[float, ...]:
-    """Time of the steady iterations in seconds: all but the first, which holds compilation and allocation.
+def steady_part(record: RunRecord) -> SteadyWindow:
+    """Which iterations of a round are steady: the same for every rank and every column of samples.
 
-    Raises ValueError as ``iteration_times_s`` does.
+    Raises ValueError as ``iteration_times_s`` does, and when no iteration is left.
     """
-    return iteration_times_s(record)[1:]
+    window = steady_window(iteration_times_s(record))
+    if not window.length:
+        raise ValueError(f"round {record.round} has no steady iteration; it needs at least 2 iterations")
+    return window
+
+
+def steady_iteration_times_s(record: RunRecord) -> tuple[float, ...]:
+    """Time of the steady iterations in seconds, slowest rank. Raises ValueError as ``steady_part`` does."""
+    return steady_part(record).of(iteration_times_s(record))
 
 
 def round_time_s(record: RunRecord) -> float:
-    """Seconds per iteration of one round, see ``ROUND_STATISTIC``.
-
-    Raises ValueError as ``iteration_times_s`` does, and when no iteration is steady.
-    """
-    steady = steady_iteration_times_s(record)
-    if not steady:
-        raise ValueError(f"round {record.round} has no steady iteration; it needs at least 2 iterations")
-    return median(steady)
+    """Seconds per iteration of one round, see ``ROUND_STATISTIC``. Raises ValueError as ``steady_part`` does."""
+    return median(steady_iteration_times_s(record))
 
 
 def _rank_times_s(rank: RankRecord) -> tuple[float, ...]:

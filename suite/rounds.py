@@ -1,6 +1,7 @@
 """One round of a case in a campaign's folder: run it, keep what it left, store its case when it was the last."""
 
 import errno
+from collections.abc import Sequence
 from pathlib import Path
 
 from suite import store, upstream
@@ -13,6 +14,7 @@ from suite.plan import render_launch
 from suite.progress import Reporter, RunLine
 from suite.provision import Worker
 from suite.reduce import round_time_s
+from suite.repeats import Decision, decide
 from suite.runtime import Runtime
 from suite.schema import Case, CaseResult, Launch, PlannedCase, RunRecord
 from suite.summary import print_pair
@@ -90,19 +92,32 @@ def figures(record: RunRecord) -> str:
     return f", {time_s:.3g} s/iteration, {record.case.frames_per_iteration / time_s:,.0f} frames/s"
 
 
+def ended_records(campaign: Campaign, folder: Folder, case: Case) -> tuple[RunRecord, ...]:
+    """The records of every round of a case that has ended, first round first."""
+    paths = [folder.record_path(case, index) for index in range(campaign.rule.most_rounds)]
+    return tuple(store.read_record(path) for path in paths if path.exists())
+
+
+def decision(campaign: Campaign, ended: Sequence[RunRecord]) -> Decision:
+    """Whether the case with these records goes on, as ``suite.repeats.decide`` says it at this moment."""
+    if ended and ended[-1].round >= len(ended):
+        return Decision(go_on=True, reason="an earlier round has been set aside and is to be run again")
+    return decide(ended, campaign.rule, elapsed_s=campaign.elapsed_s)
+
+
 def store_if_complete(campaign: Campaign, folder: Folder, item: PlannedCase) -> CaseResult | None:
-    """Return the stored result of a case, storing it first if its last round has just ended; None before that."""
+    """Return the stored result of a case, storing it first if no round is to follow; None before that."""
     path = folder.case_path(item.case)
     if path.exists():
         return store.read_case(path)
     if item.infeasible:
-        records: tuple[RunRecord, ...] = (_skipped(campaign, item),)
+        result = CaseResult(case=item.case, rounds=(_skipped(campaign, item),))
     else:
-        paths = [folder.record_path(item.case, index) for index in range(item.rounds)]
-        if not all(record_path.exists() for record_path in paths):
+        records = ended_records(campaign, folder, item.case)
+        decided = decision(campaign, records)
+        if decided.go_on:
             return None
-        records = tuple(store.read_record(record_path) for record_path in paths)
-    result = CaseResult(case=item.case, rounds=records)
+        result = CaseResult(case=item.case, rounds=records, ended_because=decided.reason)
     store.write_case(result, path)
     return result
 
@@ -125,7 +140,7 @@ def set_failures_aside(campaign: Campaign, folder: Folder) -> None:
     for item in campaign.planned:
         failed = [
             index
-            for index in range(item.rounds)
+            for index in range(campaign.rule.most_rounds)
             if folder.is_finished(item.case, index)
             and store.read_record(folder.record_path(item.case, index)).outcome != "completed"
         ]

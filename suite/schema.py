@@ -5,13 +5,16 @@ Both halves of labscale read this file, so it imports the standard library only 
 measured is ``None``, never 0.
 """
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
 # History of the stored format. A reader accepts every version listed here; a writer writes the last.
 # 1 (2026-11-21): first version. One document per case; rounds hold every rank's samples as columns.
-# 2 (2026-11-21): an environment has what env_check said (``checks``), a round its ``image_digest``.
+# 2 (2026-11-21): an environment has what env_check said (``checks``), a round its ``image_digest``, a case
+#   ``ended_because``.
 SCHEMA_VERSION: Final = 2
 
 RlLibrary = Literal["rl_games", "rsl_rl", "skrl"]
@@ -20,6 +23,7 @@ Device = Literal["cpu", "cuda"]
 Scaling = Literal["strong", "weak"]
 MinibatchRule = Literal["fixed_minibatch", "fixed_updates"]
 Assets = Literal["offline", "official"]
+Scalar = str | int | float | bool | None
 Outcome = Literal["completed", "crashed", "oom", "timeout", "hung", "skipped", "invalid"]
 
 # The columns of ``RankRecord.samples`` that labscale measures itself, in the order they are stored.
@@ -30,6 +34,9 @@ SAMPLE_COLUMNS: Final = (
     "collection_time_s",  # rollout: policy inference, environment steps, book-keeping of the library
     "learning_time_s",  # returns, optimiser steps, gradient all-reduce
     "environment_step_time_s",  # inside env.step, part of collection
+    "simulate_time_s",  # inside the physics steps, part of environment_step_time_s
+    "render_time_s",  # inside the renderer, part of environment_step_time_s; None for a task without cameras
+    "inference_time_s",  # inside the policy's choice of actions, part of collection
     "all_reduce_time_s",  # inside torch.distributed.all_reduce, waiting for other ranks included, part of learning
     "all_reduce_calls",
     "reward_mean",  # mean return of finished episodes, as the library keeps it; None before the first ends
@@ -120,7 +127,10 @@ class Gpu:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckResult:
-    """What one check of env_check said before the runs; its evidence is printed by ``env_check --json``."""
+    """What one check of env_check said before the runs, or one of a rank's validity at the end of its training.
+
+    The evidence of env_check is printed by ``env_check --json``.
+    """
 
     name: str
     feature: str
@@ -161,6 +171,7 @@ class RankRecord:
     ]  # start-up: imports_torch, imports, task_config, simulation_launch, environment_creation
     settings: Mapping[str, str | int | float | bool | None]  # seed, threads, TF32, device, backend, versions.*
     samples: Mapping[str, tuple[float | None, ...]]  # column -> one value per iteration
+    validity: tuple[CheckResult, ...] = ()  # whether what was measured was the work it is said to be
     parameters_sha256: str | None = None  # of the trained parameters at the end
     peak_memory_gb: float | None = None  # of the torch allocator on the rank's GPU
     error: str | None = None  # "Type: message" when the rank raised
@@ -168,6 +179,67 @@ class RankRecord:
     @property
     def num_iterations(self) -> int:
         return len(self.samples.get("iteration_time_s", ()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spread:
+    """Of the samples in a window."""
+
+    min: float
+    mean: float
+    max: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuTelemetry:
+    """One GPU in the window. What the driver does not give, or gives with gaps, is None."""
+
+    index: int
+    sm_utilisation_percent: Spread | None = None  # time in which any kernel ran, however small
+    memory_utilisation_percent: Spread | None = None  # time in which memory was read or written
+    memory_used_gb: Spread | None = None
+    power_w: Spread | None = None
+    sm_clock_mhz: Spread | None = None
+    memory_clock_mhz: Spread | None = None
+    temperature_c: Spread | None = None
+    energy_counter_j: float | None = None  # difference of the driver's counter
+    energy_integrated_j: float | None = None  # power over time, by trapezoids
+    energy_disagreement: float | None = None  # integrated minus counter, over the larger
+    throttled_share: float | None = None  # of the samples, held back by power, heat, or the board
+    slowdown_shares: Mapping[str, float] | None = None  # word of suite.nvml -> share of the samples; idle is one too
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankTelemetry:
+    """The process of one rank in the window; None where it cannot be seen, as in a container."""
+
+    rank: int
+    cpu_percent: Spread | None = None  # 100 is one core
+    memory_gb: Spread | None = None  # resident
+    threads: Spread | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TelemetrySummary:
+    """What a sampler saw from rank 0's first steady iteration to its last, and what the sampler itself cost."""
+
+    window_start_unix_s: float
+    window_s: float
+    rate_hz: float | None  # that was aimed at
+    num_samples: int  # in the window
+    gpus: tuple[GpuTelemetry, ...] = ()
+    ranks: tuple[RankTelemetry, ...] = ()
+    host_cpu_percent: Spread | None = None  # 100 is all cores
+    host_memory_used_gb: Spread | None = None
+    host_load: Spread | None = None
+    power_w: Spread | None = None  # of all GPUs of the case together
+    energy_j: float | None = None  # of all GPUs of the case: by the counters, or integrated where one has none
+    energy_agrees: bool | None = None  # counters and integrals on every GPU; None when they cannot be compared
+    frames_per_joule: float | None = None
+    sample_time_mean_s: float | None = None  # to read one sample
+    sample_time_max_s: float | None = None
+    sampler_cpu_share: float | None = None  # of one core
+    notes: tuple[str, ...] = ()  # what could not be read, and what does not fit together
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,7 +257,17 @@ class RunRecord:
     argv: tuple[str, ...] = ()
     ranks: tuple[RankRecord, ...] = ()
     image_digest: str | None = None  # of the container image it ran in, sha256:…; None when it ran in none
+    workload: Mapping[str, Scalar] | None = None  # the fingerprint, equal on all ranks; None before one was written
+    telemetry: TelemetrySummary | None = None
+    telemetry_note: str | None = None  # why there is none
     schema_version: int = SCHEMA_VERSION
+
+    @property
+    def workload_sha256(self) -> str | None:
+        """One word for the whole fingerprint, to tell whether two rounds did the same work."""
+        if self.workload is None:
+            return None
+        return hashlib.sha256(json.dumps(dict(self.workload), sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,6 +276,7 @@ class CaseResult:
 
     case: Case
     rounds: tuple[RunRecord, ...] = field(default=())
+    ended_because: str | None = None  # why it got no further round, see suite.repeats; None when it never ran
 
     @property
     def completed(self) -> tuple[RunRecord, ...]:

@@ -7,9 +7,13 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from suite.a_a import TwinPair, noise_budget
 from suite.progress import clock
 from suite.reduce import round_time_s
-from suite.schema import Case, CaseResult, Environment, PlannedCase
+from suite.repeats import Rule, completed_times_s, median_interval, relative_half_width
+from suite.round_flags import flags
+from suite.schema import Case, CaseResult, Environment, PlannedCase, TelemetrySummary
+from suite.start_up import classify, start_up
 from suite.upstream import Pair, bracketed_differences
 
 
@@ -105,7 +109,8 @@ def print_summary(console: Console, results: Sequence[CaseResult]) -> None:
     """Print one row per case: the median over rounds of the steady iteration time of the slowest rank."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("case", overflow="fold")
-    for name in ("ranks", "envs", "rounds", "s/iteration", "frames/s"):
+    has_power = any(_of_gpus(result) for result in results)
+    for name in ("ranks", "envs", "rounds", "s/iteration", "frames/s", *(("W", "frames/J") if has_power else ())):
         table.add_column(name, justify="right")
     table.add_column("outcome", overflow="fold")
     for result in results:
@@ -120,6 +125,73 @@ def print_summary(console: Console, results: Sequence[CaseResult]) -> None:
             f"{len(times_s)}/{len(result.rounds)}",
             "-" if time_s is None else f"{time_s:.3g}",
             "-" if time_s is None else f"{case.frames_per_iteration / time_s:,.0f}",
+            *(_power_columns(result) if has_power else ()),
             ", ".join(outcomes),
         )
     console.print(table)
+
+
+def _of_gpus(result: CaseResult) -> list[TelemetrySummary]:
+    telemetry = [record.telemetry for record in result.completed]
+    return [summary for summary in telemetry if summary is not None and summary.gpus]
+
+
+def _power_columns(result: CaseResult) -> tuple[str, str]:
+    """Mean power of all GPUs together [W] and frames per joule, medians over the rounds."""
+    seen = _of_gpus(result)
+    power_w = [summary.power_w.mean for summary in seen if summary.power_w is not None]
+    per_joule = [summary.frames_per_joule for summary in seen if summary.frames_per_joule is not None]
+    return (
+        f"{statistics.median(power_w):,.0f}" if power_w else "-",
+        f"{statistics.median(per_joule):,.0f}" if per_joule else "-",
+    )
+
+
+def print_rule(console: Console, rule: Rule) -> None:
+    """Print when a case has enough rounds, where that is not a fixed number."""
+    if rule.precision is None:
+        return
+    budget = "" if rule.budget_s is None else f", or {rule.budget_s / 60:g} minutes are over"
+    console.print(
+        f"After {rule.rounds} rounds a case goes on until the half-width of the 95 % interval of its median is at most "
+        f"{100 * rule.precision:g} %, or it has {rule.most_rounds} rounds{budget}.",
+        highlight=False,
+    )
+
+
+def print_rounds(console: Console, results: Sequence[CaseResult]) -> None:
+    """Print of each case why it got no more rounds, how well its median is known, how it starts, and what is odd."""
+    for result in results:
+        if result.completed:
+            console.print(f"[bold]{result.case.case_id}[/]", highlight=False)
+            for line in _lines_on_rounds(result):
+                console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _lines_on_rounds(result: CaseResult) -> list[str]:
+    times_s = completed_times_s(result.rounds)
+    interval, width = median_interval(times_s), relative_half_width(times_s)
+    lines = [f"rounds: {result.ended_because}"] if result.ended_because else []
+    if interval and width is not None:
+        lines.append(
+            f"median between {interval[0]:.4g} and {interval[1]:.4g} s/iteration at 95 % (half-width {width:.1%})"
+        )
+    starts = [start_up(record) for record in result.completed]
+    kinds = classify(starts)
+    for kind in ("cold", "warm", None):
+        chosen = [start.total_s for start, its_kind in zip(starts, kinds, strict=True) if its_kind == kind]
+        if chosen:
+            name = f"{kind} start" if kind else "start"
+            lines.append(f"{name}: {statistics.median(chosen):.1f} s ({len(chosen)} of {len(starts)} rounds)")
+    return lines + [f"flag: {flag}" for flag in flags(result.rounds)]
+
+
+def print_noise(console: Console, pairs: Sequence[TwinPair]) -> None:
+    """Print how far the same case lies from itself when it is measured twice."""
+    for pair in pairs:
+        console.print(
+            f"A/A {pair.case_id}: {pair.median_s:.4g} s/iteration and again {pair.twin_median_s:.4g} "
+            f"({pair.difference:+.2%}, {pair.rounds} and {pair.twin_rounds} rounds)",
+            highlight=False,
+        )
+    console.print(f"Noise budget: {noise_budget(pairs):.2%}. Smaller differences mean nothing here.", highlight=False)

@@ -9,19 +9,18 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Final
 
 from suite.errors import StoreError
 from suite.launch import Launcher
+from suite.reduce import steady_part
 from suite.schema import Case, Launch, RunRecord
+from suite.steady import SteadyWindow
 from suite.store import read_record
-
-SKIPPED_ITERATIONS: Final = 1  # the first compiles kernels, on both sides
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """One round of ours beside one of upstream's: medians over iterations of rank 0 [s]."""
+    """One round of ours beside one of upstream's: medians over the iterations of rank 0 that are steady in ours [s]."""
 
     case_id: str
     round: int
@@ -92,14 +91,15 @@ def read_pair(case: Case, round_index: int, run_dir: Path) -> Pair | None:
         case_id=case.case_id,
         round=round_index,
         ours_s=ours_s,
-        theirs_s=_steady_median_s(theirs),
+        theirs_s=statistics.median(steady_part(record).of(theirs)),
         library_s=library_s,
     )
 
 
 def medians_of_rank_0(record: RunRecord) -> tuple[float, float | None]:
     """Steady iteration time of rank 0 by our clock and, where the library keeps one, by its own [s]."""
-    return _steady_median_s(column(record, "iteration_time_s")), _library_s(record)
+    window = steady_part(record)
+    return statistics.median(_column(record, window, "iteration_time_s")), _library_s(record, window)
 
 
 def bracketed_differences(pairs: Sequence[Pair]) -> list[float]:
@@ -122,21 +122,17 @@ def write_pairs(pairs: Sequence[Pair], path: Path) -> None:
     path.write_text(json.dumps([asdict(pair) for pair in pairs], indent=1) + "\n", encoding="utf-8")
 
 
-def column(record: RunRecord, name: str) -> list[float]:
-    """Samples of rank 0, missing ones left out."""
-    return [value for value in record.ranks[0].samples.get(name, ()) if value is not None]
-
-
-def _library_s(record: RunRecord) -> float | None:
+def _library_s(record: RunRecord, window: SteadyWindow) -> float | None:
     if record.case.rl_library == "rsl_rl":
-        names = ("rsl_rl.collection_time_s", "rsl_rl.learning_time_s")
-        pairs = zip(*(column(record, name) for name in names), strict=True)
-        return _steady_median_s([collection + learning for collection, learning in pairs])
+        collections_s = _column(record, window, "rsl_rl.collection_time_s")
+        learnings_s = _column(record, window, "rsl_rl.learning_time_s")
+        return statistics.median(sum(parts) for parts in zip(collections_s, learnings_s, strict=True))
     if record.case.rl_library == "rl_games":
         frames = record.case.frames_per_iteration
-        return _steady_median_s([frames / fps for fps in column(record, "rl_games.total_fps")])
+        return statistics.median(frames / fps for fps in _column(record, window, "rl_games.total_fps"))
     return None
 
 
-def _steady_median_s(times_s: list[float]) -> float:
-    return statistics.median(times_s[SKIPPED_ITERATIONS:])
+def _column(record: RunRecord, window: SteadyWindow, name: str) -> list[float]:
+    """Steady samples of rank 0, missing ones left out."""
+    return [value for value in window.of(record.ranks[0].samples.get(name, ())) if value is not None]

@@ -10,6 +10,7 @@ from typing import Any
 from suite.schema import Case
 from tasks.context import RankContext
 from tasks.process_group import Ranks
+from tasks.timing import IterationTimer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +75,27 @@ def simulation(context: RankContext, *, agent_entry_point: str) -> Iterator[Simu
         with log.phase("environment_creation"):
             env = gym.make(case.task, cfg=env_cfg)
         cleanup.callback(env.close)
+        cleanup.enter_context(_timed(env.unwrapped.sim, context.timer))
         yield Simulation(env=env, env_cfg=env_cfg, agent_cfg=agent_cfg)
+
+
+@contextmanager
+def _timed(sim: Any, timer: IterationTimer) -> Iterator[None]:
+    """Time what an environment step holds: physics steps, and pictures with the scene's state brought to the renderer.
+
+    Isaac Lab draws where a camera's data is asked for, in ``RenderContext.render_into_cameras``; with Kit, its app loop
+    draws too, in ``SimulationContext.render``.
+    """
+    rendering = type(sim.render_context)  # has slots, so the method is replaced on the class
+    render_into_cameras = rendering.render_into_cameras
+    sim.step = timer.simulate.wrap(sim.step)
+    sim.render = timer.render.wrap(sim.render)
+    rendering.render_into_cameras = timer.render.wrap(render_into_cameras)
+    try:
+        yield
+    finally:
+        rendering.render_into_cameras = render_into_cameras
+        del sim.step, sim.render
 
 
 def success_rate(env: Any) -> float | None:

@@ -1,14 +1,15 @@
 """Clocks inside a rank: one device synchronisation per iteration, nothing scraped from logs.
 
-Sections within an iteration (collection, learning, environment steps, all-reduce) must not synchronise the device: that
-would change what is measured. On CUDA they are pairs of events on torch's stream, read after the iteration's one
-synchronisation; on a CPU, where everything is synchronous, they are wall-clock intervals. Torch's default stream waits
-for Warp's, so the events cover Newton's kernels too.
+Sections within an iteration (collection, learning, environment steps and what they hold, all-reduce) must not
+synchronise the device: that would change what is measured. On CUDA they are pairs of events on torch's stream, read
+after the iteration's one synchronisation; on a CPU, where everything is synchronous, they are wall-clock intervals.
+Torch's default stream waits for Warp's, so the events cover Newton's kernels too.
 """
 
 import functools
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
@@ -73,30 +74,51 @@ def marks_for(device: torch.device) -> Marks:
     return CudaMarks(device) if device.type == "cuda" else CpuMarks()
 
 
+@dataclass(frozen=True, kw_only=True)
+class Total:
+    """Of a section in one iteration; a section without a call has no time, which is not 0."""
+
+    time_s: float | None
+    calls: int
+
+
 class Section:
     """Total time inside a call that happens many times an iteration."""
 
     def __init__(self, marks: Marks) -> None:
         self._marks = marks
         self._pairs: list[tuple[Any, Any]] = []
+        self._inside = False
 
     def wrap(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """``call``, timed each time. An asynchronous collective is timed until its call returns."""
+        """``call``, timed each time. An asynchronous collective is timed until its call returns.
+
+        One section may wrap several calls; one that happens inside another of them is not counted again.
+        """
 
         @functools.wraps(call)
         def timed(*args: Any, **kwargs: Any) -> Any:
+            if self._inside:
+                return call(*args, **kwargs)
+            self._inside = True
             start = self._marks.now()
             try:
                 return call(*args, **kwargs)
             finally:
                 self._pairs.append((start, self._marks.now()))
+                self._inside = False
 
         return timed
 
-    def drain(self) -> tuple[float, int]:
-        """Total [s] and number of calls since the last drain. The device must be synchronised."""
+    def discard(self) -> None:
+        """Forget the calls so far: they happened between iterations, as the reset before the first one does."""
+        self._pairs = []
+
+    def drain(self) -> Total:
+        """What was spent since the last drain. The device must be synchronised."""
         pairs, self._pairs = self._pairs, []
-        return sum(self._marks.elapsed_s(start, end) for start, end in pairs), len(pairs)
+        time_s = sum(self._marks.elapsed_s(start, end) for start, end in pairs)
+        return Total(time_s=time_s if pairs else None, calls=len(pairs))
 
 
 class IterationTimer:
@@ -110,15 +132,22 @@ class IterationTimer:
         self._log = log
         self._marks = marks_for(device)
         self.environment_step = Section(self._marks)
+        self.simulate = Section(self._marks)
+        self.render = Section(self._marks)
+        self.inference = Section(self._marks)
         self.all_reduce = Section(self._marks)
+        self._sections = (self.environment_step, self.simulate, self.render, self.inference, self.all_reduce)
         self.iterations = 0
         self.samples: list[dict[str, float | None]] = []
         self._clock_zero_s = time.perf_counter()
+        log.write("clock", zero_monotonic_s=self._clock_zero_s)  # the clock of all processes of a host
         self._start_s = 0.0
         self._start: Any = None
         self._collected: Any = None
 
     def begin(self) -> None:
+        for section in self._sections:
+            section.discard()
         self._start_s = time.perf_counter()
         self._start = self._marks.now()
 
@@ -130,17 +159,19 @@ class IterationTimer:
         end = self._marks.now()
         self._marks.synchronize()
         iteration_time_s = time.perf_counter() - self._start_s
-        environment_step_time_s, _ = self.environment_step.drain()
-        all_reduce_time_s, all_reduce_calls = self.all_reduce.drain()
+        environment_step, simulate, render, inference, all_reduce = (section.drain() for section in self._sections)
         self.samples.append(
             {
                 "start_s": self._start_s - self._clock_zero_s,
                 "iteration_time_s": iteration_time_s,
                 "collection_time_s": self._marks.elapsed_s(self._start, self._collected),
                 "learning_time_s": self._marks.elapsed_s(self._collected, end),
-                "environment_step_time_s": environment_step_time_s,
-                "all_reduce_time_s": all_reduce_time_s if all_reduce_calls else None,
-                "all_reduce_calls": float(all_reduce_calls),
+                "environment_step_time_s": environment_step.time_s,
+                "simulate_time_s": simulate.time_s,
+                "render_time_s": render.time_s,
+                "inference_time_s": inference.time_s,
+                "all_reduce_time_s": all_reduce.time_s,
+                "all_reduce_calls": float(all_reduce.calls),
             }
         )
         self._marks.recycle()

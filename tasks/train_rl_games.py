@@ -12,15 +12,9 @@ from tasks.timing import IterationTimer
 AGENT_ENTRY_POINT = "rl_games_cfg_entry_point"
 
 
-def train(context: RankContext, simulation: Simulation) -> torch.nn.Module:
-    """Train the case's epochs and return the trained model."""
-    from isaaclab.benchmark.entrypoints.backends.rl_games.registry import register_scoped_rl_games_environment
-    from isaaclab_rl.rl_games import RlGamesGpuEnv, RlGamesVecEnvWrapper
-    from rl_games.common import env_configurations, vecenv
-    from rl_games.common.algo_observer import IsaacAlgoObserver
-    from rl_games.torch_runner import Runner
-
-    agent_cfg = simulation.agent_cfg
+def configure(context: RankContext, simulation: Simulation) -> dict[str, Any]:
+    """Give the agent's settings what the case says and return them as the library will read them."""
+    agent_cfg: dict[str, Any] = simulation.agent_cfg
     params = agent_cfg["params"]
     config = params["config"] = _PinnedDevice(params["config"])
     params["seed"] = context.seed
@@ -31,7 +25,18 @@ def train(context: RankContext, simulation: Simulation) -> torch.nn.Module:
     if context.device.type == "cpu":
         config["torch_compile"] = False  # a minute of compilation for networks of a few thousand parameters
         config["mixed_precision"] = False  # CUDA only
+    return agent_cfg
 
+
+def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]) -> torch.nn.Module:
+    """Train the case's epochs and return the trained model."""
+    from isaaclab.benchmark.entrypoints.backends.rl_games.registry import register_scoped_rl_games_environment
+    from isaaclab_rl.rl_games import RlGamesGpuEnv, RlGamesVecEnvWrapper
+    from rl_games.common import env_configurations, vecenv
+    from rl_games.common.algo_observer import IsaacAlgoObserver
+    from rl_games.torch_runner import Runner
+
+    params, config = settings["params"], settings["params"]["config"]
     clip_obs = params["env"].get("clip_observations", math.inf)
     clip_actions = params["env"].get("clip_actions", math.inf)
     env = RlGamesVecEnvWrapper(simulation.env, str(context.device), clip_obs, clip_actions)
@@ -41,7 +46,7 @@ def train(context: RankContext, simulation: Simulation) -> torch.nn.Module:
     try:
         observer = IsaacAlgoObserver()
         runner = Runner(observer)
-        runner.load(agent_cfg)
+        runner.load(settings)
         agents: list[Any] = []
         runner.algo_factory.register_builder("a2c_continuous", lambda **kw: _agent(env, context.timer, agents, **kw))
         env.seed(params["seed"])
@@ -104,6 +109,7 @@ def _agent(env: Any, timer: IterationTimer, agents: list[Any], **kwargs: Any) ->
             return result
 
     agent = TimedAgent(**kwargs)
+    agent.get_action_values = timer.inference.wrap(agent.get_action_values)
     agents.append(agent)
     return agent
 

@@ -14,24 +14,31 @@ from tasks.timing import IterationTimer
 AGENT_ENTRY_POINT = "rsl_rl_cfg_entry_point"
 
 
-def train(context: RankContext, simulation: Simulation) -> torch.nn.Module:
-    """Train the case's iterations and return the trained modules."""
+def configure(context: RankContext, simulation: Simulation) -> dict[str, Any]:
+    """Give the agent's settings what the case says and return them as the library will read them."""
     import importlib.metadata
 
     from isaaclab.utils import to_dict
-    from isaaclab_rl.rsl_rl import RslRlVecEnvWrapper, handle_deprecated_rsl_rl_cfg
+    from isaaclab_rl.rsl_rl import handle_deprecated_rsl_rl_cfg
 
     agent_cfg = handle_deprecated_rsl_rl_cfg(simulation.agent_cfg, importlib.metadata.version("rsl-rl-lib"))
     agent_cfg.device = str(context.device)
     agent_cfg.seed = context.seed
-    env = RslRlVecEnvWrapper(simulation.env, clip_actions=agent_cfg.clip_actions)
-    runner = _runner_class(context.ranks)(
-        env, to_dict(agent_cfg), log_dir=context.library_dir, device=str(context.device)
-    )
+    settings: dict[str, Any] = to_dict(agent_cfg)
+    return settings
+
+
+def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]) -> torch.nn.Module:
+    """Train the case's iterations and return the trained modules."""
+    from isaaclab_rl.rsl_rl import RslRlVecEnvWrapper
+
+    env = RslRlVecEnvWrapper(simulation.env, clip_actions=settings["clip_actions"])
+    at_random_length = settings["init_at_random_ep_len"]
+    runner = _runner_class(context.ranks)(env, settings, log_dir=context.library_dir, device=str(context.device))
     # The state of this checkout is recorded by the suite; rsl_rl would copy every repository's diff.
     runner.logger.git_status_repos = []
     _attach(runner, env, context.timer)
-    runner.learn(num_learning_iterations=context.case.iterations, init_at_random_ep_len=agent_cfg.init_at_random_ep_len)
+    runner.learn(num_learning_iterations=context.case.iterations, init_at_random_ep_len=at_random_length)
     return torch.nn.ModuleList([runner.alg.actor, runner.alg.critic])
 
 
@@ -58,7 +65,7 @@ def _attach(runner: Any, env: Any, timer: IterationTimer) -> None:
     update, with its own two durations as arguments.
     """
     env.step = timer.environment_step.wrap(env.step)
-    act, compute_returns, log = runner.alg.act, runner.alg.compute_returns, runner.logger.log
+    act, compute_returns, log = timer.inference.wrap(runner.alg.act), runner.alg.compute_returns, runner.logger.log
     in_rollout = False
 
     @functools.wraps(act)

@@ -13,21 +13,26 @@ from tasks.timing import IterationTimer
 AGENT_ENTRY_POINT = "skrl_cfg_entry_point"
 
 
-def train(context: RankContext, simulation: Simulation) -> torch.nn.Module:
-    """Train the case's rollouts with their updates and return the trained models."""
-    import skrl
-    from isaaclab_rl.skrl import SkrlVecEnvWrapper
-    from skrl.utils.runner.torch import Runner
-
-    agent_cfg = simulation.agent_cfg
-    skrl.config.torch.device = str(context.device)
+def configure(context: RankContext, simulation: Simulation) -> dict[str, Any]:
+    """Give the agent's settings what the case says and return them as the library will read them."""
+    agent_cfg: dict[str, Any] = simulation.agent_cfg
     agent_cfg["seed"] = context.seed
     agent_cfg["trainer"]["timesteps"] = context.case.iterations * context.case.num_steps_per_env
     agent_cfg["trainer"]["close_environment_at_exit"] = False
     agent_cfg["agent"]["experiment"]["directory"] = context.library_dir
     agent_cfg["agent"]["experiment"]["experiment_name"] = "skrl"
+    return agent_cfg
+
+
+def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]) -> torch.nn.Module:
+    """Train the case's rollouts with their updates and return the trained models."""
+    import skrl
+    from isaaclab_rl.skrl import SkrlVecEnvWrapper
+    from skrl.utils.runner.torch import Runner
+
+    skrl.config.torch.device = str(context.device)
     env = SkrlVecEnvWrapper(simulation.env, ml_framework="torch")
-    runner = Runner(env, agent_cfg)
+    runner = Runner(env, settings)
     _attach(runner.agent, env, context.case.num_steps_per_env, context.timer)
     runner.run()
     return torch.nn.ModuleList([model for model in runner.agent.models.values() if model is not None])
@@ -36,6 +41,7 @@ def train(context: RankContext, simulation: Simulation) -> torch.nn.Module:
 def _attach(agent: Any, env: Any, num_steps_per_env: int, timer: IterationTimer) -> None:
     """Time skrl's loop: ``post_interaction`` of a rollout's last step updates, ``pre_interaction`` starts the next."""
     env.step = timer.environment_step.wrap(env.step)
+    agent.act = timer.inference.wrap(agent.act)
     pre_interaction, post_interaction = agent.pre_interaction, agent.post_interaction
 
     @functools.wraps(pre_interaction)

@@ -3,6 +3,7 @@
 Reads ``RUN_DIR/case.json``, trains, and writes ``RUN_DIR/rank-N.jsonl`` as it goes. Knows nothing of launchers.
 """
 
+import dataclasses
 import faulthandler
 import hashlib
 import json
@@ -39,7 +40,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
     with log.phase("imports_torch"):
         import torch
 
-        from tasks import settings, simulation, timing, upstream_bundle
+        from tasks import settings, simulation, timing, upstream_bundle, validity, workload
         from tasks.context import RankContext
         from tasks.process_group import Ranks, device_of, joined
 
@@ -54,7 +55,9 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
         torch.distributed.all_reduce = timer.all_reduce.wrap(torch.distributed.all_reduce)
         with simulation.simulation(context, agent_entry_point=adapter.AGENT_ENTRY_POINT) as running:
             log.write("settings", settings=settings.capture(context, running))
-            model = adapter.train(context, running)
+            agent_settings = adapter.configure(context, running)
+            log.write("workload", workload=workload.describe(context, running, agent_settings))
+            model = adapter.train(context, running, agent_settings)
             log.write(
                 "end",
                 parameters_sha256=parameters_sha256(model),
@@ -62,6 +65,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
             )
             if ranks.rank == 0:
                 upstream_bundle.write(context, running, started_utc)
+            log.write("validity", checks=[dataclasses.asdict(check) for check in validity.check(running)])
 
 
 def parameters_sha256(model: object) -> str:

@@ -49,7 +49,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="runs only with --slow"))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_case() -> Callable[..., Case]:
     """A small two-rank case of three iterations, with the given fields changed."""
     return lambda **changes: replace(_CASE, **changes)

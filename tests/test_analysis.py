@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from reports.analysis import CaseRow, case_rows, learning_curve, median_interval
+from reports.analysis import CaseRow, case_rows, learning_curve
 from suite.schema import CaseResult, RankRecord
 from tests.generated_results import (
     failed_result,
@@ -122,17 +122,6 @@ def test_rank_skew_compares_the_slowest_with_the_median_rank() -> None:
     assert row.iteration_time_s == 1.5
 
 
-def test_interval_of_the_median_needs_three_rounds_and_is_repeatable() -> None:
-    assert median_interval([1.0, 2.0]) is None
-    assert median_interval([1.0, 2.0, 3.0]) == (1.0, 3.0)
-    assert median_interval([2.0] * 5) == (2.0, 2.0)
-    values = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 9.0]
-    interval = median_interval(values)
-    assert interval == median_interval(values)
-    assert interval is not None
-    assert 1.0 < interval[0] < 1.3 < interval[1] < 9.0
-
-
 def test_learning_curve_is_the_mean_over_ranks_and_skips_what_is_missing() -> None:
     case = make_case(world_size=2)
     record = make_record(case)
@@ -154,3 +143,21 @@ def test_curves_name_only_what_differs_within_the_series() -> None:
     sizes = [make_case(num_envs_global=128), make_case(num_envs_global=256), make_case(world_size=4, nnodes=2)]
     curves = [row.curve for row in case_rows([make_result(case, 0.5) for case in sizes])]
     assert curves == ["rsl_rl, 128 environments", "rsl_rl, 128 environments, 2 nodes", "rsl_rl, 256 environments"]
+
+
+def test_speedups_have_intervals_over_paired_rounds() -> None:
+    results = [make_result(make_case(world_size=ranks), *(t / ranks for t in (0.8, 0.9, 1.6))) for ranks in (1, 2)]
+    rows = rows_by_ranks(results)
+    assert (rows[1].speedup, rows[1].speedup_interval, rows[1].speedup_pairing) == (1.0, None, None)
+    assert (rows[2].speedup_interval, rows[2].speedup_pairing) == ((2.0, 2.0), "paired")
+    assert rows[2].scaling_efficiency_interval == (1.0, 1.0)
+
+
+def test_speedups_of_unequal_rounds_are_unpaired_and_of_few_rounds_without_interval() -> None:
+    base = make_result(make_case(), 0.8, 0.9, 1.0, 1.1)
+    (_, row) = case_rows([base, make_result(make_case(world_size=2), 0.4, 0.45, 0.5)])
+    assert row.speedup_pairing == "unpaired"
+    assert row.speedup_interval is not None
+    assert row.speedup_interval[0] < 2.0 < row.speedup_interval[1]
+    (_, row) = case_rows([base, make_result(make_case(world_size=2), 0.4, 0.5)])
+    assert (row.speedup_interval, row.scaling_efficiency_interval, row.speedup_pairing) == (None, None, None)

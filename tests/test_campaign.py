@@ -94,11 +94,18 @@ class Bench:
     def run(self, *options: str, asset_root: Path | None = None) -> int:
         return self.start(*options, asset_root=asset_root).wait(timeout=2 * START_TIMEOUT_S)
 
-    def stop(self, signal_number: signal.Signals, when: Callable[[], object], what: str) -> int:
+    def stop(
+        self,
+        signal_number: signal.Signals,
+        when: Callable[[], object],
+        what: str,
+        *,
+        timeout_s: float = START_TIMEOUT_S,
+    ) -> int:
         """Start the command, send it alone a signal when the time has come, and return its exit code."""
         process = self.start()
         try:
-            wait_until(lambda: process.poll() is not None or when(), timeout_s=START_TIMEOUT_S, what=what)
+            wait_until(lambda: process.poll() is not None or when(), timeout_s=timeout_s, what=what)
             assert process.poll() is None, f"it ended before {what}:\n{self.said()}"
             process.send_signal(signal_number)
             return process.wait(timeout=60)

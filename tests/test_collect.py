@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from suite.catalog import Catalog, LearningReference
 from suite.collect import collect
 from suite.errors import Interrupted, StoreError
 from suite.launch import LaunchResult
@@ -334,6 +336,63 @@ def test_missing_rewards_and_digests_are_no_fault(run: Run) -> None:
     record = run.collect()
     assert record.outcome == "completed"
     assert record.ranks[0].parameters_sha256 is None
+
+
+def workload(**changes: object) -> Events:
+    return [{"event": "workload", "workload": {"task": "Isaac-Cartpole-Direct", "decimation": 2, **changes}}]
+
+
+def validity(verdict: str, fault: str | None = None) -> Events:
+    check = {"name": "camera form", "feature": "cameras", "verdict": verdict, "found": "grey", "fault": fault}
+    return [{"event": "validity", "checks": [check]}]
+
+
+def test_the_workload_of_the_ranks_is_kept_with_its_hash(run: Run) -> None:
+    for rank in (0, 1):
+        run.rank(rank, head(rank) + workload() + iterations(3) + end())
+    record = run.collect()
+    assert record.outcome == "completed"
+    assert record.workload == {"task": "Isaac-Cartpole-Direct", "decimation": 2}
+    other = replace(record, workload={"decimation": 2, "task": "Isaac-Cartpole-Direct"})
+    assert record.workload_sha256 == other.workload_sha256  # the order of the names says nothing
+    assert record.workload_sha256 != replace(record, workload={**record.workload, "decimation": 4}).workload_sha256
+    assert replace(record, workload=None).workload_sha256 is None
+
+
+def test_ranks_with_other_workloads_are_invalid_and_say_where(run: Run) -> None:
+    run.rank(0, head(0) + workload() + iterations(3) + end())
+    run.rank(1, head(1) + workload(decimation=4, seed=1) + iterations(3) + end())
+    record = run.collect()
+    assert record.outcome == "invalid"
+    assert record.reason == "rank 1 ran another workload than rank 0: decimation: 4 and 2; seed: 1 and not set"
+
+
+def test_a_failed_check_of_a_rank_makes_the_round_invalid(run: Run) -> None:
+    run.rank(0, whole(0) + validity("ok"))
+    run.rank(1, whole(1) + validity("failure", "camera_constant"))
+    record = run.collect()
+    assert (record.outcome, record.reason) == ("invalid", "rank 1: camera form: grey (camera_constant)")
+    assert [check.verdict for check in record.ranks[1].validity] == ["failure"]
+
+
+def test_what_was_not_checked_is_said_and_no_fault(run: Run) -> None:
+    for rank in (0, 1):
+        run.rank(rank, whole(rank))
+    record = run.collect()
+    assert record.outcome == "completed"
+    assert [check.verdict for check in record.ranks[0].validity] == ["not_checked"]  # learning, without a reference
+    assert record.ranks[1].validity == ()
+
+
+def test_learning_worse_than_the_reference_is_invalid(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    reference = LearningReference(iterations=3, reward_at_least=5.0, source="a test")
+    monkeypatch.setattr(Catalog, "learning_reference", lambda *_: reference)
+    for rank in (0, 1):
+        run.rank(rank, head(rank) + iterations(3, reward_mean=4.0) + end())
+    record = run.collect()
+    assert record.outcome == "invalid"
+    assert record.reason
+    assert record.reason.endswith("the reward is 4; at least 5 is known of iteration 3 (learns_worse)")
 
 
 def test_vanished_run_directory_is_reported(run: Run) -> None:

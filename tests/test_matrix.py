@@ -56,10 +56,16 @@ def test_the_matrices_load_with_unique_ids(name: str, catalog: Catalog) -> None:
     assert len({case.case_id for case in cases}) == len(cases)
 
 
+@pytest.mark.parametrize("name", ["smoke", "short", "clock"])
+def test_the_other_matrices_have_a_fixed_number_of_rounds(name: str, catalog: Catalog) -> None:
+    matrix = load_matrix(name, catalog)
+    assert (matrix.precision, matrix.max_rounds, matrix.a_a) == (None, None, False)
+
+
 def test_full_has_the_series_of_the_design(catalog: Catalog) -> None:
     matrix = load_matrix("full", catalog)
     assert matrix.name == "full"
-    assert matrix.rounds == 3
+    assert (matrix.rounds, matrix.precision, matrix.max_rounds, matrix.a_a) == (3, 0.01, 10, True)
     points: dict[tuple[str, str, str], set[int]] = {}
     for case in cases_of("full", catalog):
         points.setdefault((case.series, case.rl_library, case.minibatch_rule), set()).add(case.world_size)
@@ -184,6 +190,12 @@ def test_a_point_that_does_not_divide_is_still_a_case(tmp_path: Path, catalog: C
         ("rounds = 2", "rounds = 0", 2, "rounds", "got 0; should be greater than 0"),
         ("seed = 7", "seed = -1", 3, "seed", "got -1; should be greater than or equal to 0"),
         ("rounds = 2", "rounds = true", 2, "rounds", "got True; should be a valid integer"),
+        ("rounds = 2", "rounds = 2\nprecision = 1.0", 3, "precision", "got 1.0; should be less than 1"),
+        ("rounds = 2", "rounds = 2\nprecision = 0", 3, "precision", "should be greater than 0"),
+        ("rounds = 2", "rounds = 2\nmax_rounds = 5", 3, "max_rounds", "got 5 without a precision"),
+        ("rounds = 2", "rounds = 2\nprecision = 0.1\nmax_rounds = 1", 4, "max_rounds", "should be at least rounds"),
+        ("rounds = 2", "rounds = 2\nmax_round = 5", 3, "max_round", "Did you mean 'max_rounds'?"),
+        ("rounds = 2", "rounds = 2\na_a = 1", 3, "a_a", "should be a valid boolean"),
         ("seed = 7", "sed = 7", 3, "sed", "Did you mean 'seed'?"),
         ("num_envs = 4096", "num_envs = 0", 11, "series[0].num_envs", "got 0; should be greater than 0"),
         ("num_envs = 4096", "num_envs = 4.5", 11, "series[0].num_envs", "got 4.5; should be a valid integer"),

@@ -250,14 +250,18 @@ def test_traces_of_an_interrupted_attempt_are_removed(make_launch: MakeLaunch) -
     (run_dir / "logs" / "none_x" / "attempt_0").mkdir(parents=True)
     (run_dir / "bundle").mkdir()
     (run_dir / "rank-0.jsonl").write_text('{"event": "iteration"}\n')
+    (run_dir / "telemetry.jsonl").write_text("of an earlier attempt\n")
     seen: list[int] = []
     run(launch, on_progress=seen.append)
     assert seen == []
     assert sorted(path.relative_to(run_dir).as_posix() for path in run_dir.rglob("*")) == [
         "case.json",
         "logs",
+        "logs/telemetry.log",
         "logs/torchrun.log",
+        "telemetry.jsonl",
     ]
+    assert "earlier" not in (run_dir / "telemetry.jsonl").read_text()
 
 
 def test_finished_round_is_not_overwritten(make_launch: MakeLaunch) -> None:

@@ -10,8 +10,8 @@ import pynvml
 import pytest
 
 from suite.errors import WorkerEnvironmentError
-from suite.gpu_state import NvmlState
-from suite.nvml import read, read_gpus
+from suite.gpu_state import GpuReading, NvmlState
+from suite.nvml import LiveGpus, read, read_gpus
 from suite.schema import Gpu
 
 
@@ -236,3 +236,78 @@ def test_fabric_state_is_read_out_of_nvmls_struct(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(pynvml, "nvmlDeviceGetGpuFabricInfoV", fill)
     assert read().gpus[0].fabric == "in_progress"
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_live_values_are_in_our_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,0")
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetClockInfo", lambda _, kind: {1: 1980, 2: 3201}[kind])
+    power_cap_and_idle = pynvml.nvmlClocksEventReasonSwPowerCap | pynvml.nvmlClocksEventReasonGpuIdle
+    answer(
+        monkeypatch,
+        nvmlDeviceGetUtilizationRates=SimpleNamespace(gpu=97, memory=41),
+        nvmlDeviceGetPowerUsage=512_345,
+        nvmlDeviceGetTotalEnergyConsumption=9_000_500,
+        nvmlDeviceGetTemperatureV=64,
+        nvmlDeviceGetCurrentClocksEventReasons=power_cap_and_idle,
+    )
+    gpus = LiveGpus(1)
+    expected = GpuReading(
+        index=0, sm_utilisation_percent=97, memory_utilisation_percent=41, memory_used_gb=None, power_w=512.345,
+        energy_j=9000.5, sm_clock_mhz=1980, memory_clock_mhz=3201, temperature_c=64, slowdowns=("idle", "power_cap"),
+    )  # fmt: skip
+    assert gpus.read() == (expected,)  # of the first visible GPU only, whose memory is the host's
+    assert gpus.notes == {"GPU 0 memory_used_gb": "Not Supported"}
+    gpus.close()
+    assert gpus.read() == ()
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_live_values_that_nvml_refuses_are_none_and_noted_once_each() -> None:
+    gpus = LiveGpus(2)
+    assert gpus.read() == (GpuReading(index=0, memory_used_gb=1.0), GpuReading(index=1))
+    notes = dict(gpus.notes)
+    assert len([what for what in notes if what.startswith("GPU 0 ")]) == 7
+    assert notes["GPU 1 power_w"] == "Not Supported"
+    gpus.read()
+    assert gpus.notes == notes
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_fewer_gpus_than_asked_for_are_noted() -> None:
+    gpus = LiveGpus(3)
+    assert len(gpus.read()) == 2
+    assert gpus.notes["GPUs"] == "only 2 of 3 are visible"
+
+
+@pytest.mark.parametrize(
+    ("function", "code"),
+    [
+        ("nvmlInit", pynvml.NVML_ERROR_LIBRARY_NOT_FOUND),
+        ("nvmlInit", pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH),
+        ("nvmlDeviceGetHandleByIndex", pynvml.NVML_ERROR_GPU_IS_LOST),
+    ],
+)
+@pytest.mark.usefixtures("two_gpus")
+def test_a_broken_nvml_leaves_live_values_empty(function: str, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pynvml, function, refusal(code))
+    gpus = LiveGpus(1)
+    assert gpus.read() == ()
+    assert gpus.notes == {"GPUs": str(pynvml.NVMLError(code))}
+    gpus.close()
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_a_gpu_lost_while_it_works_is_none_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer(monkeypatch, nvmlDeviceGetPowerUsage=500_000)
+    gpus = LiveGpus(1)
+    assert gpus.read()[0].power_w == 500.0
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetPowerUsage", refusal(pynvml.NVML_ERROR_GPU_IS_LOST))
+    assert gpus.read()[0].power_w is None
+    assert gpus.notes["GPU 0 power_w"] == "GPU is lost"
+
+
+def test_without_gpus_nvml_is_not_even_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pynvml, "nvmlInit", refusal(pynvml.NVML_ERROR_UNKNOWN))
+    gpus = LiveGpus(0)
+    assert (gpus.read(), gpus.notes) == ((), {})

@@ -61,3 +61,19 @@ def test_a_terminal_shows_iterations_and_time(make_case: CaseMaker) -> None:
         line.update(2)
         assert line.text().startswith("[1/1] a/1 round 0 iteration 2/3, 0:00")
     assert "a/1 round 0" in output.getvalue()
+
+
+def test_a_run_that_was_not_expected_counts_from_then_on(make_case: CaseMaker) -> None:
+    item = planned(make_case, "a/1", None)
+    output = io.StringIO()
+    reporter = Reporter(Console(file=output, width=160), [item], [item.case])
+    with reporter.run(item.case, 0):
+        assert reporter.waiting == 1
+    assert reporter.waiting == 0
+    reporter.expect(item.case)
+    with reporter.run(item.case, 1):
+        pass
+    assert [line.split(" starting")[0] for line in output.getvalue().splitlines()] == [
+        "[1/1] a/1 round 0",
+        "[2/2] a/1 round 1",
+    ]

@@ -1,11 +1,24 @@
 import io
+from dataclasses import replace
 
 from rich.console import Console
 
-from suite.schema import CaseResult, Environment, PlannedCase, RankRecord, RunRecord
-from suite.summary import print_agreement, print_plan, print_summary
+from suite.a_a import TwinPair
+from suite.repeats import Rule
+from suite.schema import (
+    CaseResult,
+    Environment,
+    GpuTelemetry,
+    PlannedCase,
+    RankRecord,
+    RunRecord,
+    Spread,
+    TelemetrySummary,
+)
+from suite.summary import print_agreement, print_noise, print_plan, print_rounds, print_rule, print_summary
 from suite.upstream import Pair
 from tests.conftest import CaseMaker
+from tests.generated_results import failed_result, make_case, make_record, make_result
 
 
 def console() -> tuple[Console, io.StringIO]:
@@ -51,6 +64,29 @@ def test_the_summary_leaves_out_what_was_not_measured(make_case: CaseMaker, envi
     assert rows["a/bad"] == ["1x2", "64", "0/1", "-", "-", "crashed"]
 
 
+def test_power_and_frames_per_joule_are_shown_where_gpus_were_seen(
+    make_case: CaseMaker, environment: Environment
+) -> None:
+    seen = TelemetrySummary(
+        window_start_unix_s=0.0, window_s=10.0, rate_hz=5.0, num_samples=50, gpus=(GpuTelemetry(index=0),),
+        power_w=Spread(min=500.0, mean=612.4, max=700.0), frames_per_joule=1234.5,
+    )  # fmt: skip
+    plain = record(make_case, environment, 0.5)
+    with_gpus = CaseResult(case=make_case(case_id="a/gpus"), rounds=(replace(plain, telemetry=seen),))
+    partly = replace(seen, power_w=None, frames_per_joule=None)
+    unknown = CaseResult(case=make_case(case_id="a/unknown"), rounds=(replace(plain, telemetry=partly),))
+    without = CaseResult(case=make_case(case_id="a/none"), rounds=(plain,))
+    target, output = console()
+    print_summary(target, [with_gpus, unknown, without])
+    lines = output.getvalue().splitlines()
+    rows = {line.split()[0]: line.split()[-3:-1] for line in lines if line.strip().startswith("a/")}
+    assert rows == {"a/gpus": ["612", "1,234"], "a/unknown": ["-", "-"], "a/none": ["-", "-"]}
+    assert "frames/J" in output.getvalue()
+    target, output = console()
+    print_summary(target, [without])
+    assert "frames/J" not in output.getvalue()
+
+
 def test_the_agreement_shows_direct_and_bracketed_differences() -> None:
     pairs = [
         Pair(case_id="a/1", round=0, ours_s=1.10, theirs_s=1.08, library_s=1.10),
@@ -62,3 +98,56 @@ def test_the_agreement_shows_direct_and_bracketed_differences() -> None:
     rows = {line.split()[0]: line.split()[1:] for line in output.getvalue().splitlines() if "/1" in line}
     assert rows["a/1"] == ["2", "+1.89%", "+0.00%", "+0.00%", "+0.00%", "+0.000%"]
     assert rows["b/1"] == ["1", "+0.00%", "-", "+0.00%", "+0.00%", "-"]
+
+
+def printed_rounds(*results: CaseResult) -> list[str]:
+    target, output = console()
+    print_rounds(target, results)
+    return [line.strip() for line in output.getvalue().splitlines()]
+
+
+def test_each_case_says_why_it_ended_and_how_well_its_median_is_known() -> None:
+    result = make_result(make_case(), 1.0, 1.002, 1.004, 0.999, 1.001, 1.003)
+    assert printed_rounds(replace(result, ended_because="precise enough: x")) == [
+        result.case.case_id,
+        "rounds: precise enough: x",
+        "median between 0.999 and 1.004 s/iteration at 95 % (half-width 0.2%)",
+        "warm start: 20.0 s (6 of 6 rounds)",
+    ]
+
+
+def test_a_cold_start_and_a_flag_stand_beside_the_case() -> None:
+    case = make_case(iterations=3)
+    cold = make_record(case, index=0, iteration_time_s=4.0)
+    lines = printed_rounds(CaseResult(case=case, rounds=(cold, make_record(case, index=1, iteration_time_s=0.5))))
+    assert lines[1:] == [
+        "cold start: 50.0 s (1 of 2 rounds)",
+        "warm start: 15.0 s (1 of 2 rounds)",
+        "flag: rounds 0, 1: 2 iterations after the first are too few to tell a steady part; 4 are needed",
+    ]
+
+
+def test_a_single_start_is_not_called_warm_and_a_failed_case_is_not_there() -> None:
+    assert printed_rounds(make_result(make_case(), 0.5))[1:] == ["start: 15.0 s (1 of 1 rounds)"]
+    assert printed_rounds(failed_result(make_case(), outcome="crashed", reason="x")) == []
+
+
+def test_the_rule_is_printed_only_where_it_is_one() -> None:
+    target, output = console()
+    print_rule(target, Rule(rounds=3))
+    assert output.getvalue() == ""
+    print_rule(target, Rule(rounds=3, precision=0.01, max_rounds=10, budget_s=90.0))
+    assert output.getvalue().strip() == (
+        "After 3 rounds a case goes on until the half-width of the 95 % interval of its median is at most 1 %, "
+        "or it has 10 rounds, or 1.5 minutes are over."
+    )
+
+
+def test_the_noise_budget_is_printed() -> None:
+    target, output = console()
+    pair = TwinPair(case_id="a/1", rounds=3, twin_rounds=3, median_s=1.0, twin_median_s=0.98)
+    print_noise(target, [pair])
+    assert output.getvalue().splitlines() == [
+        "A/A a/1: 1 s/iteration and again 0.98 (-2.00%, 3 and 3 rounds)",
+        "Noise budget: 2.00%. Smaller differences mean nothing here.",
+    ]

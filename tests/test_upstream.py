@@ -61,6 +61,26 @@ def test_a_pair_compares_medians_of_rank_0_without_the_first_iteration(run_dir: 
     assert pair.clock_difference == pytest.approx(0.01)
 
 
+def test_all_clocks_are_read_over_the_iterations_that_are_steady_in_ours(
+    make_case: CaseMaker, environment: Environment
+) -> None:
+    """The library reported nothing in the first iteration, so its column must not be shifted against ours."""
+    times_s = (9.0, 7.0, 6.0, *[2.0] * 9)
+    rank = RankRecord(
+        rank=0, local_rank=0, phases_s={}, settings={},
+        samples={"iteration_time_s": times_s, "rl_games.total_fps": (None, 2.0, 2.0, *[1024 / 1.9] * 9)},
+    )  # fmt: skip
+    case = make_case(rl_library="rl_games")
+    record = RunRecord(
+        case=case, round=0, outcome="completed", reason=None, exit_code=0, started_utc=None, wall_time_s=1.0,
+        environment=environment, ranks=(rank, replace(rank, rank=1, local_rank=1)),
+    )  # fmt: skip
+    assert case.frames_per_iteration == 1024
+    ours_s, library_s = upstream.medians_of_rank_0(record)
+    assert ours_s == 2.0
+    assert library_s == pytest.approx(1.9)
+
+
 def test_a_missing_side_is_none_and_a_corrupt_one_an_error(run_dir: Path, make_case: CaseMaker) -> None:
     theirs = run_dir / "upstream" / "upstream.json"
     theirs.write_text("{")

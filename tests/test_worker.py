@@ -3,12 +3,13 @@
 import json
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from suite.attribution import attribution
 from suite.collect import collect
 from suite.launch import LaunchResult
 from suite.provision import Worker
@@ -97,6 +98,11 @@ def test_sections_add_up_to_the_iteration(trained: Trained) -> None:
         learning, environment = numbers(rank, "learning_time_s"), numbers(rank, "environment_step_time_s")
         assert agree([sum(parts) for parts in zip(collection, learning, strict=True)], iteration)
         assert all(0 < part < whole for part, whole in zip(environment, collection, strict=True))
+        simulate, inference = numbers(rank, "simulate_time_s"), numbers(rank, "inference_time_s")
+        assert all(0 < part < whole for part, whole in zip(simulate, environment, strict=True))
+        parts = [sum(times) for times in zip(inference, environment, strict=True)]
+        assert all(0 < part < whole for part, whole in zip(parts, collection, strict=True))
+        assert rank.samples["render_time_s"] == (None,) * 3  # no camera: nothing was rendered, which is not 0
         ends = [start + time for start, time in zip(numbers(rank, "start_s"), iteration, strict=True)]
         assert all(end <= start for end, start in zip(ends, numbers(rank, "start_s")[1:], strict=False))
 
@@ -182,6 +188,40 @@ def test_settings_say_what_it_ran_with(trained: Trained) -> None:
         assert (settings["versions.isaaclab"], settings["versions.ovphysx"]) == ("3.0.0", None)
         for name in ("torch", "newton", "warp-lang", "rl-games", "rsl-rl-lib", "skrl", "python"):
             assert settings[f"versions.{name}"], name
+
+
+def test_every_iteration_is_attributed_whole(trained: Trained) -> None:
+    for shares in attribution(trained.record):
+        values = asdict(shares)
+        parts = [share for name, share in values.items() if name != "rank" and share is not None]
+        assert sum(parts) == pytest.approx(1.0)
+        assert all(share >= -1e-6 for share in parts)
+        assert (values["waiting"] is None) == (trained.case.world_size == 1)
+
+
+def test_the_workload_is_written_and_the_ranks_agree(trained: Trained) -> None:
+    workload = trained.record.workload
+    assert workload is not None
+    assert (workload["task"], workload["rl_library"]) == (trained.case.task, trained.case.rl_library)
+    assert (workload["optimiser_steps"], workload["learning_epochs"]) == (
+        trained.case.optimiser_steps,
+        8 if trained.case.rl_library != "rsl_rl" else 5,
+    )
+    assert not [
+        name
+        for name, value in workload.items()
+        if isinstance(value, str) and value.startswith("/") and "/" in value[1:]
+    ]
+    for rank in range(trained.case.world_size):
+        (written,) = (event for event in events(trained.run_dir, rank) if event["event"] == "workload")
+        assert written["workload"] == workload
+
+
+def test_every_rank_has_looked_at_its_own_work(trained: Trained) -> None:
+    for rank in trained.record.ranks:
+        found = {check.name: check.verdict for check in rank.validity}
+        learning = {"learning": "not_checked"} if rank.rank == 0 else {}
+        assert found == {"physics state after training": "ok", "physics state after steps": "ok", **learning}
 
 
 def test_start_up_is_timed_by_phases(trained: Trained) -> None:

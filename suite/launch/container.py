@@ -20,6 +20,7 @@ from suite.container_spec import GPU_CAPABILITIES, ContainerSpec, Gpus, ImageFac
 from suite.docker_engine import Container, Engine
 from suite.errors import ContainerError
 from suite.launch.result import EndedBy, LaunchResult
+from suite.launch.sampling import sampling
 from suite.launch.watch import LOG, Watch, prepare, wait
 from suite.schema import Device, Launch
 
@@ -79,7 +80,7 @@ def run(
         user=_user(options, is_rootless=engine.is_rootless),
         owner=container_owner.label(),
     )
-    with engine.container(spec) as container:
+    with engine.container(spec) as container, sampling(run_dir, launch.case):
         started_utc = datetime.now(UTC).isoformat(timespec="seconds")
         started_s = time.monotonic()
         container.start()

@@ -8,6 +8,7 @@ from threading import Event
 
 from suite.launch.processes import RunProcesses
 from suite.launch.result import LaunchResult
+from suite.launch.sampling import sampling
 from suite.launch.watch import LOG, Watch, prepare, wait
 from suite.schema import Launch
 
@@ -23,6 +24,11 @@ def run(launch: Launch, *, on_progress: Callable[[int], None] | None = None, sto
     """
     run_dir = Path(launch.run_dir)
     prepare(run_dir, launch.case)
+    with sampling(run_dir, launch.case):
+        return _run(launch, run_dir, on_progress, stop)
+
+
+def _run(launch: Launch, run_dir: Path, on_progress: Callable[[int], None] | None, stop: Event | None) -> LaunchResult:
     with (run_dir / LOG).open("wb") as log:
         started_utc = datetime.now(UTC).isoformat(timespec="seconds")
         started_s = time.monotonic()

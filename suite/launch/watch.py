@@ -14,6 +14,7 @@ from suite.errors import StoreError
 from suite.launch.result import EndedBy
 from suite.rank_file import rank_path, rank_paths
 from suite.schema import Case
+from suite.telemetry_file import TELEMETRY_FILE
 
 POLL_S: Final = 0.2
 LOG: Final = "logs/torchrun.log"  # below the run directory: stdout and stderr of torchrun itself
@@ -34,6 +35,7 @@ def prepare(run_dir: Path, case: Case) -> None:
         run_dir.mkdir(parents=True, exist_ok=True)
         for path in rank_paths(run_dir).values():
             path.unlink()
+        (run_dir / TELEMETRY_FILE).unlink(missing_ok=True)
         for name in ("logs", "bundle"):
             if (run_dir / name).exists():
                 shutil.rmtree(run_dir / name)

@@ -1,0 +1,230 @@
+"""Two sets of results case by case: slower, faster, or as before, and whether that can be said at all. Pure.
+
+Cases are matched by their id. What a case is, what it ran on and with which versions must be equal, or the case is
+refused with every difference; a difference that the comparison is about is declared as an axis. A change counts when it
+is beyond both the threshold and the noise: the interval of the ratio of medians excludes no change, and the change is
+larger than what a case and its A/A twin differed by.
+"""
+
+import fnmatch
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Final, Literal
+
+from reports.analysis import case_times
+from reports.resampling import MIN_ROUNDS_FOR_INTERVAL, Estimate, Pairing, Rounds, estimate, pairing_of
+from suite.a_a import is_twin, noise_budget, twin_pairs
+from suite.errors import UsageError
+from suite.schema import CaseResult, RunRecord
+
+DEFAULT_THRESHOLD: Final = 0.02  # smaller changes are seldom worth a search for their cause
+
+# Limits of the suite, not of the work.
+_NOT_OF_THE_CASE: Final = frozenset({"case_id", "timeout_s", "hang_timeout_s"})
+ENVIRONMENT_IDENTITY: Final = (
+    "cpu_model", "num_cpus", "os", "kernel", "driver_version", "cuda_driver_version", "suite_version",
+    "worker_pins_sha256", "asset_sha256",
+)  # fmt: skip
+# Said by the case, or by gpu_names, already.
+_NOT_OF_THE_SETTINGS: Final = frozenset({"seed", "num_envs", "device", "gpu_name"})
+# What a comparison may be about. Everything else is another workload, and a change of its time says nothing.
+AXES: Final = (
+    "cpu_model", "num_cpus", "os", "kernel", "driver_version", "cuda_driver_version", "suite_version",
+    "worker_pins_sha256", "gpu_names", "image_digest", "versions.*", "settings.torch_num_threads", "settings.backend",
+    "settings.cuda*", "settings.cudnn*",
+)  # fmt: skip
+
+type Word = Literal["regression", "improvement", "unchanged", "inconclusive", "failed", "incomparable"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """``before`` and ``after`` as they are shown; several values are those of different rounds."""
+
+    name: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseComparison:
+    case_id: str
+    word: Word
+    reason: str
+    differences: tuple[Difference, ...]  # why it is refused
+    across: tuple[Difference, ...]  # that were declared
+    before_rounds: int
+    after_rounds: int
+    before_time_s: float | None  # median seconds per iteration
+    after_time_s: float | None
+    change: Estimate | None  # of the time, relative; above 0: slower. None when incomparable
+    pairing: Pairing | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    cases: tuple[CaseComparison, ...]
+    only_before: tuple[str, ...]  # case ids
+    only_after: tuple[str, ...]
+    threshold: float
+    noise: float | None  # of A/A runs; None when there was none
+
+    @property
+    def exit_code(self) -> int:
+        """0: nothing got worse; 1: something did, or fails now; 2: something, or everything, cannot be compared."""
+        words = {case.word for case in self.cases}
+        if not words or "incomparable" in words:
+            return 2
+        return 1 if words & {"regression", "failed"} else 0
+
+
+def compare(
+    before: Sequence[CaseResult],
+    after: Sequence[CaseResult],
+    *,
+    threshold: float = DEFAULT_THRESHOLD,
+    noise: float | None = None,
+    across: Sequence[str] = (),
+) -> Comparison:
+    """``noise``: of an A/A run, relative; that of twins in the results counts too, the larger one wins.
+
+    ``across``: names or patterns of ``AXES``. Rounds are paired where the two sets ran interleaved, round by round.
+    Raises UsageError for an axis that is none, and a threshold or noise that is no share.
+    """
+    _check(across, threshold, noise)
+    old, new = ({result.case.case_id: result for result in results} for results in (before, after))
+    budgets = [noise, noise_budget(twin_pairs(before)), noise_budget(twin_pairs(after))]
+    noise = max((budget for budget in budgets if budget is not None), default=None)
+    margin = max(threshold, noise or 0.0)
+    twins = {result.case.case_id for result in (*before, *after) if is_twin(result.case)}
+    return Comparison(
+        cases=tuple(
+            _compared(old[case_id], new[case_id], margin=margin, across=across)
+            for case_id in sorted(old.keys() & new.keys() - twins)
+        ),
+        only_before=tuple(sorted(old.keys() - new.keys() - twins)),
+        only_after=tuple(sorted(new.keys() - old.keys() - twins)),
+        threshold=threshold,
+        noise=noise,
+    )
+
+
+def _check(across: Sequence[str], threshold: float, noise: float | None) -> None:
+    for pattern in across:
+        if not any(fnmatch.fnmatchcase(pattern, axis) for axis in AXES):
+            raise UsageError(
+                f"{pattern!r} is no axis of a comparison. Allowed: {', '.join(AXES)}. Other differences are another"
+                " workload: measure both sides of it in one campaign instead."
+            )
+    for name, value in (("threshold", threshold), ("noise", noise)):
+        if value is not None and not 0 <= value < 1:
+            raise UsageError(f"{name} is {value:.2%}; allowed are 0 % to below 100 %.")
+
+
+# --- one case ----------------------------------------------------------------------------------------------------
+
+
+def _compared(before: CaseResult, after: CaseResult, *, margin: float, across: Sequence[str]) -> CaseComparison:
+    found = differences(before, after)
+    declared = tuple(item for item in found if any(fnmatch.fnmatchcase(item.name, name) for name in across))
+    refused = tuple(item for item in found if item not in declared)
+    timed = [case_times(before), case_times(after)]
+    old, new = (each.times_s for each in timed)
+    pairing: Pairing | None = None
+    change: Estimate | None = None
+    if not refused and old and new:
+        pairing = pairing_of(timed)
+        change = estimate([old, new], lambda medians: medians[1] / medians[0] - 1, pairing)
+    word: Word
+    word, reason = ("incomparable", _names(refused)) if refused else _judged(old, new, change, margin)
+    return CaseComparison(
+        case_id=before.case.case_id,
+        word=word,
+        reason=reason,
+        differences=refused,
+        across=declared,
+        before_rounds=len(old),
+        after_rounds=len(new),
+        before_time_s=_median(old),
+        after_time_s=_median(new),
+        change=change,
+        pairing=pairing,
+    )
+
+
+def _judged(old: Rounds, new: Rounds, change: Estimate | None, margin: float) -> tuple[Word, str]:
+    if change is None:
+        return ("failed", "no round completes any more") if old else ("inconclusive", "no round completed before")
+    if change.interval is None:
+        few = f"{len(old)} and {len(new)} rounds completed"
+        return "inconclusive", f"{few}, and an interval needs {MIN_ROUNDS_FOR_INTERVAL} on both sides"
+    low, high = change.interval
+    beyond = abs(change.value) > margin
+    if beyond and (low > 0 or high < 0):
+        word: Word = "regression" if low > 0 else "improvement"
+        return word, f"{'slower' if low > 0 else 'faster'}, beyond {margin:.1%} and the noise of the rounds"
+    if -margin <= low and high <= margin:
+        return "unchanged", f"the whole interval is within {margin:.1%}"
+    why = "the rounds of one set differ as much" if beyond else f"it may be more or less than {margin:.1%}"
+    return "inconclusive", f"{why}; more rounds would tell"
+
+
+def _median(rounds: Rounds) -> float | None:
+    return statistics.median(rounds.values()) if rounds else None
+
+
+def _names(found: Sequence[Difference]) -> str:
+    return f"differs in {', '.join(item.name for item in found)}"
+
+
+# --- identity ----------------------------------------------------------------------------------------------------
+
+
+def differences(before: CaseResult, after: CaseResult) -> tuple[Difference, ...]:
+    """What makes two results of one case unlike, sorted by name.
+
+    Only completed rounds count. Where the rounds of one side differ among themselves, that is a difference too: their
+    median is a mixture.
+    """
+    old, new = identity(before), identity(after)
+    if not (before.completed and after.completed):  # a case that never ran does not say where it would have
+        names = {item.name for item in fields(before.case)}
+        old, new = ({name: each[name] for name in each.keys() & names} for each in (old, new))
+    return tuple(
+        Difference(name=name, before=_said(old.get(name, ())), after=_said(new.get(name, ())))
+        for name in sorted(old.keys() | new.keys())
+        if old.get(name) != new.get(name) or len(old.get(name, ())) > 1
+    )
+
+
+def identity(result: CaseResult) -> Mapping[str, tuple[str, ...]]:
+    """Name -> its distinct values over the completed rounds, as they are shown."""
+    case = result.case
+    names = [item.name for item in fields(case) if item.name not in _NOT_OF_THE_CASE]
+    found: dict[str, tuple[str, ...]] = {name: (repr(getattr(case, name)),) for name in names}
+    per_round = [_round_identity(record) for record in result.completed]
+    for name in {name for each in per_round for name in each}:
+        found[name] = tuple(sorted({each.get(name, "not set") for each in per_round}))
+    return found
+
+
+def _round_identity(record: RunRecord) -> dict[str, str]:
+    where = record.environment
+    names = sorted({gpu.name for gpu in where.gpus})
+    settings = record.ranks[0].settings if record.ranks else {}
+    return {
+        **{name: repr(getattr(where, name)) for name in ENVIRONMENT_IDENTITY},
+        "gpu_names": ", ".join(names) or "none",
+        "image_digest": repr(record.image_digest),
+        **{
+            name if name.startswith("versions.") else f"settings.{name}": repr(value)
+            for name, value in settings.items()
+            if name not in _NOT_OF_THE_SETTINGS
+        },
+        **{f"workload.{name}": repr(value) for name, value in (record.workload or {}).items()},
+    }
+
+
+def _said(values: tuple[str, ...]) -> str:
+    return " or ".join(values) or "not set"

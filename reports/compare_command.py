@@ -1,0 +1,123 @@
+"""`nox -s compare -- BEFORE AFTER`: whether one set of results is slower than another, for people and for CI."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final, NoReturn
+
+from rich import box
+from rich.console import Console
+from rich.table import Column, Table
+from rich.text import Text
+
+from reports.compare import AXES, DEFAULT_THRESHOLD, CaseComparison, Comparison, compare
+from suite.errors import LabscaleError, UsageError
+from suite.store import load_results
+
+_STYLES = {"regression": "red", "failed": "red", "incomparable": "magenta", "improvement": "green"}
+MISSING = "n/a"
+
+LOG_WIDTH: Final = 200  # a log file has no width to wrap to
+
+
+class _Parser(argparse.ArgumentParser):
+    """A wrong option ends with the exit code of UsageError: 2 is said of results that cannot be compared."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}. See `nox -s compare -- --help`.")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0: nothing got slower; 1: something did, or fails now; 2: incomparable; others as in ``suite.errors``."""
+    try:
+        options = _parser().parse_args(arguments)
+        comparison = compare(
+            load_results(options.before),
+            load_results(options.after),
+            threshold=options.threshold / 100,
+            noise=None if options.noise is None else options.noise / 100,
+            across=options.across,
+        )
+    except LabscaleError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    if options.json:
+        print(json.dumps(asdict(comparison) | {"exit_code": comparison.exit_code}, indent=1))
+    else:
+        show(comparison, Console(width=None if sys.stdout.isatty() else LOG_WIDTH))
+    return comparison.exit_code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="nox -s compare --",
+        description="Compare two sets of results. Exit code 0: nothing got slower; 1: a regression, or a case that"
+        " fails now; 2: cases that cannot be compared.",
+    )
+    parser.add_argument("before", type=Path, metavar="BEFORE", help="folder of results")
+    parser.add_argument("after", type=Path, metavar="AFTER", help="folder of results")
+    parser.add_argument(
+        "--threshold",
+        type=float,
+        default=100 * DEFAULT_THRESHOLD,
+        metavar="PERCENT",
+        help="smallest change that counts (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--noise", type=float, metavar="PERCENT", help="of an A/A run elsewhere; that of twins here counts anyway"
+    )
+    parser.add_argument(
+        "--across",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=f"a difference that the comparison is about, may be repeated: {', '.join(AXES)}",
+    )
+    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+    return parser
+
+
+def show(comparison: Comparison, console: Console) -> None:
+    """Print the cases as a table, then the reason of each verdict, every difference, and what only one side has."""
+    figures = ("Before [s]", "After [s]", "Change", "Interval", "Rounds", "Verdict")
+    columns = [Column("Case", overflow="fold"), *(Column(name, no_wrap=True) for name in figures)]
+    table = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False)
+    for case in comparison.cases:
+        table.add_row(*_cells(case), Text(case.word, style=_STYLES.get(case.word, "")))
+    console.print(table)
+    for case in comparison.cases:
+        _print_plain(console, f"{case.case_id}: {case.word}: {case.reason}")
+        for item in case.differences:
+            _print_plain(console, f"  {item.name}: {item.before} before, {item.after} after")
+        for item in case.across:
+            _print_plain(console, f"  as declared, {item.name}: {item.before} before, {item.after} after")
+    for title, names in (("Only before", comparison.only_before), ("Only after", comparison.only_after)):
+        if names:
+            _print_plain(console, f"{title}: {', '.join(names)}")
+    if not comparison.cases:
+        _print_plain(console, "No case is in both sets, so nothing was compared.")
+    noise = "Without an A/A run nothing is known of the noise between hosts and days: what is called slower may be it."
+    if comparison.noise is not None:
+        noise = f"A/A noise {comparison.noise:.1%}."
+    _print_plain(console, f"Change is of the time, above 0 is slower. Threshold {comparison.threshold:.1%}. {noise}")
+
+
+def _cells(case: CaseComparison) -> tuple[str, ...]:
+    times = [MISSING if time_s is None else f"{time_s:.4g}" for time_s in (case.before_time_s, case.after_time_s)]
+    change = MISSING if case.change is None else f"{case.change.value:+.1%}"
+    interval = MISSING
+    if case.change is not None and case.change.interval is not None:
+        interval = "{:+.1%} to {:+.1%}".format(*case.change.interval)
+    return (case.case_id, *times, change, interval, f"{case.before_rounds}, {case.after_rounds}")
+
+
+def _print_plain(console: Console, text: str) -> None:
+    """One line whatever the width, so that it can be searched and copied."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

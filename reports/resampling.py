@@ -1,0 +1,98 @@
+"""Bootstrap over rounds: what a median would have been with other processes. Pure; the seed is fixed.
+
+The same results give the same report. An interval of few rounds is wide but not wide enough: with three rounds it is
+their range, which holds the true median three times out of four, and not 19 times out of 20.
+"""
+
+import random
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from typing import Final, Literal, Protocol
+
+CONFIDENCE: Final = 0.95
+MIN_ROUNDS_FOR_INTERVAL: Final = 3  # of two rounds, nothing but their difference is known
+BOOTSTRAP_RESAMPLES: Final = 2000
+
+type Interval = tuple[float, float]
+type Rounds = Mapping[int, float]  # number of the round -> its value
+type Pairing = Literal["paired", "unpaired"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """A value with its bootstrap percentile interval at ``CONFIDENCE``; None where there are too few rounds for one."""
+
+    value: float
+    interval: Interval | None
+
+
+class Timed(Protocol):
+    """What ran in rounds."""
+
+    @property
+    def times_s(self) -> Rounds: ...
+
+    @property
+    def started(self) -> Mapping[int, datetime]: ...
+
+
+def pairing_of(samples: Sequence[Timed]) -> Pairing:
+    """``paired`` when all completed the same rounds, and ran them round by round: every round r before any round r + 1.
+
+    What disturbed the machine during a round then disturbed them all, so their rounds are drawn together. Otherwise
+    equal numbers mean nothing: every sample is drawn for itself.
+    """
+    numbers = {frozenset(sample.times_s) for sample in samples}
+    if len(numbers) != 1 or any(sample.times_s.keys() - sample.started.keys() for sample in samples):
+        return "unpaired"
+    starts = [[sample.started[number] for sample in samples] for number in sorted(samples[0].times_s)]
+    return "paired" if all(max(one) < min(following) for one, following in pairwise(starts)) else "unpaired"
+
+
+def resampled_medians(samples: Sequence[Rounds], pairing: Pairing) -> list[tuple[float, ...]] | None:
+    """``BOOTSTRAP_RESAMPLES`` times one median per sample; None when a sample has too few rounds.
+
+    Raises ValueError for ``paired`` samples of different rounds.
+    """
+    if min(map(len, samples), default=0) < MIN_ROUNDS_FOR_INTERVAL:
+        return None
+    if pairing == "paired" and len({frozenset(rounds) for rounds in samples}) > 1:
+        rounds = "; ".join(str(sorted(sample)) for sample in samples)
+        raise ValueError(f"samples of different rounds cannot be paired: {rounds}")
+    generator = random.Random(0)  # noqa: S311 - resampling, not secrets
+    numbers = [sorted(sample) for sample in samples]
+
+    def draw() -> tuple[float, ...]:
+        if pairing == "paired":
+            drawn = [generator.choices(numbers[0], k=len(numbers[0]))] * len(samples)
+        else:
+            drawn = [generator.choices(rounds, k=len(rounds)) for rounds in numbers]
+        return tuple(
+            statistics.median([sample[number] for number in rounds])
+            for sample, rounds in zip(samples, drawn, strict=True)
+        )
+
+    return [draw() for _ in range(BOOTSTRAP_RESAMPLES)]
+
+
+def percentile_interval(values: Sequence[float]) -> Interval:
+    """The middle ``CONFIDENCE`` of resampled values."""
+    ordered = sorted(values)
+    tail = round(len(ordered) * (1 - CONFIDENCE) / 2)
+    return ordered[tail], ordered[-tail - 1]
+
+
+def estimate(samples: Sequence[Rounds], statistic: Callable[[tuple[float, ...]], float], pairing: Pairing) -> Estimate:
+    """``statistic`` of the samples' medians. Raises ValueError for an empty sample, and as ``resampled_medians``."""
+    medians = tuple(statistics.median(rounds.values()) for rounds in samples)
+    resampled = resampled_medians(samples, pairing)
+    interval = None if resampled is None else percentile_interval([statistic(drawn) for drawn in resampled])
+    return Estimate(value=statistic(medians), interval=interval)
+
+
+def median_interval(values: Sequence[float]) -> Interval | None:
+    """Of the median of ``values``; None for fewer than ``MIN_ROUNDS_FOR_INTERVAL``."""
+    return estimate([dict(enumerate(values))], lambda medians: medians[0], "unpaired").interval if values else None

@@ -1,0 +1,79 @@
+"""Time to a reward: how long training runs until it is as good as asked for. Pure.
+
+The time is that of the iterations alone, the first with its compilation included, each as long as its slowest rank.
+Start-up before the first iteration is not in it. More environments learn more per iteration, but not in proportion:
+this is the figure that throughput is for.
+"""
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from reports.analysis import mean_rewards
+from reports.resampling import Interval, median_interval
+from suite.reduce import iteration_times_s
+from suite.schema import CaseResult, RunRecord
+
+# Iterations that a reward is averaged over, the current one and those before. One lucky iteration is not learning, and
+# the libraries average over a hundred episodes already.
+SMOOTHING_WINDOW: Final = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimeToReward:
+    """``time_s`` is the median over the completed rounds, where one that never got there counts as longer than any.
+
+    So it is None where half of them or more did not, and ``interval_s`` where any did not or there are too few.
+    """
+
+    case_id: str
+    reward: float
+    smoothing_window: int
+    round_times_s: Mapping[int, float | None]  # None: the round ended before
+    round_iterations: Mapping[int, int | None]  # iterations needed, from 1
+    time_s: float | None
+    interval_s: Interval | None
+
+    @property
+    def rounds_reached(self) -> int:
+        return sum(time_s is not None for time_s in self.round_times_s.values())
+
+
+def time_to_reward(result: CaseResult, reward: float, *, smoothing_window: int = SMOOTHING_WINDOW) -> TimeToReward:
+    """Raises ValueError as ``suite.reduce.iteration_times_s`` does, and for a window below 1."""
+    if smoothing_window < 1:
+        raise ValueError(f"smoothing_window is {smoothing_window}; it is a number of iterations, at least 1")
+    iterations = {
+        record.round: iterations_to_reward(mean_rewards(record), reward, smoothing_window=smoothing_window)
+        for record in result.completed
+    }
+    times_s = {record.round: _time_s(record, iterations[record.round]) for record in result.completed}
+    reached = [time_s for time_s in times_s.values() if time_s is not None]
+    censored = statistics.median([math.inf if time_s is None else time_s for time_s in times_s.values()] or [math.inf])
+    return TimeToReward(
+        case_id=result.case.case_id,
+        reward=reward,
+        smoothing_window=smoothing_window,
+        round_times_s=times_s,
+        round_iterations=iterations,
+        time_s=censored if math.isfinite(censored) else None,
+        interval_s=median_interval(reached) if len(reached) == len(times_s) else None,
+    )
+
+
+def iterations_to_reward(rewards: Sequence[float | None], reward: float, *, smoothing_window: int) -> int | None:
+    """Iterations until the mean of the last ``smoothing_window`` rewards is at least ``reward``; None if never.
+
+    A window counts only when it is full and every iteration in it has a reward.
+    """
+    for end in range(smoothing_window, len(rewards) + 1):
+        window = [value for value in rewards[end - smoothing_window : end] if value is not None]
+        if len(window) == smoothing_window and statistics.fmean(window) >= reward:
+            return end
+    return None
+
+
+def _time_s(record: RunRecord, iterations: int | None) -> float | None:
+    return None if iterations is None else math.fsum(iteration_times_s(record)[:iterations])

@@ -1,0 +1,64 @@
+"""Telemetry beside a run: a sampler in a process of its own, that is never a reason for the run to fail."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from suite.schema import Case
+
+SAMPLER_LOG: Final = "logs/telemetry.log"  # below the run directory: why there is no telemetry
+_PROJECT_ROOT: Final = Path(__file__).resolve().parents[2]
+_PATIENCE_S: Final = 2.0  # for the last sample
+
+
+@contextmanager
+def sampling(run_dir: Path, case: Case) -> Iterator[None]:
+    """Sample while the block runs, see ``suite.telemetry``; on leaving it, however that is, the sampler is gone."""
+    sampler = _start(run_dir, case)
+    try:
+        yield
+    finally:
+        if sampler is not None:
+            _end(sampler)
+
+
+def _start(run_dir: Path, case: Case) -> subprocess.Popen[bytes] | None:
+    num_gpus = case.nproc_per_node if case.device == "cuda" else 0
+    program = (sys.executable, "-m", "suite.telemetry")
+    with (run_dir / SAMPLER_LOG).open("wb") as log:
+        try:
+            return subprocess.Popen(
+                (*program, str(run_dir.absolute()), f"--gpus={num_gpus}", f"--ranks={case.world_size}"),
+                cwd=_PROJECT_ROOT,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,  # Ctrl-C in the terminal reaches labscale alone
+            )
+        except OSError as error:
+            log.write(f"the sampler cannot be started: {error}\n".encode())
+            return None
+
+
+def _end(sampler: subprocess.Popen[bytes]) -> None:
+    """Close the sampler's stdin, wait for its last sample, then kill it."""
+    try:
+        sampler.communicate(timeout=_PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        return
+    finally:
+        _kill(sampler)
+
+
+def _kill(sampler: subprocess.Popen[bytes]) -> None:
+    """End it at once; only one that hangs inside a driver goes on, until the driver answers."""
+    if sampler.poll() is not None:
+        return
+    sampler.kill()
+    try:
+        sampler.wait(_PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        return

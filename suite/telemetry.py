@@ -1,0 +1,163 @@
+"""The sampler beside a run: GPUs, the ranks' processes and the host, several times a second, until its stdin closes.
+
+``python -m suite.telemetry RUN_DIR --gpus N --ranks N`` appends to ``RUN_DIR/telemetry.jsonl``. It is a process of its
+own rather than a thread of the launcher, because a driver that crashes or hangs takes only this process with it, its
+cost is exactly its own CPU time, and it works alike wherever the ranks run. The pipe on its stdin is held by the
+launcher alone, so it also closes when the launcher is killed.
+"""
+
+import argparse
+import os
+import select
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Final
+
+import psutil
+
+from suite.nvml import LiveGpus
+from suite.rank_file import rank_path, read_start
+from suite.telemetry_file import (
+    TELEMETRY_FILE,
+    HostReading,
+    Note,
+    RankReading,
+    Sample,
+    TelemetryStart,
+    line_of,
+)
+
+RATE_HZ: Final = 5.0
+_GB: Final = 1e9
+
+
+class RankProcesses:
+    """The processes of the ranks, found by the process ids in what they write.
+
+    A rank in a container writes an id of the container's own. A process counts only when its command names the run
+    directory, so that no other process is taken for a rank.
+    """
+
+    def __init__(self, run_dir: Path, num_ranks: int) -> None:
+        self._run_dir = run_dir
+        self._found: dict[int, psutil.Process | None] = {}
+        self._num_ranks = num_ranks
+
+    def read(self) -> tuple[RankReading, ...]:
+        return tuple(self._reading(rank) for rank in range(self._num_ranks))
+
+    def _reading(self, rank: int) -> RankReading:
+        try:
+            if rank not in self._found:
+                self._find(rank)
+                return RankReading(rank=rank)
+            process = self._found[rank]
+            if process is None:
+                return RankReading(rank=rank)
+            with process.oneshot():
+                return RankReading(
+                    rank=rank,
+                    cpu_percent=process.cpu_percent(),
+                    memory_gb=process.memory_info().rss / _GB,
+                    threads=process.num_threads(),
+                )
+        except psutil.Error:  # it has ended
+            self._found[rank] = None
+            return RankReading(rank=rank)
+
+    def _find(self, rank: int) -> None:
+        start = read_start(rank_path(self._run_dir, rank))
+        if start is None:
+            return
+        self._found[rank] = None
+        if start.pid is None:
+            return
+        process = psutil.Process(start.pid)
+        if str(self._run_dir) in process.cmdline():
+            process.cpu_percent()  # the next call says what was used since this one
+            self._found[rank] = process
+
+
+class Sampler:
+    """Reads everything once per call; what cannot be read is None."""
+
+    def __init__(self, run_dir: Path, *, num_gpus: int, num_ranks: int) -> None:
+        self._gpus = LiveGpus(num_gpus)
+        self._ranks = RankProcesses(run_dir, num_ranks)
+        self._noted: set[str] = set()
+        self._has_sampled = False
+
+    def sample(self) -> Sample:
+        time_unix_s, monotonic_s = time.time(), time.perf_counter()
+        gpus, ranks = self._gpus.read(), self._ranks.read()
+        memory, cpu_percent = psutil.virtual_memory(), psutil.cpu_percent()
+        host = HostReading(
+            cpu_percent=cpu_percent if self._has_sampled else None,  # there is nothing yet that it could count from
+            memory_used_gb=(memory.total - memory.available) / _GB,
+            load=os.getloadavg()[0],
+        )
+        self._has_sampled = True
+        return Sample(
+            time_unix_s=time_unix_s,
+            monotonic_s=monotonic_s,
+            reading_time_s=time.perf_counter() - monotonic_s,
+            sampler_cpu_s=time.process_time(),
+            gpus=gpus,
+            ranks=ranks,
+            host=host,
+        )
+
+    def new_notes(self) -> list[Note]:
+        """What could not be read and has not been said before."""
+        new = {what: why for what, why in self._gpus.notes.items() if what not in self._noted}
+        self._noted |= set(new)
+        return [Note(text=f"{what}: {why}") for what, why in new.items()]
+
+    def close(self) -> None:
+        self._gpus.close()
+
+
+def sample_until(
+    is_over: Callable[[float], bool], sampler: Sampler, stream: IO[bytes], *, rate_hz: float = RATE_HZ
+) -> None:
+    """Write samples to an unbuffered ``stream`` at ``rate_hz``, skipping those that come too late, and a last one.
+
+    ``is_over`` waits for at most the given seconds.
+    """
+    stream.write(line_of(TelemetryStart(rate_hz=rate_hz)))
+    next_s, ends = time.monotonic(), False
+    while not ends:
+        next_s = max(next_s + 1 / rate_hz, time.monotonic())
+        _write(sampler, stream)
+        ends = is_over(max(0.0, next_s - time.monotonic()))
+    _write(sampler, stream)
+
+
+def _write(sampler: Sampler, stream: IO[bytes]) -> None:
+    sample = sampler.sample()
+    stream.writelines(line_of(event) for event in sampler.new_notes())
+    stream.write(line_of(sample))
+
+
+def _stdin_closes(wait_s: float) -> bool:
+    return bool(select.select([sys.stdin], [], [], wait_s)[0])
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="suite.telemetry", description=__doc__)
+    parser.add_argument("run_dir", type=Path)
+    parser.add_argument("--gpus", type=int, default=0, help="how many of the visible ones")
+    parser.add_argument("--ranks", type=int, default=0)
+    parser.add_argument("--rate-hz", type=float, default=RATE_HZ)
+    arguments = parser.parse_args(argv)
+    sampler = Sampler(arguments.run_dir, num_gpus=arguments.gpus, num_ranks=arguments.ranks)
+    with (arguments.run_dir / TELEMETRY_FILE).open("ab", buffering=0) as stream:
+        sample_until(_stdin_closes, sampler, stream, rate_hz=arguments.rate_hz)
+    sampler.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

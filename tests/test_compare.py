@@ -1,0 +1,240 @@
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+
+from reports.compare import ENVIRONMENT_IDENTITY, CaseComparison, Comparison, compare, differences
+from reports.compare_command import main
+from suite.errors import StoreError, UsageError
+from suite.schema import CaseResult, Environment, RunRecord
+from tests.generated_results import failed_result, make_case, make_result, write_results
+
+QUIET = (1.0, 1.002, 1.004, 0.998, 1.001)
+NOISY = (1.0, 1.2, 0.8, 1.1, 0.9)
+
+
+def results(times_s: Sequence[float] = QUIET, *, factor: float = 1.0) -> list[CaseResult]:
+    """Two cases, each ``factor`` times ``times_s``."""
+    cases = [make_case(world_size=ranks) for ranks in (1, 2)]
+    return [make_result(case, *(factor * time_s / case.world_size for time_s in times_s)) for case in cases]
+
+
+def next_day(found: list[CaseResult]) -> list[CaseResult]:
+    """The same, not interleaved with anything, so that nothing can be paired."""
+    return changed(
+        found, lambda record: replace(record, started_utc=(record.started_utc or "").replace("-21T", "-22T"))
+    )
+
+
+def changed(found: list[CaseResult], change: Callable[[RunRecord], RunRecord]) -> list[CaseResult]:
+    return [replace(result, rounds=tuple(change(record) for record in result.rounds)) for result in found]
+
+
+def elsewhere(found: list[CaseResult], **where: object) -> list[CaseResult]:
+    """The same on a machine that differs in ``where``."""
+    return changed(
+        found,
+        lambda record: replace(record, environment=replace(record.environment, **where)),  # type: ignore[arg-type]
+    )
+
+
+def words(comparison: Comparison) -> set[str]:
+    return {case.word for case in comparison.cases}
+
+
+def first(comparison: Comparison) -> CaseComparison:
+    return comparison.cases[0]
+
+
+def test_identical_sets_are_unchanged() -> None:
+    found = compare(results(), results())
+    assert (words(found), found.exit_code) == ({"unchanged"}, 0)
+    change = first(found).change
+    assert change is not None
+    assert change.value == 0
+    assert (found.only_before, found.only_after, found.noise) == ((), (), None)
+
+
+def test_five_per_cent_slower_is_a_regression() -> None:
+    found = compare(results(), next_day(results(factor=1.05)))
+    assert (words(found), found.exit_code) == ({"regression"}, 1)
+    change = first(found).change
+    assert change is not None
+    assert change.interval is not None
+    assert change.value == pytest.approx(0.05)
+    assert 0.04 < change.interval[0] < 0.05 < change.interval[1] < 0.06
+
+
+def test_five_per_cent_faster_is_an_improvement() -> None:
+    found = compare(results(factor=1.05), results())
+    assert (words(found), found.exit_code) == ({"improvement"}, 0)
+    assert first(found).reason == "faster, beyond 2.0% and the noise of the rounds"
+
+
+def test_wide_noise_is_inconclusive() -> None:
+    found = compare(results(NOISY), next_day(results(NOISY, factor=1.05)))
+    assert (words(found), found.exit_code) == ({"inconclusive"}, 0)
+    assert "more rounds would tell" in first(found).reason
+
+
+def test_a_change_must_be_beyond_threshold_and_a_a_noise() -> None:
+    slower = results(factor=1.05)
+    assert compare(results(), slower, threshold=0.1).exit_code == 0
+    assert words(compare(results(), slower, threshold=0.1)) == {"unchanged"}
+    assert compare(results(), slower, noise=0.1).exit_code == 0
+    assert compare(results(), slower, noise=0.01).exit_code == 1
+
+
+def test_twins_give_the_noise_and_are_not_compared() -> None:
+    twin = make_result(make_case(variant="aa"), *(1.08 * time_s for time_s in QUIET))
+    found = compare([*results(), twin], results(factor=1.05))
+    assert found.noise == pytest.approx(0.08)
+    assert len(found.cases) == 2
+    assert (found.only_before, found.exit_code) == ((), 0)
+
+
+def test_pairing_sees_through_a_disturbance_of_both() -> None:
+    slower = results(NOISY, factor=1.05)
+    unpaired, paired = compare(results(NOISY), next_day(slower)), compare(results(NOISY), slower)
+    assert (first(unpaired).pairing, unpaired.exit_code) == ("unpaired", 0)
+    assert (first(paired).pairing, paired.exit_code) == ("paired", 1)
+
+
+def test_two_rounds_are_inconclusive_however_slow() -> None:
+    found = compare(results(QUIET[:2]), results(factor=3.0))
+    assert (words(found), found.exit_code) == ({"inconclusive"}, 0)
+    assert "2 and 5 rounds completed, and an interval needs 3" in first(found).reason
+
+
+def test_other_assets_are_refused_by_name() -> None:
+    found = compare(results(), elsewhere(results(), asset_sha256="00" * 32))
+    assert (words(found), found.exit_code) == ({"incomparable"}, 2)
+    assert first(found).change is None
+    (difference,) = first(found).differences
+    assert difference.name == "asset_sha256"
+    assert ("ab" * 32 in difference.before, "00" * 32 in difference.after) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("image_digest", lambda record: replace(record, image_digest="sha256:0")),
+        ("workload.decimation", lambda record: replace(record, workload={"decimation": 2})),
+        (
+            "versions.torch",
+            lambda record: replace(
+                record,
+                ranks=tuple(
+                    replace(rank, settings={**rank.settings, "versions.torch": "9.9"}) for rank in record.ranks
+                ),
+            ),
+        ),
+    ],
+)
+def test_what_a_round_says_of_itself_is_identity(name: str, change: Callable[[RunRecord], RunRecord]) -> None:
+    found = compare(results(), changed(results(), change))
+    assert [item.name for item in first(found).differences] == [name]
+    assert found.exit_code == 2
+
+
+@pytest.mark.parametrize("name", ["task", "num_envs", "minibatch_rule", "minibatch_size", "iterations", "overrides"])
+def test_another_case_under_the_same_id_is_refused(name: str) -> None:
+    other = {"minibatch_rule": "fixed_updates", "task": "Isaac-Other", "overrides": ("agent.x=1",)}.get(name, 7)
+    before = results()
+    case = replace(before[0].case, **{name: other})  # type: ignore[arg-type]
+    after = CaseResult(case=case, rounds=tuple(replace(record, case=case) for record in before[0].rounds))
+    assert [item.name for item in differences(before[0], after)] == [name]
+
+
+def test_timeouts_and_what_is_no_identity_may_differ() -> None:
+    case = make_case(timeout_s=1.0)
+    assert differences(make_result(make_case(), *QUIET), make_result(case, *QUIET)) == ()
+    assert compare(results(), elsewhere(results(), host_label="x", git_commit="0" * 40)).exit_code == 0
+
+
+def test_rounds_that_differ_among_themselves_are_a_mixture() -> None:
+    mixed = changed(
+        results(),
+        lambda record: replace(
+            record, environment=replace(record.environment, driver_version="2" if record.round else "1")
+        ),
+    )
+    (difference,) = first(compare(mixed, mixed)).differences
+    assert (difference.name, difference.before) == ("driver_version", "'1' or '2'")
+
+
+def test_every_fact_of_an_environment_is_identity_or_known_not_to_be() -> None:
+    not_identity = {"host_label", "memory_gb", "git_commit", "git_dirty", "checks"}
+    shown_otherwise = {"gpus"}  # as gpu_names
+    assert {item.name for item in fields(Environment)} == set(ENVIRONMENT_IDENTITY) | not_identity | shown_otherwise
+
+
+def test_a_declared_axis_may_differ_and_is_shown() -> None:
+    newer = elsewhere(results(), driver_version="999.0", kernel="7.0")
+    one = compare(results(), newer, across=["driver_version"])
+    assert [item.name for item in first(one).differences] == ["kernel"]
+    both = compare(results(), newer, across=["driver_version", "kernel"])
+    assert (both.exit_code, [item.name for item in first(both).across]) == (0, ["driver_version", "kernel"])
+
+
+@pytest.mark.parametrize("name", ["task", "asset_sha256", "*", "workload.decimation", "driver"])
+def test_a_workload_is_no_axis(name: str) -> None:
+    with pytest.raises(UsageError, match="no axis of a comparison"):
+        compare(results(), results(), across=[name])
+
+
+def test_a_case_that_fails_now_is_worse() -> None:
+    failed = failed_result(make_case(), outcome="oom", reason="out of memory")
+    found = compare(results()[:1], [failed])
+    assert (words(found), found.exit_code) == ({"failed"}, 1)
+    assert compare([failed], results()[:1]).exit_code == 0
+    assert words(compare([failed], [failed])) == {"inconclusive"}
+
+
+def test_cases_of_one_side_are_named_and_nothing_in_common_is_incomparable() -> None:
+    one, two = results()
+    assert compare([one, two], [one]).only_before == (two.case.case_id,)
+    assert compare([one], [one, two]).only_after == (two.case.case_id,)
+    assert compare([one], [two]).exit_code == 2
+
+
+# --- the command -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def before(tmp_path: Path) -> str:
+    return str(write_results(results(), tmp_path / "before"))
+
+
+def test_the_command_ends_with_the_exit_code(before: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    slower = str(write_results(results(factor=1.05), tmp_path / "slower"))
+    other = str(write_results(elsewhere(results(), asset_sha256="00" * 32), tmp_path / "other"))
+    assert main([before, before]) == 0
+    assert "Without an A/A run" in capsys.readouterr().out
+    assert main([before, slower]) == 1
+    assert "cartpole-strong/rsl_rl-kitless-cpu-n128-1x1: regression: slower" in capsys.readouterr().out
+    assert main([before, slower, "--threshold", "10"]) == 0
+    assert main([before, slower, "--noise", "10"]) == 0
+    assert "A/A noise 10.0%" in capsys.readouterr().out
+    assert main([before, other]) == 2
+    assert f"  asset_sha256: '{'ab' * 32}' before, '{'00' * 32}' after" in capsys.readouterr().out
+
+
+def test_the_command_says_everything_as_json(before: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([before, before, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["exit_code"] == 0
+    assert [case["word"] for case in document["cases"]] == ["unchanged", "unchanged"]
+    assert document["cases"][0]["change"]["value"] == 0
+
+
+def test_mistakes_have_other_exit_codes_than_incomparable(
+    before: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([before]) == UsageError.exit_code
+    assert main([before, before, "--across", "task"]) == UsageError.exit_code
+    assert main([before, before, "--threshold", "-1"]) == UsageError.exit_code
+    assert main([before, str(tmp_path / "nothing")]) == StoreError.exit_code
+    assert "holds no results" in capsys.readouterr().err

@@ -1,0 +1,64 @@
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from reports.resampling import estimate, median_interval, pairing_of, resampled_medians
+
+
+def test_interval_of_the_median_needs_three_rounds_and_is_repeatable() -> None:
+    assert median_interval([1.0, 2.0]) is None
+    assert median_interval([1.0, 2.0, 3.0]) == (1.0, 3.0)
+    assert median_interval([2.0] * 5) == (2.0, 2.0)
+    values = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 9.0]
+    interval = median_interval(values)
+    assert interval == median_interval(values)
+    assert interval is not None
+    assert 1.0 < interval[0] < 1.3 < interval[1] < 9.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ran:
+    times_s: Mapping[int, float]
+    started: Mapping[int, datetime]
+
+
+def ran(**minutes: int) -> Ran:
+    """Rounds by number and the minute in which each began: ``r0=5``."""
+    begin = datetime(2026, 11, 21, tzinfo=UTC)
+    numbers = {int(name.removeprefix("r")): minute for name, minute in minutes.items()}
+    return Ran(
+        times_s=dict.fromkeys(numbers, 1.0),
+        started={number: begin + timedelta(minutes=minute) for number, minute in numbers.items()},
+    )
+
+
+def test_rounds_are_paired_when_all_ran_the_same_round_by_round() -> None:
+    assert pairing_of([ran(r0=0, r1=2), ran(r1=3, r0=1)]) == "paired"
+    assert pairing_of([ran(r0=0, r1=3), ran(r0=1, r1=2)]) == "paired"  # the order within a round may change
+    assert pairing_of([ran(r0=0, r1=1), ran(r0=2, r1=3)]) == "unpaired"  # one case after the other
+    assert pairing_of([ran(r0=0, r1=2), ran(r0=1, r2=3)]) == "unpaired"
+    assert pairing_of([ran(r0=0), replace(ran(r0=0), started={})]) == "unpaired"
+
+
+def test_paired_rounds_are_drawn_together() -> None:
+    one = {0: 1.0, 1: 2.0, 2: 4.0}
+    ten = {index: 10 * value for index, value in one.items()}
+    drawn = resampled_medians([one, ten], "paired")
+    assert drawn is not None
+    assert {high / low for low, high in drawn} == {10.0}
+    apart = resampled_medians([one, ten], "unpaired")
+    assert apart is not None
+    assert {high / low for low, high in apart} > {10.0}
+
+
+def test_different_rounds_cannot_be_paired() -> None:
+    rounds = {0: 1.0, 1: 2.0, 2: 4.0}
+    with pytest.raises(ValueError, match="cannot be paired"):
+        resampled_medians([rounds, {1: 1.0, 2: 2.0, 3: 4.0}], "paired")
+
+
+def test_too_few_rounds_of_one_sample_are_no_interval() -> None:
+    found = estimate([{0: 2.0, 1: 4.0}, {0: 1.0, 1: 1.0, 2: 1.0}], lambda medians: medians[0] / medians[1], "unpaired")
+    assert (found.value, found.interval) == (3.0, None)

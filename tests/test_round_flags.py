@@ -1,0 +1,94 @@
+"""Flags on the rounds of a case: two groups, a drift, no steady part; and that a usual case has none."""
+
+import itertools
+import random
+
+import pytest
+
+from suite.round_flags import bimodal, drifting, flags, trend_p_value
+from tests.generated_results import make_case, make_record, make_result
+
+
+def test_two_groups_are_told_apart() -> None:
+    flag = bimodal([1.0, 1.101, 1.001, 1.1, 0.999, 1.102])
+    assert flag == "bimodal: 3 rounds around 1 s and 3 around 1.101 s (+10.1%)"
+
+
+def test_one_round_in_twelve_is_a_group() -> None:
+    generator = random.Random(3)  # noqa: S311  (the same numbers every time)
+    times_s = [1 + 0.002 * generator.gauss(0, 1) for _ in range(11)]
+    flag = bimodal([*times_s[:4], 1.3, *times_s[4:]])
+    assert flag is not None
+    assert flag.startswith("bimodal: 11 rounds around ")
+
+
+def test_gaps_that_do_not_matter_are_no_groups() -> None:
+    assert bimodal([1.0, 1.0, 1.0, 1.009, 1.009, 1.009]) is None
+    assert bimodal([1.0] * 6) is None
+
+
+@pytest.mark.parametrize("size", [5, 6, 10])
+def test_a_normal_series_is_seldom_called_bimodal(size: int) -> None:
+    generator = random.Random(size)  # noqa: S311  (the same numbers every time)
+    found = sum(bimodal([1 + 0.05 * generator.gauss(0, 1) for _ in range(size)]) is not None for _ in range(1000))
+    assert found < 30
+
+
+def test_too_few_rounds_say_nothing() -> None:
+    assert bimodal([1.0, 1.0, 2.0, 2.0]) is None
+    assert drifting([1.0, 2.0, 3.0, 4.0]) is None
+
+
+@pytest.mark.parametrize("size", [3, 4, 5, 6])
+def test_the_p_value_is_that_of_all_permutations(size: int) -> None:
+    """Counted by hand: how many of all orders are at least as far from no trend, on either side."""
+
+    def inversions(order: tuple[int, ...]) -> int:
+        return sum(a > b for a, b in itertools.combinations(order, 2))
+
+    orders = list(itertools.permutations(range(size)))
+    pairs = size * (size - 1) // 2
+    for order in orders:
+        extreme = min(inversions(order), pairs - inversions(order))
+        as_far = sum(inversions(other) <= extreme for other in orders)
+        assert trend_p_value(order) == pytest.approx(min(1.0, 2 * as_far / len(orders)))
+
+
+def test_equal_times_are_no_trend() -> None:
+    assert trend_p_value([1.0] * 7) == 1.0
+
+
+def test_a_drift_is_seen_in_either_direction() -> None:
+    assert drifting([1.0, 1.01, 1.02, 1.03, 1.04]) == (
+        "drifting: +3.9% from the first round to the last in the order they started (p = 0.017)"
+    )
+    falling = drifting([1.10, 1.08, 1.09, 1.05, 1.03, 1.0])
+    assert falling is not None
+    assert falling.startswith("drifting: -")
+
+
+def test_a_trend_that_does_not_matter_and_a_change_without_order_are_no_drift() -> None:
+    assert drifting([1.0, 1.001, 1.002, 1.003, 1.004]) is None
+    assert drifting([1.0, 1.1, 1.0, 1.1, 1.0, 1.1]) is None
+
+
+def test_the_order_is_that_of_starting() -> None:
+    """Rounds set aside and repeated start later than those after them."""
+    case = make_case()
+    times_s = {0: 1.05, 1: 1.01, 2: 1.02, 3: 1.03, 4: 1.04}
+    records = [make_record(case, index=index, iteration_time_s=time_s) for index, time_s in times_s.items()]
+    assert flags(records) == ()
+    repeated = make_record(case, index=5, iteration_time_s=1.05)
+    assert flags([*records[1:], repeated]) == (drifting([1.01, 1.02, 1.03, 1.04, 1.05]),)
+
+
+def test_rounds_without_a_steady_part_are_named() -> None:
+    short = make_case(iterations=3)
+    assert flags(make_result(short, 1.0, 1.0).rounds) == (
+        "rounds 0, 1: 2 iterations after the first are too few to tell a steady part; 4 are needed",
+    )
+
+
+def test_a_usual_case_has_no_flag() -> None:
+    assert flags(make_result(make_case(), 1.0, 1.003, 0.998, 1.001, 0.999, 1.002).rounds) == ()
+    assert flags([make_record(make_case(), outcome="crashed", reason="x")]) == ()

@@ -1,0 +1,38 @@
+"""Cold and warm start, from the phases and the first iteration of each round."""
+
+import pytest
+
+from suite.start_up import COLD_FACTOR, StartUp, classify, start_up
+from tests.generated_results import make_case, make_rank, make_record
+
+
+def start(total_s: float) -> StartUp:
+    return StartUp(round=0, total_s=total_s, first_iteration_s=0.0, phases_s={})
+
+
+def test_a_start_is_phases_and_first_iteration_of_the_slowest_rank() -> None:
+    record = make_record(make_case(world_size=2), iteration_time_s=(0.4, 0.5))
+    found = start_up(record)
+    assert found.phases_s == {"imports": 4.0, "environment_creation": 6.0}
+    assert found.first_iteration_s == pytest.approx(5.0)
+    assert found.total_s == pytest.approx(15.0)
+
+
+def test_a_round_without_an_iteration_has_no_start() -> None:
+    case = make_case(iterations=1)
+    record = make_record(case)
+    assert start_up(record).first_iteration_s == pytest.approx(5.0)
+    with pytest.raises(ValueError, match="samples of 0 of 1 ranks"):
+        start_up(make_record(case, outcome="crashed", reason="x"))
+    assert make_rank(case, rank=0, iteration_time_s=0.5).num_iterations == 1
+
+
+def test_cold_is_what_takes_much_longer_than_the_shortest() -> None:
+    assert classify([start(69.0), start(12.3), start(12.0)]) == ("cold", "warm", "warm")
+    assert classify([start(12.3), start(12.0)]) == ("warm", "warm")
+    assert classify([start(COLD_FACTOR * 10.0), start(10.0)]) == ("warm", "warm")
+
+
+def test_of_one_start_nothing_is_said() -> None:
+    assert classify([start(69.0)]) == (None,)
+    assert classify([]) == ()

@@ -1,0 +1,103 @@
+"""The steady part of a process: what the rule drops, what it keeps, and when it says that there is none."""
+
+import random
+import statistics
+
+import pytest
+
+from suite.steady import MIN_STEADY, SETTLED_WITHIN, steady_window
+
+
+def noisy(seed: int, *levels: float) -> list[float]:
+    generator = random.Random(seed)  # noqa: S311  (the same numbers every time)
+    return [level * (1 + 0.01 * generator.gauss(0, 1)) for level in levels]
+
+
+@pytest.mark.parametrize("slow", [1, 2, 5, 9])
+def test_a_step_down_is_found_where_it_is(slow: int) -> None:
+    window = steady_window([3.0] * slow + [1.0] * (30 - slow))
+    assert (window.start, window.stop, window.flag) == (slow, 30, None)
+    assert slow <= steady_window(noisy(1, *[3.0] * slow, *[1.0] * (30 - slow))).start <= 15
+
+
+def test_kernels_compiled_late_are_warm_up_with_all_that_comes_before() -> None:
+    """rl_games' Ant on an H200 compiles again in its fourth and fifth iteration, then slows down less and less."""
+    settling = [1.0 + 0.4 * 0.7**index for index in range(35)]
+    window = steady_window([150.0, 0.95, 0.95, 7.0, 6.0, *noisy(2, *settling)])
+    assert window.start > 5
+    assert window.flag is None
+    assert window.start <= 20
+
+
+def test_a_level_reached_from_below_is_found_too() -> None:
+    assert steady_window([9.0] + [0.8] * 6 + [1.0] * 20).start == 7
+
+
+def test_equal_times_lose_only_the_first() -> None:
+    assert steady_window([0.1] * 41).start == 1
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_dropping_from_a_level_series_does_not_move_its_median(seed: int) -> None:
+    times_s = noisy(seed, *[1.0] * 40)
+    window = steady_window(times_s)
+    assert statistics.median(window.of(times_s)) == pytest.approx(1.0, abs=0.01)
+    assert 1 <= window.start <= 20
+
+
+def test_the_last_few_that_are_alike_by_chance_do_not_win() -> None:
+    window = steady_window([1.0, *noisy(4, *[1.0] * 15), 1.0, 1.0, 1.0, 1.0])
+    assert window.start <= 10
+
+
+@pytest.mark.parametrize(("count", "latest"), [(2, 1), (3, 1), (4, 1), (5, 1), (6, 2), (7, 3), (8, 4), (20, 10)])
+def test_short_rounds_keep_what_they_can(count: int, latest: int) -> None:
+    """The later an iteration the faster it is, so that the rule drops all it may."""
+    window = steady_window([2.0 ** (count - index) for index in range(count)])
+    assert (window.start, window.stop) == (latest, count)
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_too_few_iterations_are_used_and_flagged(count: int) -> None:
+    window = steady_window([9.0] + [1.0] * (count - 1))
+    assert window.length == count - 1
+    assert window.flag is not None
+    assert window.flag.startswith(f"{count - 1} iterations after the first are too few")
+    assert steady_window([9.0] + [1.0] * MIN_STEADY).flag is None
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_a_round_of_one_iteration_has_no_steady_part(count: int) -> None:
+    window = steady_window([1.0] * count)
+    assert window.length == 0
+    assert window.of([1.0] * count) == ()
+
+
+def test_times_that_go_on_falling_are_flagged() -> None:
+    window = steady_window([0.9**index for index in range(20)])
+    assert window.flag is not None
+    assert window.flag.startswith("not steady: the later half of its last 10 iterations takes -")
+
+
+@pytest.mark.parametrize(("later", "steady"), [(1 + 0.9 * SETTLED_WITHIN, True), (1 + 1.1 * SETTLED_WITHIN, False)])
+def test_the_halves_may_differ_by_so_much(later: float, steady: bool) -> None:
+    # so few that the rule may not start later than the second
+    assert (steady_window([9.0, 1.0, 1.0, later, later]).flag is None) == steady
+
+
+@pytest.mark.parametrize("hiccup", [10, 25, 29])
+def test_a_single_slow_iteration_decides_nothing(hiccup: int) -> None:
+    times_s = [9.0, *noisy(6, *[1.3] * 7, *[1.0] * 22)]
+    start = steady_window(times_s).start
+    times_s[hiccup] *= 10
+    window = steady_window(times_s)
+    assert start >= 8
+    assert window.start >= 8
+    assert window.flag is None
+    assert statistics.median(window.of(times_s)) == pytest.approx(1.0, abs=0.01)
+
+
+def test_every_column_is_cut_alike() -> None:
+    window = steady_window([9.0, 1.0, 1.0, 1.0, 1.0])
+    assert window.of(("a", "b", "c", "d", "e")) == ("b", "c", "d", "e")
+    assert window.of(()) == ()

@@ -1,0 +1,268 @@
+"""The sampler for real: beside real processes, over real deaths. Only NVML, which needs a GPU, is taken away."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pynvml
+import pytest
+
+import suite.launch.sampling
+from suite.collect import collect
+from suite.launch.native import run
+from suite.launch.sampling import SAMPLER_LOG, sampling
+from suite.launch.watch import prepare
+from suite.schema import Case, Environment, Launch, RunRecord
+from suite.telemetry import RankProcesses, Sampler, sample_until
+from suite.telemetry_file import TELEMETRY_FILE, RankReading, TelemetryContent, read_telemetry
+from tests.conftest import CaseMaker
+
+PATIENCE_S = 20.0  # of a test on a busy machine
+
+# A rank that keeps one core busy, as tasks.worker writes it.
+RANK = """
+import json, os, sys, time
+stream = open(f"{sys.argv[1]}/rank-0.jsonl", "w", buffering=1)
+def emit(event, **fields):
+    print(json.dumps({"event": event, **fields}), file=stream)
+emit("start", rank=0, local_rank=0, world_size=1, pid=os.getpid())
+zero_s = time.perf_counter()
+emit("clock", zero_monotonic_s=zero_s)
+for iteration in range(3):
+    start_s = time.perf_counter()
+    while time.perf_counter() < start_s + 1.0:
+        pass
+    samples = {"start_s": start_s - zero_s, "iteration_time_s": time.perf_counter() - start_s}
+    emit("iteration", iteration=iteration, samples=samples)
+emit("end")
+"""
+
+
+@pytest.fixture
+def one_rank(make_case: CaseMaker) -> Case:
+    return make_case(nproc_per_node=1, num_envs_global=32)
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path, one_rank: Case) -> Path:
+    prepare(tmp_path / "r0", one_rank)
+    return tmp_path / "r0"
+
+
+def samplers(run_dir: Path) -> list[psutil.Process]:
+    return [
+        process
+        for process in psutil.process_iter(["cmdline", "status"])
+        if {"suite.telemetry", str(run_dir)} <= set(process.info["cmdline"] or ())
+        and process.info["status"] != psutil.STATUS_ZOMBIE
+    ]
+
+
+def wait_until(condition: Callable[[], Any]) -> None:
+    deadline_s = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.05)
+
+
+def written(run_dir: Path) -> TelemetryContent:
+    return read_telemetry(run_dir / TELEMETRY_FILE) or TelemetryContent()
+
+
+def trained(one_rank: Case, tmp_path: Path, environment: Environment) -> RunRecord:
+    """The record of a round of ``RANK``."""
+    folder = tmp_path / "real"
+    launch = Launch(case=one_rank, round=0, argv=(sys.executable, "-c", RANK, str(folder)), env={}, run_dir=str(folder))
+    result = run(launch)
+    return collect(folder, one_rank, 0, result, environment)
+
+
+def test_a_real_round_has_telemetry_and_the_sampler_costs_next_to_nothing(
+    one_rank: Case, tmp_path: Path, environment: Environment
+) -> None:
+    record = trained(one_rank, tmp_path, environment)
+    assert (record.outcome, record.reason, record.telemetry_note) == ("completed", None, None)
+    seen = record.telemetry
+    assert seen is not None
+    assert (seen.gpus, seen.energy_j, seen.frames_per_joule, seen.notes) == ((), None, None, ())
+    assert seen.window_s == pytest.approx(2.0, abs=0.5)  # two of three iterations are steady
+    assert 5 <= seen.num_samples <= seen.window_s * 5 + 2
+    (rank,) = seen.ranks
+    assert rank.cpu_percent is not None
+    assert rank.memory_gb is not None
+    assert rank.threads is not None
+    assert 20 < rank.cpu_percent.mean < 130  # one core, if others leave it one
+    assert 0.005 < rank.memory_gb.mean < 0.2
+    assert (rank.threads.min, rank.threads.max) == (1, 1)
+    assert seen.host_cpu_percent is not None
+    assert 0 < seen.host_cpu_percent.max <= 100
+    assert seen.host_memory_used_gb is not None
+    assert seen.host_memory_used_gb.min > 0.1
+    assert seen.sampler_cpu_share is not None
+    assert 0 < seen.sampler_cpu_share < 0.02
+    assert seen.sample_time_mean_s is not None
+    assert seen.sample_time_max_s is not None
+    assert 0 < seen.sample_time_mean_s <= seen.sample_time_max_s < 0.2
+    assert samplers(tmp_path / "real") == []
+
+
+@pytest.mark.parametrize(
+    ("damage", "note"),
+    [
+        (lambda path: path.unlink(), "the sampler wrote no telemetry.jsonl; logs/telemetry.log may say why"),
+        (lambda path: path.write_bytes(b"\x00\n"), "telemetry.jsonl: telemetry.jsonl line 1 is not an event"),
+        (lambda path: path.write_bytes(b""), "telemetry.jsonl: none of 0 samples lies in the steady"),
+    ],
+)
+def test_without_usable_telemetry_a_round_is_still_complete(
+    damage: Callable[[Path], object], note: str, one_rank: Case, run_dir: Path, environment: Environment
+) -> None:
+    iteration = {"start_s": 0.0, "iteration_time_s": 1.0}
+    events: list[dict[str, Any]] = [
+        {"event": "start", "rank": 0, "local_rank": 0},
+        {"event": "clock", "zero_monotonic_s": 0.0},
+        *({"event": "iteration", "iteration": number, "samples": iteration} for number in range(3)),
+        {"event": "end"},
+    ]
+    (run_dir / "rank-0.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
+    (run_dir / TELEMETRY_FILE).touch()
+    damage(run_dir / TELEMETRY_FILE)
+    result = suite.launch.LaunchResult(
+        exit_code=0, ended_by=None, started_utc="2026-11-21T10:00:00+00:00", wall_time_s=1.0
+    )
+    record = collect(run_dir, one_rank, 0, result, environment)
+    assert (record.outcome, record.telemetry) == ("completed", None)
+    assert record.telemetry_note is not None
+    assert record.telemetry_note.startswith(note)
+
+
+def test_a_run_goes_on_when_its_sampler_cannot_start(
+    one_rank: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rank = sys.executable
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "no-python"))
+    launch = Launch(case=one_rank, round=0, argv=(rank, "-c", "pass"), env={}, run_dir=str(tmp_path / "r1"))
+    assert run(launch).exit_code == 0
+    assert "the sampler cannot be started" in (tmp_path / "r1" / SAMPLER_LOG).read_text()
+
+
+def test_a_run_goes_on_when_its_sampler_dies(one_rank: Case, run_dir: Path) -> None:
+    with sampling(run_dir, one_rank):
+        wait_until(lambda: written(run_dir).samples)
+        samplers(run_dir)[0].kill()
+    assert samplers(run_dir) == []
+    assert written(run_dir).samples
+
+
+def test_a_full_disk_ends_the_sampler_alone(one_rank: Case, run_dir: Path) -> None:
+    (run_dir / TELEMETRY_FILE).symlink_to("/dev/full")
+    with sampling(run_dir, one_rank):
+        wait_until(lambda: "No space left on device" in (run_dir / SAMPLER_LOG).read_text())
+    assert samplers(run_dir) == []
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, RuntimeError])
+def test_the_sampler_ends_with_its_block(error: type[BaseException], one_rank: Case, run_dir: Path) -> None:
+    def interrupted() -> None:
+        with sampling(run_dir, one_rank):
+            wait_until(lambda: written(run_dir).samples)
+            assert len(samplers(run_dir)) == 1
+            raise error
+
+    with pytest.raises(error):
+        interrupted()
+    assert samplers(run_dir) == []
+    assert (run_dir / SAMPLER_LOG).read_text() == ""
+
+
+def test_a_sampler_that_hangs_is_killed(one_rank: Case, run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suite.launch.sampling, "_PATIENCE_S", 0.5)
+    with sampling(run_dir, one_rank):
+        wait_until(lambda: written(run_dir).samples)
+        samplers(run_dir)[0].suspend()
+        start_s = time.monotonic()
+    assert time.monotonic() - start_s < 3
+    assert samplers(run_dir) == []
+
+
+@pytest.mark.parametrize("death", [signal.SIGKILL, signal.SIGTERM])
+def test_the_sampler_ends_when_its_launcher_is_killed(death: signal.Signals, run_dir: Path) -> None:
+    program = (
+        "import json, sys, time; from pathlib import Path; from suite.launch.sampling import sampling\n"
+        "from tasks.worker import read_case\n"
+        "run_dir = Path(sys.argv[1])\n"
+        "with sampling(run_dir, read_case(run_dir / 'case.json')): time.sleep(600)\n"
+    )
+    root = Path(suite.launch.sampling.__file__).parents[2]
+    with subprocess.Popen([sys.executable, "-c", program, str(run_dir)], cwd=root) as launcher:
+        wait_until(lambda: written(run_dir).samples)
+        assert len(samplers(run_dir)) == 1
+        launcher.send_signal(death)
+        launcher.wait()
+    wait_until(lambda: samplers(run_dir) == [])
+
+
+def test_without_nvml_there_are_no_gpus_and_one_note(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent() -> None:
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
+
+    monkeypatch.setattr(pynvml, "nvmlInit", absent)
+    path = run_dir / TELEMETRY_FILE
+    left = [False, False, True]
+    with path.open("ab", buffering=0) as stream:
+        sample_until(lambda _: left.pop(0), Sampler(run_dir, num_gpus=4, num_ranks=0), stream, rate_hz=50.0)
+    content = written(run_dir)
+    assert [sample.gpus for sample in content.samples] == [()] * 4  # three looks, and the last
+    assert content.notes == ["GPUs: NVML Shared Library Not Found"]
+    assert content.rate_hz == 50.0
+    assert content.samples[0].host.cpu_percent is None  # nothing to count from, which is not 0
+    assert content.samples[1].host.cpu_percent is not None
+
+
+def test_samples_keep_their_rate_and_late_ones_are_left_out(run_dir: Path) -> None:
+    waits_s: list[float] = []
+
+    def is_over(wait_s: float) -> bool:
+        waits_s.append(wait_s)
+        time.sleep(0.35 if len(waits_s) == 2 else wait_s)  # the machine stands still for more than three intervals
+        return len(waits_s) == 6
+
+    with (run_dir / TELEMETRY_FILE).open("ab", buffering=0) as stream:
+        sample_until(is_over, Sampler(run_dir, num_gpus=0, num_ranks=0), stream, rate_hz=10.0)
+    assert len(written(run_dir).samples) == 7
+    assert all(0 <= wait_s <= 0.1 for wait_s in waits_s)
+    assert waits_s[4] > 0.05  # back in step at once, without a burst
+
+
+def test_a_rank_is_seen_from_its_start_to_its_end(run_dir: Path) -> None:
+    ranks = RankProcesses(run_dir, 2)
+    absent = (RankReading(rank=0), RankReading(rank=1))
+    assert ranks.read() == absent
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", str(run_dir)]) as process:
+        line = json.dumps({"event": "start", "rank": 1, "local_rank": 1, "pid": process.pid})
+        (run_dir / "rank-1.jsonl").write_text(line)
+        assert ranks.read() == absent  # half a line
+        (run_dir / "rank-1.jsonl").write_text(line + "\n")
+        assert ranks.read() == absent  # from here on its CPU time is counted
+        time.sleep(0.05)
+        reading = ranks.read()[1]
+        assert reading.cpu_percent is not None
+        assert reading.threads == 1
+        process.kill()
+    assert ranks.read() == absent
+
+
+@pytest.mark.parametrize("pid", [os.getpid(), 1, 2**22 + 1, None])
+def test_a_process_id_of_a_containers_own_is_nobodys_here(pid: int | None, run_dir: Path) -> None:
+    """Inside a container a rank has another number, which here may belong to anyone or no one."""
+    line = json.dumps({"event": "start", "rank": 0, "local_rank": 0, "pid": pid})
+    (run_dir / "rank-0.jsonl").write_text(line + "\n")
+    ranks = RankProcesses(run_dir, 1)
+    assert ranks.read() == ranks.read() == (RankReading(rank=0),)
