@@ -41,11 +41,13 @@ def is_twin(case: Case) -> bool:
 def with_twins(cases: Sequence[Case]) -> list[Case]:
     """``cases`` in their order, each series' baseline followed by its twin.
 
-    The baseline is the first case of a series on the fewest ranks.
+    The baseline is the first case of a series on the fewest ranks. Controls have none: they explain, nobody compares
+    them between machines.
     """
     baselines: dict[str, Case] = {}
     for case in sorted(cases, key=lambda case: case.world_size):
-        baselines.setdefault(case.series, case)
+        if case.workload == "train":
+            baselines.setdefault(case.series, case)
     return [
         member
         for case in cases

@@ -10,7 +10,7 @@ from pydantic import Field, StringConstraints
 from suite.catalog import Catalog, Count, Seconds, TaskEntry
 from suite.errors import MatrixError
 from suite.minibatch import Minibatch, minibatch_per_rank
-from suite.schema import Assets, Case, Device, MinibatchRule, RlLibrary, Scaling, Stack
+from suite.schema import Assets, Case, Device, MinibatchRule, RlLibrary, Scaling, Stack, Workload
 from suite.toml_file import NonEmptyTuple, Problem, TomlTable, Tuple, did_you_mean, read_toml
 
 MATRICES_PATH = Path(__file__).parent.parent / "tasks" / "matrices"
@@ -39,6 +39,7 @@ class Series(TomlTable):
     hang_timeout_s: Seconds | None = None
     overrides: Tuple[Override] = ()
     stacks: NonEmptyTuple[Stack] = ("kitless",)
+    workload: Workload = "train"  # else a control, which has rsl_rl's agent of the task
 
 
 class Defaults(TomlTable):
@@ -205,7 +206,7 @@ def _contradictions(table: MatrixTable) -> list[Problem]:
     seen: set[str] = set()
     for index, series in enumerate(table.series):
         other = first.setdefault(series.name, series)
-        for key in ("title", "scaling", "task"):
+        for key in ("title", "scaling", "task", "workload"):
             got, wanted = getattr(series, key), getattr(other, key)
             if got != wanted:
                 message = f"got {got!r}, but series {series.name} has {wanted!r} above; repeat it or take another name."
@@ -293,6 +294,7 @@ def _case(
         overrides=(*_agent_overrides(catalog, series, task, library, minibatch), *series.overrides),
         timeout_s=series.timeout_s or matrix.defaults.timeout_s,
         hang_timeout_s=series.hang_timeout_s or matrix.defaults.hang_timeout_s,
+        workload=series.workload,
     )
 
 

@@ -13,8 +13,8 @@ from typing import Final, Literal
 
 # History of the stored format. A reader accepts every version listed here; a writer writes the last.
 # 1 (2026-11-21): first version. One document per case; rounds hold every rank's samples as columns.
-# 2 (2026-11-21): an environment has what env_check said (``checks``), a round its ``image_digest``, a case
-#   ``ended_because``.
+# 2 (2026-11-21): an environment has what env_check said (``checks``), a round its ``image_digest``, ``workload`` and
+#   ``telemetry``, a rank its ``validity``, a case ``ended_because`` and ``workload``.
 SCHEMA_VERSION: Final = 2
 
 RlLibrary = Literal["rl_games", "rsl_rl", "skrl"]
@@ -24,6 +24,7 @@ Scaling = Literal["strong", "weak"]
 MinibatchRule = Literal["fixed_minibatch", "fixed_updates"]
 Assets = Literal["offline", "official"]
 Scalar = str | int | float | bool | None
+Workload = Literal["train", "environment_step", "all_reduce"]  # the last two are controls: tasks/control.py
 Outcome = Literal["completed", "crashed", "oom", "timeout", "hung", "skipped", "invalid"]
 
 # The columns of ``RankRecord.samples`` that labscale measures itself, in the order they are stored.
@@ -74,6 +75,7 @@ class Case:
     overrides: tuple[str, ...] = ()  # "env.…=…" and "agent.…=…" tokens
     timeout_s: float = 1800.0  # whole process, start-up included
     hang_timeout_s: float = 300.0  # with no rank writing a sample
+    workload: Workload = "train"
 
     @property
     def world_size(self) -> int:

@@ -41,7 +41,7 @@ class Pair:
 
 def can_run(case: Case) -> bool:
     """Tell whether upstream keeps the iteration times of this library where they can be read; skrl's are lost."""
-    return case.rl_library in ("rl_games", "rsl_rl")
+    return case.workload == "train" and case.rl_library in ("rl_games", "rsl_rl")
 
 
 def folder_of(run_dir: Path) -> Path:

@@ -30,15 +30,26 @@ def configure(context: RankContext, simulation: Simulation) -> dict[str, Any]:
 
 def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]) -> torch.nn.Module:
     """Train the case's iterations and return the trained modules."""
+    at_random_length = settings["init_at_random_ep_len"]
+    runner, env = make_runner(context, simulation, settings)
+    _attach(runner, env, context.timer)
+    runner.learn(num_learning_iterations=context.case.iterations, init_at_random_ep_len=at_random_length)
+    return trained(runner)
+
+
+def make_runner(context: RankContext, simulation: Simulation, settings: dict[str, Any]) -> tuple[Any, Any]:
+    """Return rsl_rl's runner with its models, and the environment as it sees it."""
     from isaaclab_rl.rsl_rl import RslRlVecEnvWrapper
 
     env = RslRlVecEnvWrapper(simulation.env, clip_actions=settings["clip_actions"])
-    at_random_length = settings["init_at_random_ep_len"]
     runner = _runner_class(context.ranks)(env, settings, log_dir=context.library_dir, device=str(context.device))
     # The state of this checkout is recorded by the suite; rsl_rl would copy every repository's diff.
     runner.logger.git_status_repos = []
-    _attach(runner, env, context.timer)
-    runner.learn(num_learning_iterations=context.case.iterations, init_at_random_ep_len=at_random_length)
+    return runner, env
+
+
+def trained(runner: Any) -> torch.nn.Module:
+    """Everything that the optimiser changes."""
     return torch.nn.ModuleList([runner.alg.actor, runner.alg.critic])
 
 

@@ -29,10 +29,12 @@ def read_case(path: Path) -> Case:
     return Case(**fields)
 
 
-def adapter_for(rl_library: str) -> ModuleType:
-    from tasks import train_rl_games, train_rsl_rl, train_skrl
+def adapter_for(case: Case) -> ModuleType:
+    from tasks import control, train_rl_games, train_rsl_rl, train_skrl
 
-    return {"rl_games": train_rl_games, "rsl_rl": train_rsl_rl, "skrl": train_skrl}[rl_library]
+    if case.workload != "train":
+        return control
+    return {"rl_games": train_rl_games, "rsl_rl": train_rsl_rl, "skrl": train_skrl}[case.rl_library]
 
 
 def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
@@ -47,7 +49,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
     ranks = Ranks.from_torchrun()
     device = device_of(case, ranks)
     torch.set_num_threads(max(1, len(os.sched_getaffinity(0)) // ranks.local_world_size))
-    adapter = adapter_for(case.rl_library)
+    adapter = adapter_for(case)
     timer = timing.IterationTimer(log, device)
     context = RankContext(case=case, ranks=ranks, device=device, log=log, timer=timer, run_dir=run_dir)
     started_utc = upstream_bundle.now_utc()
@@ -63,7 +65,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
                 parameters_sha256=parameters_sha256(model),
                 peak_memory_gb=torch.cuda.max_memory_allocated(device) / 1e9 if device.type == "cuda" else None,
             )
-            if ranks.rank == 0:
+            if ranks.rank == 0 and case.workload == "train":
                 upstream_bundle.write(context, running, started_utc)
             log.write("validity", checks=[dataclasses.asdict(check) for check in validity.check(running)])
 

@@ -73,6 +73,7 @@ def describe(context: RankContext, running: Simulation, agent_settings: Mapping[
     }
     return {
         "task": case.task,
+        "workload": case.workload,
         "assets": case.assets,
         "environment_class": f"{type(env).__module__}:{type(env).__qualname__}",
         **{f"observation_size.{name}": size for name, size in observation_sizes(env.single_observation_space).items()},

@@ -1,6 +1,7 @@
 """Twins: which cases get one, where their results go, and the noise budget."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,11 @@ def test_the_baseline_of_each_series_is_followed_by_its_twin() -> None:
     assert is_twin(twin)
     assert not is_twin(cases[1])
     assert (twin.series, twin.seed, twin.num_envs) == (cases[1].series, cases[1].seed, cases[1].num_envs)
+
+
+def test_a_control_has_no_twin() -> None:
+    control = replace(make_case(), workload="environment_step")
+    assert with_twins([control]) == [control]
 
 
 def test_a_twin_is_no_result(tmp_path: Path) -> None:

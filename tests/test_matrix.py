@@ -80,6 +80,11 @@ def test_full_has_the_series_of_the_design(catalog: Catalog) -> None:
         ("ant-weak-4096", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8, 16},
         ("shadow-horizontal", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8, 16},
         ("shadow-vertical", "rsl_rl", "fixed_updates"): {1, 2, 4},
+        ("control-cartpole-step", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8},
+        ("control-ant-step", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8},
+        ("control-shadow-step", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8},
+        ("control-cartpole-all-reduce", "rsl_rl", "fixed_minibatch"): {2, 4, 8},
+        ("control-shadow-all-reduce", "rsl_rl", "fixed_minibatch"): {2, 4, 8},
     }
 
 

@@ -19,7 +19,7 @@ def main(run_dir: Path) -> None:
     from tasks.worker import adapter_for, read_case
 
     case = read_case(run_dir / "case.json")
-    adapter = adapter_for(case.rl_library)
+    adapter = adapter_for(case)
     log = RankLog(run_dir, 0)
     device = torch.device("cpu")
     context = RankContext(

@@ -1,0 +1,112 @@
+"""The controls: parts of training alone, run for real on the CPU."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from suite.catalog import load_catalog
+from suite.plan import plan
+from suite.provision import Worker
+from suite.schema import Case, Environment, RunRecord
+from suite.upstream import can_run
+from tests.conftest import CaseMaker
+from tests.real_runs import cases_of, launch_of, train
+
+MATRIX = """
+description = "one control of each kind"
+rounds = 1
+seed = 42
+
+[[series]]
+name = "step"
+title = "stepping alone"
+scaling = "weak"
+task = "Isaac-Cartpole-Direct"
+rl_libraries = ["rsl_rl"]
+workload = "environment_step"
+num_envs = 64
+topologies = ["1x1"]
+iterations = 4
+
+[[series]]
+name = "reduce"
+title = "reducing alone"
+scaling = "weak"
+task = "Isaac-Cartpole-Direct"
+rl_libraries = ["rsl_rl"]
+workload = "all_reduce"
+num_envs = 8
+topologies = ["1x2"]
+iterations = 4
+"""
+
+Run = Callable[[str], RunRecord]
+
+
+@pytest.fixture(scope="module")
+def run(worker: Worker, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("controls")
+    environment = Environment(host_label=None, cpu_model=None, num_cpus=None, memory_gb=None, os=None, kernel=None)
+
+    def run_it(series: str) -> RunRecord:
+        (case,) = (case for case in cases_of(MATRIX, folder) if case.series == series)
+        return train(launch_of(worker, case, folder / series), environment)
+
+    return run_it
+
+
+def refusal(case: Case) -> str | None:
+    (planned,) = plan(
+        [case], gpus_available=0, cpus_available=4, device="cpu", available_stacks=["kitless"], rounds=1,
+        catalog=load_catalog(),
+    )  # fmt: skip
+    return planned.infeasible
+
+
+@pytest.mark.worker
+def test_stepping_alone_learns_nothing_and_spends_its_time_in_the_environment(run: Run) -> None:
+    record = run("step")
+    assert (record.outcome, record.reason) == ("completed", None)
+    (rank,) = record.ranks
+    steps = zip(rank.samples["environment_step_time_s"], rank.samples["iteration_time_s"], strict=True)
+    for step_s, iteration_s in list(steps)[1:]:
+        assert step_s is not None
+        assert iteration_s is not None
+        assert 0.9 < step_s / iteration_s <= 1
+    assert set(rank.samples["all_reduce_calls"]) == {0.0}
+    assert record.workload is not None
+    assert record.workload["workload"] == "environment_step"
+
+
+@pytest.mark.worker
+def test_reducing_alone_sends_the_agents_gradient_once_for_each_optimiser_step(run: Run) -> None:
+    record = run("reduce")
+    assert (record.outcome, record.reason) == ("completed", None)
+    for rank in record.ranks:
+        assert set(rank.samples["all_reduce_calls"]) == {float(record.case.optimiser_steps)}
+        (size_bytes,) = set(rank.samples["control.all_reduce_bytes"])
+        # Two networks of 4-32-32 with one output each, and one standard deviation: all in float32.
+        assert size_bytes == 4 * (2 * (4 * 32 + 32 + 32 * 32 + 32 + 32 + 1) + 1)
+        assert rank.samples["environment_step_time_s"] == (None,) * 4
+
+
+def test_a_single_rank_has_nobody_to_reduce_with(make_case: CaseMaker) -> None:
+    alone = make_case(workload="all_reduce", nproc_per_node=1, num_envs_global=32)
+    assert refusal(alone) == "has nobody to reduce gradients with; needs 2 ranks or more"
+    assert refusal(make_case(workload="all_reduce")) is None
+
+
+def test_controls_have_one_agent(make_case: CaseMaker) -> None:
+    case = make_case(workload="environment_step", rl_library="skrl")
+    assert "which has rsl_rl's agent, and is planned with skrl; needs rsl_rl" in str(refusal(case))
+
+
+def test_upstream_has_no_controls(make_case: CaseMaker) -> None:
+    assert can_run(make_case())
+    assert not can_run(replace(make_case(), workload="environment_step"))
+
+
+def test_a_matrix_names_the_control(tmp_path: Path) -> None:
+    assert [case.workload for case in cases_of(MATRIX, tmp_path)] == ["environment_step", "all_reduce"]
