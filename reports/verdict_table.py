@@ -1,0 +1,90 @@
+"""What the curves say, as a table: verdict, law and one prediction of every curve. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from reports.prediction import NoPrediction, predict
+from reports.resampling import Estimate
+from reports.scaling_laws import SUPERLINEAR_EFFICIENCY, Law, NoFit, ScalingGroup, fit, scaling_groups
+from reports.tables import MISSING, Html, count, html_table, paragraph, percent
+from reports.verdicts import SCALES_EFFICIENCY, verdict
+from suite.schema import CaseResult
+
+LAW_NAMES: Final[Mapping[Law, str]] = {"amdahl": "Amdahl", "gustafson": "Gustafson", "usl": "universal scalability law"}
+
+
+def rule() -> Html:
+    """What the words mean, with their limits."""
+    return paragraph(
+        f"A curve scales when the whole interval of its efficiency at the largest number of ranks is at least"
+        f" {SCALES_EFFICIENCY:.0%}, and is limited when all of it is below. It is superlinear, which mostly means a"
+        f" mistake, when all of it is above {SUPERLINEAR_EFFICIENCY:.0%}, and inconclusive where too few rounds ran"
+        " to tell."
+    )
+
+
+def verdicts(results: Sequence[CaseResult]) -> Html:
+    """One row for each curve with more than one number of ranks; a sentence when there is none."""
+    groups = _curves(results)
+    if not groups:
+        return paragraph("No case ran with more than one number of ranks, so nothing can be said of scaling.")
+    judged = [(group, verdict(group)) for group in groups]
+    return html_table(
+        ["Curve", "Verdict", "Why", "Efficiency"],
+        (
+            [
+                _name(group),
+                said.text,
+                said.reason,
+                MISSING if said.efficiency is None else f"{_percent(said.efficiency)} at {said.world_size}",
+            ]
+            for group, said in judged
+        ),
+        label="Verdicts",
+        num_text_columns=3,
+    )
+
+
+def predictions(results: Sequence[CaseResult]) -> Html:
+    """Total FPS at twice the largest number of ranks by the law of the curve's kind; nothing where no curve has one."""
+    groups = _curves(results)
+    if not groups:
+        return paragraph("")
+    return html_table(
+        ["Curve", "Law", "Serial fraction", "Predicted for ranks", "Predicted total FPS", "Off by at the largest"],
+        (_prediction_row(group) for group in groups),
+        label="Predictions, not measurements",
+        num_text_columns=2,
+    )
+
+
+def _curves(results: Sequence[CaseResult]) -> list[ScalingGroup]:
+    return [group for group in scaling_groups(results) if len(group.points) > 1]
+
+
+def _name(group: ScalingGroup) -> str:
+    return f"{group.series}: {group.curve}"
+
+
+def _prediction_row(group: ScalingGroup) -> list[str]:
+    law: Law = "amdahl" if group.scaling == "strong" else "gustafson"
+    fitted = fit(law, group)
+    found = predict(law, group, 2 * group.points[-1].world_size)
+    if isinstance(fitted, NoFit) or isinstance(found, NoPrediction):
+        reason = fitted.reason if isinstance(fitted, NoFit) else found.reason if isinstance(found, NoPrediction) else ""
+        return [_name(group), f"none: {reason}", MISSING, MISSING, MISSING, MISSING]
+    return [
+        _name(group),
+        LAW_NAMES[law],
+        _percent(fitted.parameters["serial_fraction"]),
+        str(found.world_size),
+        count(found.total_fps.value),
+        f"{100 * found.held_out.relative_error:+.1f} % at {found.held_out.world_size}",
+    ]
+
+
+def _percent(value: Estimate) -> str:
+    if value.interval is None:
+        return percent(value.value)
+    low, high = value.interval
+    return f"{percent(value.value)} ({percent(low)} to {percent(high)})"

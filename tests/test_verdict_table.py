@@ -1,0 +1,54 @@
+from reports.tables import Html
+from reports.verdict_table import predictions, rule, verdicts
+from suite.schema import CaseResult
+from tests.generated_results import make_case, make_result
+
+
+def amdahl(serial_fraction: float, world_size: int) -> float:
+    """Seconds per iteration where one rank takes 1."""
+    return serial_fraction + (1 - serial_fraction) / world_size
+
+
+def results(*world_sizes: int) -> list[CaseResult]:
+    return [
+        make_result(
+            make_case("cartpole-strong", world_size=size), *(amdahl(0.2, size) * jitter for jitter in (1, 1, 1))
+        )
+        for size in world_sizes
+    ]
+
+
+def cells_of(table: Html) -> dict[str, str]:
+    heading, row = (line.split("\t") for line in table.text.splitlines())
+    return dict(zip(heading, row, strict=True))
+
+
+def test_a_curve_gets_its_verdict() -> None:
+    cells = cells_of(verdicts(results(1, 2, 4)))
+    assert cells["Curve"].startswith("cartpole-strong: ")
+    assert cells["Verdict"] == "limited"
+    assert cells["Efficiency"] == "62.5 % (62.5 % to 62.5 %) at 4"
+
+
+def test_a_prediction_says_how_wrong_its_law_was() -> None:
+    cells = cells_of(predictions(results(1, 2, 4)))
+    case = make_case("cartpole-strong", world_size=8)
+    assert (cells["Law"], cells["Serial fraction"]) == ("Amdahl", "20.0 % (20.0 % to 20.0 %)")
+    assert cells["Predicted for ranks"] == "8"
+    assert cells["Predicted total FPS"] == f"{case.frames_per_iteration / amdahl(0.2, 8):,.0f}"
+    assert cells["Off by at the largest"].removeprefix("-").removeprefix("+") == "0.0 % at 4"
+
+
+def test_the_rule_has_the_limits_of_the_verdicts() -> None:
+    assert "at least 80%" in rule().text
+    assert "above 102%" in rule().text
+
+
+def test_without_a_second_number_of_ranks_nothing_is_said() -> None:
+    assert verdicts(results(1)).text == (
+        "No case ran with more than one number of ranks, so nothing can be said of scaling."
+    )
+
+
+def test_what_cannot_be_predicted_says_why() -> None:
+    assert cells_of(predictions(results(1, 2)))["Law"].startswith("none: measured for 1, 2 ranks only")
