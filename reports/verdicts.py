@@ -114,11 +114,15 @@ def _missing(group: ScalingGroup) -> str | None:
 
 def _too_few_rounds(*points: ScalingPoint) -> str:
     few = ", ".join(
-        f"{len(point.times_s)} of {point.world_size}"
+        f"{len(point.times_s)} at {_ranks(point.world_size)}"
         for point in points
         if len(point.times_s) < MIN_ROUNDS_FOR_INTERVAL
     )
-    return f"too few rounds for an interval, which needs {MIN_ROUNDS_FOR_INTERVAL}: {few} ranks"
+    return f"too few rounds for an interval, which needs {MIN_ROUNDS_FOR_INTERVAL}: {few}"
+
+
+def _ranks(world_size: int) -> str:
+    return "1 rank" if world_size == 1 else f"{world_size} ranks"
 
 
 def _surely_positive(value: Estimate) -> bool:

@@ -76,7 +76,7 @@ def test_superlinear_in_between_is_seen_too() -> None:
 def test_too_few_rounds_are_inconclusive() -> None:
     found = judged(0.5)
     assert found.word == "inconclusive"
-    assert found.reason == "too few rounds for an interval, which needs 3: 1 of 2 ranks"
+    assert found.reason == "too few rounds for an interval, which needs 3: 1 at 2 ranks"
     assert found.efficiency is not None
     assert found.efficiency.value == 1
 
