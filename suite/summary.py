@@ -162,10 +162,17 @@ def print_rule(console: Console, rule: Rule) -> None:
 def print_rounds(console: Console, results: Sequence[CaseResult]) -> None:
     """Print of each case why it got no more rounds, how well its median is known, how it starts, and what is odd."""
     for result in results:
-        if result.completed:
+        if len(result.completed) > 1:
             console.print(f"[bold]{result.case.case_id}[/]", highlight=False)
             for line in _lines_on_rounds(result):
                 console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
+    single = [result for result in results if len(result.completed) == 1]
+    if single:
+        unsteady = sum(bool(flags(result.rounds)) for result in single)
+        also = f", and {unsteady} of them are too short or unsettled to show a steady part" if unsteady else ""
+        console.print(
+            f"{len(single)} cases have one round: nothing is known of the spread between rounds{also}.", highlight=False
+        )
 
 
 def _lines_on_rounds(result: CaseResult) -> list[str]:

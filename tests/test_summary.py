@@ -127,9 +127,14 @@ def test_a_cold_start_and_a_flag_stand_beside_the_case() -> None:
     ]
 
 
-def test_a_single_start_is_not_called_warm_and_a_failed_case_is_not_there() -> None:
-    assert printed_rounds(make_result(make_case(), 0.5))[1:] == ["start: 15.0 s (1 of 1 rounds)"]
-    assert printed_rounds(failed_result(make_case(), outcome="crashed", reason="x")) == []
+def test_cases_of_one_round_share_a_line_and_a_failed_case_is_not_there() -> None:
+    long, short = make_case(), make_case("ant-weak", scaling="weak", iterations=3)
+    too_short = CaseResult(case=short, rounds=(make_record(short, index=0, iteration_time_s=1.0),))
+    failed = failed_result(long, outcome="crashed", reason="x")
+    assert " ".join(printed_rounds(make_result(long, 1.0), too_short, failed)) == (
+        "2 cases have one round: nothing is known of the spread between rounds, and 1 of them are too short or"
+        " unsettled to show a steady part."
+    )
 
 
 def test_the_rule_is_printed_only_where_it_is_one() -> None:
