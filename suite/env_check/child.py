@@ -5,18 +5,15 @@ Nothing of the driver stack is ever loaded into labscale's own process.
 
 import json
 import os
-import signal
-import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Final, Literal
+from typing import Any, Final, Literal
+
+from suite.env_check.program import run_program
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-KILL_PATIENCE_S: Final = 2.0  # a process inside a hung kernel driver cannot be killed: it is then left behind
 STDERR_CHARACTERS: Final = 4000  # kept of what the probe and its drivers said
 
 # "answered": ended with exit code 0 and an answer. "died": by a signal. "failed": any other end.
@@ -42,61 +39,24 @@ def how_it_ended(end: End, signal_name: str | None, exit_code: int | None) -> st
 
 def run_probe(module: str, *arguments: str, environ: Mapping[str, str], timeout_s: float) -> ProbeRun:
     """Run ``python -m suite.env_check.<module> <arguments>`` for at most ``timeout_s``."""
-    start_s = time.monotonic()
-    with (
-        tempfile.TemporaryFile() as output,
-        tempfile.TemporaryFile() as errors,
-    ):  # files: no pipe that an orphan holds open
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", f"suite.env_check.{module}", *arguments],
-            env={**environ, "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), environ.get("PYTHONPATH"))))},
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=errors,
-            start_new_session=True,
-        )
-        try:
-            exit_code: int | None = process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            exit_code = None
-        finally:
-            _end_group(process)
-        return _describe(exit_code, _text(output), _text(errors), time.monotonic() - start_s)
-
-
-def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill what is left of the probe and of the processes it started."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return  # all of them are gone
-    try:
-        process.wait(KILL_PATIENCE_S)
-    except subprocess.TimeoutExpired:
-        return  # inside the kernel; the caller reports a hung driver
-
-
-def _text(file: IO[bytes]) -> str:
-    file.seek(0)
-    return file.read().decode(errors="replace")
-
-
-def _describe(exit_code: int | None, output: str, errors: str, wall_s: float) -> ProbeRun:
-    answer = last_answer(output)
+    run = run_program(
+        (sys.executable, "-P", "-m", f"suite.env_check.{module}", *arguments),
+        environ={**environ, "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), environ.get("PYTHONPATH"))))},
+        timeout_s=timeout_s,
+    )
+    answer = last_answer(run.stdout)
     end: End
-    if exit_code is None:
-        end = "hung"
-    elif exit_code < 0:
-        end = "died"
+    if run.end in ("died", "hung"):
+        end = run.end
     else:
-        end = "answered" if exit_code == 0 and answer else "failed"
+        end = "answered" if run.exit_code == 0 and answer else "failed"
     return ProbeRun(
         end=end,
-        signal=signal.Signals(-exit_code).name if exit_code is not None and exit_code < 0 else None,
-        exit_code=exit_code,
+        signal=run.signal,
+        exit_code=run.exit_code,
         answer=answer,
-        stderr=errors[-STDERR_CHARACTERS:],
-        wall_s=wall_s,
+        stderr=run.stderr[-STDERR_CHARACTERS:],
+        wall_s=run.wall_s,
     )
 
 

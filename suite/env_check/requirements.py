@@ -40,8 +40,6 @@ class Needs:
 
 def needs(stack: Stack, *, device: Device, num_gpus: int, require: Collection[Feature] = ()) -> Needs:
     """Return what must work to run ``stack`` on ``device``, and what the user requires besides."""
-    if device == "cpu" and not require:
-        return Needs(features=ALWAYS, checks=frozenset())
     features = ALWAYS | frozenset(require)
     if device == "cuda":
         features |= ON_CUDA[stack] | (frozenset({"nccl"}) if num_gpus > 1 else frozenset())
