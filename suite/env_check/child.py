@@ -45,11 +45,8 @@ def run_probe(module: str, *arguments: str, environ: Mapping[str, str], timeout_
         timeout_s=timeout_s,
     )
     answer = last_answer(run.stdout)
-    end: End
-    if run.end in ("died", "hung"):
-        end = run.end
-    else:
-        end = "answered" if run.exit_code == 0 and answer else "failed"
+    is_answer = run.exit_code == 0 and bool(answer)
+    end: End = run.end if run.end in ("died", "hung") else "answered" if is_answer else "failed"
     return ProbeRun(
         end=end,
         signal=run.signal,
