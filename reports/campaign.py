@@ -1,9 +1,11 @@
 """What a page's cells read: the results of one campaign, analysed, whole and by series. Pure."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from reports.analysis import CaseRow, CurvePoint, case_rows, learning_curve
+from reports.inside import Inside, inside
 from reports.places import Place, places
 from reports.tables import where_it_ran
 from suite.schema import CaseResult
@@ -15,10 +17,12 @@ class Campaign:
 
     results: tuple[CaseResult, ...]
     rows: tuple[CaseRow, ...]
+    name: str = ""  # of its folder; empty where there is but one
+    title: str = ""
 
     @classmethod
-    def from_results(cls, results: Sequence[CaseResult]) -> "Campaign":
-        return cls(results=tuple(results), rows=case_rows(results))
+    def from_results(cls, results: Sequence[CaseResult], *, name: str = "", title: str = "") -> "Campaign":
+        return cls(results=tuple(results), rows=case_rows(results), name=name, title=title)
 
     @property
     def series_names(self) -> tuple[str, ...]:
@@ -43,8 +47,20 @@ class Campaign:
         by_case = {result.case.case_id: result for result in self.results}
         return tuple(point for row in self.rows for point in learning_curve(by_case[row.case_id], row))
 
+    @cached_property
+    def inside(self) -> Mapping[str, Inside]:
+        """By case id."""
+        return {result.case.case_id: inside(result) for result in self.results}
+
+    @property
+    def is_training(self) -> bool:
+        """Whether any case trains; the others are controls."""
+        return any(result.case.workload == "train" for result in self.results)
+
     def series(self, name: str) -> "Campaign":
-        return Campaign(
-            results=tuple(result for result in self.results if result.case.series == name),
-            rows=tuple(row for row in self.rows if row.series == name),
-        )
+        return self.only(lambda result: result.case.series == name)
+
+    def only(self, is_wanted: Callable[[CaseResult], bool]) -> "Campaign":
+        results = tuple(result for result in self.results if is_wanted(result))
+        kept = {result.case.case_id for result in results}
+        return replace(self, results=results, rows=tuple(row for row in self.rows if row.case_id in kept))

@@ -1,12 +1,14 @@
 import json
 from collections.abc import Mapping
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from reports import charts
 from reports.campaign import Campaign
+from reports.charts import drawing, inside, learning, scaling
 from reports.figure import Figure
 from reports.tables import Html
 from suite.schema import CaseResult
@@ -22,23 +24,21 @@ CAMPAIGNS = {
 
 def series_figures(results: list[CaseResult]) -> list[Figure | Html]:
     campaign = Campaign.from_results(results)
-    figures: list[Figure | Html] = []
-    for name in campaign.series_names:
-        part = campaign.series(name)
-        drawn = [charts.speedup, charts.efficiency, charts.throughput, charts.time_split]
-        figures += [chart(part.rows, where=part.where) for chart in drawn]
-        figures.append(charts.learning(part.learning_curves, part.rows, where=part.where))
-    return figures
+    drawn = [
+        scaling.speedup, scaling.efficiency, scaling.throughput, inside.time_split, inside.rank_skew, inside.memory,
+        inside.energy, learning.learning,
+    ]  # fmt: skip
+    return [chart(campaign.series(name)) for name in campaign.series_names for chart in drawn]
 
 
 @pytest.mark.parametrize("name", CAMPAIGNS)
 def test_every_figure_has_a_drawing_words_and_data(name: str) -> None:
-    figures = series_figures(CAMPAIGNS[name])
-    assert all(isinstance(figure, Figure) for figure in figures)
-    ids = [figure.figure_id for figure in figures if isinstance(figure, Figure)]
-    assert len(ids) == len(set(ids)) == len(figures)
+    figures = [figure for figure in series_figures(CAMPAIGNS[name]) if isinstance(figure, Figure)]
+    kinds = {figure.figure_id.removeprefix("cartpole-strong-") for figure in figures}
+    assert kinds >= {"speedup", "efficiency", "throughput", "time-split", "learning"}
+    ids = [figure.figure_id for figure in figures]
+    assert len(ids) == len(set(ids))
     for figure in figures:
-        assert isinstance(figure, Figure)
         root = ET.fromstring(figure.svg)  # noqa: S314 - our own drawing
         assert root.get("role") == "img"
         assert root.get("aria-label") == figure.alt_text
@@ -53,13 +53,16 @@ def test_figures_are_the_same_every_time() -> None:
 
 
 def test_markup_holds_the_live_spec_and_cannot_end_its_script_early() -> None:
-    result = make_result(make_case(), 0.5)
-    rows = Campaign.from_results([result]).rows
-    figure = charts.throughput(rows, where="</script><b>host</b>")
+    record = make_record(make_case())
+    environment = replace(record.environment, host_label="</script><b>host</b>")
+    result = CaseResult(case=record.case, rounds=(replace(record, environment=environment),))
+    campaign = Campaign.from_results([result], name="a.b_c")
+    figure = scaling.throughput(campaign)
     assert isinstance(figure, Figure)
     markup = figure._repr_mimebundle_()["text/html"]
     assert markup.count("</script>") == 1
     assert "<b>host" not in markup
+    assert figure.figure_id == "a-b-c-cartpole-strong-throughput"
     spec: Mapping[str, Any] = json.loads(markup.partition('json">')[2].partition("</script>")[0])
     assert spec["width"] == "container"
     assert spec["description"] == figure.alt_text
@@ -67,46 +70,101 @@ def test_markup_holds_the_live_spec_and_cannot_end_its_script_early() -> None:
 
 def test_speedup_says_its_values_in_words() -> None:
     results = [make_result(make_case(world_size=ranks), 1.0 / ranks) for ranks in (1, 2)]
-    figure = charts.speedup(Campaign.from_results(results).rows, where="here")
+    figure = scaling.speedup(Campaign.from_results(results))
     assert isinstance(figure, Figure)
     assert figure.alt_text == "Speed-up over ranks. rsl_rl: 1.00 at 1x1, 2.00 at 1x2."
 
 
 def test_a_series_that_failed_has_sentences_instead_of_charts() -> None:
     figures = series_figures([failed_result(make_case(), outcome="oom", reason="out of memory")])
-    assert [type(figure) for figure in figures] == [Html] * 5
+    assert {type(figure) for figure in figures} == {Html}
 
 
-def test_whiskers_are_drawn_only_for_more_than_one_round() -> None:
+def layers(figure: Figure | Html) -> list[Mapping[str, Any]]:
+    assert isinstance(figure, Figure)
+    return list(figure.spec["layer"])
+
+
+def marks(figure: Figure | Html) -> list[str]:
+    return [layer["mark"]["type"] for layer in layers(figure)]
+
+
+def test_whiskers_of_a_speedup_are_drawn_only_where_both_cases_have_three_rounds() -> None:
     one, three = (
-        charts.throughput(Campaign.from_results([make_result(make_case(), *times_s)]).rows, where="here")
+        Campaign.from_results(
+            [make_result(make_case(world_size=ranks), *(time_s / ranks for time_s in times_s)) for ranks in (1, 2)]
+        )
         for times_s in ((0.5,), (0.5, 0.6, 0.7))
     )
-    assert isinstance(one, Figure)
-    assert isinstance(three, Figure)
-    assert "rule" not in json.dumps(one.spec["layer"])
-    assert "rule" in json.dumps(three.spec["layer"])
-    assert "no spread is known" in one.caption
+    for chart in (scaling.speedup, scaling.efficiency):
+        assert "tick" not in marks(chart(one))
+        assert marks(chart(three)).count("tick") == 2
+    single, several = scaling.speedup(one), scaling.speedup(three)
+    assert isinstance(single, Figure)
+    assert isinstance(several, Figure)
+    assert "No interval is known" in single.caption
+    assert "95% bootstrap interval" in several.caption
+
+
+def test_the_last_value_of_every_curve_stands_beside_its_point() -> None:
+    results = [make_result(make_case(world_size=ranks), 1.0 / ranks) for ranks in (1, 2, 4)]
+    figure = scaling.efficiency(Campaign.from_results(results))
+    assert [layer["mark"]["text"] for layer in layers(figure) if "text" in layer["mark"]] == ["100%"]
+
+
+def test_labels_are_moved_apart_and_keep_their_order() -> None:
+    placed = drawing.spread({"a": 100.0, "b": 101.0, "c": 103.0, "far": 10.0})
+    assert sorted(placed, key=placed.__getitem__) == ["far", "a", "b", "c"]
+    ordered = sorted(placed.values())
+    assert all(later - earlier >= drawing.LABEL_GAP_PX for earlier, later in pairwise(ordered))
+
+
+def test_efficiency_starts_at_zero_and_log_axes_say_so() -> None:
+    campaign = Campaign.from_results([make_result(make_case(world_size=ranks), 1.0 / ranks) for ranks in (1, 2)])
+    encodings = [layer["encoding"]["y"] for layer in layers(scaling.efficiency(campaign)) if "y" in layer["encoding"]]
+    assert next(y for y in encodings if y.get("scale"))["scale"]["domain"][0] == 0
+    for chart in (scaling.speedup, scaling.throughput):
+        titles = {
+            layer["encoding"][axis].get("title")
+            for layer in layers(chart(campaign))
+            for axis in ("x", "y")
+            if layer["encoding"].get(axis, {}).get("scale", {}).get("type") == "log"
+        }
+        assert titles
+        assert all(title.endswith("log scale") for title in titles)
+
+
+@pytest.mark.parametrize(("low", "high", "ticks"), [(3, 40, [2, 5, 10, 20, 50]), (1, 1, [1]), (0.5, 2, [0.5, 1, 2])])
+def test_ticks_of_a_log_axis_hold_the_data(low: float, high: float, ticks: list[float]) -> None:
+    assert drawing.log_ticks(low, high) == pytest.approx(ticks)
 
 
 def test_time_split_adds_up_to_the_iteration() -> None:
-    figure = charts.time_split(Campaign.from_results([make_result(make_case(world_size=2), 0.5)]).rows, where="here")
+    figure = inside.time_split(Campaign.from_results([make_result(make_case(world_size=2), 0.5)]))
     assert isinstance(figure, Figure)
     points = figure.spec["datasets"][figure.spec["data"]["name"]]
     assert [point["part"] for point in points] == [
-        "environment steps",
-        "rest of collection",
+        "rest of environment steps",
+        "rest of rollout",
+        "learning",
         "all-reduce",
-        "rest of learning",
-        "other",
+        "waiting for other ranks",
     ]
     assert sum(point["time_s"] for point in points) == pytest.approx(0.5)
+
+
+def test_a_drawing_keeps_its_shapes_and_loses_what_nobody_sees() -> None:
+    figure = scaling.speedup(Campaign.from_results([make_result(make_case(), 0.5)]))
+    assert isinstance(figure, Figure)
+    assert "aria-roledescription" not in figure.svg
+    assert figure.svg.count("font-family") == 1
+    assert "<text" in figure.svg
+    assert len(figure.svg) < 8_000
 
 
 def test_long_learning_curves_are_thinned() -> None:
     case = make_case(iterations=1001)
     result = CaseResult(case=case, rounds=(make_record(case),))
-    part = Campaign.from_results([result])
-    figure = charts.learning(part.learning_curves, part.rows, where="here")
+    figure = learning.learning(Campaign.from_results([result]))
     assert isinstance(figure, Figure)
     assert len(json.dumps(figure.spec)) < 60_000

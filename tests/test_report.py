@@ -1,4 +1,4 @@
-"""A real page from GENERATED results, once for all tests here: Jupyter Book runs, so it takes seconds."""
+"""A real report from GENERATED results, once for all tests here: Jupyter Book runs, so it takes seconds."""
 
 import re
 from html.parser import HTMLParser
@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from reports import book, result_sets
 from reports import build as report
 from suite.errors import ReportError, StoreError
 from tests.generated_results import LABEL, full_results, smoke_results, write_results
 
-FIGURES_PER_SERIES = 5
+FIGURES_PER_SERIES = 6  # of a CPU series: no allocator, no energy
+MAX_PAGE_BYTES = 150_000
 LOADING = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "object": "data"}
+ABOUT = {"index.html", "published.html", "machines.html", "methodology.html", "limits.html", "data.html"}
 
 
 class Page(HTMLParser):
@@ -22,6 +25,7 @@ class Page(HTMLParser):
         self.loaded: list[str] = []
         self.links: list[str] = []
         self.ids: list[str] = []
+        self.headings: list[int] = []
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -32,6 +36,12 @@ class Page(HTMLParser):
             self.links.append(values["href"])
         if "id" in values:
             self.ids.append(values["id"])
+        if re.fullmatch(r"h[1-6]", tag):
+            self.headings.append(int(tag[1]))
+
+
+def read_pages(site: Path) -> dict[str, Page]:
+    return {path.name: Page(path.read_text(encoding="utf-8")) for path in sorted(site.glob("*.html"))}
 
 
 @pytest.fixture(scope="module")
@@ -40,62 +50,102 @@ def results_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def index(results_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return report.build(results_dir, tmp_path_factory.mktemp("site") / "report", version="generated")
+def site(results_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return report.build(results_dir, tmp_path_factory.mktemp("site") / "report", version="generated").parent
 
 
 @pytest.fixture(scope="module")
-def text(index: Path) -> str:
-    return index.read_text(encoding="utf-8")
+def pages(site: Path) -> dict[str, Page]:
+    return read_pages(site)
 
 
-def test_every_figure_is_drawn_and_every_case_named(text: str) -> None:
+def text_of(site: Path, name: str) -> str:
+    return (site / name).read_text(encoding="utf-8")
+
+
+def test_every_series_has_its_page_and_every_case_is_named(site: Path, pages: dict[str, Page]) -> None:
     series = {result.case.series for result in smoke_results()}
-    assert text.count('<figure class="vega-figure"') == text.count("<svg ") == len(series) * FIGURES_PER_SERIES
+    assert set(pages) == ABOUT | {f"series-{name}.html" for name in series}
     for result in [*smoke_results(), *full_results()[-1:]]:
-        assert result.case.case_id.replace("/", "/<wbr>") in text
+        assert result.case.case_id.replace("/", "/<wbr>") in text_of(site, f"series-{result.case.series}.html")
 
 
-def test_nothing_is_loaded_from_another_host(index: Path, text: str) -> None:
-    page = Page(text)
-    assert page.loaded
-    for location in page.loaded:
-        assert location == "data:," or (index.parent / location).is_file(), location
-    style = (index.parent / "assets" / "report.css").read_text(encoding="utf-8")
-    assert re.findall(r"@import|url\(", style) == []
-    assert "Content-Security-Policy" in text
+def test_every_figure_is_drawn(site: Path) -> None:
+    text = text_of(site, "series-cartpole-strong.html")
+    assert text.count('<figure class="vega-figure"') == text.count("<svg ") == FIGURES_PER_SERIES
+    assert text_of(site, "index.html").count("<svg ") == len({result.case.series for result in smoke_results()})
 
 
-def test_every_link_leads_somewhere(index: Path, text: str) -> None:
-    page = Page(text)
-    assert len(page.ids) == len(set(page.ids))
-    for link in page.links:
-        location, _, fragment = link.partition("#")
-        assert not location or (index.parent / location).is_file(), link
-        assert not fragment or fragment in page.ids, link
+def test_nothing_is_loaded_from_another_host(site: Path, pages: dict[str, Page]) -> None:
+    for page in pages.values():
+        assert page.loaded
+        for location in page.loaded:
+            assert location == "data:," or (site / location).is_file(), location
+    for asset in ("report.css", "report.js"):
+        assert re.findall(r"@import|url\(|fetch\(|https?:", text_of(site / "assets", asset)) == []
+    assert all("Content-Security-Policy" in text_of(site, name) for name in pages)
 
 
-def test_failures_stand_with_their_reasons(text: str) -> None:
+def test_every_link_leads_somewhere(site: Path, pages: dict[str, Page]) -> None:
+    for name, page in pages.items():
+        assert len(page.ids) == len(set(page.ids)), name
+        for link in page.links:
+            if link.startswith("https:"):
+                assert name == "published.html", link
+                continue
+            location, _, fragment = link.partition("#")
+            assert not location or (site / location).is_file(), link
+            assert not fragment or fragment in pages[location or name].ids, link
+
+
+def test_headings_skip_no_level(pages: dict[str, Page]) -> None:
+    for name, page in pages.items():
+        assert page.headings[0] == 1, name
+        assert all(later - earlier <= 1 for earlier, later in zip(page.headings, page.headings[1:], strict=False)), name
+
+
+def test_pages_are_light(site: Path, pages: dict[str, Page]) -> None:
+    assert max((site / name).stat().st_size for name in pages) < MAX_PAGE_BYTES
+
+
+def test_failures_stand_with_their_reasons(site: Path) -> None:
+    text = text_of(site, "limits.html")
     assert "generated failure of rank 1: out of shared memory" in text
     assert "needs 16 GPUs of one host, this one has 8" in text
 
 
-def test_a_reader_learns_where_it_ran_and_what_cpu_numbers_are_worth(text: str) -> None:
-    assert text.count(LABEL) > FIGURES_PER_SERIES
+def test_a_reader_learns_where_it_ran_and_what_cpu_numbers_are_worth(site: Path) -> None:
+    text = text_of(site, "index.html")
+    assert LABEL in text
     assert "no statement about performance on GPUs" in text
-    assert "<title>Scaling report, labscale generated</title>" in text
+    assert "<title>How Isaac Lab training scales, labscale generated</title>" in text
 
 
-def test_the_folder_holds_no_path_of_the_builder(index: Path, results_dir: Path, text: str) -> None:
-    assert str(report.ROOT) not in text
-    assert str(results_dir) not in text
-    assert sorted(path.name for path in index.parent.iterdir()) == ["assets", "index.html"]
+def test_what_was_not_measured_is_said_and_never_zero(site: Path) -> None:
+    text = text_of(site, "series-cartpole-strong.html")
+    assert "Energy was not measured" in text
+    assert "Memory was not measured" in text
 
 
-def test_two_builds_are_equal_and_the_second_replaces_the_first(index: Path, results_dir: Path) -> None:
-    before = {path.relative_to(index.parent): path.read_bytes() for path in index.parent.rglob("*") if path.is_file()}
-    assert report.build(results_dir, index.parent, version="generated") == index
-    after = {path.relative_to(index.parent): path.read_bytes() for path in index.parent.rglob("*") if path.is_file()}
+def test_the_stored_results_can_be_taken_away_unchanged(site: Path, results_dir: Path, pages: dict[str, Page]) -> None:
+    offered = {path.relative_to(site / "data" / "results") for path in (site / "data" / "results").rglob("*.json")}
+    assert offered == {path.relative_to(results_dir) for path in results_dir.rglob("*.json")}
+    for path in offered:
+        assert (site / "data" / "results" / path).read_bytes() == (results_dir / path).read_bytes()
+        assert f"data/results/{path.as_posix()}" in pages["data.html"].links
+
+
+def test_the_folder_holds_no_path_of_the_builder(site: Path, results_dir: Path, pages: dict[str, Page]) -> None:
+    for name in pages:
+        assert str(book.ROOT) not in text_of(site, name)
+        assert str(results_dir) not in text_of(site, name)
+    assert {path.name for path in site.iterdir()} == {"assets", "data", *pages}
+
+
+def test_two_builds_are_equal_and_the_second_replaces_the_first(site: Path, results_dir: Path) -> None:
+    before = {path.relative_to(site): path.read_bytes() for path in site.rglob("*") if path.is_file()}
+    assert report.build(results_dir, site, version="generated") == site / "index.html"
+    after = {path.relative_to(site): path.read_bytes() for path in site.rglob("*") if path.is_file()}
     assert before == after
 
 
@@ -121,10 +171,11 @@ def test_missing_node_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("sysconfig.get_path", lambda _: str(tmp_path))
     with pytest.raises(ReportError, match="node and npm"):
-        report._path_with_node()
+        book.path_with_node()
 
 
 def test_a_page_without_results_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(report.RESULTS_VARIABLE, raising=False)
-    with pytest.raises(ReportError, match=report.RESULTS_VARIABLE):
-        report.campaign_of_page()
+    monkeypatch.delenv(result_sets.RESULTS_VARIABLE, raising=False)
+    result_sets.version_of_page.cache_clear()
+    with pytest.raises(ReportError, match=result_sets.RESULTS_VARIABLE):
+        result_sets.version_of_page()

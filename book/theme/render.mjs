@@ -5,6 +5,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { PageRenderer } from "./nodes.mjs";
+import { sectionsOf } from "./search.mjs";
 import { pageHtml } from "./shell.mjs";
 
 const CONFIG_VERSION = 3;
@@ -32,23 +33,29 @@ if (config.version !== CONFIG_VERSION) {
   throw new Error(`the site configuration has version ${config.version}, this theme reads ${CONFIG_VERSION}`);
 }
 const project = config.projects[0];
+const fileOf = (slug) => `${slug}.html`;
+// A page, or the title of a group of the pages after it.
+const contents = [
+  { slug: project.index, title: "Summary", file: "index.html" },
+  ...project.pages.map((page) => (page.slug ? { slug: page.slug, title: page.title, file: fileOf(page.slug) } : { group: page.title })),
+];
 const site = {
   title: project.title,
   version: config.options.report_version,
+  versions: JSON.parse(config.options.report_versions ?? "[]"),
   generator: `Jupyter Book, mystmd ${config.myst}`,
-  pages: [
-    { slug: project.index, title: "Summary", file: "index.html" },
-    ...project.pages
-      .filter((page) => page.slug)
-      .map((page) => ({ slug: page.slug, title: page.title, file: `${page.slug}.html` })),
-  ],
+  contents,
+  pages: contents.filter((entry) => entry.slug),
 };
 
 await copyAssets();
+const searched = [];
 for (const page of site.pages) {
   const document = await fetchJson(`/content/${page.slug}.json`);
   const renderer = new PageRenderer({ slug: page.slug, pages: site.pages, fetchText });
   const body = await renderer.render(document.mdast);
   const html = pageHtml({ site, page, body, frontmatter: document.frontmatter, renderer });
   await fs.writeFile(path.join(outDir, page.file), html);
+  searched.push(...sectionsOf(body, page));
 }
+await fs.writeFile(path.join(outDir, "assets", "search-index.js"), `globalThis.searchIndex = ${JSON.stringify(searched)};\n`);

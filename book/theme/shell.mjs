@@ -6,17 +6,42 @@ const MIN_SECTIONS_FOR_CONTENTS = 3;
 
 function pageLinks(site, current) {
   if (site.pages.length < 2) return "";
-  const items = site.pages.map((page) => {
-    const mark = page === current ? ' aria-current="page"' : "";
-    return `<li><a href="${page.file}"${mark}>${escapeHtml(page.title)}</a></li>`;
+  const parts = site.contents.map((entry) => {
+    if (!entry.slug) return `</ul><p class="nav-title">${escapeHtml(entry.group)}</p><ul>`;
+    const mark = entry === current ? ' aria-current="page"' : "";
+    return `<li><a href="${entry.file}"${mark}>${escapeHtml(entry.title)}</a></li>`;
   });
-  return `<p class="nav-title">Pages</p><ul>${items.join("")}</ul>`;
+  return `<ul>${parts.join("")}</ul>`.replaceAll("<ul></ul>", "");
+}
+
+// Every version is a folder beside this one. A version that has no such page is entered by its first.
+function addressIn(folder, sibling, page) {
+  return `../${folder}/${sibling.pages.includes(page.file) ? page.file : "index.html"}`;
+}
+
+function versionSwitcher(site, page) {
+  const version = escapeHtml(site.version);
+  if (site.versions.length === 0) return `<span class="version">${version}</span>`;
+  const items = site.versions.map((sibling, index) => {
+    const isNewest = index === 0;
+    const mark = sibling.name === site.version ? ' aria-current="true"' : "";
+    const address = addressIn(encodeURIComponent(sibling.name), sibling, page);
+    return `<li><a href="${address}"${mark}>${escapeHtml(sibling.name)}${isNewest ? " (latest)" : ""}</a></li>`;
+  });
+  return `<details class="switcher"><summary>Version ${version}</summary><ul>${items.join("")}</ul></details>`;
+}
+
+function olderNotice(site, page) {
+  const newest = site.versions[0];
+  if (!newest || newest.name === site.version) return "";
+  const address = addressIn("latest", newest, page);
+  return `<aside class="admonition warning older"><p>This is version ${escapeHtml(site.version)}, an older one. <a href="${address}">The latest is ${escapeHtml(newest.name)}</a>.</p></aside>\n`;
 }
 
 function sectionLinks(sections) {
   if (sections.length < MIN_SECTIONS_FOR_CONTENTS) return "";
   const items = sections.map(({ id, title }) => `<li><a href="#${id}">${title}</a></li>`);
-  return `<p class="nav-title">On this page</p><ul>${items.join("")}</ul>`;
+  return `<p class="nav-title">On this page</p><ul class="sections">${items.join("")}</ul>`;
 }
 
 export function pageHtml({ site, page, body, frontmatter, renderer }) {
@@ -40,12 +65,16 @@ ${vega}<script defer src="assets/report.js"></script>
 </head>
 <body>
 <a class="skip" href="#main">Skip to content</a>
-<header><a class="brand" href="index.html">${name}</a><span class="version">${version}</span></header>
+<header>
+<a class="brand" href="index.html">${name}</a>
+<search hidden><label for="query">Search</label> <input id="query" type="search" autocomplete="off" aria-controls="found"><ul id="found" aria-live="polite"></ul></search>
+${versionSwitcher(site, page)}
+</header>
 <div class="columns">
 <nav aria-label="Contents"><details id="contents" open><summary>Contents</summary>${links}</details></nav>
 <main id="main">
-<h1>${title}</h1>
-${body}</main>
+${olderNotice(site, page)}<h1>${title}</h1>
+${page.file === "index.html" || !frontmatter.description ? "" : `<p class="lead">${escapeHtml(frontmatter.description)}</p>\n`}${body}</main>
 </div>
 <footer>Report ${version}, built with Jupyter Book and Altair. Licences of the chart code: <a href="assets/vega-licences.txt">Vega</a>.</footer>
 </body>

@@ -30,3 +30,66 @@ const observer = new IntersectionObserver(
   { rootMargin: "300px" },
 );
 for (const figure of document.querySelectorAll("figure.vega-figure")) observer.observe(figure);
+
+// --- search: the index is one script, because a page on a disk may load scripts but not fetch files --------------
+const MAX_FOUND = 12;
+const search = document.querySelector("search");
+const query = document.getElementById("query");
+const found = document.getElementById("found");
+let loading;
+
+function loadIndex() {
+  loading ??= new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    script.src = "assets/search-index.js";
+    script.onload = resolve;
+    script.onerror = reject;
+    document.head.append(script);
+  });
+  return loading;
+}
+
+function excerpt(text, word) {
+  const at = text.toLowerCase().indexOf(word);
+  return at < 0 ? text.slice(0, 90) : text.slice(Math.max(0, at - 35), at + 70);
+}
+
+function showFound() {
+  const wanted = query.value.toLowerCase().split(/\s+/).filter(Boolean);
+  found.replaceChildren();
+  if (wanted.length === 0) return;
+  const hits = searchIndex
+    .map((entry) => ({ entry, title: entry.title.toLowerCase(), all: `${entry.title} ${entry.text}`.toLowerCase() }))
+    .filter(({ all }) => wanted.every((word) => all.includes(word)))
+    .sort((one, other) => wanted.filter((word) => other.title.includes(word)).length - wanted.filter((word) => one.title.includes(word)).length);
+  for (const { entry } of hits.slice(0, MAX_FOUND)) {
+    const link = document.createElement("a");
+    link.href = entry.file;
+    link.textContent = entry.title;
+    const context = document.createElement("small");
+    context.textContent = excerpt(entry.text, wanted[0]);
+    link.append(context);
+    const item = document.createElement("li");
+    item.append(link);
+    found.append(item);
+  }
+  if (hits.length === 0) {
+    const item = document.createElement("li");
+    item.className = "none";
+    item.textContent = "Nothing found.";
+    found.append(item);
+  }
+}
+
+search.hidden = false;
+query.addEventListener("input", async () => {
+  await loadIndex();
+  showFound();
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") found.replaceChildren();
+});
+document.addEventListener("click", (event) => {
+  if (!search.contains(event.target)) found.replaceChildren();
+  for (const menu of document.querySelectorAll("details.switcher[open]")) if (!menu.contains(event.target)) menu.open = false;
+});

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from reports.analysis import CaseRow, CurvePoint
+from reports.campaign import Campaign
 
 MAX_CURVE_POINTS = 200  # of a learning curve; more than a screen shows
 
@@ -18,49 +19,46 @@ def case_points(rows: Iterable[CaseRow]) -> list[dict[str, Any]]:
             "curve": row.curve,
             "world_size": row.world_size,
             "rounds_completed": row.rounds_completed,
-            "iteration_time_s": row.iteration_time_s,
-            "total_fps": row.total_fps,
-            "slowest_fps": _rescaled_fps(row, row.iteration_time_max_s),
-            "fastest_fps": _rescaled_fps(row, row.iteration_time_min_s),
             "baseline_world_size": row.baseline_world_size,
             "speedup": row.speedup,
+            "speedup_low": row.speedup_interval and row.speedup_interval[0],
+            "speedup_high": row.speedup_interval and row.speedup_interval[1],
             "ideal_speedup": row.ideal_speedup,
             "scaling_efficiency": row.scaling_efficiency,
+            "efficiency_low": row.scaling_efficiency_interval and row.scaling_efficiency_interval[0],
+            "efficiency_high": row.scaling_efficiency_interval and row.scaling_efficiency_interval[1],
         }
         for row in rows
     ]
 
 
-def _rescaled_fps(row: CaseRow, iteration_time_s: float | None) -> float | None:
-    """Throughput if an iteration had taken ``iteration_time_s``."""
-    if row.total_fps is None or row.iteration_time_s is None or not iteration_time_s:
-        return None
-    return row.total_fps * row.iteration_time_s / iteration_time_s
+def throughput_points(series: Campaign) -> list[dict[str, Any]]:
+    """One point per case and kind of throughput; ``ideal`` is that of the curve's first case, times the ranks."""
+    first: dict[tuple[str, str], float] = {}
+    points = []
+    for row in sorted(series.rows, key=lambda row: row.world_size):
+        for kind, values in series.inside[row.case_id].fps.items():
+            per_rank = first.setdefault((row.curve, kind), values.median / row.world_size)
+            points.append(
+                {
+                    "case_id": row.case_id,
+                    "curve": row.curve,
+                    "world_size": row.world_size,
+                    "rounds_completed": row.rounds_completed,
+                    "kind": kind,
+                    "fps": values.median,
+                    "low": values.low,
+                    "high": values.high,
+                    "ideal": per_rank * row.world_size,
+                }
+            )
+    return points
 
 
-def parts_of(row: CaseRow) -> dict[str, float]:
-    """Part -> share of the iteration time. A part is divided only where its division was measured."""
-    if row.collection_share is None or row.learning_share is None:
-        return {}
-    parts: dict[str, float] = {}
-    if row.environment_step_share is None:
-        parts["collection"] = row.collection_share
-    else:
-        parts["environment steps"] = row.environment_step_share
-        parts["rest of collection"] = row.collection_share - row.environment_step_share
-    if row.all_reduce_share is not None:
-        parts["all-reduce"] = row.all_reduce_share
-        parts["rest of learning"] = row.learning_share - row.all_reduce_share
-    elif row.world_size == 1:  # nobody to reduce with
-        parts["rest of learning"] = row.learning_share
-    else:
-        parts["learning"] = row.learning_share
-    parts["other"] = 1 - row.collection_share - row.learning_share
-    return {part: share for part, share in parts.items() if share > 0}
-
-
-def powers_of_two(rows: Sequence[CaseRow]) -> list[float]:
+def powers_of_two(rows: Sequence[CaseRow], others: Iterable[float] = ()) -> list[float]:
+    """From below the least speed-up to above the largest; ``others`` are held too."""
     values = [value for row in rows for value in (row.speedup, row.ideal_speedup) if value]
+    values += [value for value in others if value]
     return [2.0**power for power in range(math.floor(math.log2(min(values))), math.ceil(math.log2(max(values))) + 1)]
 
 
@@ -94,7 +92,3 @@ def case_label(row: CaseRow, rows: Sequence[CaseRow]) -> str:
 def world_size_of(topology: str) -> int:
     nnodes, nproc_per_node = topology.split("x")
     return int(nnodes) * int(nproc_per_node)
-
-
-def slug(rows: Sequence[CaseRow]) -> str:
-    return rows[0].series.replace("_", "-")

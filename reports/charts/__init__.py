@@ -1,0 +1,5 @@
+"""Charts of the report, from analysed results. Pure; the only folder that writes Altair.
+
+Colours are picked from Okabe and Ito's palette, darkened to a contrast of 3:1 on white; shapes and dashes repeat what
+colours say. A chart without anything to show is a sentence that says so.
+"""

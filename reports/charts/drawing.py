@@ -1,0 +1,197 @@
+"""What the charts share: colours, axes, labels at the marks, legends that select. Pure."""
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import altair as alt
+
+from reports.analysis import CaseRow
+from reports.campaign import Campaign
+from reports.charts.points import case_points, curves_of
+from reports.figure import RULE, SMALL_WIDTH_PX, STATIC_WIDTH_PX, Figure, make_figure
+from reports.tables import Html
+
+SCHEMA_URL: Final[str] = alt.SCHEMA_URL
+PALETTE: Final = ("#0072B2", "#D55E00", "#007A5A", "#AA4499", "#7A6000", "#4B5563")
+SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+DASHES: Final = ([1, 0], [6, 3], [2, 2])
+RULE_DASH: Final = [5, 4]
+SHORT_NUMBER: Final = "format(datum.value, '~s')"  # 0, 500, 1k: the axis' own format would write 0k
+FADED: Final = 0.15
+SPEC_DIGITS: Final = 6
+LABEL_GAP_PX: Final = 14  # between two labels, so that neither touches the other
+LABEL_MARGIN_PX: Final = 52  # right of the last point
+
+type Layer = alt.Chart | alt.LayerChart
+
+
+def figure_id(campaign: Campaign, chart: str) -> str:
+    """Unique on the site: set, series, chart."""
+    parts = [campaign.name, campaign.rows[0].series, chart]
+    return "-".join(re.sub(r"[^A-Za-z0-9]+", "-", part) for part in parts if part)
+
+
+def figure(
+    layers: Sequence[Layer],
+    campaign: Campaign,
+    *,
+    chart: str,
+    height: int,
+    alt_text: str,
+    caption: str,
+    data: Html,
+    picked: alt.Parameter | None = None,
+    is_labelled: bool = False,
+    is_small: bool = False,
+) -> Figure:
+    """``is_labelled`` leaves room on the right for the labels of ``end_labels``.
+
+    The caption says where the campaign ran, unless the figure is a small one among many.
+    """
+    drawn = alt.LayerChart(layer=list(layers)).properties(width="container", height=height, description=alt_text)
+    if is_labelled:
+        drawn = drawn.properties(padding={"left": 16, "right": LABEL_MARGIN_PX, "top": 4, "bottom": 4})
+    spec = _rounded((drawn if picked is None else drawn.add_params(picked)).to_dict())
+    return make_figure(
+        spec,
+        figure_id=figure_id(campaign, chart),
+        alt_text=alt_text,
+        caption=caption if is_small else f"{caption} Ran on {campaign.where}.",
+        data=data,
+        static_width_px=SMALL_WIDTH_PX if is_small else STATIC_WIDTH_PX,
+    )
+
+
+def rows_data(rows: Iterable[CaseRow]) -> alt.InlineData:
+    return alt.InlineData(values=case_points(rows))
+
+
+def tip(field: str, title: str, number_format: str | None = None) -> alt.Tooltip:
+    return (
+        alt.Tooltip(field, title=title)
+        if number_format is None
+        else alt.Tooltip(field, title=title, format=number_format)
+    )
+
+
+def ranks_axis(rows: Sequence[CaseRow]) -> alt.X:
+    ranks = sorted({row.world_size for row in rows})
+    return alt.X(
+        "world_size:Q",
+        title=f"{'GPUs' if all(row.device == 'cuda' for row in rows) else 'Ranks'}, log scale",
+        scale=alt.Scale(type="log", base=2, padding=24, nice=False),
+        axis=alt.Axis(values=ranks, format="d", grid=False),
+    )
+
+
+def pick(field: str) -> alt.Parameter:
+    """A click on a legend's entry fades the others. The name is fixed: a counter would change from build to build."""
+    return alt.selection_point(name="picked", fields=[field], bind="legend")
+
+
+def faded_unless(picked: alt.Parameter, opacity: float = 1) -> Any:
+    return alt.condition(picked, alt.value(opacity), alt.value(FADED))
+
+
+def colour(values: Sequence[str], field: str = "curve", colours: Sequence[str] = PALETTE) -> alt.Color:
+    """A legend only where there is more than one thing to tell apart."""
+    legend = alt.Legend(columns=2) if len(values) > 1 else None
+    return alt.Color(
+        f"{field}:N", title=None, sort=list(values), scale=alt.Scale(domain=values, range=colours), legend=legend
+    )
+
+
+def shape(values: Sequence[str], field: str = "curve") -> alt.Shape:
+    legend = alt.Legend(columns=2) if len(values) > 1 else None
+    return alt.Shape(
+        f"{field}:N", title=None, sort=list(values), scale=alt.Scale(domain=values, range=SHAPES), legend=legend
+    )
+
+
+def lines_and_points(
+    base: alt.Chart, rows: Sequence[CaseRow], *, y: alt.Y, tooltip: list[alt.Tooltip], picked: alt.Parameter
+) -> list[Layer]:
+    curves = curves_of(rows)
+    coloured = base.encode(y=y, color=colour(curves), opacity=faded_unless(picked))
+    points = coloured.mark_point(filled=True, size=75).encode(
+        shape=shape(curves), tooltip=[tip("case_id:N", "Case"), *tooltip]
+    )
+    return [coloured.mark_line(strokeWidth=2), points]
+
+
+def intervals(rows: Sequence[CaseRow], *, x: alt.X, low: str, high: str, picked: alt.Parameter) -> list[Layer]:
+    """Whiskers where there is an interval; no layer where there is none."""
+    shown = [point for point in case_points(rows) if point[low] is not None]
+    if not shown:
+        return []
+    base = alt.Chart(alt.InlineData(values=shown)).encode(
+        x=x, color=colour(curves_of(rows)), opacity=faded_unless(picked)
+    )
+    whisker = base.mark_rule(strokeWidth=2).encode(y=f"{low}:Q", y2=f"{high}:Q")
+    caps = [base.mark_tick(thickness=2, size=9).encode(y=f"{name}:Q") for name in (low, high)]
+    return [whisker, *caps]
+
+
+def end_labels(
+    values: Mapping[str, tuple[float, str]], *, to_px: Mapping[str, float], colours: Mapping[str, str], x: alt.X
+) -> list[Layer]:
+    """The last value of every curve, in its colour, right of its last point; none touches another.
+
+    ``values``: curve -> world size and text; ``to_px``: curve -> pixels from the top of the plot.
+    """
+    placed = spread(to_px)
+    return [
+        alt.Chart(alt.InlineData(values=[{"world_size": world_size}]))
+        .mark_text(text=text, align="left", dx=9, fontSize=12, fontWeight=600, color=colours[curve])
+        .encode(x=x, y=alt.value(placed[curve]))
+        for curve, (world_size, text) in values.items()
+    ]
+
+
+def spread(wanted_px: Mapping[str, float]) -> dict[str, float]:
+    """Positions at least ``LABEL_GAP_PX`` apart, in the order of the wanted ones, as a group where they were wanted."""
+    placed: dict[str, float] = {}
+    below = float("-inf")
+    for name, position in sorted(wanted_px.items(), key=lambda item: item[1]):
+        placed[name] = below = max(position, below + LABEL_GAP_PX)
+    if not placed:
+        return placed
+    shift = (sum(wanted_px.values()) - sum(placed.values())) / len(placed)
+    return {name: position + shift for name, position in placed.items()}
+
+
+def curve_colours(rows: Iterable[CaseRow]) -> dict[str, str]:
+    return {curve: PALETTE[index % len(PALETTE)] for index, curve in enumerate(curves_of(rows))}
+
+
+def last_rows(rows: Iterable[CaseRow]) -> dict[str, CaseRow]:
+    """The row with the most ranks of every curve."""
+    last: dict[str, CaseRow] = {}
+    for row in sorted(rows, key=lambda row: row.world_size):
+        last[row.curve] = row
+    return last
+
+
+def ideal_line(base: alt.Chart, y: alt.Y, detail: str) -> alt.Chart:
+    line: alt.Chart = base.mark_line(color=RULE, strokeDash=RULE_DASH, strokeWidth=1.5).encode(y=y, detail=detail)
+    return line
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """1, 2 and 5 of every power of ten from below ``low`` to above ``high``."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks = [step * 10.0**power for power in powers for step in (1, 2, 5)]
+    first = max(index for index, tick in enumerate(ticks) if tick <= low)
+    last = min(index for index, tick in enumerate(ticks) if tick >= high)
+    return ticks[first : last + 1]
+
+
+def _rounded(value: Any) -> Any:
+    """Six significant digits: more than a screen has, and a third of the bytes."""
+    if isinstance(value, float):
+        return float(f"{value:.{SPEC_DIGITS}g}")
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    return [_rounded(item) for item in value] if isinstance(value, list) else value

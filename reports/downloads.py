@@ -1,0 +1,101 @@
+"""The files that a site offers: each set's results as they are in git, and one CSV of all cases."""
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from reports.analysis import CaseRow
+from reports.inside import PARTS, Inside, Values
+from reports.result_sets import ResultSet, Version
+
+DATA_FOLDER: Final = "data"
+CSV_NAME: Final = "cases.csv"
+_KINDS: Final = {"step": "step_fps", "step and inference": "step_inference_fps", "total": "total_fps"}
+
+
+def files(version: Version) -> dict[str, dict[str, bytes]]:
+    """Title of a group -> address below ``DATA_FOLDER`` -> content."""
+    groups = {"All cases in one table": {CSV_NAME: cases_csv(version).encode()}}
+    for one in version.sets:
+        name = one.name or "results"
+        groups[one.title or "Results"] = {
+            f"{name}/{path.relative_to(one.folder).as_posix()}": path.read_bytes() for path in _members(one.folder)
+        }
+    return groups
+
+
+def write(version: Version, site: Path) -> None:
+    for members in files(version).values():
+        for name, content in members.items():
+            path = site / DATA_FOLDER / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+
+
+def cases_csv(version: Version) -> str:
+    """One line a case; an empty field is a value that was not measured. Units are in the names."""
+    lines = [_line(one, row) for one in version.sets for row in one.campaign.rows]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(lines[0]) if lines else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    return text.getvalue()
+
+
+def _members(folder: Path) -> Iterator[Path]:
+    """What a campaign's folder has to publish: not its raw files, which hold paths of the machine."""
+    cases = [path for name in ("cases", "a_a") for path in sorted((folder / name).rglob("*.json"))]
+    yield from cases or sorted(folder.glob("*.json"))
+    if cases:
+        yield from (path for name in ("upstream.json", "noise.json", "SHA256SUMS") if (path := folder / name).is_file())
+
+
+def _line(one: ResultSet, row: CaseRow) -> Mapping[str, str | float | None]:
+    found = one.campaign.inside[row.case_id]
+    low, high = row.iteration_time_interval_s or (None, None)
+    least, most = row.scaling_efficiency_interval or (None, None)
+    return {
+        "set": one.name,
+        "case_id": row.case_id,
+        "series": row.series,
+        "scaling": row.scaling,
+        "task": row.task,
+        "rl_library": row.rl_library,
+        "stack": row.stack,
+        "device": row.device,
+        "minibatch_rule": row.minibatch_rule,
+        "topology": row.topology,
+        "world_size": row.world_size,
+        "num_envs": row.num_envs,
+        "num_envs_global": row.num_envs_global,
+        "rounds": row.rounds,
+        "rounds_completed": row.rounds_completed,
+        "iteration_time_s": row.iteration_time_s,
+        "iteration_time_low_s": low,
+        "iteration_time_high_s": high,
+        "speedup": row.speedup,
+        "ideal_speedup": row.ideal_speedup,
+        "scaling_efficiency": row.scaling_efficiency,
+        "scaling_efficiency_low": least,
+        "scaling_efficiency_high": most,
+        "rank_skew": row.rank_skew,
+        **_measured(found),
+    }
+
+
+def _measured(found: Inside) -> dict[str, float | None]:
+    def median(values: Values | None) -> float | None:
+        return None if values is None else values.median
+
+    return {
+        **{name: found.fps[kind].median if kind in found.fps else None for kind, name in _KINDS.items()},  # type: ignore[index]
+        **{f"share_{name}": found.shares.get(part) for name, part in PARTS.items()},
+        "peak_memory_gb": median(found.peak_memory_gb),
+        "gpu_memory_gb": median(found.gpu_memory_gb),
+        "gpu_utilisation_percent": median(found.gpu_utilisation_percent),
+        "power_w": median(found.power_w),
+        "joules_per_million_frames": median(found.joules_per_million_frames),
+        "throttled_share": median(found.throttled_share),
+    }

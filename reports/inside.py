@@ -1,0 +1,181 @@
+"""What goes on inside the rounds of a case: three throughputs, where the time went, ranks, memory and energy. Pure.
+
+A case's value is the median over its completed rounds, its spread the lowest and the highest of them. What was not
+measured is None; nothing is 0 for want of a measurement.
+"""
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Final, Literal
+
+from suite.attribution import Attribution, attribution
+from suite.reduce import steady_part
+from suite.schema import CaseResult, RunRecord, Spread, TelemetrySummary
+
+type Kind = Literal["step", "step and inference", "total"]
+
+# What is divided by: the rollout's environment steps, the whole rollout with the policy in it, the iteration.
+KIND_COLUMNS: Final[Mapping[Kind, str]] = {
+    "step": "environment_step_time_s",
+    "step and inference": "collection_time_s",
+    "total": "iteration_time_s",
+}
+PRINTED_COLUMNS: Final[Mapping[Kind, str]] = {
+    "step": "rl_games.step_fps",
+    "step and inference": "rl_games.step_inference_fps",
+    "total": "rl_games.total_fps",
+}
+type Part = str
+PARTS: Final[Mapping[str, Part]] = {
+    "simulate": "physics",
+    "render": "rendering",
+    "environment": "rest of environment steps",
+    "infer": "policy inference",
+    "other": "rest of rollout",
+    "learn": "learning",
+    "all_reduce": "all-reduce",
+    "waiting": "waiting for other ranks",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Values:
+    """Median over rounds with the lowest and the highest round."""
+
+    median: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inside:
+    """One case; every value that was not measured is None or missing from its mapping."""
+
+    case_id: str
+    fps: Mapping[Kind, Values]  # environment steps per second of all ranks
+    printed_fps: Mapping[Kind, float]  # what RL-Games printed on rank 0, median over iterations and rounds
+    shares: Mapping[Part, float]  # of the iteration time, mean over ranks and rounds; they add up to 1
+    rank_ratios: tuple[Values, ...]  # iteration time of each rank over that of the median rank; empty for one rank
+    peak_memory_gb: Values | None  # of the torch allocator, the rank with most
+    gpu_memory_gb: Values | None  # in use on the GPU with most, whatever uses it
+    gpu_utilisation_percent: Values | None  # time in which any kernel ran, mean over GPUs
+    power_w: Values | None  # of all GPUs
+    joules_per_million_frames: Values | None  # of all GPUs
+    throttled_share: Values | None  # of the GPU with most
+    without_telemetry: tuple[str, ...]  # why rounds have none, each reason once
+
+
+def inside(result: CaseResult) -> Inside:
+    records = result.completed
+
+    def over_rounds(value: Callable[[RunRecord], float | None]) -> Values | None:
+        return _values(value(record) for record in records)
+
+    def telemetry(value: Callable[[TelemetrySummary], float | None]) -> Values | None:
+        return over_rounds(lambda record: None if record.telemetry is None else value(record.telemetry))
+
+    fps = {kind: _values(_fps(record, column) for record in records) for kind, column in _kinds(result)}
+    return Inside(
+        case_id=result.case.case_id,
+        fps={kind: values for kind, values in fps.items() if values is not None},
+        printed_fps=_printed_fps(records),
+        shares=_mean_shares(records),
+        rank_ratios=_rank_ratios(records),
+        peak_memory_gb=over_rounds(lambda record: max(_present(r.peak_memory_gb for r in record.ranks), default=None)),
+        gpu_memory_gb=telemetry(lambda seen: max(_of_gpus(seen, "memory_used_gb", "max"), default=None)),
+        gpu_utilisation_percent=telemetry(lambda seen: _mean(_of_gpus(seen, "sm_utilisation_percent", "mean"))),
+        power_w=telemetry(lambda seen: None if seen.power_w is None else seen.power_w.mean),
+        joules_per_million_frames=telemetry(
+            lambda seen: 1e6 / seen.frames_per_joule if seen.frames_per_joule else None
+        ),
+        throttled_share=telemetry(lambda seen: max(_present(gpu.throttled_share for gpu in seen.gpus), default=None)),
+        without_telemetry=_without_telemetry(records),
+    )
+
+
+def _kinds(result: CaseResult) -> Iterable[tuple[Kind, str]]:
+    """A control that only reduces gradients takes no environment step, so it has no throughput."""
+    return KIND_COLUMNS.items() if result.case.workload != "all_reduce" else ()
+
+
+def _fps(record: RunRecord, column: str) -> float | None:
+    """Frames of all ranks over the median steady time of the slowest rank in ``column``."""
+    steady = steady_part(record)
+    columns = [steady.of(rank.samples.get(column, ())) for rank in record.ranks]
+    slowest = [max(times) for values in zip(*columns, strict=False) if len(times := _present(values)) == len(columns)]
+    return record.case.frames_per_iteration / statistics.median(slowest) if slowest and min(slowest) > 0 else None
+
+
+def _printed_fps(records: Sequence[RunRecord]) -> dict[Kind, float]:
+    found: dict[Kind, float] = {}
+    for kind, column in PRINTED_COLUMNS.items():
+        rounds = [
+            statistics.median(printed)
+            for record in records
+            if (printed := _present(steady_part(record).of(record.ranks[0].samples.get(column, ()))))
+        ]
+        if rounds:
+            found[kind] = statistics.median(rounds)
+    return found
+
+
+def _mean_shares(records: Sequence[RunRecord]) -> dict[Part, float]:
+    split = [part for record in records for part in _attribution(record)]
+    if not split:
+        return {}
+    means = {
+        name: statistics.fmean(values)
+        for name in (field.name for field in fields(Attribution) if field.name != "rank")
+        if len(values := _present(getattr(part, name) for part in split)) == len(split)
+    }
+    return {PARTS[name]: means[name] for name in PARTS if name in means}
+
+
+def _attribution(record: RunRecord) -> tuple[Attribution, ...]:
+    """Nothing for a round that misses a time that every split needs, as a control does."""
+    steady = steady_part(record)
+    try:
+        return attribution(record, range(steady.start, steady.stop))
+    except ValueError:
+        return ()
+
+
+def _rank_ratios(records: Sequence[RunRecord]) -> tuple[Values, ...]:
+    rounds: list[list[float]] = []
+    for record in records:
+        if len(record.ranks) < 2:  # noqa: PLR2004 - one rank has nothing to be compared with
+            return ()
+        steady = steady_part(record)
+        own_s = [
+            statistics.median(_present(steady.of(rank.samples.get("iteration_time_s", ())))) for rank in record.ranks
+        ]
+        rounds.append([time_s / statistics.median(own_s) for time_s in own_s])
+    return tuple(found for ratios in zip(*rounds, strict=False) if (found := _values(ratios)) is not None)
+
+
+def _of_gpus(seen: TelemetrySummary, name: str, statistic: str) -> list[float]:
+    spreads: list[Spread | None] = [getattr(gpu, name) for gpu in seen.gpus]
+    return [getattr(spread, statistic) for spread in spreads if spread is not None]
+
+
+def _without_telemetry(records: Sequence[RunRecord]) -> tuple[str, ...]:
+    reasons = (
+        record.telemetry_note or "it was measured before labscale had a sampler"
+        for record in records
+        if record.telemetry is None
+    )
+    return tuple(dict.fromkeys(reasons))
+
+
+def _values(values: Iterable[float | None]) -> Values | None:
+    found = _present(values)
+    return Values(median=statistics.median(found), low=min(found), high=max(found)) if found else None
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return statistics.fmean(values) if values else None
+
+
+def _present(values: Iterable[float | None]) -> list[float]:
+    return [value for value in values if value is not None]

@@ -1,0 +1,53 @@
+"""labscale's clock beside those of the RL libraries and of Isaac Lab's own benchmark."""
+
+import statistics
+from collections.abc import Sequence
+
+from reports.result_sets import ResultSet, Version
+from reports.tables import MISSING, Displayed, Html, heading, html_table, paragraph, seconds, together
+from suite.upstream import Pair, bracketed_differences
+
+
+def pairs(version: Version) -> Html:
+    """Of every set with runs beside upstream: one row a case, then every pair."""
+    return together(part for one in version.sets if one.pairs for part in _set(one))
+
+
+def _set(one: ResultSet) -> list[Displayed]:
+    by_case: dict[str, list[Pair]] = {}
+    for pair in one.pairs:
+        by_case.setdefault(pair.case_id, []).append(pair)
+    differences = [pair.difference for pair in one.pairs]
+    rows = ([case_id, str(len(found)), *_case(found)] for case_id, found in by_case.items())
+    return [
+        heading(one.title or "This campaign"),
+        paragraph(
+            f"{len(one.pairs)} pairs on {one.campaign.where}. Our iteration time against upstream's: median"
+            f" {statistics.median(differences):+.1%}, from {min(differences):+.1%} to {max(differences):+.1%}."
+        ),
+        html_table(
+            [
+                "Case",
+                "Pairs",
+                "Ours in s",
+                "Upstream in s",
+                "Difference",
+                "Difference without drift",
+                "Against the library's clock",
+            ],
+            rows,
+            label=f"Clocks of {one.title or 'this campaign'}",
+        ),
+    ]
+
+
+def _case(found: Sequence[Pair]) -> list[str]:
+    bracketed = bracketed_differences(found)
+    clocks = [pair.clock_difference for pair in found if pair.clock_difference is not None]
+    return [
+        seconds(statistics.median(pair.ours_s for pair in found)),
+        seconds(statistics.median(pair.theirs_s for pair in found)),
+        f"{statistics.median(pair.difference for pair in found):+.1%}",
+        f"{statistics.median(bracketed):+.1%}" if bracketed else MISSING,
+        f"{statistics.median(clocks):+.2%}" if clocks else MISSING,
+    ]

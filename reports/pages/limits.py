@@ -1,0 +1,79 @@
+"""What these numbers cannot say: rounds that failed, cases that were never run, intervals that are missing."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from reports import series_tables
+from reports.resampling import MIN_ROUNDS_FOR_INTERVAL
+from reports.result_sets import Version
+from reports.tables import Displayed, Html, bullets, heading, html_table, paragraph, together
+from suite.schema import Case, RunRecord
+
+
+def failures(version: Version) -> Html:
+    failed = [one for one in version.sets if any(row.failures for row in one.campaign.rows)]
+    if not failed:
+        return paragraph("Every round of every case completed.")
+    parts: list[Displayed] = []
+    for one in failed:
+        if len(version.sets) > 1:
+            parts.append(heading(one.title))
+        label = f"Rounds that did not complete, {one.title or 'this campaign'}"
+        parts.append(series_tables.failures(one.campaign.rows, label=label))
+    return together(parts)
+
+
+def not_run(version: Version, planned: Sequence[Case], matrix: str) -> Html:
+    """Cases of ``matrix`` that no set of the version has, by series."""
+    measured = {row.case_id for one in version.sets for row in one.campaign.rows if row.rounds_completed}
+    missing = [case for case in planned if case.case_id not in measured]
+    sentence = (
+        f"Of the {len(planned)} cases of the matrix {matrix} of this labscale {len(planned) - len(missing)} have a"
+        f" completed round here; {len(missing)} were not measured."
+    )
+    by_series: dict[str, list[Case]] = {}
+    for case in missing:
+        by_series.setdefault(case.series, []).append(case)
+    rows = ([name, *_missing(cases)] for name, cases in by_series.items())
+    table = html_table(
+        ["Series", "Not measured", "Topologies (nodes x ranks)", "Libraries"],
+        rows,
+        label=f"Cases of {matrix} that were not measured",
+        num_text_columns=4,
+    )
+    return together([paragraph(sentence), *([table] if missing else [])])
+
+
+def uncertain(version: Version) -> Html:
+    """How many cases have an interval, telemetry, and checks of the machine: what every number lacks."""
+    results = [result for one in version.sets for result in one.campaign.results if result.completed]
+    records = [record for result in results for record in result.completed]
+    rows = [row for one in version.sets for row in one.campaign.rows if row.rounds_completed]
+    rounds = Counter(row.rounds_completed for row in rows)
+    by_rounds = ", ".join(f"{number} with {count}" for count, number in sorted(rounds.items()))
+
+    def share(of_rounds: Callable[[RunRecord], bool], text: str) -> str:
+        return f"{sum(map(of_rounds, records))} of {len(records)} rounds {text}."
+
+    with_interval = sum(row.iteration_time_interval_s is not None for row in rows)
+    fewest = f"An interval needs {MIN_ROUNDS_FOR_INTERVAL}, and is narrow only with more."
+    return bullets(
+        [
+            f"Completed rounds a case: {by_rounds}. {fewest}",
+            f"{with_interval} of {len(rows)} cases have an interval.",
+            share(lambda record: record.telemetry is not None, "have power and memory sampled beside them"),
+            share(lambda record: bool(record.environment.checks), "have what env_check said of their machine"),
+            share(
+                lambda record: record.case.assets == "official", "used NVIDIA's own assets; the others used stand-ins"
+            ),
+            share(lambda record: record.case.nnodes > 1, "ran on more than one node"),
+        ]
+    )
+
+
+def _missing(cases: Sequence[Case]) -> list[str]:
+    return [
+        str(len(cases)),
+        ", ".join(dict.fromkeys(case.topology for case in cases)),
+        ", ".join(dict.fromkeys(case.rl_library for case in cases)),
+    ]

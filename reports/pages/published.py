@@ -1,0 +1,136 @@
+"""Published figures of others beside those of this report, on their terms."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import reports.published as figures
+from reports.analysis import CaseRow
+from reports.campaign import Campaign
+from reports.charts.published import efficiencies
+from reports.inside import KIND_COLUMNS
+from reports.published import Row, Source, Table, read_published
+from reports.result_sets import Version
+from reports.tables import (
+    MISSING,
+    Cell,
+    Displayed,
+    Html,
+    bullets,
+    count,
+    heading,
+    html_table,
+    link,
+    paragraph,
+    percent,
+    together,
+)
+
+EXACT: Final = 0.005  # of an efficiency: rounding that leaves less open is not worth a range
+
+
+def sources() -> Html:
+    """Where the figures are from and how they were obtained, as far as their sources say."""
+    return bullets(
+        together([_named(source), Html(markup=f"{source.author}, {source.date}; read {source.read}.", text="")])
+        for source in read_published().source
+    )
+
+
+def tables(version: Version) -> Html:
+    """Every published table, each with the same cases of this report beside it where there are any."""
+    published = read_published()
+    by_name = {source.name: source for source in published.source}
+    return together(part for table in published.table for part in _table(version, table, by_name[table.source]))
+
+
+def above_ideal() -> Html:
+    """How many published efficiencies cannot be, whatever the rounding."""
+    published = read_published()
+    sentences = []
+    for source in published.source:
+        found = [pair for table in published.table if table.source == source.name for pair in figures.implied(table)]
+        surely = sum(interval[0] > 1 for _, interval in found)
+        sentences.append(
+            f"{source.author}: {len(found)} implied efficiencies, of which {sum(value > 1 for value, _ in found)} above"
+            f" 100 % as printed, {surely} even after the worst rounding."
+        )
+    return bullets(sentences)
+
+
+def _named(source: Source) -> Html:
+    return link(source.title, source.url) if source.url else Html(markup=f"<em>{source.title}</em>", text=source.title)
+
+
+def _table(version: Version, table: Table, source: Source) -> list[Displayed]:
+    ours = _ours(version, table)
+    parts: list[Displayed] = [
+        heading(f"{table.title} ({source.author.partition(',')[0]})"),
+        paragraph(source.terms),
+        paragraph(table.remark),
+    ]
+    if table.ours and ours:
+        parts.append(
+            paragraph(f"Ours: {table.ours}. Where RL-Games prints the three figures, ours are what it printed.")
+        )
+    elif table.series:
+        parts.append(paragraph(f"This version has no case of the series {table.series} to stand beside it."))
+    if ours:
+        parts.append(efficiencies(table, ours, source))
+    is_hours = table.rows[0].hours is not None
+    headings = ["Measured by", "GPUs"] + (
+        ["Hours of training"] if is_hours else ["Step FPS", "Step and inference FPS", "Total FPS"]
+    )
+    rows: list[Sequence[Cell]] = [_their_row(table, row, source) for row in table.rows]
+    rows += [_our_row(series, row, is_hours=is_hours) for series, found in ours for row in found]
+    parts.append(html_table([*headings, "Efficiency", "Range"], rows, label=f"{table.title}, {source.name}"))
+    return parts
+
+
+def _their_row(table: Table, row: Row, source: Source) -> list[str]:
+    found = figures.efficiency(table, row)
+    cells = [count(row.rates[kind].value) if kind in row.rates else MISSING for kind in figures.KINDS]
+    if row.hours is not None:
+        cells = [f"{row.hours:g}"]
+    is_exact = found is None or found[1][1] - found[1][0] < EXACT
+    reach = _range(found[1], "rounding") if found and not is_exact else MISSING
+    return [source.author.partition(",")[0], str(row.gpus), *cells, percent(found and found[0]), reach]
+
+
+def _our_row(series: Campaign, row: CaseRow, *, is_hours: bool) -> list[str]:
+    interval = row.scaling_efficiency_interval
+    reach = _range(interval, "rounds") if interval else MISSING
+    cells = [MISSING] if is_hours else [count(value) for value in _printed(series, row)]
+    return [
+        f"labscale, {series.title or 'this report'}",
+        str(row.world_size),
+        *cells,
+        percent(row.scaling_efficiency),
+        reach,
+    ]
+
+
+def _printed(series: Campaign, row: CaseRow) -> list[float | None]:
+    """What RL-Games printed itself where it did, else by labscale's clock."""
+    found = series.inside[row.case_id]
+    measured = {kind: values.median for kind, values in found.fps.items()}
+    return [(found.printed_fps or measured).get(kind) for kind in KIND_COLUMNS]
+
+
+def _range(interval: tuple[float, float], of_what: str) -> str:
+    return f"{100 * interval[0]:.0f} to {100 * interval[1]:.0f} % ({of_what})"
+
+
+def _ours(version: Version, table: Table) -> list[tuple[Campaign, list[CaseRow]]]:
+    """The completed cases of the series on one node with the table's library, by set."""
+    if table.series is None:
+        return []
+    found = []
+    for series in version.series(table.series):
+        rows = [
+            row
+            for row in sorted(series.rows, key=lambda row: row.world_size)
+            if row.rl_library == table.rl_library and row.nnodes == 1 and row.device == "cuda" and row.total_fps
+        ]
+        if rows:
+            found.append((series, rows))
+    return found

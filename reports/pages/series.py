@@ -1,0 +1,96 @@
+"""The page of one series. Every function shows the part of each set that has this series, one below the other."""
+
+from collections.abc import Callable
+
+from reports import series_tables, verdict_table
+from reports.campaign import Campaign
+from reports.charts import inside as inside_charts
+from reports.charts import learning as learning_charts
+from reports.charts import scaling as scaling_charts
+from reports.result_sets import Version
+from reports.tables import Displayed, Html, bullets, heading, paragraph, together
+from suite.round_flags import flags
+
+CONTROL_NOTE = (
+    "This series is a control: it explains what a part of an iteration costs when nothing else runs, and trains"
+    " nothing."
+)
+
+
+def facts(version: Version, name: str) -> Html:
+    def shown(series: Campaign) -> list[Displayed]:
+        parts: list[Displayed] = [series_tables.series_facts(series.rows)]
+        return parts if series.is_training else [paragraph(CONTROL_NOTE), *parts]
+
+    return _of_every_set(version, name, shown)
+
+
+def cases(version: Version, name: str) -> Html:
+    return _of_every_set(
+        version,
+        name,
+        lambda series: [series_tables.all_cases(series.rows, label=f"Cases of {name} {series.title}".strip())],
+    )
+
+
+def verdicts(version: Version, name: str) -> Html:
+    return _of_every_set(version, name, lambda series: [verdict_table.verdicts(series.results)], trains=True)
+
+
+def speedup(version: Version, name: str) -> Html:
+    return _of_every_set(version, name, lambda series: [scaling_charts.speedup(series)], trains=True)
+
+
+def efficiency(version: Version, name: str) -> Html:
+    return _of_every_set(version, name, lambda series: [scaling_charts.efficiency(series)], trains=True)
+
+
+def throughput(version: Version, name: str) -> Html:
+    return _of_every_set(version, name, lambda series: [scaling_charts.throughput(series)])
+
+
+def time_split(version: Version, name: str) -> Html:
+    return _of_every_set(version, name, lambda series: [inside_charts.time_split(series)])
+
+
+def rank_skew(version: Version, name: str) -> Html:
+    return _of_every_set(version, name, lambda series: [inside_charts.rank_skew(series)])
+
+
+def resources(version: Version, name: str) -> Html:
+    return _of_every_set(version, name, lambda series: [inside_charts.memory(series), inside_charts.energy(series)])
+
+
+def learning(version: Version, name: str) -> Html:
+    return _of_every_set(version, name, lambda series: [learning_charts.learning(series)], trains=True)
+
+
+def remarks(version: Version, name: str) -> Html:
+    """What is odd about the rounds, why cases got no more of them, and rounds that did not complete."""
+
+    def shown(series: Campaign) -> list[Displayed]:
+        notes = [
+            f"{result.case.case_id}: {sentence}"
+            for result in series.results
+            for sentence in (*flags(result.rounds), *([result.ended_because] if result.ended_because else []))
+        ]
+        odd = bullets(notes) if notes else paragraph("Nothing is odd about the rounds.")
+        return [odd, series_tables.failures(series.rows, label=f"Rounds of {name} that did not complete")]
+
+    return _of_every_set(version, name, shown)
+
+
+def _of_every_set(
+    version: Version, name: str, show: Callable[[Campaign], list[Displayed]], *, trains: bool = False
+) -> Html:
+    """``trains``: a question that a control has no answer to."""
+    parts: list[Displayed] = []
+    found = version.series(name)
+    for series in found:
+        if len(found) > 1:
+            parts.append(heading(series.title, depth=3))
+        if trains and not series.is_training:
+            parts.append(paragraph("A control has no answer to this."))
+        else:
+            parts += show(series)
+    return together(parts)

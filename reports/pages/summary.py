@@ -1,0 +1,165 @@
+"""The first page: what was measured, the answer in one table, a chart for each series, verdicts in words."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from reports import verdict_table
+from reports.analysis import CaseRow
+from reports.campaign import Campaign
+from reports.charts.points import curves_of
+from reports.charts.scaling import efficiency
+from reports.result_sets import ResultSet, Version
+from reports.scaling_laws import ScalingGroup, scaling_groups
+from reports.series_tables import series_title
+from reports.tables import (
+    MISSING,
+    Cell,
+    Displayed,
+    Html,
+    aside,
+    count,
+    heading,
+    html_table,
+    link,
+    paragraph,
+    percent,
+    percent_interval,
+    side_by_side,
+    together,
+)
+from reports.verdicts import verdict
+
+
+def opening(version: Version) -> Html:
+    """How many cases of what, on what, and what became of them."""
+    sentences = []
+    for one in version.scaling:
+        rows = one.campaign.rows
+        failed = Counter(failure.outcome for row in rows for failure in row.failures)
+        completed = sum(row.rounds_completed for row in rows)
+        rounds = ", ".join([f"{completed} completed", *(f"{number} {name}" for name, number in sorted(failed.items()))])
+        sentences.append(
+            f"{_counted(len(rows), 'case')} in {len(one.campaign.series_names)} series on {one.campaign.where}."
+            f" Rounds: {rounds}."
+        )
+    return paragraph(" ".join(sentences))
+
+
+def answers(version: Version) -> Html:
+    """One row a curve: frames per second at every number of ranks, efficiency at the largest, verdict."""
+    return together(part for one in version.scaling for part in _answers(one, has_title=len(version.scaling) > 1))
+
+
+def charts(version: Version) -> Html:
+    """Scaling efficiency of every series that trains, side by side on a wide screen."""
+    depth = 4 if len(version.scaling) > 1 else 3
+    return together(
+        part
+        for one in version.scaling
+        for part in [
+            *([heading(one.title)] if len(version.scaling) > 1 else []),
+            side_by_side(_chart(one.campaign.series(name), depth) for name in one.campaign.series_names),
+        ]
+    )
+
+
+def verdicts(version: Version) -> Html:
+    return together(
+        part
+        for one in version.scaling
+        for part in [
+            *([heading(one.title)] if len(version.scaling) > 1 else []),
+            verdict_table.verdicts(_training(one.campaign).results),
+        ]
+    )
+
+
+def predictions(version: Version) -> Html:
+    return together(
+        part
+        for one in version.scaling
+        for part in [
+            *([heading(one.title)] if len(version.scaling) > 1 else []),
+            verdict_table.predictions(_training(one.campaign).results),
+        ]
+    )
+
+
+def caution(version: Version) -> Html:
+    """What a reader must know before using the numbers; empty when there is nothing."""
+    rows = [row for one in version.scaling for row in one.campaign.rows]
+    notes = []
+    if any(row.device == "cpu" for row in rows):
+        notes.append(
+            "Cases on the device cpu show that the whole chain works: the simulation, training with several ranks, and"
+            " this report. Their times are no statement about performance on GPUs, and ranks that share the cores of"
+            " one processor cannot be expected to be faster."
+        )
+    if any(row.rounds_completed == 1 for row in rows):
+        notes.append("Where only one round completed, nothing is known about the spread between rounds.")
+    labels = {place.environment.host_label for one in version.scaling for place in one.campaign.places}
+    if len(labels) > 1:
+        notes.append(
+            "The results come from more than one environment. Cases are compared within a set only, and where one set"
+            " has several environments a speed-up mixes them."
+        )
+    return aside("Before you use these numbers", notes)
+
+
+def _answers(one: ResultSet, *, has_title: bool) -> list[Displayed]:
+    campaign = _training(one.campaign)
+    sizes = sorted({row.world_size for row in campaign.rows})
+    unit = "GPU" if all(row.device == "cuda" for row in campaign.rows) else "rank"
+    groups = {(group.series, group.curve): group for group in scaling_groups(campaign.results)}
+    rows: list[list[Cell]] = [
+        [
+            link(f"{series}: {curve}", f"{page_of(series)}.html"),
+            *(_fps(campaign.rows, series, curve, size) for size in sizes),
+            *_judged(campaign.rows, groups.get((series, curve)), series, curve),
+        ]
+        for series in campaign.series_names
+        for curve in curves_of(campaign.series(series).rows)
+    ]
+    sizes_text = [f"{_counted(size, unit)}: frames/s" for size in sizes]
+    table = html_table(
+        ["Series", *sizes_text, "Efficiency at the most", "Verdict"], rows, label=f"Headline {one.title}".strip()
+    )
+    return [*([heading(one.title)] if has_title else []), table]
+
+
+def _fps(rows: Sequence[CaseRow], series: str, curve: str, size: int) -> str:
+    """Of the case on one node where several topologies have this many ranks."""
+    found = [row for row in rows if (row.series, row.curve, row.world_size) == (series, curve, size)]
+    return count(min(found, key=lambda row: row.nnodes).total_fps) if found else MISSING
+
+
+def _judged(rows: Sequence[CaseRow], group: ScalingGroup | None, series: str, curve: str) -> list[str]:
+    measured = [row for row in rows if (row.series, row.curve) == (series, curve) and row.scaling_efficiency]
+    if group is None or not measured:
+        return [MISSING, MISSING]
+    largest = max(measured, key=lambda row: row.world_size)
+    interval = largest.scaling_efficiency_interval
+    certainty = f"{percent_interval(interval)}" if interval else "no interval"
+    return [f"{percent(largest.scaling_efficiency)} at {largest.world_size} ({certainty})", verdict(group).word]
+
+
+def _chart(series: Campaign, depth: int) -> Displayed:
+    if not series.is_training:
+        return Html(markup="", text="")
+    name = series.rows[0].series
+    title = f"{name}: {series_title(series.results[0].case)}"
+    return together([heading(link(title, f"{page_of(name)}.html"), depth=depth), efficiency(series, is_small=True)])
+
+
+def _training(campaign: Campaign) -> Campaign:
+    """Without the controls, which have pages of their own."""
+    return campaign.only(lambda result: result.case.workload == "train")
+
+
+def page_of(series: str) -> str:
+    """The page's address without its ending, as Jupyter Book makes it of the file's name."""
+    return f"series-{series}".replace("_", "-").replace(".", "-").lower()
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")

@@ -1,0 +1,190 @@
+"""A version of the report: the result sets below one folder, read. The only reader of ``reports`` besides ``verify``.
+
+A set is what one campaign stored: a folder with ``cases``. A version is a folder of sets; one set alone is a version
+too, so that a report of a campaign that just ended looks the same. ``report.toml`` beside the sets says their titles,
+their order and what they are for; a set that it does not name is shown after the others, under its folder's name.
+"""
+
+import json
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from reports.campaign import Campaign
+from suite.errors import ReportError
+from suite.schema import CheckResult
+from suite.store import load_results
+from suite.upstream import Pair
+
+# scaling: has pages of its series. clock: was made to compare labscale's clock with upstream's, and is shown there.
+type Role = Literal["scaling", "clock"]
+
+ROLES: Final = ("scaling", "clock")
+MANIFEST: Final = "report.toml"
+RESULTS_VARIABLE: Final = "LABSCALE_RESULTS"
+OLDER_VARIABLE: Final = "LABSCALE_OLDER_RESULTS"
+NAME_VARIABLE: Final = "LABSCALE_REPORT_VERSION"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultSet:
+    """``name`` is the folder's; empty when the folder is the whole report."""
+
+    name: str
+    title: str
+    role: Role
+    folder: Path
+    campaign: Campaign
+    pairs: tuple[Pair, ...] = ()  # beside upstream's own benchmark
+    noise: float | None = None  # of cases and their A/A twins, relative; None when there were none
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvCheckReport:
+    """What ``env_check --json`` printed on one host."""
+
+    host: str
+    stack: str
+    checks: tuple[CheckResult, ...]
+    repairs: Mapping[str, str]  # name of a check -> what to do
+
+
+@dataclass(frozen=True, kw_only=True)
+class Version:
+    """``older`` are the versions that this one can be compared with, newest first."""
+
+    name: str
+    folder: Path
+    sets: tuple[ResultSet, ...]
+    env_checks: tuple[EnvCheckReport, ...] = ()
+    older: tuple["Version", ...] = field(default=(), repr=False)
+
+    @property
+    def scaling(self) -> tuple[ResultSet, ...]:
+        """The sets that have pages of their series; every set where none is meant for them."""
+        return tuple(one for one in self.sets if one.role == "scaling") or self.sets
+
+    @property
+    def series_names(self) -> tuple[str, ...]:
+        """Of training first, then of the controls that explain it."""
+        names: dict[str, bool] = {}
+        for one in self.scaling:
+            for result in one.campaign.results:
+                names.setdefault(result.case.series, result.case.workload == "train")
+        return tuple(sorted(names, key=lambda name: not names[name]))
+
+    def series(self, name: str) -> tuple[Campaign, ...]:
+        """The part of every set that has this series."""
+        parts = (one.campaign.series(name) for one in self.scaling)
+        return tuple(part for part in parts if part.rows)
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        return tuple(pair for one in self.sets for pair in one.pairs)
+
+
+def read_version(folder: Path, *, name: str, older: Sequence[Version] = ()) -> Version:
+    """Read every set below ``folder``, or ``folder`` as the only one.
+
+    Raises ReportError when there is nothing to read or the manifest is wrong, StoreError for a result that is invalid.
+    """
+    if not folder.is_dir():
+        raise ReportError(f"There is no folder {folder}. Name the folder that `nox -s bench` wrote.")
+    found = [path for path in sorted(folder.iterdir()) if (path / "cases").is_dir()]
+    if (folder / "cases").is_dir() or not found:
+        sets = [_read_set(folder, name="", title="", role="scaling")]
+    else:
+        entries = _manifest(folder, [path.name for path in found])
+        sets = [_read_set(folder / entry["folder"], name=entry["folder"], **_title_role(entry)) for entry in entries]
+    return Version(
+        name=name, folder=folder, sets=tuple(sets), env_checks=_env_checks(folder / "env_check"), older=tuple(older)
+    )
+
+
+@cache
+def version_of_page() -> Version:
+    """For the cells of a page: the results that the build is about, as its variables say."""
+    folder = os.environ.get(RESULTS_VARIABLE)
+    if folder is None:
+        raise ReportError(
+            f"The page does not know its results: the variable {RESULTS_VARIABLE} is not set."
+            " Set it to a campaign's folder, or build the page with `nox -s report -- RESULTS_DIR`."
+        )
+    older = [Path(path) for path in os.environ.get(OLDER_VARIABLE, "").split(os.pathsep) if path]
+    return read_version(
+        Path(folder),
+        name=os.environ.get(NAME_VARIABLE, ""),
+        older=[read_version(path, name=path.name) for path in older],
+    )
+
+
+def _manifest(folder: Path, names: Sequence[str]) -> list[Mapping[str, Any]]:
+    """The manifest's entries in their order, then one for each set that it does not name."""
+    path = folder / MANIFEST
+    entries: list[Mapping[str, Any]] = []
+    if path.is_file():
+        try:
+            entries = tomllib.loads(path.read_text(encoding="utf-8")).get("set", [])
+            listed = [entry["folder"] for entry in entries]
+        except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
+            raise ReportError(
+                f"{path} is not a list of [[set]] tables with `folder`, `title` and `role`: {error!r}. Correct it."
+            ) from error
+        unknown = sorted(set(listed) - set(names))
+        if unknown or len(listed) != len(set(listed)):
+            raise ReportError(f"{path} names {', '.join(unknown) or 'a folder twice'}; there are {', '.join(names)}.")
+        roles = {entry.get("role", "scaling") for entry in entries} - set(ROLES)
+        if roles:
+            raise ReportError(f"{path} has the role {', '.join(sorted(roles))}; allowed are {', '.join(ROLES)}.")
+    listed = [entry["folder"] for entry in entries]
+    return [*entries, *({"folder": name} for name in names if name not in listed)]
+
+
+def _title_role(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {"title": entry.get("title", entry["folder"]), "role": entry.get("role", "scaling")}
+
+
+def _read_set(folder: Path, *, name: str, title: str, role: Role) -> ResultSet:
+    try:
+        campaign = Campaign.from_results(load_results(folder), name=name, title=title)
+    except ValueError as error:
+        raise ReportError(f"{folder}: a completed round has no number: {error}. Move its case away.") from error
+    pairs, noise = _read_json(folder / "upstream.json", []), _read_json(folder / "noise.json", {})
+    return ResultSet(
+        name=name,
+        title=title,
+        role=role,
+        folder=folder,
+        campaign=campaign,
+        pairs=tuple(Pair(**pair) for pair in pairs),
+        noise=noise.get("noise_budget"),
+    )
+
+
+def _env_checks(folder: Path) -> tuple[EnvCheckReport, ...]:
+    reports = [_read_json(path, {}) for path in sorted(folder.glob("*.json"))]
+    return tuple(
+        EnvCheckReport(
+            host=report["host"],
+            stack=report["stack"],
+            checks=tuple(
+                CheckResult(**{name: check[name] for name in ("name", "feature", "verdict", "found", "fault")})
+                for check in report["checks"]
+            ),
+            repairs={check["name"]: check["repair"] for check in report["checks"] if check["repair"]},
+        )
+        for report in reports
+    )
+
+
+def _read_json(path: Path, missing: Any) -> Any:
+    if not path.is_file():
+        return missing
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ReportError(f"{path} is not JSON: {error}. Take it anew from the campaign that wrote it.") from error

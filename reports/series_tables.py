@@ -1,0 +1,198 @@
+"""Tables and words about the cases of a series. Pure."""
+
+from collections.abc import Mapping, Sequence
+
+from reports.analysis import CaseRow, CurvePoint
+from reports.inside import PARTS, Inside, Kind, Values
+from reports.tables import (
+    MISSING,
+    Html,
+    count,
+    html_table,
+    paragraph,
+    percent,
+    percent_interval,
+    ratio,
+    seconds,
+)
+from suite.schema import Case
+
+
+def outcomes(row: CaseRow) -> str:
+    """``3 completed``, ``2 completed, 1 hung``."""
+    return ", ".join(f"{rounds} {name}" for name, rounds in sorted(row.outcome_counts.items())) or "none"
+
+
+def all_cases(rows: Sequence[CaseRow], *, label: str) -> Html:
+    """Every case, whatever became of it."""
+    return html_table(
+        ["Case", "Ranks", "Iteration time in s", "Total FPS", "Speed-up", "Efficiency", "Rounds"],
+        (
+            [
+                row.case_id,
+                f"{row.world_size} ({row.topology})",
+                seconds(row.iteration_time_s),
+                count(row.total_fps),
+                ratio(row.speedup),
+                percent(row.scaling_efficiency),
+                outcomes(row),
+            ]
+            for row in rows
+        ),
+        label=label,
+    )
+
+
+def speedups(rows: Sequence[CaseRow]) -> Html:
+    return html_table(
+        ["Case", "Ranks", "Baseline ranks", "Speed-up", "Ideal", "Efficiency", "Interval", "Rounds"],
+        (
+            [
+                row.case_id,
+                str(row.world_size),
+                count(row.baseline_world_size),
+                ratio(row.speedup),
+                ratio(row.ideal_speedup),
+                percent(row.scaling_efficiency),
+                percent_interval(row.scaling_efficiency_interval),
+                str(row.rounds_completed),
+            ]
+            for row in rows
+        ),
+        label="Speed-up and efficiency",
+    )
+
+
+def throughput(rows: Sequence[CaseRow], found: Mapping[str, Inside]) -> Html:
+    return html_table(
+        ["Case", "Ranks", "Step FPS", "Step and inference FPS", "Total FPS", "Iteration time in s", "Interval in s"],
+        (
+            [
+                row.case_id,
+                str(row.world_size),
+                *(_fps(found[row.case_id], kind) for kind in ("step", "step and inference", "total")),
+                seconds(row.iteration_time_s),
+                _interval(row.iteration_time_interval_s),
+            ]
+            for row in rows
+        ),
+        label="Throughput and iteration time",
+    )
+
+
+def _fps(found: Inside, kind: Kind) -> str:
+    return count(found.fps[kind].median) if kind in found.fps else MISSING
+
+
+def _interval(interval: tuple[float, float] | None) -> str:
+    return MISSING if interval is None else f"{seconds(interval[0])} to {seconds(interval[1])}"
+
+
+def time_split(rows: Sequence[CaseRow], found: Mapping[str, Inside]) -> Html:
+    """One column for every part that any of the cases has."""
+    parts = [part for part in PARTS.values() if any(part in found[row.case_id].shares for row in rows)]
+    return html_table(
+        ["Case", "Ranks", *(part.capitalize() for part in parts)],
+        (
+            [row.case_id, str(row.world_size), *(percent(found[row.case_id].shares.get(part)) for part in parts)]
+            for row in rows
+        ),
+        label="Shares of the iteration time",
+    )
+
+
+def rank_ratios(rows: Sequence[CaseRow], found: Mapping[str, Inside]) -> Html:
+    return html_table(
+        ["Case", "Rank", "Against the median rank", "Least round", "Most"],
+        (
+            [
+                row.case_id,
+                str(rank),
+                *(f"{100 * (value - 1):+.2f} %" for value in (ratio.median, ratio.low, ratio.high)),
+            ]
+            for row in rows
+            for rank, ratio in enumerate(found[row.case_id].rank_ratios)
+        ),
+        label="Iteration time by rank",
+    )
+
+
+def resources(rows: Sequence[CaseRow], found: Mapping[str, Inside]) -> Html:
+    """Memory, utilisation, power and energy; what was not measured says so."""
+    return html_table(
+        [
+            "Case",
+            "Ranks",
+            "Peak of torch's allocator in GB",
+            "Memory in use on a GPU in GB",
+            "GPU utilisation",
+            "Power of all GPUs in W",
+            "Energy for a million frames in J",
+            "Throttled time",
+        ],
+        ([row.case_id, str(row.world_size), *_resources(found[row.case_id])] for row in rows),
+        label="Memory and energy",
+    )
+
+
+def _resources(found: Inside) -> list[str]:
+    def text(values: Values | None, form: str) -> str:
+        return "not measured" if values is None else form.format(values.median)
+
+    return [
+        text(found.peak_memory_gb, "{:.3g}"),
+        text(found.gpu_memory_gb, "{:.3g}"),
+        text(found.gpu_utilisation_percent, "{:.0f} %"),
+        text(found.power_w, "{:,.0f}"),
+        text(found.joules_per_million_frames, "{:,.0f}"),
+        text(found.throttled_share, "{:.1%}"),
+    ]
+
+
+def final_rewards(last: Sequence[CurvePoint]) -> Html:
+    return html_table(
+        ["Case", "Last iteration", "Mean return"],
+        ([point.case_id, str(point.iteration), f"{point.reward:.3g}"] for point in last),
+        label="Mean return at the end",
+    )
+
+
+def failures(rows: Sequence[CaseRow], *, label: str) -> Html:
+    """Every round that did not complete, with its reason; a sentence when there is none."""
+    failed = [failure for row in rows for failure in row.failures]
+    if not failed:
+        return paragraph("Every round of every case completed.")
+    return html_table(
+        ["Case", "Round", "Outcome", "Reason"],
+        (
+            [failure.case_id, str(failure.round), failure.outcome, failure.reason or "no reason was recorded"]
+            for failure in failed
+        ),
+        label=label,
+        num_text_columns=4,
+    )
+
+
+def series_title(case: Case) -> str:
+    """``Cartpole-Direct, 8,192 environments in all``: what a series is about, from one of its cases."""
+    task = case.task.removeprefix("Isaac-")
+    if case.workload == "all_reduce":
+        return f"{task}, all-reduce of the gradient alone"
+    size = f"{case.num_envs_global:,} environments in all"
+    if case.scaling == "weak":
+        size = f"{case.num_envs:,} environments a rank"
+    return f"{task}, {size}" + (", stepped without training" if case.workload == "environment_step" else "")
+
+
+def series_facts(rows: Sequence[CaseRow]) -> Html:
+    """What the cases of one series have in common."""
+
+    def values(name: str) -> str:
+        return ", ".join(dict.fromkeys(str(getattr(row, name)) for row in rows))
+
+    constant = "environments of all ranks together" if rows[0].scaling == "strong" else "environments of each rank"
+    return paragraph(
+        f"{values('scaling').capitalize()} scaling of {values('task')} with {values('rl_library')} on the stack"
+        f" {values('stack')}, device {values('device')}, minibatch rule {values('minibatch_rule')}."
+        f" Held constant: the number of {constant}."
+    )

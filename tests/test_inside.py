@@ -1,0 +1,91 @@
+from dataclasses import replace
+
+import pytest
+
+from reports.inside import inside
+from suite.schema import CaseResult, GpuTelemetry, RunRecord, Spread, TelemetrySummary
+from tests.generated_results import failed_result, make_case, make_record, make_result
+
+
+def telemetry(frames_per_joule: float, *, memory_gb: float) -> TelemetrySummary:
+    spread = Spread(min=1.0, mean=memory_gb / 2, max=memory_gb)
+    gpu = GpuTelemetry(index=0, memory_used_gb=spread, throttled_share=0.25)
+    return TelemetrySummary(
+        window_start_unix_s=0.0,
+        window_s=10.0,
+        rate_hz=5.0,
+        num_samples=50,
+        gpus=(gpu, GpuTelemetry(index=1)),
+        power_w=Spread(min=100.0, mean=300.0, max=400.0),
+        frames_per_joule=frames_per_joule,
+    )
+
+
+def with_telemetry(record: RunRecord, *, frames_per_joule: float, memory_gb: float) -> RunRecord:
+    return replace(record, telemetry=telemetry(frames_per_joule, memory_gb=memory_gb))
+
+
+def test_three_throughputs_count_the_slowest_rank() -> None:
+    case = make_case(world_size=2)
+    found = inside(CaseResult(case=case, rounds=(make_record(case, iteration_time_s=[0.5, 1.0]),)))
+    assert found.fps["total"].median == pytest.approx(case.frames_per_iteration / 1.0)
+    assert found.fps["step and inference"].median == pytest.approx(case.frames_per_iteration / 0.7)
+    assert found.fps["step"].median == pytest.approx(case.frames_per_iteration / 0.5)
+
+
+def test_values_are_medians_over_rounds_with_their_extremes() -> None:
+    case = make_case()
+    total = inside(make_result(case, 1.0, 2.0, 4.0)).fps["total"]
+    frames = case.frames_per_iteration
+    assert (total.low, total.median, total.high) == pytest.approx((frames / 4, frames / 2, frames))
+
+
+def test_shares_add_up_to_one() -> None:
+    shares = inside(make_result(make_case(world_size=2), 0.5, 0.7)).shares
+    assert sum(shares.values()) == pytest.approx(1)
+    assert shares["all-reduce"] == pytest.approx(0.1)
+    assert "physics" not in shares
+
+
+def test_ratios_of_ranks_are_against_the_median_rank() -> None:
+    case = make_case(world_size=2, num_envs_global=128)
+    ratios = inside(CaseResult(case=case, rounds=(make_record(case, iteration_time_s=[0.9, 1.1]),))).rank_ratios
+    assert [ratio.median for ratio in ratios] == pytest.approx([0.9, 1.1])
+    assert inside(make_result(make_case(), 0.5)).rank_ratios == ()
+
+
+def test_energy_and_memory_come_from_telemetry_where_there_is_any() -> None:
+    case = make_case()
+    records = [make_record(case, index=index) for index in range(3)]
+    records[0] = with_telemetry(records[0], frames_per_joule=1000.0, memory_gb=8.0)
+    records[1] = with_telemetry(records[1], frames_per_joule=500.0, memory_gb=6.0)
+    records[2] = replace(records[2], telemetry_note="the sampler was killed")
+    found = inside(CaseResult(case=case, rounds=tuple(records)))
+    assert found.joules_per_million_frames is not None
+    assert found.joules_per_million_frames.median == pytest.approx(1500.0)
+    assert found.gpu_memory_gb is not None
+    assert (found.gpu_memory_gb.low, found.gpu_memory_gb.high) == (6.0, 8.0)
+    assert found.power_w is not None
+    assert found.throttled_share is not None
+    assert found.throttled_share.median == 0.25
+    assert found.gpu_utilisation_percent is None
+    assert found.without_telemetry == ("the sampler was killed",)
+
+
+def test_what_printed_columns_say_is_kept_apart() -> None:
+    record = make_record(make_case())
+    rank = replace(record.ranks[0], samples={**record.ranks[0].samples, "rl_games.total_fps": (7.0,) * 12})
+    found = inside(CaseResult(case=record.case, rounds=(replace(record, ranks=(rank,)),)))
+    assert found.printed_fps == {"total": 7.0}
+
+
+def test_nothing_is_known_of_a_case_that_failed() -> None:
+    found = inside(failed_result(make_case(), outcome="oom", reason="out of memory"))
+    assert found.fps == {}
+    assert found.shares == {}
+    assert found.peak_memory_gb is None
+    assert found.joules_per_million_frames is None
+
+
+def test_a_control_that_reduces_gradients_has_no_throughput() -> None:
+    assert inside(make_result(make_case(workload="all_reduce"), 0.5)).fps == {}

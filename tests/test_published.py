@@ -1,0 +1,77 @@
+"""Figures of others: read with their rounding, and shown with where they are from."""
+
+from pathlib import Path
+
+import pytest
+
+from reports.pages import published as page
+from reports.published import efficiency, implied, parse_figure, read_published
+from reports.result_sets import read_version
+from suite.errors import ReportError
+
+COMMITTED = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high"),
+    [
+        ("2.7M", 2.65e6, 2.75e6),
+        ("950k", 945e3, 955e3),
+        ("64k", 63.5e3, 64.5e3),
+        ("896156", 896155.5, 896156.5),
+    ],
+)
+def test_a_figure_is_the_range_that_is_rounded_to_it(text: str, low: float, high: float) -> None:
+    figure = parse_figure(text)
+    assert (figure.low, figure.high) == pytest.approx((low, high))
+
+
+@pytest.mark.parametrize("text", ["about 3", "1,000", "2.7G", "", 5])
+def test_what_is_no_figure_is_refused(text: object) -> None:
+    with pytest.raises(ValueError, match="no figure"):
+        parse_figure(text)
+
+
+def test_efficiencies_follow_from_the_figures() -> None:
+    table = next(table for table in read_published().table if table.series == "cartpole-per-gpu")
+    assert [round(found[0], 2) for row in table.rows if (found := efficiency(table, row))] == [1.0, 0.86, 0.62, 0.46]
+
+
+def test_isaac_labs_table_exceeds_the_ideal_in_eleven_cells_whatever_the_rounding() -> None:
+    cells = [found for table in read_published().table if table.source == "isaaclab" for found in implied(table)]
+    assert len(cells) == 24
+    assert sum(value > 1 for value, _ in cells) == 15
+    assert sum(low > 1 for _, (low, _) in cells) == 11
+
+
+def test_hours_of_training_are_judged_like_rates() -> None:
+    table = next(table for table in read_published().table if table.source == "pai")
+    found = efficiency(table, table.rows[1])
+    assert found is not None
+    assert found[0] == pytest.approx(0.68, abs=0.005)
+    low, high = found[1]
+    assert low < 0.66
+    assert high > 0.70
+
+
+def test_every_table_has_a_source_with_a_date() -> None:
+    published = read_published()
+    assert {table.source for table in published.table} == {source.name for source in published.source}
+    assert all(source.date and source.read and source.terms for source in published.source)
+
+
+def test_a_table_without_a_source_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "published.toml"
+    path.write_text('source = []\n[[table]]\nsource = "x"\ntitle = "t"\nremark = "r"\nrows = []\n')
+    with pytest.raises(ReportError, match="no \\[\\[source\\]\\] is named x"):
+        read_published(path)
+    path.write_text('[[source]]\nname = "x"\n')
+    with pytest.raises(ReportError, match="not valid"):
+        read_published(path)
+
+
+def test_ours_stand_beside_theirs_on_their_terms() -> None:
+    text = page.tables(read_version(COMMITTED, name="v")).text
+    assert "R. Noroian\t4\t1,672,000\t1,208,000\t608,000\t62.3 %" in text
+    assert "labscale, Four H200s of one host\t4\t" in text
+    assert "15 above 100 % as printed, 11 even after" in page.above_ideal().text
