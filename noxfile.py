@@ -79,6 +79,13 @@ def report(session: nox.Session) -> None:
 
 
 @nox.session
+def publish(session: nox.Session) -> None:
+    """Build the site of every version in reports/results, with `latest` and a version switcher (default: site/)."""
+    install(session, "report")
+    run_module(session, "reports.publish")
+
+
+@nox.session
 def compare(session: nox.Session) -> None:
     """Compare two results folders case by case: `nox -s compare -- BEFORE AFTER`. 1: slower, 2: unlike things."""
     install(session, "report")

@@ -150,7 +150,9 @@ class Tab:
     def click(self, selector: str) -> None:
         self.value(f"document.querySelector({json.dumps(selector)}).scrollIntoView({{block: 'center'}})")
         box = self.value(f"document.querySelector({json.dumps(selector)}).getBoundingClientRect().toJSON()")
-        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        self.click_at(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+    def click_at(self, x: float, y: float) -> None:
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
@@ -162,6 +164,13 @@ class Tab:
         shot = self.call("Page.captureScreenshot", captureBeyondViewport=True)
         path.write_bytes(base64.b64decode(shot["data"]))
         return path
+
+    def pdf(self, path: Path) -> Path:
+        path.write_bytes(base64.b64decode(self.call("Page.printToPDF", printBackground=True)["data"]))
+        return path
+
+    def close(self) -> None:
+        self.call("Page.close")
 
     def _sort_events(self) -> None:
         events, self.browser.events = self.browser.events, []

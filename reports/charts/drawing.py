@@ -42,7 +42,6 @@ def figure(
     alt_text: str,
     caption: str,
     data: Html,
-    picked: alt.Parameter | None = None,
     is_labelled: bool = False,
     is_small: bool = False,
 ) -> Figure:
@@ -53,7 +52,7 @@ def figure(
     drawn = alt.LayerChart(layer=list(layers)).properties(width="container", height=height, description=alt_text)
     if is_labelled:
         drawn = drawn.properties(padding={"left": 16, "right": LABEL_MARGIN_PX, "top": 4, "bottom": 4})
-    spec = _rounded((drawn if picked is None else drawn.add_params(picked)).to_dict())
+    spec = _rounded(drawn.to_dict())
     return make_figure(
         spec,
         figure_id=figure_id(campaign, chart),
@@ -87,7 +86,10 @@ def ranks_axis(rows: Sequence[CaseRow]) -> alt.X:
 
 
 def pick(field: str) -> alt.Parameter:
-    """A click on a legend's entry fades the others. The name is fixed: a counter would change from build to build."""
+    """A click on a legend's entry fades the others. It has to be added to the first layer that has this legend.
+
+    The name is fixed: a counter would change from build to build.
+    """
     return alt.selection_point(name="picked", fields=[field], bind="legend")
 
 
@@ -118,7 +120,8 @@ def lines_and_points(
     points = coloured.mark_point(filled=True, size=75).encode(
         shape=shape(curves), tooltip=[tip("case_id:N", "Case"), *tooltip]
     )
-    return [coloured.mark_line(strokeWidth=2), points]
+    points = points.add_params(picked)
+    return [points, coloured.mark_line(strokeWidth=2)]
 
 
 def intervals(rows: Sequence[CaseRow], *, x: alt.X, low: str, high: str, picked: alt.Parameter) -> list[Layer]:

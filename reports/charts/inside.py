@@ -64,7 +64,7 @@ def time_split(series: Campaign) -> Figure | Html:
         for row in shown
     )
     return figure(
-        [bars],
+        [bars.add_params(picked)],
         series,
         chart="time-split",
         height=BAR_PX * len(shown),
@@ -72,7 +72,6 @@ def time_split(series: Campaign) -> Figure | Html:
         caption="What an iteration is spent on, mean over ranks and rounds. Waiting is the least that explains the"
         " times of the ranks. A part that was not measured stands in the rest of what holds it.",
         data=series_tables.time_split(series.rows, series.inside),
-        picked=picked,
     )
 
 

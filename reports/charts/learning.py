@@ -49,7 +49,7 @@ def learning(series: Campaign) -> Figure | Html:
     last = {point.case_id: point for point in points}
     words = "; ".join(f"{point.curve}, {point.topology}: {point.reward:.3g}" for point in last.values())
     return figure(
-        [line],
+        [line.add_params(picked)],
         series,
         chart="learning",
         height=LEARNING_PX,
@@ -57,5 +57,4 @@ def learning(series: Campaign) -> Figure | Html:
         caption="Mean return of finished episodes over iterations, colour by nodes x ranks per node."
         " A case's curve is the median over rounds. The axis need not start at zero.",
         data=series_tables.final_rewards(list(last.values())),
-        picked=picked,
     )

@@ -80,8 +80,8 @@ def speedup(series: Campaign) -> Figure | Html:
         [
             ideal_line(base, y.copy(), "baseline_world_size:N").encode(y=_like(y, "ideal_speedup")),
             ideal_end.encode(x=x, y=_like(y, "ideal_speedup")),
-            *intervals(shown, x=x, low="speedup_low", high="speedup_high", picked=picked),
             *lines_and_points(base, shown, y=y, tooltip=tooltip, picked=picked),
+            *intervals(shown, x=x, low="speedup_low", high="speedup_high", picked=picked),
             *labels,
         ],
         series,
@@ -90,7 +90,6 @@ def speedup(series: Campaign) -> Figure | Html:
         alt_text=f"Speed-up over ranks. {spoken(shown, 'speedup', tables.ratio)}.",
         caption=f"Speed-up over the case with the fewest ranks ({baseline}). Dashed: ideal. {_whiskers(shown)}",
         data=series_tables.speedups(series.rows),
-        picked=picked,
         is_labelled=True,
     )
 
@@ -128,8 +127,8 @@ def efficiency(series: Campaign, *, is_small: bool = False) -> Figure | Html:
     return figure(
         [
             ideal,
-            *intervals(shown, x=x, low="efficiency_low", high="efficiency_high", picked=picked),
             *lines_and_points(base, shown, y=y, tooltip=tooltip, picked=picked),
+            *intervals(shown, x=x, low="efficiency_low", high="efficiency_high", picked=picked),
             *labels,
         ],
         series,
@@ -139,7 +138,6 @@ def efficiency(series: Campaign, *, is_small: bool = False) -> Figure | Html:
         alt_text=f"Scaling efficiency over ranks. {spoken(shown, 'scaling_efficiency', tables.percent)}.",
         caption="" if is_small else f"Scaling efficiency: speed-up over ideal. Dashed: perfect. {_whiskers(shown)}",
         data=series_tables.speedups(series.rows),
-        picked=picked,
         is_labelled=True,
     )
 
@@ -180,9 +178,9 @@ def throughput(series: Campaign) -> Figure | Html:
     return figure(
         [
             ideal,
+            lines.mark_point(filled=True, size=70).encode(shape=marks, tooltip=tooltip).add_params(picked),
             lines.mark_line(strokeWidth=2).encode(strokeDash=dash),
             lines.mark_rule(strokeWidth=2).encode(y=_like(y, "low"), y2="high:Q"),
-            lines.mark_point(filled=True, size=70).encode(shape=marks, tooltip=tooltip),
         ],
         series,
         chart="throughput",
@@ -192,7 +190,6 @@ def throughput(series: Campaign) -> Figure | Html:
         " fastest round. Step counts the time of the environment steps, step and inference the whole rollout, total"
         " the iteration with learning. Thin dashed lines: ideal scaling from the fewest ranks.",
         data=series_tables.throughput(series.rows, series.inside),
-        picked=picked,
     )
 
 

@@ -11,18 +11,17 @@ def all_versions(version: Version) -> Html:
     for older in version.older:
         before = {one.name: one for one in older.sets}
         for one in version.scaling:
-            parts.append(heading(f"{one.title or one.name}, since {older.name}"))
+            parts.append(heading(f"{one.title or one.name}, since {older.name}", depth=2))
             if one.name not in before:
                 parts.append(paragraph(f"Version {older.name} has no set {one.name}, so there is nothing to compare."))
                 continue
             found = compare(before[one.name].campaign.results, one.campaign.results)
-            parts.append(
-                html_table(
-                    ["Case", "Before in s", "Now in s", "Change of time", "Interval", "Verdict", "Because"],
-                    (_row(case) for case in found.cases),
-                    label=f"{one.name} since {older.name}",
-                )
+            table = html_table(
+                ["Case", "Before in s", "Now in s", "Change of time", "Interval", "Verdict", "Because"],
+                (_row(case) for case in found.cases),
+                label=f"{one.name} since {older.name}",
             )
+            parts.append(table if found.cases else paragraph("No case is in both, so nothing was compared."))
             for text, names in (("Only before", found.only_before), ("New", found.only_after)):
                 if names:
                     parts.append(paragraph(f"{text}: {', '.join(names)}."))

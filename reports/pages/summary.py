@@ -108,7 +108,7 @@ def caution(version: Version) -> Html:
 
 def _answers(one: ResultSet, *, has_title: bool) -> list[Displayed]:
     campaign = _training(one.campaign)
-    sizes = sorted({row.world_size for row in campaign.rows})
+    sizes = sorted({row.world_size for row in campaign.rows if row.rounds_completed})
     unit = "GPU" if all(row.device == "cuda" for row in campaign.rows) else "rank"
     groups = {(group.series, group.curve): group for group in scaling_groups(campaign.results)}
     rows: list[list[Cell]] = [
@@ -120,11 +120,14 @@ def _answers(one: ResultSet, *, has_title: bool) -> list[Displayed]:
         for series in campaign.series_names
         for curve in curves_of(campaign.series(series).rows)
     ]
-    sizes_text = [f"{_counted(size, unit)}: frames/s" for size in sizes]
-    table = html_table(
-        ["Series", *sizes_text, "Efficiency at the most", "Verdict"], rows, label=f"Headline {one.title}".strip()
-    )
-    return [*([heading(one.title)] if has_title else []), table]
+    headings = ["Series", *(_counted(size, unit) for size in sizes), "Efficiency", "Interval", "Verdict"]
+    return [
+        *([heading(one.title, depth=2)] if has_title else []),
+        paragraph(
+            f"Frames per second, learning included, by number of {unit}s, and what is left of ideal at the most:"
+        ),
+        html_table(headings, rows, label=f"Headline {one.title}".strip()),
+    ]
 
 
 def _fps(rows: Sequence[CaseRow], series: str, curve: str, size: int) -> str:
@@ -136,11 +139,10 @@ def _fps(rows: Sequence[CaseRow], series: str, curve: str, size: int) -> str:
 def _judged(rows: Sequence[CaseRow], group: ScalingGroup | None, series: str, curve: str) -> list[str]:
     measured = [row for row in rows if (row.series, row.curve) == (series, curve) and row.scaling_efficiency]
     if group is None or not measured:
-        return [MISSING, MISSING]
+        return [MISSING, MISSING, MISSING]
     largest = max(measured, key=lambda row: row.world_size)
-    interval = largest.scaling_efficiency_interval
-    certainty = f"{percent_interval(interval)}" if interval else "no interval"
-    return [f"{percent(largest.scaling_efficiency)} at {largest.world_size} ({certainty})", verdict(group).word]
+    efficiency_text = f"{percent(largest.scaling_efficiency)} at {largest.world_size}"
+    return [efficiency_text, percent_interval(largest.scaling_efficiency_interval), verdict(group).word]
 
 
 def _chart(series: Campaign, depth: int) -> Displayed:
