@@ -86,6 +86,13 @@ def publish(session: nox.Session) -> None:
 
 
 @nox.session
+def verify(session: nox.Session) -> None:
+    """Compute every published figure again from the raw samples: `nox -s verify -- RESULTS`. 21: something differs."""
+    install(session, "report")
+    run_module(session, "reports.verify")
+
+
+@nox.session
 def compare(session: nox.Session) -> None:
     """Compare two results folders case by case: `nox -s compare -- BEFORE AFTER`. 1: slower, 2: unlike things."""
     install(session, "report")

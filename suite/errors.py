@@ -67,6 +67,12 @@ class RunsFailed(LabscaleError):
     exit_code = 20
 
 
+class ResultsDiffer(LabscaleError):
+    """Stored results are not what their raw samples say, or are incomplete."""
+
+    exit_code = 21
+
+
 class Interrupted(LabscaleError):
     """The user ended the campaign; everything finished so far is kept."""
 

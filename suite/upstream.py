@@ -96,9 +96,12 @@ def read_pair(case: Case, round_index: int, run_dir: Path) -> Pair | None:
     )
 
 
-def medians_of_rank_0(record: RunRecord) -> tuple[float, float | None]:
-    """Steady iteration time of rank 0 by our clock and, where the library keeps one, by its own [s]."""
-    window = steady_part(record)
+def medians_of_rank_0(record: RunRecord, window: SteadyWindow | None = None) -> tuple[float, float | None]:
+    """Steady iteration time of rank 0 by our clock and, where the library keeps one, by its own [s].
+
+    ``window``: which iterations are steady, where another rule than today's decided it.
+    """
+    window = window or steady_part(record)
     return statistics.median(_column(record, window, "iteration_time_s")), _library_s(record, window)
 
 

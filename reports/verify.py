@@ -1,0 +1,97 @@
+"""Compute every published figure again from the raw samples of the ranks, and say what differs.
+
+``python -m reports.verify [DIR] [--write-hashes] [--json]``: DIR is a set of results, a version, or a folder of either.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from reports.verification.set_folder import Verified, verify_set, write_hashes
+from suite.errors import LabscaleError, ResultsDiffer, UsageError
+from suite.options import ROOT
+
+
+def verify(folder: Path) -> Verified:
+    """All sets at or below ``folder``, as one. Raises UsageError when there is none."""
+    found = [verify_set(one, root=folder) for one in set_folders(folder)]
+    return Verified(
+        cases=sum(one.cases for one in found),
+        rounds=sum(one.rounds for one in found),
+        samples=sum(one.samples for one in found),
+        hashed_files=sum(one.hashed_files for one in found),
+        findings=tuple(finding for one in found for finding in one.findings),
+    )
+
+
+def set_folders(folder: Path) -> list[Path]:
+    """Every folder with ``cases`` in it. Raises UsageError when there is none."""
+    found = sorted(path.parent for path in folder.rglob("cases") if path.is_dir()) if folder.is_dir() else []
+    if not found:
+        raise UsageError(
+            f"{folder} has no folder `cases` at or below it, so there is nothing to verify."
+            " Name a folder that `nox -s bench` wrote, or one below reports/results."
+        )
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0: nothing differs; otherwise the exit code of ResultsDiffer, or of what kept it from looking."""
+    parser = argparse.ArgumentParser(
+        prog="nox -s verify --",
+        description="Compute every published figure again from the raw samples of every rank, and check schema, hashes"
+        f" and completeness. Exit code 0: nothing differs; {ResultsDiffer.exit_code}: something does.",
+    )
+    parser.add_argument(
+        "folder",
+        type=Path,
+        nargs="?",
+        default=ROOT / "reports" / "results",
+        metavar="DIR",
+        help="a set of results, a version, or a folder of them (default: reports/results)",
+    )
+    parser.add_argument("--write-hashes", action="store_true", help="write SHA256SUMS of every set that has no fault")
+    parser.add_argument("--json", action="store_true", help="print what was checked and what differs as JSON")
+    options = parser.parse_args(arguments)
+    try:
+        if options.write_hashes:
+            for folder in set_folders(options.folder):
+                print(_hash(folder))
+        verified = verify(options.folder)
+        show(verified, as_json=options.json)
+        if verified.findings:
+            raise ResultsDiffer(f"{options.folder} is not what its samples say: see each line above for what to do.")
+    except LabscaleError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+def show(verified: Verified, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(asdict(verified), indent=1))
+        return
+    for finding in verified.findings:
+        print(finding)
+    print(
+        f"{verified.cases} cases, {verified.rounds} rounds, {verified.samples:,} samples and {verified.hashed_files}"
+        f" hashed files: {len(verified.findings) or 'nothing'} differs."
+    )
+
+
+def _hash(folder: Path) -> Path:
+    """Hashes are of what is right: a set with another fault gets none. Raises ResultsDiffer, with every fault."""
+    faults = [
+        finding for finding in verify_set(folder, root=folder).findings if "SHA" not in finding.what + finding.got
+    ]
+    if faults:
+        told = "\n".join(map(str, faults))
+        raise ResultsDiffer(f"{told}\nNo hashes were written for {folder}: what is wrong must not be sealed.")
+    return write_hashes(folder)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
