@@ -3,6 +3,7 @@
 Reads ``RUN_DIR/case.json``, trains, and writes ``RUN_DIR/rank-N.jsonl`` as it goes. Knows nothing of launchers.
 """
 
+import atexit
 import dataclasses
 import faulthandler
 import hashlib
@@ -109,4 +110,9 @@ def main(argv: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv))
+    exit_code = main(sys.argv)
+    # All is written and every device released: taking the interpreter apart would only cost each rank 2 to 3 s more.
+    atexit._run_exitfuncs()  # noqa: SLF001  (there is no public name for it)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(exit_code)
