@@ -32,6 +32,7 @@ from tests.real_runs import cases_of, launch_of, train
 pytestmark = [pytest.mark.slow, FORGOTTEN_SOCKETS, pytest.mark.timeout(3600)]
 
 DISK_NEEDED_GB = 30.0
+NOX = (sys.executable, "-m", "nox", "--session")  # the door that a user takes
 MATRIX = """
 description = "two ranks in a container"
 rounds = 1
@@ -87,7 +88,7 @@ def test_env_check_inside_the_image_prints_what_a_person_reads(
     running_engine: RunningEngine, built: BuiltImage
 ) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "suite", "env_check", "--image", built.tag],
+        [*NOX, "env_check", "--", "--image", built.tag],
         cwd=ROOT,
         env={**os.environ, "DOCKER_HOST": running_engine.url},
         capture_output=True,
@@ -107,7 +108,7 @@ def test_bench_runs_in_containers_and_says_so_in_every_record(
     matrix.write_text(MATRIX, encoding="utf-8")
     done = subprocess.run(
         [
-            sys.executable, "-m", "suite", "bench", "--matrix", matrix, "--out", out, "--device", "cpu", "--no-report",
+            *NOX, "bench", "--", "--matrix", matrix, "--out", out, "--device", "cpu", "--no-report",
             "--rl-library", "rsl_rl", "--launcher", "container", "--image", built.tag,
         ],
         cwd=ROOT,
