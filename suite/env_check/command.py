@@ -92,7 +92,6 @@ def _check_nodes(arguments: argparse.Namespace, console: Console) -> int:
         collected = nodes.collect_ssh(asked, hosts=names, working_dir=ROOT, environ=os.environ)
     differing = differences(collected.reports)
     print_nodes(console, dict(collected.reports), collected.failures, differing)
-    verdicts = {check.verdict for report in collected.reports.values() for check in report.checks}
-    if collected.failures or "failure" in verdicts:
+    if collected.failures:
         return FAILED
-    return 1 if differing or "warning" in verdicts else 0
+    return max([1 if differing else 0, *(report.exit_code for report in collected.reports.values())])

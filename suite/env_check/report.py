@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 from suite import provision
 from suite.env_check import (
@@ -28,7 +28,7 @@ from suite.env_check import (
     worker,
 )
 from suite.env_check.assets import AssetFacts
-from suite.env_check.check import Check, Feature
+from suite.env_check.check import Check, ExitCode, Feature
 from suite.env_check.driver import DriverFacts
 from suite.env_check.graphics import GraphicsSeen
 from suite.env_check.host import HostFacts
@@ -87,8 +87,7 @@ class Report:
         return requirements.unproved(self.checks, self.needs)
 
     @property
-    def exit_code(self) -> int:
-        """0: the stack can run. 1: it can, with warnings or something unproved. 2: it cannot."""
+    def exit_code(self) -> ExitCode:
         return 2 if self.failures else 1 if self.warnings or self.unproved else 0
 
     def as_json(self) -> str:
@@ -97,7 +96,7 @@ class Report:
                 "host": self.host,
                 "stack": self.stack,
                 "device": self.device,
-                "needed": sorted({*self.needs.features, *self.needs.checks}),
+                "needed": sorted(self.needs.names),
                 "exit_code": self.exit_code,
                 "duration_s": round(self.duration_s, 3),
                 "checks": [asdict(check) for check in self.checks],
@@ -114,18 +113,15 @@ def read(text: str) -> Report:
         ValueError: it is none, with what is wrong in one line.
     """
     sent = read_report(text)
-    document = json.loads(text)
-    needed = frozenset(document["needed"])
-    features = frozenset(feature for feature in get_args(Feature) if feature in needed)
     return Report(
         host=sent.host,
         stack=sent.stack,
-        device=document["device"],
-        needs=Needs(features=features, checks=needed - features),
+        device=sent.device,
+        needs=Needs.of(sent.needed),
         checks=tuple(
             Check(**{field.name: getattr(check, field.name) for field in fields(check)}) for check in sent.checks
         ),
-        duration_s=document["duration_s"],
+        duration_s=sent.duration_s,
     )
 
 
