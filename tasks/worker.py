@@ -5,6 +5,7 @@ Reads ``RUN_DIR/case.json``, trains, and writes ``RUN_DIR/rank-N.jsonl`` as it g
 
 import dataclasses
 import faulthandler
+import gc
 import hashlib
 import json
 import os
@@ -105,6 +106,7 @@ def main(argv: list[str]) -> int:
             time_unix_s=time.time(),
         )
         raise
+    gc.freeze()  # everything is written and closed: the interpreter would spend seconds on what the exit frees anyway
     return 0
 
 
