@@ -18,36 +18,15 @@ import pytest
 
 from suite.options import ROOT
 from suite.provision import Worker
-from tests.real_runs import MARK, events, marked_processes, wait_until
+from tests.real_runs import MARK, cartpole, events, marked_processes, matrix_of, wait_until
 
-MATRIX: Final = """
-description = "one case, the same again, and one that no machine has the cores for"
-rounds = 1
-precision = 0.000001
-max_rounds = 2
-a_a = true
-seed = 42
-
-[[series]]
-name = "only"
-title = "Cartpole"
-scaling = "weak"
-task = "Isaac-Cartpole-Direct"
-rl_libraries = ["rsl_rl"]
-num_envs = 64
-topologies = ["1x1"]
-iterations = 10 # the killed run must not come to its end first
-
-[[series]]
-name = "wide"
-title = "Cartpole on too many ranks"
-scaling = "weak"
-task = "Isaac-Cartpole-Direct"
-rl_libraries = ["rsl_rl"]
-num_envs = 64
-topologies = ["1x4096"]
-iterations = 3
-"""
+MATRIX: Final = matrix_of(
+    cartpole("rsl_rl", name="only", iterations=10),  # the killed run must not come to its end first
+    cartpole("rsl_rl", name="wide", topologies=["1x4096"]),
+    precision=1e-6,
+    max_rounds=2,
+    a_a=True,
+)
 CASE: Final = "only/rsl_rl-kitless-cpu-n64-1x1"
 TWIN: Final = f"{CASE}-aa"
 WIDE: Final = "wide/rsl_rl-kitless-cpu-n262144-1x4096"
