@@ -27,38 +27,15 @@ from suite.provision import Worker
 from suite.schema import Environment, RunRecord
 from suite.store import load_results
 from tests.container_engine import FORGOTTEN_SOCKETS, PYTHON_IN_DEBIAN, RunningEngine
-from tests.real_runs import cases_of, launch_of, train
+from tests.real_runs import cartpole, cases_of, launch_of, matrix_of, train
 
 pytestmark = [pytest.mark.slow, FORGOTTEN_SOCKETS, pytest.mark.timeout(3600)]
 
 DISK_NEEDED_GB = 30.0
 NOX = (sys.executable, "-m", "nox", "--session")  # the door that a user takes
-MATRIX = """
-description = "two ranks in a container"
-rounds = 1
-seed = 42
-
-[[series]]
-name = "cartpole"
-title = "Cartpole, 64 environments a rank"
-scaling = "weak"
-task = "Isaac-Cartpole-Direct"
-rl_libraries = ["rl_games"]
-num_envs = 64
-topologies = ["1x2"]
-iterations = 3
-minibatch_size = 1024 # the agent's 16384 is more than a rank collects
-
-[[series]]
-name = "cartpole"
-title = "Cartpole, 64 environments a rank"
-scaling = "weak"
-task = "Isaac-Cartpole-Direct"
-rl_libraries = ["rsl_rl"]
-num_envs = 64
-topologies = ["1x2"]
-iterations = 3
-"""
+MATRIX = matrix_of(
+    cartpole("rl_games", topologies=["1x2"], minibatch_size=1024), cartpole("rsl_rl", topologies=["1x2"])
+)
 
 
 @pytest.fixture(scope="module")

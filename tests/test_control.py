@@ -14,46 +14,13 @@ from suite.schema import Case, Environment, RunRecord
 from suite.timing_cost import timing_cost
 from suite.upstream import can_run
 from tests.conftest import CaseMaker
-from tests.real_runs import cases_of, launch_of, train
+from tests.real_runs import cartpole, cases_of, launch_of, matrix_of, train
 
-MATRIX = """
-description = "one control of each kind"
-rounds = 1
-seed = 42
-
-[[series]]
-name = "step"
-title = "stepping alone"
-scaling = "weak"
-task = "Isaac-Cartpole-Direct"
-rl_libraries = ["rsl_rl"]
-workload = "environment_step"
-num_envs = 64
-topologies = ["1x1"]
-iterations = 4
-
-[[series]]
-name = "reduce"
-title = "reducing alone"
-scaling = "weak"
-task = "Isaac-Cartpole-Direct"
-rl_libraries = ["rsl_rl"]
-workload = "all_reduce"
-num_envs = 8
-topologies = ["1x2"]
-iterations = 4
-
-[[series]]
-name = "timing"
-title = "training with and without marks"
-scaling = "weak"
-task = "Isaac-Cartpole-Direct"
-rl_libraries = ["rsl_rl"]
-workload = "timing_cost"
-num_envs = 64
-topologies = ["1x1"]
-iterations = 48
-"""
+MATRIX = matrix_of(
+    cartpole("rsl_rl", name="step", workload="environment_step", iterations=4),
+    cartpole("rsl_rl", name="reduce", workload="all_reduce", topologies=["1x2"], iterations=4, num_envs=8),
+    cartpole("rsl_rl", name="timing", workload="timing_cost", iterations=48),
+)
 
 Run = Callable[[str], RunRecord]
 
