@@ -28,7 +28,15 @@ from suite.repeats import MAX_ROUNDS, Rule
 from suite.rounds import disk_errors, figures, render, run_round, set_failures_aside, store_if_complete
 from suite.schedule import known_rounds, rounds_to_run
 from suite.schema import Stack
-from suite.summary import print_agreement, print_noise, print_plan, print_rounds, print_rule, print_summary
+from suite.summary import (
+    print_agreement,
+    print_noise,
+    print_plan,
+    print_rounds,
+    print_rule,
+    print_summary,
+    print_timing_cost,
+)
 
 
 def start(options: Options, console: Console) -> Campaign:
@@ -208,6 +216,7 @@ def summarise(campaign: Campaign) -> Campaign:
     if pairs := a_a.twin_pairs(campaign.results):
         a_a.write_noise(pairs, campaign.out / "noise.json")
         print_noise(campaign.console, pairs)
+    print_timing_cost(campaign.console, campaign.results)
     if campaign.options.upstream:
         folder = Folder(root=campaign.out)
         beside = [

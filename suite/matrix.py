@@ -39,7 +39,7 @@ class Series(TomlTable):
     hang_timeout_s: Seconds | None = None
     overrides: Tuple[Override] = ()
     stacks: NonEmptyTuple[Stack] = ("kitless",)
-    workload: Workload = "train"  # else a control, which has rsl_rl's agent of the task
+    workload: Workload = "train"  # else a control; those that do not learn have rsl_rl's agent of the task
 
 
 class Defaults(TomlTable):

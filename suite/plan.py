@@ -137,7 +137,7 @@ def _workload_reasons(case: Case, task: TaskEntry) -> Iterator[str]:
     if case.rl_library not in task.agents:
         yield f"{task.task} has no agent for {case.rl_library}; needs {' or '.join(task.agents)}"
         return
-    if case.workload != "train" and case.rl_library != "rsl_rl":
+    if not case.learns and case.rl_library != "rsl_rl":
         yield f"is a control, which has rsl_rl's agent, and is planned with {case.rl_library}; needs rsl_rl"
     if case.workload == "all_reduce" and case.world_size == 1:
         yield "has nobody to reduce gradients with; needs 2 ranks or more"

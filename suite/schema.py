@@ -24,7 +24,7 @@ Scaling = Literal["strong", "weak"]
 MinibatchRule = Literal["fixed_minibatch", "fixed_updates"]
 Assets = Literal["offline", "official"]
 Scalar = str | int | float | bool | None
-Workload = Literal["train", "environment_step", "all_reduce"]  # the last two are controls: tasks/control.py
+Workload = Literal["train", "environment_step", "all_reduce", "timing_cost"]  # all but the first are controls
 Outcome = Literal["completed", "crashed", "oom", "timeout", "hung", "skipped", "invalid"]
 
 # The columns of ``RankRecord.samples`` that labscale measures itself, in the order they are stored.
@@ -76,6 +76,11 @@ class Case:
     timeout_s: float = 1800.0  # whole process, start-up included
     hang_timeout_s: float = 300.0  # with no rank writing a sample
     workload: Workload = "train"
+
+    @property
+    def learns(self) -> bool:
+        """Whether the RL library trains, and not only a part of its work runs (tasks/control.py)."""
+        return self.workload in ("train", "timing_cost")
 
     @property
     def world_size(self) -> int:

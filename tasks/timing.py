@@ -89,6 +89,7 @@ class Section:
         self._marks = marks
         self._pairs: list[tuple[Any, Any]] = []
         self._inside = False
+        self.enabled = True
 
     def wrap(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """``call``, timed each time. An asynchronous collective is timed until its call returns.
@@ -98,7 +99,7 @@ class Section:
 
         @functools.wraps(call)
         def timed(*args: Any, **kwargs: Any) -> Any:
-            if self._inside:
+            if self._inside or not self.enabled:
                 return call(*args, **kwargs)
             self._inside = True
             start = self._marks.now()
@@ -126,10 +127,16 @@ class IterationTimer:
 
     An adapter calls ``begin``, ``end_collection`` and ``end`` at its library's own boundaries, so that an iteration is
     exactly what the library calls one: rollout plus update, without logging and checkpoints.
+
+    ``alternating`` is the control that shows what the marks within an iteration cost: they are left out of the second
+    and third of every four iterations, so that a steady drift cancels. What remains there is the host's clock at both
+    ends, the synchronisation, and a call of an empty wrapper for each section; ``suite.timing_cost`` compares.
     """
 
-    def __init__(self, log: RankLog, device: torch.device) -> None:
+    def __init__(self, log: RankLog, device: torch.device, *, alternating: bool = False) -> None:
         self._log = log
+        self._alternating = alternating
+        self._marked = True
         self._marks = marks_for(device)
         self.environment_step = Section(self._marks)
         self.simulate = Section(self._marks)
@@ -146,17 +153,19 @@ class IterationTimer:
         self._collected: Any = None
 
     def begin(self) -> None:
+        self._marked = not self._alternating or self.iterations % 4 in {0, 3}
         for section in self._sections:
             section.discard()
+            section.enabled = self._marked
         self._start_s = time.perf_counter()
-        self._start = self._marks.now()
+        self._start = self._marks.now() if self._marked else None
 
     def end_collection(self) -> None:
-        self._collected = self._marks.now()
+        self._collected = self._marks.now() if self._marked else None
 
     def end(self) -> None:
         """Synchronise the device and fix the iteration's times; ``write`` adds what the library says of it."""
-        end = self._marks.now()
+        end = self._marks.now() if self._marked else None
         self._marks.synchronize()
         iteration_time_s = time.perf_counter() - self._start_s
         environment_step, simulate, render, inference, all_reduce = (section.drain() for section in self._sections)
@@ -164,16 +173,18 @@ class IterationTimer:
             {
                 "start_s": self._start_s - self._clock_zero_s,
                 "iteration_time_s": iteration_time_s,
-                "collection_time_s": self._marks.elapsed_s(self._start, self._collected),
-                "learning_time_s": self._marks.elapsed_s(self._collected, end),
+                "collection_time_s": self._marks.elapsed_s(self._start, self._collected) if self._marked else None,
+                "learning_time_s": self._marks.elapsed_s(self._collected, end) if self._marked else None,
                 "environment_step_time_s": environment_step.time_s,
                 "simulate_time_s": simulate.time_s,
                 "render_time_s": render.time_s,
                 "inference_time_s": inference.time_s,
                 "all_reduce_time_s": all_reduce.time_s,
-                "all_reduce_calls": float(all_reduce.calls),
+                "all_reduce_calls": float(all_reduce.calls) if self._marked else None,
             }
         )
+        if self._alternating:
+            self.samples[-1]["control.marks"] = float(self._marked)
         self._marks.recycle()
 
     def write(self, learning: Mapping[str, float | None]) -> None:

@@ -32,7 +32,7 @@ def read_case(path: Path) -> Case:
 def adapter_for(case: Case) -> ModuleType:
     from tasks import control, train_rl_games, train_rsl_rl, train_skrl
 
-    if case.workload != "train":
+    if not case.learns:
         return control
     return {"rl_games": train_rl_games, "rsl_rl": train_rsl_rl, "skrl": train_skrl}[case.rl_library]
 
@@ -50,7 +50,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
     device = device_of(case, ranks)
     torch.set_num_threads(max(1, len(os.sched_getaffinity(0)) // ranks.local_world_size))
     adapter = adapter_for(case)
-    timer = timing.IterationTimer(log, device)
+    timer = timing.IterationTimer(log, device, alternating=case.workload == "timing_cost")
     context = RankContext(case=case, ranks=ranks, device=device, log=log, timer=timer, run_dir=run_dir)
     started_utc = upstream_bundle.now_utc()
     with joined(case, ranks, device):

@@ -1,5 +1,6 @@
 """The controls: parts of training alone, run for real on the CPU."""
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from suite.catalog import load_catalog
 from suite.plan import plan
 from suite.provision import Worker
 from suite.schema import Case, Environment, RunRecord
+from suite.timing_cost import timing_cost
 from suite.upstream import can_run
 from tests.conftest import CaseMaker
 from tests.real_runs import cases_of, launch_of, train
@@ -40,6 +42,17 @@ workload = "all_reduce"
 num_envs = 8
 topologies = ["1x2"]
 iterations = 4
+
+[[series]]
+name = "timing"
+title = "training with and without marks"
+scaling = "weak"
+task = "Isaac-Cartpole-Direct"
+rl_libraries = ["rsl_rl"]
+workload = "timing_cost"
+num_envs = 64
+topologies = ["1x1"]
+iterations = 48
 """
 
 Run = Callable[[str], RunRecord]
@@ -92,6 +105,27 @@ def test_reducing_alone_sends_the_agents_gradient_once_for_each_optimiser_step(r
         assert rank.samples["environment_step_time_s"] == (None,) * 4
 
 
+@pytest.mark.worker
+def test_marks_are_left_out_of_every_other_pair_of_iterations_and_all_train(run: Run) -> None:
+    record = run("timing")
+    assert (record.outcome, record.reason) == ("completed", None)
+    (rank,) = record.ranks
+    marked = [1.0, 0.0, 0.0, 1.0] * 12
+    assert list(rank.samples["control.marks"]) == marked
+    for column in ("collection_time_s", "learning_time_s", "environment_step_time_s", "inference_time_s"):
+        assert [value is not None for value in rank.samples[column]] == [bool(mark) for mark in marked], column
+    assert all(rank.samples["iteration_time_s"])
+    assert all(rank.samples["rsl_rl.total_fps"])
+    assert record.workload is not None
+    assert record.workload["workload"] == "timing_cost"
+    cost = timing_cost([record])
+    assert cost is not None
+    assert cost.blocks >= 6
+    assert cost.interval is not None
+    print(f"marks on {os.cpu_count()} cores: {cost}")
+    assert abs(cost.median) < 0.5  # an iteration is 16 steps and 20 optimiser steps, a mark a microsecond
+
+
 def test_a_single_rank_has_nobody_to_reduce_with(make_case: CaseMaker) -> None:
     alone = make_case(workload="all_reduce", nproc_per_node=1, num_envs_global=32)
     assert refusal(alone) == "has nobody to reduce gradients with; needs 2 ranks or more"
@@ -101,6 +135,7 @@ def test_a_single_rank_has_nobody_to_reduce_with(make_case: CaseMaker) -> None:
 def test_controls_have_one_agent(make_case: CaseMaker) -> None:
     case = make_case(workload="environment_step", rl_library="skrl")
     assert "which has rsl_rl's agent, and is planned with skrl; needs rsl_rl" in str(refusal(case))
+    assert "is a control" not in str(refusal(replace(case, workload="timing_cost")))  # any library's own training
 
 
 def test_upstream_has_no_controls(make_case: CaseMaker) -> None:
@@ -109,4 +144,4 @@ def test_upstream_has_no_controls(make_case: CaseMaker) -> None:
 
 
 def test_a_matrix_names_the_control(tmp_path: Path) -> None:
-    assert [case.workload for case in cases_of(MATRIX, tmp_path)] == ["environment_step", "all_reduce"]
+    assert [case.workload for case in cases_of(MATRIX, tmp_path)] == ["environment_step", "all_reduce", "timing_cost"]
