@@ -175,7 +175,7 @@ def _wall_s(case: Case, task: TaskEntry) -> float | None:
 def _worker_env(case: Case, *, cache_dir: Path, cpus: int) -> dict[str, str]:
     # Every thread pool is sized for the ranks of this node. Unset, torchrun gives OpenMP one thread and the others take
     # every core in every rank; Isaac Lab itself would divide by the ranks of all nodes.
-    threads = str(max(1, cpus // case.nproc_per_node))
+    threads = str(case.cpu_threads or max(1, cpus // case.nproc_per_node))
     env = {
         "OMP_NUM_THREADS": threads,
         "MKL_NUM_THREADS": threads,

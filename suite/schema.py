@@ -25,6 +25,7 @@ MinibatchRule = Literal["fixed_minibatch", "fixed_updates"]
 Assets = Literal["offline", "official"]
 Scalar = str | int | float | bool | None
 Workload = Literal["train", "environment_step", "all_reduce", "timing_cost"]  # all but the first are controls
+Division = Literal["closed", "open"]  # as upstream ships it, or tuned through settings that the libraries offer
 Outcome = Literal["completed", "crashed", "oom", "timeout", "hung", "skipped", "invalid"]
 
 # The columns of ``RankRecord.samples`` that labscale measures itself, in the order they are stored.
@@ -76,6 +77,9 @@ class Case:
     timeout_s: float = 1800.0  # whole process, start-up included
     hang_timeout_s: float = 300.0  # with no rank writing a sample
     workload: Workload = "train"
+    division: Division = "closed"
+    cpu_threads: int | None = None  # of each thread pool of a rank; None shares the cores of the host among its ranks
+    pin_cpus: bool = False  # each rank keeps to cores of its own, as many as it has threads
 
     @property
     def learns(self) -> bool:
