@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -14,7 +14,7 @@ from rich.console import Console
 
 from suite import a_a, environment, runtime, upstream
 from suite.campaign_state import Campaign
-from suite.catalog import load_catalog
+from suite.catalog import Catalog, load_catalog
 from suite.env_check.report import summarised
 from suite.env_check.table import print_faults
 from suite.errors import EnvironmentNotFit, ReportError, RunsFailed, UsageError
@@ -27,7 +27,7 @@ from suite.provision import locate_worker
 from suite.repeats import MAX_ROUNDS, Rule
 from suite.rounds import disk_errors, figures, render, run_round, set_failures_aside, store_if_complete
 from suite.schedule import known_rounds, rounds_to_run
-from suite.schema import Stack
+from suite.schema import Case, Stack
 from suite.summary import (
     print_agreement,
     print_noise,
@@ -54,6 +54,7 @@ def make_plan(campaign: Campaign) -> Campaign:
     cases = expand(
         matrix, catalog, device=campaign.device, stack=options.stack, assets=options.assets, seed=options.seed
     )
+    campaign = replace(campaign, stack=worker_stack(options, cases, catalog))
     if matrix.a_a if options.a_a is None else options.a_a:
         cases = a_a.with_twins(cases)
     cases = select(
@@ -95,9 +96,22 @@ def rule_of(options: Options, matrix: Matrix) -> Rule:
     return Rule(rounds=rounds, precision=precision, max_rounds=max_rounds, budget_s=budget_s)
 
 
+def worker_stack(options: Options, cases: Sequence[Case], catalog: Catalog) -> Stack:
+    """Which worker a campaign needs. That of ovphysx runs kitless too, so one worker serves a matrix with both.
+
+    Of images, which hold one stack each, the user says which.
+    """
+    if options.stack is not None or options.launcher != "native":
+        return options.stack or "kitless"
+    runnable = {case.stack for case in cases if case.device in catalog.stacks[case.stack].devices}
+    return "ovphysx" if "ovphysx" in runnable else "kitless"
+
+
 def _stacks(campaign: Campaign) -> tuple[Stack, ...]:
-    """Return what a worker of this campaign can run: one stack, and Isaac Sim only where the user brings it."""
+    """Return what the worker of this campaign can run; Isaac Sim only where the user brings it."""
     options = campaign.options
+    if campaign.stack == "ovphysx":
+        return ("ovphysx", "kitless")
     installable = campaign.stack != "isaacsim" or options.worker_python is not None or options.launcher == "container"
     return (campaign.stack,) if installable else ()
 

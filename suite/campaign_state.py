@@ -20,6 +20,7 @@ class Campaign:
     console: Console
     machine: Environment
     device: Device
+    stack: Stack = "kitless"  # of the worker; set with the plan
     planned: tuple[PlannedCase, ...] = ()
     rule: Rule = field(default_factory=lambda: Rule(rounds=1))  # set with the plan
     runtime: Runtime | None = None
@@ -34,7 +35,3 @@ class Campaign:
     @property
     def out(self) -> Path:
         return (self.options.out or ROOT / "runs" / Path(self.options.matrix).stem).absolute()
-
-    @property
-    def stack(self) -> Stack:
-        return self.options.stack or "kitless"
