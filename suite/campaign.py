@@ -12,7 +12,7 @@ from typing import Final
 
 from rich.console import Console
 
-from suite import a_a, environment, runtime, upstream
+from suite import a_a, capacity_search, environment, runtime, upstream
 from suite.campaign_state import Campaign
 from suite.catalog import Catalog, load_catalog
 from suite.env_check.report import summarised
@@ -192,6 +192,7 @@ def identity(campaign: Campaign) -> dict[str, object]:
     machine = campaign.machine
     return {
         "matrix": campaign.options.matrix,
+        "capacity": campaign.options.capacity,
         "matrix_sha256": hashlib.sha256(matrix_text.encode()).hexdigest(),
         "rounds": campaign.options.repeats,
         "precision": campaign.rule.precision,
@@ -282,11 +283,13 @@ def judge(campaign: Campaign) -> Campaign:
     Raises:
         RunsFailed: at least one round neither completed nor was skipped.
     """
+    # A search for capacity runs out of memory on purpose.
+    expected = ("completed", "skipped", *(("oom",) if campaign.options.capacity else ()))
     failed = [
         f"{record.case.case_id} round {record.round}: {record.outcome}: {record.reason}"
         for result in campaign.results
         for record in result.rounds
-        if record.outcome not in ("completed", "skipped")
+        if record.outcome not in expected
     ]
     if failed:
         raise RunsFailed(
@@ -294,6 +297,40 @@ def judge(campaign: Campaign) -> Campaign:
             f"{campaign.out / 'raw'}. Give them another attempt with --retry-failed."
         )
     return campaign
+
+
+def of_capacity(options: Options) -> Options:
+    """The options of a search for capacity: one rank of one series, one round a point unless more are asked for.
+
+    Raises:
+        UsageError: options of a campaign that the search has no use for.
+    """
+    useless = [
+        f"--{name.replace('_', '-')}"
+        for name in ("series", "gpus", "target_precision", "max_rounds", "budget_minutes", "a_a", "upstream")
+        if getattr(options, name)
+    ]
+    if useless:
+        raise UsageError(f"--capacity {options.capacity} has no use for {', '.join(useless)}; leave it out.")
+    return replace(options, series=(options.capacity or "",), gpus=(1,), a_a=False, repeats=options.repeats or 1)
+
+
+def find_capacity(campaign: Campaign) -> Campaign:
+    """Search along every feasible case of the plan, and keep points and answers.
+
+    Raises:
+        UsageError: none of the cases can run here.
+    """
+    feasible = tuple(item for item in campaign.planned if not item.infeasible)
+    if not feasible:
+        reasons = "; ".join(dict.fromkeys(item.infeasible or "" for item in campaign.planned))
+        raise UsageError(f"No case of series {campaign.options.capacity} can run here: {reasons}.")
+    campaign = replace(campaign, planned=feasible, started_s=time.monotonic())
+    with opened(campaign.out, identity(campaign)) as folder:
+        found, results = capacity_search.search(campaign, folder)
+        capacity_search.write_found(found, campaign.out / "capacity.json")
+    capacity_search.print_found(campaign.console, found)
+    return replace(campaign, results=tuple(results))
 
 
 Step = Callable[[Campaign], Campaign]
@@ -307,6 +344,7 @@ BENCH: Final[tuple[Step, ...]] = (
     build_report,
     judge,
 )
+CAPACITY: Final[tuple[Step, ...]] = (make_plan, provision, check_environment, find_capacity, build_report, judge)
 
 
 def execute(steps: tuple[Step, ...], options: Options, console: Console) -> Campaign:

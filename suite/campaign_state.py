@@ -34,4 +34,5 @@ class Campaign:
 
     @property
     def out(self) -> Path:
-        return (self.options.out or ROOT / "runs" / Path(self.options.matrix).stem).absolute()
+        name = Path(self.options.matrix).stem + ("-capacity" if self.options.capacity else "")
+        return (self.options.out or ROOT / "runs" / name).absolute()

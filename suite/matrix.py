@@ -111,6 +111,28 @@ def expand(
     ]
 
 
+def with_num_envs(
+    matrix: Matrix,
+    catalog: Catalog,
+    num_envs: int,
+    *,
+    series: str,
+    device: Device,
+    stack: Stack | None = None,
+    assets: Assets,
+    seed: int | None = None,
+) -> list[Case]:
+    """Return the cases of a series as they are with another number of environments, each once."""
+    tables = tuple(
+        table.model_copy(update={"num_envs": num_envs, "num_envs_more": ()})
+        for table in matrix.series
+        if table.name == series
+    )
+    changed = matrix.model_copy(update={"series": tables})
+    cases = expand(changed, catalog, device=device, stack=stack, assets=assets, seed=seed)
+    return list({case.case_id: case for case in cases}.values())
+
+
 def select(
     cases: Sequence[Case],
     *,
