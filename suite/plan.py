@@ -139,6 +139,8 @@ def _workload_reasons(case: Case, task: TaskEntry) -> Iterator[str]:
         return
     if not case.learns and case.rl_library != "rsl_rl":
         yield f"is a control, which has rsl_rl's agent, and is planned with {case.rl_library}; needs rsl_rl"
+    if case.workload == "rendering" and not task.cameras:
+        yield f"has nothing to draw, because {task.task} has no camera; needs a task with one"
     if case.workload == "all_reduce" and case.world_size == 1:
         yield "has nobody to reduce gradients with; needs 2 ranks or more"
     if case.num_envs * case.world_size != case.num_envs_global:

@@ -24,7 +24,7 @@ Scaling = Literal["strong", "weak"]
 MinibatchRule = Literal["fixed_minibatch", "fixed_updates"]
 Assets = Literal["offline", "official"]
 Scalar = str | int | float | bool | None
-Workload = Literal["train", "environment_step", "all_reduce", "timing_cost"]  # all but the first are controls
+Workload = Literal["train", "environment_step", "rendering", "all_reduce", "timing_cost"]  # controls but the first
 Division = Literal["closed", "open"]  # as upstream ships it, or tuned through settings that the libraries offer
 Outcome = Literal["completed", "crashed", "oom", "timeout", "hung", "skipped", "invalid"]
 

@@ -86,6 +86,7 @@ def test_full_has_the_series_of_the_design(catalog: Catalog) -> None:
         ("control-cartpole-step", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8},
         ("control-ant-step", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8},
         ("control-shadow-step", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8},
+        ("control-shadow-render", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8},
         ("control-cartpole-all-reduce", "rsl_rl", "fixed_minibatch"): {2, 4, 8},
         ("control-shadow-all-reduce", "rsl_rl", "fixed_minibatch"): {2, 4, 8},
         ("control-cartpole-timing", "rl_games", "fixed_minibatch"): {1},
