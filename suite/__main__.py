@@ -10,7 +10,8 @@ from typing import Any, Final, get_args
 from rich.console import Console
 
 from suite import build, bundle
-from suite.campaign import BENCH, CAPACITY, PLAN, execute, of_capacity
+from suite.campaign import BENCH, CAPACITY, PLAN, execute
+from suite.capacity_search import of_capacity
 from suite.env_check import command as env_check
 from suite.errors import Interrupted, LabscaleError, UsageError
 from suite.options import ROOT, LauncherName, Options
@@ -79,6 +80,12 @@ def options_of(arguments: argparse.Namespace) -> Options:
     return Options(**fields)
 
 
+def ranks(text: str) -> tuple[int, ...]:
+    if not all(part.isdecimal() for part in text.split(",")):
+        raise argparse.ArgumentTypeError(f"got {text}, allowed are numbers of ranks from 0 on, e.g. 0 or 0,3")
+    return tuple(int(part) for part in text.split(","))
+
+
 def _add_selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--matrix", default="smoke", help="smoke, full, or the path of a TOML file (default: smoke)")
     parser.add_argument("--series", action="append", default=[], metavar="NAME", help="only this series; repeatable")
@@ -127,6 +134,10 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--most-envs", type=positive, metavar="N", help="where a search for capacity ends at the latest"
     )
+    parser.add_argument(
+        "--profile", type=ranks, default=(), metavar="N[,N]",
+        help="then run each case once more with these ranks below Nsight Systems; such a round is never counted",
+    )  # fmt: skip
     parser.add_argument("--host-label", metavar="TEXT", help="name of this machine in published results")
     parser.add_argument("--retry-failed", action="store_true", help="give failed rounds another attempt")
     parser.add_argument(

@@ -12,7 +12,7 @@ from typing import Final
 
 from rich.console import Console
 
-from suite import a_a, capacity_search, environment, runtime, upstream
+from suite import a_a, capacity_search, environment, profiling, runtime, upstream
 from suite.campaign_state import Campaign
 from suite.catalog import Catalog, load_catalog
 from suite.env_check.report import summarised
@@ -224,6 +224,23 @@ def _say_what_is_left(campaign: Campaign, folder: Folder, todo: int) -> None:
     print_rule(campaign.console, campaign.rule)
 
 
+def check_profiler(campaign: Campaign) -> Campaign:
+    """Refuse to profile without a profiler before hours of rounds, not after them."""
+    profiling.find_nsys(campaign.options)
+    return campaign
+
+
+def profile_all(campaign: Campaign) -> Campaign:
+    """Run each case once more with the chosen ranks profiled; what they did is no result."""
+    nsys = profiling.find_nsys(campaign.options)
+    if nsys is None or campaign.runtime is None:
+        return campaign
+    with opened(campaign.out, identity(campaign)) as folder:
+        records = profiling.profile_cases(campaign, folder, campaign.runtime, nsys)
+    campaign.console.print(f"{len(records)} profiled rounds: {campaign.out / 'profiles'}", highlight=False)
+    return campaign
+
+
 def summarise(campaign: Campaign) -> Campaign:
     """Print what came out and, where upstream ran too, how the two clocks compare."""
     print_summary(campaign.console, campaign.results)
@@ -299,22 +316,6 @@ def judge(campaign: Campaign) -> Campaign:
     return campaign
 
 
-def of_capacity(options: Options) -> Options:
-    """The options of a search for capacity: one rank of one series, one round a point unless more are asked for.
-
-    Raises:
-        UsageError: options of a campaign that the search has no use for.
-    """
-    useless = [
-        f"--{name.replace('_', '-')}"
-        for name in ("series", "gpus", "target_precision", "max_rounds", "budget_minutes", "a_a", "upstream")
-        if getattr(options, name)
-    ]
-    if useless:
-        raise UsageError(f"--capacity {options.capacity} has no use for {', '.join(useless)}; leave it out.")
-    return replace(options, series=(options.capacity or "",), gpus=(1,), a_a=False, repeats=options.repeats or 1)
-
-
 def find_capacity(campaign: Campaign) -> Campaign:
     """Search along every feasible case of the plan, and keep points and answers.
 
@@ -336,10 +337,12 @@ def find_capacity(campaign: Campaign) -> Campaign:
 Step = Callable[[Campaign], Campaign]
 PLAN: Final[tuple[Step, ...]] = (make_plan, show_plan)
 BENCH: Final[tuple[Step, ...]] = (
+    check_profiler,
     make_plan,
     provision,
     check_environment,
     run_all,
+    profile_all,
     summarise,
     build_report,
     judge,

@@ -16,6 +16,7 @@ from suite.catalog import Catalog, load_catalog
 from suite.errors import UsageError
 from suite.folder import Folder
 from suite.matrix import Matrix, load_matrix, with_num_envs
+from suite.options import Options
 from suite.plan import plan
 from suite.progress import Reporter
 from suite.repeats import completed_times_s
@@ -33,6 +34,22 @@ class Found:
     first: Case  # at the number of environments that the search began with
     trials: tuple[Trial, ...]
     capacity: Capacity
+
+
+def of_capacity(options: Options) -> Options:
+    """The options of a search for capacity: one rank of one series, one round a point unless more are asked for.
+
+    Raises:
+        UsageError: options of a campaign that the search has no use for.
+    """
+    useless = [
+        f"--{name.replace('_', '-')}"
+        for name in ("series", "gpus", "target_precision", "max_rounds", "budget_minutes", "a_a", "upstream", "profile")
+        if getattr(options, name)
+    ]
+    if useless:
+        raise UsageError(f"--capacity {options.capacity} has no use for {', '.join(useless)}; leave it out.")
+    return replace(options, series=(options.capacity or "",), gpus=(1,), a_a=False, repeats=options.repeats or 1)
 
 
 def search(campaign: Campaign, folder: Folder) -> tuple[list[Found], list[CaseResult]]:

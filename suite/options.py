@@ -35,6 +35,7 @@ class Options:
     out: Path | None = None
     host_label: str | None = None
     retry_failed: bool = False
+    profile: tuple[int, ...] = ()  # ranks
     upstream: bool = False
     with_report: bool = True
     ignore_env_check: bool = False

@@ -271,7 +271,13 @@ class RunRecord:
     workload: Mapping[str, Scalar] | None = None  # the fingerprint, equal on all ranks; None before one was written
     telemetry: TelemetrySummary | None = None
     telemetry_note: str | None = None  # why there is none
+    profiled_ranks: tuple[int, ...] = ()  # that ran below a profiler, which slows all of them
     schema_version: int = SCHEMA_VERSION
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is a measurement."""
+        return self.outcome == "completed" and not self.profiled_ranks
 
     @property
     def workload_sha256(self) -> str | None:
@@ -291,4 +297,4 @@ class CaseResult:
 
     @property
     def completed(self) -> tuple[RunRecord, ...]:
-        return tuple(record for record in self.rounds if record.outcome == "completed")
+        return tuple(record for record in self.rounds if record.counts)

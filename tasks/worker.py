@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from suite.schema import Case
+from tasks import profiling
 from tasks.rank_log import RankLog
 
 
@@ -95,6 +96,7 @@ def parameters_sha256(model: object) -> str:
 def main(argv: list[str]) -> int:
     run_dir = Path(argv[1])
     rank, local_rank = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
+    profiling.begin_below_nsys(rank, run_dir, [sys.executable, "-m", "tasks.worker", *argv[1:]])
     faulthandler.register(signal.SIGUSR1, all_threads=True)  # the launcher asks a hung rank where it stands
     log = RankLog(run_dir, rank)
     log.write(

@@ -13,7 +13,7 @@ from suite import campaign as steps
 from suite import capacity_search
 from suite.__main__ import main
 from suite.campaign_state import Campaign
-from suite.capacity_search import first_points, granularity
+from suite.capacity_search import first_points, granularity, of_capacity
 from suite.catalog import load_catalog
 from suite.errors import RunsFailed, UsageError
 from suite.folder import Folder
@@ -54,7 +54,7 @@ def planned(matrix: Path, environment: Environment, **options: object) -> Campai
     asked = Options(matrix=str(matrix), out=matrix.parent / "out", capacity="tiny", with_report=False, **options)  # type: ignore[arg-type]
     machine = replace(environment, gpus=(GPU,))
     console = Console(file=io.StringIO(), width=200)
-    return steps.make_plan(Campaign(options=steps.of_capacity(asked), console=console, machine=machine, device="cuda"))
+    return steps.make_plan(Campaign(options=of_capacity(asked), console=console, machine=machine, device="cuda"))
 
 
 def made_up_gpu(room_for: int, ran: list[str], *, else_: Outcome = "oom") -> Callable[..., RunRecord]:
@@ -151,7 +151,7 @@ def test_points_begin_at_the_fewest_and_hold_whole_minibatches(matrix: Path, env
 
 def test_options_of_other_campaigns_are_refused(matrix: Path, environment: Environment) -> None:
     with pytest.raises(UsageError, match="--capacity tiny has no use for --gpus, --upstream"):
-        steps.of_capacity(Options(matrix="smoke", capacity="tiny", gpus=(2,), upstream=True))
+        of_capacity(Options(matrix="smoke", capacity="tiny", gpus=(2,), upstream=True))
     campaign = planned(matrix, replace(environment, gpus=()))
     refused = tuple(replace(item, infeasible="needs 1 GPU, available: 0") for item in campaign.planned)
     with pytest.raises(UsageError, match="can run here: needs 1 GPU, available: 0"):
