@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import torch
 
+from tasks.profiling import Ranges
 from tasks.rank_log import RankLog
 
 
@@ -85,8 +86,9 @@ class Total:
 class Section:
     """Total time inside a call that happens many times an iteration."""
 
-    def __init__(self, marks: Marks) -> None:
+    def __init__(self, marks: Marks, name: str, ranges: Ranges) -> None:
         self._marks = marks
+        self._name, self._ranges = name, ranges
         self._pairs: list[tuple[Any, Any]] = []
         self._inside = False
         self.enabled = True
@@ -96,6 +98,7 @@ class Section:
 
         One section may wrap several calls; one that happens inside another of them is not counted again.
         """
+        call = self._ranges.around(self._name, call)
 
         @functools.wraps(call)
         def timed(*args: Any, **kwargs: Any) -> Any:
@@ -138,11 +141,12 @@ class IterationTimer:
         self._alternating = alternating
         self._marked = True
         self._marks = marks_for(device)
-        self.environment_step = Section(self._marks)
-        self.simulate = Section(self._marks)
-        self.render = Section(self._marks)
-        self.inference = Section(self._marks)
-        self.all_reduce = Section(self._marks)
+        self._ranges = ranges = Ranges()
+        self.environment_step = Section(self._marks, "environment_step", ranges)
+        self.simulate = Section(self._marks, "simulate", ranges)
+        self.render = Section(self._marks, "render", ranges)
+        self.inference = Section(self._marks, "inference", ranges)
+        self.all_reduce = Section(self._marks, "all_reduce", ranges)
         self._sections = (self.environment_step, self.simulate, self.render, self.inference, self.all_reduce)
         self.iterations = 0
         self.samples: list[dict[str, float | None]] = []
@@ -157,17 +161,22 @@ class IterationTimer:
         for section in self._sections:
             section.discard()
             section.enabled = self._marked
+        self._ranges.push(f"iteration {self.iterations}")
+        self._ranges.push("collection")
         self._start_s = time.perf_counter()
         self._start = self._marks.now() if self._marked else None
 
     def end_collection(self) -> None:
         self._collected = self._marks.now() if self._marked else None
+        self._ranges.pop()
+        self._ranges.push("learning")
 
     def end(self) -> None:
         """Synchronise the device and fix the iteration's times; ``write`` adds what the library says of it."""
         end = self._marks.now() if self._marked else None
         self._marks.synchronize()
         iteration_time_s = time.perf_counter() - self._start_s
+        self._ranges.pop(2)
         environment_step, simulate, render, inference, all_reduce = (section.drain() for section in self._sections)
         self.samples.append(
             {

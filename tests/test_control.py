@@ -4,13 +4,14 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from suite.catalog import load_catalog
 from suite.plan import plan
 from suite.provision import Worker
-from suite.schema import Case, Environment, RunRecord
+from suite.schema import Case, Environment, RunRecord, Workload
 from suite.timing_cost import timing_cost
 from suite.upstream import can_run
 from tests.conftest import CaseMaker
@@ -19,8 +20,12 @@ from tests.real_runs import cartpole, cases_of, launch_of, matrix_of, train
 MATRIX = matrix_of(
     cartpole("rsl_rl", name="step", workload="environment_step", iterations=4),
     cartpole("rsl_rl", name="reduce", workload="all_reduce", topologies=["1x2"], iterations=4, num_envs=8),
+    cartpole(
+        "rsl_rl", name="render", task="Isaac-Reorient-Cube-Shadow-Camera-Direct", workload="rendering",
+        num_envs=4, num_steps_per_env=6, iterations=4,
+    ),
     cartpole("rsl_rl", name="timing", workload="timing_cost", iterations=48),
-)
+)  # fmt: skip
 
 Run = Callable[[str], RunRecord]
 
@@ -73,6 +78,21 @@ def test_reducing_alone_sends_the_agents_gradient_once_for_each_optimiser_step(r
 
 
 @pytest.mark.worker
+def test_drawing_alone_draws_every_picture_of_a_rollout_and_steps_no_physics(run: Run) -> None:
+    record = run("render")
+    assert (record.outcome, record.reason) == ("completed", None)
+    (rank,) = record.ranks
+    assert set(rank.samples["control.pictures"]) == {6.0 * 4}
+    assert rank.samples["simulate_time_s"] == rank.samples["environment_step_time_s"] == (None,) * 4
+    draws = zip(rank.samples["render_time_s"], rank.samples["iteration_time_s"], strict=True)
+    for render_s, iteration_s in list(draws)[1:]:
+        assert render_s is not None
+        assert iteration_s is not None
+        assert 0.5 < render_s / iteration_s <= 1
+    assert {check.verdict for check in rank.validity if check.feature == "cameras"} == {"ok"}
+
+
+@pytest.mark.worker
 def test_marks_are_left_out_of_every_other_pair_of_iterations_and_all_train(run: Run) -> None:
     record = run("timing")
     assert (record.outcome, record.reason) == ("completed", None)
@@ -99,6 +119,11 @@ def test_a_single_rank_has_nobody_to_reduce_with(make_case: CaseMaker) -> None:
     assert refusal(make_case(workload="all_reduce")) is None
 
 
+def test_a_task_without_a_camera_has_nothing_to_draw(make_case: CaseMaker) -> None:
+    case = make_case(workload="rendering")
+    assert refusal(case) == "has nothing to draw, because Isaac-Cartpole-Direct has no camera; needs a task with one"
+
+
 def test_controls_have_one_agent(make_case: CaseMaker) -> None:
     case = make_case(workload="environment_step", rl_library="skrl")
     assert "which has rsl_rl's agent, and is planned with skrl; needs rsl_rl" in str(refusal(case))
@@ -111,4 +136,5 @@ def test_upstream_has_no_controls(make_case: CaseMaker) -> None:
 
 
 def test_a_matrix_names_the_control(tmp_path: Path) -> None:
-    assert [case.workload for case in cases_of(MATRIX, tmp_path)] == ["environment_step", "all_reduce", "timing_cost"]
+    workloads = [case.workload for case in cases_of(MATRIX, tmp_path)]
+    assert sorted(workloads) == sorted(set(get_args(Workload)) - {"train"})  # every control there is
