@@ -4,6 +4,7 @@ A round is a fresh process. Its iteration time is ``suite.reduce.round_time_s``;
 completed rounds. Nothing here guesses: a value without its measurement is ``None``.
 """
 
+import re
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -97,7 +98,12 @@ def case_rows(results: Sequence[CaseResult]) -> tuple[CaseRow, ...]:
     bases = _baselines(rows, cases)
     timed = {result.case.case_id: case_times(result) for result in results}
     scaled = (_with_scaling(row, bases[comparison_key(case)], timed) for row, case in zip(rows, cases, strict=True))
-    return tuple(sorted(scaled, key=lambda row: (row.series, row.curve, row.world_size, row.case_id)))
+    return tuple(sorted(scaled, key=lambda row: (row.series, _natural(row.curve), row.world_size, row.case_id)))
+
+
+def _natural(text: str) -> list[tuple[int, int | str]]:
+    """Numbers in a text count as numbers: 2048 environments come before 16384."""
+    return [(0, int(part)) if part.isdigit() else (1, part) for part in re.findall(r"\d+|\D+", text)]
 
 
 def _measured_row(result: CaseResult, curve: str) -> CaseRow:
@@ -227,7 +233,7 @@ def curve_label(case: Case, cases: Sequence[Case]) -> str:
         parts.append(f"{_size(case)} environments" + (" a rank" if case.scaling == "weak" else ""))
     if differs(lambda other: other.minibatch_rule):
         parts.append(case.minibatch_rule)
-    if _variant(case):
+    if _variant(case) and _variant(case) not in parts:
         parts.append(_variant(case))
     if case.nnodes > 1:
         parts.append(f"{case.nnodes} nodes")

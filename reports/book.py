@@ -49,16 +49,22 @@ class Sibling:
 
 def page_sources(version: Version) -> dict[str, str]:
     """Name of every page of this version -> its MyST text, in the order of the contents."""
-    template = string.Template((BOOK / "series.md").read_text(encoding="utf-8"))
-    series = {
-        page_of(name): template.substitute(
-            series=name, title=series_title(version.series(name)[0].results[0].case).replace('"', "'")
-        )
-        for name in version.series_names
+    series = {page_of(name): _series_source(version, name) for name in version.series_names}
+    is_there = {
+        "published": True,
+        "clock": version.pairs,
+        "division": version.has_open_division,
+        "comparison": version.older,
     }
-    names = ["published", *(["clock"] if version.pairs else []), *(["comparison"] if version.older else [])]
+    names = [name for name, is_shown in is_there.items() if is_shown]
     about = ["machines", "methodology", "limits", "data"]
     return {"index": _text("index"), **series, **{name: _text(name) for name in (*names, *about)}}
+
+
+def _series_source(version: Version, name: str) -> str:
+    template = string.Template(_text("sweep" if version.is_sweep(name) else "series"))
+    title = series_title(version.series(name)[0].results[0].case, is_sweep=version.is_sweep(name))
+    return template.substitute(series=name, title=title.replace('"', "'"))
 
 
 def page_files(version: Version) -> tuple[str, ...]:
@@ -160,7 +166,7 @@ def _contents(names: Sequence[str]) -> list[dict[str, Any]]:
         return [{"file": f"{name}.ipynb"} for name in wanted]
 
     series = [name for name in names if name.startswith("series-")]
-    beside = [name for name in names if name in ("published", "clock", "comparison")]
+    beside = [name for name in names if name in ("published", "clock", "division", "comparison")]
     about = [name for name in names[1:] if name not in (*series, *beside)]
     return [
         *files(names[:1]),

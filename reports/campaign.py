@@ -55,7 +55,12 @@ class Campaign:
     @property
     def is_training(self) -> bool:
         """Whether any case trains; the others are controls."""
-        return any(result.case.workload == "train" for result in self.results)
+        return any(result.case.learns for result in self.results)
+
+    @property
+    def is_sweep(self) -> bool:
+        """Whether only the number of environments is varied, and not that of ranks."""
+        return len({row.world_size for row in self.rows}) == 1 and len({row.num_envs for row in self.rows}) > 1
 
     def series(self, name: str) -> "Campaign":
         return self.only(lambda result: result.case.series == name)

@@ -31,8 +31,8 @@ _NOT_OF_THE_SETTINGS: Final = frozenset({"seed", "num_envs", "device", "gpu_name
 # What a comparison may be about. Everything else is another workload, and a change of its time says nothing.
 AXES: Final = (
     "cpu_model", "num_cpus", "os", "kernel", "driver_version", "cuda_driver_version", "suite_version",
-    "worker_pins_sha256", "gpu_names", "image_digest", "versions.*", "settings.torch_num_threads", "settings.backend",
-    "settings.cuda*", "settings.cudnn*",
+    "worker_pins_sha256", "gpu_names", "image_digest", "versions.*", "settings.torch_num_threads",
+    "settings.cpus_allowed", "settings.backend", "settings.cuda*", "settings.cudnn*",
 )  # fmt: skip
 
 type Word = Literal["regression", "improvement", "unchanged", "inconclusive", "failed", "incomparable"]

@@ -67,7 +67,7 @@ class Figure:
     data: Html
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        # "</" would end the script element early.
+        # "</" would end the script element early. The theme moves the spec into a script of its own.
         spec = json.dumps(self.spec, separators=(",", ":")).replace("</", "<\\/")
         markup = (
             f'<figure class="vega-figure" id="{self.figure_id}">'

@@ -74,13 +74,21 @@ class Version:
         names: dict[str, bool] = {}
         for one in self.scaling:
             for result in one.campaign.results:
-                names.setdefault(result.case.series, result.case.workload == "train")
+                names.setdefault(result.case.series, result.case.learns)
         return tuple(sorted(names, key=lambda name: not names[name]))
 
     def series(self, name: str) -> tuple[Campaign, ...]:
         """The part of every set that has this series."""
         parts = (one.campaign.series(name) for one in self.scaling)
         return tuple(part for part in parts if part.rows)
+
+    def is_sweep(self, name: str) -> bool:
+        """Whether a series varies the number of environments in every set, and nowhere that of ranks."""
+        return all(part.is_sweep for part in self.series(name))
+
+    @property
+    def has_open_division(self) -> bool:
+        return any(result.case.division == "open" for one in self.scaling for result in one.campaign.results)
 
     @property
     def pairs(self) -> tuple[Pair, ...]:

@@ -102,19 +102,22 @@ def time_split(rows: Sequence[CaseRow], found: Mapping[str, Inside]) -> Html:
 
 
 def rank_ratios(rows: Sequence[CaseRow], found: Mapping[str, Inside]) -> Html:
+    """The rank that is fastest in the median round, and the one that is slowest, with how far from the median rank."""
     return html_table(
-        ["Case", "Rank", "Against the median rank", "Least round", "Most"],
+        ["Case", "Ranks", "Fastest rank", "Against the median", "Slowest rank", "Against the median rank"],
         (
-            [
-                row.case_id,
-                str(rank),
-                *(f"{100 * (value - 1):+.2f} %" for value in (ratio.median, ratio.low, ratio.high)),
-            ]
+            [row.case_id, str(row.world_size), *_extremes(found[row.case_id].rank_ratios)]
             for row in rows
-            for rank, ratio in enumerate(found[row.case_id].rank_ratios)
+            if found[row.case_id].rank_ratios
         ),
         label="Iteration time by rank",
     )
+
+
+def _extremes(ratios: Sequence[Values]) -> list[str]:
+    ordered = sorted(range(len(ratios)), key=lambda rank: ratios[rank].median)
+    ends = (ordered[0], ordered[-1])
+    return [text for rank in ends for text in (str(rank), f"{100 * (ratios[rank].median - 1):+.2f} %")]
 
 
 def resources(rows: Sequence[CaseRow], found: Mapping[str, Inside]) -> Html:
@@ -173,26 +176,34 @@ def failures(rows: Sequence[CaseRow], *, label: str) -> Html:
     )
 
 
-def series_title(case: Case) -> str:
+def series_title(case: Case, *, is_sweep: bool = False) -> str:
     """``Cartpole-Direct, 8,192 environments in all``: what a series is about, from one of its cases."""
     task = case.task.removeprefix("Isaac-")
     if case.workload == "all_reduce":
         return f"{task}, all-reduce of the gradient alone"
+    if is_sweep:
+        return f"{task}, from few to many environments on {case.world_size} rank{'s' if case.world_size > 1 else ''}"
     size = f"{case.num_envs_global:,} environments in all"
     if case.scaling == "weak":
         size = f"{case.num_envs:,} environments a rank"
-    return f"{task}, {size}" + (", stepped without training" if case.workload == "environment_step" else "")
+    what = {
+        "environment_step": ", stepped without training",
+        "rendering": ", rendering alone",
+        "timing_cost": ", clocks",
+    }
+    return f"{task}, {size}{what.get(case.workload, '')}"
 
 
-def series_facts(rows: Sequence[CaseRow]) -> Html:
+def series_facts(rows: Sequence[CaseRow], *, is_sweep: bool = False) -> Html:
     """What the cases of one series have in common."""
 
     def values(name: str) -> str:
         return ", ".join(dict.fromkeys(str(getattr(row, name)) for row in rows))
 
     constant = "environments of all ranks together" if rows[0].scaling == "strong" else "environments of each rank"
-    return paragraph(
-        f"{values('scaling').capitalize()} scaling of {values('task')} with {values('rl_library')} on the stack"
-        f" {values('stack')}, device {values('device')}, minibatch rule {values('minibatch_rule')}."
-        f" Held constant: the number of {constant}."
-    )
+    what = f"{values('task')} with {values('rl_library')} on the stack {values('stack')}, device {values('device')}"
+    rule = f"minibatch rule {values('minibatch_rule')}"
+    if is_sweep:
+        return paragraph(f"{what}, {rule}. Varied: the number of environments, on {values('topology')} nodes x ranks.")
+    scaling = values("scaling").capitalize()
+    return paragraph(f"{scaling} scaling of {what}, {rule}. Held constant: the number of {constant}.")

@@ -10,7 +10,8 @@ from typing import Any, Final, get_args
 from rich.console import Console
 
 from suite import build, bundle
-from suite.campaign import BENCH, PLAN, execute
+from suite.campaign import BENCH, CAPACITY, PLAN, execute
+from suite.capacity_search import of_capacity
 from suite.env_check import command as env_check
 from suite.errors import Interrupted, LabscaleError, UsageError
 from suite.options import ROOT, LauncherName, Options
@@ -79,6 +80,12 @@ def options_of(arguments: argparse.Namespace) -> Options:
     return Options(**fields)
 
 
+def ranks(text: str) -> tuple[int, ...]:
+    if not all(part.isdecimal() for part in text.split(",")):
+        raise argparse.ArgumentTypeError(f"got {text}, allowed are numbers of ranks from 0 on, e.g. 0 or 0,3")
+    return tuple(int(part) for part in text.split(","))
+
+
 def _add_selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--matrix", default="smoke", help="smoke, full, or the path of a TOML file (default: smoke)")
     parser.add_argument("--series", action="append", default=[], metavar="NAME", help="only this series; repeatable")
@@ -121,6 +128,16 @@ def _add_repeats(parser: argparse.ArgumentParser) -> None:
 
 def _add_running(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, metavar="DIR", help="results folder (default: runs/<matrix>)")
+    parser.add_argument(
+        "--capacity", metavar="SERIES", help="search for the most environments that one rank of this series takes"
+    )
+    parser.add_argument(
+        "--most-envs", type=positive, metavar="N", help="where a search for capacity ends at the latest"
+    )
+    parser.add_argument(
+        "--profile", type=ranks, default=(), metavar="N[,N]",
+        help="then run each case once more with these ranks below Nsight Systems; such a round is never counted",
+    )  # fmt: skip
     parser.add_argument("--host-label", metavar="TEXT", help="name of this machine in published results")
     parser.add_argument("--retry-failed", action="store_true", help="give failed rounds another attempt")
     parser.add_argument(
@@ -177,6 +194,20 @@ def pack(arguments: argparse.Namespace, console: Console) -> None:
     )
 
 
+def run(command: str, options: Options, console: Console) -> None:
+    """``plan`` or ``bench``; a search for capacity is a campaign of its own kind.
+
+    Raises:
+        UsageError: an option of the search without the search.
+    """
+    if options.capacity is None and options.most_envs is not None:
+        raise UsageError(f"--most-envs {options.most_envs} limits a search for capacity; add --capacity SERIES.")
+    if options.capacity is not None:
+        execute(CAPACITY, of_capacity(options), console)
+    else:
+        execute(PLAN if command == "plan" else BENCH, options, console)
+
+
 def _interrupt(signum: int, _frame: object) -> None:
     raise KeyboardInterrupt(f"signal {signum}")
 
@@ -195,7 +226,7 @@ def main(argv: list[str]) -> int:
         elif arguments.command == "env_check":
             return env_check.command(arguments, console)
         else:
-            execute(PLAN if arguments.command == "plan" else BENCH, options_of(arguments), console)
+            run(arguments.command, options_of(arguments), console)
     except KeyboardInterrupt:
         interrupted = Interrupted("Interrupted. Every finished round is kept; run the same command again to go on.")
         errors.print(str(interrupted), style="red", highlight=False, markup=False)

@@ -8,7 +8,7 @@ import argparse
 import json
 import os
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,12 +19,14 @@ from rich.console import Console
 from suite import __version__, container_owner, sbom
 from suite.container_spec import ContainerSpec, Finished, Gpus, ImageFacts
 from suite.docker_engine import Engine
+from suite.env_check.report import Report
+from suite.env_check.report import read as read_report
+from suite.env_check.request import Request
 from suite.environment import git_state
 from suite.errors import ContainerError
-from suite.images import IMAGES, SUITE_PYTHON, BuildPlan, check_argv, pack, plan_build, tag_of
+from suite.images import IMAGES, SUITE_PYTHON, BuildPlan, check_request, pack, plan_build, tag_of
 
 BUILT: Final = Path("containers/built")
-CANNOT: Final = 2  # env_check's exit code for an image that cannot run its stack
 CHECK_TIMEOUT_S: Final = 300.0
 LIST_TIMEOUT_S: Final = 120.0
 OS_RELEASE: Final = ("cat", "/etc/os-release")
@@ -116,15 +118,15 @@ def build_image(
     return built
 
 
-def check(engine: Engine, plan: BuildPlan, image_id: str, *, gpus: Gpus) -> dict[str, Any]:
+def check(engine: Engine, plan: BuildPlan, image_id: str, *, gpus: Gpus) -> Report:
     """Run env_check inside and return its report.
 
     Raises:
         ContainerError: the image cannot run its stack, or env_check itself failed.
 
     """
-    exit_code, report = env_check_inside(engine, image_id, check_argv(plan.image, has_gpus=gpus is not None), gpus=gpus)
-    if exit_code == CANNOT:
+    report = env_check_inside(engine, image_id, check_request(plan.image, has_gpus=gpus is not None), gpus=gpus)
+    if report.failures:
         raise ContainerError(
             f"The image {image_id} was built, but cannot run the stack {plan.image.stack}, so it gets no name:\n"
             f"{_faults(report)}\nRepair {plan.image.dockerfile} or the engine's host, then build again. Look inside: "
@@ -133,26 +135,24 @@ def check(engine: Engine, plan: BuildPlan, image_id: str, *, gpus: Gpus) -> dict
     return report
 
 
-def env_check_inside(
-    engine: Engine, image_id: str, arguments: tuple[str, ...], *, gpus: Gpus
-) -> tuple[int, dict[str, Any]]:
-    """Run env_check of an image, with the ``arguments`` of its Python; return exit code and report.
+def env_check_inside(engine: Engine, image_id: str, request: Request, *, gpus: Gpus) -> Report:
+    """Run env_check of an image.
 
     Raises:
         ContainerError: it crashed, or did not answer with a report.
 
     """
-    finished = _inside(engine, image_id, (SUITE_PYTHON, *arguments), timeout_s=CHECK_TIMEOUT_S, gpus=gpus)
+    finished = _inside(engine, image_id, (SUITE_PYTHON, *request.arguments()), timeout_s=CHECK_TIMEOUT_S, gpus=gpus)
     try:
-        report = json.loads(finished.stdout)
-    except ValueError:
-        report = None
-    if not isinstance(report, dict) or finished.exit_code not in (0, 1, CANNOT):
+        report = read_report(finished.stdout)
+        if finished.exit_code != report.exit_code:
+            raise ValueError(f"its report says exit code {report.exit_code}")  # noqa: TRY301
+    except ValueError as error:
         raise ContainerError(
-            f"env_check did not run in the image {image_id}, exit code {finished.exit_code}:\n"
+            f"env_check did not run in the image {image_id}, exit code {finished.exit_code}: {error}\n"
             f"{(finished.stderr or finished.stdout).strip()[-2000:]}\nLook inside: docker run -it --rm {image_id} sh"
-        )
-    return finished.exit_code, report
+        ) from error
+    return report
 
 
 def list_packages(engine: Engine, plan: BuildPlan, image_id: str) -> list[sbom.Package]:
@@ -174,9 +174,7 @@ def list_packages(engine: Engine, plan: BuildPlan, image_id: str) -> list[sbom.P
     return packages
 
 
-def render_record(
-    plan: BuildPlan, image: ImageFacts, checked: Mapping[str, Any], *, num_packages: int
-) -> dict[str, Any]:
+def render_record(plan: BuildPlan, image: ImageFacts, checked: Report, *, num_packages: int) -> dict[str, Any]:
     """What is known of a built image, for ``<name>.json``."""
     return {
         "name": plan.name,
@@ -186,7 +184,7 @@ def render_record(
         "built_utc": datetime.now(UTC).isoformat(timespec="seconds"),
         "num_packages": num_packages,
         **asdict(image),
-        "env_check": dict(checked),
+        "env_check": checked.as_document(),
     }
 
 
@@ -215,11 +213,6 @@ def _inside(engine: Engine, image_id: str, argv: tuple[str, ...], *, timeout_s: 
     return engine.run_to_end(spec, timeout_s=timeout_s)
 
 
-def _faults(report: Mapping[str, Any]) -> str:
+def _faults(report: Report) -> str:
     """The failures of an env_check report, a line each."""
-    lines = [
-        f"  {check.get('name')}: {check.get('fault')}: found {check.get('found')}; {check.get('repair')}"
-        for check in report.get("checks", ())
-        if check.get("verdict") == "failure"
-    ]
-    return "\n".join(lines) or "  env_check named no fault"
+    return "\n".join(f"  {check.name}: {check.fault}: found {check.found}; {check.repair}" for check in report.failures)

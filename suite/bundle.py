@@ -56,7 +56,9 @@ def make_bundle(
     if not (asset_root / "manifest.json").is_file():
         raise BundleError(f"{asset_root} has no manifest.json. Build the assets first (`nox -s build`).")
     target = bundle_contents.read_freeze(target_freeze) if target_freeze else {}
-    pool = {**bundle_contents.installed(sys.path), **bundle_contents.installed(_search_path(worker_python))}
+    pool = bundle_contents.pooled(
+        bundle_contents.installed(sys.path), bundle_contents.installed(_search_path(worker_python))
+    )
     selection = bundle_contents.select(_roots(project_root, stack), pool=pool, target=target)
     entries = sorted(_entries(selection, project_root=project_root, asset_root=asset_root, for_device=for_device))
     unpacked_bytes = sum(path.stat().st_size for _, path in entries)

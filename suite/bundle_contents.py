@@ -33,6 +33,13 @@ NOT_NEEDED: Final[Mapping[str, str]] = {
 }
 
 
+# Bounds that are tighter than what the dependant's code needs: (dependant, dependency) -> why. A bundle is one folder
+# for worker and suite, so both have to accept the same version.
+OVERRULED: Final[Mapping[tuple[str, str], str]] = {
+    ("ovphysx", "packaging"): "wants <24 and imports packaging.version.Version alone; pytest wants 24 or newer",
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class FileRule:
     prefix: str  # of the path inside site-packages
@@ -94,6 +101,17 @@ def installed(search_path: Iterable[str]) -> dict[str, importlib.metadata.Distri
     for distribution in importlib.metadata.distributions(path=list(search_path)):
         found.setdefault(canonicalize_name(distribution.name), distribution)
     return found
+
+
+def pooled(
+    suite: Mapping[str, importlib.metadata.Distribution], worker: Mapping[str, importlib.metadata.Distribution]
+) -> dict[str, importlib.metadata.Distribution]:
+    """What a bundle may be made of: the worker's distribution of a name, but the newer one of an overruled bound."""
+    pool = {**suite, **worker}
+    for _, name in OVERRULED:
+        if name in suite and name in worker:
+            pool[name] = max(suite[name], worker[name], key=_version)
+    return pool
 
 
 def select(
@@ -161,6 +179,10 @@ def files(distribution: importlib.metadata.Distribution, *, for_device: Device) 
         yield name, path
 
 
+def _version(distribution: importlib.metadata.Distribution) -> Version:
+    return Version(distribution.version)
+
+
 def _fits(version: str | None, specifier: SpecifierSet) -> bool:
     return version is None or specifier.contains(Version(version), prereleases=True)
 
@@ -170,4 +192,5 @@ def _requirements(distribution: importlib.metadata.Distribution, extras: set[str
         requirement = Requirement(text)
         marker = requirement.marker
         if marker is None or any(marker.evaluate({"extra": extra}) for extra in ("", *sorted(extras))):
-            yield requirement
+            is_overruled = (canonicalize_name(distribution.name), canonicalize_name(requirement.name)) in OVERRULED
+            yield Requirement(requirement.name) if is_overruled else requirement

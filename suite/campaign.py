@@ -6,15 +6,15 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
 from rich.console import Console
 
-from suite import a_a, environment, runtime, upstream
+from suite import a_a, capacity_search, environment, profiling, runtime, upstream
 from suite.campaign_state import Campaign
-from suite.catalog import load_catalog
+from suite.catalog import Catalog, load_catalog
 from suite.env_check.report import summarised
 from suite.env_check.table import print_faults
 from suite.errors import EnvironmentNotFit, ReportError, RunsFailed, UsageError
@@ -27,8 +27,16 @@ from suite.provision import locate_worker
 from suite.repeats import MAX_ROUNDS, Rule
 from suite.rounds import disk_errors, figures, render, run_round, set_failures_aside, store_if_complete
 from suite.schedule import known_rounds, rounds_to_run
-from suite.schema import Stack
-from suite.summary import print_agreement, print_noise, print_plan, print_rounds, print_rule, print_summary
+from suite.schema import Case, Stack
+from suite.summary import (
+    print_agreement,
+    print_noise,
+    print_plan,
+    print_rounds,
+    print_rule,
+    print_summary,
+    print_timing_cost,
+)
 
 
 def start(options: Options, console: Console) -> Campaign:
@@ -46,6 +54,7 @@ def make_plan(campaign: Campaign) -> Campaign:
     cases = expand(
         matrix, catalog, device=campaign.device, stack=options.stack, assets=options.assets, seed=options.seed
     )
+    campaign = replace(campaign, stack=worker_stack(options, cases, catalog))
     if matrix.a_a if options.a_a is None else options.a_a:
         cases = a_a.with_twins(cases)
     cases = select(
@@ -87,9 +96,22 @@ def rule_of(options: Options, matrix: Matrix) -> Rule:
     return Rule(rounds=rounds, precision=precision, max_rounds=max_rounds, budget_s=budget_s)
 
 
+def worker_stack(options: Options, cases: Sequence[Case], catalog: Catalog) -> Stack:
+    """Which worker a campaign needs. That of ovphysx runs kitless too, so one worker serves a matrix with both.
+
+    Of images, which hold one stack each, the user says which.
+    """
+    if options.stack is not None or options.launcher != "native":
+        return options.stack or "kitless"
+    runnable = {case.stack for case in cases if case.device in catalog.stacks[case.stack].devices}
+    return "ovphysx" if "ovphysx" in runnable else "kitless"
+
+
 def _stacks(campaign: Campaign) -> tuple[Stack, ...]:
-    """Return what a worker of this campaign can run: one stack, and Isaac Sim only where the user brings it."""
+    """Return what the worker of this campaign can run; Isaac Sim only where the user brings it."""
     options = campaign.options
+    if campaign.stack == "ovphysx":
+        return ("ovphysx", "kitless")
     installable = campaign.stack != "isaacsim" or options.worker_python is not None or options.launcher == "container"
     return (campaign.stack,) if installable else ()
 
@@ -170,6 +192,7 @@ def identity(campaign: Campaign) -> dict[str, object]:
     machine = campaign.machine
     return {
         "matrix": campaign.options.matrix,
+        "capacity": campaign.options.capacity,
         "matrix_sha256": hashlib.sha256(matrix_text.encode()).hexdigest(),
         "rounds": campaign.options.repeats,
         "precision": campaign.rule.precision,
@@ -201,6 +224,23 @@ def _say_what_is_left(campaign: Campaign, folder: Folder, todo: int) -> None:
     print_rule(campaign.console, campaign.rule)
 
 
+def check_profiler(campaign: Campaign) -> Campaign:
+    """Refuse to profile without a profiler before hours of rounds, not after them."""
+    profiling.find_nsys(campaign.options)
+    return campaign
+
+
+def profile_all(campaign: Campaign) -> Campaign:
+    """Run each case once more with the chosen ranks profiled; what they did is no result."""
+    nsys = profiling.find_nsys(campaign.options)
+    if nsys is None or campaign.runtime is None:
+        return campaign
+    with opened(campaign.out, identity(campaign)) as folder:
+        records = profiling.profile_cases(campaign, folder, campaign.runtime, nsys)
+    campaign.console.print(f"{len(records)} profiled rounds: {campaign.out / 'profiles'}", highlight=False)
+    return campaign
+
+
 def summarise(campaign: Campaign) -> Campaign:
     """Print what came out and, where upstream ran too, how the two clocks compare."""
     print_summary(campaign.console, campaign.results)
@@ -208,6 +248,7 @@ def summarise(campaign: Campaign) -> Campaign:
     if pairs := a_a.twin_pairs(campaign.results):
         a_a.write_noise(pairs, campaign.out / "noise.json")
         print_noise(campaign.console, pairs)
+    print_timing_cost(campaign.console, campaign.results)
     if campaign.options.upstream:
         folder = Folder(root=campaign.out)
         beside = [
@@ -259,11 +300,13 @@ def judge(campaign: Campaign) -> Campaign:
     Raises:
         RunsFailed: at least one round neither completed nor was skipped.
     """
+    # A search for capacity runs out of memory on purpose.
+    expected = ("completed", "skipped", *(("oom",) if campaign.options.capacity else ()))
     failed = [
         f"{record.case.case_id} round {record.round}: {record.outcome}: {record.reason}"
         for result in campaign.results
         for record in result.rounds
-        if record.outcome not in ("completed", "skipped")
+        if record.outcome not in expected
     ]
     if failed:
         raise RunsFailed(
@@ -273,17 +316,38 @@ def judge(campaign: Campaign) -> Campaign:
     return campaign
 
 
+def find_capacity(campaign: Campaign) -> Campaign:
+    """Search along every feasible case of the plan, and keep points and answers.
+
+    Raises:
+        UsageError: none of the cases can run here.
+    """
+    feasible = tuple(item for item in campaign.planned if not item.infeasible)
+    if not feasible:
+        reasons = "; ".join(dict.fromkeys(item.infeasible or "" for item in campaign.planned))
+        raise UsageError(f"No case of series {campaign.options.capacity} can run here: {reasons}.")
+    campaign = replace(campaign, planned=feasible, started_s=time.monotonic())
+    with opened(campaign.out, identity(campaign)) as folder:
+        found, results = capacity_search.search(campaign, folder)
+        capacity_search.write_found(found, campaign.out / "capacity.json")
+    capacity_search.print_found(campaign.console, found)
+    return replace(campaign, results=tuple(results))
+
+
 Step = Callable[[Campaign], Campaign]
 PLAN: Final[tuple[Step, ...]] = (make_plan, show_plan)
 BENCH: Final[tuple[Step, ...]] = (
+    check_profiler,
     make_plan,
     provision,
     check_environment,
     run_all,
+    profile_all,
     summarise,
     build_report,
     judge,
 )
+CAPACITY: Final[tuple[Step, ...]] = (make_plan, provision, check_environment, find_capacity, build_report, judge)
 
 
 def execute(steps: tuple[Step, ...], options: Options, console: Console) -> Campaign:

@@ -20,6 +20,7 @@ class Campaign:
     console: Console
     machine: Environment
     device: Device
+    stack: Stack = "kitless"  # of the worker; set with the plan
     planned: tuple[PlannedCase, ...] = ()
     rule: Rule = field(default_factory=lambda: Rule(rounds=1))  # set with the plan
     runtime: Runtime | None = None
@@ -33,8 +34,5 @@ class Campaign:
 
     @property
     def out(self) -> Path:
-        return (self.options.out or ROOT / "runs" / Path(self.options.matrix).stem).absolute()
-
-    @property
-    def stack(self) -> Stack:
-        return self.options.stack or "kitless"
+        name = Path(self.options.matrix).stem + ("-capacity" if self.options.capacity else "")
+        return (self.options.out or ROOT / "runs" / name).absolute()

@@ -16,6 +16,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from suite.env_check.check import Feature
+from suite.env_check.request import Request
 from suite.errors import ContainerError, MatrixError
 from suite.pins import PINS_DIR, sha256
 from suite.schema import Stack
@@ -229,12 +230,9 @@ def pack(files: Mapping[str, bytes]) -> bytes:
     return content.getvalue()
 
 
-def check_argv(image: Image, *, has_gpus: bool) -> tuple[str, ...]:
-    """Arguments of env_check inside an image: exit code 0 it can run its stack, 1 with warnings, 2 it cannot."""
-    argv = ["-m", "suite", "env_check", "--json", "--stack", image.stack]
-    if image.stack == "isaacsim":  # labscale does not install this one, so it does not know where it is
-        argv += ["--worker-python", image.worker_python]
-    return tuple(argv if has_gpus else [*argv, "--device", "cpu"])
+def check_request(image: Image, *, has_gpus: bool) -> Request:
+    """What env_check is asked inside an image: whether it can run its stack."""
+    return Request(stack=image.stack, device=None if has_gpus else "cpu").inside_image(Path(image.worker_python))
 
 
 def _sources(project_root: Path, pins: Mapping[str, Path]) -> dict[str, bytes]:

@@ -10,7 +10,7 @@ from pydantic import Field, StringConstraints
 from suite.catalog import Catalog, Count, Seconds, TaskEntry
 from suite.errors import MatrixError
 from suite.minibatch import Minibatch, minibatch_per_rank
-from suite.schema import Assets, Case, Device, MinibatchRule, RlLibrary, Scaling, Stack, Workload
+from suite.schema import Assets, Case, Device, Division, MinibatchRule, RlLibrary, Scaling, Stack, Workload
 from suite.toml_file import NonEmptyTuple, Problem, TomlTable, Tuple, did_you_mean, read_toml
 
 MATRICES_PATH = Path(__file__).parent.parent / "tasks" / "matrices"
@@ -30,6 +30,7 @@ class Series(TomlTable):
     task: str  # id of Isaac Lab 3.0 or an alias
     rl_libraries: NonEmptyTuple[RlLibrary]
     num_envs: Count  # of all ranks for strong scaling, per rank for weak
+    num_envs_more: Tuple[Count] = ()  # a sweep: the table again for each of these
     topologies: NonEmptyTuple[Topology]
     iterations: Count
     minibatch_rule: MinibatchRule = "fixed_minibatch"
@@ -39,7 +40,11 @@ class Series(TomlTable):
     hang_timeout_s: Seconds | None = None
     overrides: Tuple[Override] = ()
     stacks: NonEmptyTuple[Stack] = ("kitless",)
-    workload: Workload = "train"  # else a control, which has rsl_rl's agent of the task
+    division: Division = "closed"  # open: tuned, each table under a variant of its own
+    variant: Name | None = None  # ends the case ids of a table
+    cpu_threads: Count | None = None
+    pin_cpus: bool = False
+    workload: Workload = "train"  # else a control; those that do not learn have rsl_rl's agent of the task
 
 
 class Defaults(TomlTable):
@@ -79,7 +84,7 @@ def load_matrix(name_or_path: str | Path, catalog: Catalog) -> Matrix:
         for problem in _series_problems(series, catalog, ("series", index))
     ]
     if not problems:
-        problems = [*_rounds_problems(table), *_contradictions(table)]
+        problems = [*_rounds_problems(table), *_division_problems(table), *_contradictions(table)]
     if problems:
         raise file.error(problems)
     return Matrix(name=file.path.stem, **dict(table))
@@ -100,10 +105,32 @@ def expand(
     size, ``num_envs`` is rounded down, and the plan refuses the case.
     """
     return [
-        _case(matrix, catalog, series, library, chosen, topology, device=device, assets=assets, seed=seed)
+        _case(matrix, catalog, point, library, chosen, topology, device=device, assets=assets, seed=seed)
         for series in matrix.series
-        for library, chosen, topology in _points(series, stack)
+        for point, library, chosen, topology in _points(series, stack)
     ]
+
+
+def with_num_envs(
+    matrix: Matrix,
+    catalog: Catalog,
+    num_envs: int,
+    *,
+    series: str,
+    device: Device,
+    stack: Stack | None = None,
+    assets: Assets,
+    seed: int | None = None,
+) -> list[Case]:
+    """Return the cases of a series as they are with another number of environments, each once."""
+    tables = tuple(
+        table.model_copy(update={"num_envs": num_envs, "num_envs_more": ()})
+        for table in matrix.series
+        if table.name == series
+    )
+    changed = matrix.model_copy(update={"series": tables})
+    cases = expand(changed, catalog, device=device, stack=stack, assets=assets, seed=seed)
+    return list({case.case_id: case for case in cases}.values())
 
 
 def select(
@@ -199,6 +226,29 @@ def _rounds_problems(table: MatrixTable) -> Iterator[Problem]:
         yield Problem(location=("max_rounds",), message=message)
 
 
+def _division_problems(table: MatrixTable) -> Iterator[Problem]:
+    """What is tuned says so, in its division and in its name, and stands beside what it is tuned against."""
+    closed = {(series.name, library) for series in table.series for library in series.rl_libraries if _closed(series)}
+    for index, series in enumerate(table.series):
+        tuned = [key for key in ("variant", "cpu_threads", "pin_cpus") if getattr(series, key)]
+        if _closed(series):
+            for key in tuned:
+                message = f"got {getattr(series, key)!r} in the closed division, which is as upstream ships it; open?"
+                yield Problem(location=("series", index, key), message=message)
+            continue
+        if series.variant is None:
+            message = "the open division needs a variant, a word for what this table changes."
+            yield Problem(location=("series", index, "division"), message=message)
+        for library in series.rl_libraries:
+            if (series.name, library) not in closed:
+                message = f"no closed table of series {series.name} has {library}, to hold the variant against; add it."
+                yield Problem(location=("series", index, "rl_libraries"), message=message)
+
+
+def _closed(series: Series) -> bool:
+    return series.division == "closed"
+
+
 def _contradictions(table: MatrixTable) -> list[Problem]:
     """Tables of one series that disagree on what it is, and points that two tables have."""
     problems: list[Problem] = []
@@ -211,8 +261,8 @@ def _contradictions(table: MatrixTable) -> list[Problem]:
             if got != wanted:
                 message = f"got {got!r}, but series {series.name} has {wanted!r} above; repeat it or take another name."
                 problems.append(Problem(location=("series", index, key), message=message))
-        for library, stack, topology in _points(series):
-            case_id = _case_id(series, library, stack, topology, "cuda")
+        for point, library, stack, topology in _points(series):
+            case_id = _case_id(point, library, stack, topology, "cuda")
             if case_id in seen:
                 message = f"{case_id} is there twice; leave one out, or give its series another name."
                 problems.append(Problem(location=("series", index, "topologies"), message=message))
@@ -220,12 +270,14 @@ def _contradictions(table: MatrixTable) -> list[Problem]:
     return problems
 
 
-def _points(series: Series, stack: Stack | None = None) -> Iterator[tuple[RlLibrary, Stack, Topology]]:
+def _points(series: Series, stack: Stack | None = None) -> Iterator[tuple[Series, RlLibrary, Stack, Topology]]:
+    """Every point of a table, each with the table as it is for that number of environments."""
     stacks: tuple[Stack, ...] = series.stacks if stack is None else (stack,)
     for library in series.rl_libraries:
         for chosen in stacks:
             for topology in series.topologies:
-                yield library, chosen, topology
+                for num_envs in (series.num_envs, *series.num_envs_more):
+                    yield series.model_copy(update={"num_envs": num_envs}), library, chosen, topology
 
 
 def _ranks(topology: Topology) -> tuple[int, int]:
@@ -242,6 +294,7 @@ def _num_envs_global(series: Series, topology: Topology) -> int:
 def _case_id(series: Series, library: RlLibrary, stack: Stack, topology: Topology, device: Device) -> str:
     where = f"{stack}-cpu" if device == "cpu" else stack
     variant = "-fixed_updates" if series.minibatch_rule == "fixed_updates" else ""
+    variant += f"-{series.variant}" if series.variant else ""
     return f"{series.name}/{library}-{where}-n{_num_envs_global(series, topology)}-{topology}{variant}"
 
 
@@ -295,6 +348,9 @@ def _case(
         timeout_s=series.timeout_s or matrix.defaults.timeout_s,
         hang_timeout_s=series.hang_timeout_s or matrix.defaults.hang_timeout_s,
         workload=series.workload,
+        division=series.division,
+        cpu_threads=series.cpu_threads,
+        pin_cpus=series.pin_cpus,
     )
 
 

@@ -25,6 +25,8 @@ class Options:
     max_rounds: int | None = None
     budget_minutes: float | None = None
     a_a: bool | None = None
+    capacity: str | None = None  # a series: search instead of running the matrix
+    most_envs: int | None = None
     stack: Stack | None = None
     device: Device | None = None
     assets: Assets = "offline"
@@ -33,6 +35,7 @@ class Options:
     out: Path | None = None
     host_label: str | None = None
     retry_failed: bool = False
+    profile: tuple[int, ...] = ()  # ranks
     upstream: bool = False
     with_report: bool = True
     ignore_env_check: bool = False

@@ -137,8 +137,10 @@ def _workload_reasons(case: Case, task: TaskEntry) -> Iterator[str]:
     if case.rl_library not in task.agents:
         yield f"{task.task} has no agent for {case.rl_library}; needs {' or '.join(task.agents)}"
         return
-    if case.workload != "train" and case.rl_library != "rsl_rl":
+    if not case.learns and case.rl_library != "rsl_rl":
         yield f"is a control, which has rsl_rl's agent, and is planned with {case.rl_library}; needs rsl_rl"
+    if case.workload == "rendering" and not task.cameras:
+        yield f"has nothing to draw, because {task.task} has no camera; needs a task with one"
     if case.workload == "all_reduce" and case.world_size == 1:
         yield "has nobody to reduce gradients with; needs 2 ranks or more"
     if case.num_envs * case.world_size != case.num_envs_global:
@@ -175,7 +177,7 @@ def _wall_s(case: Case, task: TaskEntry) -> float | None:
 def _worker_env(case: Case, *, cache_dir: Path, cpus: int) -> dict[str, str]:
     # Every thread pool is sized for the ranks of this node. Unset, torchrun gives OpenMP one thread and the others take
     # every core in every rank; Isaac Lab itself would divide by the ranks of all nodes.
-    threads = str(max(1, cpus // case.nproc_per_node))
+    threads = str(case.cpu_threads or max(1, cpus // case.nproc_per_node))
     env = {
         "OMP_NUM_THREADS": threads,
         "MKL_NUM_THREADS": threads,

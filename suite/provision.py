@@ -35,8 +35,8 @@ NEEDED: Final[Mapping[Stack, Mapping[str, str | None]]] = {
         "rl-games": None, "rsl-rl-lib": None, "skrl": None, "psutil": None,
     },
     "ovphysx": {
-        "isaaclab": "3.0.0", "torch": None, "ovphysx": None, "ovstage": None, "warp-lang": None, "gymnasium": None,
-        "gym": None, "rl-games": None, "rsl-rl-lib": None, "skrl": None, "psutil": None,
+        "isaaclab": "3.0.0", "torch": None, "newton": None, "ovphysx": None, "ovstage": None, "warp-lang": None,
+        "gymnasium": None, "gym": None, "rl-games": None, "rsl-rl-lib": None, "skrl": None, "psutil": None,
     },
     # Images of Isaac Sim hold Isaac Lab as an editable install with version numbers of its own.
     "isaacsim": {"isaaclab": None, "torch": None, "rl-games": None, "rsl-rl-lib": None, "psutil": None},

@@ -74,7 +74,7 @@ def _spent(rounds: int, rule: Rule, *, completed: int, elapsed_s: float) -> str 
 
 def completed_times_s(records: Sequence[RunRecord]) -> list[float]:
     """The number of every completed round [s], in the order of ``records``."""
-    return [round_time_s(record) for record in records if record.outcome == "completed"]
+    return [round_time_s(record) for record in records if record.counts]
 
 
 def median_interval(values: Sequence[float]) -> tuple[float, float] | None:

@@ -25,7 +25,7 @@ def flags(records: Sequence[RunRecord]) -> tuple[str, ...]:
 
     Raises ValueError when a completed round has no number, as ``suite.reduce.round_time_s`` does.
     """
-    completed = [record for record in records if record.outcome == "completed"]
+    completed = [record for record in records if record.counts]
     started = sorted(completed, key=lambda record: (record.started_utc or "", record.round))
     times_s = [round_time_s(record) for record in started]
     found = [bimodal(times_s), drifting(times_s), unsteady(completed)]

@@ -59,12 +59,20 @@ def _train(campaign: Campaign, runtime: Runtime, folder: Folder, launch: Launch,
 def render(
     campaign: Campaign, worker: Worker, folder: Folder, case: Case, round_index: int, *, python_path: str | None
 ) -> Launch:
+    run_dir = folder.run_dir(case, round_index)
+    return render_in(campaign, worker, run_dir, case, round_index, python_path=python_path)
+
+
+def render_in(
+    campaign: Campaign, worker: Worker, run_dir: Path, case: Case, round_index: int, *, python_path: str | None
+) -> Launch:
+    """A round of the campaign that leaves its files in ``run_dir``."""
     return render_launch(
         case,
         round_index=round_index,
         worker_python=worker.python,
         project_root=ROOT,
-        run_dir=folder.run_dir(case, round_index),
+        run_dir=run_dir,
         asset_root=worker.asset_root,
         cache_dir=worker.cache_dir,
         cpus=campaign.machine.num_cpus or 1,

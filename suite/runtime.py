@@ -4,7 +4,6 @@ Each gives the same three things: a worker, a launcher, and what env_check says 
 """
 
 import functools
-import json
 import os
 import shutil
 import subprocess
@@ -16,8 +15,9 @@ from typing import Final
 from suite import build, container_worker
 from suite.container_spec import ImageFacts
 from suite.docker_engine import Engine
-from suite.env_check.report import Report, Request, env_check
+from suite.env_check.report import Report, env_check
 from suite.env_check.report import read as read_report
+from suite.env_check.request import Request
 from suite.errors import ContainerError, UsageError
 from suite.images import SUITE_PYTHON, find_image, read_images
 from suite.launch import Launcher, apptainer, container, native
@@ -120,8 +120,8 @@ def _in_apptainer(options: Options, *, stack: Stack, device: Device, on_message:
     kernels.mkdir(exist_ok=True)
 
     def check() -> Report:
-        arguments = [SUITE_PYTHON, "-m", "suite", "env_check", "--json", "--stack", stack, "--device", device]
-        done = inside([*arguments, "--worker-python", str(python)] if stack == "isaacsim" else arguments, {})
+        request = Request(stack=stack, device=device).inside_image(python)
+        done = inside((SUITE_PYTHON, *request.arguments()), {})
         try:
             return read_report(done.stdout)
         except ValueError as error:
@@ -178,12 +178,7 @@ def check_image(name: str, request: Request) -> Report:
 
 
 def _check_inside(engine: Engine, image: ImageFacts, request: Request) -> Report:
-    device = request.device or "cpu"
-    arguments = ["-m", "suite", "env_check", "--json", "--stack", request.stack, "--device", device]
-    if request.require:
-        arguments += ["--require", ",".join(request.require)]
-    if request.stack == "isaacsim":  # labscale does not install this one, so it does not know where it is
-        arguments += ["--worker-python", image.labels[container_worker.PYTHON_LABEL]]
-    gpus = container.requested_gpus(device, os.environ)
-    _, report = build.env_check_inside(engine, image.image_id, tuple(arguments), gpus=gpus)
-    return read_report(json.dumps(report))
+    python = image.labels.get(container_worker.PYTHON_LABEL)  # None: an image that is not labscale's
+    request = request.inside_image(Path(python) if python else None)
+    gpus = container.requested_gpus(request.device or "cpu", os.environ)
+    return build.env_check_inside(engine, image.image_id, request, gpus=gpus)

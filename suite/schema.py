@@ -24,7 +24,8 @@ Scaling = Literal["strong", "weak"]
 MinibatchRule = Literal["fixed_minibatch", "fixed_updates"]
 Assets = Literal["offline", "official"]
 Scalar = str | int | float | bool | None
-Workload = Literal["train", "environment_step", "all_reduce"]  # the last two are controls: tasks/control.py
+Workload = Literal["train", "environment_step", "rendering", "all_reduce", "timing_cost"]  # controls but the first
+Division = Literal["closed", "open"]  # as upstream ships it, or tuned through settings that the libraries offer
 Outcome = Literal["completed", "crashed", "oom", "timeout", "hung", "skipped", "invalid"]
 
 # The columns of ``RankRecord.samples`` that labscale measures itself, in the order they are stored.
@@ -76,6 +77,14 @@ class Case:
     timeout_s: float = 1800.0  # whole process, start-up included
     hang_timeout_s: float = 300.0  # with no rank writing a sample
     workload: Workload = "train"
+    division: Division = "closed"
+    cpu_threads: int | None = None  # of each thread pool of a rank; None shares the cores of the host among its ranks
+    pin_cpus: bool = False  # each rank keeps to cores of its own, as many as it has threads
+
+    @property
+    def learns(self) -> bool:
+        """Whether the RL library trains, and not only a part of its work runs (tasks/control.py)."""
+        return self.workload in ("train", "timing_cost")
 
     @property
     def world_size(self) -> int:
@@ -262,7 +271,13 @@ class RunRecord:
     workload: Mapping[str, Scalar] | None = None  # the fingerprint, equal on all ranks; None before one was written
     telemetry: TelemetrySummary | None = None
     telemetry_note: str | None = None  # why there is none
+    profiled_ranks: tuple[int, ...] = ()  # that ran below a profiler, which slows all of them
     schema_version: int = SCHEMA_VERSION
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is a measurement."""
+        return self.outcome == "completed" and not self.profiled_ranks
 
     @property
     def workload_sha256(self) -> str | None:
@@ -282,4 +297,4 @@ class CaseResult:
 
     @property
     def completed(self) -> tuple[RunRecord, ...]:
-        return tuple(record for record in self.rounds if record.outcome == "completed")
+        return tuple(record for record in self.rounds if record.counts)

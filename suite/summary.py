@@ -14,6 +14,7 @@ from suite.repeats import Rule, completed_times_s, median_interval, relative_hal
 from suite.round_flags import flags
 from suite.schema import Case, CaseResult, Environment, PlannedCase, TelemetrySummary
 from suite.start_up import classify, start_up
+from suite.timing_cost import timing_cost
 from suite.upstream import Pair, bracketed_differences
 
 
@@ -202,3 +203,18 @@ def print_noise(console: Console, pairs: Sequence[TwinPair]) -> None:
             highlight=False,
         )
     console.print(f"Noise budget: {noise_budget(pairs):.2%}. Smaller differences mean nothing here.", highlight=False)
+
+
+def print_timing_cost(console: Console, results: Sequence[CaseResult]) -> None:
+    """Print what the timer's marks cost, of every case that was run to measure it."""
+    for result in results:
+        cost = timing_cost(result.completed)
+        if result.case.workload != "timing_cost" or cost is None:
+            continue
+        sure = "{:+.2%} to {:+.2%} at 95 %".format(*cost.interval) if cost.interval else "too few for an interval"
+        console.print(
+            f"Marks within an iteration cost {cost.median:+.2%} of it ({sure}, {cost.blocks} blocks of four): "
+            f"{result.case.case_id}",
+            highlight=False,
+            markup=False,
+        )

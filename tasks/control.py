@@ -1,14 +1,16 @@
 """Controls: parts of training alone, under the same clock, so that what a scaling curve loses has a name.
 
-``environment_step``: rollouts of random actions, no policy and no learning. ``all_reduce``: the all-reduces of one
-iteration's optimiser steps on a tensor of the gradient's size, nothing else. Both with rsl_rl's agent of the task.
+``environment_step``: rollouts of random actions, no policy and no learning. ``rendering``: as many pictures of every
+environment as a rollout has, no physics step, no policy, no learning. ``all_reduce``: the all-reduces of one
+iteration's optimiser steps on a tensor of the gradient's size, nothing else. All with rsl_rl's agent of the task.
+The control ``timing_cost`` is not here: it trains as always, and ``tasks.timing`` leaves its marks out now and then.
 """
 
 from typing import Any
 
 import torch
 
-from tasks import train_rsl_rl
+from tasks import train_rsl_rl, validity
 from tasks.context import RankContext
 from tasks.simulation import Simulation
 
@@ -18,9 +20,8 @@ configure = train_rsl_rl.configure
 
 def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]) -> torch.nn.Module:
     """Run the case's iterations of its control; what is returned has no parameters, since nothing learns."""
-    {"environment_step": step_environment, "all_reduce": reduce_gradients}[context.case.workload](
-        context, simulation, settings
-    )
+    controls = {"environment_step": step_environment, "rendering": draw_pictures, "all_reduce": reduce_gradients}
+    controls[context.case.workload](context, simulation, settings)
     return torch.nn.Module()
 
 
@@ -41,6 +42,32 @@ def step_environment(context: RankContext, simulation: Simulation, settings: dic
             timer.end_collection()
             timer.end()
             timer.write({})
+
+
+def draw_pictures(context: RankContext, simulation: Simulation, settings: dict[str, Any]) -> None:
+    """Draw what every camera sees, once for each step of a rollout, between two poses of the scene's objects.
+
+    A picture of an unmoved scene would be cheaper than one in training: renderers refit their scene only when it has
+    changed. So objects (joints in a scene without) are moved to and fro by writing their pose, and Isaac Lab brings the
+    kinematics up to date without a physics step. ``render_time_s`` holds what it holds in training: the scene's state
+    brought to the renderer, the pictures, and their way into the cameras' buffers. The rest of ``iteration_time_s`` is
+    the writing and the kinematics. A task's own use of its pictures (the hand's feature extractor) is in neither.
+    """
+    del settings
+    case, timer = context.case, context.timer
+    env = simulation.env.unwrapped
+    views, everywhere = validity.views_of(env), range(case.num_envs)
+    with torch.inference_mode():
+        env.reset()
+        for _ in range(case.iterations):
+            timer.begin()
+            for step in range(case.num_steps_per_env):
+                validity.move(env, everywhere, share=-1.0 if step % 2 else 1.0)
+                for view in views:
+                    view.pictures(drawn_anew=True)
+            timer.end_collection()
+            timer.end()
+            timer.write({"control.pictures": float(case.num_steps_per_env * case.num_envs * len(views))})
 
 
 def reduce_gradients(context: RankContext, simulation: Simulation, settings: dict[str, Any]) -> None:

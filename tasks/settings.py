@@ -1,6 +1,7 @@
 """What a rank ran with: the facts a reader needs to repeat it or to explain a difference."""
 
 import importlib.metadata
+import os
 import platform
 from typing import Any
 
@@ -29,6 +30,7 @@ def capture(context: RankContext, running: Simulation) -> dict[str, Any]:
         "gpu_name": torch.cuda.get_device_name(device) if device.type == "cuda" else None,
         "backend": backend_of(device) if ranks.is_distributed else None,
         "torch_num_threads": torch.get_num_threads(),
+        "cpus_allowed": len(os.sched_getaffinity(0)),
         "cuda_matmul_allow_tf32": torch.backends.cuda.matmul.allow_tf32,
         "cudnn_allow_tf32": torch.backends.cudnn.allow_tf32,
         "cudnn_benchmark": torch.backends.cudnn.benchmark,

@@ -52,6 +52,9 @@ def simulation(context: RankContext, *, agent_entry_point: str) -> Iterator[Simu
     """
     case, ranks, log = context.case, context.ranks, context.log
     with log.phase("imports"):
+        import warp
+
+        warp.config.enable_backward = False  # as upstream's benchmark, before any kernel is defined: less to compile
         import gymnasium as gym
         import isaaclab_tasks  # noqa: F401  (registers the tasks)
         from isaaclab.app import launch_simulation

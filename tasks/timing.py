@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import torch
 
+from tasks.profiling import Ranges
 from tasks.rank_log import RankLog
 
 
@@ -85,20 +86,23 @@ class Total:
 class Section:
     """Total time inside a call that happens many times an iteration."""
 
-    def __init__(self, marks: Marks) -> None:
+    def __init__(self, marks: Marks, name: str, ranges: Ranges) -> None:
         self._marks = marks
+        self._name, self._ranges = name, ranges
         self._pairs: list[tuple[Any, Any]] = []
         self._inside = False
+        self.enabled = True
 
     def wrap(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """``call``, timed each time. An asynchronous collective is timed until its call returns.
 
         One section may wrap several calls; one that happens inside another of them is not counted again.
         """
+        call = self._ranges.around(self._name, call)
 
         @functools.wraps(call)
         def timed(*args: Any, **kwargs: Any) -> Any:
-            if self._inside:
+            if self._inside or not self.enabled:
                 return call(*args, **kwargs)
             self._inside = True
             start = self._marks.now()
@@ -126,16 +130,23 @@ class IterationTimer:
 
     An adapter calls ``begin``, ``end_collection`` and ``end`` at its library's own boundaries, so that an iteration is
     exactly what the library calls one: rollout plus update, without logging and checkpoints.
+
+    ``alternating`` is the control that shows what the marks within an iteration cost: they are left out of the second
+    and third of every four iterations, so that a steady drift cancels. What remains there is the host's clock at both
+    ends, the synchronisation, and a call of an empty wrapper for each section; ``suite.timing_cost`` compares.
     """
 
-    def __init__(self, log: RankLog, device: torch.device) -> None:
+    def __init__(self, log: RankLog, device: torch.device, *, alternating: bool = False) -> None:
         self._log = log
+        self._alternating = alternating
+        self._marked = True
         self._marks = marks_for(device)
-        self.environment_step = Section(self._marks)
-        self.simulate = Section(self._marks)
-        self.render = Section(self._marks)
-        self.inference = Section(self._marks)
-        self.all_reduce = Section(self._marks)
+        self._ranges = ranges = Ranges()
+        self.environment_step = Section(self._marks, "environment_step", ranges)
+        self.simulate = Section(self._marks, "simulate", ranges)
+        self.render = Section(self._marks, "render", ranges)
+        self.inference = Section(self._marks, "inference", ranges)
+        self.all_reduce = Section(self._marks, "all_reduce", ranges)
         self._sections = (self.environment_step, self.simulate, self.render, self.inference, self.all_reduce)
         self.iterations = 0
         self.samples: list[dict[str, float | None]] = []
@@ -146,34 +157,43 @@ class IterationTimer:
         self._collected: Any = None
 
     def begin(self) -> None:
+        self._marked = not self._alternating or self.iterations % 4 in {0, 3}
         for section in self._sections:
             section.discard()
+            section.enabled = self._marked
+        self._ranges.push(f"iteration {self.iterations}")
+        self._ranges.push("collection")
         self._start_s = time.perf_counter()
-        self._start = self._marks.now()
+        self._start = self._marks.now() if self._marked else None
 
     def end_collection(self) -> None:
-        self._collected = self._marks.now()
+        self._collected = self._marks.now() if self._marked else None
+        self._ranges.pop()
+        self._ranges.push("learning")
 
     def end(self) -> None:
         """Synchronise the device and fix the iteration's times; ``write`` adds what the library says of it."""
-        end = self._marks.now()
+        end = self._marks.now() if self._marked else None
         self._marks.synchronize()
         iteration_time_s = time.perf_counter() - self._start_s
+        self._ranges.pop(2)
         environment_step, simulate, render, inference, all_reduce = (section.drain() for section in self._sections)
         self.samples.append(
             {
                 "start_s": self._start_s - self._clock_zero_s,
                 "iteration_time_s": iteration_time_s,
-                "collection_time_s": self._marks.elapsed_s(self._start, self._collected),
-                "learning_time_s": self._marks.elapsed_s(self._collected, end),
+                "collection_time_s": self._marks.elapsed_s(self._start, self._collected) if self._marked else None,
+                "learning_time_s": self._marks.elapsed_s(self._collected, end) if self._marked else None,
                 "environment_step_time_s": environment_step.time_s,
                 "simulate_time_s": simulate.time_s,
                 "render_time_s": render.time_s,
                 "inference_time_s": inference.time_s,
                 "all_reduce_time_s": all_reduce.time_s,
-                "all_reduce_calls": float(all_reduce.calls),
+                "all_reduce_calls": float(all_reduce.calls) if self._marked else None,
             }
         )
+        if self._alternating:
+            self.samples[-1]["control.marks"] = float(self._marked)
         self._marks.recycle()
 
     def write(self, learning: Mapping[str, float | None]) -> None:

@@ -23,7 +23,7 @@ def configure(context: RankContext, simulation: Simulation) -> dict[str, Any]:
     config["max_epochs"] = context.case.iterations
     config["train_dir"], config["full_experiment_name"] = context.library_dir, "rl_games"
     if context.device.type == "cpu":
-        config["torch_compile"] = False  # a minute of compilation for networks of a few thousand parameters
+        config.setdefault("torch_compile", False)  # a minute of compilation for networks of a few thousand parameters
         config["mixed_precision"] = False  # CUDA only
     return agent_cfg
 

@@ -5,7 +5,7 @@ its objects moved (the marker), and its own picture must change, and no other's;
 must change every picture. Blank and frozen pictures are fast, and have passed as results elsewhere.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -78,14 +78,9 @@ class View:
 def check(running: Simulation) -> list[CheckResult]:
     """Every check that applies to the task. The environment is used up: its episodes begin anew."""
     from isaaclab.benchmark.stepping import sample_random_actions
-    from isaaclab.sensors import Camera
 
     env = running.env.unwrapped
-    views = [
-        View(env=env, name=name, camera=sensor)
-        for name, sensor in env.scene.sensors.items()
-        if isinstance(sensor, Camera)
-    ]
+    views = views_of(env)
     with torch.inference_mode():  # rsl_rl's environments hold tensors of this mode
         results = [_judged("physics state after training", "physics", partial(check_state, env))]
         env.reset()
@@ -101,6 +96,17 @@ def check(running: Simulation) -> list[CheckResult]:
             results.append(_judged(f"{view.name} steps", "cameras", partial(check_steps, view, then)))
         results.append(_judged("physics state after steps", "physics", partial(check_state, env)))
     return results
+
+
+def views_of(env: Any) -> list[View]:
+    """Every camera of the unwrapped environment ``env``."""
+    from isaaclab.sensors import Camera
+
+    return [
+        View(env=env, name=name, camera=sensor)
+        for name, sensor in env.scene.sensors.items()
+        if isinstance(sensor, Camera)
+    ]
 
 
 def _judged(name: str, feature: str, run: Callable[[], str]) -> CheckResult:
@@ -163,7 +169,7 @@ def check_marker(view: View) -> str:
     marked = [environments[round(i * (len(environments) - 1) / max(1, MARKED - 1))] for i in range(MARKED)]
     before = view.compared(drawn_anew=True)
     for environment in sorted(set(marked)):
-        move(view.env, environment)
+        move(view.env, [environment])
         after = view.compared(drawn_anew=True)
         changed = changed_share(before, after)
         row = environments.index(environment)
@@ -195,16 +201,16 @@ def check_steps(view: View, before: Pictures) -> str:
     )
 
 
-def move(env: Any, environment: int) -> None:
-    """Move the objects of one environment, or its joints when it has none, without a step."""
-    ids = torch.tensor([environment], dtype=torch.int32, device=env.device)
+def move(env: Any, environments: Sequence[int], *, share: float = 1.0) -> None:
+    """Move the objects of environments, or their joints when they have none, without a step; ``share`` of the way."""
+    ids = torch.tensor(environments, dtype=torch.int32, device=env.device)
     for thing in env.scene.rigid_objects.values():
-        pose = thing.data.root_link_pose_w.torch[environment : environment + 1].clone()
-        pose[:, :3] += torch.tensor(MOVED_BY, device=env.device)
+        pose = thing.data.root_link_pose_w.torch[ids].clone()
+        pose[:, :3] += share * torch.tensor(MOVED_BY, device=env.device)
         thing.write_root_pose_to_sim_index(root_pose=pose, env_ids=ids)
     if not env.scene.rigid_objects:
         for robot in env.scene.articulations.values():
-            position = robot.data.joint_pos.torch[environment : environment + 1] + JOINTS_MOVED_BY
+            position = robot.data.joint_pos.torch[ids] + share * JOINTS_MOVED_BY
             robot.write_joint_position_to_sim_index(position=position, env_ids=ids)
 
 

@@ -5,6 +5,7 @@ Reads ``RUN_DIR/case.json``, trains, and writes ``RUN_DIR/rank-N.jsonl`` as it g
 
 import dataclasses
 import faulthandler
+import gc
 import hashlib
 import json
 import os
@@ -12,11 +13,13 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from suite.schema import Case
+from tasks import profiling
 from tasks.rank_log import RankLog
 
 
@@ -32,9 +35,22 @@ def read_case(path: Path) -> Case:
 def adapter_for(case: Case) -> ModuleType:
     from tasks import control, train_rl_games, train_rsl_rl, train_skrl
 
-    if case.workload != "train":
+    if not case.learns:
         return control
     return {"rl_games": train_rl_games, "rsl_rl": train_rsl_rl, "skrl": train_skrl}[case.rl_library]
+
+
+def threads_of(case: Case) -> int:
+    """Of a thread pool of this rank: what the case says, else its share of the cores, be they pinned or not."""
+    shared_by = 1 if case.pin_cpus else case.nproc_per_node
+    return case.cpu_threads or max(1, len(os.sched_getaffinity(0)) // shared_by)
+
+
+def own_cpus(case: Case, local_rank: int, available: Sequence[int]) -> tuple[int, ...]:
+    """The cores that a pinned rank keeps to: of neighbouring numbers, and shared with another rank only for want."""
+    count = min(case.cpu_threads or max(1, len(available) // case.nproc_per_node), len(available))
+    first = local_rank * count
+    return tuple(available[(first + index) % len(available)] for index in range(count))
 
 
 def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
@@ -48,9 +64,9 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
 
     ranks = Ranks.from_torchrun()
     device = device_of(case, ranks)
-    torch.set_num_threads(max(1, len(os.sched_getaffinity(0)) // ranks.local_world_size))
+    torch.set_num_threads(threads_of(case))
     adapter = adapter_for(case)
-    timer = timing.IterationTimer(log, device)
+    timer = timing.IterationTimer(log, device, alternating=case.workload == "timing_cost")
     context = RankContext(case=case, ranks=ranks, device=device, log=log, timer=timer, run_dir=run_dir)
     started_utc = upstream_bundle.now_utc()
     with joined(case, ranks, device):
@@ -81,6 +97,7 @@ def parameters_sha256(model: object) -> str:
 def main(argv: list[str]) -> int:
     run_dir = Path(argv[1])
     rank, local_rank = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
+    profiling.begin_below_nsys(rank, run_dir, [sys.executable, "-m", "tasks.worker", *argv[1:]])
     faulthandler.register(signal.SIGUSR1, all_threads=True)  # the launcher asks a hung rank where it stands
     log = RankLog(run_dir, rank)
     log.write(
@@ -94,7 +111,10 @@ def main(argv: list[str]) -> int:
     )
     os.chdir(run_dir)  # Isaac Lab and the libraries write their own logs to the working directory
     try:
-        run_rank(read_case(run_dir / "case.json"), run_dir, log)
+        case = read_case(run_dir / "case.json")
+        if case.pin_cpus:  # before torch makes its threads
+            os.sched_setaffinity(0, own_cpus(case, local_rank, sorted(os.sched_getaffinity(0))))
+        run_rank(case, run_dir, log)
     except Exception as error:
         log.write(
             "error",
@@ -105,6 +125,7 @@ def main(argv: list[str]) -> int:
             time_unix_s=time.time(),
         )
         raise
+    gc.freeze()  # everything is written and closed: the interpreter would spend seconds on what the exit frees anyway
     return 0
 
 

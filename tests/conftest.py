@@ -9,7 +9,13 @@ from suite.options import ROOT
 from suite.provision import Worker, provision_worker
 from suite.schema import Case, Environment
 
-pytest_plugins = ["tests.container_engine"]
+pytest_plugins = [
+    "tests.bench_runs",
+    "tests.container_engine",
+    "tests.container_runs",
+    "tests.rank_events",
+    "tests.worker_probes",
+]
 
 CaseMaker = Callable[..., Case]
 

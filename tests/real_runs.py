@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -22,6 +22,33 @@ from suite.schema import Case, Environment, Launch, RunRecord, Stack
 
 MARK = "LABSCALE_TEST_MARK"  # every process of a run inherits it
 NUM_CPUS = len(os.sched_getaffinity(0))
+
+
+def matrix_of(*series: str, **settings: float | bool) -> str:
+    """Text of a matrix file: one round of each case unless ``settings`` of the whole matrix say otherwise."""
+    return _toml({"description": "for a test", "rounds": 1, "seed": 42, **settings}) + "".join(series)
+
+
+def cartpole(
+    *rl_libraries: str, name: str = "cartpole", topologies: Sequence[str] = ("1x1",), iterations: int = 3,
+    **settings: str | float,
+) -> str:  # fmt: skip
+    """Table of a series with 64 environments a rank. rl_games needs a ``minibatch_size`` that a rank collects."""
+    series = {
+        "name": name,
+        "title": "Cartpole, 64 environments a rank",
+        "scaling": "weak",
+        "task": "Isaac-Cartpole-Direct",
+        "rl_libraries": list(rl_libraries),
+        "num_envs": 64,
+        "topologies": list(topologies),
+        "iterations": iterations,
+    }
+    return "\n[[series]]\n" + _toml({**series, **settings})
+
+
+def _toml(values: Mapping[str, object]) -> str:
+    return "".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items())
 
 
 def cases_of(matrix: str, folder: Path) -> list[Case]:

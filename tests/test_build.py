@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cyclonedx.schema import SchemaVersion
@@ -19,6 +20,9 @@ from suite import build, sbom
 from suite.build import BuiltImage, build_image, find_built
 from suite.container_spec import ContainerSpec, Gpus, Mount
 from suite.docker_engine import Engine
+from suite.env_check.check import Check, Verdict
+from suite.env_check.report import Report
+from suite.env_check.requirements import Needs
 from suite.errors import ContainerError
 from suite.images import BuildPlan, pack, plan_build
 from suite.options import ROOT
@@ -26,19 +30,6 @@ from tests.container_engine import BUSYBOX, DEBIAN, FORGOTTEN_SOCKETS, PYTHON_IN
 
 pytestmark = FORGOTTEN_SOCKETS
 
-REPORT = {
-    "stack": "kitless",
-    "checks": [
-        {"name": "egl_libraries", "verdict": "ok", "fault": None, "found": "libEGL.so.1", "repair": None},
-        {
-            "name": "vulkan_manifests",
-            "verdict": "failure",
-            "fault": "no_manifest",
-            "found": "none",
-            "repair": "Add graphics to NVIDIA_DRIVER_CAPABILITIES.",
-        },
-    ],
-}
 # Stands in for the suite inside an image: answers env_check with ANSWER and EXIT_CODE, and lists packages.
 SUITE_PYTHON = """#!/bin/sh
 case "$*" in
@@ -70,11 +61,28 @@ MakePlan = Callable[..., BuildPlan]
 Build = Callable[[BuildPlan], BuiltImage]
 
 
+def report(verdict: Verdict) -> Report:
+    """Two checks, of which the second has that verdict."""
+    repair = None if verdict == "ok" else "Add graphics to NVIDIA_DRIVER_CAPABILITIES."
+    checks: tuple[Check[Any], ...] = (
+        Check(name="egl_libraries", feature="egl", verdict="ok", found="libEGL.so.1", wanted="it", evidence={}),
+        Check(
+            name="vulkan_manifests", feature="vulkan", verdict=verdict, found="none", wanted="one",
+            fault=repair and "no_manifest", repair=repair, evidence={},
+        ),
+    )  # fmt: skip
+    needed = Needs(features=frozenset({"egl", "vulkan"}), checks=frozenset())
+    return Report(host="image", stack="kitless", device="cpu", needs=needed, checks=checks, duration_s=1.5)
+
+
+PASSED = report("ok")
+
+
 @pytest.fixture
 def make_plan() -> MakePlan:
     """Plan a small image that answers env_check as told; ``step`` is added at the end of its Dockerfile."""
 
-    def make(*, exit_code: int = 0, answer: str = json.dumps(REPORT), step: str = "") -> BuildPlan:
+    def make(*, said: Report = PASSED, exit_code: int | None = None, answer: str = "", step: str = "") -> BuildPlan:
         plan = plan_build(
             "kitless",
             project_root=ROOT,
@@ -85,8 +93,8 @@ def make_plan() -> MakePlan:
         )
         stand_in = {
             "os-release": "ID=busybox\n",
-            "answer": answer,
-            "exit_code": str(exit_code),
+            "answer": answer or said.as_json(),
+            "exit_code": str(said.exit_code if exit_code is None else exit_code),
             "suite_python": SUITE_PYTHON,
             "dpkg-query": DPKG_QUERY,
         }
@@ -118,16 +126,16 @@ def is_tagged(running_engine: RunningEngine) -> bool:
     return bool(running_engine.client.images.list("labscale/small"))
 
 
-@pytest.mark.parametrize("exit_code", [0, 1])
+@pytest.mark.parametrize("said", [PASSED, report("warning")])
 def test_an_image_that_passes_is_named_and_written_down(
-    exit_code: int, engine: Engine, make_plan: MakePlan, build_it: Build
+    said: Report, engine: Engine, make_plan: MakePlan, build_it: Build
 ) -> None:
-    plan = make_plan(exit_code=exit_code)
+    plan = make_plan(said=said)
     built = build_it(plan)
     assert engine.find_image("labscale/small:test").image_id == built.image_id
     record = json.loads(built.record.read_text())
     assert record["image_id"] == record["digest"] == built.image_id
-    assert record["env_check"] == REPORT
+    assert record["env_check"] == said.as_document()
     assert record["labels"] == dict(plan.labels)
     assert record["labels"]["org.opencontainers.image.revision"] == "c0ffee"
     assert record["num_packages"] == 6
@@ -148,13 +156,13 @@ def test_an_image_that_env_check_refuses_gets_no_name(
     running_engine: RunningEngine, make_plan: MakePlan, build_it: Build
 ) -> None:
     with pytest.raises(ContainerError) as error:
-        build_it(make_plan(exit_code=2))
+        build_it(make_plan(said=report("failure")))
     assert "vulkan_manifests: no_manifest: found none; Add graphics to NVIDIA_DRIVER_CAPABILITIES." in str(error.value)
     assert "egl_libraries" not in str(error.value)
     assert not is_tagged(running_engine)
 
 
-@pytest.mark.parametrize(("exit_code", "answer"), [(139, json.dumps(REPORT)), (0, "Segmentation fault"), (0, "[]")])
+@pytest.mark.parametrize(("exit_code", "answer"), [(139, ""), (1, ""), (0, "Segmentation fault"), (0, "[]")])
 def test_an_env_check_that_breaks_is_no_pass(
     exit_code: int, answer: str, running_engine: RunningEngine, make_plan: MakePlan, build_it: Build
 ) -> None:

@@ -243,6 +243,31 @@ def distributions(tmp_path: Path) -> dict[str, importlib.metadata.Distribution]:
     return bundle_contents.installed([str(site)])
 
 
+def test_of_an_overruled_bound_the_newer_version_is_packed(tmp_path: Path) -> None:
+    """As ovphysx and pytest have it: between them no version of packaging is left."""
+    suite = [
+        write_wheel(tmp_path / "suite", "pytest", "9.2", requires=["packaging>=24"]),
+        write_wheel(tmp_path / "suite", "packaging", "26.3"),
+        write_wheel(tmp_path / "suite", "numpy", "1.0"),
+    ]
+    worker = [
+        write_wheel(tmp_path / "worker", "ovphysx", "0.6", requires=["packaging>=20,<24", "numpy<3"]),
+        write_wheel(tmp_path / "worker", "packaging", "23.2"),
+        write_wheel(tmp_path / "worker", "numpy", "2.5"),
+    ]
+    sides = []
+    for name, wheels in (("s", suite), ("w", worker)):
+        python = make_environment(tmp_path / name, wheels)
+        sides.append(bundle_contents.installed(bundle._search_path(python)))
+    pool = bundle_contents.pooled(*sides)
+    chosen = bundle_contents.select(map(Requirement, ("pytest", "ovphysx")), pool=pool, target={})
+    assert {item.name: item.version for item in chosen.bundled} == {
+        "numpy": "2.5", "ovphysx": "0.6", "packaging": "26.3", "pytest": "9.2",
+    }  # fmt: skip
+    with pytest.raises(BundleError, match=r"packaging is 23\.2 here"):
+        bundle_contents.select(map(Requirement, ("pytest", "ovphysx")), pool={**sides[0], **sides[1]}, target={})
+
+
 def test_what_the_target_has_is_bundled_when_a_later_dependant_does_not_accept_it(tmp_path: Path) -> None:
     selection = select(tmp_path, "a", {"b": "1.0"})
     assert [item.name for item in selection.bundled] == ["a", "b", "c"]

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from reports.campaign import Campaign
-from reports.charts import drawing, inside, learning, scaling
+from reports.charts import drawing, inside, learning, scaling, sweep
 from reports.figure import Figure
 from reports.tables import Html
 from suite.schema import CaseResult
@@ -168,3 +168,29 @@ def test_long_learning_curves_are_thinned() -> None:
     figure = learning.learning(Campaign.from_results([result]))
     assert isinstance(figure, Figure)
     assert len(json.dumps(figure.spec)) < 60_000
+
+
+def test_a_sweep_is_drawn_over_environments_in_their_order() -> None:
+    sizes = (1024, 2048, 16384)
+    results = [make_result(make_case(scaling="weak", num_envs_global=size), size / 1e5) for size in sizes]
+    campaign = Campaign.from_results(results)
+    assert campaign.is_sweep
+    assert [row.num_envs for row in campaign.rows] == list(sizes)
+    figure = sweep.environments(campaign)
+    assert isinstance(figure, Figure)
+    (points,) = figure.spec["datasets"].values()
+    assert [point["num_envs"] for point in points] == list(sizes)
+    assert not Campaign.from_results([make_result(make_case(), 0.5)]).is_sweep
+
+
+def test_curves_of_one_number_of_ranks_are_left_out_of_scaling() -> None:
+    tuned = make_result(make_case(variant="tuned"), 0.4)
+    results = [tuned, *(make_result(make_case(world_size=ranks), 1.0 / ranks) for ranks in (1, 2))]
+    campaign = Campaign.from_results(results)
+    assert "tuned" not in figure_of(scaling.efficiency(campaign)).alt_text
+    assert "tuned" in figure_of(scaling.efficiency(Campaign.from_results([tuned]))).alt_text
+
+
+def figure_of(drawn: Figure | Html) -> Figure:
+    assert isinstance(drawn, Figure)
+    return drawn

@@ -27,37 +27,15 @@ from suite.provision import Worker
 from suite.schema import Environment, RunRecord
 from suite.store import load_results
 from tests.container_engine import FORGOTTEN_SOCKETS, PYTHON_IN_DEBIAN, RunningEngine
-from tests.real_runs import cases_of, launch_of, train
+from tests.real_runs import cartpole, cases_of, launch_of, matrix_of, train
 
 pytestmark = [pytest.mark.slow, FORGOTTEN_SOCKETS, pytest.mark.timeout(3600)]
 
 DISK_NEEDED_GB = 30.0
-MATRIX = """
-description = "two ranks in a container"
-rounds = 1
-seed = 42
-
-[[series]]
-name = "cartpole"
-title = "Cartpole, 64 environments a rank"
-scaling = "weak"
-task = "Isaac-Cartpole-Direct"
-rl_libraries = ["rl_games"]
-num_envs = 64
-topologies = ["1x2"]
-iterations = 3
-minibatch_size = 1024 # the agent's 16384 is more than a rank collects
-
-[[series]]
-name = "cartpole"
-title = "Cartpole, 64 environments a rank"
-scaling = "weak"
-task = "Isaac-Cartpole-Direct"
-rl_libraries = ["rsl_rl"]
-num_envs = 64
-topologies = ["1x2"]
-iterations = 3
-"""
+NOX = (sys.executable, "-m", "nox", "--session")  # the door that a user takes
+MATRIX = matrix_of(
+    cartpole("rl_games", topologies=["1x2"], minibatch_size=1024), cartpole("rsl_rl", topologies=["1x2"])
+)
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +65,7 @@ def test_env_check_inside_the_image_prints_what_a_person_reads(
     running_engine: RunningEngine, built: BuiltImage
 ) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "suite", "env_check", "--image", built.tag],
+        [*NOX, "env_check", "--", "--image", built.tag],
         cwd=ROOT,
         env={**os.environ, "DOCKER_HOST": running_engine.url},
         capture_output=True,
@@ -107,7 +85,7 @@ def test_bench_runs_in_containers_and_says_so_in_every_record(
     matrix.write_text(MATRIX, encoding="utf-8")
     done = subprocess.run(
         [
-            sys.executable, "-m", "suite", "bench", "--matrix", matrix, "--out", out, "--device", "cpu", "--no-report",
+            *NOX, "bench", "--", "--matrix", matrix, "--out", out, "--device", "cpu", "--no-report",
             "--rl-library", "rsl_rl", "--launcher", "container", "--image", built.tag,
         ],
         cwd=ROOT,

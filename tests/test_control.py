@@ -1,46 +1,31 @@
 """The controls: parts of training alone, run for real on the CPU."""
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from suite.catalog import load_catalog
 from suite.plan import plan
 from suite.provision import Worker
-from suite.schema import Case, Environment, RunRecord
+from suite.schema import Case, Environment, RunRecord, Workload
+from suite.timing_cost import timing_cost
 from suite.upstream import can_run
 from tests.conftest import CaseMaker
-from tests.real_runs import cases_of, launch_of, train
+from tests.real_runs import cartpole, cases_of, launch_of, matrix_of, train
 
-MATRIX = """
-description = "one control of each kind"
-rounds = 1
-seed = 42
-
-[[series]]
-name = "step"
-title = "stepping alone"
-scaling = "weak"
-task = "Isaac-Cartpole-Direct"
-rl_libraries = ["rsl_rl"]
-workload = "environment_step"
-num_envs = 64
-topologies = ["1x1"]
-iterations = 4
-
-[[series]]
-name = "reduce"
-title = "reducing alone"
-scaling = "weak"
-task = "Isaac-Cartpole-Direct"
-rl_libraries = ["rsl_rl"]
-workload = "all_reduce"
-num_envs = 8
-topologies = ["1x2"]
-iterations = 4
-"""
+MATRIX = matrix_of(
+    cartpole("rsl_rl", name="step", workload="environment_step", iterations=4),
+    cartpole("rsl_rl", name="reduce", workload="all_reduce", topologies=["1x2"], iterations=4, num_envs=8),
+    cartpole(
+        "rsl_rl", name="render", task="Isaac-Reorient-Cube-Shadow-Camera-Direct", workload="rendering",
+        num_envs=4, num_steps_per_env=6, iterations=4,
+    ),
+    cartpole("rsl_rl", name="timing", workload="timing_cost", iterations=48),
+)  # fmt: skip
 
 Run = Callable[[str], RunRecord]
 
@@ -92,15 +77,57 @@ def test_reducing_alone_sends_the_agents_gradient_once_for_each_optimiser_step(r
         assert rank.samples["environment_step_time_s"] == (None,) * 4
 
 
+@pytest.mark.worker
+def test_drawing_alone_draws_every_picture_of_a_rollout_and_steps_no_physics(run: Run) -> None:
+    record = run("render")
+    assert (record.outcome, record.reason) == ("completed", None)
+    (rank,) = record.ranks
+    assert set(rank.samples["control.pictures"]) == {6.0 * 4}
+    assert rank.samples["simulate_time_s"] == rank.samples["environment_step_time_s"] == (None,) * 4
+    draws = zip(rank.samples["render_time_s"], rank.samples["iteration_time_s"], strict=True)
+    for render_s, iteration_s in list(draws)[1:]:
+        assert render_s is not None
+        assert iteration_s is not None
+        assert 0.5 < render_s / iteration_s <= 1
+    assert {check.verdict for check in rank.validity if check.feature == "cameras"} == {"ok"}
+
+
+@pytest.mark.worker
+def test_marks_are_left_out_of_every_other_pair_of_iterations_and_all_train(run: Run) -> None:
+    record = run("timing")
+    assert (record.outcome, record.reason) == ("completed", None)
+    (rank,) = record.ranks
+    marked = [1.0, 0.0, 0.0, 1.0] * 12
+    assert list(rank.samples["control.marks"]) == marked
+    for column in ("collection_time_s", "learning_time_s", "environment_step_time_s", "inference_time_s"):
+        assert [value is not None for value in rank.samples[column]] == [bool(mark) for mark in marked], column
+    assert all(rank.samples["iteration_time_s"])
+    assert all(rank.samples["rsl_rl.total_fps"])
+    assert record.workload is not None
+    assert record.workload["workload"] == "timing_cost"
+    cost = timing_cost([record])
+    assert cost is not None
+    assert cost.blocks >= 6
+    assert cost.interval is not None
+    print(f"marks on {os.cpu_count()} cores: {cost}")
+    assert abs(cost.median) < 0.5  # an iteration is 16 steps and 20 optimiser steps, a mark a microsecond
+
+
 def test_a_single_rank_has_nobody_to_reduce_with(make_case: CaseMaker) -> None:
     alone = make_case(workload="all_reduce", nproc_per_node=1, num_envs_global=32)
     assert refusal(alone) == "has nobody to reduce gradients with; needs 2 ranks or more"
     assert refusal(make_case(workload="all_reduce")) is None
 
 
+def test_a_task_without_a_camera_has_nothing_to_draw(make_case: CaseMaker) -> None:
+    case = make_case(workload="rendering")
+    assert refusal(case) == "has nothing to draw, because Isaac-Cartpole-Direct has no camera; needs a task with one"
+
+
 def test_controls_have_one_agent(make_case: CaseMaker) -> None:
     case = make_case(workload="environment_step", rl_library="skrl")
     assert "which has rsl_rl's agent, and is planned with skrl; needs rsl_rl" in str(refusal(case))
+    assert "is a control" not in str(refusal(replace(case, workload="timing_cost")))  # any library's own training
 
 
 def test_upstream_has_no_controls(make_case: CaseMaker) -> None:
@@ -109,4 +136,5 @@ def test_upstream_has_no_controls(make_case: CaseMaker) -> None:
 
 
 def test_a_matrix_names_the_control(tmp_path: Path) -> None:
-    assert [case.workload for case in cases_of(MATRIX, tmp_path)] == ["environment_step", "all_reduce"]
+    workloads = [case.workload for case in cases_of(MATRIX, tmp_path)]
+    assert sorted(workloads) == sorted(set(get_args(Workload)) - {"train"})  # every control there is

@@ -10,6 +10,7 @@ from suite.env_check.check import Check
 from suite.env_check.egl import EglSeen
 from suite.env_check.egl_checks import check_egl_devices, check_egl_frame
 from suite.env_check.frame import SIZE, FrameSeen
+from tests.failed_checks import assert_failure
 from tests.graphics_packages import graphics_packages  # noqa: F401  (a fixture)
 from tests.stub_drivers.build import build, truncate, write_manifest
 
@@ -56,12 +57,6 @@ def check_devices(
 ) -> Check[EglSeen]:
     seen, found = read(folder, driver_version=driver_version, timeout_s=timeout_s, **environ)
     return check_egl_devices(seen, found, cuda_uuids=cuda_uuids)
-
-
-def assert_failure(check: Check[EglSeen], fault: str, found: str, repair: str) -> None:
-    assert (check.verdict, check.fault) == ("failure", fault), check
-    assert found in check.found
-    assert repair in (check.repair or "")
 
 
 def test_no_loader(tmp_path: Path) -> None:

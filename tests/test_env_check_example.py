@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from suite.env_check.node_reports import NodeReport, read_report
-from suite.env_check.report import Request, env_check
+from suite.env_check.report import env_check
+from suite.env_check.request import Request
 
 FOLDER = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11" / "env_check"
 README = FOLDER.parents[3] / "README.md"

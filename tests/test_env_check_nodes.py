@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from suite import __main__
 from suite.env_check.node_reports import NodeReport, differences, read_report
 from suite.env_check.nodes import collect_slurm, collect_ssh, slurm_argv, slurm_nodes, ssh_argv
 from suite.errors import UsageError
@@ -36,15 +37,28 @@ def report(
     clock_mhz: int = 1980,
     bandwidth: float = 250.0,
     persistence: str | None = None,
+    has_tried_vulkan: bool = True,
 ) -> str:
+    """What a node sends; whoever sends it has weighed it, so the exit code is part of it."""
     gpu = {"name": "NVIDIA H200", "memory_gb": 150.755, "sm_clock_max_mhz": clock_mhz, "ecc": True}
     checks = [
         check("driver_versions", {"kernel_version": driver}),
         check("gpus_present", {"gpus": [gpu] * gpus}),
         check("nccl_all_reduce", {"result": {"nccl": "2.28.9", "bus_bandwidth_gb_s": bandwidth}}),
         check("persistence", {"gpus": []}, "warning" if persistence else "ok", persistence),
+        {**check("vulkan_frame", {}, "ok" if has_tried_vulkan else "not_checked"), "feature": "vulkan"},
     ]
-    return json.dumps({"host": host, "stack": "kitless", "checks": checks})
+    return json.dumps(
+        {
+            "host": host,
+            "stack": "kitless",
+            "device": "cuda",
+            "needed": ["cuda", "host", "vulkan", "worker"],
+            "exit_code": 1 if persistence or not has_tried_vulkan else 0,
+            "duration_s": 1.5,
+            "checks": checks,
+        }
+    )
 
 
 def reports(**texts: str) -> dict[str, NodeReport]:
@@ -93,8 +107,10 @@ def test_a_check_that_a_node_does_not_report() -> None:
     [
         ("", "the report is empty"),
         ("Traceback", "Invalid JSON"),
-        ('{"host": "n1", "stack": "kitless"}', "checks: Field required"),
-        ('{"host": "n1", "stack": "physx", "checks": []}', "stack: Input should be"),
+        ('{"host": "n1"}', "stack: Field required"),
+        (report("n1").replace('"kitless"', '"physx"'), "stack: Input should be"),
+        (report("n1").replace('"exit_code": 0, ', ""), "exit_code: Field required"),
+        (report("n1").replace('"exit_code": 0', '"exit_code": 3'), "exit_code: Input should be"),
         (report("n1").replace('"ok"', '"fine"', 1), "checks.0.verdict: Input should be"),
     ],
 )
@@ -205,3 +221,41 @@ sys.exit(1)
     assert failures["bare"] == ("no_report", "exit code 127; last: sh: 1: exec: python: not found")
     assert failures["slow"][0] == "timed_out"
     assert all(failure.repair for failure in collected.failures)
+
+
+@pytest.mark.parametrize(
+    ("sent", "exit_code", "shown"),
+    [
+        ({}, 0, "2 nodes are alike"),
+        ({"has_tried_vulkan": False}, 1, "vulkan_frame: could not be made"),  # on both nodes: they do not differ
+        ({"persistence": "persistence_off"}, 1, "persistence: persistence_off"),
+    ],
+)
+def test_the_worst_node_decides(
+    sent: dict[str, Any],
+    exit_code: int,
+    shown: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A fake ssh: both hosts send the same."""
+    (tmp_path / "report").write_text(report("n", **sent))
+    answer = f'print(Path("{tmp_path}", "report").read_text())'
+    monkeypatch.setenv("PATH", fake_program(tmp_path, "ssh", answer)["PATH"])
+    assert __main__.main(["env_check", "--nodes", "n1,n2"]) == exit_code
+    assert shown in capsys.readouterr().out
+
+
+def test_a_node_that_cannot_is_worse_than_one_with_warnings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fake ssh: each host sends its own report."""
+    (tmp_path / "n1").write_text(report("n1", persistence="persistence_off"))
+    cannot = json.loads(report("n2"))
+    cannot["checks"][0] |= {"verdict": "failure", "fault": "versions_differ", "repair": "Restart."}
+    (tmp_path / "n2").write_text(json.dumps({**cannot, "exit_code": 2}))
+    answer = f'print(Path("{tmp_path}", sys.argv[sys.argv.index("--") + 1]).read_text())'
+    monkeypatch.setenv("PATH", fake_program(tmp_path, "ssh", answer)["PATH"])
+    assert __main__.main(["env_check", "--nodes", "n1,n2"]) == 2
+    (tmp_path / "n1").write_text("no report")
+    (tmp_path / "n2").write_text(report("n2"))
+    assert __main__.main(["env_check", "--nodes", "n1,n2"]) == 2

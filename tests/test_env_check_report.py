@@ -13,7 +13,8 @@ from rich.console import Console
 from suite import __main__, provision
 from suite.env_check import report as report_module
 from suite.env_check.node_reports import read_report
-from suite.env_check.report import Report, Request, env_check, summarised
+from suite.env_check.report import Report, env_check, summarised
+from suite.env_check.request import Request
 from suite.env_check.table import print_faults, print_report
 from suite.nvml import read_gpus
 

@@ -8,6 +8,7 @@ from suite.env_check.check import Check
 from suite.env_check.frame import CLEAR, SIZE, TRIANGLE, FrameSeen, count_wrong_pixels
 from suite.env_check.vulkan import VulkanSeen
 from suite.env_check.vulkan_checks import check_ray_tracing, check_vulkan_devices, check_vulkan_frame
+from tests.failed_checks import assert_failure
 from tests.graphics_packages import graphics_packages  # noqa: F401  (a fixture)
 from tests.stub_drivers.build import build, truncate, write_manifest
 
@@ -45,12 +46,6 @@ def check_devices(
     found = manifests.read_vulkan(variables, driver_version=driver_version)
     seen = vulkan.read(variables, found, timeout_s=timeout_s)
     return check_vulkan_devices(seen, found, cuda_uuids=cuda_uuids)
-
-
-def assert_failure(check: Check[VulkanSeen], fault: str, found: str, repair: str) -> None:
-    assert (check.verdict, check.fault) == ("failure", fault), check
-    assert found in check.found
-    assert repair in (check.repair or "")
 
 
 def test_no_loader(tmp_path: Path) -> None:

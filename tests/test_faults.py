@@ -16,40 +16,16 @@ from suite import store
 from suite.errors import StoreError
 from suite.provision import Worker
 from suite.schema import Case, Environment, RunRecord
-from tests.real_runs import cases_of, events, launch_of, pid_of, train
+from tests.real_runs import cartpole, cases_of, events, launch_of, matrix_of, pid_of, train
 
 pytestmark = pytest.mark.worker
 
 ENDLESS: Final = 100_000  # iterations; each run is ended by its fault
-MATRIX: Final = f"""
-description = "runs that do not end well"
-rounds = 1
-seed = 42
-
-[defaults]
-timeout_s = 300 # should a fault not come about
-
-[[series]]
-name = "cartpole"
-title = "Cartpole, 64 environments a rank"
-scaling = "weak"
-task = "Isaac-Cartpole-Direct"
-rl_libraries = ["rsl_rl"]
-num_envs = 64
-topologies = ["1x1", "1x2"]
-iterations = {ENDLESS}
-
-[[series]]
-name = "cartpole"
-title = "Cartpole, 64 environments a rank"
-scaling = "weak"
-task = "Isaac-Cartpole-Direct"
-rl_libraries = ["rl_games"]
-num_envs = 64
-topologies = ["1x2"]
-iterations = 3
-minibatch_size = 1024
-"""
+MATRIX: Final = matrix_of(
+    # Should a fault not come about, the timeout ends it.
+    cartpole("rsl_rl", topologies=("1x1", "1x2"), iterations=ENDLESS, timeout_s=300),
+    cartpole("rl_games", topologies=["1x2"], minibatch_size=1024, timeout_s=300),
+)
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from suite import __version__
+from suite.env_check.request import Request
 from suite.errors import ContainerError
 from suite.images import (
     IMAGES,
-    check_argv,
+    check_request,
     find_image,
     host_files,
     pack,
@@ -187,10 +188,9 @@ def test_name_changes_with_version_and_pins(project: Path) -> None:
 
 
 def test_env_check_is_asked_about_the_stack_of_the_image() -> None:
-    kitless = check_argv(find_image("kitless", ROOT), has_gpus=False)
-    assert kitless == ("-m", "suite", "env_check", "--json", "--stack", "kitless", "--device", "cpu")
-    isaacsim = check_argv(find_image("isaacsim", ROOT), has_gpus=True)
-    assert isaacsim[-4:] == ("--stack", "isaacsim", "--worker-python", "/opt/labscale/bin/worker-python")
+    assert check_request(find_image("kitless", ROOT), has_gpus=False) == Request(stack="kitless", device="cpu")
+    isaacsim = Request(stack="isaacsim", worker_python=Path("/opt/labscale/bin/worker-python"))
+    assert check_request(find_image("isaacsim", ROOT), has_gpus=True) == isaacsim
 
 
 def test_a_new_digest_changes_one_line() -> None:

@@ -20,7 +20,7 @@ ALLOWED = {
     "suite/replay/": {"suite", "pytest", "pytest_benchmark"},
     "suite/install_bundle.py": set[str](),
     "tasks/": {
-        "suite.schema", "suite.errors", "tasks", "torch", "isaaclab", "isaaclab_rl", "isaaclab_tasks", "rsl_rl",
+        "suite.schema", "suite.errors", "tasks", "torch", "isaaclab", "isaaclab_rl", "isaaclab_tasks", "warp", "rsl_rl",
         "rl_games", "skrl", "gymnasium", "newton", "pxr", "PIL",
     },
     "reports/": {

@@ -1,13 +1,16 @@
 """Matrices: reading, expanding, selecting."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from suite.catalog import Catalog, load_catalog
 from suite.errors import MatrixError
 from suite.matrix import Matrix, expand, load_matrix, select
-from suite.schema import Case
+from suite.plan import plan
+from suite.schema import Case, Stack
 
 MATRIX = """\
 description = "test"
@@ -49,7 +52,7 @@ def cases_of(path: str | Path, catalog: Catalog) -> list[Case]:
     return expand(load_matrix(path, catalog), catalog, device="cuda", assets="offline")
 
 
-@pytest.mark.parametrize("name", ["full", "smoke"])
+@pytest.mark.parametrize("name", ["full", "smoke", "env-sweep", "open", "physx"])
 def test_the_matrices_load_with_unique_ids(name: str, catalog: Catalog) -> None:
     cases = cases_of(name, catalog)
     assert cases
@@ -83,8 +86,12 @@ def test_full_has_the_series_of_the_design(catalog: Catalog) -> None:
         ("control-cartpole-step", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8},
         ("control-ant-step", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8},
         ("control-shadow-step", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8},
+        ("control-shadow-render", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8},
         ("control-cartpole-all-reduce", "rsl_rl", "fixed_minibatch"): {2, 4, 8},
         ("control-shadow-all-reduce", "rsl_rl", "fixed_minibatch"): {2, 4, 8},
+        ("control-cartpole-timing", "rl_games", "fixed_minibatch"): {1},
+        ("control-cartpole-timing", "rsl_rl", "fixed_minibatch"): {1},
+        ("control-shadow-timing", "rsl_rl", "fixed_minibatch"): {1},
     }
 
 
@@ -207,6 +214,17 @@ def test_a_point_that_does_not_divide_is_still_a_case(tmp_path: Path, catalog: C
         ("num_envs = 4096", "nun_envs = 1", 11, "series[0].nun_envs", "Did you mean 'num_envs'?"),
         ('"strong"', '"strung"', 8, "series[0].scaling", "got 'strung'; should be 'strong' or 'weak'"),
         ('"1x2"', '"2"', 12, "series[0].topologies[1]", "got '2'; should match pattern"),
+        ("num_envs = 4096", "num_envs = 4096\nnum_envs_more = [0]", 12, "series[0].num_envs_more[0]", "greater than 0"),
+        ("iterations = 5", "iterations = 5\npin_cpus = true", 14, "series[0].pin_cpus", "in the closed division"),
+        ("iterations = 5", 'iterations = 5\nvariant = "x"', 14, "series[0].variant", "in the closed division"),
+        ("iterations = 5", 'iterations = 5\ndivision = "open"', 14, "series[0].division", "needs a variant"),
+        (
+            "iterations = 5",
+            'iterations = 5\ndivision = "open"',
+            10,
+            "series[0].rl_libraries",
+            "no closed table of series",
+        ),
         ("iterations = 5", "iterations = 5\ntimeout_s = nan", 14, "series[0].timeout_s", "should be a finite number"),
         ("iterations = 5", 'iterations = 5\noverrides = ["x=1"]', 14, "series[0].overrides[0]", "got 'x=1'"),
         ('title = "One"\n', "", 5, "series[0].title", "required, but missing"),
@@ -243,10 +261,58 @@ def test_tables_of_one_series_agree(tmp_path: Path, catalog: Catalog) -> None:
 
 
 def test_an_unknown_name_lists_the_matrices(catalog: Catalog) -> None:
-    with pytest.raises(
-        MatrixError, match=r"unknown matrix 'smok'; there are clock, full, short, smoke, .*Did you mean 'smoke'\?"
-    ):
+    there_are = "clock, env-sweep, full, open, physx, short, smoke"
+    with pytest.raises(MatrixError, match=rf"unknown matrix 'smok'; there are {there_are}, .*Did you mean 'smoke'\?"):
         load_matrix("smok", catalog)
+
+
+def test_a_sweep_is_a_point_for_each_number_of_environments(tmp_path: Path, catalog: Catalog) -> None:
+    path = edited(tmp_path, ("num_envs = 4096", "num_envs = 2048\nnum_envs_more = [4096]"), ('"1x1", ', ""))
+    assert [(case.case_id, case.num_envs, case.minibatch_size) for case in cases_of(path, catalog)] == [
+        ("one/rl_games-kitless-n2048-1x2", 1024, 32768),
+        ("one/rl_games-kitless-n4096-1x2", 2048, 32768),
+        ("one/rl_games-kitless-n2048-2x4", 256, 32768),
+        ("one/rl_games-kitless-n4096-2x4", 512, 32768),
+    ]
+
+
+def test_the_environment_sweep_runs_whole_on_one_gpu(catalog: Catalog) -> None:
+    cases = cases_of("env-sweep", catalog)
+    sizes = [2**power for power in range(10, 17)]
+    found: dict[tuple[str, str], list[int]] = {}
+    for case in cases:
+        found.setdefault((case.task, case.rl_library), []).append(case.num_envs)
+    assert found == {
+        (task, library): sizes for task in ("Isaac-Cartpole-Direct", "Isaac-Ant") for library in ("rl_games", "rsl_rl")
+    }
+    assert {case.world_size for case in cases} == {1}
+    assert feasible(cases, catalog)
+
+
+def test_a_variant_of_the_open_division_is_told_apart_by_its_case_alone(catalog: Catalog) -> None:
+    cases = cases_of("open", catalog)
+    assert feasible(cases, catalog)
+    ids = {case.case_id: case for case in cases}
+    closed = ids["cartpole-open/rl_games-kitless-n4096-1x1"]
+    assert (closed.division, closed.overrides, closed.cpu_threads, closed.pin_cpus) == ("closed", (), None, False)
+    graphs = ids["cartpole-open/rl_games-kitless-n4096-1x1-compile-reduce-overhead"]
+    assert (graphs.division, graphs.overrides) == ("open", ("agent.params.config.torch_compile=reduce-overhead",))
+    pinned = ids["cartpole-open/rsl_rl-kitless-n16384-1x4-pinned"]
+    assert (pinned.division, pinned.cpu_threads, pinned.pin_cpus) == ("open", 4, True)
+    wide = ids["cartpole-open/rl_games-kitless-n32768-1x1-wide"]
+    assert (wide.minibatch_size, wide.optimiser_steps) == (8 * closed.minibatch_size, closed.optimiser_steps)
+    for case in cases:
+        same = [other for other in cases if replace(other, case_id="") == replace(case, case_id="")]
+        assert same == [case], "two cases differ in their names only"
+
+
+def feasible(cases: list[Case], catalog: Catalog) -> bool:
+    planned = plan(
+        cases, gpus_available=8, cpus_available=16, device="cuda", available_stacks=get_args(Stack), rounds=1,
+        catalog=catalog,
+    )  # fmt: skip
+    assert [item.infeasible for item in planned if item.infeasible] == []
+    return bool(planned)
 
 
 @pytest.fixture

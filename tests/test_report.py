@@ -1,5 +1,6 @@
 """A real report from GENERATED results, once for all tests here: Jupyter Book runs, so it takes seconds."""
 
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -140,6 +141,15 @@ def test_the_folder_holds_no_path_of_the_builder(site: Path, results_dir: Path, 
         assert str(book.ROOT) not in text_of(site, name)
         assert str(results_dir) not in text_of(site, name)
     assert {path.name for path in site.iterdir()} == {"assets", "data", *pages}
+
+
+def test_what_brings_figures_to_life_is_a_script_of_its_own(site: Path) -> None:
+    text = text_of(site / "assets", "figures-series-cartpole-strong.js")
+    specs = json.loads(text.removeprefix("globalThis.figureSpecs = ").rstrip(";\n"))
+    page = text_of(site, "series-cartpole-strong.html")
+    assert len(specs) == FIGURES_PER_SERIES
+    assert all(f'id="{figure}"' in page for figure in specs)
+    assert "application/json" not in page
 
 
 def test_two_builds_are_equal_and_the_second_replaces_the_first(site: Path, results_dir: Path) -> None:

@@ -2,6 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from reports import book
+from reports.pages import division
 from reports.result_sets import read_version
 from suite.errors import ReportError
 from tests.generated_results import full_results, make_case, make_result, smoke_results, write_results
@@ -38,6 +40,21 @@ def test_controls_come_after_what_they_explain(tmp_path: Path) -> None:
     results = [make_result(control, 0.5), make_result(make_case("cartpole-strong"), 0.5)]
     version = read_version(write_results(results, tmp_path), name="v")
     assert version.series_names == ("cartpole-strong", "ant-control")
+
+
+def test_a_series_of_environments_and_an_open_division_are_told_from_scaling(tmp_path: Path) -> None:
+    sweep = [make_result(make_case("ant-envs", scaling="weak", num_envs_global=n), 0.5) for n in (1024, 2048)]
+    tuned = make_case("cartpole-strong", rl_library="rl_games", variant="tuned", division="open")
+    version = read_version(write_results([*smoke_results(), *sweep], tmp_path / "a"), name="v")
+    assert [name for name in version.series_names if version.is_sweep(name)] == ["ant-envs"]
+    assert not version.has_open_division
+    names = book.page_sources(version)
+    assert "How many environments" in names["series-ant-envs"]
+    assert "How many environments" not in names["series-ant-weak"]
+    opened = read_version(write_results([*smoke_results(), make_result(tuned, 0.4)], tmp_path / "b"), name="v")
+    assert opened.has_open_division
+    assert "division" in book.page_sources(opened)
+    assert "1.15" in division.gains(opened).text
 
 
 @pytest.mark.parametrize(

@@ -259,7 +259,7 @@ def test_a_rank_is_seen_from_its_start_to_its_end(run_dir: Path) -> None:
     assert ranks.read() == absent
 
 
-@pytest.mark.parametrize("pid", [os.getpid(), 1, 2**22 + 1, None])
+@pytest.mark.parametrize("pid", [pytest.param(os.getpid(), id="of these tests"), 1, 2**22 + 1, None])
 def test_a_process_id_of_a_containers_own_is_nobodys_here(pid: int | None, run_dir: Path) -> None:
     """Inside a container a rank has another number, which here may belong to anyone or no one."""
     line = json.dumps({"event": "start", "rank": 0, "local_rank": 0, "pid": pid})

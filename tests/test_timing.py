@@ -3,7 +3,7 @@
 import pytest
 
 from suite.provision import Worker
-from tests.test_assets import probe
+from tests.worker_probes import probe
 
 
 @pytest.mark.worker

@@ -4,8 +4,7 @@ from typing import Any, Final
 
 import pytest
 
-from suite.provision import Worker
-from tests.test_assets import probe
+from tests.worker_probes import Hand
 
 pytestmark = pytest.mark.worker
 
@@ -26,8 +25,9 @@ WANTED: Final = {
 
 
 @pytest.fixture(scope="module")
-def judged(worker: Worker) -> dict[str, dict[str, Any]]:
-    return probe(worker, "pictures")
+def judged(hand: Hand) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = hand.found["pictures"]
+    return found
 
 
 @pytest.mark.parametrize("fault", WANTED)

@@ -15,36 +15,14 @@ from suite.launch import LaunchResult
 from suite.provision import Worker
 from suite.rank_file import rank_path
 from suite.schema import SAMPLE_COLUMNS, Case, Environment, RankRecord, RunRecord
-from tests.real_runs import NUM_CPUS, cases_of, events, launch_of, train
+from tests.real_runs import NUM_CPUS, cartpole, cases_of, events, launch_of, matrix_of, train
 
 pytestmark = pytest.mark.worker
 
-MATRIX: Final = """
-description = "every adapter, alone and with a second rank"
-rounds = 1
-seed = 42
-
-[[series]]
-name = "cartpole"
-title = "Cartpole, 64 environments a rank"
-scaling = "weak"
-task = "Isaac-Cartpole-Direct"
-rl_libraries = ["rl_games"]
-num_envs = 64
-topologies = ["1x1", "1x2"]
-iterations = 3
-minibatch_size = 1024 # the agent's 16384 is more than a rank collects
-
-[[series]]
-name = "cartpole"
-title = "Cartpole, 64 environments a rank"
-scaling = "weak"
-task = "Isaac-Cartpole-Direct"
-rl_libraries = ["rsl_rl", "skrl"]
-num_envs = 64
-topologies = ["1x1", "1x2"]
-iterations = 3
-"""
+MATRIX: Final = matrix_of(
+    cartpole("rl_games", topologies=("1x1", "1x2"), minibatch_size=1024),
+    cartpole("rsl_rl", "skrl", topologies=("1x1", "1x2")),
+)
 RUNS: Final = [f"{library}-{topology}" for library in ("rl_games", "rsl_rl", "skrl") for topology in ("1x1", "1x2")]
 CLOCKS_AGREE: Final = 0.02  # relative
 PHASES: Final = ("imports_torch", "imports", "task_config", "simulation_launch", "environment_creation")

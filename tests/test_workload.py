@@ -11,7 +11,7 @@ from suite.identity import workload_differences
 from suite.provision import Worker
 from suite.schema import Case, Scalar
 from tests.conftest import CaseMaker
-from tests.test_assets import probe
+from tests.worker_probes import probe
 
 pytestmark = pytest.mark.worker
 

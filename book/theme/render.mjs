@@ -48,12 +48,27 @@ const site = {
   pages: contents.filter((entry) => entry.slug),
 };
 
+// What brings a figure to life is a third of a page, and who only reads never needs it: it is a script of its own.
+function withoutSpecs(html) {
+  const specs = {};
+  const pattern = /(<figure class="vega-figure" id="([^"]+)">[\s\S]*?)<script type="application\/json">([\s\S]*?)<\/script>/g;
+  const body = html.replace(pattern, (_, before, id, spec) => {
+    specs[id] = JSON.parse(spec);
+    return before;
+  });
+  return { body, specs };
+}
+
 await copyAssets();
 const searched = [];
 for (const page of site.pages) {
   const document = await fetchJson(`/content/${page.slug}.json`);
   const renderer = new PageRenderer({ slug: page.slug, pages: site.pages, fetchText });
-  const body = await renderer.render(document.mdast);
+  const { body, specs } = withoutSpecs(await renderer.render(document.mdast));
+  if (Object.keys(specs).length > 0) {
+    const script = `globalThis.figureSpecs = ${JSON.stringify(specs)};\n`;
+    await fs.writeFile(path.join(outDir, "assets", `figures-${page.slug}.js`), script);
+  }
   const html = pageHtml({ site, page, body, frontmatter: document.frontmatter, renderer });
   await fs.writeFile(path.join(outDir, page.file), html);
   searched.push(...sectionsOf(body, page));

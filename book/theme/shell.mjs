@@ -63,7 +63,7 @@ export function pageHtml({ site, page, body, frontmatter, renderer }) {
 <link rel="stylesheet" href="assets/report.css">
 ${vega}<script defer src="assets/report.js"></script>
 </head>
-<body>
+<body data-page="${page.slug}">
 <a class="skip" href="#main">Skip to content</a>
 <header>
 <a class="brand" href="index.html">${name}</a>

@@ -21,6 +21,7 @@ RULE_DASH: Final = [5, 4]
 SHORT_NUMBER: Final = "format(datum.value, '~s')"  # 0, 500, 1k: the axis' own format would write 0k
 FADED: Final = 0.15
 SPEC_DIGITS: Final = 6
+TWO_COLUMNS_CHARACTERS: Final = 17
 LABEL_GAP_PX: Final = 14  # between two labels, so that neither touches the other
 LABEL_MARGIN_PX: Final = 52  # right of the last point
 
@@ -97,16 +98,21 @@ def faded_unless(picked: alt.Parameter, opacity: float = 1) -> Any:
     return alt.condition(picked, alt.value(opacity), alt.value(FADED))
 
 
+def legend_of(values: Sequence[str]) -> alt.Legend | None:
+    """Only where there is more than one thing to tell apart; in two columns where they fit a phone."""
+    fits = max((len(value) for value in values), default=0) <= TWO_COLUMNS_CHARACTERS
+    return alt.Legend(columns=2 if fits else 1) if len(values) > 1 else None
+
+
 def colour(values: Sequence[str], field: str = "curve", colours: Sequence[str] = PALETTE) -> alt.Color:
-    """A legend only where there is more than one thing to tell apart."""
-    legend = alt.Legend(columns=2) if len(values) > 1 else None
+    legend = legend_of(values)
     return alt.Color(
         f"{field}:N", title=None, sort=list(values), scale=alt.Scale(domain=values, range=colours), legend=legend
     )
 
 
 def shape(values: Sequence[str], field: str = "curve") -> alt.Shape:
-    legend = alt.Legend(columns=2) if len(values) > 1 else None
+    legend = legend_of(values)
     return alt.Shape(
         f"{field}:N", title=None, sort=list(values), scale=alt.Scale(domain=values, range=SHAPES), legend=legend
     )
@@ -126,7 +132,7 @@ def lines_and_points(
 
 def intervals(rows: Sequence[CaseRow], *, x: alt.X, low: str, high: str, picked: alt.Parameter) -> list[Layer]:
     """Whiskers where there is an interval; no layer where there is none."""
-    shown = [point for point in case_points(rows) if point[low] is not None]
+    shown = [point for point in case_points(rows) if low in point]
     if not shown:
         return []
     base = alt.Chart(alt.InlineData(values=shown)).encode(

@@ -34,7 +34,7 @@ def time_split(series: Campaign) -> Figure | Html:
         return tables.paragraph("How an iteration's time divides was not measured for this series.")
     labels = {row.case_id: case_label(row, shown) for row in shown}
     data = [
-        {"case_id": row.case_id, "case": labels[row.case_id], "part": part, "order": order, "share": share}
+        {"case": labels[row.case_id], "part": part, "order": order, "share": share}
         | {"time_s": share * (row.iteration_time_s or 0)}
         for row in shown
         for order, (part, share) in enumerate(series.inside[row.case_id].shares.items())
@@ -51,7 +51,7 @@ def time_split(series: Campaign) -> Figure | Html:
             opacity=faded_unless(picked),
             order="order:Q",
             tooltip=[
-                tip("case_id:N", "Case"),
+                tip("case:N", "Case"),
                 tip("part:N", "Part"),
                 tip("time_s:Q", "Time in s", ".3g"),
                 tip("share:Q", "Share", ".1%"),
@@ -82,7 +82,7 @@ def rank_skew(series: Campaign) -> Figure | Html:
         return tables.paragraph("No case with more than one rank completed, so no rank can be late.")
     labels = {row.case_id: case_label(row, shown) for row in shown}
     data: list[dict[str, Any]] = [
-        {"case": labels[row.case_id], "case_id": row.case_id, "rank": rank, "excess": ratio.median - 1}
+        {"case": labels[row.case_id], "rank": rank, "excess": ratio.median - 1}
         | {"low": ratio.low - 1, "high": ratio.high - 1}
         for row in shown
         for rank, ratio in enumerate(series.inside[row.case_id].rank_ratios)
@@ -99,7 +99,7 @@ def rank_skew(series: Campaign) -> Figure | Html:
     ranks = base.mark_point(filled=True, size=70, color="#0072B2", opacity=0.9).encode(
         x=x,
         tooltip=[
-            tip("case_id:N", "Case"),
+            tip("case:N", "Case"),
             tip("rank:Q", "Rank"),
             tip("excess:Q", "Slower by", "+.2%"),
             tip("low:Q", "Least round", "+.2%"),

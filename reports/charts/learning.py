@@ -1,13 +1,12 @@
 """Reward over iterations: whether the cases that are compared learn alike. Pure."""
 
-from dataclasses import asdict
 from typing import Final
 
 import altair as alt
 
 from reports import series_tables, tables
 from reports.campaign import Campaign
-from reports.charts.drawing import PALETTE, colour, faded_unless, figure, pick, tip
+from reports.charts.drawing import PALETTE, colour, faded_unless, figure, legend_of, pick, tip
 from reports.charts.points import has_single_point, thinned, world_size_of
 from reports.figure import Figure
 from reports.tables import Html
@@ -27,7 +26,15 @@ def learning(series: Campaign) -> Figure | Html:
         dict.fromkeys(point.topology for point in sorted(points, key=lambda point: world_size_of(point.topology)))
     )
     picked = pick("topology")
-    drawn = [asdict(point) for point in thinned(points)]
+    drawn = [
+        {
+            "curve": point.curve,
+            "topology": point.topology,
+            "iteration": point.iteration,
+            "reward": float(f"{point.reward:.4g}"),
+        }
+        for point in thinned(points)
+    ]
     line = (
         alt.Chart(alt.InlineData(values=drawn))
         .mark_line(strokeWidth=1.8, point=has_single_point(points))
@@ -40,12 +47,17 @@ def learning(series: Campaign) -> Figure | Html:
             y=alt.Y("reward:Q", title="Mean return", scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=5)),
             color=colour(topologies, "topology", PALETTE),
             opacity=faded_unless(picked),
-            detail="case_id:N",
-            tooltip=[tip("case_id:N", "Case"), tip("iteration:Q", "Iteration"), tip("reward:Q", "Mean return", ".3g")],
+            detail="curve:N",
+            tooltip=[
+                tip("curve:N", "Curve"),
+                tip("topology:N", "Topology"),
+                tip("iteration:Q", "Iteration"),
+                tip("reward:Q", "Mean return", ".3g"),
+            ],
         )
     )
     if len(curves) > 1:
-        line = line.encode(strokeDash=alt.StrokeDash("curve:N", title=None, sort=curves))
+        line = line.encode(strokeDash=alt.StrokeDash("curve:N", title=None, sort=curves, legend=legend_of(curves)))
     last = {point.case_id: point for point in points}
     words = "; ".join(f"{point.curve}, {point.topology}: {point.reward:.3g}" for point in last.values())
     return figure(

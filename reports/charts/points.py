@@ -8,12 +8,12 @@ from typing import Any
 from reports.analysis import CaseRow, CurvePoint
 from reports.campaign import Campaign
 
-MAX_CURVE_POINTS = 200  # of a learning curve; more than a screen shows
+MAX_CURVE_POINTS = 60  # of a learning curve; as many as a phone shows
 
 
 def case_points(rows: Iterable[CaseRow]) -> list[dict[str, Any]]:
-    """Only what a chart reads: a row's mappings and tuples would bloat every spec."""
-    return [
+    """Only what a chart reads, without what is not there: a row's mappings and tuples would bloat every spec."""
+    points = (
         {
             "case_id": row.case_id,
             "curve": row.curve,
@@ -29,7 +29,8 @@ def case_points(rows: Iterable[CaseRow]) -> list[dict[str, Any]]:
             "efficiency_high": row.scaling_efficiency_interval and row.scaling_efficiency_interval[1],
         }
         for row in rows
-    ]
+    )
+    return [{name: value for name, value in point.items() if value is not None} for point in points]
 
 
 def throughput_points(series: Campaign) -> list[dict[str, Any]]:
@@ -85,8 +86,18 @@ def curves_of(rows: Iterable[CaseRow]) -> list[str]:
     return list(dict.fromkeys(row.curve for row in rows))
 
 
+def of_scaling(rows: Sequence[CaseRow]) -> list[CaseRow]:
+    """Without curves of one number of ranks, which say nothing of scaling; all of them where there is no other."""
+    several = [row for row in rows if len({other.world_size for other in rows if other.curve == row.curve}) > 1]
+    return several or list(rows)
+
+
 def case_label(row: CaseRow, rows: Sequence[CaseRow]) -> str:
-    return f"{row.curve}, {row.topology}" if len(curves_of(rows)) > 1 else row.topology
+    """What tells a bar from the others, short enough for a phone."""
+    curve = row.curve.replace(" environments a rank", " envs").replace(" environments", " envs")
+    if len({row.topology for row in rows}) == 1:
+        return curve
+    return f"{curve}, {row.topology}" if len(curves_of(rows)) > 1 else row.topology
 
 
 def world_size_of(topology: str) -> int:

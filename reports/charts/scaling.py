@@ -30,7 +30,7 @@ from reports.charts.drawing import (
     rows_data,
     tip,
 )
-from reports.charts.points import curves_of, powers_of_two, spoken, throughput_points
+from reports.charts.points import curves_of, of_scaling, powers_of_two, spoken, throughput_points
 from reports.figure import RULE, Figure
 from reports.inside import KIND_COLUMNS
 from reports.resampling import CONFIDENCE, MIN_ROUNDS_FOR_INTERVAL
@@ -45,7 +45,7 @@ EFFICIENCY_HEADROOM: Final = 1.08
 
 def speedup(series: Campaign) -> Figure | Html:
     """Speed-up over the baseline against the number of ranks, with its interval and the ideal line."""
-    shown = [row for row in series.rows if row.speedup is not None]
+    shown = of_scaling([row for row in series.rows if row.speedup is not None])
     if not shown:
         return tables.paragraph(
             "No case of this series completed together with its baseline, so there is no speed-up to show."
@@ -96,7 +96,7 @@ def speedup(series: Campaign) -> Figure | Html:
 
 def efficiency(series: Campaign, *, is_small: bool = False) -> Figure | Html:
     """Scaling efficiency, speed-up over ideal, against the number of ranks. ``is_small``: half as wide as a page."""
-    shown = [row for row in series.rows if row.scaling_efficiency is not None]
+    shown = of_scaling([row for row in series.rows if row.scaling_efficiency is not None])
     if not shown:
         return tables.paragraph("Without a speed-up there is no scaling efficiency either.")
     highest = [row.scaling_efficiency_interval[1] for row in shown if row.scaling_efficiency_interval]

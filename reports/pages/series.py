@@ -7,6 +7,7 @@ from reports.campaign import Campaign
 from reports.charts import inside as inside_charts
 from reports.charts import learning as learning_charts
 from reports.charts import scaling as scaling_charts
+from reports.charts import sweep as sweep_charts
 from reports.result_sets import Version
 from reports.tables import Displayed, Html, bullets, heading, paragraph, together
 from suite.round_flags import flags
@@ -19,7 +20,7 @@ CONTROL_NOTE = (
 
 def facts(version: Version, name: str) -> Html:
     def shown(series: Campaign) -> list[Displayed]:
-        parts: list[Displayed] = [series_tables.series_facts(series.rows)]
+        parts: list[Displayed] = [series_tables.series_facts(series.rows, is_sweep=series.is_sweep)]
         return parts if series.is_training else [paragraph(CONTROL_NOTE), *parts]
 
     return _of_every_set(version, name, shown)
@@ -47,6 +48,10 @@ def efficiency(version: Version, name: str) -> Html:
 
 def throughput(version: Version, name: str) -> Html:
     return _of_every_set(version, name, lambda series: [scaling_charts.throughput(series)])
+
+
+def environments(version: Version, name: str) -> Html:
+    return _of_every_set(version, name, lambda series: [sweep_charts.environments(series)])
 
 
 def time_split(version: Version, name: str) -> Html:

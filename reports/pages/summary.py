@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from reports import verdict_table
 from reports.analysis import CaseRow
 from reports.campaign import Campaign
-from reports.charts.points import curves_of
+from reports.charts.points import curves_of, of_scaling
 from reports.charts.scaling import efficiency
+from reports.charts.sweep import environments
 from reports.result_sets import ResultSet, Version
 from reports.scaling_laws import ScalingGroup, scaling_groups
 from reports.series_tables import series_title
@@ -69,7 +70,7 @@ def verdicts(version: Version) -> Html:
         for one in version.scaling
         for part in [
             *([heading(one.title)] if len(version.scaling) > 1 else []),
-            verdict_table.verdicts(_training(one.campaign).results),
+            verdict_table.verdicts(_scaling(one.campaign).results),
         ]
     )
 
@@ -80,7 +81,7 @@ def predictions(version: Version) -> Html:
         for one in version.scaling
         for part in [
             *([heading(one.title)] if len(version.scaling) > 1 else []),
-            verdict_table.predictions(_training(one.campaign).results),
+            verdict_table.predictions(_scaling(one.campaign).results),
         ]
     )
 
@@ -107,7 +108,7 @@ def caution(version: Version) -> Html:
 
 
 def _answers(one: ResultSet, *, has_title: bool) -> list[Displayed]:
-    campaign = _training(one.campaign)
+    campaign = _scaling(one.campaign)
     sizes = sorted({row.world_size for row in campaign.rows if row.rounds_completed})
     unit = "GPU" if all(row.device == "cuda" for row in campaign.rows) else "rank"
     groups = {(group.series, group.curve): group for group in scaling_groups(campaign.results)}
@@ -118,7 +119,7 @@ def _answers(one: ResultSet, *, has_title: bool) -> list[Displayed]:
             *_judged(campaign.rows, groups.get((series, curve)), series, curve),
         ]
         for series in campaign.series_names
-        for curve in curves_of(campaign.series(series).rows)
+        for curve in curves_of(of_scaling(campaign.series(series).rows))
     ]
     headings = ["Series", *(_counted(size, unit) for size in sizes), "Efficiency", "Interval", "Verdict"]
     return [
@@ -149,13 +150,15 @@ def _chart(series: Campaign, depth: int) -> Displayed:
     if not series.is_training:
         return Html(markup="", text="")
     name = series.rows[0].series
-    title = f"{name}: {series_title(series.results[0].case)}"
-    return together([heading(link(title, f"{page_of(name)}.html"), depth=depth), efficiency(series, is_small=True)])
+    title = f"{name}: {series_title(series.results[0].case, is_sweep=series.is_sweep)}"
+    chart = environments(series, is_small=True) if series.is_sweep else efficiency(series, is_small=True)
+    return together([heading(link(title, f"{page_of(name)}.html"), depth=depth), chart])
 
 
-def _training(campaign: Campaign) -> Campaign:
-    """Without the controls, which have pages of their own."""
-    return campaign.only(lambda result: result.case.workload == "train")
+def _scaling(campaign: Campaign) -> Campaign:
+    """Without the controls, and without series that vary the environments alone: they have pages of their own."""
+    sweeps = {name for name in campaign.series_names if campaign.series(name).is_sweep}
+    return campaign.only(lambda result: result.case.learns and result.case.series not in sweeps)
 
 
 def page_of(series: str) -> str:

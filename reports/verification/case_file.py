@@ -44,7 +44,7 @@ def rule_of(document: Mapping[str, Any]) -> str:
 def _check_document(where: str, document: Mapping[str, Any], result: CaseResult) -> Iterator[Finding]:
     stored = document.get("labscale", {}).get("case_result", {})
     rounds = stored.get("rounds", [])
-    source = next((record for record in rounds if record.get("outcome") == "completed"), rounds[0])
+    source = next((record for record in rounds if _counts(record)), rounds[0])
     environment = source.get("environment", {})
     machine = document.get("machine_info", {})
     commit = document.get("commit_info", {})
@@ -59,6 +59,10 @@ def _check_document(where: str, document: Mapping[str, Any], result: CaseResult)
     yield from differing(where, "the number of benchmarks", len(benchmarks), 1 if result.completed else 0)
     if benchmarks and result.completed:
         yield from _check_benchmark(where, benchmarks[0], stored, result)
+
+
+def _counts(record: Mapping[str, Any]) -> bool:
+    return record.get("outcome") == "completed" and not record.get("profiled_ranks")
 
 
 def _check_benchmark(
@@ -144,14 +148,14 @@ def _check_rank(where: str, at: str, rank: RankRecord, record: RunRecord) -> Ite
                 expected=str(case.iterations),
                 next_step=RUN_AGAIN,
             )
-    required = REQUIRED_COLUMNS if case.workload == "train" else ("start_s", "iteration_time_s")
+    required = REQUIRED_COLUMNS if case.learns else ("start_s", "iteration_time_s")
     holes = [name for name in required if None in rank.samples.get(name, (None,))]
     if holes:
         yield Finding(
             where=where, what=f"{at}: {', '.join(holes)}", got="incomplete", expected="measured", next_step=RUN_AGAIN
         )
         return
-    if case.workload == "train" and not _SHA256.fullmatch(rank.parameters_sha256 or ""):
+    if case.learns and not _SHA256.fullmatch(rank.parameters_sha256 or ""):
         yield Finding(
             where=where, what=f"{at}: parameters_sha256", got=str(rank.parameters_sha256), expected="a SHA-256"
         )

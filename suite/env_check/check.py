@@ -10,6 +10,9 @@ Feature = Literal["host", "worker", "cuda", "nccl", "egl", "vulkan", "rt-cores"]
 # looked at, because what comes before it is missing; never counted as good.
 Verdict = Literal["ok", "warning", "failure", "not_needed", "not_checked"]
 
+# 0: the stack can run. 1: it can, with warnings or something unproved. 2: it cannot.
+ExitCode = Literal[0, 1, 2]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Check[Evidence]:

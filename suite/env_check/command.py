@@ -13,7 +13,8 @@ from rich.console import Console
 from suite.env_check import nodes
 from suite.env_check.check import Feature
 from suite.env_check.node_reports import differences
-from suite.env_check.report import ROOT, Request, env_check
+from suite.env_check.report import ROOT, env_check
+from suite.env_check.request import Request
 from suite.env_check.table import print_nodes, print_report
 from suite.runtime import check_image
 from suite.schema import Device, Stack
@@ -53,12 +54,7 @@ def command(arguments: argparse.Namespace, console: Console) -> int:
     """Run what was asked for; 0: the stack can run, 1: with warnings, 2: it cannot."""
     if arguments.nodes is not None:
         return _check_nodes(arguments, console)
-    request = Request(
-        stack=arguments.stack,
-        device=arguments.device,
-        require=arguments.require,
-        worker_python=arguments.worker_python,
-    )
+    request = request_of(arguments)
     report = env_check(request) if arguments.image is None else check_image(arguments.image, request)
     if arguments.as_json:
         sys.stdout.write(report.as_json() + "\n")
@@ -67,20 +63,17 @@ def command(arguments: argparse.Namespace, console: Console) -> int:
     return report.exit_code
 
 
-def rendered(arguments: argparse.Namespace) -> tuple[str, ...]:
-    """Arguments that ask another machine or an image the same, for a JSON report."""
-    argv = ["-m", "suite", "env_check", "--json", "--stack", arguments.stack]
-    if arguments.device:
-        argv += ["--device", arguments.device]
-    if arguments.require:
-        argv += ["--require", ",".join(arguments.require)]
-    if arguments.worker_python:
-        argv += ["--worker-python", str(arguments.worker_python)]
-    return tuple(argv)
+def request_of(arguments: argparse.Namespace) -> Request:
+    return Request(
+        stack=arguments.stack,
+        device=arguments.device,
+        require=arguments.require,
+        worker_python=arguments.worker_python,
+    )
 
 
 def _check_nodes(arguments: argparse.Namespace, console: Console) -> int:
-    asked = (sys.executable, *rendered(arguments))
+    asked = (sys.executable, *request_of(arguments).arguments())
     if arguments.nodes == OF_ALLOCATION:
         names: Sequence[str] = nodes.slurm_nodes(os.environ)
         runs = ROOT / "runs"  # beside the results: a folder that all nodes see if they see the checkout
@@ -92,7 +85,6 @@ def _check_nodes(arguments: argparse.Namespace, console: Console) -> int:
         collected = nodes.collect_ssh(asked, hosts=names, working_dir=ROOT, environ=os.environ)
     differing = differences(collected.reports)
     print_nodes(console, dict(collected.reports), collected.failures, differing)
-    verdicts = {check.verdict for report in collected.reports.values() for check in report.checks}
-    if collected.failures or "failure" in verdicts:
+    if collected.failures:
         return FAILED
-    return 1 if differing or "warning" in verdicts else 0
+    return max([1 if differing else 0, *(report.exit_code for report in collected.reports.values())])

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from suite.env_check.check import Feature, Verdict
-from suite.schema import Stack
+from suite.env_check.check import ExitCode, Feature, Verdict
+from suite.schema import Device, Stack
 
 NOT_REPORTED: Final = "not reported"
 SLOWER: Final = 0.9  # of the fastest node: a smaller bandwidth is a difference
@@ -34,6 +34,10 @@ class NodeReport:
 
     host: str
     stack: Stack
+    device: Device
+    needed: frozenset[str]  # features and single checks
+    exit_code: ExitCode  # of env_check there, which knows what of it is needed
+    duration_s: float
     checks: tuple[NodeCheck, ...]
 
 

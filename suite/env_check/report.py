@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 from suite import provision
 from suite.env_check import (
@@ -28,12 +28,13 @@ from suite.env_check import (
     worker,
 )
 from suite.env_check.assets import AssetFacts
-from suite.env_check.check import Check, Feature
+from suite.env_check.check import Check, ExitCode
 from suite.env_check.driver import DriverFacts
 from suite.env_check.graphics import GraphicsSeen
 from suite.env_check.host import HostFacts
 from suite.env_check.nccl import NcclFacts
 from suite.env_check.node_reports import read_report
+from suite.env_check.request import Request
 from suite.env_check.requirements import Needs
 from suite.env_check.worker import WorkerFacts
 from suite.gpu_state import NvmlState
@@ -42,14 +43,6 @@ from suite.schema import CheckResult, Device, Stack
 ROOT: Final = Path(__file__).resolve().parents[2]
 GRAPHICS_LIBRARIES: Final = ("libEGL_nvidia.so.0", "libGLX_nvidia.so.0")
 COMPUTE_LIBRARIES: Final = ("libcuda.so.1", "libnvidia-ml.so.1")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    stack: Stack = "kitless"
-    device: Device | None = None  # None: cuda where there is a GPU or what should drive one
-    require: tuple[Feature, ...] = ()
-    worker_python: Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,24 +80,22 @@ class Report:
         return requirements.unproved(self.checks, self.needs)
 
     @property
-    def exit_code(self) -> int:
-        """0: the stack can run. 1: it can, with warnings or something unproved. 2: it cannot."""
+    def exit_code(self) -> ExitCode:
         return 2 if self.failures else 1 if self.warnings or self.unproved else 0
 
+    def as_document(self) -> dict[str, Any]:
+        return {
+            "host": self.host,
+            "stack": self.stack,
+            "device": self.device,
+            "needed": sorted(self.needs.names),
+            "exit_code": self.exit_code,
+            "duration_s": round(self.duration_s, 3),
+            "checks": [asdict(check) for check in self.checks],
+        }
+
     def as_json(self) -> str:
-        return json.dumps(
-            {
-                "host": self.host,
-                "stack": self.stack,
-                "device": self.device,
-                "needed": sorted({*self.needs.features, *self.needs.checks}),
-                "exit_code": self.exit_code,
-                "duration_s": round(self.duration_s, 3),
-                "checks": [asdict(check) for check in self.checks],
-            },
-            indent=1,
-            allow_nan=False,
-        )
+        return json.dumps(self.as_document(), indent=1, allow_nan=False)
 
 
 def read(text: str) -> Report:
@@ -114,18 +105,15 @@ def read(text: str) -> Report:
         ValueError: it is none, with what is wrong in one line.
     """
     sent = read_report(text)
-    document = json.loads(text)
-    needed = frozenset(document["needed"])
-    features = frozenset(feature for feature in get_args(Feature) if feature in needed)
     return Report(
         host=sent.host,
         stack=sent.stack,
-        device=document["device"],
-        needs=Needs(features=features, checks=needed - features),
+        device=sent.device,
+        needs=Needs.of(sent.needed),
         checks=tuple(
             Check(**{field.name: getattr(check, field.name) for field in fields(check)}) for check in sent.checks
         ),
-        duration_s=document["duration_s"],
+        duration_s=sent.duration_s,
     )
 
 

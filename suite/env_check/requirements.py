@@ -2,9 +2,10 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from suite.env_check.check import Check, Feature
+from suite.env_check.node_reports import NodeCheck
 from suite.schema import Device, Stack
 
 ALWAYS: Final[frozenset[Feature]] = frozenset({"host", "worker"})
@@ -34,6 +35,17 @@ class Needs:
     features: frozenset[Feature]
     checks: frozenset[str]  # single ones beyond those features
 
+    @property
+    def names(self) -> frozenset[str]:
+        """All of it, as a report is sent."""
+        return self.features | self.checks
+
+    @classmethod
+    def of(cls, names: Collection[str]) -> "Needs":
+        """Take ``names`` apart again."""
+        features = frozenset(feature for feature in get_args(Feature) if feature in names)
+        return cls(features=features, checks=frozenset(names) - features)
+
     def cover(self, check: Check[Any]) -> bool:
         return check.feature in self.features or check.name in self.checks
 
@@ -55,7 +67,7 @@ def weigh(check: Check[Any], needed: Needs) -> Check[Any]:
     return check
 
 
-def unproved(checks: Collection[Check[Any]], needed: Needs) -> tuple[Check[Any], ...]:
+def unproved[AnyCheck: (Check[Any], NodeCheck)](checks: Collection[AnyCheck], needed: Needs) -> tuple[AnyCheck, ...]:
     """Return the decisive checks of needed features that could not be made."""
     return tuple(
         check

@@ -1,6 +1,6 @@
 """What a person reads of a report: a table of what is needed, then what to do, then what is not needed here."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from rich import box
@@ -8,10 +8,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from suite.env_check.check import Check
+from suite.env_check.check import Check, ExitCode
 from suite.env_check.node_reports import Difference, NodeReport
 from suite.env_check.nodes import NodeFailure
 from suite.env_check.report import Report
+from suite.env_check.requirements import Needs, unproved
 
 WORDS: Final = {
     "ok": "[green]ok[/]",
@@ -20,6 +21,8 @@ WORDS: Final = {
     "not_checked": "[dim]not checked[/]",
     "not_needed": "[dim]not needed[/]",
 }
+NOT_MADE: Final = "could not be made"
+WORST: Final[Mapping[ExitCode, str]] = {0: "ok", 1: "warning", 2: "failure"}
 VERDICTS: Final = {
     0: "[green]The stack {stack} can run here on {device}.[/]",
     1: "[yellow]The stack {stack} can run here on {device}, with the reservations above.[/]",
@@ -33,7 +36,7 @@ def print_report(console: Console, report: Report) -> None:
     _print_not_checked(console, [check for check in needed if check.verdict == "not_checked"])
     _print_repairs(console, (*report.failures, *report.warnings))
     for check in report.unproved:
-        console.print(f"[yellow]{check.name}[/] could not be made: {escape(check.found)}", highlight=False)
+        console.print(f"[yellow]{check.name}[/] {NOT_MADE}: {escape(check.found)}", highlight=False)
     _print_rest(console, report)
     verdict = VERDICTS[report.exit_code].format(stack=report.stack, device=report.device)
     console.print(f"\n{verdict} ({len(report.checks)} checks in {report.duration_s:.1f} s)", highlight=False)
@@ -111,9 +114,9 @@ def print_nodes(
     for heading in ("node", "verdict", "faults"):
         table.add_column(heading, overflow="fold")
     for node, report in reports.items():
-        faulty = [check for check in report.checks if check.verdict in ("failure", "warning")]
-        worst = "failure" if any(check.verdict == "failure" for check in faulty) else "warning" if faulty else "ok"
-        table.add_row(node, WORDS[worst], escape(", ".join(f"{check.name}: {check.fault}" for check in faulty)))
+        faults = [f"{check.name}: {check.fault}" for check in report.checks if check.verdict in ("failure", "warning")]
+        faults += [f"{check.name}: {NOT_MADE}" for check in unproved(report.checks, Needs.of(report.needed))]
+        table.add_row(node, WORDS[WORST[report.exit_code]], escape(", ".join(faults)))
     for failure in failures:
         table.add_row(failure.node, WORDS["failure"], escape(f"{failure.fault}: {failure.message}. {failure.repair}"))
     console.print(table)

@@ -11,6 +11,12 @@ def environment(task: str, num_envs: int) -> Iterator[Any]:
     """Create the unwrapped environment on the CPU with the seed 42."""
     import argparse
 
+    import warp
+
+    # Before any kernel is defined: a probe steps little, so quickly compiled kernels serve it better than fast ones.
+    warp.config.enable_backward = False
+    warp.config.optimization_level = 1
+
     import gymnasium as gym
     import isaaclab_tasks  # noqa: F401  (registers the tasks)
     from isaaclab.app import add_launcher_args, launch_simulation

@@ -1,37 +1,31 @@
 """Judge the pictures of the Shadow Hand's camera as they are, and with each fault put into them.
 
-Prints, by fault, what ``tasks.validity`` says: name of the check -> [verdict, word of the fault, what was found].
 Pictures are spoilt where Isaac Lab draws them, so the checks look through the same camera as the task does.
 """
 
-import json
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tests.probes.environments import environment
 
-NUM_ENVS = 4
-
-
-def main() -> None:
-    with environment("Isaac-Reorient-Cube-Shadow-Camera-Direct", NUM_ENVS) as env:
-        first: dict[str, Any] = {}
-        faults: dict[str, Callable[[str, Any], object]] = {
-            "none": lambda *_: None,
-            "blank": lambda _, picture: picture.zero_(),
-            "blank_in_one_environment": lambda _, picture: picture[-1].zero_(),
-            "nan_depth": lambda kind, picture: picture[2, 5, 5].fill_(math.nan) if kind == "depth" else None,
-            "frozen": lambda kind, picture: picture.copy_(first.setdefault(kind, picture.clone())),
-            "swapped": lambda _, picture: picture.copy_(picture.roll(1, dims=0).clone()),
-            "copies_of_the_first": lambda _, picture: picture.copy_(picture[:1].clone().expand_as(picture)),
-        }
-        found = {name: judged(env, fault) for name, fault in faults.items()}
-        found |= {"wrong_height": told(env, height=60), "missing_type": told(env, data_types=["rgb", "normals"])}
-        # Last, because nothing is sound after it.
-        found["nan_position"] = judged(env, lambda *_: env.object.data.root_link_pose_w.torch[1, 0].fill_(math.nan))
-        print(json.dumps(found))
+def judge_faults(env: Any) -> dict[str, dict[str, Any]]:
+    """By fault, what ``tasks.validity`` says: name of the check -> [verdict, word of the fault, what was found]."""
+    first: dict[str, Any] = {}
+    faults: dict[str, Callable[[str, Any], object]] = {
+        "none": lambda *_: None,
+        "blank": lambda _, picture: picture.zero_(),
+        "blank_in_one_environment": lambda _, picture: picture[-1].zero_(),
+        "nan_depth": lambda kind, picture: picture[2, 5, 5].fill_(math.nan) if kind == "depth" else None,
+        "frozen": lambda kind, picture: picture.copy_(first.setdefault(kind, picture.clone())),
+        "swapped": lambda _, picture: picture.copy_(picture.roll(1, dims=0).clone()),
+        "copies_of_the_first": lambda _, picture: picture.copy_(picture[:1].clone().expand_as(picture)),
+    }
+    found = {name: judged(env, fault) for name, fault in faults.items()}
+    found |= {"wrong_height": told(env, height=60), "missing_type": told(env, data_types=["rgb", "normals"])}
+    # Last, because nothing is sound after it.
+    found["nan_position"] = judged(env, lambda *_: env.object.data.root_link_pose_w.torch[1, 0].fill_(math.nan))
+    return found
 
 
 @contextmanager
@@ -71,7 +65,3 @@ def judged(env: Any, fault: Callable[[str, Any], object]) -> dict[str, Any]:
     with put_in(env, fault):
         results = validity.check(Simulation(env=env, env_cfg=None, agent_cfg=None))
     return {result.name: [result.verdict, result.fault, result.found] for result in results}
-
-
-if __name__ == "__main__":
-    main()

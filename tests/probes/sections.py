@@ -24,6 +24,7 @@ class CountingMarks:
 
 
 def main() -> None:
+    from tasks.profiling import Ranges
     from tasks.timing import Section
 
     def drained(section: Any) -> dict[str, Any]:
@@ -32,7 +33,7 @@ def main() -> None:
     def fail() -> None:
         raise KeyError
 
-    section = Section(CountingMarks())
+    section = Section(CountingMarks(), "any", Ranges())
     inner = section.wrap(lambda: 7)
     outer = section.wrap(lambda: inner() + inner())
     failing = section.wrap(fail)

@@ -2,13 +2,29 @@
 const contents = document.getElementById("contents");
 if (matchMedia("(max-width: 64rem)").matches) contents.open = false;
 
+// A page on a disk may load scripts, but not fetch files.
+const loads = new Map();
+function loadOnce(address) {
+  if (!loads.has(address)) {
+    loads.set(address, new Promise((resolve, reject) => {
+      const script = document.createElement("script");
+      script.src = address;
+      script.onload = resolve;
+      script.onerror = () => reject(new Error(`${address} cannot be loaded`));
+      document.head.append(script);
+    }));
+  }
+  return loads.get(address);
+}
+
 async function bringToLife(figure) {
   const still = figure.querySelector(".vega-static");
   const live = document.createElement("div");
   live.className = "vega-live";
   still.after(live);
   try {
-    const spec = JSON.parse(figure.querySelector("script").textContent);
+    await loadOnce(`assets/figures-${document.body.dataset.page}.js`);
+    const spec = figureSpecs[figure.id];
     // `ast` interprets expressions, so that the content security policy needs no unsafe-eval.
     await vegaEmbed(live, spec, { renderer: "svg", actions: false, ast: true, tooltip: { theme: "custom" } });
     live.querySelector("svg").setAttribute("aria-hidden", "true");
@@ -31,23 +47,11 @@ const observer = new IntersectionObserver(
 );
 for (const figure of document.querySelectorAll("figure.vega-figure")) observer.observe(figure);
 
-// --- search: the index is one script, because a page on a disk may load scripts but not fetch files --------------
+// --- search ------------------------------------------------------------------------------------------------------
 const MAX_FOUND = 12;
 const search = document.querySelector("search");
 const query = document.getElementById("query");
 const found = document.getElementById("found");
-let loading;
-
-function loadIndex() {
-  loading ??= new Promise((resolve, reject) => {
-    const script = document.createElement("script");
-    script.src = "assets/search-index.js";
-    script.onload = resolve;
-    script.onerror = reject;
-    document.head.append(script);
-  });
-  return loading;
-}
 
 function excerpt(text, word) {
   const at = text.toLowerCase().indexOf(word);
@@ -83,7 +87,7 @@ function showFound() {
 
 search.hidden = false;
 query.addEventListener("input", async () => {
-  await loadIndex();
+  await loadOnce("assets/search-index.js");
   showFound();
 });
 document.addEventListener("keydown", (event) => {

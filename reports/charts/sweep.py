@@ -1,0 +1,81 @@
+"""Throughput against the number of environments of one rank. Pure."""
+
+from typing import Any, Final
+
+import altair as alt
+
+from reports import series_tables, tables
+from reports.campaign import Campaign
+from reports.charts.drawing import SHORT_NUMBER, colour, faded_unless, figure, log_ticks, pick, shape, tip
+from reports.figure import Figure
+from reports.tables import Html
+
+SWEEP_PX: Final = 260
+
+
+def environments(series: Campaign, *, is_small: bool = False) -> Figure | Html:
+    """Total frames per second, one line for each library and stack. ``is_small``: half as wide as a page."""
+    points = _points(series)
+    if not points:
+        return tables.paragraph(
+            "No case of this series completed, so nothing is known of how many environments to take."
+        )
+    who = list(dict.fromkeys(point["who"] for point in points))
+    sizes = sorted({point["num_envs"] for point in points})
+    picked = pick("who")
+    x = alt.X(
+        "num_envs:Q",
+        title="Environments of one rank, log scale",
+        scale=alt.Scale(type="log", base=2, padding=24, nice=False),
+        axis=alt.Axis(values=sizes, format="d", grid=False, labelOverlap="greedy"),
+    )
+    ticks = log_ticks(min(point["low"] for point in points), max(point["high"] for point in points))
+    y = alt.Y(
+        "fps:Q",
+        title="Frames per second, log scale",
+        scale=alt.Scale(type="log", domain=[ticks[0], ticks[-1]], nice=False),
+        axis=alt.Axis(labelExpr=SHORT_NUMBER, values=ticks),
+    )
+    base = alt.Chart(alt.InlineData(values=points)).encode(x=x, color=colour(who, "who"), opacity=faded_unless(picked))
+    tooltip = [
+        tip("case_id:N", "Case"),
+        tip("num_envs:Q", "Environments", ",d"),
+        tip("fps:Q", "Frames per second", ",.0f"),
+        tip("low:Q", "Slowest round", ",.0f"),
+        tip("high:Q", "Fastest round", ",.0f"),
+        tip("rounds:Q", "Rounds"),
+    ]
+    marks = base.mark_point(filled=True, size=75).encode(y=y, shape=shape(who, "who"), tooltip=tooltip)
+    words = "; ".join(f"{point['who']}, {point['num_envs']}: {point['fps']:,.0f}" for point in points)
+    caption = "Environment steps per second with learning, median round; whiskers reach over the rounds."
+    return figure(
+        [
+            marks.add_params(picked),
+            base.mark_line(strokeWidth=2).encode(y=y),
+            base.mark_rule(strokeWidth=2).encode(y="low:Q", y2="high:Q"),
+        ],
+        series,
+        chart="environments",
+        height=SWEEP_PX,
+        alt_text=f"Frames per second over environments. {words}.",
+        caption="" if is_small else caption,
+        data=series_tables.throughput(series.rows, series.inside),
+        is_small=is_small,
+    )
+
+
+def _points(series: Campaign) -> list[dict[str, Any]]:
+    several_stacks = len({row.stack for row in series.rows}) > 1
+    return [
+        {
+            "case_id": row.case_id,
+            "who": f"{row.rl_library}, {row.stack}" if several_stacks else row.rl_library,
+            "num_envs": row.num_envs,
+            "rounds": row.rounds_completed,
+            "fps": fps.median,
+            "low": fps.low,
+            "high": fps.high,
+        }
+        for row in sorted(series.rows, key=lambda row: row.num_envs)
+        if (fps := series.inside[row.case_id].fps.get("total")) is not None
+    ]

@@ -1,0 +1,31 @@
+"""What env_check is asked, as a value, and as the arguments that ask an image or another machine the same."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+from suite.env_check.check import Feature
+from suite.schema import Device, Stack
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    stack: Stack = "kitless"
+    device: Device | None = None  # None: cuda where there is a GPU or what should drive one
+    require: tuple[Feature, ...] = ()
+    worker_python: Path | None = None
+
+    def inside_image(self, worker_python: Path | None) -> Self:
+        """Name the image's Python only where labscale, which does not install Isaac Sim, cannot find it itself."""
+        return replace(self, worker_python=worker_python if self.stack == "isaacsim" else None)
+
+    def arguments(self) -> tuple[str, ...]:
+        """Arguments of a Python that has labscale, for a report as JSON."""
+        argv = ["-m", "suite", "env_check", "--json", "--stack", self.stack]
+        if self.device:
+            argv += ["--device", self.device]
+        if self.require:
+            argv += ["--require", ",".join(self.require)]
+        if self.worker_python:
+            argv += ["--worker-python", str(self.worker_python)]
+        return tuple(argv)

@@ -1,0 +1,130 @@
+"""Which rank's word, signal or log is the reason of a run that failed."""
+
+import pytest
+
+from tests.rank_events import Events, RankFiles, error, head, iterations, whole
+
+GLOO_PEER = "[/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:547] Connection closed by peer [127.0.0.1]:58085"
+CUDA_OOM = "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 139.80 GiB."
+
+
+def test_hang_after_an_error_tells_the_error(rank_files: RankFiles) -> None:
+    rank_files.rank(0, head(0) + iterations(2))
+    rank_files.rank(1, head(1) + error("the cube fell"))
+    reason = rank_files.collect(exit_code=1, ended_by="hung").reason
+    assert reason
+    assert "rank 1: RuntimeError: the cube fell" in reason
+
+
+@pytest.mark.parametrize(
+    "failed",
+    [
+        error("no room", oom=True, time_unix_s=11.0),
+        error(CUDA_OOM, kind="OutOfMemoryError", time_unix_s=11.0),
+        error("Failed to allocate 4096 bytes on device 'cuda:0'", time_unix_s=11.0),
+    ],
+)
+def test_out_of_memory_is_its_own_outcome(failed: Events, rank_files: RankFiles) -> None:
+    rank_files.rank(0, head(0) + error("something else", time_unix_s=10.0))
+    rank_files.rank(1, head(1) + failed)
+    record = rank_files.collect(exit_code=1)
+    assert record.outcome == "oom"
+    assert record.reason == f"rank 1: {failed[0]['type']}: {failed[0]['message']}"
+
+
+def test_first_error_in_time_is_the_reason(rank_files: RankFiles) -> None:
+    rank_files.rank(0, head(0) + error("second", time_unix_s=12.0))
+    rank_files.rank(1, head(1) + error("first", time_unix_s=11.0))
+    record = rank_files.collect(exit_code=1)
+    assert (record.outcome, record.reason) == ("crashed", "rank 1: RuntimeError: first")
+    assert [rank.error for rank in record.ranks] == ["RuntimeError: second", "RuntimeError: first"]
+
+
+def test_own_error_goes_before_an_earlier_follow_up(rank_files: RankFiles) -> None:
+    rank_files.rank(0, head(0) + error(GLOO_PEER, time_unix_s=10.0))
+    rank_files.rank(1, head(1) + error("the cube fell", time_unix_s=11.0))
+    rank_files.torchrun_log((1, 1), (0, 1))
+    assert rank_files.collect(exit_code=1).reason == "rank 1: RuntimeError: the cube fell"
+
+
+def test_follow_up_is_the_reason_when_there_is_no_other(rank_files: RankFiles) -> None:
+    rank_files.rank(0, head(0) + error(GLOO_PEER))
+    rank_files.rank(1, head(1))
+    rank_files.torchrun_log((1, -15), (0, 1))
+    record = rank_files.collect(exit_code=1)
+    assert (record.outcome, record.reason) == ("crashed", f"rank 0: RuntimeError: {GLOO_PEER}")
+
+
+def test_rank_killed_by_a_signal_goes_before_follow_ups(rank_files: RankFiles) -> None:
+    rank_files.rank(0, head(0) + error(GLOO_PEER))
+    rank_files.rank(1, head(1) + iterations(2))
+    rank_files.torchrun_log((0, -15), (1, -9))
+    rank_files.log("none_x/attempt_0/1/stderr.log", "")
+    record = rank_files.collect(exit_code=1)
+    assert record.outcome == "crashed"  # the kernel leaves no evidence, so it is not called out of memory
+    assert record.reason
+    assert record.reason.startswith("rank 1: killed by signal 9 (often the kernel's out-of-memory killer)")
+
+
+def test_rank_that_torchrun_had_to_kill_is_not_the_cause(rank_files: RankFiles) -> None:
+    rank_files.rank(0, head(0))
+    rank_files.rank(1, head(1))
+    rank_files.torchrun_log(
+        (0, -9), (1, -11), before="W Unable to shutdown process 6470 via 15, forcefully exiting via 9"
+    )
+    reason = rank_files.collect(exit_code=1).reason
+    assert reason
+    assert reason.startswith("rank 1: killed by signal 11 (Segmentation fault)")
+
+
+def test_rank_without_events_speaks_through_its_stderr(rank_files: RankFiles) -> None:
+    rank_files.torchrun_log((0, -15), (1, 1))
+    rank_files.log("none_x/attempt_0/0/stderr.log", "of the other rank\n")
+    rank_files.log(
+        "none_x/attempt_0/1/stderr.log", "Traceback\n" * 9 + "ModuleNotFoundError: No module named 'isaaclab'\n\n"
+    )
+    record = rank_files.collect(exit_code=1)
+    assert record.outcome == "crashed"
+    assert record.reason
+    assert record.reason.startswith("rank 1: ended with exit code 1; the last lines of its stderr:\n")
+    assert record.reason.endswith("\nModuleNotFoundError: No module named 'isaaclab'")
+    assert record.reason.count("\n") == 5
+
+
+def test_out_of_memory_in_stderr_is_evidence(rank_files: RankFiles) -> None:
+    rank_files.torchrun_log((0, -6))
+    rank_files.log("none_x/attempt_0/0/stderr.log", f"torch.OutOfMemoryError: {CUDA_OOM}\n")
+    assert rank_files.collect(exit_code=1).outcome == "oom"
+
+
+def test_rank_that_died_in_training_goes_before_one_that_had_finished(rank_files: RankFiles) -> None:
+    rank_files.rank(0, whole(0))
+    rank_files.rank(1, head(1) + iterations(2))
+    rank_files.torchrun_log((0, -6), (1, -11))
+    reason = rank_files.collect(exit_code=1).reason
+    assert reason
+    assert reason.startswith("rank 1: killed by signal 11")
+
+
+def test_torchrun_that_fails_alone_speaks_through_its_log(rank_files: RankFiles) -> None:
+    rank_files.log("torchrun.log", "python: No module named torch\n")
+    record = rank_files.collect(exit_code=1)
+    assert record.outcome == "crashed"
+    assert record.reason == (
+        "torchrun ended with exit code 1; the last lines of its log:\npython: No module named torch"
+    )
+    reason = rank_files.collect(exit_code=-9).reason
+    assert reason
+    assert reason.startswith("torchrun was killed by signal 9 (Killed)")
+
+
+def test_bad_exit_after_whole_files_is_a_crash(rank_files: RankFiles) -> None:
+    rank_files.rank(0, whole(0))
+    rank_files.rank(1, whole(1))
+    assert rank_files.collect(exit_code=1).outcome == "crashed"
+
+
+def test_error_in_a_run_that_exits_well_is_a_crash(rank_files: RankFiles) -> None:
+    rank_files.rank(0, whole(0))
+    rank_files.rank(1, whole(1) + error("at the very end"))
+    assert rank_files.collect().outcome == "crashed"
