@@ -86,6 +86,13 @@ def publish(session: nox.Session) -> None:
 
 
 @nox.session
+def export(session: nox.Session) -> None:
+    """Write results for github-action-benchmark, Bencher, ReFrame or as CSV: `-- RESULTS --format csv`."""
+    install(session, "report")
+    run_module(session, "reports.export")
+
+
+@nox.session
 def verify(session: nox.Session) -> None:
     """Compute every published figure again from the raw samples: `nox -s verify -- RESULTS`. 21: something differs."""
     install(session, "report")

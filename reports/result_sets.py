@@ -47,6 +47,7 @@ class ResultSet:
 class EnvCheckReport:
     """What ``env_check --json`` printed on one host."""
 
+    name: str  # of its file
     host: str
     stack: str
     checks: tuple[CheckResult, ...]
@@ -174,18 +175,19 @@ def _read_set(folder: Path, *, name: str, title: str, role: Role) -> ResultSet:
 
 
 def _env_checks(folder: Path) -> tuple[EnvCheckReport, ...]:
-    reports = [_read_json(path, {}) for path in sorted(folder.glob("*.json"))]
+    reports = {path.stem: _read_json(path, {}) for path in sorted(folder.glob("*.json"))}
     return tuple(
         EnvCheckReport(
+            name=name,
             host=report["host"],
             stack=report["stack"],
             checks=tuple(
-                CheckResult(**{name: check[name] for name in ("name", "feature", "verdict", "found", "fault")})
+                CheckResult(**{key: check[key] for key in ("name", "feature", "verdict", "found", "fault")})
                 for check in report["checks"]
             ),
             repairs={check["name"]: check["repair"] for check in report["checks"] if check["repair"]},
         )
-        for report in reports
+        for name, report in reports.items()
     )
 
 

@@ -27,6 +27,8 @@ class Page(HTMLParser):
         self.links: list[str] = []
         self.ids: list[str] = []
         self.headings: list[int] = []
+        self.regions: list[str] = []  # that are seen at once, so not within details
+        self._details = 0
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -37,8 +39,14 @@ class Page(HTMLParser):
             self.links.append(values["href"])
         if "id" in values:
             self.ids.append(values["id"])
+        self._details += tag == "details"
+        if values.get("role") == "region" and not self._details:
+            self.regions.append(values["aria-label"])
         if re.fullmatch(r"h[1-6]", tag):
             self.headings.append(int(tag[1]))
+
+    def handle_endtag(self, tag: str) -> None:
+        self._details -= tag == "details"
 
 
 def read_pages(site: Path) -> dict[str, Page]:
@@ -103,6 +111,12 @@ def test_headings_skip_no_level(pages: dict[str, Page]) -> None:
     for name, page in pages.items():
         assert page.headings[0] == 1, name
         assert all(later - earlier <= 1 for earlier, later in zip(page.headings, page.headings[1:], strict=False)), name
+
+
+def test_regions_can_be_told_apart(pages: dict[str, Page]) -> None:
+    assert any(page.regions for page in pages.values())
+    for name, page in pages.items():
+        assert len(page.regions) == len(set(page.regions)), name
 
 
 def test_pages_are_light(site: Path, pages: dict[str, Page]) -> None:

@@ -21,8 +21,8 @@ def env_checks(version: Version) -> Html:
             parts.append(heading(f"{one.title or 'This campaign'}: {label}"))
             parts.append(machine_tables.checks(checks, {}, label=f"Checks of {one.title or 'the campaign'}, {index}"))
     for report in version.env_checks:
-        parts.append(heading(f"{report.host}, stack {report.stack}"))
-        parts.append(machine_tables.checks(report.checks, report.repairs, label=f"Checks of {report.host}"))
+        parts.append(heading(f"{report.host}, stack {report.stack} ({report.name})"))
+        parts.append(machine_tables.checks(report.checks, report.repairs, label=f"Checks of {report.name}"))
     return together(parts)
 
 

@@ -1,0 +1,132 @@
+"""Results in the formats that other tools read.
+
+``python -m reports.export RESULTS --format FORMAT [--out FILE]``
+
+github   github-action-benchmark, `customBiggerIsBetter`: frames per second of every case
+bencher  Bencher Metric Format: frames per second and iteration time, with their intervals
+csv      one line a case, every figure
+reframe  a ReFrame test that runs the same cases on another system and compares with these
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from reports.analysis import CaseRow
+from reports.downloads import cases_csv
+from reports.places import hardware
+from reports.reframe_test import render
+from reports.result_sets import ResultSet, Version, read_version
+from suite.errors import LabscaleError, ReportError
+
+
+def github_action_benchmark(version: Version) -> str:
+    """A list, one entry a measured case. ``range`` is half of the interval of the median, where there is one."""
+    entries = [
+        {
+            "name": _name(one, row),
+            "unit": "frames/s",
+            "value": row.total_fps,
+            **_range(row),
+            "extra": f"{_where(one)}; {row.rounds_completed} rounds; efficiency {_efficiency(row)}",
+        }
+        for one in version.scaling
+        for row in one.campaign.rows
+        if row.total_fps is not None
+    ]
+    return json.dumps(entries, indent=1) + "\n"
+
+
+def bencher(version: Version) -> str:
+    """Benchmark -> measure -> value with the bounds of its interval, where there is one."""
+    metrics = {
+        _name(one, row): _metrics(row)
+        for one in version.scaling
+        for row in one.campaign.rows
+        if row.total_fps is not None and row.iteration_time_s is not None
+    }
+    return json.dumps(metrics, indent=1) + "\n"
+
+
+def reframe(version: Version) -> str:
+    """A Python file for ReFrame. Raises ReportError for more than one set: references are of one system."""
+    if len(version.scaling) != 1:
+        names = ", ".join(one.name for one in version.scaling)
+        raise ReportError(f"A ReFrame test has the references of one system, and there are {names}. Name one of them.")
+    (one,) = version.scaling
+    return render(one.campaign.rows, where=_where(one))
+
+
+FORMATS: Final[Mapping[str, Callable[[Version], str]]] = {
+    "github": github_action_benchmark,
+    "bencher": bencher,
+    "csv": cases_csv,
+    "reframe": reframe,
+}
+
+
+def _name(one: ResultSet, row: CaseRow) -> str:
+    return f"{one.name}: {row.case_id}" if one.name else row.case_id
+
+
+def _range(row: CaseRow) -> dict[str, str]:
+    bounds = _fps_bounds(row)
+    return {} if bounds is None else {"range": f"± {(bounds[1] - bounds[0]) / 2:.0f}"}
+
+
+def _fps_bounds(row: CaseRow) -> tuple[float, float] | None:
+    """Of the time's interval: the longer time is the lower throughput."""
+    if row.total_fps is None or row.iteration_time_s is None or row.iteration_time_interval_s is None:
+        return None
+    frames = row.total_fps * row.iteration_time_s
+    low_s, high_s = row.iteration_time_interval_s
+    return frames / high_s, frames / low_s
+
+
+def _metrics(row: CaseRow) -> dict[str, Any]:
+    def measure(value: float | None, bounds: tuple[float, float] | None) -> dict[str, float | None]:
+        return {"value": value} | ({} if bounds is None else {"lower_value": bounds[0], "upper_value": bounds[1]})
+
+    return {
+        "total-fps": measure(row.total_fps, _fps_bounds(row)),
+        "iteration-time-s": measure(row.iteration_time_s, row.iteration_time_interval_s),
+    }
+
+
+def _efficiency(row: CaseRow) -> str:
+    return "unknown" if row.scaling_efficiency is None else f"{row.scaling_efficiency:.3f}"
+
+
+def _where(one: ResultSet) -> str:
+    largest = max(one.campaign.places, key=lambda place: len(place.environment.gpus))
+    return hardware(largest.environment)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="nox -s export --", description="Write results in a format that other tools read."
+    )
+    parser.add_argument("results", type=Path, metavar="RESULTS", help="a campaign's folder, a set, or a version")
+    parser.add_argument("--format", choices=FORMATS, required=True)
+    parser.add_argument("--out", type=Path, metavar="FILE", help="default: print it")
+    options = parser.parse_args(arguments)
+    try:
+        text = FORMATS[options.format](read_version(options.results, name=""))
+        if options.out is None:
+            print(text, end="")
+        else:
+            options.out.write_text(text, encoding="utf-8")
+    except LabscaleError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    except OSError as error:
+        print(f"{options.out} cannot be written: {error.strerror}. Choose another file.", file=sys.stderr)
+        return ReportError.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
