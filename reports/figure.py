@@ -37,7 +37,7 @@ CONFIG: Mapping[str, Any] = {
         "labelFontSize": 12,
         "labelColor": MUTED_INK,
         "labelLimit": 260,
-        "columnPadding": 32,
+        "columnPadding": 16,
     },
 }
 # The static figure is drawn with the builder's fonts and read with the reader's, which may be wider.

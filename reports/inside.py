@@ -30,12 +30,12 @@ type Part = str
 PARTS: Final[Mapping[str, Part]] = {
     "simulate": "physics",
     "render": "rendering",
-    "environment": "rest of environment steps",
-    "infer": "policy inference",
+    "environment": "rest of steps",
+    "infer": "inference",
     "other": "rest of rollout",
     "learn": "learning",
     "all_reduce": "all-reduce",
-    "waiting": "waiting for other ranks",
+    "waiting": "waiting",
 }
 
 

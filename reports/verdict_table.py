@@ -23,7 +23,7 @@ def rule() -> Html:
     )
 
 
-def verdicts(results: Sequence[CaseResult]) -> Html:
+def verdicts(results: Sequence[CaseResult], *, label: str = "Verdicts") -> Html:
     """One row for each curve with more than one number of ranks; a sentence when there is none."""
     groups = _curves(results)
     if not groups:
@@ -40,12 +40,12 @@ def verdicts(results: Sequence[CaseResult]) -> Html:
             ]
             for group, said in judged
         ),
-        label="Verdicts",
+        label=label,
         num_text_columns=3,
     )
 
 
-def predictions(results: Sequence[CaseResult]) -> Html:
+def predictions(results: Sequence[CaseResult], *, label: str = "Predictions, not measurements") -> Html:
     """Total FPS at twice the largest number of ranks by the law of the curve's kind; nothing where no curve has one."""
     groups = _curves(results)
     if not groups:
@@ -53,7 +53,7 @@ def predictions(results: Sequence[CaseResult]) -> Html:
     return html_table(
         ["Curve", "Law", "Serial fraction", "Predicted for ranks", "Predicted total FPS", "Off by at the largest"],
         (_prediction_row(group) for group in groups),
-        label="Predictions, not measurements",
+        label=label,
         num_text_columns=2,
     )
 

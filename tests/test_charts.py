@@ -144,11 +144,11 @@ def test_time_split_adds_up_to_the_iteration() -> None:
     assert isinstance(figure, Figure)
     points = figure.spec["datasets"][figure.spec["data"]["name"]]
     assert [point["part"] for point in points] == [
-        "rest of environment steps",
+        "rest of steps",
         "rest of rollout",
         "learning",
         "all-reduce",
-        "waiting for other ranks",
+        "waiting",
     ]
     assert sum(point["time_s"] for point in points) == pytest.approx(0.5)
 

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -11,11 +12,12 @@ from reports import publish as publishing
 from suite.errors import ReportError
 from tests.browser import Browser, Tab, browser_program
 from tests.generated_results import full_results, smoke_results, write_results
+from tests.test_report import read_pages
 
 WIDTHS = (390, 1440)
 OLDER, NEWER = "2026.9", "2026.11"
 SERIES = "series-cartpole-strong.html"
-CHART = "document.querySelector('figure[id$=\"-efficiency\"]')"
+CHART = "document.querySelector('figure[id=\"desk-cartpole-strong-efficiency\"]')"
 
 needs_browser = pytest.mark.skipif(browser_program() is None, reason="no Chromium is installed")
 
@@ -25,6 +27,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
     write_results(smoke_results(), folder / OLDER / "desk")
     write_results(full_results(), folder / NEWER / "desk")
+    write_results(smoke_results()[:4], folder / NEWER / "laptop")
     return folder
 
 
@@ -52,6 +55,13 @@ def test_every_version_has_its_address_and_the_newest_two(site: Path) -> None:
     assert bytes_of(site / "latest") == bytes_of(site / NEWER)
     assert [version["name"] for version in json.loads((site / "versions.json").read_text())] == [NEWER, OLDER]
     assert 'url=latest/index.html"' in (site / "index.html").read_text()
+
+
+def test_pages_of_several_sets_have_headings_in_order_and_regions_with_names(site: Path) -> None:
+    for name, page in read_pages(site / NEWER).items():
+        assert all(later - earlier <= 1 for earlier, later in pairwise(page.headings)), name
+        assert len(page.regions) == len(set(page.regions)), name
+        assert len(page.ids) == len(set(page.ids)), name
 
 
 def test_unchanged_versions_are_kept_and_changed_ones_built_again(results: Path, site: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ const MAX_CHARACTERS = 3000; // of a section; enough for its words, too few for 
 
 function words(html) {
   return html
+    .replace(/<a class="anchor"[^>]*>#<\/a>/g, " ")
     .replace(/<(svg|script|style)[\s\S]*?<\/\1>/g, " ")
     .replace(/<[^>]+>/g, " ")
     .replace(/&amp;/g, "&")

@@ -21,7 +21,7 @@ RULE_DASH: Final = [5, 4]
 SHORT_NUMBER: Final = "format(datum.value, '~s')"  # 0, 500, 1k: the axis' own format would write 0k
 FADED: Final = 0.15
 SPEC_DIGITS: Final = 6
-TWO_COLUMNS_CHARACTERS: Final = 17
+TWO_COLUMNS_CHARACTERS: Final = 18
 LABEL_GAP_PX: Final = 14  # between two labels, so that neither touches the other
 LABEL_MARGIN_PX: Final = 52  # right of the last point
 

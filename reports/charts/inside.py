@@ -17,14 +17,16 @@ from reports.tables import Html
 PART_COLOURS: Final[Mapping[str, str]] = {
     "physics": "#0B4F7D",
     "rendering": "#0072B2",
-    "rest of environment steps": "#4FA3D8",
-    "policy inference": "#9BCBEA",
+    "rest of steps": "#4FA3D8",
+    "inference": "#9BCBEA",
     "rest of rollout": "#C9CED6",
     "learning": "#F2A35E",
     "all-reduce": "#B94700",
-    "waiting for other ranks": "#7A2E00",
+    "waiting": "#7A2E00",
 }
 BAR_PX: Final = 28
+# In pixels; more would leave no room for bars on a phone. A drawing that is not live has no container.
+CASE_LABEL_LIMIT: Final = "containerSize()[0] && containerSize()[0] < 500 ? 120 : 230"
 
 
 def time_split(series: Campaign) -> Figure | Html:
@@ -69,8 +71,9 @@ def time_split(series: Campaign) -> Figure | Html:
         chart="time-split",
         height=BAR_PX * len(shown),
         alt_text=f"Shares of the iteration time. {words}.",
-        caption="What an iteration is spent on, mean over ranks and rounds. Waiting is the least that explains the"
-        " times of the ranks. A part that was not measured stands in the rest of what holds it.",
+        caption="What an iteration is spent on, mean over ranks and rounds. Rest of steps: environment steps without"
+        " physics and rendering. Rest of rollout: book-keeping around them. Waiting for other ranks: the least that"
+        " explains their times. A part that was not measured stands in the rest of what holds it.",
         data=series_tables.time_split(series.rows, series.inside),
     )
 
@@ -192,4 +195,9 @@ def _bars(
 
 
 def _cases_axis(labels: Mapping[str, str]) -> alt.Y:
-    return alt.Y("case:N", sort=list(labels.values()), title=None, axis=alt.Axis(labelLimit=150, ticks=False))
+    return alt.Y(
+        "case:N",
+        sort=list(labels.values()),
+        title=None,
+        axis=alt.Axis(labelLimit=alt.ExprRef(CASE_LABEL_LIMIT), ticks=False),
+    )

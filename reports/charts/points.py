@@ -93,11 +93,11 @@ def of_scaling(rows: Sequence[CaseRow]) -> list[CaseRow]:
 
 
 def case_label(row: CaseRow, rows: Sequence[CaseRow]) -> str:
-    """What tells a bar from the others, short enough for a phone."""
+    """What tells a bar from the others, what matters first: a phone has no room for all of it."""
     curve = row.curve.replace(" environments a rank", " envs").replace(" environments", " envs")
     if len({row.topology for row in rows}) == 1:
         return curve
-    return f"{curve}, {row.topology}" if len(curves_of(rows)) > 1 else row.topology
+    return f"{row.topology} {curve}" if len(curves_of(rows)) > 1 else row.topology
 
 
 def world_size_of(topology: str) -> int:

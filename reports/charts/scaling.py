@@ -23,6 +23,7 @@ from reports.charts.drawing import (
     ideal_line,
     intervals,
     last_rows,
+    legend_of,
     lines_and_points,
     log_ticks,
     pick,
@@ -161,8 +162,11 @@ def throughput(series: Campaign) -> Figure | Html:
     base = alt.Chart(alt.InlineData(values=points)).encode(x=x, opacity=faded_unless(picked), detail="curve:N")
     # With one curve colours tell the kinds apart; with more they tell the curves, and dashes and shapes the kinds.
     coloured = colour(curves) if len(curves) > 1 else colour(kinds, "kind", PALETTE)
-    dash = alt.StrokeDash("kind:N", title=None, sort=kinds, scale=alt.Scale(domain=kinds, range=list(DASHES)))
-    marks = alt.Shape("kind:N", title=None, sort=kinds, scale=alt.Scale(domain=kinds, range=SHAPES[: len(kinds)]))
+    dashes = alt.Scale(domain=kinds, range=list(DASHES))
+    # Two legends side by side are wider than a phone.
+    below = alt.Legend(orient="bottom", columns=2) if len(curves) > 1 else legend_of(kinds)
+    scale = alt.Scale(domain=kinds, range=SHAPES[: len(kinds)])
+    marks = alt.Shape("kind:N", title=None, sort=kinds, scale=scale, legend=below)
     tooltip = [
         tip("case_id:N", "Case"),
         tip("kind:N", "Counted over"),
@@ -179,7 +183,9 @@ def throughput(series: Campaign) -> Figure | Html:
         [
             ideal,
             lines.mark_point(filled=True, size=70).encode(shape=marks, tooltip=tooltip).add_params(picked),
-            lines.mark_line(strokeWidth=2).encode(strokeDash=dash),
+            lines.mark_line(strokeWidth=2).encode(
+                strokeDash=alt.StrokeDash("kind:N", title=None, sort=kinds, scale=dashes, legend=below)
+            ),
             lines.mark_rule(strokeWidth=2).encode(y=_like(y, "low"), y2="high:Q"),
         ],
         series,

@@ -35,7 +35,12 @@ def cases(version: Version, name: str) -> Html:
 
 
 def verdicts(version: Version, name: str) -> Html:
-    return _of_every_set(version, name, lambda series: [verdict_table.verdicts(series.results)], trains=True)
+    return _of_every_set(
+        version,
+        name,
+        lambda series: [verdict_table.verdicts(series.results, label=f"Verdicts {series.title}".strip())],
+        trains=True,
+    )
 
 
 def speedup(version: Version, name: str) -> Html:

@@ -1,7 +1,7 @@
 """The first page: what was measured, the answer in one table, a chart for each series, verdicts in words."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from reports import verdict_table
 from reports.analysis import CaseRow
@@ -48,41 +48,31 @@ def opening(version: Version) -> Html:
 
 def answers(version: Version) -> Html:
     """One row a curve: frames per second at every number of ranks, efficiency at the largest, verdict."""
-    return together(part for one in version.scaling for part in _answers(one, has_title=len(version.scaling) > 1))
+    return _by_set(version, _answers, depth=2)
 
 
 def charts(version: Version) -> Html:
     """Scaling efficiency of every series that trains, side by side on a wide screen."""
     depth = 4 if len(version.scaling) > 1 else 3
-    return together(
-        part
-        for one in version.scaling
-        for part in [
-            *([heading(one.title)] if len(version.scaling) > 1 else []),
-            side_by_side(_chart(one.campaign.series(name), depth) for name in one.campaign.series_names),
-        ]
+    return _by_set(
+        version,
+        lambda one: side_by_side(_chart(one.campaign.series(name), depth) for name in one.campaign.series_names),
     )
 
 
 def verdicts(version: Version) -> Html:
-    return together(
-        part
-        for one in version.scaling
-        for part in [
-            *([heading(one.title)] if len(version.scaling) > 1 else []),
-            verdict_table.verdicts(_scaling(one.campaign).results),
-        ]
+    return _by_set(
+        version,
+        lambda one: verdict_table.verdicts(_scaling(one.campaign).results, label=f"Verdicts {one.title}".strip()),
     )
 
 
 def predictions(version: Version) -> Html:
-    return together(
-        part
-        for one in version.scaling
-        for part in [
-            *([heading(one.title)] if len(version.scaling) > 1 else []),
-            verdict_table.predictions(_scaling(one.campaign).results),
-        ]
+    return _by_set(
+        version,
+        lambda one: verdict_table.predictions(
+            _scaling(one.campaign).results, label=f"Predictions {one.title}, not measurements"
+        ),
     )
 
 
@@ -107,7 +97,17 @@ def caution(version: Version) -> Html:
     return aside("Before you use these numbers", notes)
 
 
-def _answers(one: ResultSet, *, has_title: bool) -> list[Displayed]:
+def _by_set(version: Version, show: Callable[[ResultSet], Displayed], *, depth: int = 3) -> Html:
+    """What every set has to show, under its title where there are several."""
+    parts: list[Displayed] = []
+    for one in version.scaling:
+        if len(version.scaling) > 1:
+            parts.append(heading(one.title, depth=depth))
+        parts.append(show(one))
+    return together(parts)
+
+
+def _answers(one: ResultSet) -> Html:
     campaign = _scaling(one.campaign)
     sizes = sorted({row.world_size for row in campaign.rows if row.rounds_completed})
     unit = "GPU" if all(row.device == "cuda" for row in campaign.rows) else "rank"
@@ -122,13 +122,8 @@ def _answers(one: ResultSet, *, has_title: bool) -> list[Displayed]:
         for curve in curves_of(of_scaling(campaign.series(series).rows))
     ]
     headings = ["Series", *(_counted(size, unit) for size in sizes), "Efficiency", "Interval", "Verdict"]
-    return [
-        *([heading(one.title, depth=2)] if has_title else []),
-        paragraph(
-            f"Frames per second, learning included, by number of {unit}s, and what is left of ideal at the most:"
-        ),
-        html_table(headings, rows, label=f"Headline {one.title}".strip()),
-    ]
+    explanation = f"Frames per second, learning included, by number of {unit}s, and what is left of ideal at the most:"
+    return together([paragraph(explanation), html_table(headings, rows, label=f"Headline {one.title}".strip())])
 
 
 def _fps(rows: Sequence[CaseRow], series: str, curve: str, size: int) -> str:
