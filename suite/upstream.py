@@ -12,9 +12,8 @@ from pathlib import Path
 
 from suite.errors import StoreError
 from suite.launch import Launcher
-from suite.reduce import steady_part
+from suite.reduce import counted_iterations
 from suite.schema import Case, Launch, RunRecord
-from suite.steady import SteadyWindow
 from suite.store import read_record
 
 
@@ -91,15 +90,14 @@ def read_pair(case: Case, round_index: int, run_dir: Path) -> Pair | None:
         case_id=case.case_id,
         round=round_index,
         ours_s=ours_s,
-        theirs_s=statistics.median(steady_part(record).of(theirs)),
+        theirs_s=statistics.median(theirs[iteration] for iteration in counted_iterations(record)),
         library_s=library_s,
     )
 
 
 def medians_of_rank_0(record: RunRecord) -> tuple[float, float | None]:
-    """Steady iteration time of rank 0 by our clock and, where the library keeps one, by its own [s]."""
-    window = steady_part(record)
-    return statistics.median(_column(record, window, "iteration_time_s")), _library_s(record, window)
+    """Iteration time of rank 0 by our clock and, where the library keeps one, by its own [s]; marks cost neither."""
+    return statistics.median(_column(record, "iteration_time_s")), _library_s(record)
 
 
 def bracketed_differences(pairs: Sequence[Pair]) -> list[float]:
@@ -122,17 +120,19 @@ def write_pairs(pairs: Sequence[Pair], path: Path) -> None:
     path.write_text(json.dumps([asdict(pair) for pair in pairs], indent=1) + "\n", encoding="utf-8")
 
 
-def _library_s(record: RunRecord, window: SteadyWindow) -> float | None:
+def _library_s(record: RunRecord) -> float | None:
     if record.case.rl_library == "rsl_rl":
-        collections_s = _column(record, window, "rsl_rl.collection_time_s")
-        learnings_s = _column(record, window, "rsl_rl.learning_time_s")
+        collections_s = _column(record, "rsl_rl.collection_time_s")
+        learnings_s = _column(record, "rsl_rl.learning_time_s")
         return statistics.median(sum(parts) for parts in zip(collections_s, learnings_s, strict=True))
     if record.case.rl_library == "rl_games":
         frames = record.case.frames_per_iteration
-        return statistics.median(frames / fps for fps in _column(record, window, "rl_games.total_fps"))
+        return statistics.median(frames / fps for fps in _column(record, "rl_games.total_fps"))
     return None
 
 
-def _column(record: RunRecord, window: SteadyWindow, name: str) -> list[float]:
-    """Steady samples of rank 0, missing ones left out."""
-    return [value for value in window.of(record.ranks[0].samples.get(name, ())) if value is not None]
+def _column(record: RunRecord, name: str) -> list[float]:
+    """Samples of rank 0 in the iterations that count, missing ones left out."""
+    stored = record.ranks[0].samples.get(name, ())
+    values = (stored[iteration] for iteration in counted_iterations(record) if iteration < len(stored))
+    return [value for value in values if value is not None]
