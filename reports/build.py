@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import shutil
+import statistics
 import string
 import subprocess
 import sys
@@ -75,9 +76,26 @@ def _read(results_dir: Path) -> Campaign:
     if not results_dir.is_dir():
         raise ReportError(f"There is no folder {results_dir}. Name the folder that `nox -s bench` wrote.")
     try:
-        return Campaign.from_results(load_results(results_dir))
+        results = load_results(results_dir)
+        root = results_dir.parent if results_dir.name == "cases" else results_dir  # bench names the cases themselves
+        twins = load_results(root / "a_a") if (root / "a_a").is_dir() else []
+        return Campaign.from_results(results, twins=twins, upstream_wall_s=_upstream_walls(root / "upstream.json"))
     except ValueError as error:
         raise ReportError(f"{results_dir}: a completed round has no number: {error}. Move its case away.") from error
+
+
+def _upstream_walls(path: Path) -> dict[str, float]:
+    """Seconds of one process of upstream by case id, the median over the rounds in which it was timed.
+
+    Raises ValueError for a file that is none of ours.
+    """
+    if not path.exists():
+        return {}
+    walls: dict[str, list[float]] = {}
+    for pair in json.loads(path.read_text(encoding="utf-8")):
+        if pair.get("theirs_wall_s") is not None:
+            walls.setdefault(pair["case_id"], []).append(pair["theirs_wall_s"])
+    return {case_id: statistics.median(times_s) for case_id, times_s in walls.items()}
 
 
 def _check_replaceable(out_dir: Path) -> None:

@@ -25,6 +25,7 @@ class Pair:
     round: int
     ours_s: float
     theirs_s: float
+    theirs_wall_s: float | None = None  # of upstream's whole process; None in pairs of before it was kept
     library_s: float | None  # what the RL library reported in our own process, as upstream would have read it
 
     @property
@@ -79,7 +80,8 @@ def read_pair(case: Case, round_index: int, run_dir: Path) -> Pair | None:
     if not theirs_path.exists():
         return None
     try:
-        theirs = [float(value) for value in json.loads(theirs_path.read_text(encoding="utf-8"))["iteration_time_s"]]
+        written = json.loads(theirs_path.read_text(encoding="utf-8"))
+        theirs = [float(value) for value in written["iteration_time_s"]]
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{theirs_path} is not readable: {error!r}. Move it away to go on without.") from error
     record = read_record(run_dir / "record.json")
@@ -91,6 +93,7 @@ def read_pair(case: Case, round_index: int, run_dir: Path) -> Pair | None:
         round=round_index,
         ours_s=ours_s,
         theirs_s=statistics.median(theirs[iteration] for iteration in counted_iterations(record)),
+        theirs_wall_s=written.get("wall_time_s"),
         library_s=library_s,
     )
 
