@@ -1,12 +1,15 @@
 """What the charts show, as plain values: points, labels and words. Pure, and without Altair."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 from reports.analysis import CaseRow, CurvePoint
 
+_ENVIRONMENTS: Final = re.compile(r"\d+ environments( a rank)?")  # as analysis.curve_label writes it
 MAX_CURVE_POINTS = 200  # of a learning curve; more than a screen shows
 
 
@@ -17,6 +20,7 @@ def case_points(rows: Iterable[CaseRow]) -> list[dict[str, Any]]:
             "case_id": row.case_id,
             "curve": row.curve,
             "world_size": row.world_size,
+            "num_envs": row.num_envs,
             "rounds_completed": row.rounds_completed,
             "iteration_time_s": row.iteration_time_s,
             "total_fps": row.total_fps,
@@ -85,6 +89,21 @@ def spoken(rows: Sequence[CaseRow], name: str, in_words: Callable[[float | None]
 
 def curves_of(rows: Iterable[CaseRow]) -> list[str]:
     return list(dict.fromkeys(row.curve for row in rows))
+
+
+def sweep_rows(rows: Sequence[CaseRow]) -> list[CaseRow]:
+    """Rows on the fewest ranks whose curves differ in their environments too, named by what else differs.
+
+    Only curves that then have more than one point.
+    """
+    fewest = min((row.world_size for row in rows), default=0)
+    measured = [row for row in rows if row.world_size == fewest and row.total_fps is not None]
+    named = [
+        replace(row, curve=", ".join(part for part in row.curve.split(", ") if not _ENVIRONMENTS.fullmatch(part)))
+        for row in sorted(measured, key=lambda row: row.num_envs)
+    ]
+    points = Counter(row.curve for row in named)
+    return [row for row in named if points[row.curve] > 1]
 
 
 def case_label(row: CaseRow, rows: Sequence[CaseRow]) -> str:

@@ -20,6 +20,7 @@ from reports.chart_data import (
     powers_of_two,
     slug,
     spoken,
+    sweep_rows,
     thinned,
     world_size_of,
 )
@@ -134,6 +135,37 @@ def throughput(rows: Sequence[CaseRow], *, where: str) -> Figure | Html:
         alt_text=f"Total frames per second over ranks. {spoken(shown, 'total_fps', tables.count)}.",
         caption=f"Environment steps per second of all ranks, median round; {spread}. Ran on {where}.",
         data=tables.throughput(rows),
+    )
+
+
+def sweep(rows: Sequence[CaseRow], *, where: str) -> Figure | Html:
+    """Throughput over the environments of a rank; nothing for a series that holds them constant."""
+    shown = sweep_rows(rows)
+    if not shown:
+        return Html(markup="", text="")
+    sizes = sorted({row.num_envs for row in shown})
+    base = alt.Chart(_data(shown)).encode(
+        x=alt.X(
+            "num_envs:Q",
+            title="Environments a rank",
+            scale=alt.Scale(type="log", base=2, padding=36, nice=False),
+            axis=alt.Axis(values=sizes, format="d", labelAngle=0, grid=False, labelOverlap=True),
+        )
+    )
+    y = alt.Y("total_fps:Q", title="Total FPS", axis=alt.Axis(labelExpr=SHORT_NUMBER, tickCount=5))
+    lines, points = _lines_and_points(base, shown, y=y, tooltip=[_tip("total_fps:Q", "Total FPS", ",.0f")])
+    words = "; ".join(
+        f"{curve}: "
+        + ", ".join(f"{tables.count(row.total_fps)} with {row.num_envs}" for row in shown if row.curve == curve)
+        for curve in curves_of(shown)
+    )
+    return _figure(
+        alt.LayerChart(layer=[lines, points]),
+        figure_id=f"{slug(shown)}-sweep",
+        height=260,
+        alt_text=f"Total frames per second over environments a rank. {words}.",
+        caption=f"Environment steps per second on {shown[0].topology}, more environments a rank. Ran on {where}.",
+        data=tables.throughput(shown),
     )
 
 

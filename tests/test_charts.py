@@ -110,3 +110,30 @@ def test_long_learning_curves_are_thinned() -> None:
     figure = charts.learning(part.learning_curves, part.rows, where="here")
     assert isinstance(figure, Figure)
     assert len(json.dumps(figure.spec)) < 60_000
+
+
+def test_a_sweep_is_drawn_over_environments_and_named_without_them() -> None:
+    results = [
+        make_result(
+            make_case("cartpole-envs", scaling="weak", rl_library=library, num_envs_global=size), 0.1 + size / 10_000
+        )
+        for library in ("rl_games", "rsl_rl")
+        for size in (2048, 1024, 4096)
+    ]
+    campaign = Campaign.from_results(results)
+    figure = charts.sweep(campaign.rows, where=campaign.where)
+    assert isinstance(figure, Figure)
+    assert f"rl_games: {1024 * 16 / 0.2024:,.0f} with 1024, {2048 * 16 / 0.3048:,.0f} with 2048" in figure.alt_text
+    spec = json.dumps(figure._repr_mimebundle_())
+    assert 'environments a rank"' not in spec
+    root = ET.fromstring(figure.svg)  # noqa: S314 - our own drawing
+    assert root.get("aria-label") == figure.alt_text
+
+
+@pytest.mark.parametrize("name", CAMPAIGNS)
+def test_a_series_of_one_size_has_no_sweep(name: str) -> None:
+    campaign = Campaign.from_results(CAMPAIGNS[name])
+    for series in campaign.series_names:
+        drawn = charts.sweep(campaign.series(series).rows, where="here")
+        assert isinstance(drawn, Html)
+        assert drawn.markup == ""
