@@ -1,10 +1,11 @@
 """What a page's cells read: the results of one campaign, analysed, whole and by series. Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from reports.analysis import CaseRow, CurvePoint, case_rows, learning_curve
+from reports.cost import Cost, cost
 from reports.inside import Inside, inside
 from reports.places import Place, places
 from reports.tables import where_it_ran
@@ -19,10 +20,27 @@ class Campaign:
     rows: tuple[CaseRow, ...]
     name: str = ""  # of its folder; empty where there is but one
     title: str = ""
+    twins: tuple[CaseResult, ...] = ()  # of the A/A run
+    upstream_wall_s: Mapping[str, float] = field(default_factory=dict)  # case id -> seconds of one process
 
     @classmethod
-    def from_results(cls, results: Sequence[CaseResult], *, name: str = "", title: str = "") -> "Campaign":
-        return cls(results=tuple(results), rows=case_rows(results), name=name, title=title)
+    def from_results(
+        cls,
+        results: Sequence[CaseResult],
+        *,
+        name: str = "",
+        title: str = "",
+        twins: Sequence[CaseResult] = (),
+        upstream_wall_s: Mapping[str, float] | None = None,
+    ) -> "Campaign":
+        return cls(
+            results=tuple(results),
+            rows=case_rows(results),
+            name=name,
+            title=title,
+            twins=tuple(twins),
+            upstream_wall_s=upstream_wall_s or {},
+        )
 
     @property
     def series_names(self) -> tuple[str, ...]:
@@ -41,6 +59,10 @@ class Campaign:
             if label not in by_label or len(place.environment.gpus) > len(by_label[label].environment.gpus):
                 by_label[label] = place
         return "; ".join(where_it_ran(place) for place in by_label.values()) or "nothing yet"
+
+    @property
+    def cost(self) -> Cost | None:
+        return cost(self.results, twins=self.twins, upstream_wall_s=self.upstream_wall_s)
 
     @property
     def learning_curves(self) -> tuple[CurvePoint, ...]:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, fields
 from typing import Final, Literal
 
 from suite.attribution import Attribution, attribution
-from suite.reduce import steady_part
-from suite.schema import CaseResult, RunRecord, Spread, TelemetrySummary
+from suite.reduce import counted_iterations, marked_iterations
+from suite.schema import CaseResult, RankRecord, RunRecord, Spread, TelemetrySummary
 
 type Kind = Literal["step", "step and inference", "total"]
 
@@ -100,11 +100,17 @@ def _kinds(result: CaseResult) -> Iterable[tuple[Kind, str]]:
 
 
 def _fps(record: RunRecord, column: str) -> float | None:
-    """Frames of all ranks over the median steady time of the slowest rank in ``column``."""
-    steady = steady_part(record)
-    columns = [steady.of(rank.samples.get(column, ())) for rank in record.ranks]
+    """Frames of all ranks over the median time of the slowest rank in ``column``, in the iterations that have it."""
+    counted = marked_iterations(record) if column == KIND_COLUMNS["step"] else counted_iterations(record)
+    columns = [_at(rank, column, counted) for rank in record.ranks]
     slowest = [max(times) for values in zip(*columns, strict=False) if len(times := _present(values)) == len(columns)]
     return record.case.frames_per_iteration / statistics.median(slowest) if slowest and min(slowest) > 0 else None
+
+
+def _at(rank: RankRecord, column: str, iterations: Sequence[int]) -> list[float | None]:
+    """Nothing for a column that was never measured."""
+    stored = rank.samples.get(column, ())
+    return [stored[iteration] for iteration in iterations if iteration < len(stored)]
 
 
 def _printed_fps(records: Sequence[RunRecord]) -> dict[Kind, float]:
@@ -113,7 +119,7 @@ def _printed_fps(records: Sequence[RunRecord]) -> dict[Kind, float]:
         rounds = [
             statistics.median(printed)
             for record in records
-            if (printed := _present(steady_part(record).of(record.ranks[0].samples.get(column, ()))))
+            if (printed := _present(_at(record.ranks[0], column, counted_iterations(record))))
         ]
         if rounds:
             found[kind] = statistics.median(rounds)
@@ -134,9 +140,8 @@ def _mean_shares(records: Sequence[RunRecord]) -> dict[Part, float]:
 
 def _attribution(record: RunRecord) -> tuple[Attribution, ...]:
     """Nothing for a round that misses a time that every split needs, as a control does."""
-    steady = steady_part(record)
     try:
-        return attribution(record, range(steady.start, steady.stop))
+        return attribution(record)
     except ValueError:
         return ()
 
@@ -146,10 +151,8 @@ def _rank_ratios(records: Sequence[RunRecord]) -> tuple[Values, ...]:
     for record in records:
         if len(record.ranks) < 2:  # noqa: PLR2004 - one rank has nothing to be compared with
             return ()
-        steady = steady_part(record)
-        own_s = [
-            statistics.median(_present(steady.of(rank.samples.get("iteration_time_s", ())))) for rank in record.ranks
-        ]
+        counted = counted_iterations(record)
+        own_s = [statistics.median(_present(_at(rank, "iteration_time_s", counted))) for rank in record.ranks]
         rounds.append([time_s / statistics.median(own_s) for time_s in own_s])
     return tuple(found for ratios in zip(*rounds, strict=False) if (found := _values(ratios)) is not None)
 

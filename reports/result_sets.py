@@ -7,6 +7,7 @@ their order and what they are for; a set that it does not name is shown after th
 
 import json
 import os
+import statistics
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -104,6 +105,8 @@ def read_version(folder: Path, *, name: str, older: Sequence[Version] = ()) -> V
     if not folder.is_dir():
         raise ReportError(f"There is no folder {folder}. Name the folder that `nox -s bench` wrote.")
     found = [path for path in sorted(folder.iterdir()) if (path / "cases").is_dir()]
+    if folder.name == "cases":  # bench names the cases themselves
+        folder = folder.parent
     if (folder / "cases").is_dir() or not found:
         sets = [_read_set(folder, name="", title="", role="scaling")]
     else:
@@ -158,20 +161,36 @@ def _title_role(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read_set(folder: Path, *, name: str, title: str, role: Role) -> ResultSet:
+    pairs = tuple(Pair(**pair) for pair in _read_json(folder / "upstream.json", []))
     try:
-        campaign = Campaign.from_results(load_results(folder), name=name, title=title)
+        campaign = Campaign.from_results(
+            load_results(folder),
+            name=name,
+            title=title,
+            twins=load_results(folder / "a_a") if (folder / "a_a").is_dir() else (),
+            upstream_wall_s=_upstream_walls(pairs),
+        )
     except ValueError as error:
         raise ReportError(f"{folder}: a completed round has no number: {error}. Move its case away.") from error
-    pairs, noise = _read_json(folder / "upstream.json", []), _read_json(folder / "noise.json", {})
+    noise = _read_json(folder / "noise.json", {})
     return ResultSet(
         name=name,
         title=title,
         role=role,
         folder=folder,
         campaign=campaign,
-        pairs=tuple(Pair(**pair) for pair in pairs),
+        pairs=pairs,
         noise=noise.get("noise_budget"),
     )
+
+
+def _upstream_walls(pairs: Sequence[Pair]) -> dict[str, float]:
+    """Seconds of one process of upstream by case id, the median over the rounds in which it was timed."""
+    walls: dict[str, list[float]] = {}
+    for pair in pairs:
+        if pair.theirs_wall_s is not None:
+            walls.setdefault(pair.case_id, []).append(pair.theirs_wall_s)
+    return {case_id: statistics.median(times_s) for case_id, times_s in walls.items()}
 
 
 def _env_checks(folder: Path) -> tuple[EnvCheckReport, ...]:

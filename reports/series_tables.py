@@ -189,7 +189,6 @@ def series_title(case: Case, *, is_sweep: bool = False) -> str:
     what = {
         "environment_step": ", stepped without training",
         "rendering": ", rendering alone",
-        "timing_cost": ", clocks",
     }
     return f"{task}, {size}{what.get(case.workload, '')}"
 

@@ -9,6 +9,7 @@ waiting that explains the times, because the ranks may have taken turns at being
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from suite.reduce import marked_iterations
 from suite.schema import RankRecord, RunRecord
 
 
@@ -27,22 +28,20 @@ class Attribution:
     other: float  # the rest of the rollout and between the parts: book-keeping of the library, gaps of the host
 
 
-def attribution(record: RunRecord, iterations: range | None = None) -> tuple[Attribution, ...]:
-    """Shares of every rank over ``iterations``, or over all of them.
+def attribution(record: RunRecord, iterations: Sequence[int] | None = None) -> tuple[Attribution, ...]:
+    """Shares of every rank over ``iterations``, or over all that were marked and steady.
 
     Raises ValueError when a rank misses a time that every rank measures, or has none of these iterations.
     """
-    counted = (
-        range(min((rank.num_iterations for rank in record.ranks), default=0)) if iterations is None else iterations
-    )
-    if not counted or any(rank.num_iterations < counted.stop for rank in record.ranks):
-        raise ValueError(f"round {record.round} has no samples of iterations {counted.start} to {counted.stop - 1}")
+    counted = marked_iterations(record) if iterations is None else iterations
+    if not counted or any(rank.num_iterations <= max(counted) for rank in record.ranks):
+        raise ValueError(f"round {record.round} has no samples of iterations {_listed(counted)}")
     reduced = [_column(rank, "all_reduce_time_s", counted) for rank in record.ranks]
     least = [min(times) for times in zip(*(times for times in reduced if times), strict=True)] if all(reduced) else None
     return tuple(_of_rank(rank, counted, sum(least) if least else None) for rank in record.ranks)
 
 
-def _of_rank(rank: RankRecord, iterations: range, least_all_reduce_s: float | None) -> Attribution:
+def _of_rank(rank: RankRecord, iterations: Sequence[int], least_all_reduce_s: float | None) -> Attribution:
     iteration = _required(rank, "iteration_time_s", iterations)
     learning = _required(rank, "learning_time_s", iterations)
     environment = _required(rank, "environment_step_time_s", iterations)
@@ -67,7 +66,7 @@ def _of_rank(rank: RankRecord, iterations: range, least_all_reduce_s: float | No
     )
 
 
-def _column(rank: RankRecord, column: str, iterations: range) -> Sequence[float] | None:
+def _column(rank: RankRecord, column: str, iterations: Sequence[int]) -> Sequence[float] | None:
     """Times of one column [s]; None when an iteration has none."""
     stored = rank.samples.get(column, ())
     values = [stored[iteration] for iteration in iterations if iteration < len(stored)]
@@ -75,13 +74,17 @@ def _column(rank: RankRecord, column: str, iterations: range) -> Sequence[float]
     return times if len(times) == len(iterations) else None
 
 
-def _total(rank: RankRecord, column: str, iterations: range) -> float | None:
+def _total(rank: RankRecord, column: str, iterations: Sequence[int]) -> float | None:
     times = _column(rank, column, iterations)
     return None if times is None else sum(times)
 
 
-def _required(rank: RankRecord, column: str, iterations: range) -> float:
+def _required(rank: RankRecord, column: str, iterations: Sequence[int]) -> float:
     total = _total(rank, column, iterations)
     if total is None:
-        raise ValueError(f"rank {rank.rank} has no {column} in iterations {iterations.start} to {iterations.stop - 1}")
+        raise ValueError(f"rank {rank.rank} has no {column} in iterations {_listed(iterations)}")
     return total
+
+
+def _listed(iterations: Sequence[int]) -> str:
+    return ", ".join(map(str, iterations)) or "that are steady and marked"

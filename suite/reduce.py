@@ -2,6 +2,8 @@
 
 A round's number is the median over its steady iterations of the iteration time of the slowest rank. Which iterations
 are steady is decided in ``suite.steady`` from these same times, once per round and for all ranks, and nowhere else.
+Marks within an iteration cost time, so iterations that had some do not count where others had none; what the marks
+measured is read from those that had them.
 """
 
 from statistics import median
@@ -12,7 +14,8 @@ from suite.steady import MIN_STEADY, SteadyWindow, steady_window
 
 # Stored with every result, so that a file says itself what its numbers are. Change it together with the rule.
 ROUND_STATISTIC: Final = (
-    "median over the steady iterations of the slowest rank's iteration_time_s, in seconds; steady are the last "
+    "median over the steady iterations that are not marked (over all where every one is) of the slowest rank's "
+    "iteration_time_s, in seconds; steady are the last "
     "iterations from the start that MSER finds in running medians of three (White 1997: least sum of squared "
     "deviations from the mean over the square of the length), which is after the first iteration, within the first "
     f"half and leaves {MIN_STEADY} iterations where there are so many"
@@ -45,14 +48,40 @@ def steady_part(record: RunRecord) -> SteadyWindow:
     return window
 
 
+def counted_iterations(record: RunRecord) -> tuple[int, ...]:
+    """Steady iterations whose time is free of what marks within them cost; all steady ones where every one is marked.
+
+    Raises ValueError as ``steady_part`` does.
+    """
+    return _steady_where(record, marked=False)
+
+
+def marked_iterations(record: RunRecord) -> tuple[int, ...]:
+    """Steady iterations within which time was taken; none when a round was too short to have one.
+
+    Raises ValueError as ``steady_part`` does.
+    """
+    return _steady_where(record, marked=True)
+
+
 def steady_iteration_times_s(record: RunRecord) -> tuple[float, ...]:
-    """Time of the steady iterations in seconds, slowest rank. Raises ValueError as ``steady_part`` does."""
-    return steady_part(record).of(iteration_times_s(record))
+    """Time of the iterations that count in seconds, slowest rank. Raises ValueError as ``steady_part`` does."""
+    times_s = iteration_times_s(record)
+    return tuple(times_s[iteration] for iteration in counted_iterations(record))
 
 
 def round_time_s(record: RunRecord) -> float:
     """Seconds per iteration of one round, see ``ROUND_STATISTIC``. Raises ValueError as ``steady_part`` does."""
     return median(steady_iteration_times_s(record))
+
+
+def _steady_where(record: RunRecord, *, marked: bool) -> tuple[int, ...]:
+    window = steady_part(record)
+    steady = tuple(range(window.start, window.stop))
+    marks = record.ranks[0].samples.get("marked")  # the same on all ranks
+    if marks is None or not any(marks[iteration] == 0 for iteration in steady):
+        return steady  # as it was when every iteration was marked
+    return tuple(iteration for iteration in steady if bool(marks[iteration]) is marked)
 
 
 def _rank_times_s(rank: RankRecord) -> tuple[float, ...]:

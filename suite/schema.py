@@ -24,7 +24,7 @@ Scaling = Literal["strong", "weak"]
 MinibatchRule = Literal["fixed_minibatch", "fixed_updates"]
 Assets = Literal["offline", "official"]
 Scalar = str | int | float | bool | None
-Workload = Literal["train", "environment_step", "rendering", "all_reduce", "timing_cost"]  # controls but the first
+Workload = Literal["train", "environment_step", "rendering", "all_reduce"]  # all but the first are controls
 Division = Literal["closed", "open"]  # as upstream ships it, or tuned through settings that the libraries offer
 Outcome = Literal["completed", "crashed", "oom", "timeout", "hung", "skipped", "invalid"]
 
@@ -35,6 +35,7 @@ SAMPLE_COLUMNS: Final = (
     "iteration_time_s",  # collection + learning, device synchronised once at its end
     "collection_time_s",  # rollout: policy inference, environment steps, book-keeping of the library
     "learning_time_s",  # returns, optimiser steps, gradient all-reduce
+    "marked",  # 1: the six columns below were taken, which costs time; 0: not, and the iteration's time is free of it
     "environment_step_time_s",  # inside env.step, part of collection
     "simulate_time_s",  # inside the physics steps, part of environment_step_time_s
     "render_time_s",  # inside the renderer, part of environment_step_time_s; None for a task without cameras
@@ -84,7 +85,7 @@ class Case:
     @property
     def learns(self) -> bool:
         """Whether the RL library trains, and not only a part of its work runs (tasks/control.py)."""
-        return self.workload in ("train", "timing_cost")
+        return self.workload == "train"
 
     @property
     def world_size(self) -> int:

@@ -206,15 +206,14 @@ def print_noise(console: Console, pairs: Sequence[TwinPair]) -> None:
 
 
 def print_timing_cost(console: Console, results: Sequence[CaseResult]) -> None:
-    """Print what the timer's marks cost, of every case that was run to measure it."""
-    for result in results:
-        cost = timing_cost(result.completed)
-        if result.case.workload != "timing_cost" or cost is None:
-            continue
-        sure = "{:+.2%} to {:+.2%} at 95 %".format(*cost.interval) if cost.interval else "too few for an interval"
-        console.print(
-            f"Marks within an iteration cost {cost.median:+.2%} of it ({sure}, {cost.blocks} blocks of four): "
-            f"{result.case.case_id}",
-            highlight=False,
-            markup=False,
-        )
+    """Print what the timer's marks cost the iterations that have them, over all training of the campaign."""
+    cost = timing_cost([record for result in results if result.case.learns for record in result.completed])
+    if cost is None:
+        return
+    sure = "{:+.1%} to {:+.1%} at 95 %".format(*cost.interval) if cost.interval else "too few for an interval"
+    console.print(
+        f"Marks within an iteration cost {cost.median:+.1%} of it ({sure}; {cost.iterations} iterations had them). "
+        "The times above are those of the others.",
+        highlight=False,
+        markup=False,
+    )

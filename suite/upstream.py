@@ -12,9 +12,8 @@ from pathlib import Path
 
 from suite.errors import StoreError
 from suite.launch import Launcher
-from suite.reduce import steady_part
+from suite.reduce import counted_iterations
 from suite.schema import Case, Launch, RunRecord
-from suite.steady import SteadyWindow
 from suite.store import read_record
 
 
@@ -26,6 +25,7 @@ class Pair:
     round: int
     ours_s: float
     theirs_s: float
+    theirs_wall_s: float | None = None  # of upstream's whole process; None in pairs of before it was kept
     library_s: float | None  # what the RL library reported in our own process, as upstream would have read it
 
     @property
@@ -80,7 +80,8 @@ def read_pair(case: Case, round_index: int, run_dir: Path) -> Pair | None:
     if not theirs_path.exists():
         return None
     try:
-        theirs = [float(value) for value in json.loads(theirs_path.read_text(encoding="utf-8"))["iteration_time_s"]]
+        written = json.loads(theirs_path.read_text(encoding="utf-8"))
+        theirs = [float(value) for value in written["iteration_time_s"]]
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{theirs_path} is not readable: {error!r}. Move it away to go on without.") from error
     record = read_record(run_dir / "record.json")
@@ -91,18 +92,19 @@ def read_pair(case: Case, round_index: int, run_dir: Path) -> Pair | None:
         case_id=case.case_id,
         round=round_index,
         ours_s=ours_s,
-        theirs_s=statistics.median(steady_part(record).of(theirs)),
+        theirs_s=statistics.median(theirs[iteration] for iteration in counted_iterations(record)),
+        theirs_wall_s=written.get("wall_time_s"),
         library_s=library_s,
     )
 
 
-def medians_of_rank_0(record: RunRecord, window: SteadyWindow | None = None) -> tuple[float, float | None]:
-    """Steady iteration time of rank 0 by our clock and, where the library keeps one, by its own [s].
+def medians_of_rank_0(record: RunRecord, iterations: Sequence[int] | None = None) -> tuple[float, float | None]:
+    """Iteration time of rank 0 by our clock and, where the library keeps one, by its own [s]; marks cost neither.
 
-    ``window``: which iterations are steady, where another rule than today's decided it.
+    ``iterations``: those that count, where another rule than today's decided it.
     """
-    window = window or steady_part(record)
-    return statistics.median(_column(record, window, "iteration_time_s")), _library_s(record, window)
+    counted = counted_iterations(record) if iterations is None else iterations
+    return statistics.median(_column(record, counted, "iteration_time_s")), _library_s(record, counted)
 
 
 def bracketed_differences(pairs: Sequence[Pair]) -> list[float]:
@@ -125,17 +127,19 @@ def write_pairs(pairs: Sequence[Pair], path: Path) -> None:
     path.write_text(json.dumps([asdict(pair) for pair in pairs], indent=1) + "\n", encoding="utf-8")
 
 
-def _library_s(record: RunRecord, window: SteadyWindow) -> float | None:
+def _library_s(record: RunRecord, counted: Sequence[int]) -> float | None:
     if record.case.rl_library == "rsl_rl":
-        collections_s = _column(record, window, "rsl_rl.collection_time_s")
-        learnings_s = _column(record, window, "rsl_rl.learning_time_s")
+        collections_s = _column(record, counted, "rsl_rl.collection_time_s")
+        learnings_s = _column(record, counted, "rsl_rl.learning_time_s")
         return statistics.median(sum(parts) for parts in zip(collections_s, learnings_s, strict=True))
     if record.case.rl_library == "rl_games":
         frames = record.case.frames_per_iteration
-        return statistics.median(frames / fps for fps in _column(record, window, "rl_games.total_fps"))
+        return statistics.median(frames / fps for fps in _column(record, counted, "rl_games.total_fps"))
     return None
 
 
-def _column(record: RunRecord, window: SteadyWindow, name: str) -> list[float]:
-    """Steady samples of rank 0, missing ones left out."""
-    return [value for value in window.of(record.ranks[0].samples.get(name, ())) if value is not None]
+def _column(record: RunRecord, counted: Sequence[int], name: str) -> list[float]:
+    """Samples of rank 0 in the iterations that count, missing ones left out."""
+    stored = record.ranks[0].samples.get(name, ())
+    values = (stored[iteration] for iteration in counted if iteration < len(stored))
+    return [value for value in values if value is not None]

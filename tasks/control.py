@@ -3,7 +3,6 @@
 ``environment_step``: rollouts of random actions, no policy and no learning. ``rendering``: as many pictures of every
 environment as a rollout has, no physics step, no policy, no learning. ``all_reduce``: the all-reduces of one
 iteration's optimiser steps on a tensor of the gradient's size, nothing else. All with rsl_rl's agent of the task.
-The control ``timing_cost`` is not here: it trains as always, and ``tasks.timing`` leaves its marks out now and then.
 """
 
 from typing import Any

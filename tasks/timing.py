@@ -10,12 +10,15 @@ import functools
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import torch
 
 from tasks.profiling import Ranges
 from tasks.rank_log import RankLog
+
+MARKED_EVERY: Final = 4  # as many as a round must have that are steady, so that one of them is marked
+FIRST_MARKED: Final = 2  # the first iteration is never steady, and a short test has three
 
 
 class Marks(Protocol):
@@ -131,15 +134,14 @@ class IterationTimer:
     An adapter calls ``begin``, ``end_collection`` and ``end`` at its library's own boundaries, so that an iteration is
     exactly what the library calls one: rollout plus update, without logging and checkpoints.
 
-    ``alternating`` is the control that shows what the marks within an iteration cost: they are left out of the second
-    and third of every four iterations, so that a steady drift cancels. What remains there is the host's clock at both
-    ends, the synchronisation, and a call of an empty wrapper for each section; ``suite.timing_cost`` compares.
+    Sections within an iteration are marked in one of every ``MARKED_EVERY`` iterations only. Events around every step
+    and every all-reduce lengthened an iteration by 1 to 3 % on an H200, so how long an iteration takes is read from the
+    others (``suite.reduce``), and both together say what the marks cost (``suite.timing_cost``).
     """
 
-    def __init__(self, log: RankLog, device: torch.device, *, alternating: bool = False) -> None:
+    def __init__(self, log: RankLog, device: torch.device) -> None:
         self._log = log
-        self._alternating = alternating
-        self._marked = True
+        self._marked = False
         self._marks = marks_for(device)
         self._ranges = ranges = Ranges()
         self.environment_step = Section(self._marks, "environment_step", ranges)
@@ -157,23 +159,23 @@ class IterationTimer:
         self._collected: Any = None
 
     def begin(self) -> None:
-        self._marked = not self._alternating or self.iterations % 4 in {0, 3}
+        self._marked = self.iterations % MARKED_EVERY == FIRST_MARKED
         for section in self._sections:
             section.discard()
             section.enabled = self._marked
         self._ranges.push(f"iteration {self.iterations}")
         self._ranges.push("collection")
         self._start_s = time.perf_counter()
-        self._start = self._marks.now() if self._marked else None
+        self._start = self._marks.now()
 
     def end_collection(self) -> None:
-        self._collected = self._marks.now() if self._marked else None
+        self._collected = self._marks.now()
         self._ranges.pop()
         self._ranges.push("learning")
 
     def end(self) -> None:
         """Synchronise the device and fix the iteration's times; ``write`` adds what the library says of it."""
-        end = self._marks.now() if self._marked else None
+        end = self._marks.now()
         self._marks.synchronize()
         iteration_time_s = time.perf_counter() - self._start_s
         self._ranges.pop(2)
@@ -182,8 +184,9 @@ class IterationTimer:
             {
                 "start_s": self._start_s - self._clock_zero_s,
                 "iteration_time_s": iteration_time_s,
-                "collection_time_s": self._marks.elapsed_s(self._start, self._collected) if self._marked else None,
-                "learning_time_s": self._marks.elapsed_s(self._collected, end) if self._marked else None,
+                "collection_time_s": self._marks.elapsed_s(self._start, self._collected),
+                "learning_time_s": self._marks.elapsed_s(self._collected, end),
+                "marked": float(self._marked),
                 "environment_step_time_s": environment_step.time_s,
                 "simulate_time_s": simulate.time_s,
                 "render_time_s": render.time_s,
@@ -192,8 +195,6 @@ class IterationTimer:
                 "all_reduce_calls": float(all_reduce.calls) if self._marked else None,
             }
         )
-        if self._alternating:
-            self.samples[-1]["control.marks"] = float(self._marked)
         self._marks.recycle()
 
     def write(self, learning: Mapping[str, float | None]) -> None:

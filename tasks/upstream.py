@@ -8,6 +8,7 @@ TensorBoard file of rank 0; the report itself keeps only mean, deviation and pea
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -53,7 +54,9 @@ def main(argv: list[str]) -> int:
     run_dir = Path(argv[1])
     case = read_case(run_dir / "case.json")
     command = [sys.executable, "-m", "isaaclab", *arguments(case, run_dir / "bundle")]
+    started_s = time.monotonic()
     done = subprocess.run(command, cwd=run_dir, check=False)
+    wall_time_s = time.monotonic() - started_s
     if done.returncode != 0:
         return done.returncode
 
@@ -62,7 +65,7 @@ def main(argv: list[str]) -> int:
     pattern = RL_LIBRARY_DESCRIPTORS[case.rl_library].tfevents_pattern
     (log_dir,) = {path.parent for path in (run_dir / "logs" / case.rl_library).glob(f"*/*/{pattern}")}
     times_s = iteration_times_s(case, parse_tf_logs(str(log_dir)))
-    result = {"command": ["isaaclab", *command[3:]], "iteration_time_s": times_s}
+    result = {"command": ["isaaclab", *command[3:]], "iteration_time_s": times_s, "wall_time_s": wall_time_s}
     (run_dir / "upstream.json").write_text(json.dumps(result, allow_nan=False) + "\n", encoding="utf-8")
     return 0
 

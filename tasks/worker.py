@@ -66,7 +66,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
     device = device_of(case, ranks)
     torch.set_num_threads(threads_of(case))
     adapter = adapter_for(case)
-    timer = timing.IterationTimer(log, device, alternating=case.workload == "timing_cost")
+    timer = timing.IterationTimer(log, device)
     context = RankContext(case=case, ranks=ranks, device=device, log=log, timer=timer, run_dir=run_dir)
     started_utc = upstream_bundle.now_utc()
     with joined(case, ranks, device):

@@ -72,7 +72,7 @@ def test_waiting_is_what_exceeds_the_least_of_the_same_iteration(
 ) -> None:
     """The ranks take turns at being late: each waits 2 s once, though both reduce for 5 s in all."""
     ranks = (rank_of(0, all_reduce_time_s=(1.5, 3.5)), rank_of(1, all_reduce_time_s=(3.5, 1.5)))
-    found = attribution(record_of(make_case, environment, *ranks))
+    found = attribution(record_of(make_case, environment, *ranks), range(2))
     assert [shares.all_reduce for shares in found] == pytest.approx([0.15, 0.15])
     assert [shares.waiting for shares in found] == pytest.approx([0.1, 0.1])
     assert [shares.learn for shares in found] == pytest.approx([(7.0 - 5.0) / 20.0] * 2)
@@ -95,11 +95,14 @@ def test_a_part_without_a_time_is_missing_and_its_time_stays_in_the_whole(
     assert whole(shares) == pytest.approx(1.0)
 
 
-def test_only_the_given_iterations_count(make_case: CaseMaker, environment: Environment) -> None:
-    slow_start = rank_of(0, 3, learning_time_s=(0.0, 3.5, 3.5), all_reduce_time_s=None)
-    record = record_of(make_case, environment, slow_start)
-    assert attribution(record, range(1, 3))[0].learn == pytest.approx(0.35)
-    assert attribution(record)[0].learn == pytest.approx(7.0 / 30.0)
+def test_the_steady_iterations_that_were_marked_count_or_those_given(
+    make_case: CaseMaker, environment: Environment
+) -> None:
+    learned = rank_of(0, 3, learning_time_s=(0.0, 2.5, 3.5), all_reduce_time_s=None, marked=(0.0, 0.0, 1.0))
+    record = record_of(make_case, environment, learned)
+    assert attribution(record)[0].learn == pytest.approx(0.35)
+    assert attribution(record, range(1, 3))[0].learn == pytest.approx(0.30)
+    assert attribution(record, range(3))[0].learn == pytest.approx(0.20)
 
 
 @pytest.mark.parametrize("iterations", [range(0), range(3), range(2, 2)])
@@ -111,5 +114,5 @@ def test_iterations_that_are_not_there_are_refused(
 
 
 def test_a_time_that_every_rank_measures_may_not_be_missing(make_case: CaseMaker, environment: Environment) -> None:
-    with pytest.raises(ValueError, match="rank 0 has no learning_time_s in iterations 0 to 1"):
+    with pytest.raises(ValueError, match="rank 0 has no learning_time_s in iterations 1"):
         attribution(record_of(make_case, environment, rank_of(0, learning_time_s=None)))

@@ -89,3 +89,20 @@ def test_nothing_is_known_of_a_case_that_failed() -> None:
 
 def test_a_control_that_reduces_gradients_has_no_throughput() -> None:
     assert inside(make_result(make_case(workload="all_reduce"), 0.5)).fps == {}
+
+
+def test_marked_iterations_give_the_parts_and_the_others_the_whole() -> None:
+    case = make_case()
+    record = make_record(case, iteration_time_s=1.0)
+    marks = tuple(float(index % 2) for index in range(case.iterations))
+    samples = dict(record.ranks[0].samples)
+    samples["marked"] = marks
+    samples["iteration_time_s"] = tuple(
+        (time_s or 0) * (1.5 if mark else 1.0) for time_s, mark in zip(samples["iteration_time_s"], marks, strict=True)
+    )
+    samples["environment_step_time_s"] = tuple(0.6 if mark else None for mark in marks)
+    marked = replace(record, ranks=(replace(record.ranks[0], samples=samples),))
+    found = inside(CaseResult(case=case, rounds=(marked,)))
+    assert found.fps["total"].median == pytest.approx(case.frames_per_iteration / 1.0)
+    assert found.fps["step"].median == pytest.approx(case.frames_per_iteration / 0.6)
+    assert found.shares["rest of steps"] == pytest.approx(0.6 / 1.5)

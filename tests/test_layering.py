@@ -45,7 +45,6 @@ EXTRA = {
     "reports/published.py": {"pydantic"},
     "reports/result_sets.py": {"suite.upstream"},
     "reports/verification/set_folder.py": {"suite.upstream"},
-    "reports/verification/statistics.py": {"suite.steady"},
     "reports/verify.py": {"suite.options"},
     "reports/pages/clock.py": {"suite.upstream"},
     "reports/pages/series.py": {"suite.round_flags"},

@@ -89,9 +89,6 @@ def test_full_has_the_series_of_the_design(catalog: Catalog) -> None:
         ("control-shadow-render", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8},
         ("control-cartpole-all-reduce", "rsl_rl", "fixed_minibatch"): {2, 4, 8},
         ("control-shadow-all-reduce", "rsl_rl", "fixed_minibatch"): {2, 4, 8},
-        ("control-cartpole-timing", "rl_games", "fixed_minibatch"): {1},
-        ("control-cartpole-timing", "rsl_rl", "fixed_minibatch"): {1},
-        ("control-shadow-timing", "rsl_rl", "fixed_minibatch"): {1},
     }
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from reports import machine_tables
+from reports.cost import cost_table
 from reports.result_sets import ResultSet, Version
 from reports.tables import Displayed, Html, heading, paragraph, together
 
@@ -45,3 +46,13 @@ def _set(one: ResultSet) -> Iterator[Displayed]:
     title = one.title or "This campaign"
     yield heading(title)
     yield machine_tables.places_table(one.campaign.places, label=f"Environments of {title}")
+
+
+def cost(version: Version) -> Html:
+    """What each set cost, against a plain loop over Isaac Lab's own command line."""
+    parts: list[Displayed] = []
+    for one in version.scaling:
+        if len(version.scaling) > 1:
+            parts.append(heading(one.title))
+        parts.append(cost_table(one.campaign.cost))
+    return together(parts)

@@ -13,7 +13,7 @@ from reports.verification.finding import STORE_ANEW, Finding, differing
 from reports.verification.statistics import RULES
 from suite.a_a import noise_budget, twin_pairs
 from suite.errors import StoreError
-from suite.reduce import steady_part
+from suite.reduce import counted_iterations
 from suite.schema import CaseResult
 from suite.store import read_case
 from suite.upstream import Pair, medians_of_rank_0
@@ -123,7 +123,7 @@ def _check_pairs(
                 next_step=_MEASURE_AGAIN,
             )
             continue
-        ours_s, library_s = medians_of_rank_0(record, RULES.get(rules[pair.case_id], steady_part)(record))
+        ours_s, library_s = medians_of_rank_0(record, RULES.get(rules[pair.case_id], counted_iterations)(record))
         found = {"ours_s": pair.ours_s, "library_s": pair.library_s}
         yield from differing(
             where, f"[{index}]", found, {"ours_s": ours_s, "library_s": library_s}, next_step=_MEASURE_AGAIN

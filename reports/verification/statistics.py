@@ -8,18 +8,18 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from suite.reduce import ROUND_STATISTIC, iteration_times_s, steady_part
+from suite.reduce import ROUND_STATISTIC, counted_iterations, iteration_times_s
 from suite.schema import CaseResult, RunRecord
-from suite.steady import SteadyWindow
 
 
-def _all_but_the_first(record: RunRecord) -> SteadyWindow:
-    return SteadyWindow(start=1, stop=len(iteration_times_s(record)), flag=None)
+def _all_but_the_first(record: RunRecord) -> Sequence[int]:
+    return range(1, len(iteration_times_s(record)))
 
 
-# A document says what its numbers are; the rule of an older one stays the one that it is judged by.
-RULES: Final[Mapping[str, Callable[[RunRecord], SteadyWindow]]] = {
-    ROUND_STATISTIC: steady_part,
+# A document says what its numbers are; the rule of an older one stays the one that it is judged by. Each says which
+# iterations of a round count; the figure is the median over them of the slowest rank's time.
+RULES: Final[Mapping[str, Callable[[RunRecord], Sequence[int]]]] = {
+    ROUND_STATISTIC: counted_iterations,
     "median over the steady iterations (all but the first) of the slowest rank's iteration_time_s, in seconds": (
         _all_but_the_first
     ),
@@ -30,7 +30,12 @@ NOT_RECOMPUTED: Final = frozenset({"hd15iqr", "iterations"})
 
 def samples_s(result: CaseResult, rule: str) -> list[float]:
     """Seconds per iteration of every completed round. Raises KeyError for a rule that this labscale does not know."""
-    return [statistics.median(RULES[rule](record).of(iteration_times_s(record))) for record in result.completed]
+    return [_round_s(record, RULES[rule](record)) for record in result.completed]
+
+
+def _round_s(record: RunRecord, counted: Sequence[int]) -> float:
+    times_s = iteration_times_s(record)
+    return statistics.median(times_s[iteration] for iteration in counted)
 
 
 def stats(data: Sequence[float]) -> dict[str, Any]:
