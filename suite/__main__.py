@@ -10,7 +10,7 @@ from typing import Any, Final, get_args
 from rich.console import Console
 
 from suite import build, bundle
-from suite.campaign import BENCH, PLAN, execute
+from suite.campaign import BENCH, PLAN, RENDER, Step, execute
 from suite.env_check import command as env_check
 from suite.errors import Interrupted, LabscaleError, UsageError
 from suite.options import ROOT, LauncherName, Options
@@ -79,6 +79,12 @@ def options_of(arguments: argparse.Namespace) -> Options:
     return Options(**fields)
 
 
+def steps_of(arguments: argparse.Namespace) -> tuple[Step, ...]:
+    if arguments.command == "plan":
+        return PLAN
+    return RENDER if arguments.render_only else BENCH
+
+
 def _add_selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--matrix", default="smoke", help="smoke, full, or the path of a TOML file (default: smoke)")
     parser.add_argument("--series", action="append", default=[], metavar="NAME", help="only this series; repeatable")
@@ -129,13 +135,30 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--launcher", choices=get_args(LauncherName), default="native", help="where rounds run (default: native)"
     )
-    parser.add_argument("--image", metavar="NAME", help="with --launcher container (default: what `build` made)")
+    _add_slurm(parser)
+    parser.add_argument(
+        "--image", metavar="NAME",
+        help="with --launcher container (default: what `build` made); a .sif file with --launcher apptainer or slurm",
+    )  # fmt: skip
     parser.add_argument("--shm-gb", type=float, metavar="GB", help="a /dev/shm for the container alone, of this size")
     parser.add_argument("--accept-eula", action="store_true", help="you accept NVIDIA's licence of Isaac Sim")
     parser.add_argument(
         "--ignore-env-check", action="store_true", help="run also where env_check says that the stack cannot"
     )
     parser.add_argument("--no-report", action="store_false", dest="with_report", help="do not build the HTML page")
+
+
+def _add_slurm(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--partition", metavar="NAME", help="with --launcher slurm, as sbatch has it")
+    parser.add_argument("--account", metavar="NAME", help="with --launcher slurm, as sbatch has it")
+    parser.add_argument("--time", metavar="TIME", help="of a job, as sbatch has it (default: by the case's timeout)")
+    parser.add_argument(
+        "--sbatch-option", action="append", default=[], metavar="NAME[=VALUE]", dest="sbatch_options",
+        help="any other option of sbatch, without its dashes; repeatable",
+    )  # fmt: skip
+    parser.add_argument(
+        "--render-only", action="store_true", help="with --launcher slurm: write the scripts, submit nothing"
+    )
 
 
 def _add_packing(parser: argparse.ArgumentParser) -> None:
@@ -195,7 +218,7 @@ def main(argv: list[str]) -> int:
         elif arguments.command == "env_check":
             return env_check.command(arguments, console)
         else:
-            execute(PLAN if arguments.command == "plan" else BENCH, options_of(arguments), console)
+            execute(steps_of(arguments), options_of(arguments), console)
     except KeyboardInterrupt:
         interrupted = Interrupted("Interrupted. Every finished round is kept; run the same command again to go on.")
         errors.print(str(interrupted), style="red", highlight=False, markup=False)

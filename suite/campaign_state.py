@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from suite.capacity import Capacity
 from suite.options import ROOT, Options
 from suite.repeats import Rule
 from suite.runtime import Runtime
@@ -20,6 +21,7 @@ class Campaign:
     console: Console
     machine: Environment
     device: Device
+    capacity: Capacity
     planned: tuple[PlannedCase, ...] = ()
     rule: Rule = field(default_factory=lambda: Rule(rounds=1))  # set with the plan
     runtime: Runtime | None = None

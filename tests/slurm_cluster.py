@@ -7,6 +7,7 @@ nothing is left behind: no network device, no mount, no file outside the test's 
 
 import contextlib
 import os
+import shlex
 import signal
 import subprocess
 import time
@@ -64,7 +65,7 @@ SlurmdPidFile={folder}/%n.pid
 SlurmdTimeout={node_lost_s}
 KillWait=2
 PropagateResourceLimits=NONE
-NodeName={nodes} CPUs=4 RealMemory=2000 State=UNKNOWN
+NodeName={nodes} CPUs=2 RealMemory=2000 State=UNKNOWN
 PartitionName=debug Nodes=ALL Default=YES MaxTime=30 State=UP
 """
 
@@ -138,6 +139,27 @@ class SlurmCluster:
 
     def kill_node(self, name: str) -> None:
         self.hosts[name].kill()
+
+    def start_controller(self) -> None:
+        """Start slurmctld again, which knows what it knew."""
+        (self.folder / "no_controller").unlink(missing_ok=True)
+
+    def kill_controller(self) -> None:
+        (self.folder / "no_controller").touch()
+        for process in psutil.Process(self.hosts[LOGIN].first_pid).children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):  # another's short sleep
+                if process.name() == "slurmctld":
+                    process.kill()
+
+    def programs(self, folder: Path) -> Path:
+        """A folder with Slurm's commands, which run on the login machine from wherever they are called."""
+        for name in ("sbatch", "scancel", "scontrol", "sinfo", "squeue", "srun"):
+            path = folder / name
+            path.write_text(
+                f'#!/bin/sh\nPATH={shlex.quote(os.environ["PATH"])} exec {shlex.join(self.argv(name))} "$@"\n'
+            )
+            path.chmod(0o755)
+        return folder
 
     def await_idle(self) -> None:
         """Wait until every node is there and has nothing to do."""
@@ -221,7 +243,8 @@ def started_cluster(folder: Path) -> Iterator[SlurmCluster]:
     (folder / "slurm.conf").write_text(configuration)
     cluster = SlurmCluster(folder=folder)
     try:
-        cluster.hosts[LOGIN] = cluster._host(LOGIN, "slurmctld", "-D", "-f", str(folder / "slurm.conf"))
+        again = ("sh", "-c", 'while :; do [ -e "$0" ] || "$@"; sleep 0.2; done', str(folder / "no_controller"))
+        cluster.hosts[LOGIN] = cluster._host(LOGIN, *again, "slurmctld", "-D", "-f", str(folder / "slurm.conf"))
         for node in NODES:
             (folder / node).mkdir()
             cluster.start_node(node)
@@ -246,6 +269,7 @@ def running_slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmClu
 def slurm(running_slurm: SlurmCluster) -> Iterator[SlurmCluster]:
     """The cluster for one test, at whose end no job may be left. Nodes that the test killed are started again."""
     yield running_slurm
+    running_slurm.start_controller()
     jobs = running_slurm.ask("squeue", "--noheader", "--format=%i %T %j").splitlines()
     left = [line for line in jobs if " COMPLETING " not in line]  # one whose node died stays so until the node is back
     for line in left:

@@ -11,6 +11,7 @@ from rich.console import Console
 from suite import campaign as campaign_steps
 from suite import rounds, store
 from suite.campaign_state import Campaign
+from suite.capacity import UNBOUNDED
 from suite.catalog import load_catalog
 from suite.errors import UsageError
 from suite.folder import Folder
@@ -60,6 +61,7 @@ def campaign_of(environment: Environment, rule: Rule, cases: tuple[Case, ...] = 
         console=Console(file=io.StringIO()),
         machine=environment,
         device="cpu",
+        capacity=UNBOUNDED,
         planned=tuple(planned),
         rule=rule,
     )

@@ -1,0 +1,123 @@
+"""Render one round as an sbatch script: one task a node, torchrun inside. Pure, nothing here looks at a machine."""
+
+import math
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from suite.launch.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_ID, RENDEZVOUS_PORT
+from suite.launch.processes import RUN_ID_VARIABLE
+from suite.launch.watch import LOG
+from suite.plan import THREAD_VARIABLES
+from suite.schema import Launch
+
+SCRIPT: Final = "slurm/job.sbatch"  # below the run directory
+JOB: Final = "slurm/job.json"  # id of the job; written on submission, or by a script that was submitted by hand
+END: Final = "slurm/end.json"  # written by the script at its end, for when Slurm has forgotten the job
+NODE_LOG: Final = "logs/node-{}/torchrun.log"
+SLACK_MINUTES: Final = 5  # of the job's limit beyond the case's own, which labscale keeps
+FIRST_PORT: Final = 20000  # below the range that the kernel gives away
+PORTS: Final = 10000
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlurmOptions:
+    """What the user asks of Slurm."""
+
+    partition: str | None = None
+    account: str | None = None
+    time: str | None = None  # in any form that sbatch takes; None follows from the case's timeout
+    more: tuple[str, ...] = ()  # options of sbatch without their dashes, which win over the others
+
+
+def render(launch: Launch, options: SlurmOptions, *, name: str, variable_prefix: str = "") -> str:
+    """The script of one round. ``variable_prefix`` is how variables reach the inside of a container."""
+    blocks = (
+        _directives(launch, options, name),
+        _environment(launch, name, variable_prefix),
+        _threads(launch, variable_prefix),
+        _notes(launch),
+        _rendezvous(variable_prefix) if launch.case.nnodes > 1 else (),
+        _step(launch, variable_prefix),
+    )
+    return "\n\n".join("\n".join(lines) for block in blocks if (lines := list(block))) + "\n"
+
+
+def requested(options: SlurmOptions, *, num_gpus: int) -> Iterator[str]:
+    """Options that sbatch and srun share: where to run, and a node for each task alone."""
+    yield "ntasks-per-node=1"
+    yield "exclusive"  # what others do on a node would be measured too
+    if num_gpus:
+        yield f"gpus-per-node={num_gpus}"
+    if options.partition:
+        yield f"partition={options.partition}"
+    if options.account:
+        yield f"account={options.account}"
+
+
+def _directives(launch: Launch, options: SlurmOptions, name: str) -> Iterator[str]:
+    case, run_dir = launch.case, launch.run_dir.replace("%", "%%")
+    yield "#!/bin/bash"
+    yield f"# {case.case_id}, round {launch.round}: rendered by labscale."
+    directives = [
+        f"job-name={name}",
+        f"comment={case.case_id}/r{launch.round}",
+        f"nodes={case.nnodes}",
+        *requested(options, num_gpus=case.nproc_per_node if case.device == "cuda" else 0),
+        f"time={options.time or math.ceil(case.timeout_s / 60) + SLACK_MINUTES}",
+        f"output={run_dir}/{LOG}",
+        "open-mode=append",
+        "no-requeue",  # it would write into what the first attempt left; labscale submits it anew
+        *options.more,
+    ]
+    for directive in directives:
+        option, equals, value = directive.partition("=")
+        yield f"#SBATCH --{option}{equals}{shlex.quote(value) if equals else ''}"
+
+
+def _environment(launch: Launch, name: str, prefix: str) -> Iterator[str]:
+    threads = {f"{prefix}{variable}" for variable in THREAD_VARIABLES}
+    for variable, value in sorted(launch.env.items()):
+        if variable not in threads:
+            yield f"export {variable}={shlex.quote(value)}"
+    for variable in dict.fromkeys((RUN_ID_VARIABLE, f"{prefix}{RUN_ID_VARIABLE}")):
+        yield f"export {variable}={name}"
+
+
+def _threads(launch: Launch, prefix: str) -> Iterator[str]:
+    """Every thread pool is sized for the ranks of a node, which need not be like the one that rendered this."""
+    yield f"threads=$((SLURM_CPUS_ON_NODE / {launch.case.nproc_per_node}))"
+    yield "((threads > 0)) || threads=1"
+    yield f"export {' '.join(f'{prefix}{variable}=$threads' for variable in THREAD_VARIABLES)}"
+
+
+def _notes(launch: Launch) -> Iterator[str]:
+    """Who runs here, and how it ended."""
+    yield f"cd {shlex.quote(launch.run_dir)} || exit"
+    yield f"""[ -e {JOB} ] || printf '{{"job_id": "%s", "attempt": 1}}\\n' "$SLURM_JOB_ID" >{JOB}"""
+    yield "started_unix_s=$(date +%s.%N)"
+    yield "note_the_end() {"
+    yield """    printf '{"exit_code": %d, "started_unix_s": %s, "ended_unix_s": %s}\\n' \\"""
+    yield f'        "$1" "$started_unix_s" "$(date +%s.%N)" >{END}.part'
+    yield f"    mv {END}.part {END}"
+    yield "}"
+    yield "trap 'note_the_end $?' EXIT"
+
+
+def _rendezvous(prefix: str) -> Iterator[str]:
+    """Nodes are reached under the address that Slurm itself uses: a host's own idea of its name may be 127.0.1.1."""
+    yield 'mapfile -t nodes < <(scontrol show hostnames "$SLURM_JOB_NODELIST")'
+    yield "address_of() { scontrol --oneliner show node \"$1\" | sed -n 's/.* NodeAddr=\\([^ ]*\\).*/\\1/p'; }"
+    yield f'export {prefix}{HEAD}="$(address_of "${{nodes[0]}}")"'
+    yield f'export {prefix}{PEER}="$(address_of "${{nodes[1]}}")"'
+    yield f"export {prefix}{RENDEZVOUS_ID}=$SLURM_JOB_ID"
+    yield f"export {prefix}{RENDEZVOUS_PORT}=$(({FIRST_PORT} + SLURM_JOB_ID % {PORTS}))"
+
+
+def _step(launch: Launch, prefix: str) -> Iterator[str]:
+    yield "srun --ntasks-per-node=1 --cpu-bind=none --kill-on-bad-exit=1 --input=none \\"
+    if launch.case.nnodes > 1:
+        yield f"    --output={NODE_LOG.format('%n')} --open-mode=append \\"
+        yield f"    bash -c 'export {prefix}{NODE_RANK}=$SLURM_NODEID; exec \"$@\"' node \\"
+    yield f"    {shlex.join(launch.argv)}"
