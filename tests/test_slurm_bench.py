@@ -1,6 +1,7 @@
 """``bench --launcher slurm`` on a real Slurm, the real worker on two nodes: to its end, and through faults."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -154,14 +155,25 @@ def test_two_nodes_train_to_a_complete_record(slurm: SlurmCluster, worker: Worke
     assert (bench.run_dir / "record.json").stat().st_mtime_ns == before
 
 
-def test_a_killed_rank_ends_every_node_and_is_never_tried_again(bench: Bench) -> None:
+@pytest.mark.parametrize(
+    ("program", "environ", "reason"),
+    [
+        ("tasks.worker", {"RANK": "1"}, "rank 1: killed by signal 9"),
+        # The other rank may still say that it lost its peer.
+        ("torch.distributed.run", {"LABSCALE_NODE_RANK": "1"}, "torchrun ended with exit code 137|rank 0: .* peer"),
+    ],
+)
+def test_a_killed_process_ends_every_node_and_is_never_tried_again(
+    bench: Bench, program: str, environ: dict[str, str], reason: str
+) -> None:
+    """A rank, or torchrun on one node, whose rank nobody follows any more."""
     process = bench.start()
     bench.await_event("settings", 1)
-    bench.processes("tasks.worker", RANK="1")[0].kill()
+    bench.processes(program, **environ)[0].kill()
     assert bench.end(process) == 20, bench.said
     assert bench.record.outcome == "crashed"
     assert bench.record.reason is not None
-    assert bench.record.reason.startswith("rank 1: killed by signal 9"), bench.record.reason
+    assert re.match(reason, bench.record.reason), bench.record.reason
     assert "submitted once more" not in bench.said
     assert not bench.run_dir.with_name("r0.lost-1").exists()
 

@@ -20,6 +20,17 @@ SLACK_MINUTES: Final = 5  # of the job's limit beyond the case's own, which labs
 FIRST_PORT: Final = 20000  # below the range that the kernel gives away
 PORTS: Final = 10000
 
+# torchrun starts ranks in sessions of their own, so Slurm's way of following processes may lose those of one that was
+# killed. Every process of a round has inherited its name.
+_LEAVE_NOTHING: Final = r"""
+code=$?
+for environ in $(grep -lz "^LABSCALE_RUN_ID=$0$" /proc/[0-9]*/environ 2>/dev/null); do
+    process=${environ#/proc/}
+    kill -KILL "${process%/environ}"
+done
+exit $code
+"""
+
 
 @dataclass(frozen=True, kw_only=True)
 class SlurmOptions:
@@ -35,11 +46,11 @@ def render(launch: Launch, options: SlurmOptions, *, name: str, variable_prefix:
     """The script of one round. ``variable_prefix`` is how variables reach the inside of a container."""
     blocks = (
         _directives(launch, options, name),
-        _environment(launch, name, variable_prefix),
+        _environment(launch, variable_prefix),
         _threads(launch, variable_prefix),
         _notes(launch),
         _rendezvous(variable_prefix) if launch.case.nnodes > 1 else (),
-        _step(launch, variable_prefix),
+        _step(launch, name, variable_prefix),
     )
     return "\n\n".join("\n".join(lines) for block in blocks if (lines := list(block))) + "\n"
 
@@ -76,13 +87,11 @@ def _directives(launch: Launch, options: SlurmOptions, name: str) -> Iterator[st
         yield f"#SBATCH --{option}{equals}{shlex.quote(value) if equals else ''}"
 
 
-def _environment(launch: Launch, name: str, prefix: str) -> Iterator[str]:
+def _environment(launch: Launch, prefix: str) -> Iterator[str]:
     threads = {f"{prefix}{variable}" for variable in THREAD_VARIABLES}
     for variable, value in sorted(launch.env.items()):
         if variable not in threads:
             yield f"export {variable}={shlex.quote(value)}"
-    for variable in dict.fromkeys((RUN_ID_VARIABLE, f"{prefix}{RUN_ID_VARIABLE}")):
-        yield f"export {variable}={name}"
 
 
 def _threads(launch: Launch, prefix: str) -> Iterator[str]:
@@ -115,9 +124,17 @@ def _rendezvous(prefix: str) -> Iterator[str]:
     yield f"export {prefix}{RENDEZVOUS_PORT}=$(({FIRST_PORT} + SLURM_JOB_ID % {PORTS}))"
 
 
-def _step(launch: Launch, prefix: str) -> Iterator[str]:
+def _step(launch: Launch, name: str, prefix: str) -> Iterator[str]:
+    variables = dict.fromkeys((RUN_ID_VARIABLE, f"{prefix}{RUN_ID_VARIABLE}"))
+    yield "task='"
+    if launch.case.nnodes > 1:
+        yield f"export {prefix}{NODE_RANK}=$SLURM_NODEID"
+    yield "trap : TERM"  # torchrun gets the signal too, and ends its ranks
+    yield " ".join([*(f'{variable}="$0"' for variable in variables), '"$@"'])
+    yield _LEAVE_NOTHING.strip("\n")
+    yield "'"
     yield "srun --ntasks-per-node=1 --cpu-bind=none --kill-on-bad-exit=1 --input=none \\"
     if launch.case.nnodes > 1:
         yield f"    --output={NODE_LOG.format('%n')} --open-mode=append \\"
-        yield f"    bash -c 'export {prefix}{NODE_RANK}=$SLURM_NODEID; exec \"$@\"' node \\"
+    yield f'    bash -c "$task" {name} \\'
     yield f"    {shlex.join(launch.argv)}"
