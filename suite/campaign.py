@@ -93,7 +93,8 @@ def rule_of(options: Options, matrix: Matrix) -> Rule:
 def _stacks(campaign: Campaign) -> tuple[Stack, ...]:
     """Return what a worker of this campaign can run: one stack, and Isaac Sim only where the user brings it."""
     options = campaign.options
-    installable = campaign.stack != "isaacsim" or options.worker_python is not None or options.launcher == "container"
+    is_brought = options.worker_python is not None or options.image is not None or options.launcher == "container"
+    installable = campaign.stack != "isaacsim" or is_brought
     return (campaign.stack,) if installable else ()
 
 
@@ -175,7 +176,7 @@ def run_all(campaign: Campaign) -> Campaign:
 def write_scripts(campaign: Campaign) -> Campaign:
     """Write the script of every round that is not there yet, and say how each is submitted."""
     if campaign.runtime is None or campaign.runtime.write_script is None:
-        raise UsageError(f"--render-only needs --launcher slurm, got {campaign.options.launcher}.")
+        raise AssertionError("provision comes before write_scripts, and checks the launcher")
     with opened(campaign.out, identity(campaign)) as folder:
         for item, round_index in known_rounds(campaign, folder):
             launch = render(

@@ -24,9 +24,18 @@ class NodeFacts:
 
 def arguments_for(request: Request) -> tuple[str, ...]:
     """For labscale's own Python on the node."""
+    return ("-m", "suite.node_facts", *_options(request))
+
+
+def report_arguments(request: Request) -> tuple[str, ...]:
+    """The same for env_check's report alone."""
+    return ("-m", "suite", "env_check", "--json", *_options(request))
+
+
+def _options(request: Request) -> tuple[str, ...]:
     device = () if request.device is None else ("--device", request.device)
     worker = () if request.worker_python is None else ("--worker-python", str(request.worker_python))
-    return ("-m", "suite.node_facts", "--stack", request.stack, *device, *worker)
+    return ("--stack", request.stack, *device, *worker)
 
 
 def read(text: str) -> NodeFacts:

@@ -24,7 +24,7 @@ from suite.errors import ContainerError, UsageError
 from suite.images import SUITE_PYTHON, find_image, read_images
 from suite.launch import Launcher, apptainer, container, native, slurm
 from suite.launch.slurm import SlurmPlace
-from suite.launch.slurm_script import SlurmOptions
+from suite.launch.slurm_script import NodeCheck, SlurmOptions
 from suite.options import ROOT, Options
 from suite.pins import sha256
 from suite.provision import Worker, cache_root, find_assets, provision_worker, worker_pins
@@ -51,8 +51,18 @@ class Runtime:
 
 
 def capacity(options: Options, machine: Environment) -> Capacity:
-    """How much the place that the user chose can run."""
+    """How much the place that the user chose can run.
+
+    Raises:
+        UsageError: an option is Slurm's, and the launcher is another.
+        SchedulerError: Slurm does not answer, or has no such partition.
+    """
     if options.launcher != "slurm":
+        if options.render_only or _slurm_options(options) != SlurmOptions():
+            raise UsageError(
+                "--partition, --account, --time, --sbatch-option and --render-only need --launcher slurm, got "
+                f"{options.launcher}."
+            )
         return Capacity(nnodes=1, gpus_per_node=len(machine.gpus), cpus_per_node=machine.num_cpus or 1)
     return UNBOUNDED if options.render_only else slurm_place.capacity(_slurm_options(options))
 
@@ -108,8 +118,17 @@ def _natively(options: Options, *, stack: Stack, device: Device, on_message: Say
 def _in_slurm(options: Options, stack: Stack, device: Device, on_message: Say, *, out: Path, num_gpus: int) -> Runtime:
     provide = _natively if options.image is None else _in_apptainer
     inner = provide(options, stack=stack, device=device, on_message=on_message)
+    worker_python = inner.worker.python if stack == "isaacsim" else options.worker_python
+    request = Request(stack=stack, device=device, worker_python=worker_python)
+    argv, env = inner.command(node_facts.report_arguments(request))
     place = SlurmPlace(
         options=_slurm_options(options),
+        node_check=NodeCheck(
+            argv=argv,
+            env=env,
+            compare=("env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "suite.node_comparison"),
+            is_binding=not options.ignore_env_check,
+        ),
         say=on_message,
         wrap=inner.wrap,
         variable_prefix="" if inner.wrap is None else apptainer.VARIABLE_PREFIX,
@@ -123,8 +142,6 @@ def _in_slurm(options: Options, stack: Stack, device: Device, on_message: Say, *
     )
     if options.render_only:
         return there
-    worker_python = inner.worker.python if stack == "isaacsim" else options.worker_python
-    request = Request(stack=stack, device=device, worker_python=worker_python)
     argv, env = inner.command(node_facts.arguments_for(request))
     facts = slurm_place.look_at_a_node(
         argv,

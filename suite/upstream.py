@@ -40,8 +40,11 @@ class Pair:
 
 
 def can_run(case: Case) -> bool:
-    """Tell whether upstream keeps the iteration times of this library where they can be read; skrl's are lost."""
-    return case.workload == "train" and case.rl_library in ("rl_games", "rsl_rl")
+    """Tell whether upstream keeps the iteration times of this library where they can be read; skrl's are lost.
+
+    Its program starts one node by itself.
+    """
+    return case.workload == "train" and case.rl_library in ("rl_games", "rsl_rl") and case.nnodes == 1
 
 
 def folder_of(run_dir: Path) -> Path:

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from suite.launch import apptainer
-from suite.launch.slurm_script import SlurmOptions, render
+from suite.launch.slurm_script import NodeCheck, SlurmOptions, render
 from suite.schema import Launch
 from tests.test_plan import ANT, launch_of
 
@@ -22,6 +22,13 @@ IN_IMAGE: Final = apptainer.render(
     ),
 )
 
+CHECK: Final = NodeCheck(
+    argv=("python", "-m", "suite", "env_check", "--json"),
+    env={"APPTAINERENV_A": "a b"},
+    compare=("python", "-m", "suite.node_comparison"),
+    is_binding=True,
+)
+
 
 @pytest.mark.parametrize(
     ("golden", "launch", "options", "prefix"),
@@ -32,7 +39,7 @@ IN_IMAGE: Final = apptainer.render(
     ],
 )
 def test_the_script_of_a_round(golden: str, launch: Launch, options: SlurmOptions, prefix: str) -> None:
-    script = render(launch, options, name="labscale-0123456789ab", variable_prefix=prefix)
+    script = render(launch, options, name="labscale-0123456789ab", variable_prefix=prefix, node_check=CHECK)
     assert script == (GOLDEN / golden).read_text(encoding="utf-8")
     done = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
@@ -54,3 +61,11 @@ def test_a_percent_sign_in_a_path_is_no_pattern_of_slurm() -> None:
     script = render(replace(NODES, run_dir="/out/50%j"), SlurmOptions(), name="labscale-0")
     assert "#SBATCH --output=/out/50%%j/logs/torchrun.log\n" in script
     assert "cd /out/50%j || exit\n" in script
+
+
+def test_nodes_that_differ_may_be_let_through() -> None:
+    binding, lenient = (
+        render(NODES, SlurmOptions(), name="labscale-0", node_check=replace(CHECK, is_binding=is_binding))
+        for is_binding in (True, False)
+    )
+    assert binding.replace(" || exit 97", "") == lenient

@@ -16,11 +16,21 @@ from threading import Event
 from typing import Final
 
 from suite import slurm
-from suite.errors import SchedulerError
+from suite.errors import EnvironmentNotFit, SchedulerError
 from suite.folder import Folder
 from suite.launch.result import EndedBy, LaunchResult
 from suite.launch.sampling import SAMPLER_LOG
-from suite.launch.slurm_script import END, JOB, NODE_LOG, SCRIPT, SlurmOptions, render
+from suite.launch.slurm_script import (
+    DIFFERENCES,
+    END,
+    JOB,
+    NODE_LOG,
+    NODES_DIFFER,
+    SCRIPT,
+    NodeCheck,
+    SlurmOptions,
+    render,
+)
 from suite.launch.watch import Watch, prepare
 from suite.schema import Launch
 
@@ -58,6 +68,7 @@ class SlurmPlace:
     wrap: Callable[[Launch], Launch] | None = None  # into a container
     variable_prefix: str = ""  # of variables that reach the inside of it
     image_digest: str | None = None
+    node_check: NodeCheck | None = None
 
 
 def run(
@@ -72,6 +83,7 @@ def run(
     Raises:
         StoreError: the run directory cannot be written, or holds a finished round.
         SchedulerError: Slurm refuses the job, or has not answered for long.
+        EnvironmentNotFit: the job's nodes are not alike.
     """
     run_dir = Path(launch.run_dir)
     while True:
@@ -80,6 +92,12 @@ def run(
             result, may_be_repeated = _follow(launch, job_id, place.say, on_progress, stop)
         if result.ended_by == "interrupted":
             (run_dir / JOB).unlink()
+        if result.exit_code == NODES_DIFFER:
+            (run_dir / JOB).unlink()
+            raise EnvironmentNotFit(
+                f"Slurm job {job_id} has nodes that differ, and did not train:\n{(run_dir / DIFFERENCES).read_text()}"
+                "Keep one of them out (--sbatch-option exclude=NODE), or train all the same with --ignore-env-check."
+            )
         if not may_be_repeated or attempt == ATTEMPTS:
             return replace(result, image_digest=place.image_digest)
         aside = Folder(root=run_dir.parent).set_aside(run_dir, "lost")
@@ -101,6 +119,7 @@ def write_script(launch: Launch, place: SlurmPlace) -> Path:
         place.options,
         name=job_name(run_dir),
         variable_prefix=place.variable_prefix,
+        node_check=place.node_check,
     )
     (run_dir / SCRIPT).write_text(text, encoding="utf-8")
     return run_dir / SCRIPT

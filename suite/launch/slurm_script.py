@@ -2,7 +2,7 @@
 
 import math
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,6 +16,9 @@ SCRIPT: Final = "slurm/job.sbatch"  # below the run directory
 JOB: Final = "slurm/job.json"  # id of the job; written on submission, or by a script that was submitted by hand
 END: Final = "slurm/end.json"  # written by the script at its end, for when Slurm has forgotten the job
 NODE_LOG: Final = "logs/node-{}/torchrun.log"
+NODE_REPORT: Final = "slurm/node-{}.{}"  # of env_check, as JSON, and its stderr
+DIFFERENCES: Final = "slurm/differences.txt"  # between nodes, a line each
+NODES_DIFFER: Final = 97  # exit code of the script
 SLACK_MINUTES: Final = 5  # of the job's limit beyond the case's own, which labscale keeps
 FIRST_PORT: Final = 20000  # below the range that the kernel gives away
 PORTS: Final = 10000
@@ -42,14 +45,33 @@ class SlurmOptions:
     more: tuple[str, ...] = ()  # options of sbatch without their dashes, which win over the others
 
 
-def render(launch: Launch, options: SlurmOptions, *, name: str, variable_prefix: str = "") -> str:
+@dataclass(frozen=True, kw_only=True)
+class NodeCheck:
+    """What is asked of several nodes before they train together."""
+
+    argv: tuple[str, ...]  # prints a node's report; its exit code is part of the answer
+    env: Mapping[str, str]
+    compare: tuple[str, ...]  # followed by the reports; fails where nodes differ
+    is_binding: bool  # whether nodes that differ are refused
+
+
+def render(
+    launch: Launch,
+    options: SlurmOptions,
+    *,
+    name: str,
+    variable_prefix: str = "",
+    node_check: NodeCheck | None = None,
+) -> str:
     """The script of one round. ``variable_prefix`` is how variables reach the inside of a container."""
+    several = launch.case.nnodes > 1
     blocks = (
         _directives(launch, options, name),
         _environment(launch, variable_prefix),
         _threads(launch, variable_prefix),
         _notes(launch),
-        _rendezvous(variable_prefix) if launch.case.nnodes > 1 else (),
+        _compare_nodes(launch, node_check) if several and node_check else (),
+        _rendezvous(variable_prefix) if several else (),
         _step(launch, name, variable_prefix),
     )
     return "\n\n".join("\n".join(lines) for block in blocks if (lines := list(block))) + "\n"
@@ -112,6 +134,16 @@ def _notes(launch: Launch) -> Iterator[str]:
     yield f"    mv {END}.part {END}"
     yield "}"
     yield "trap 'note_the_end $?' EXIT"
+
+
+def _compare_nodes(launch: Launch, check: NodeCheck) -> Iterator[str]:
+    yield "srun --ntasks-per-node=1 --cpu-bind=none --kill-on-bad-exit=0 --input=none \\"
+    yield f"    --output={NODE_REPORT.format('%n', 'json')} --error={NODE_REPORT.format('%n', 'txt')} \\"
+    settings = [f"{variable}={shlex.quote(value)}" for variable, value in sorted(check.env.items())]
+    yield f"    {' '.join(['env', *settings, shlex.join(check.argv)])}"
+    reports = (NODE_REPORT.format(node, "json") for node in range(launch.case.nnodes))
+    refused = f" || exit {NODES_DIFFER}" if check.is_binding else ""
+    yield f"{shlex.join(check.compare)} {' '.join(reports)} >{DIFFERENCES}{refused}"
 
 
 def _rendezvous(prefix: str) -> Iterator[str]:
