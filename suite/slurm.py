@@ -134,7 +134,7 @@ def parse_node_groups(text: str) -> tuple[NodeGroup, ...]:
 
 def run_step(arguments: Sequence[str], *, timeout_s: float) -> ProgramRun:
     """Run srun with these arguments, for at most ``timeout_s``."""
-    return run_program(("srun", *arguments), environ=os.environ, timeout_s=timeout_s)
+    return run_program(("srun", *arguments), environ=_environment(), timeout_s=timeout_s)
 
 
 def _ask(*argv: str) -> ProgramRun:
@@ -142,7 +142,14 @@ def _ask(*argv: str) -> ProgramRun:
 
 
 def _run(*argv: str) -> ProgramRun:
-    return run_program(argv, environ=os.environ, timeout_s=TIMEOUT_S)
+    return run_program(argv, environ=_environment(), timeout_s=TIMEOUT_S)
+
+
+def _environment() -> dict[str, str]:
+    """Ours, but for what says that we are in an allocation: jobs are of their own also when labscale is in one."""
+    if "SLURM_JOB_ID" not in os.environ:
+        return dict(os.environ)
+    return {name: value for name, value in os.environ.items() if name == "SLURM_CONF" or not name.startswith("SLURM_")}
 
 
 def _checked(run: ProgramRun, program: str) -> ProgramRun:

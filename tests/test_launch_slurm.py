@@ -135,3 +135,14 @@ def test_a_job_that_nobody_wrote_down_is_not_left_beside_another(place: SlurmPla
     assert slurm.find(launcher.job_name(Path(launch.run_dir))) == first
     go_on.unlink()
     assert launcher.run(launch, place=place).exit_code == 0
+
+
+def test_inside_an_allocation_jobs_are_of_their_own(
+    place: SlurmPlace, launch: Launch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With what salloc leaves in the environment, of a job that is over by now."""
+    for name, value in {"SLURM_JOB_ID": "99999", "SLURM_NNODES": "3", "SLURM_NTASKS": "3"}.items():
+        monkeypatch.setenv(name, value)
+    assert launcher.run(launch, place=place).exit_code == 0
+    step = slurm.run_step(("hostname",), timeout_s=20)
+    assert step.stdout.split() == ["n1"], step.stderr
