@@ -1,4 +1,4 @@
-"""``bench --launcher slurm`` on a real Slurm, the real worker on two nodes: to its end, and through faults."""
+"""``bench --launcher slurm`` on a real Slurm with the real worker: to its end, and through faults."""
 
 import json
 import re
@@ -26,18 +26,18 @@ ENDLESS: Final = 100_000
 START_TIMEOUT_S: Final = 120.0
 END_TIMEOUT_S: Final = 120.0  # from a fault to the end of the command
 MATRIX: Final = """
-description = "one series on two nodes"
+description = "one series"
 rounds = 1
 seed = 42
 
 [[series]]
 name = "cartpole"
-title = "Cartpole on two nodes"
+title = "Cartpole"
 scaling = "weak"
 task = "Isaac-Cartpole-Direct"
 rl_libraries = ["rsl_rl"]
 num_envs = 64
-topologies = ["2x1"]
+topologies = ["{topology}"]
 iterations = {iterations}
 """
 CASE: Final = "cartpole/rsl_rl-kitless-cpu-n128-2x1"
@@ -50,6 +50,7 @@ class Bench:
     slurm: SlurmCluster
     folder: Path
     iterations: int
+    topology: str = "2x1"
     started: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     @property
@@ -58,7 +59,8 @@ class Bench:
 
     @property
     def run_dir(self) -> Path:
-        return self.out / "raw" / CASE / "r0"
+        num_envs = {"2x1": 128, "1x1": 64}[self.topology]
+        return self.out / "raw" / "cartpole" / f"rsl_rl-kitless-cpu-n{num_envs}-{self.topology}" / "r0"
 
     @property
     def record(self) -> RunRecord:
@@ -75,7 +77,7 @@ class Bench:
     def start(self, *options: str) -> subprocess.Popen[bytes]:
         """Start the command; everything it starts, on any node, is marked with the folder."""
         matrix = self.folder / "two_nodes.toml"
-        matrix.write_text(MATRIX.format(iterations=self.iterations), encoding="utf-8")
+        matrix.write_text(MATRIX.format(iterations=self.iterations, topology=self.topology), encoding="utf-8")
         argv = (sys.executable, "-m", "suite", "bench", "--matrix", str(matrix), "--out", str(self.out))
         with (self.folder / "log").open("wb") as log:
             process = subprocess.Popen(
@@ -156,6 +158,17 @@ def test_two_nodes_train_to_a_complete_record(slurm: SlurmCluster, worker: Worke
     assert (bench.run_dir / "record.json").stat().st_mtime_ns == before
 
 
+def test_one_node_trains_and_is_sampled(slurm: SlurmCluster, worker: Worker, tmp_path: Path) -> None:
+    assert worker.python.exists()
+    bench = Bench(slurm=slurm, folder=tmp_path, iterations=20, topology="1x1")
+    assert bench.end(bench.start()) == 0, bench.said
+    assert bench.record.outcome == "completed"
+    assert bench.record.telemetry is not None, bench.record.telemetry_note
+    assert bench.record.telemetry.num_samples > 0
+    (rank,) = bench.record.telemetry.ranks
+    assert rank.memory_gb is not None
+
+
 @pytest.mark.parametrize(
     ("program", "environ", "reason"),
     [
@@ -223,7 +236,7 @@ def test_render_only_writes_the_scripts_and_submits_nothing(worker: Worker, tmp_
     """Where there need not be any Slurm."""
     assert worker.python.exists()
     matrix = tmp_path / "two_nodes.toml"
-    matrix.write_text(MATRIX.format(iterations=3), encoding="utf-8")
+    matrix.write_text(MATRIX.format(iterations=3, topology="2x1"), encoding="utf-8")
     argv = ["bench", "--matrix", str(matrix), "--out", str(tmp_path / "out"), "--device", "cpu", "--render-only"]
     done = subprocess.run(
         [sys.executable, "-m", "suite", *argv, "--launcher", "slurm", "--partition", "moon", "--repeats", "2"],

@@ -39,7 +39,14 @@ CHECK: Final = NodeCheck(
     ],
 )
 def test_the_script_of_a_round(golden: str, launch: Launch, options: SlurmOptions, prefix: str) -> None:
-    script = render(launch, options, name="labscale-0123456789ab", variable_prefix=prefix, node_check=CHECK)
+    script = render(
+        launch,
+        options,
+        name="labscale-0123456789ab",
+        variable_prefix=prefix,
+        node_check=CHECK,
+        sampler=("python", "-m", "suite.telemetry", "/a folder"),
+    )
     assert script == (GOLDEN / golden).read_text(encoding="utf-8")
     done = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -19,7 +19,7 @@ from suite import slurm
 from suite.errors import EnvironmentNotFit, SchedulerError
 from suite.folder import Folder
 from suite.launch.result import EndedBy, LaunchResult
-from suite.launch.sampling import SAMPLER_LOG
+from suite.launch.sampling import SAMPLER_LOG, sampler_argv
 from suite.launch.slurm_script import (
     DIFFERENCES,
     END,
@@ -32,6 +32,7 @@ from suite.launch.slurm_script import (
     render,
 )
 from suite.launch.watch import Watch, prepare
+from suite.options import ROOT
 from suite.schema import Launch
 
 ATTEMPTS: Final = 2
@@ -111,7 +112,7 @@ def write_script(launch: Launch, place: SlurmPlace) -> Path:
     prepare(run_dir, launch.case)
     (run_dir / "slurm").mkdir(exist_ok=True)
     (run_dir / END).unlink(missing_ok=True)
-    (run_dir / SAMPLER_LOG).write_text("Jobs of Slurm are not sampled.\n", encoding="utf-8")
+    (run_dir / SAMPLER_LOG).write_text("Rounds of several nodes are not sampled.\n", encoding="utf-8")
     for node in range(launch.case.nnodes):
         (run_dir / NODE_LOG.format(node)).parent.mkdir(exist_ok=True)
     text = render(
@@ -120,6 +121,7 @@ def write_script(launch: Launch, place: SlurmPlace) -> Path:
         name=job_name(run_dir),
         variable_prefix=place.variable_prefix,
         node_check=place.node_check,
+        sampler=("env", f"PYTHONPATH={ROOT}", *sampler_argv(run_dir, launch.case)),
     )
     (run_dir / SCRIPT).write_text(text, encoding="utf-8")
     return run_dir / SCRIPT

@@ -2,12 +2,13 @@
 
 import math
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from suite.launch.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_ID, RENDEZVOUS_PORT
 from suite.launch.processes import RUN_ID_VARIABLE
+from suite.launch.sampling import SAMPLER_LOG
 from suite.launch.watch import LOG
 from suite.plan import THREAD_VARIABLES
 from suite.schema import Launch
@@ -19,6 +20,7 @@ NODE_LOG: Final = "logs/node-{}/torchrun.log"
 NODE_REPORT: Final = "slurm/node-{}.{}"  # of env_check, as JSON, and its stderr
 DIFFERENCES: Final = "slurm/differences.txt"  # between nodes, a line each
 NODES_DIFFER: Final = 97  # exit code of the script
+SAMPLER_PATIENCE_S: Final = 2  # for its last sample
 SLACK_MINUTES: Final = 5  # of the job's limit beyond the case's own, which labscale keeps
 FIRST_PORT: Final = 20000  # below the range that the kernel gives away
 PORTS: Final = 10000
@@ -26,12 +28,10 @@ PORTS: Final = 10000
 # torchrun starts ranks in sessions of their own, so Slurm's way of following processes may lose those of one that was
 # killed. Every process of a round has inherited its name.
 _LEAVE_NOTHING: Final = r"""
-code=$?
 for environ in $(grep -lz "^LABSCALE_RUN_ID=$0$" /proc/[0-9]*/environ 2>/dev/null); do
     process=${environ#/proc/}
     kill -KILL "${process%/environ}"
 done
-exit $code
 """
 
 
@@ -62,8 +62,12 @@ def render(
     name: str,
     variable_prefix: str = "",
     node_check: NodeCheck | None = None,
+    sampler: Sequence[str] = (),
 ) -> str:
-    """The script of one round. ``variable_prefix`` is how variables reach the inside of a container."""
+    """The script of one round.
+
+    ``variable_prefix`` is how variables reach the inside of a container. ``sampler`` runs beside a round of one node.
+    """
     several = launch.case.nnodes > 1
     blocks = (
         _directives(launch, options, name),
@@ -72,7 +76,7 @@ def render(
         _notes(launch),
         _compare_nodes(launch, node_check) if several and node_check else (),
         _rendezvous(variable_prefix) if several else (),
-        _step(launch, name, variable_prefix),
+        _step(launch, name, variable_prefix, () if several else sampler),
     )
     return "\n\n".join("\n".join(lines) for block in blocks if (lines := list(block))) + "\n"
 
@@ -156,17 +160,30 @@ def _rendezvous(prefix: str) -> Iterator[str]:
     yield f"export {prefix}{RENDEZVOUS_PORT}=$(({FIRST_PORT} + SLURM_JOB_ID % {PORTS}))"
 
 
-def _step(launch: Launch, name: str, prefix: str) -> Iterator[str]:
-    variables = dict.fromkeys((RUN_ID_VARIABLE, f"{prefix}{RUN_ID_VARIABLE}"))
-    yield "task='"
-    if launch.case.nnodes > 1:
-        yield f"export {prefix}{NODE_RANK}=$SLURM_NODEID"
-    yield "trap : TERM"  # torchrun gets the signal too, and ends its ranks
-    yield " ".join([*(f'{variable}="$0"' for variable in variables), '"$@"'])
-    yield _LEAVE_NOTHING.strip("\n")
-    yield "'"
+def _step(launch: Launch, name: str, prefix: str, sampler: Sequence[str]) -> Iterator[str]:
+    task = "\n".join(_task(launch, prefix, sampler))
+    yield f"task={shlex.quote(task)}"
     yield "srun --ntasks-per-node=1 --cpu-bind=none --kill-on-bad-exit=1 --input=none \\"
     if launch.case.nnodes > 1:
         yield f"    --output={NODE_LOG.format('%n')} --open-mode=append \\"
     yield f'    bash -c "$task" {name} \\'
     yield f"    {shlex.join(launch.argv)}"
+
+
+def _task(launch: Launch, prefix: str, sampler: Sequence[str]) -> Iterator[str]:
+    """What runs on each node: torchrun, and nothing after it. The round's name is ``$0``."""
+    if launch.case.nnodes > 1:
+        yield f"export {prefix}{NODE_RANK}=$SLURM_NODEID"
+    yield "trap : TERM"  # torchrun gets the signal too, and ends its ranks
+    if sampler:  # it ends when its stdin closes, however this ends
+        yield f"exec 3> >(exec {shlex.join(sampler)} >{SAMPLER_LOG} 2>&1)"
+        yield "sampler=$!"
+    variables = dict.fromkeys((RUN_ID_VARIABLE, f"{prefix}{RUN_ID_VARIABLE}"))
+    yield " ".join([*(f'{variable}="$0"' for variable in variables), '"$@"', *(("3>&-",) if sampler else ())])
+    yield "code=$?"
+    if sampler:
+        yield "exec 3>&-"
+        yield f"for _ in {{1..{SAMPLER_PATIENCE_S}0}}; do kill -0 $sampler 2>/dev/null || break; sleep 0.1; done"
+        yield "kill -KILL $sampler 2>/dev/null"
+    yield from _LEAVE_NOTHING.strip().splitlines()
+    yield "exit $code"
