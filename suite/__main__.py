@@ -10,7 +10,7 @@ from typing import Any, Final, get_args
 from rich.console import Console
 
 from suite import build, bundle
-from suite.campaign import BENCH, CAPACITY, PLAN, execute
+from suite.campaign import BENCH, CAPACITY, PLAN, RENDER, execute
 from suite.capacity_search import of_capacity
 from suite.env_check import command as env_check
 from suite.errors import Interrupted, LabscaleError, UsageError
@@ -146,13 +146,30 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--launcher", choices=get_args(LauncherName), default="native", help="where rounds run (default: native)"
     )
-    parser.add_argument("--image", metavar="NAME", help="with --launcher container (default: what `build` made)")
+    _add_slurm(parser)
+    parser.add_argument(
+        "--image", metavar="NAME",
+        help="with --launcher container (default: what `build` made); a .sif file with --launcher apptainer or slurm",
+    )  # fmt: skip
     parser.add_argument("--shm-gb", type=float, metavar="GB", help="a /dev/shm for the container alone, of this size")
     parser.add_argument("--accept-eula", action="store_true", help="you accept NVIDIA's licence of Isaac Sim")
     parser.add_argument(
         "--ignore-env-check", action="store_true", help="run also where env_check says that the stack cannot"
     )
     parser.add_argument("--no-report", action="store_false", dest="with_report", help="do not build the HTML page")
+
+
+def _add_slurm(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--partition", metavar="NAME", help="with --launcher slurm, as sbatch has it")
+    parser.add_argument("--account", metavar="NAME", help="with --launcher slurm, as sbatch has it")
+    parser.add_argument("--time", metavar="TIME", help="of a job, as sbatch has it (default: by the case's timeout)")
+    parser.add_argument(
+        "--sbatch-option", action="append", default=[], metavar="NAME[=VALUE]", dest="sbatch_options",
+        help="any other option of sbatch, without its dashes; repeatable",
+    )  # fmt: skip
+    parser.add_argument(
+        "--render-only", action="store_true", help="with --launcher slurm: write the scripts, submit nothing"
+    )
 
 
 def _add_packing(parser: argparse.ArgumentParser) -> None:
@@ -204,8 +221,10 @@ def run(command: str, options: Options, console: Console) -> None:
         raise UsageError(f"--most-envs {options.most_envs} limits a search for capacity; add --capacity SERIES.")
     if options.capacity is not None:
         execute(CAPACITY, of_capacity(options), console)
+    elif command == "plan":
+        execute(PLAN, options, console)
     else:
-        execute(PLAN if command == "plan" else BENCH, options, console)
+        execute(RENDER if options.render_only else BENCH, options, console)
 
 
 def _interrupt(signum: int, _frame: object) -> None:

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from rich.console import Console
@@ -42,8 +43,9 @@ from suite.summary import (
 def start(options: Options, console: Console) -> Campaign:
     """Look at the machine: a GPU is used when there is one, unless the user says otherwise."""
     machine = environment.capture(host_label=options.host_label)
-    device = options.device or ("cuda" if machine.gpus else "cpu")
-    return Campaign(options=options, console=console, machine=machine, device=device)
+    resources = runtime.resources(options, machine)
+    device = options.device or ("cuda" if resources.gpus_per_node else "cpu")
+    return Campaign(options=options, console=console, machine=machine, device=device, resources=resources)
 
 
 def make_plan(campaign: Campaign) -> Campaign:
@@ -66,8 +68,9 @@ def make_plan(campaign: Campaign) -> Campaign:
     )
     planned = plan(
         cases,
-        gpus_available=len(campaign.machine.gpus),
-        cpus_available=campaign.machine.num_cpus or 1,
+        gpus_available=campaign.resources.gpus_per_node,
+        cpus_available=campaign.resources.cpus_per_node,
+        nnodes_available=campaign.resources.nnodes,
         device=campaign.device,
         available_stacks=_stacks(campaign),
         rounds=rule.rounds,
@@ -112,7 +115,8 @@ def _stacks(campaign: Campaign) -> tuple[Stack, ...]:
     options = campaign.options
     if campaign.stack == "ovphysx":
         return ("ovphysx", "kitless")
-    installable = campaign.stack != "isaacsim" or options.worker_python is not None or options.launcher == "container"
+    is_brought = options.worker_python is not None or options.image is not None or options.launcher == "container"
+    installable = campaign.stack != "isaacsim" or is_brought
     return (campaign.stack,) if installable else ()
 
 
@@ -138,10 +142,15 @@ def provision(campaign: Campaign) -> Campaign:
         campaign.options,
         stack=campaign.stack,
         device=campaign.device,
-        on_message=lambda message: campaign.console.print(message, highlight=False, markup=False),
+        on_message=lambda message: campaign.console.print(message, highlight=False, markup=False, soft_wrap=True),
+        out=campaign.out,
+        num_gpus=max((item.case.nproc_per_node for item in campaign.planned if not item.infeasible), default=1),
     )
     machine = replace(
-        campaign.machine, worker_pins_sha256=place.worker.pins_sha256, asset_sha256=place.worker.asset_sha256
+        place.machine or campaign.machine,
+        host_label=campaign.options.host_label,
+        worker_pins_sha256=place.worker.pins_sha256,
+        asset_sha256=place.worker.asset_sha256,
     )
     return replace(campaign, runtime=place, machine=machine)
 
@@ -184,6 +193,26 @@ def run_all(campaign: Campaign) -> Campaign:
         with disk_errors(folder.root):
             results = tuple(store_if_complete(campaign, folder, item) for item in campaign.planned)
     return replace(campaign, results=tuple(result for result in results if result))
+
+
+def write_scripts(campaign: Campaign) -> Campaign:
+    """Write the script of every round that is not there yet, and say how each is submitted."""
+    if campaign.runtime is None or campaign.runtime.write_script is None:
+        raise AssertionError("provision comes before write_scripts, and checks the launcher")
+    with opened(campaign.out, identity(campaign)) as folder:
+        for item, round_index in known_rounds(campaign, folder):
+            launch = render(
+                campaign,
+                campaign.runtime.worker,
+                folder,
+                item.case,
+                round_index,
+                python_path=campaign.runtime.python_path,
+            )
+            if not campaign.runtime.is_submitted(Path(launch.run_dir)):
+                script = campaign.runtime.write_script(launch)
+                campaign.console.print(f"sbatch {script}", highlight=False, markup=False, soft_wrap=True)
+    return campaign
 
 
 def identity(campaign: Campaign) -> dict[str, object]:
@@ -336,6 +365,7 @@ def find_capacity(campaign: Campaign) -> Campaign:
 
 Step = Callable[[Campaign], Campaign]
 PLAN: Final[tuple[Step, ...]] = (make_plan, show_plan)
+RENDER: Final[tuple[Step, ...]] = (make_plan, provision, write_scripts)
 BENCH: Final[tuple[Step, ...]] = (
     check_profiler,
     make_plan,

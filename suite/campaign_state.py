@@ -8,6 +8,7 @@ from rich.console import Console
 
 from suite.options import ROOT, Options
 from suite.repeats import Rule
+from suite.resources import Resources
 from suite.runtime import Runtime
 from suite.schema import CaseResult, Device, Environment, PlannedCase, Stack
 
@@ -20,6 +21,7 @@ class Campaign:
     console: Console
     machine: Environment
     device: Device
+    resources: Resources
     stack: Stack = "kitless"  # of the worker; set with the plan
     planned: tuple[PlannedCase, ...] = ()
     rule: Rule = field(default_factory=lambda: Rule(rounds=1))  # set with the plan

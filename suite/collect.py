@@ -90,10 +90,10 @@ def _telemetry(
 
 
 def _verdict(run_dir: Path, case: Case, files: Sequence[RankFile], result: LaunchResult) -> tuple[Outcome, str | None]:
-    if result.ended_by in ("timeout", "hung"):
+    if result.ended_by in ("timeout", "hung", "lost"):
         return result.ended_by, _ended_reason(case, files, result)
     if result.out_of_memory:
-        return "oom", "the memory limit of the container was reached, and the kernel killed a process of it"
+        return "oom", "the memory limit of the container or job was reached, and the kernel killed a process of it"
     failure = find_failure(run_dir, files, result.exit_code)
     if failure:
         return failure.outcome, failure.reason
@@ -102,12 +102,15 @@ def _verdict(run_dir: Path, case: Case, files: Sequence[RankFile], result: Launc
 
 
 def _ended_reason(case: Case, files: Sequence[RankFile], result: LaunchResult) -> str:
-    if result.ended_by == "timeout":
+    if result.why is not None:
+        why = result.why
+    elif result.ended_by == "timeout":
         why = f"not finished after {case.timeout_s:g} s, start-up included"
     else:
         why = f"no rank wrote anything for {case.hang_timeout_s:g} s"
     progress = "; ".join(f"rank {file.rank}: {_progress(file, case)}" for file in files) or "no rank had started"
-    return f"{why}; {progress}. The stacks of the ranks are in their stderr under logs."
+    stacks = " The stacks of the ranks are in their stderr under logs." if result.why is None else ""
+    return f"{why}; {progress}.{stacks}"
 
 
 def _progress(file: RankFile, case: Case) -> str:

@@ -61,6 +61,12 @@ class EnvironmentNotFit(LabscaleError):
     exit_code = 18
 
 
+class SchedulerError(LabscaleError):
+    """The scheduler of a cluster refuses a job or does not answer."""
+
+    exit_code = 19
+
+
 class RunsFailed(LabscaleError):
     """The campaign ended, but some runs did not complete."""
 

@@ -72,15 +72,19 @@ def find_failure(run_dir: Path, files: Sequence[RankFile], exit_code: int) -> Fa
     for rank, error in errors:
         if not _FOLLOW_UP.search(str(error)):
             return Failure(outcome="crashed", reason=f"rank {rank}: {error}")
-    log = run_dir / "logs" / "torchrun.log"
-    exits = rank_exits(_read_text(log) if log.exists() else "")
-    silent = [exit_ for exit_ in exits if exit_.rank not in {rank for rank, _ in errors}]
+    logs = sorted(run_dir.glob("logs/**/torchrun.log"))  # of every node where there are several
+    silent = [
+        (exit_, log.parent)
+        for log in logs
+        for exit_ in rank_exits(_read_text(log))
+        if exit_.rank not in {rank for rank, _ in errors}
+    ]
     ended = {file.rank for file in files if file.end}
     if silent:  # one that had not finished its training explains one that had
-        return _without_a_word(run_dir, min(silent, key=lambda exit_: exit_.rank in ended))
+        return _without_a_word(*min(silent, key=lambda found: found[0].rank in ended))
     for rank, error in errors:
         return Failure(outcome="crashed", reason=f"rank {rank}: {error}")
-    return _of_torchrun(log, exit_code) if exit_code else None
+    return _of_torchrun(run_dir / "logs" / "torchrun.log", exit_code) if exit_code else None
 
 
 def rank_exits(torchrun_log: str) -> list[RankExit]:
@@ -93,8 +97,8 @@ def rank_exits(torchrun_log: str) -> list[RankExit]:
     ]
 
 
-def _without_a_word(run_dir: Path, exit_: RankExit) -> Failure:
-    logs = sorted(path for path in run_dir.glob("logs/**/stderr.log") if path.parent.name == str(exit_.local_rank))
+def _without_a_word(exit_: RankExit, node_logs: Path) -> Failure:
+    logs = sorted(path for path in node_logs.glob("**/stderr.log") if path.parent.name == str(exit_.local_rank))
     last_lines = _last_lines(logs[-1]) if logs else ""
     said = f"; the last lines of its stderr:\n{last_lines}" if last_lines else "; its stderr is empty"
     outcome: Literal["crashed", "oom"] = "oom" if _OUT_OF_MEMORY.search(last_lines) else "crashed"

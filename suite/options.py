@@ -8,7 +8,7 @@ from suite.schema import Assets, Device, RlLibrary, Stack
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 
-LauncherName = Literal["native", "container", "apptainer"]
+LauncherName = Literal["native", "container", "apptainer", "slurm"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,3 +43,8 @@ class Options:
     image: str | None = None
     shm_gb: float | None = None
     accept_eula: bool = False
+    partition: str | None = None
+    account: str | None = None
+    time: str | None = None
+    sbatch_options: tuple[str, ...] = ()
+    render_only: bool = False

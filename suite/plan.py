@@ -7,11 +7,20 @@ import os
 import shlex
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
 from suite.catalog import Catalog, TaskEntry
 from suite.errors import UsageError
 from suite.minibatch import nearest_divisors
 from suite.schema import Case, Device, Launch, PlannedCase, Stack
+
+_ONE_NODE: Final = ("--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0")  # a free port: campaigns do not meet
+THREAD_VARIABLES: Final = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "PXR_WORK_THREAD_LIMIT",  # USD
+)
 
 
 def plan(
@@ -66,27 +75,23 @@ def render_launch(
     cpus: int,
     python_path: str | None = None,
 ) -> Launch:
-    """The torchrun command of one round on one node.
+    """The torchrun command of one round; that of several nodes is for each of them, see ``suite.launch.node``.
 
     ``asset_root`` is where offline assets lie, unused for official ones; ``cpus`` are those the node may use. Raises
-    UsageError for a case of several nodes, and for offline assets without a root. ``python_path`` is the caller's own
-    PYTHONPATH, where an air-gapped host keeps the worker's packages.
+    UsageError for offline assets without a root. ``python_path`` is the caller's own PYTHONPATH, where an air-gapped
+    host keeps the worker's packages.
     """
-    if case.nnodes != 1:
-        raise UsageError(
-            f"{case.case_id} needs {case.nnodes} nodes, and this launcher starts one; take a topology 1xN."
-        )
+    logs = str(run_dir / "logs")
     argv = (
         str(worker_python),
         "-m",
-        "torch.distributed.run",
-        "--nnodes=1",
+        *(("torch.distributed.run",) if case.nnodes == 1 else ("suite.launch.node", logs)),
+        f"--nnodes={case.nnodes}",
         f"--nproc-per-node={case.nproc_per_node}",
-        "--rdzv-backend=c10d",
-        "--rdzv-endpoint=localhost:0",  # a free port, so campaigns on one machine do not meet
+        *(_ONE_NODE if case.nnodes == 1 else ()),
         "--max-restarts=0",  # a restarted round would not be one measurement
         "--redirects=3",
-        f"--log-dir={run_dir / 'logs'}",
+        *((f"--log-dir={logs}",) if case.nnodes == 1 else ()),
         "-m",
         "tasks.worker",
         str(run_dir),
@@ -179,10 +184,7 @@ def _worker_env(case: Case, *, cache_dir: Path, cpus: int) -> dict[str, str]:
     # every core in every rank; Isaac Lab itself would divide by the ranks of all nodes.
     threads = str(case.cpu_threads or max(1, cpus // case.nproc_per_node))
     env = {
-        "OMP_NUM_THREADS": threads,
-        "MKL_NUM_THREADS": threads,
-        "OPENBLAS_NUM_THREADS": threads,
-        "PXR_WORK_THREAD_LIMIT": threads,  # USD
+        **dict.fromkeys(THREAD_VARIABLES, threads),
         # Compiled kernels outlive a round, so that only the first pays for them, and stay out of the home folder.
         "WARP_CACHE_PATH": str(cache_dir / "warp"),
         "TORCHINDUCTOR_CACHE_DIR": str(cache_dir / "torchinductor"),  # rl_games compiles its model

@@ -47,7 +47,8 @@ def run_round(campaign: Campaign, folder: Folder, reporter: Reporter, case: Case
 
 def _train(campaign: Campaign, runtime: Runtime, folder: Folder, launch: Launch, line: RunLine) -> RunRecord:
     case, run_dir = launch.case, folder.run_dir(launch.case, launch.round)
-    folder.set_aside(run_dir, "interrupted")
+    if not runtime.is_submitted(run_dir):
+        folder.set_aside(run_dir, "interrupted")
     result = runtime.launch(launch, on_progress=line.update)
     record = collect(run_dir, case, launch.round, result, campaign.machine, argv=_without_paths(launch))
     store.write_record(record, folder.record_path(case, launch.round))

@@ -7,12 +7,13 @@ import functools
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from suite import build, container_worker
+from suite import build, container_worker, node_facts, slurm_place
 from suite.container_spec import ImageFacts
 from suite.docker_engine import Engine
 from suite.env_check.report import Report, env_check
@@ -20,15 +21,19 @@ from suite.env_check.report import read as read_report
 from suite.env_check.request import Request
 from suite.errors import ContainerError, UsageError
 from suite.images import SUITE_PYTHON, find_image, read_images
-from suite.launch import Launcher, apptainer, container, native
+from suite.launch import Launcher, apptainer, container, native, slurm
+from suite.launch.slurm import SlurmPlace
+from suite.launch.slurm_script import NodeCheck, SlurmOptions
 from suite.options import ROOT, Options
 from suite.pins import sha256
 from suite.provision import Worker, cache_root, find_assets, provision_worker, worker_pins
-from suite.schema import Device, Stack
+from suite.resources import UNBOUNDED, Resources
+from suite.schema import Device, Environment, Launch, Stack
 
 NVIDIA_NODE: Final = Path("/dev/nvidiactl")
 
 Say = Callable[[str], None]
+Command = tuple[tuple[str, ...], dict[str, str]]  # and what to add to its environment
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,10 +43,42 @@ class Runtime:
     check: Callable[[], Report]  # env_check, in the place where the rounds run
     python_path: str | None  # of the caller, where it means the same
     image_digest: str | None = None
+    command: Callable[[Sequence[str]], Command] = lambda arguments: ((sys.executable, *arguments), {})
+    wrap: Callable[[Launch], Launch] | None = None  # into a container, for a program that starts it elsewhere
+    machine: Environment | None = None  # where rounds run, unless it is this machine
+    is_submitted: Callable[[Path], bool] = lambda _: False  # whether a run directory has a job that goes on without us
+    write_script: Callable[[Launch], Path] | None = None  # for a scheduler
 
 
-def provision(options: Options, *, stack: Stack, device: Device, on_message: Say) -> Runtime:
+def resources(options: Options, machine: Environment) -> Resources:
+    """How much the place that the user chose can run.
+
+    Raises:
+        UsageError: an option is Slurm's, and the launcher is another.
+        SchedulerError: Slurm does not answer, or has no such partition.
+    """
+    if options.launcher != "slurm":
+        if options.render_only or _slurm_options(options) != SlurmOptions():
+            raise UsageError(
+                "--partition, --account, --time, --sbatch-option and --render-only need --launcher slurm, got "
+                f"{options.launcher}."
+            )
+        return Resources(nnodes=1, gpus_per_node=len(machine.gpus), cpus_per_node=machine.num_cpus or 1)
+    return UNBOUNDED if options.render_only else slurm_place.resources(_slurm_options(options))
+
+
+def provision(
+    options: Options,
+    *,
+    stack: Stack,
+    device: Device,
+    on_message: Say,
+    out: Path | None = None,
+    num_gpus: int = 1,
+) -> Runtime:
     """Install, build or find what is needed to run ``stack`` in the place that the user chose.
+
+    A scheduler is asked for a node with ``num_gpus``, and ``out`` keeps what that is.
 
     Raises:
         WorkerEnvironmentError: something is missing that cannot be installed.
@@ -50,10 +87,18 @@ def provision(options: Options, *, stack: Stack, device: Device, on_message: Say
     """
     if options.launcher == "container":
         return _in_containers(options, stack=stack, device=device, on_message=on_message)
+    if options.launcher == "slurm" and out is not None:
+        return _in_slurm(options, stack, device, on_message, out=out, num_gpus=num_gpus)
     if options.launcher == "apptainer":
         return _in_apptainer(options, stack=stack, device=device, on_message=on_message)
     if options.image is not None:
-        raise UsageError(f"--image {options.image} needs --launcher container or apptainer, got {options.launcher}.")
+        raise UsageError(
+            f"--image {options.image} needs --launcher container, apptainer or slurm, got {options.launcher}."
+        )
+    return _natively(options, stack=stack, device=device, on_message=on_message)
+
+
+def _natively(options: Options, *, stack: Stack, device: Device, on_message: Say) -> Runtime:
     worker = provision_worker(
         project_root=ROOT,
         stack=stack,
@@ -67,6 +112,52 @@ def provision(options: Options, *, stack: Stack, device: Device, on_message: Say
         launch=native.run,
         check=functools.partial(env_check, request),
         python_path=os.environ.get("PYTHONPATH"),
+    )
+
+
+def _in_slurm(options: Options, stack: Stack, device: Device, on_message: Say, *, out: Path, num_gpus: int) -> Runtime:
+    provide = _natively if options.image is None else _in_apptainer
+    inner = provide(options, stack=stack, device=device, on_message=on_message)
+    worker_python = inner.worker.python if stack == "isaacsim" else options.worker_python
+    request = Request(stack=stack, device=device, worker_python=worker_python)
+    argv, env = inner.command(request.arguments())
+    place = SlurmPlace(
+        options=_slurm_options(options),
+        node_check=NodeCheck(
+            argv=argv,
+            env=env,
+            compare=("env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "suite.node_comparison"),
+            is_binding=not options.ignore_env_check,
+        ),
+        say=on_message,
+        wrap=inner.wrap,
+        variable_prefix="" if inner.wrap is None else apptainer.VARIABLE_PREFIX,
+        image_digest=inner.image_digest,
+    )
+    there = replace(
+        inner,
+        launch=functools.partial(slurm.run, place=place),
+        is_submitted=slurm.is_submitted,
+        write_script=functools.partial(slurm.write_script, place=place),
+    )
+    if options.render_only:
+        return there
+    argv, env = inner.command(node_facts.arguments_for(request))
+    facts = slurm_place.look_at_a_node(
+        argv,
+        env,
+        place.options,
+        num_gpus=num_gpus if device == "cuda" else 0,
+        project_root=ROOT,
+        out=out,
+        say=on_message,
+    )
+    return replace(there, machine=facts.environment, check=lambda: facts.report)
+
+
+def _slurm_options(options: Options) -> SlurmOptions:
+    return SlurmOptions(
+        partition=options.partition, account=options.account, time=options.time, more=options.sbatch_options
     )
 
 
@@ -119,6 +210,8 @@ def _in_apptainer(options: Options, *, stack: Stack, device: Device, on_message:
     kernels = cache / f"kernels-{key}-image"
     kernels.mkdir(exist_ok=True)
 
+    of_run = replace(of_run, asset_root=asset_root, cache_dir=kernels)
+
     def check() -> Report:
         request = Request(stack=stack, device=device).inside_image(python)
         done = inside((SUITE_PYTHON, *request.arguments()), {})
@@ -139,10 +232,14 @@ def _in_apptainer(options: Options, *, stack: Stack, device: Device, on_message:
             asset_sha256=asset_sha256,
             cache_dir=kernels,
         ),
-        launch=functools.partial(apptainer.run, options=replace(of_run, asset_root=asset_root, cache_dir=kernels)),
+        launch=functools.partial(apptainer.run, options=of_run),
         check=check,
         python_path=None,
         image_digest=of_run.image_digest,
+        command=lambda arguments: apptainer.command(
+            (SUITE_PYTHON, *arguments), {}, of_run, writable=(cache,), with_gpus=device == "cuda"
+        ),
+        wrap=functools.partial(apptainer.render, options=of_run),
     )
 
 

@@ -26,7 +26,8 @@ Assets = Literal["offline", "official"]
 Scalar = str | int | float | bool | None
 Workload = Literal["train", "environment_step", "rendering", "all_reduce"]  # all but the first are controls
 Division = Literal["closed", "open"]  # as upstream ships it, or tuned through settings that the libraries offer
-Outcome = Literal["completed", "crashed", "oom", "timeout", "hung", "skipped", "invalid"]
+# lost: a scheduler took the place away: its node failed, the job was preempted or cancelled.
+Outcome = Literal["completed", "crashed", "oom", "timeout", "hung", "lost", "skipped", "invalid"]
 
 # The columns of ``RankRecord.samples`` that labscale measures itself, in the order they are stored.
 # What an RL library reports of itself stands beside them as ``<library>.<its own name>``.

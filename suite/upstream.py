@@ -40,8 +40,12 @@ class Pair:
 
 
 def can_run(case: Case) -> bool:
-    """Tell whether upstream runs such a case and keeps its iteration times where they can be read; skrl's are lost."""
-    return case.workload == "train" and case.rl_library in ("rl_games", "rsl_rl") and not case.pin_cpus
+    """Tell whether upstream runs such a case and keeps its iteration times where they can be read; skrl's are lost.
+
+    Its program starts one node by itself.
+    """
+    is_upstreams = case.workload == "train" and case.rl_library in ("rl_games", "rsl_rl")
+    return is_upstreams and case.nnodes == 1 and not case.pin_cpus
 
 
 def folder_of(run_dir: Path) -> Path:

@@ -14,6 +14,7 @@ pytest_plugins = [
     "tests.container_engine",
     "tests.container_runs",
     "tests.rank_events",
+    "tests.slurm_cluster",
     "tests.worker_probes",
 ]
 

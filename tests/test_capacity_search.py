@@ -19,6 +19,7 @@ from suite.errors import RunsFailed, UsageError
 from suite.folder import Folder
 from suite.options import Options
 from suite.provision import Worker
+from suite.resources import Resources
 from suite.schema import Case, Environment, Gpu, Outcome, RunRecord
 from suite.store import load_results, write_record
 from tests.generated_results import make_record
@@ -54,7 +55,10 @@ def planned(matrix: Path, environment: Environment, **options: object) -> Campai
     asked = Options(matrix=str(matrix), out=matrix.parent / "out", capacity="tiny", with_report=False, **options)  # type: ignore[arg-type]
     machine = replace(environment, gpus=(GPU,))
     console = Console(file=io.StringIO(), width=200)
-    return steps.make_plan(Campaign(options=of_capacity(asked), console=console, machine=machine, device="cuda"))
+    one_gpu = Resources(nnodes=1, gpus_per_node=1, cpus_per_node=4)
+    return steps.make_plan(
+        Campaign(options=of_capacity(asked), console=console, machine=machine, device="cuda", resources=one_gpu)
+    )
 
 
 def made_up_gpu(room_for: int, ran: list[str], *, else_: Outcome = "oom") -> Callable[..., RunRecord]:

@@ -124,7 +124,7 @@ def test_command_lines() -> None:
     argv = slurm_argv(COMMAND, nodes=("n1", "n2"), folder=Path("/shared/out"), timeout_s=90)
     assert argv == (
         "srun", "--nodelist=n1,n2", "--nodes=2", "--ntasks=2", "--ntasks-per-node=1", "--overlap", "--cpu-bind=none",
-        "--kill-on-bad-exit=0", "--wait=0", "--input=none", "--time=2", "sh", "-c",
+        "--kill-on-bad-exit=0", "--no-kill", "--wait=0", "--input=none", "--time=2", "sh", "-c",
         'exec "$@" >"$0/$SLURMD_NODENAME.json" 2>"$0/$SLURMD_NODENAME.txt"', "/shared/out", *COMMAND,
     )  # fmt: skip
     argv = ssh_argv(("python", "a b"), host="-oProxyCommand=x", working_dir=Path("/my checkout"))

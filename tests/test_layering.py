@@ -19,6 +19,7 @@ ALLOWED = {
     "suite/provision.py": {"suite", "uv"},
     "suite/replay/": {"suite", "pytest", "pytest_benchmark"},
     "suite/install_bundle.py": set[str](),
+    "suite/launch/node.py": set[str](),  # in the worker environment
     "tasks/": {
         "suite.schema", "suite.errors", "tasks", "torch", "isaaclab", "isaaclab_rl", "isaaclab_tasks", "warp", "rsl_rl",
         "rl_games", "skrl", "gymnasium", "newton", "pxr", "PIL",

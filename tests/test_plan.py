@@ -286,8 +286,13 @@ def test_ranks_never_get_less_than_one_thread() -> None:
     assert launch_of(replace(ANT, nproc_per_node=32)).env["OMP_NUM_THREADS"] == "1"
 
 
-def test_a_launch_needs_one_node_and_an_asset_root_for_offline_assets() -> None:
-    with pytest.raises(UsageError, match="needs 2 nodes, and this launcher starts one"):
-        launch_of(replace(ANT, nnodes=2))
+def test_a_launch_of_several_nodes_is_for_each_of_them() -> None:
+    argv = launch_of(replace(ANT, nnodes=2)).argv
+    assert argv[1:4] == ("-m", "suite.launch.node", f"{argv[-1]}/logs")
+    assert argv[4:6] == ("--nnodes=2", "--nproc-per-node=2")
+    assert not [part for part in argv if part.startswith(("--rdzv", "--log-dir"))], "these differ from node to node"
+
+
+def test_a_launch_needs_an_asset_root_for_offline_assets() -> None:
     with pytest.raises(UsageError, match="offline assets, but no asset root"):
         launch_of(ANT, asset_root=None)

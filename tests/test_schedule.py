@@ -17,6 +17,7 @@ from suite.folder import Folder
 from suite.matrix import load_matrix
 from suite.options import Options
 from suite.repeats import Rule
+from suite.resources import UNBOUNDED
 from suite.schedule import known_rounds, rounds_to_run
 from suite.schema import Case, CaseResult, Environment, Outcome, PlannedCase
 from tests.generated_results import make_case, make_record
@@ -60,6 +61,7 @@ def campaign_of(environment: Environment, rule: Rule, cases: tuple[Case, ...] = 
         console=Console(file=io.StringIO()),
         machine=environment,
         device="cpu",
+        resources=UNBOUNDED,
         planned=tuple(planned),
         rule=rule,
     )

@@ -10,6 +10,7 @@ from rich.console import Console
 from suite.campaign import make_plan
 from suite.campaign_state import Campaign
 from suite.options import Options
+from suite.resources import Resources
 from suite.schema import Device, Environment, Gpu, PlannedCase
 
 GPUS = tuple(Gpu(index=index, name="Example GPU", memory_gb=None, compute_capability=None) for index in range(4))
@@ -23,6 +24,7 @@ def planned(environment: Environment, *, device: Device = "cuda", **options: obj
             console=Console(file=io.StringIO()),
             machine=replace(environment, gpus=gpus),
             device=device,
+            resources=Resources(nnodes=1, gpus_per_node=len(gpus), cpus_per_node=16),
         )
     )
 

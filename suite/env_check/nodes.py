@@ -68,6 +68,7 @@ def slurm_argv(command: Sequence[str], *, nodes: Sequence[str], folder: Path, ti
         "--overlap",  # beside the step that this may run in
         "--cpu-bind=none",  # or the check would see one core
         "--kill-on-bad-exit=0",  # exit codes 1 and 2 are answers
+        "--no-kill",  # a node that fails leaves the others to answer, where the allocation has it too
         "--wait=0",
         "--input=none",
         f"--time={math.ceil(timeout_s / 60)}",

@@ -21,7 +21,11 @@ class Request:
 
     def arguments(self) -> tuple[str, ...]:
         """Arguments of a Python that has labscale, for a report as JSON."""
-        argv = ["-m", "suite", "env_check", "--json", "--stack", self.stack]
+        return ("-m", "suite", "env_check", "--json", *self.options())
+
+    def options(self) -> tuple[str, ...]:
+        """What is asked, as command-line options."""
+        argv = ["--stack", self.stack]
         if self.device:
             argv += ["--device", self.device]
         if self.require:

@@ -14,6 +14,7 @@ from suite.launch.result import LaunchResult
 from suite.schema import Launch
 
 PROGRAM: Final = "apptainer"
+VARIABLE_PREFIX: Final = "APPTAINERENV_"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +77,7 @@ def command(
     inside = {**env, "XDG_CACHE_HOME": "/tmp", "XDG_CONFIG_HOME": "/tmp"}  # noqa: S108  there is no home
     if options.accept_eula:
         inside |= {"ACCEPT_EULA": "Y", "OMNI_KIT_ACCEPT_EULA": "YES"}
-    return outside, {f"APPTAINERENV_{name}": value for name, value in inside.items()}
+    return outside, {f"{VARIABLE_PREFIX}{name}": value for name, value in inside.items()}
 
 
 def _binds(options: ApptainerOptions, writable: Sequence[Path | None]) -> Iterator[str]:

@@ -25,13 +25,18 @@ def sampling(run_dir: Path, case: Case) -> Iterator[None]:
             _end(sampler)
 
 
-def _start(run_dir: Path, case: Case) -> subprocess.Popen[bytes] | None:
+def sampler_argv(run_dir: Path, case: Case) -> tuple[str, ...]:
+    """The sampler of one node, to be run where ``suite`` can be imported; it ends when its stdin closes."""
     num_gpus = case.nproc_per_node if case.device == "cuda" else 0
     program = (sys.executable, "-m", "suite.telemetry")
+    return (*program, str(run_dir.absolute()), f"--gpus={num_gpus}", f"--ranks={case.world_size}")
+
+
+def _start(run_dir: Path, case: Case) -> subprocess.Popen[bytes] | None:
     with (run_dir / SAMPLER_LOG).open("wb") as log:
         try:
             return subprocess.Popen(
-                (*program, str(run_dir.absolute()), f"--gpus={num_gpus}", f"--ranks={case.world_size}"),
+                sampler_argv(run_dir, case),
                 cwd=_PROJECT_ROOT,
                 stdin=subprocess.PIPE,
                 stdout=log,

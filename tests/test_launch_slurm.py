@@ -1,0 +1,148 @@
+"""The Slurm launcher on a real Slurm; ranks that are a few lines of Python stand for training."""
+
+import json
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from suite import slurm
+from suite.collect import collect
+from suite.errors import SchedulerError
+from suite.launch import slurm as launcher
+from suite.launch.result import LaunchResult
+from suite.launch.slurm import SlurmPlace
+from suite.launch.slurm_script import END, JOB, SlurmOptions
+from suite.schema import Case, Environment, Launch
+from tests.conftest import CaseMaker
+from tests.real_runs import wait_until
+from tests.slurm_cluster import SlurmCluster
+
+# Writes what a rank writes, for as long as the file `go_on` is there.
+RANK: Final = """
+import faulthandler, json, signal, sys, time
+from pathlib import Path
+faulthandler.register(signal.SIGUSR1)
+with open("rank-0.jsonl", "a") as log:
+    for iteration in range(3):
+        print(json.dumps({"event": "iteration", "iteration": iteration, "samples": {}}), file=log, flush=True)
+while Path("go_on").exists():
+    time.sleep(0.1)
+sys.exit(int(sys.argv[1]))
+"""
+Said = list[str]
+Run = Callable[..., LaunchResult]
+
+
+@pytest.fixture
+def place(slurm: SlurmCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SlurmPlace:
+    """The cluster as this process sees it, through Slurm's commands on its login machine."""
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", str(slurm.programs(tmp_path / "bin")), prepend=":")
+    monkeypatch.setenv("SLURM_CONF", slurm.environ["SLURM_CONF"])
+    said: Said = []
+    return SlurmPlace(options=SlurmOptions(time="5"), say=said.append)
+
+
+@pytest.fixture
+def launch(make_case: CaseMaker, tmp_path: Path) -> Launch:
+    case: Case = make_case(nproc_per_node=1, num_envs_global=32)
+    run_dir = tmp_path / "r0"
+    run_dir.mkdir()
+    argv = (sys.executable, "-c", RANK, "0")
+    return Launch(case=case, round=0, argv=argv, env={"GREETING": "it's me"}, run_dir=str(run_dir))
+
+
+def test_a_job_runs_to_its_end_and_the_launcher_follows(place: SlurmPlace, launch: Launch) -> None:
+    done: list[int] = []
+    result = launcher.run(launch, place=place, on_progress=done.append)
+    assert (result.exit_code, result.ended_by, result.why) == (0, None, None)
+    assert 0 < result.wall_time_s < 30
+    assert done[-1:] in ([], [3])  # a job as short as this may never be seen running
+    assert json.loads((Path(launch.run_dir) / END).read_text())["exit_code"] == 0
+
+
+def test_a_job_that_ended_while_nobody_looked(place: SlurmPlace, launch: Launch, tmp_path: Path) -> None:
+    """Slurm has forgotten it; its script has noted how it ended."""
+    launch = replace(launch, argv=(*launch.argv[:-1], "3"))
+    assert launcher.run(launch, place=place).exit_code == 3
+    (tmp_path / "r0" / JOB).write_text('{"job_id": "99999", "attempt": 1}')
+    assert slurm.job("99999") is None
+    result = launcher.run(launch, place=place)
+    assert (result.exit_code, result.ended_by) == (3, None)
+
+
+def test_a_script_submitted_by_hand_is_followed(place: SlurmPlace, launch: Launch, tmp_path: Path) -> None:
+    script = launcher.write_script(launch, place)
+    assert not launcher.is_submitted(tmp_path / "r0")
+    job_id = slurm.submit(script)
+    wait_until(lambda: launcher.is_submitted(tmp_path / "r0"), timeout_s=10, what="the script says who it is")
+    assert launcher.run(launch, place=place).exit_code == 0
+    assert json.loads((tmp_path / "r0" / JOB).read_text()) == {"job_id": job_id, "attempt": 1}
+
+
+@pytest.mark.parametrize("ending", ["hung", "timeout", "interrupted"])
+def test_a_run_that_has_to_be_ended(
+    place: SlurmPlace, launch: Launch, environment: Environment, tmp_path: Path, ending: str
+) -> None:
+    """Its ranks say where they stand, and are gone."""
+    (tmp_path / "r0" / "go_on").touch()
+    case = replace(
+        launch.case,
+        hang_timeout_s=3.0 if ending == "hung" else 300.0,
+        timeout_s=3.0 if ending == "timeout" else 300.0,
+    )
+    launch = replace(launch, case=case)
+    stop = threading.Event()
+    if ending == "interrupted":
+        threading.Timer(3.0, stop.set).start()
+    result = launcher.run(launch, place=place, stop=stop)
+    assert result.ended_by == ending
+    assert slurm.find(launcher.job_name(tmp_path / "r0")) is None
+    if ending == "interrupted":
+        assert not launcher.is_submitted(tmp_path / "r0"), "the next command would take it for cancelled by others"
+        return
+    assert "most recent call first" in (tmp_path / "r0" / "logs" / "torchrun.log").read_text()
+    record = collect(tmp_path / "r0", launch.case, 0, result, environment)
+    assert record.outcome == ending
+
+
+def test_what_slurm_does_not_take(place: SlurmPlace, launch: Launch, tmp_path: Path) -> None:
+    with pytest.raises(SchedulerError, match=r"sbatch: .*invalid partition specified: moon"):
+        launcher.run(launch, place=replace(place, options=SlurmOptions(partition="moon")))
+    assert not launcher.is_submitted(tmp_path / "r0")
+    with pytest.raises(SchedulerError, match=r"sinfo: |no nodes in partition moon"):
+        slurm.partition_nodes("moon")
+
+
+def test_a_job_that_waits_in_vain_is_cancelled(place: SlurmPlace, launch: Launch, tmp_path: Path) -> None:
+    """The partition allows half an hour."""
+    with pytest.raises(SchedulerError, match=r"PartitionTimeLimit.* would wait in vain.*--time"):
+        launcher.run(launch, place=replace(place, options=SlurmOptions(time="60")))
+    assert not launcher.is_submitted(tmp_path / "r0")
+    assert slurm.find(launcher.job_name(tmp_path / "r0")) is None
+
+
+def test_a_job_that_nobody_wrote_down_is_not_left_beside_another(place: SlurmPlace, launch: Launch) -> None:
+    go_on = Path(launch.run_dir) / "go_on"
+    go_on.touch()
+    first = slurm.submit(launcher.write_script(launch, place))
+    (Path(launch.run_dir) / JOB).unlink(missing_ok=True)
+    assert slurm.find(launcher.job_name(Path(launch.run_dir))) == first
+    go_on.unlink()
+    assert launcher.run(launch, place=place).exit_code == 0
+
+
+def test_inside_an_allocation_jobs_are_of_their_own(
+    place: SlurmPlace, launch: Launch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With what salloc leaves in the environment, of a job that is over by now."""
+    for name, value in {"SLURM_JOB_ID": "99999", "SLURM_NNODES": "3", "SLURM_NTASKS": "3"}.items():
+        monkeypatch.setenv(name, value)
+    assert launcher.run(launch, place=place).exit_code == 0
+    step = slurm.run_step(("hostname",), timeout_s=20)
+    assert step.stdout.split() == ["n1"], step.stderr

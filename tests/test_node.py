@@ -1,0 +1,30 @@
+"""torchrun's arguments on each of several nodes. Real nodes run it in tests/test_slurm_bench.py."""
+
+import pytest
+
+from suite.launch.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_ID, RENDEZVOUS_PORT, address_towards, interface_of
+from suite.launch.node import torchrun_arguments as arguments_of
+
+ENVIRON = {HEAD: "gpu01", PEER: "gpu02", RENDEZVOUS_ID: "12", RENDEZVOUS_PORT: "20012"}
+SAME = ["--nnodes=2", "-m", "tasks.worker", "/out"]
+
+
+@pytest.mark.parametrize(
+    ("rank", "endpoint", "is_host"), [("0", "10.0.0.1:20012", "true"), ("1", "gpu01:20012", "false")]
+)
+def test_the_head_hosts_the_rendezvous_under_its_own_address(rank: str, endpoint: str, is_host: str) -> None:
+    address = f"10.0.0.{int(rank) + 1}"
+    arguments = arguments_of("/logs", SAME, {**ENVIRON, NODE_RANK: rank}, address)
+    assert f"--rdzv-endpoint={endpoint}" in arguments
+    (settings,) = (part for part in arguments if part.startswith("--rdzv-conf="))
+    assert f"is_host={is_host}," in settings
+    assert "join_timeout=180" in settings
+    assert f"--local-addr={address}" in arguments
+    assert f"--log-dir=/logs/node-{rank}" in arguments
+    assert arguments[-len(SAME) :] == SAME
+
+
+def test_the_interface_of_an_address() -> None:
+    assert address_towards("127.0.0.1") == "127.0.0.1"
+    assert interface_of("127.0.0.1") == "lo"
+    assert interface_of("192.0.2.1") is None  # of no machine

@@ -1,0 +1,103 @@
+"""What Slurm's commands print, as values; the commands themselves run in tests/test_launch_slurm.py."""
+
+import pytest
+
+from suite import slurm, slurm_place
+from suite.errors import SchedulerError
+from suite.launch.result import EndedBy, LaunchResult
+from suite.launch.slurm import judged
+from suite.launch.slurm_script import SlurmOptions
+from suite.resources import Resources
+from suite.slurm import Job, NodeGroup, parse_job, parse_node_groups
+
+# As Slurm 22.05 prints them, shortened.
+PENDING = "JobId=7 JobName=x JobState=PENDING Reason=Resources Dependency=(null) ExitCode=0:0 NodeList=\n"
+RUNNING = "JobId=7 JobName=x JobState=RUNNING Reason=None ExitCode=0:0 ReqNodeList=(null) NodeList=n[1-2] NumNodes=2\n"
+FAILED = "JobId=7 JobName=x JobState=FAILED Reason=NonZeroExitCode ExitCode=143:0 NodeList=n[1-2]\n"
+NODE_FAIL = "JobId=7 JobName=x JobState=NODE_FAIL Reason=NodeDown ExitCode=0:15 NodeList=n[1-2]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "is_over"),
+    [
+        (PENDING, Job(job_id="7", state="PENDING", reason="Resources", nodes=None, exit_code=None), False),
+        (RUNNING, Job(job_id="7", state="RUNNING", reason=None, nodes="n[1-2]", exit_code=None), False),
+        (FAILED, Job(job_id="7", state="FAILED", reason="NonZeroExitCode", nodes="n[1-2]", exit_code=143), True),
+        (NODE_FAIL, Job(job_id="7", state="NODE_FAIL", reason="NodeDown", nodes="n[1-2]", exit_code=-15), True),
+    ],
+)
+def test_a_job(text: str, expected: Job, is_over: bool) -> None:
+    assert parse_job("7", text) == expected
+    assert expected.is_over == is_over
+
+
+def test_a_job_in_words() -> None:
+    assert str(parse_job("7", PENDING)) == "Slurm job 7: PENDING (Resources)"
+    assert str(parse_job("7", RUNNING)) == "Slurm job 7: RUNNING on n[1-2]"
+
+
+def test_nodes_of_a_partition() -> None:
+    text = "4|64+|gpu:h200:8(S:0-1)\n2|32|(null)\n1|16|gpu:2,shard:8\n1|16|gpu:a100:1,gpu:h100:1,fpga:4\n"
+    assert parse_node_groups(text) == (
+        NodeGroup(nnodes=4, num_cpus=64, num_gpus=8),
+        NodeGroup(nnodes=2, num_cpus=32, num_gpus=0),
+        NodeGroup(nnodes=1, num_cpus=16, num_gpus=2),
+        NodeGroup(nnodes=1, num_cpus=16, num_gpus=2),
+    )
+
+
+def test_the_resources_are_that_of_the_nodes_with_most_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    groups = parse_node_groups("4|64|gpu:8\n9|128|(null)\n1|32|gpu:8\n")
+    monkeypatch.setattr(slurm, "partition_nodes", lambda _: groups)
+    assert slurm_place.resources(SlurmOptions()) == Resources(nnodes=5, gpus_per_node=8, cpus_per_node=32)
+
+
+def test_without_slurm_the_way_on_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(SchedulerError, match=r"sinfo is not on PATH here .* often a login node"):
+        slurm.partition_nodes(None)
+
+
+@pytest.mark.parametrize(
+    ("state", "ended_by", "out_of_memory", "again"),
+    [
+        ("COMPLETED", None, False, False),
+        ("FAILED", None, False, False),
+        ("TIMEOUT", "timeout", False, False),
+        ("DEADLINE", "timeout", False, False),
+        ("OUT_OF_MEMORY", None, True, False),
+        ("CANCELLED", "lost", False, False),
+        ("NODE_FAIL", "lost", False, True),
+        ("PREEMPTED", "lost", False, True),
+        ("BOOT_FAIL", "lost", False, True),
+    ],
+)
+def test_slurms_states_as_ours(state: str, ended_by: EndedBy | None, out_of_memory: bool, again: bool) -> None:
+    found = Job(job_id="7", state=state, reason=None, nodes=None, exit_code=1)
+    result = LaunchResult(exit_code=0, ended_by=None, started_utc="", wall_time_s=1.0)
+    got, got_again = judged(result, found, "7", script_ended=True)
+    assert (got.ended_by, got.out_of_memory, got_again) == (ended_by, out_of_memory, again)
+    assert got.why == (f"Slurm job 7: {state}" if ended_by else None)
+    assert got.exit_code == 1
+
+
+@pytest.mark.parametrize(("nodes", "again"), [((), False), (("n2",), True)])
+def test_a_failure_with_a_dead_node_is_the_nodes(
+    nodes: tuple[str, ...], again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others notice first, and the job fails before Slurm misses the node."""
+    monkeypatch.setattr(slurm, "dead_nodes", lambda _: nodes)
+    result = LaunchResult(exit_code=0, ended_by=None, started_utc="", wall_time_s=1.0)
+    got, got_again = judged(result, parse_job("7", FAILED), "7", script_ended=True)
+    assert got_again == again
+    if again:
+        assert (got.ended_by, got.why) == (
+            "lost", "Slurm job 7: FAILED (NonZeroExitCode) on n[1-2], and n2 does not answer"
+        )  # fmt: skip
+
+
+def test_a_forgotten_job_whose_script_did_not_end_is_lost() -> None:
+    result = LaunchResult(exit_code=0, ended_by=None, started_utc="", wall_time_s=1.0)
+    got, again = judged(result, None, "7", script_ended=False)
+    assert (got.ended_by, again) == ("lost", True)
+    assert judged(result, None, "7", script_ended=True) == (result, False)
