@@ -9,7 +9,7 @@ from suite.options import ROOT
 from suite.provision import Worker, provision_worker
 from suite.schema import Case, Environment
 
-pytest_plugins = ["tests.container_engine", "tests.slurm_cluster"]
+pytest_plugins = ["tests.container_engine", "tests.slurm_cluster", "tests.ssh_hosts"]
 
 CaseMaker = Callable[..., Case]
 
