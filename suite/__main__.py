@@ -54,14 +54,28 @@ def counts(text: str) -> tuple[int, ...]:
     return tuple(positive(part) for part in text.split(","))
 
 
+def words(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
 def parse(argv: list[str]) -> argparse.Namespace:
     parser = Parser(prog="suite", description="Plan and run scaling benchmarks of NVIDIA Isaac Lab.")
     commands = parser.add_subparsers(dest="command", required=True, parser_class=Parser)
     for name, what in (("plan", "print every case, start nothing"), ("bench", "run the matrix, store and report it")):
         command = commands.add_parser(name, help=what, description=what)
         _add_selection(command)
+        command.add_argument("--out", type=Path, metavar="DIR", help="results folder (default: runs/<matrix>)")
+        command.add_argument(
+            "--nodes", type=words, default=(), metavar="HOST,HOST", help="run on these hosts over ssh, the head first"
+        )
+        command.add_argument("--ssh-config", type=Path, metavar="FILE", help="with --nodes, as `ssh -F` has it")
         if name == "bench":
             _add_running(command)
+        else:
+            command.add_argument(
+                "--node-commands", action="store_true",
+                help="print what each node of a case with several runs by hand, and make the folder of its first round",
+            )  # fmt: skip
     pack = commands.add_parser(
         "bundle", help="pack labscale for a machine without internet", description=bundle.__doc__
     )
@@ -77,6 +91,8 @@ def options_of(arguments: argparse.Namespace) -> Options:
         key: tuple(value) if isinstance(value, list) else value for key, value in vars(arguments).items()
     }
     del fields["command"]
+    if fields["nodes"] and fields.get("launcher", "native") == "native":
+        fields["launcher"] = "ssh"
     return Options(**fields)
 
 
@@ -127,7 +143,6 @@ def _add_repeats(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_running(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", type=Path, metavar="DIR", help="results folder (default: runs/<matrix>)")
     parser.add_argument(
         "--capacity", metavar="SERIES", help="search for the most environments that one rank of this series takes"
     )

@@ -20,11 +20,13 @@ from suite.env_check.report import summarised
 from suite.env_check.table import print_faults
 from suite.errors import EnvironmentNotFit, ReportError, RunsFailed, UsageError
 from suite.folder import Folder, opened
+from suite.launch.by_hand import node_commands
+from suite.launch.watch import prepare
 from suite.matrix import Matrix, expand, load_matrix, select
 from suite.options import ROOT, Options
 from suite.plan import plan, shell_command
 from suite.progress import Reporter
-from suite.provision import locate_worker
+from suite.provision import Worker, locate_worker
 from suite.repeats import MAX_ROUNDS, Rule
 from suite.rounds import disk_errors, figures, render, run_round, set_failures_aside, store_if_complete
 from suite.schedule import known_rounds, rounds_to_run
@@ -128,12 +130,22 @@ def show_plan(campaign: Campaign) -> Campaign:
     commands = [
         shell_command(render(campaign, worker, folder, item.case, 0, python_path=python_path))
         if item.case.nnodes == 1
-        else None
+        else _by_hand(campaign, worker, folder, item.case)
         for item in campaign.planned
     ]
     print_plan(campaign.console, campaign.planned, commands, campaign.machine)
     print_rule(campaign.console, campaign.rule)
     return campaign
+
+
+def _by_hand(campaign: Campaign, worker: Worker, folder: Folder, case: Case) -> str | None:
+    """What each node of a case runs, when that was asked for; the directory of its round is then made for it."""
+    if not campaign.options.node_commands:
+        return None
+    launch = render(campaign, worker, folder, case, 0, python_path=os.environ.get("PYTHONPATH"))
+    if not Path(launch.run_dir).exists():
+        prepare(Path(launch.run_dir), case)
+    return "\n  ".join(node_commands(launch, campaign.options.nodes))
 
 
 def provision(campaign: Campaign) -> Campaign:

@@ -94,6 +94,8 @@ def _verdict(run_dir: Path, case: Case, files: Sequence[RankFile], result: Launc
         return result.ended_by, _ended_reason(case, files, result)
     if result.out_of_memory:
         return "oom", "the memory limit of the container or job was reached, and the kernel killed a process of it"
+    if result.why is not None:
+        return "crashed", result.why  # the launcher saw it happen; what the ranks say follows from it
     failure = find_failure(run_dir, files, result.exit_code)
     if failure:
         return failure.outcome, failure.reason

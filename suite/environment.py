@@ -5,6 +5,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
@@ -129,3 +130,7 @@ def _output(*argv: str) -> str | None:
     except FileNotFoundError:
         return None
     return done.stdout.strip() if done.returncode == 0 else None
+
+
+if __name__ == "__main__":
+    print(json.dumps(asdict(capture())))

@@ -62,7 +62,7 @@ class EnvironmentNotFit(LabscaleError):
 
 
 class SchedulerError(LabscaleError):
-    """The scheduler of a cluster refuses a job or does not answer."""
+    """The scheduler or a host of a cluster refuses a job or does not answer."""
 
     exit_code = 19
 

@@ -80,11 +80,12 @@ def find_failure(run_dir: Path, files: Sequence[RankFile], exit_code: int) -> Fa
         if exit_.rank not in {rank for rank, _ in errors}
     ]
     ended = {file.rank for file in files if file.end}
-    if silent:  # one that had not finished its training explains one that had
-        return _without_a_word(*min(silent, key=lambda found: found[0].rank in ended))
+    if silent:  # one that had not finished its training explains one that had, a killed one those that gave up
+        return _without_a_word(*min(silent, key=lambda found: (found[0].rank in ended, found[0].code > 0)))
     for rank, error in errors:
         return Failure(outcome="crashed", reason=f"rank {rank}: {error}")
-    return _of_torchrun(run_dir / "logs" / "torchrun.log", exit_code) if exit_code else None
+    spoken = [log for log in logs if log.stat().st_size] or logs or [run_dir / "logs" / "torchrun.log"]
+    return _of_torchrun(spoken[-1], exit_code) if exit_code else None
 
 
 def rank_exits(torchrun_log: str) -> list[RankExit]:

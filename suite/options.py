@@ -8,7 +8,7 @@ from suite.schema import Assets, Device, RlLibrary, Stack
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 
-LauncherName = Literal["native", "container", "apptainer", "slurm"]
+LauncherName = Literal["native", "container", "apptainer", "slurm", "ssh"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,3 +48,6 @@ class Options:
     time: str | None = None
     sbatch_options: tuple[str, ...] = ()
     render_only: bool = False
+    nodes: tuple[str, ...] = ()
+    ssh_config: Path | None = None
+    node_commands: bool = False

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from suite import build, container_worker, node_facts, slurm_place
+from suite import build, container_worker, node_facts, slurm_place, ssh_place
 from suite.container_spec import ImageFacts
 from suite.docker_engine import Engine
 from suite.env_check.report import Report, env_check
@@ -21,7 +21,7 @@ from suite.env_check.report import read as read_report
 from suite.env_check.request import Request
 from suite.errors import ContainerError, UsageError
 from suite.images import SUITE_PYTHON, find_image, read_images
-from suite.launch import Launcher, apptainer, container, native, slurm
+from suite.launch import Launcher, apptainer, container, native, slurm, ssh
 from suite.launch.slurm import SlurmPlace
 from suite.launch.slurm_script import NodeCheck, SlurmOptions
 from suite.options import ROOT, Options
@@ -57,13 +57,16 @@ def resources(options: Options, machine: Environment) -> Resources:
         UsageError: an option is Slurm's, and the launcher is another.
         SchedulerError: Slurm does not answer, or has no such partition.
     """
+    if options.launcher == "ssh" and not options.node_commands:
+        return ssh_place.resources(_ssh_place(options, print))
     if options.launcher != "slurm":
         if options.render_only or _slurm_options(options) != SlurmOptions():
             raise UsageError(
                 "--partition, --account, --time, --sbatch-option and --render-only need --launcher slurm, got "
                 f"{options.launcher}."
             )
-        return Resources(nnodes=1, gpus_per_node=len(machine.gpus), cpus_per_node=machine.num_cpus or 1)
+        nnodes = UNBOUNDED.nnodes if options.node_commands else 1
+        return Resources(nnodes=nnodes, gpus_per_node=len(machine.gpus), cpus_per_node=machine.num_cpus or 1)
     return UNBOUNDED if options.render_only else slurm_place.resources(_slurm_options(options))
 
 
@@ -89,6 +92,8 @@ def provision(
         return _in_containers(options, stack=stack, device=device, on_message=on_message)
     if options.launcher == "slurm" and out is not None:
         return _in_slurm(options, stack, device, on_message, out=out, num_gpus=num_gpus)
+    if options.launcher == "ssh":
+        return _over_ssh(options, stack, device, on_message)
     if options.launcher == "apptainer":
         return _in_apptainer(options, stack=stack, device=device, on_message=on_message)
     if options.image is not None:
@@ -153,6 +158,29 @@ def _in_slurm(options: Options, stack: Stack, device: Device, on_message: Say, *
         say=on_message,
     )
     return replace(there, machine=facts.environment, check=lambda: facts.report)
+
+
+def _over_ssh(options: Options, stack: Stack, device: Device, on_message: Say) -> Runtime:
+    if options.image is not None:
+        raise UsageError(f"--image {options.image} cannot be used over ssh. Use --launcher slurm, or leave it out.")
+    inner = _natively(options, stack=stack, device=device, on_message=on_message)
+    place = _ssh_place(options, on_message)
+    request = Request(stack=stack, device=device, worker_python=options.worker_python)
+    facts = ssh_place.look_at_hosts(
+        place, node_facts.arguments_for(request), differing_is_fine=options.ignore_env_check
+    )
+    return replace(
+        inner,
+        launch=functools.partial(ssh.run, place=place),
+        machine=facts.environment,
+        check=lambda: facts.report,
+    )
+
+
+def _ssh_place(options: Options, say: Say) -> ssh.SshPlace:
+    return ssh.SshPlace(
+        hosts=options.nodes, config=options.ssh_config, python=sys.executable, project_root=ROOT, say=say
+    )
 
 
 def _slurm_options(options: Options) -> SlurmOptions:

@@ -15,6 +15,7 @@ pytest_plugins = [
     "tests.container_runs",
     "tests.rank_events",
     "tests.slurm_cluster",
+    "tests.ssh_hosts",
     "tests.worker_probes",
 ]
 

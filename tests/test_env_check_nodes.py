@@ -10,8 +10,9 @@ import pytest
 
 from suite import __main__
 from suite.env_check.node_reports import NodeReport, differences, read_report
-from suite.env_check.nodes import collect_slurm, collect_ssh, slurm_argv, slurm_nodes, ssh_argv
+from suite.env_check.nodes import collect_slurm, collect_ssh, slurm_argv, slurm_nodes
 from suite.errors import UsageError
+from suite.ssh import ssh_argv
 
 COMMAND = ("python", "-m", "suite", "env_check", "--json")
 
@@ -129,9 +130,11 @@ def test_command_lines() -> None:
     )  # fmt: skip
     argv = ssh_argv(("python", "a b"), host="-oProxyCommand=x", working_dir=Path("/my checkout"))
     assert argv == (
-        "ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--", "-oProxyCommand=x",
-        "cd '/my checkout' && exec python 'a b'",
+        "ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=5",
+        "-o", "AddressFamily=inet", "-T", "--", "-oProxyCommand=x", "cd '/my checkout' && exec python 'a b'",
     )  # fmt: skip
+    argv = ssh_argv(("true",), host="n1", working_dir=Path("/"), config=Path("my config"))
+    assert argv[:3] == ("ssh", "-F", "my config")
 
 
 def fake_program(folder: Path, name: str, script: str) -> dict[str, str]:

@@ -42,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--json", action="store_true", dest="as_json", help="print the report with all evidence as JSON"
     )
     parser.add_argument("--worker-python", type=Path, metavar="PATH", help="a Python that has Isaac Lab already")
+    parser.add_argument("--ssh-config", type=Path, metavar="FILE", help="with --nodes, as `ssh -F` has it")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--image", metavar="NAME", help="check inside this container image")
     where.add_argument(
@@ -82,7 +83,9 @@ def _check_nodes(arguments: argparse.Namespace, console: Console) -> int:
             collected = nodes.collect_slurm(asked, nodes=names, folder=Path(folder), environ=os.environ)
     else:
         names = tuple(name.strip() for name in arguments.nodes.split(",") if name.strip())
-        collected = nodes.collect_ssh(asked, hosts=names, working_dir=ROOT, environ=os.environ)
+        collected = nodes.collect_ssh(
+            asked, hosts=names, working_dir=ROOT, environ=os.environ, config=arguments.ssh_config
+        )
     differing = differences(collected.reports)
     print_nodes(console, dict(collected.reports), collected.failures, differing)
     if collected.failures:

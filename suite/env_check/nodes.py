@@ -5,7 +5,6 @@ A node that does not answer is a failure of its own and does not keep the others
 
 import math
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,10 +14,10 @@ from typing import Final, Literal
 from suite.env_check.node_reports import NodeReport, read_report
 from suite.env_check.program import ProgramRun, run_program
 from suite.errors import UsageError
+from suite.ssh import FAILED, ssh_argv
 
 TIMEOUT_S: Final = 300.0
 CONNECT_TIMEOUT_S: Final = 10
-SSH_FAILED: Final = 255  # ssh's own exit code
 
 # Slurm's own %N in --output is the machine's host name, which need not be the node's name.
 TO_FILES: Final = 'exec "$@" >"$0/$SLURMD_NODENAME.json" 2>"$0/$SLURMD_NODENAME.txt"'
@@ -80,14 +79,6 @@ def slurm_argv(command: Sequence[str], *, nodes: Sequence[str], folder: Path, ti
     )
 
 
-def ssh_argv(command: Sequence[str], *, host: str, working_dir: Path) -> tuple[str, ...]:
-    """Render the command for a host where the checkout is in the same folder, without asking for a password."""
-    remote = f"cd {shlex.quote(str(working_dir))} && exec {shlex.join(command)}"
-    return (
-        "ssh", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_TIMEOUT_S}", "--", host, remote,
-    )  # fmt: skip
-
-
 def collect_slurm(
     command: Sequence[str],
     *,
@@ -119,12 +110,13 @@ def collect_ssh(
     hosts: Sequence[str],
     working_dir: Path,
     environ: Mapping[str, str],
+    config: Path | None = None,
     timeout_s: float = TIMEOUT_S,
 ) -> Collected:
-    """Run ``command`` on every host at the same time."""
+    """Run ``command`` on every host at the same time; ``config`` is ssh's."""
 
     def ask(host: str) -> NodeReport | NodeFailure:
-        argv = ssh_argv(command, host=host, working_dir=working_dir)
+        argv = ssh_argv(command, host=host, working_dir=working_dir, config=config)
         run = run_program(argv, environ=environ, timeout_s=timeout_s)
         return _answer(host, run.stdout, run, run.stderr, program="ssh")
 
@@ -151,7 +143,7 @@ def _answer(node: str, text: str | None, run: ProgramRun, said: str, *, program:
         message = f"no report in {run.wall_s:.0f} s; last: {last_line}"
         repair = f"Run env_check on {node} itself; processes left behind there may hold a GPU."
         return NodeFailure(node=node, fault="timed_out", message=message, repair=repair)
-    if program == "ssh" and run.exit_code == SSH_FAILED:
+    if program == "ssh" and run.exit_code == FAILED:
         repair = f"Make `ssh {node} true` work without a password."
         return NodeFailure(node=node, fault="unreachable", message=last_line, repair=repair)
     repair = f"Run env_check on {node} itself; the checkout must be in the same folder there, with the same Python."

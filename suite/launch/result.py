@@ -19,5 +19,5 @@ class LaunchResult:
     started_utc: str  # ISO 8601
     wall_time_s: float  # launch to last process gone
     out_of_memory: bool = False  # the memory limit of a container or job was reached, and a process of it killed
-    why: str | None = None  # it was ended, where the launcher knows better than the case
+    why: str | None = None  # it was ended, or failed, where the launcher knows better than the case or the ranks
     image_digest: str | None = None  # of the container image, sha256:…; None when run without one

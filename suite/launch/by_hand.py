@@ -1,0 +1,48 @@
+"""The command that a person types on each of several nodes, where no launcher reaches them. Pure."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from suite.errors import UsageError
+from suite.launch.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_ID, RENDEZVOUS_PORT, torchrun_arguments
+from suite.launch.slurm_script import FIRST_PORT, PORTS
+from suite.plan import shell_command
+from suite.schema import Launch
+
+ADDRESS: Final = "ADDRESS_OF_NODE_{}"  # where the user did not say it
+
+
+def node_variables(*, head: str, peer: str, rank: int, rendezvous_id: str, port: int) -> dict[str, str]:
+    """What ``suite.launch.node`` has to know on one node."""
+    return {
+        HEAD: head,
+        PEER: peer,
+        NODE_RANK: str(rank),
+        RENDEZVOUS_ID: rendezvous_id,
+        RENDEZVOUS_PORT: str(port),
+    }
+
+
+def node_commands(launch: Launch, addresses: Sequence[str] = ()) -> Iterator[str]:
+    """Lines for a shell: what each node runs, and as a comment the torchrun that this becomes.
+
+    ``addresses`` are those of the nodes, the head's first, as the other nodes reach them; without any, words stand in
+    their places. Raises UsageError for fewer than the case has nodes.
+    """
+    nnodes = launch.case.nnodes
+    hosts = tuple(addresses) or tuple(map(ADDRESS.format, range(nnodes)))
+    if len(hosts) < nnodes:
+        raise UsageError(f"{launch.case.case_id} needs {nnodes} nodes, --nodes names {len(hosts)}: {', '.join(hosts)}.")
+    digest = hashlib.sha256(launch.run_dir.encode()).hexdigest()
+    port = FIRST_PORT + int(digest, 16) % PORTS
+    for rank, host in enumerate(hosts[:nnodes]):
+        variables = node_variables(
+            head=hosts[0], peer=hosts[1], rank=rank, rendezvous_id=f"labscale-{digest[:12]}", port=port
+        )
+        yield f"# node {rank} of {nnodes}, {host}:"
+        yield shell_command(replace(launch, env={**launch.env, **variables}))
+        _, _, _, logs, *arguments = launch.argv
+        torchrun = torchrun_arguments(logs, arguments, variables, host)
+        yield f"# starts: TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 torchrun {' '.join(torchrun)}"

@@ -1,0 +1,70 @@
+"""Commands for people, against a golden file; bash has to accept them."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from suite.errors import UsageError
+from suite.launch.by_hand import node_commands
+from suite.options import ROOT
+from tests.test_plan import ANT, GOLDEN, launch_of
+
+NODES: Final = launch_of(replace(ANT, nnodes=2, case_id="ant/rl_games-kitless-n4096-2x2", num_envs_global=4096))
+MATRIX: Final = """
+description = "one series on two nodes"
+rounds = 1
+seed = 42
+
+[[series]]
+name = "cartpole"
+title = "Cartpole on two nodes"
+scaling = "weak"
+task = "Isaac-Cartpole-Direct"
+rl_libraries = ["rsl_rl"]
+num_envs = 64
+topologies = ["1x1", "2x1"]
+iterations = 3
+"""
+
+
+def test_what_each_node_runs() -> None:
+    text = "\n".join(node_commands(NODES, ("10.0.0.1", "10.0.0.2"))) + "\n"
+    assert text == (GOLDEN / "node_commands.sh").read_text(encoding="utf-8")
+    done = subprocess.run(["bash", "-n"], input=text, text=True, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_without_addresses_there_are_words_to_replace() -> None:
+    text = "\n".join(node_commands(NODES))
+    assert "LABSCALE_HEAD=ADDRESS_OF_NODE_0 " in text
+    assert "LABSCALE_PEER=ADDRESS_OF_NODE_1 " in text
+    assert text.replace("ADDRESS_OF_NODE_0", "a").replace("ADDRESS_OF_NODE_1", "b") == "\n".join(
+        node_commands(NODES, ("a", "b"))
+    )
+
+
+def test_too_few_addresses() -> None:
+    with pytest.raises(UsageError, match="needs 2 nodes, --nodes names 1: gpu01"):
+        list(node_commands(NODES, ("gpu01",)))
+
+
+def test_the_plan_prints_them_and_makes_the_folder_that_the_ranks_read(tmp_path: Path) -> None:
+    (tmp_path / "matrix.toml").write_text(MATRIX, encoding="utf-8")
+    out = tmp_path / "out"
+    argv = ["plan", "--matrix", str(tmp_path / "matrix.toml"), "--device", "cpu", "--out", str(out)]
+    done = subprocess.run(
+        [sys.executable, "-m", "suite", *argv, "--node-commands", "--nodes", "10.0.0.1,10.0.0.2"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    run_dir = out / "raw" / "cartpole" / "rsl_rl-kitless-cpu-n128-2x1" / "r0"
+    assert "# node 1 of 2, 10.0.0.2:\n" in done.stdout
+    assert f"-m suite.launch.node {run_dir}/logs" in done.stdout
+    assert "not here" not in done.stdout
+    assert [path.parent for path in out.rglob("case.json")] == [run_dir]

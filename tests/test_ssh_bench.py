@@ -1,0 +1,150 @@
+"""``bench --nodes n1,n2`` with the real worker on two hosts to its end, and real torchruns through each fault.
+
+The ranks that meet faults reduce tensors instead of training, which the real ones do after a much longer start.
+"""
+
+import contextlib
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from suite.collect import collect
+from suite.errors import LabscaleError
+from suite.launch import ssh
+from suite.launch.guard import SILENCE_S
+from suite.launch.result import LaunchResult
+from suite.options import ROOT
+from suite.provision import Worker
+from suite.rank_file import rank_path
+from suite.schema import Environment, Launch, RunRecord
+from suite.store import read_case, read_record
+from tests.conftest import CaseMaker
+from tests.real_runs import launch_of, wait_until
+from tests.ssh_hosts import HOSTS, SshHosts
+from tests.test_by_hand import MATRIX
+
+pytestmark = pytest.mark.worker
+
+START_TIMEOUT_S: Final = 120.0
+SLACK_S: Final = 15.0  # of a busy machine
+RANK: Final = """
+import os, sys, torch, torch.distributed as dist
+dist.init_process_group("gloo")
+with open(f"{sys.argv[1]}/rank-{os.environ['RANK']}.jsonl", "w") as log:
+    while True:
+        dist.all_reduce(torch.ones(1))
+        log.write("{}")
+        log.flush()
+        __import__("time").sleep(0.1)
+"""
+CASE: Final = "cartpole/rsl_rl-kitless-cpu-n128-2x1"
+
+
+def test_two_hosts_train_to_a_complete_record(ssh_hosts: SshHosts, worker: Worker, tmp_path: Path) -> None:
+    assert worker.python.exists()
+    (tmp_path / "matrix.toml").write_text(MATRIX, encoding="utf-8")
+    out = tmp_path / "out"
+    done = subprocess.run(
+        ssh_hosts.argv(
+            *(sys.executable, "-m", "suite", "bench", "--matrix", str(tmp_path / "matrix.toml"), "--out", str(out)),
+            *("--device", "cpu", "--case", "*2x1", "--no-report"),
+            *("--nodes", ",".join(HOSTS), "--ssh-config", str(ssh_hosts.config)),
+        ),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert "n1 is 10.77.0.11 on eth0; n2 is 10.77.0.12 on eth0. Head: n1" in done.stdout
+    run_dir = out / "raw" / CASE / "r0"
+    record = read_record(run_dir / "record.json")
+    assert (record.outcome, record.exit_code, record.reason) == ("completed", 0, None)
+    assert [(rank.rank, rank.local_rank, rank.num_iterations) for rank in record.ranks] == [(0, 0, 3), (1, 0, 3)]
+    assert len({rank.parameters_sha256 for rank in record.ranks}) == 1
+    assert record.environment.checks
+    assert read_case(out / "cases" / f"{CASE}.json").completed == (record,)
+    logs = [(run_dir / "logs" / f"node-{index}" / "torchrun.log").read_text() for index in (0, 1)]
+    assert [log.splitlines()[0] for log in logs] == ["node 0: 10.77.0.11 on eth0", "node 1: 10.77.0.12 on eth0"]
+    assert [ssh_hosts.programs(host) for host in HOSTS] == [[], []]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endless:
+    """Ranks that do not end by themselves, in a thread of the test."""
+
+    launch: Launch
+    thread: threading.Thread
+    ended: list[LaunchResult]
+
+    def record(self, environment: Environment, *, within_s: float) -> RunRecord:
+        self.thread.join(within_s)
+        assert self.ended, f"not within {within_s:g} s"
+        return collect(Path(self.launch.run_dir), self.launch.case, 0, self.ended[0], environment)
+
+
+@pytest.fixture
+def endless(
+    ssh_hosts: SshHosts, worker: Worker, make_case: CaseMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Endless]:
+    """Both ranks are at work."""
+    monkeypatch.setenv("PATH", str(ssh_hosts.ssh_program(tmp_path / "bin")), prepend=":")
+    launch = launch_of(worker, make_case(nnodes=2, nproc_per_node=1), tmp_path / "r0")
+    (tmp_path / "rank.py").write_text(RANK, encoding="utf-8")
+    *torchrun, _, _, run_dir = launch.argv  # python -m suite.launch.node … -m tasks.worker RUN_DIR
+    launch = replace(launch, argv=(*torchrun, str(tmp_path / "rank.py"), run_dir))
+    place = ssh.SshPlace(hosts=HOSTS, config=ssh_hosts.config, python=sys.executable, project_root=ROOT, say=print)
+    files = [rank_path(tmp_path / "r0", rank) for rank in (0, 1)]
+    ended: list[LaunchResult] = []
+    stop = threading.Event()
+
+    def run() -> None:
+        with contextlib.suppress(LabscaleError):  # the test sees that there is no result
+            ended.append(ssh.run(launch, place=place, stop=stop))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    wait_until(
+        lambda: all(path.exists() and path.stat().st_size for path in files),
+        timeout_s=START_TIMEOUT_S,
+        what="both ranks go on",
+    )
+    yield Endless(launch=launch, thread=thread, ended=ended)
+    stop.set()
+    thread.join(60)
+
+
+def test_a_killed_rank(ssh_hosts: SshHosts, endless: Endless, environment: Environment) -> None:
+    ssh_hosts.find("n2", endless.launch.run_dir, without="torch.distributed.run").kill()
+    record = endless.record(environment, within_s=ssh.PEER_PATIENCE_S + endless.launch.grace_s + SLACK_S)
+    assert record.outcome == "crashed"
+    assert record.reason is not None
+    assert "killed by signal 9" in record.reason
+    assert [ssh_hosts.programs(host) for host in HOSTS] == [[], []]
+
+
+def test_a_killed_agent(ssh_hosts: SshHosts, endless: Endless, environment: Environment) -> None:
+    """torchrun's ranks outlive it, but not the guard's care."""
+    ssh_hosts.find("n2", "torch.distributed.run").kill()
+    record = endless.record(environment, within_s=ssh.PEER_PATIENCE_S + endless.launch.grace_s + SLACK_S)
+    assert (record.outcome, record.reason) == ("crashed", "torchrun on n2 was killed by signal 9 (Killed)")
+    assert [ssh_hosts.programs(host) for host in HOSTS] == [[], []]
+
+
+def test_a_cut_link(ssh_hosts: SshHosts, endless: Endless, environment: Environment) -> None:
+    """The host that nobody can reach ends its part by itself."""
+    ssh_hosts.link("n2", "down")
+    bound_s = time.monotonic() + SILENCE_S + endless.launch.grace_s + SLACK_S
+    record = endless.record(environment, within_s=bound_s - time.monotonic())
+    assert record.outcome == "lost"
+    assert record.reason is not None
+    assert "n2" in record.reason.partition(";")[0]
+    assert ssh_hosts.programs("n1") == []
+    wait_until(lambda: ssh_hosts.programs("n2") == [], timeout_s=bound_s - time.monotonic(), what="n2 ends its part")
