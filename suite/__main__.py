@@ -10,10 +10,10 @@ from typing import Any, Final, get_args
 from rich.console import Console
 
 from suite import build, bundle
-from suite.campaign import BENCH, PLAN, RENDER, Step, execute
+from suite.campaign import BENCH, MANIFESTS, PLAN, RENDER, Step, execute
 from suite.env_check import command as env_check
 from suite.errors import Interrupted, LabscaleError, UsageError
-from suite.options import ROOT, LauncherName, Options
+from suite.options import ROOT, LauncherName, Options, RenderFor
 from suite.provision import provision_worker
 from suite.repeats import TARGET_PRECISION
 from suite.schema import Assets, Device, RlLibrary, Stack
@@ -71,6 +71,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
         if name == "bench":
             _add_running(command)
         else:
+            _add_rendering(command)
             command.add_argument(
                 "--node-commands", action="store_true",
                 help="print what each node of a case with several runs by hand, and make the folder of its first round",
@@ -97,7 +98,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
 
 def steps_of(arguments: argparse.Namespace) -> tuple[Step, ...]:
     if arguments.command == "plan":
-        return PLAN
+        return MANIFESTS if arguments.render else PLAN
     return RENDER if arguments.render_only else BENCH
 
 
@@ -174,6 +175,18 @@ def _add_slurm(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--render-only", action="store_true", help="with --launcher slurm: write the scripts, submit nothing"
     )
+
+
+def _add_rendering(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--render", choices=get_args(RenderFor), help="write files for this into --out, start nothing")
+    parser.add_argument("--image", metavar="NAME", help="with --render, as the cluster's registry has it")
+    parser.add_argument(
+        "--volume-claim",
+        default="labscale",
+        metavar="NAME",
+        help="with --render kubernetes: results (default: labscale)",
+    )
+    parser.add_argument("--accept-eula", action="store_true", help="you accept NVIDIA's licence of Isaac Sim")
 
 
 def _add_packing(parser: argparse.ArgumentParser) -> None:

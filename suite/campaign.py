@@ -22,6 +22,7 @@ from suite.errors import EnvironmentNotFit, ReportError, RunsFailed, UsageError
 from suite.folder import Folder, opened
 from suite.launch.by_hand import node_commands
 from suite.launch.watch import prepare
+from suite.manifests import write_manifests
 from suite.matrix import Matrix, expand, load_matrix, select
 from suite.options import ROOT, Options
 from suite.plan import plan, shell_command
@@ -95,7 +96,8 @@ def rule_of(options: Options, matrix: Matrix) -> Rule:
 def _stacks(campaign: Campaign) -> tuple[Stack, ...]:
     """Return what a worker of this campaign can run: one stack, and Isaac Sim only where the user brings it."""
     options = campaign.options
-    installable = campaign.stack != "isaacsim" or options.worker_python is not None or options.launcher == "container"
+    in_image = options.launcher == "container" or options.render is not None
+    installable = campaign.stack != "isaacsim" or options.worker_python is not None or in_image
     return (campaign.stack,) if installable else ()
 
 
@@ -315,6 +317,7 @@ def judge(campaign: Campaign) -> Campaign:
 
 Step = Callable[[Campaign], Campaign]
 PLAN: Final[tuple[Step, ...]] = (make_plan, show_plan)
+MANIFESTS: Final[tuple[Step, ...]] = (make_plan, write_manifests)
 RENDER: Final[tuple[Step, ...]] = (make_plan, provision, write_scripts)
 BENCH: Final[tuple[Step, ...]] = (
     make_plan,

@@ -52,6 +52,8 @@ class Runtime:
 
 def capacity(options: Options, machine: Environment) -> Capacity:
     """How much the place that the user chose can run."""
+    if options.render:
+        return UNBOUNDED
     if options.launcher == "ssh" and not options.node_commands:
         return ssh_place.capacity(_ssh_place(options, print))
     if options.launcher != "slurm":
