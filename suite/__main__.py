@@ -10,11 +10,11 @@ from typing import Any, Final, get_args
 from rich.console import Console
 
 from suite import build, bundle
-from suite.campaign import BENCH, CAPACITY, PLAN, RENDER, execute
+from suite.campaign import BENCH, CAPACITY, MANIFESTS, PLAN, RENDER, execute
 from suite.capacity_search import of_capacity
 from suite.env_check import command as env_check
 from suite.errors import Interrupted, LabscaleError, UsageError
-from suite.options import ROOT, LauncherName, Options
+from suite.options import ROOT, LauncherName, Options, RenderFor
 from suite.provision import provision_worker
 from suite.repeats import TARGET_PRECISION
 from suite.schema import Assets, Device, RlLibrary, Stack
@@ -72,6 +72,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
         if name == "bench":
             _add_running(command)
         else:
+            _add_rendering(command)
             command.add_argument(
                 "--node-commands", action="store_true",
                 help="print what each node of a case with several runs by hand, and make the folder of its first round",
@@ -187,6 +188,18 @@ def _add_slurm(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_rendering(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--render", choices=get_args(RenderFor), help="write files for this into --out, start nothing")
+    parser.add_argument("--image", metavar="NAME", help="with --render, as the cluster's registry has it")
+    parser.add_argument(
+        "--volume-claim",
+        default="labscale",
+        metavar="NAME",
+        help="with --render kubernetes: results (default: labscale)",
+    )
+    parser.add_argument("--accept-eula", action="store_true", help="you accept NVIDIA's licence of Isaac Sim")
+
+
 def _add_packing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for the parts; new or empty")
     parser.add_argument("--part-size-mib", type=positive, default=bundle.PART_SIZE_MIB, metavar="N", help="default: 58")
@@ -237,7 +250,7 @@ def run(command: str, options: Options, console: Console) -> None:
     if options.capacity is not None:
         execute(CAPACITY, of_capacity(options), console)
     elif command == "plan":
-        execute(PLAN, options, console)
+        execute(MANIFESTS if options.render else PLAN, options, console)
     else:
         execute(RENDER if options.render_only else BENCH, options, console)
 

@@ -22,6 +22,7 @@ from suite.errors import EnvironmentNotFit, ReportError, RunsFailed, UsageError
 from suite.folder import Folder, opened
 from suite.launch.by_hand import node_commands
 from suite.launch.watch import prepare
+from suite.manifests import write_manifests
 from suite.matrix import Matrix, expand, load_matrix, select
 from suite.options import ROOT, Options
 from suite.plan import plan, shell_command
@@ -117,8 +118,8 @@ def _stacks(campaign: Campaign) -> tuple[Stack, ...]:
     options = campaign.options
     if campaign.stack == "ovphysx":
         return ("ovphysx", "kitless")
-    is_brought = options.worker_python is not None or options.image is not None or options.launcher == "container"
-    installable = campaign.stack != "isaacsim" or is_brought
+    in_image = options.launcher == "container" or options.image is not None or options.render is not None
+    installable = campaign.stack != "isaacsim" or options.worker_python is not None or in_image
     return (campaign.stack,) if installable else ()
 
 
@@ -377,6 +378,7 @@ def find_capacity(campaign: Campaign) -> Campaign:
 
 Step = Callable[[Campaign], Campaign]
 PLAN: Final[tuple[Step, ...]] = (make_plan, show_plan)
+MANIFESTS: Final[tuple[Step, ...]] = (make_plan, write_manifests)
 RENDER: Final[tuple[Step, ...]] = (make_plan, provision, write_scripts)
 BENCH: Final[tuple[Step, ...]] = (
     check_profiler,

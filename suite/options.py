@@ -10,6 +10,8 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 
 LauncherName = Literal["native", "container", "apptainer", "slurm", "ssh"]
 
+RenderFor = Literal["kubernetes", "osmo"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
@@ -51,3 +53,5 @@ class Options:
     nodes: tuple[str, ...] = ()
     ssh_config: Path | None = None
     node_commands: bool = False
+    render: RenderFor | None = None
+    volume_claim: str = "labscale"

@@ -57,6 +57,8 @@ def resources(options: Options, machine: Environment) -> Resources:
         UsageError: an option is Slurm's, and the launcher is another.
         SchedulerError: Slurm does not answer, or has no such partition.
     """
+    if options.render:
+        return UNBOUNDED
     if options.launcher == "ssh" and not options.node_commands:
         return ssh_place.resources(_ssh_place(options, print))
     if options.launcher != "slurm":

@@ -1,7 +1,10 @@
 """torchrun's arguments on each of several nodes. Real nodes run it in tests/test_slurm_bench.py."""
 
+import socket
+
 import pytest
 
+from suite.launch import node
 from suite.launch.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_ID, RENDEZVOUS_PORT, address_towards, interface_of
 from suite.launch.node import torchrun_arguments as arguments_of
 
@@ -22,6 +25,13 @@ def test_the_head_hosts_the_rendezvous_under_its_own_address(rank: str, endpoint
     assert f"--local-addr={address}" in arguments
     assert f"--log-dir=/logs/node-{rank}" in arguments
     assert arguments[-len(SAME) :] == SAME
+
+
+def test_a_name_that_is_not_known_yet_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As that of a pod that is still to come; in the end the resolver's own error is raised."""
+    monkeypatch.setattr(node, "JOIN_TIMEOUT_S", 0.5)
+    with pytest.raises(socket.gaierror):
+        address_towards("no-such-pod.invalid")
 
 
 def test_the_interface_of_an_address() -> None:

@@ -10,6 +10,7 @@ import os
 import socket
 import struct
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -26,7 +27,21 @@ _SIOCGIFADDR: Final = 0x8915  # ioctl(2), Linux
 
 
 def address_towards(other: str) -> str:
-    """The IPv4 address of this node that ``other`` sees; sends nothing."""
+    """The IPv4 address of this node that ``other`` sees; sends it nothing.
+
+    A name may become known only when its pod is there, so it is asked for as long as a node may take to join.
+    """
+    deadline_s = time.monotonic() + JOIN_TIMEOUT_S
+    while True:
+        try:
+            return _address_towards(other)
+        except socket.gaierror:
+            if time.monotonic() > deadline_s:
+                raise
+            time.sleep(1.0)
+
+
+def _address_towards(other: str) -> str:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect((other, _DISCARD_PORT))
         return str(probe.getsockname()[0])

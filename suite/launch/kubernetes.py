@@ -1,0 +1,142 @@
+"""Render what Kubernetes runs, as objects for ``kubectl apply``. Pure: nothing here knows a cluster.
+
+Cases of one node are one campaign in one pod, which is whole by itself. A round of several nodes is an Indexed Job, one
+pod a node, with a headless service. Its pods share the volume of the results, and the first writes the record.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from suite.launch.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_ID, RENDEZVOUS_PORT
+from suite.plan import THREAD_VARIABLES
+from suite.schema import Launch
+
+RESULTS: Final = "/results"  # where the volume is mounted
+CACHE: Final = "/var/cache/labscale"  # inside the image, where every user may write
+ASSETS: Final = f"{CACHE}/assets"
+USER: Final = 1000  # of the image, and so of the files in the volume
+CASE: Final = "/labscale/case.json"
+PORT: Final = 29400  # a pod has its network to itself
+SLACK_S: Final = 300.0  # of a job beyond its case's limit: images are fetched, records written
+JOB_LABEL: Final = "batch.kubernetes.io/job-name"  # Kubernetes' own, on every pod of a job
+INDEX: Final = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
+
+# $1: labscale's Python, $2: the run directory, $3: ranks a node, $4: rounds of the case, $5: its limit in seconds;
+# then the command of the node.
+_NODE: Final = f"""
+suite=$1 run_dir=$2 ranks=$3 rounds=$4 limit_s=$5; shift 5
+threads=$(($(nproc) / ranks)); [ "$threads" -gt 0 ] || threads=1
+export {" ".join(f"{variable}=$threads" for variable in THREAD_VARIABLES)}
+[ -z "${{ISAACSIM_ASSET_ROOT:-}}" ] || "$1" -m tasks.assets build "$ISAACSIM_ASSET_ROOT" || exit
+logs=$run_dir/logs/node-${NODE_RANK} part=$run_dir/case.json.${NODE_RANK}
+mkdir -p "$logs" && cp {CASE} "$part" && mv "$part" "$run_dir/case.json" || exit
+started=$(date +%s)
+timeout --kill-after=30 "$limit_s" "$@" >"$logs/torchrun.log" 2>&1
+code=$?
+if [ "${NODE_RANK}" = 0 ]; then
+    "$suite" -m suite.record "$run_dir" --rounds "$rounds" --exit-code "$code" --started-unix-s "$started" || exit
+fi
+exit "$code"
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KubernetesOptions:
+    """What the objects need to know of the cluster and the image."""
+
+    image: str
+    volume_claim: str  # of results, ReadWriteMany where cases have several nodes
+    suite_python: str
+    accept_eula: bool = False
+
+
+def campaign(arguments: Sequence[str], options: KubernetesOptions, *, name: str, num_gpus: int) -> dict[str, Any]:
+    """``suite bench`` with these arguments in one pod, which goes on where it stopped when it is started again."""
+    container = _container(options, num_gpus, [options.suite_python, "-m", "suite", "bench", *arguments], {})
+    pod = _pod(options, container)
+    spec = {"backoffLimit": 0, "template": {"metadata": {"labels": _labels()}, "spec": pod}}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "labels": _labels()}, "spec": spec}
+
+
+def round_of_nodes(launch: Launch, options: KubernetesOptions, *, rounds: int) -> dict[str, Any]:
+    """A list of objects: the case, the names of the pods, and the pods. A pod that fails ends the others."""
+    case, name = launch.case, f"labscale-{hashlib.sha256(launch.run_dir.encode()).hexdigest()[:12]}"
+    env = {name: value for name, value in launch.env.items() if name not in THREAD_VARIABLES} | {
+        HEAD: f"{name}-0.{name}",
+        PEER: f"{name}-1.{name}",
+        RENDEZVOUS_ID: name,
+        RENDEZVOUS_PORT: str(PORT),
+    }
+    prefix = ["sh", "-c", _NODE.strip("\n"), "node", options.suite_python, launch.run_dir]
+    command = [*prefix, str(case.nproc_per_node), str(rounds), f"{case.timeout_s:g}", *launch.argv]
+    container = _container(options, case.nproc_per_node if case.device == "cuda" else 0, command, env)
+    container["env"].append({"name": NODE_RANK, "valueFrom": {"fieldRef": {"fieldPath": INDEX}}})
+    container["volumeMounts"].append({"name": "case", "mountPath": CASE.rpartition("/")[0], "readOnly": True})
+    pod = _pod(options, container)
+    pod["subdomain"] = name
+    pod["volumes"].append({"name": "case", "configMap": {"name": name}})
+    apart = {"labelSelector": {"matchLabels": {JOB_LABEL: name}}, "topologyKey": "kubernetes.io/hostname"}
+    pod["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    metadata = {
+        "name": name,
+        "labels": _labels(),
+        "annotations": {"labscale/case": case.case_id, "labscale/round": str(launch.round)},
+    }
+    job = {
+        "completionMode": "Indexed",
+        "completions": case.nnodes,
+        "parallelism": case.nnodes,
+        "backoffLimit": 0,  # a round that crashes is never tried again
+        "activeDeadlineSeconds": round(case.timeout_s + SLACK_S),
+        "template": {"metadata": {"labels": _labels()}, "spec": pod},
+    }
+    service = {
+        "clusterIP": "None",
+        "selector": {JOB_LABEL: name},
+        "publishNotReadyAddresses": True,  # torchrun connects before any probe could say ready
+        "ports": [{"name": "rendezvous", "port": PORT}],
+    }
+    data = {"case.json": json.dumps(asdict(case), indent=1) + "\n"}
+    items = [
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data},
+        {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": service},
+        {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": job},
+    ]
+    return {"apiVersion": "v1", "kind": "List", "items": items}
+
+
+def _labels() -> dict[str, str]:
+    return {"app.kubernetes.io/name": "labscale"}
+
+
+def _container(
+    options: KubernetesOptions, num_gpus: int, command: Sequence[str], env: Mapping[str, str]
+) -> dict[str, Any]:
+    licence = {"ACCEPT_EULA": "Y", "OMNI_KIT_ACCEPT_EULA": "YES"} if options.accept_eula else {}
+    everywhere = {"HOME": "/tmp", "USER": "labscale", **licence}  # noqa: S108  of the container
+    return {
+        "name": "labscale",
+        "image": options.image,
+        "command": list(command),
+        "env": [{"name": name, "value": value} for name, value in sorted({**everywhere, **env}.items())],
+        "resources": {"limits": {"nvidia.com/gpu": num_gpus}} if num_gpus else {},
+        "volumeMounts": [
+            {"name": "results", "mountPath": RESULTS},
+            {"name": "shm", "mountPath": "/dev/shm"},  # noqa: S108  NCCL's, 64 MB by default
+        ],
+    }
+
+
+def _pod(options: KubernetesOptions, container: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "restartPolicy": "Never",
+        "securityContext": {"fsGroup": USER},
+        "containers": [container],
+        "volumes": [
+            {"name": "results", "persistentVolumeClaim": {"claimName": options.volume_claim}},
+            {"name": "shm", "emptyDir": {"medium": "Memory"}},
+        ],
+    }

@@ -1,0 +1,95 @@
+"""Write the record of a round that was started by something else than ``bench``: ``python -m suite.record RUN_DIR``.
+
+It runs on the head of the round, whose machine the record describes, and stores the case when all its rounds are there.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from os import environ
+from pathlib import Path
+from typing import Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from suite import environment, store
+from suite.collect import collect
+from suite.errors import LabscaleError, StoreError
+from suite.folder import Folder
+from suite.launch.result import LaunchResult
+from suite.pins import sha256
+from suite.schema import Case, CaseResult, RunRecord
+
+TIMED_OUT: Final = 124  # timeout(1)'s own exit code
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """What whoever ran the round knows of its end."""
+
+    rounds: int  # of the case
+    exit_code: int
+    started_unix_s: float
+
+
+def record(run_dir: Path, ended: Ended, *, asset_root: Path | None = None) -> RunRecord:
+    """Collect and write the round in ``OUT/raw/<case>/r<round>``; store the case with its last one.
+
+    Raises:
+        StoreError: the directory is none of a round, or holds a finished one.
+    """
+    case, round_index, folder = _whose(run_dir)
+    result = LaunchResult(
+        exit_code=ended.exit_code,
+        ended_by="timeout" if ended.exit_code == TIMED_OUT else None,
+        started_utc=datetime.fromtimestamp(ended.started_unix_s, UTC).isoformat(timespec="seconds"),
+        wall_time_s=time.time() - ended.started_unix_s,
+    )
+    manifest = None if asset_root is None else asset_root / "manifest.json"
+    machine = environment.capture(asset_sha256=sha256(manifest) if manifest and manifest.exists() else None)
+    written = collect(run_dir, case, round_index, result, machine)
+    store.write_record(written, folder.record_path(case, round_index))
+    paths = [folder.record_path(case, index) for index in range(ended.rounds)]
+    if all(path.exists() for path in paths):
+        because = f"all of its {ended.rounds} rounds have ended"
+        rounds = tuple(store.read_record(path) for path in paths)
+        store.write_case(CaseResult(case=case, rounds=rounds, ended_because=because), folder.case_path(case))
+    return written
+
+
+def _whose(run_dir: Path) -> tuple[Case, int, Folder]:
+    try:
+        text = (run_dir / "case.json").read_text(encoding="utf-8")
+        case = TypeAdapter(Case).validate_json(text)
+        round_index = int(run_dir.name.removeprefix("r"))
+    except (OSError, ValueError, ValidationError) as error:
+        raise StoreError(f"{run_dir} is not the directory of a round: {error}") from error
+    folder = Folder(root=run_dir.parents[len(Path(case.case_id).parts) + 1])
+    if folder.run_dir(case, round_index) != run_dir:
+        raise StoreError(f"{run_dir} is not where round {round_index} of {case.case_id} belongs: raw/<case>/r<round>.")
+    return case, round_index, folder
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="suite.record")
+    parser.add_argument("run_dir", type=Path)
+    parser.add_argument("--rounds", type=int, required=True)
+    parser.add_argument("--exit-code", type=int, required=True)
+    parser.add_argument("--started-unix-s", type=float, required=True)
+    arguments = vars(parser.parse_args(argv))
+    run_dir = arguments.pop("run_dir").absolute()
+    assets = environ.get("ISAACSIM_ASSET_ROOT")
+    try:
+        written = record(run_dir, Ended(**arguments), asset_root=Path(assets) if assets else None)
+    except LabscaleError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    print(f"{written.case.case_id} round {written.round}: {written.outcome}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,170 @@
+"""What is rendered for Kubernetes and OSMO: golden files, Kubernetes' own schema, and a pod's script run for real."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, Final
+
+import kubernetes_validate
+import pytest
+from ruamel.yaml import YAML
+
+from suite.__main__ import parse
+from suite.errors import StoreError
+from suite.launch import kubernetes
+from suite.launch.kubernetes import KubernetesOptions
+from suite.launch.node import HEAD, NODE_RANK, PEER
+from suite.launch.osmo import OsmoOptions, workflow
+from suite.options import ROOT
+from suite.provision import Worker
+from suite.record import Ended
+from suite.record import record as write_record
+from suite.store import read_case, read_record
+from tests.conftest import CaseMaker
+from tests.real_runs import launch_of
+from tests.ssh_hosts import HOSTS, SshHosts
+from tests.test_by_hand import NODES
+from tests.test_plan import GOLDEN
+
+OPTIONS: Final = KubernetesOptions(image="registry.example/kitless:1", volume_claim="nfs", suite_python="/suite/python")
+SCHEMA: Final = "1.37"
+
+
+def validate(document: dict[str, Any]) -> None:
+    for item in document.get("items", [document]):
+        kubernetes_validate.validate(item, SCHEMA, strict=True)
+
+
+def as_file(document: dict[str, Any]) -> str:
+    return json.dumps(document, indent=1) + "\n"
+
+
+def test_a_round_of_several_nodes() -> None:
+    document = kubernetes.round_of_nodes(NODES, OPTIONS, rounds=3)
+    assert as_file(document) == (GOLDEN / "kubernetes_round.json").read_text(encoding="utf-8")
+    validate(document)
+    (script,) = (part for part in document["items"][2]["spec"]["template"]["spec"]["containers"][0]["command"][2:3])
+    assert subprocess.run(["sh", "-n"], input=script, text=True, check=False).returncode == 0
+
+
+def test_a_campaign_of_one_node() -> None:
+    document = kubernetes.campaign(("--matrix", "full"), OPTIONS, name="labscale-full", num_gpus=8)
+    assert as_file(document) == (GOLDEN / "kubernetes_campaign.json").read_text(encoding="utf-8")
+    validate(document)
+
+
+def test_the_schema_refuses_what_is_wrong() -> None:
+    document = kubernetes.campaign((), OPTIONS, name="labscale-full", num_gpus=8)
+    document["spec"]["template"]["spec"]["subdomian"] = "x"
+    with pytest.raises(kubernetes_validate.ValidationError, match="subdomian"):
+        validate(document)
+
+
+def test_a_workflow_of_osmo() -> None:
+    document = workflow(
+        ("--matrix", "full", "--out", "{{output}}"),
+        OsmoOptions(image="registry.example/kitless:1", suite_python="/suite/python", accept_eula=True),
+        name="labscale-full",
+        num_gpus=8,
+    )
+    assert as_file(document) == (GOLDEN / "osmo_workflow.yaml").read_text(encoding="utf-8")
+
+
+def plan(*arguments: str) -> subprocess.CompletedProcess[str]:
+    argv = (sys.executable, "-m", "suite", "plan", "--matrix", "full", *arguments)
+    return subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_the_full_matrix_is_rendered_and_valid(tmp_path: Path) -> None:
+    done = plan("--render", "kubernetes", "--image", "registry.example/kitless:1", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    paths = sorted(tmp_path.iterdir())
+    assert sorted(done.stdout.splitlines()) == [f"kubectl apply -f {path}" for path in paths]
+    for path in paths:
+        validate(json.loads(path.read_text(encoding="utf-8")))
+    (whole,) = (path for path in paths if path.name == "labscale-full.json")
+    command = json.loads(whole.read_text())["spec"]["template"]["spec"]["containers"][0]["command"]
+    assert command[:4] == ["/opt/labscale/suite/bin/python", "-m", "suite", "bench"]
+    assert command[command.index("--case") :][:2] == ["--case", "*-1x*"]
+
+
+def test_what_is_missing_is_said(tmp_path: Path) -> None:
+    done = plan("--render", "osmo", "--out", str(tmp_path))
+    assert (done.returncode, "--render needs --image" in done.stderr) == (11, True)
+
+
+@pytest.mark.parametrize(("code", "limit_s", "ended", "outcome"), [(3, "60", 3, "crashed"), (0, "1", 124, "timeout")])
+def test_the_script_of_a_pod_writes_the_record_and_the_case(
+    make_case: CaseMaker, tmp_path: Path, code: int, limit_s: str, ended: int, outcome: str
+) -> None:
+    """A program that fails or goes on stands for training; labscale's own Python makes the record, as in the image."""
+    case = make_case(nnodes=2, nproc_per_node=1)
+    run_dir = tmp_path / "out" / "raw" / case.case_id / "r0"
+    (tmp_path / "case.json").write_text(json.dumps(asdict(case)), encoding="utf-8")
+    script = kubernetes._NODE.replace(kubernetes.CASE, str(tmp_path / "case.json"))
+    training = (
+        f"import os, sys, time; print(os.environ['OMP_NUM_THREADS'], flush=True); sys.exit({code} or time.sleep(60))"
+    )
+
+    def pod(rank: int) -> int:
+        own = ("sh", "-c", script, "node", sys.executable, str(run_dir), "1", "1", limit_s)
+        argv = (*own, sys.executable, "-c", training)
+        environ = {name: value for name, value in os.environ.items() if name != "ISAACSIM_ASSET_ROOT"}
+        return subprocess.run(argv, cwd=ROOT, env={**environ, NODE_RANK: str(rank)}, check=False).returncode
+
+    assert pod(1) == ended
+    assert not (run_dir / "record.json").exists(), "the head writes it"
+    assert pod(0) == ended
+    record = read_record(run_dir / "record.json")
+    assert (record.outcome, record.exit_code, record.case) == (outcome, ended, case)
+    assert int((run_dir / "logs" / "node-0" / "torchrun.log").read_text()) > 0
+    assert read_case(tmp_path / "out" / "cases" / f"{case.case_id}.json").rounds == (record,)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "containers" / "examples").iterdir()), ids=lambda path: path.name)
+def test_the_commands_in_examples_are_ours(path: Path) -> None:
+    document = YAML(typ="safe").load(path.read_text(encoding="utf-8"))
+    commands = document["commands"] if "commands" in document else document["run"].splitlines()
+    ours = [shlex.split(command) for command in commands if "-m nox" in command]
+    assert [words[4] for words in ours] == ["env_check", "bench"]
+    for words in ours:
+        assert parse(words[4:5] + words[6:]).command == words[4]
+
+
+@pytest.mark.parametrize("name", ["r0", "x"])
+def test_what_is_no_round_gets_no_record(make_case: CaseMaker, tmp_path: Path, name: str) -> None:
+    run_dir = tmp_path / "elsewhere" / "deep" / "down" / name
+    run_dir.mkdir(parents=True)
+    (run_dir / "case.json").write_text(json.dumps(asdict(make_case())), encoding="utf-8")
+    with pytest.raises(StoreError, match="is not"):
+        write_record(run_dir, Ended(rounds=1, exit_code=0, started_unix_s=0.0))
+
+
+@pytest.mark.slow
+def test_the_pods_of_a_round_train_on_two_hosts(
+    ssh_hosts: SshHosts, worker: Worker, make_case: CaseMaker, tmp_path: Path
+) -> None:
+    """Their commands and variables as rendered, the real worker; Kubernetes itself and its names are not there."""
+    case = make_case(nnodes=2, nproc_per_node=1)
+    launch = launch_of(worker, case, tmp_path / "out" / "raw" / case.case_id / "r0")
+    config_map, _, job = kubernetes.round_of_nodes(launch, replace(OPTIONS, suite_python=sys.executable), rounds=1)[
+        "items"
+    ]
+    (tmp_path / "case.json").write_text(config_map["data"]["case.json"], encoding="utf-8")
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    argv = [part.replace(kubernetes.CASE, str(tmp_path / "case.json")) for part in container["command"]]
+    rendered = {item["name"]: item["value"] for item in container["env"] if "value" in item}
+    pods = []
+    for rank, host in enumerate(HOSTS):
+        names = {NODE_RANK: str(rank), HEAD: HOSTS[0], PEER: HOSTS[1], "PATH": os.environ["PATH"]}
+        env = rendered | names | {"ISAACSIM_ASSET_ROOT": str(tmp_path / f"assets-{rank}")}
+        pods.append(subprocess.Popen(ssh_hosts.cluster.hosts[host].argv(*argv), env=env, cwd=ROOT))
+    assert [pod.wait(300) for pod in pods] == [0, 0]
+    record = read_record(Path(launch.run_dir) / "record.json")
+    assert record.outcome == "completed", record.reason
+    assert record.environment.asset_sha256 == worker.asset_sha256
+    assert read_case(tmp_path / "out" / "cases" / f"{case.case_id}.json").completed == (record,)
