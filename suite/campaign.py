@@ -12,7 +12,7 @@ from typing import Final
 
 from rich.console import Console
 
-from suite import a_a, capacity_search, environment, profiling, runtime, upstream
+from suite import a_a, capacity_search, environment, packed, profiling, runtime, upstream
 from suite.campaign_state import Campaign
 from suite.catalog import Catalog, load_catalog
 from suite.env_check.report import summarised
@@ -30,6 +30,7 @@ from suite.schedule import known_rounds, rounds_to_run
 from suite.schema import Case, Stack
 from suite.summary import (
     print_agreement,
+    print_forecast,
     print_noise,
     print_plan,
     print_rounds,
@@ -43,7 +44,14 @@ def start(options: Options, console: Console) -> Campaign:
     """Look at the machine: a GPU is used when there is one, unless the user says otherwise."""
     machine = environment.capture(host_label=options.host_label)
     device = options.device or ("cuda" if machine.gpus else "cpu")
-    return Campaign(options=options, console=console, machine=machine, device=device)
+    slots = packed.slots_of(
+        options,
+        device=device,
+        num_gpus=len(machine.gpus),
+        num_cpus=machine.num_cpus or 1,
+        cores=environment.cores_in_order(),
+    )
+    return Campaign(options=options, console=console, machine=machine, device=device, slots=slots)
 
 
 def make_plan(campaign: Campaign) -> Campaign:
@@ -128,6 +136,8 @@ def show_plan(campaign: Campaign) -> Campaign:
         for item in campaign.planned
     ]
     print_plan(campaign.console, campaign.planned, commands, campaign.machine)
+    if campaign.slots:
+        print_forecast(campaign.console, packed.forecast(campaign), num_slots=len(campaign.slots))
     print_rule(campaign.console, campaign.rule)
     return campaign
 
@@ -171,19 +181,22 @@ def run_all(campaign: Campaign) -> Campaign:
     with opened(campaign.out, identity(campaign)) as folder:
         if campaign.options.retry_failed:
             set_failures_aside(campaign, folder)
-        known = known_rounds(campaign, folder)
-        _say_what_is_left(campaign, folder, len(known))
-        reporter = Reporter(campaign.console, list(campaign.planned), [item.case for item, _ in known])
-        for item, round_index in rounds_to_run(campaign, folder):
-            if not reporter.waiting:
-                reporter.expect(item.case)
-            with disk_errors(folder.root):
-                record = run_round(campaign, folder, reporter, item.case, round_index)
-                reporter.ended(record, figures(record))
-                store_if_complete(campaign, folder, item)
+        _say_what_is_left(campaign, folder, len(known_rounds(campaign, folder)))
+        if not (campaign.slots and packed.run(campaign, folder)):
+            _run_one_after_another(campaign, folder)
         with disk_errors(folder.root):
             results = tuple(store_if_complete(campaign, folder, item) for item in campaign.planned)
     return replace(campaign, results=tuple(result for result in results if result))
+
+
+def _run_one_after_another(campaign: Campaign, folder: Folder) -> None:
+    known = known_rounds(campaign, folder)
+    reporter = Reporter(campaign.console, list(campaign.planned), [item.case for item, _ in known])
+    for item, round_index in rounds_to_run(campaign, folder):
+        with disk_errors(folder.root):
+            record = run_round(campaign, folder, reporter, item.case, round_index)
+            reporter.ended(record, figures(record))
+            store_if_complete(campaign, folder, item)
 
 
 def identity(campaign: Campaign) -> dict[str, object]:
@@ -198,6 +211,7 @@ def identity(campaign: Campaign) -> dict[str, object]:
         "precision": campaign.rule.precision,
         "max_rounds": None if campaign.rule.precision is None else campaign.rule.max_rounds,
         "device": campaign.device,
+        "cpus_per_rank": len(campaign.slots[0].cpus) if campaign.slots else None,  # None: those of the host are divided
         "stack": campaign.stack,
         "assets": campaign.options.assets,
         "asset_sha256": machine.asset_sha256,
