@@ -182,6 +182,8 @@ def run_all(campaign: Campaign) -> Campaign:
         if campaign.options.retry_failed:
             set_failures_aside(campaign, folder)
         _say_what_is_left(campaign, folder, len(known_rounds(campaign, folder)))
+        if why_not := packed.why_not_shared(campaign):
+            campaign.console.print(f"One after another: {why_not}.", highlight=False, markup=False)
         if not (campaign.slots and packed.run(campaign, folder)):
             _run_one_after_another(campaign, folder)
         with disk_errors(folder.root):

@@ -110,6 +110,18 @@ def run(campaign: Campaign, folder: Folder) -> bool:
     return False
 
 
+def why_not_shared(campaign: Campaign) -> str | None:
+    """Why a host with several GPUs is not shared out; None where it is, or has none to share."""
+    num_gpus, options = len(campaign.machine.gpus), campaign.options
+    if campaign.slots or campaign.device == "cpu" or num_gpus < 2:  # noqa: PLR2004  (a host of one has no neighbours)
+        return None
+    if options.pack is False:
+        return "--no-pack asks for it"
+    if options.launcher != "native":
+        return f"--launcher {options.launcher} cannot give rounds GPUs and cores of their own yet"
+    return f"{campaign.machine.num_cpus} cores are too few to share out over {num_gpus} GPUs"
+
+
 def _without_test(campaign: Campaign, folder: Folder) -> Interference | None:
     """Why there is nothing to test; None when there is."""
     known = [item.case.case_id for item, _ in known_rounds(campaign, folder)]

@@ -276,6 +276,25 @@ def test_a_host_is_shared_out_where_it_has_gpus_or_is_told_to(options: Options, 
     assert len(slots) == expected
 
 
+@pytest.mark.parametrize(
+    ("options", "num_cpus", "why"),
+    [
+        (Options(matrix="smoke", pack=False), 8, "--no-pack asks for it"),
+        (Options(matrix="smoke", launcher="apptainer"), 8, "--launcher apptainer cannot give rounds GPUs"),
+        (Options(matrix="smoke"), 3, "3 cores are too few to share out over 4 GPUs"),
+    ],
+)
+def test_a_host_that_is_not_shared_out_is_told_why(options: Options, num_cpus: int, why: str) -> None:
+    shared = campaign_of(SimulatedHost())
+    slots = packed.slots_of(options, device="cuda", num_gpus=4, num_cpus=num_cpus, cores=range(num_cpus))
+    machine = replace(shared.machine, num_cpus=num_cpus)
+    found = packed.why_not_shared(replace(shared, options=options, slots=slots, machine=machine))
+    assert found is not None
+    assert found.startswith(why)
+    assert packed.why_not_shared(shared) is None
+    assert packed.why_not_shared(replace(shared, options=options, slots=(), machine=machine, device="cpu")) is None
+
+
 def test_packing_in_containers_is_refused() -> None:
     with pytest.raises(UsageError, match="--launcher container cannot do yet"):
         packed.slots_of(
