@@ -119,6 +119,11 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
         "--repeats", type=positive, metavar="N", help="exactly N rounds, each a fresh process (default: the matrix's)"
     )
     _add_repeats(parser)
+    parser.add_argument(
+        "--pack", action=argparse.BooleanOptionalAction,
+        help="run cases side by side on idle GPUs when a test shows that it does not move the numbers, or never "
+        "(default: where there are several GPUs)",
+    )  # fmt: skip
     parser.add_argument("--stack", choices=get_args(Stack), help="physics and rendering (default: the matrix's)")
     parser.add_argument("--device", choices=get_args(Device), help="default: cuda when there is a GPU")
     parser.add_argument("--assets", choices=get_args(Assets), default="offline", help="default: offline")

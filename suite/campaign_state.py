@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from suite.options import ROOT, Options
+from suite.packing import Lane
 from suite.repeats import Rule
 from suite.resources import Resources
 from suite.runtime import Runtime
@@ -24,6 +25,7 @@ class Campaign:
     resources: Resources
     stack: Stack = "kitless"  # of the worker; set with the plan
     planned: tuple[PlannedCase, ...] = ()
+    slots: tuple[Lane, ...] = ()  # what the host is shared out in, one for a rank; (): each round has all of it
     rule: Rule = field(default_factory=lambda: Rule(rounds=1))  # set with the plan
     runtime: Runtime | None = None
     started_s: float | None = None  # time.monotonic() when this command began to run rounds

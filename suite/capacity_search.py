@@ -44,12 +44,23 @@ def of_capacity(options: Options) -> Options:
     """
     useless = [
         f"--{name.replace('_', '-')}"
-        for name in ("series", "gpus", "target_precision", "max_rounds", "budget_minutes", "a_a", "upstream", "profile")
+        for name in (
+            "series",
+            "gpus",
+            "target_precision",
+            "max_rounds",
+            "budget_minutes",
+            "a_a",
+            "pack",
+            "upstream",
+            "profile",
+        )
         if getattr(options, name)
     ]
     if useless:
         raise UsageError(f"--capacity {options.capacity} has no use for {', '.join(useless)}; leave it out.")
-    return replace(options, series=(options.capacity or "",), gpus=(1,), a_a=False, repeats=options.repeats or 1)
+    one_rank = replace(options, series=(options.capacity or "",), gpus=(1,), a_a=False, pack=False)
+    return replace(one_rank, repeats=options.repeats or 1)
 
 
 def search(campaign: Campaign, folder: Folder) -> tuple[list[Found], list[CaseResult]]:

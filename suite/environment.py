@@ -73,6 +73,17 @@ def num_usable_cpus(cgroup_root: Path = Path("/sys/fs/cgroup"), membership: Path
     return min(limits)
 
 
+def cores_in_order(topology: Path = Path("/sys/devices/system/cpu")) -> tuple[int, ...]:
+    """Cores that this process may use, those of one processor together, and the threads of one core too."""
+
+    def place(cpu: int) -> tuple[int, int, int]:
+        names = ("physical_package_id", "core_id")
+        package, core = (_words(topology / f"cpu{cpu}" / "topology" / name) for name in names)
+        return int(package[0]) if package else 0, int(core[0]) if core else cpu, cpu
+
+    return tuple(sorted(os.sched_getaffinity(0), key=place))
+
+
 def usable_memory_gb(cgroup_root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/proc/self/cgroup")) -> float:
     """Measure the machine's memory, or a container's limit if that is less [GB]."""
     limits = [psutil.virtual_memory().total]

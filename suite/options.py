@@ -27,6 +27,7 @@ class Options:
     max_rounds: int | None = None
     budget_minutes: float | None = None
     a_a: bool | None = None
+    pack: bool | None = None  # several rounds at a time; None: where there are GPUs to share out
     capacity: str | None = None  # a series: search instead of running the matrix
     most_envs: int | None = None
     stack: Stack | None = None

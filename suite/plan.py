@@ -12,6 +12,7 @@ from typing import Final
 from suite.catalog import Catalog, TaskEntry
 from suite.errors import UsageError
 from suite.minibatch import nearest_divisors
+from suite.packing import Lane
 from suite.schema import Case, Device, Launch, PlannedCase, Stack
 
 _ONE_NODE: Final = ("--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0")  # a free port: campaigns do not meet
@@ -73,13 +74,16 @@ def render_launch(
     asset_root: Path | None,
     cache_dir: Path,
     cpus: int,
+    lane: Lane | None = None,
+    visible_gpus: str | None = None,
     python_path: str | None = None,
 ) -> Launch:
     """The torchrun command of one round; that of several nodes is for each of them, see ``suite.launch.node``.
 
-    ``asset_root`` is where offline assets lie, unused for official ones; ``cpus`` are those the node may use. Raises
-    UsageError for offline assets without a root. ``python_path`` is the caller's own PYTHONPATH, where an air-gapped
-    host keeps the worker's packages.
+    ``asset_root`` is where offline assets lie, unused for official ones; ``cpus`` are those the node may use, and a
+    ``lane`` is what the round keeps to of them and of the GPUs that the caller's CUDA_VISIBLE_DEVICES,
+    ``visible_gpus``, leaves. Raises UsageError for offline assets without a root. ``python_path`` is the caller's own
+    PYTHONPATH, where an air-gapped host keeps the worker's packages.
     """
     logs = str(run_dir / "logs")
     argv = (
@@ -96,16 +100,23 @@ def render_launch(
         "tasks.worker",
         str(run_dir),
     )
+    cpus = len(lane.cpus) if lane else cpus
     env = _worker_env(case, cache_dir=cache_dir, cpus=cpus) | _asset_env(case, asset_root)
+    if lane and lane.gpus:
+        names = visible_gpus.split(",") if visible_gpus else []
+        env["CUDA_VISIBLE_DEVICES"] = ",".join(names[gpu].strip() if names else str(gpu) for gpu in lane.gpus)
     # for tasks.worker: the project is not installed in the worker's environment
     env["PYTHONPATH"] = os.pathsep.join(part for part in (str(project_root), python_path) if part)
-    return Launch(case=case, round=round_index, argv=argv, env=env, run_dir=str(run_dir))
+    return Launch(
+        case=case, round=round_index, argv=argv, env=env, run_dir=str(run_dir), cpus=lane.cpus if lane else ()
+    )
 
 
 def shell_command(launch: Launch) -> str:
     """The launch as one line for a POSIX shell, environment included."""
     settings = [f"{name}={shlex.quote(value)}" for name, value in sorted(launch.env.items())]
-    return " ".join([*settings, shlex.join(launch.argv)])
+    cores = ("taskset", "--cpu-list", ",".join(map(str, launch.cpus))) if launch.cpus else ()
+    return " ".join([*settings, shlex.join((*cores, *launch.argv))])
 
 
 def _machine_reasons(case: Case, *, gpus: int, cpus: int, device: Device, nnodes: int) -> Iterator[str]:

@@ -1,15 +1,17 @@
 """What the user sees while a campaign runs: which run of how many, elapsed time, estimated rest.
 
-A terminal gets a live line; a log file gets a line when a run starts and ends and every half minute between.
+A terminal gets a live line for every run that is in progress; a log file gets a line when a run starts and ends and
+every half minute between.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import RLock
 from typing import Final
 
 from rich.console import Console
-from rich.progress import Progress, ProgressColumn, Task
+from rich.progress import Progress, ProgressColumn, Task, TaskID
 from rich.text import Text
 
 from suite.schema import Case, PlannedCase, RunRecord
@@ -38,8 +40,8 @@ class Rest:
         if estimate is not None:
             self._estimated_s.append(estimate)
 
-    def of(self, waiting: list[Case]) -> float | None:
-        """Seconds that ``waiting`` will take; None while nothing is known."""
+    def of(self, waiting: list[Case], *, share: Callable[[Case], float] = lambda _: 1.0) -> float | None:
+        """Seconds that ``waiting`` will take when each takes this share of the host; None while nothing is known."""
         mean_s = sum(self._measured_s) / len(self._measured_s) if self._measured_s else None
         complete = len(self._estimated_s) == len(self._measured_s) > 0
         correction = sum(self._measured_s) / sum(self._estimated_s) if complete else 1.0
@@ -49,24 +51,24 @@ class Rest:
             expected_s = mean_s if estimate is None else estimate * correction
             if expected_s is None:
                 return None
-            total_s += expected_s
+            total_s += share(case) * expected_s
         return total_s
 
 
 class Reporter:
-    """Prints a campaign's course to ``console``."""
+    """Prints a campaign's course to ``console``. Runs may be shown from several threads at a time."""
 
     def __init__(self, console: Console, planned: list[PlannedCase], waiting: list[Case]) -> None:
         self._console = console
         self._rest = Rest(planned)
         self._waiting = waiting
         self._total = len(waiting)
+        self._numbers: dict[tuple[str, int], int] = {}  # of the runs that have started
+        self._running: list[RunLine] = []
+        self._live: Progress | None = None
+        self._lock = RLock()
         self._started_s = time.monotonic()
-
-    def expect(self, case: Case) -> None:
-        """Add a run at the end: one that was not known to be needed when the campaign began."""
-        self._waiting.append(case)
-        self._total += 1
+        self.share: Callable[[Case], float] = lambda _: 1.0  # of the host that a run takes, for the time that is left
 
     @property
     def waiting(self) -> int:
@@ -74,38 +76,67 @@ class Reporter:
         return len(self._waiting)
 
     @contextmanager
-    def run(self, case: Case, round_index: int) -> Iterator["RunLine"]:
-        """Show one run from its start to its end."""
-        number = self._total - len(self._waiting) + 1
-        line = RunLine(
-            title=f"[{number}/{self._total}] {case.case_id} round {round_index}",
-            iterations=case.iterations,
-            campaign_started_s=self._started_s,
-            rest_s=self._rest.of(self._waiting),
-        )
-        live = Progress(
-            _StateColumn(line), console=self._console, transient=True, disable=not self._console.is_terminal
-        )
-        if not self._console.is_terminal:
-            line.print_to(self._console)
-        with live:
-            live.add_task("")  # the column says it all, redrawn ten times a second
+    def run(self, case: Case, round_index: int, *, where: str = "") -> Iterator["RunLine"]:
+        """Show one run from its start to its end; one that was not known to be needed counts from now on."""
+        with self._lock:
+            if len(self._waiting) == len(self._running):
+                self._waiting.append(case)
+                self._total += 1
+            number = self._numbers[case.case_id, round_index] = len(self._numbers) + 1
+            line = RunLine(
+                title=f"[{number}/{self._total}] {case.case_id} round {round_index}{where}",
+                iterations=case.iterations,
+                campaign_started_s=self._started_s,
+                rest_s=self._rest_s(),
+            )
+            if not self._console.is_terminal:
+                line.print_to(self._console)
+            self._show(line)
+        try:
             yield line
-        del self._waiting[0]
+        finally:
+            with self._lock:
+                self._hide(line)
+        with self._lock:
+            self._waiting.remove(case if case in self._waiting else self._waiting[0])
+
+    def _show(self, line: "RunLine") -> None:
+        """Add a row to the live display: a console has one, whatever runs."""
+        self._running.append(line)
+        if self._live is None:
+            live = Progress(
+                _StateColumn(), console=self._console, transient=True, disable=not self._console.is_terminal
+            )
+            live.start()
+            self._live = live
+        line.row = self._live.add_task("", line=line)  # the column says it all, redrawn ten times a second
+
+    def _hide(self, line: "RunLine") -> None:
+        self._running.remove(line)
+        if self._live is None or line.row is None:
+            return
+        self._live.remove_task(line.row)
+        if not self._running:
+            self._live.stop()
+            self._live = None
+
+    def _rest_s(self) -> float | None:
+        return self._rest.of(self._waiting, share=self.share)
 
     def ended(self, record: RunRecord, figures: str) -> None:
         """Print the one line that stays."""
-        if record.wall_time_s is not None:
-            self._rest.add(record.case, record.wall_time_s)
-        rest_s = self._rest.of(self._waiting)
-        done = self._total - len(self._waiting)
+        with self._lock:
+            if record.wall_time_s is not None:
+                self._rest.add(record.case, record.wall_time_s)
+            rest_s = self._rest_s()
+            number = self._numbers[record.case.case_id, record.round]
         mark = {"completed": "[green]completed[/]", "skipped": "[yellow]skipped[/]"}.get(
             record.outcome, f"[red]{record.outcome}[/]"
         )
         wall = "" if record.wall_time_s is None else f" in {clock(record.wall_time_s)}"
         left = "" if rest_s is None or not self._waiting else f", about {clock(rest_s)} left"
         self._console.print(
-            f"[{done}/{self._total}] {record.case.case_id} round {record.round}: {mark}{wall}{figures}"
+            f"[{number}/{self._total}] {record.case.case_id} round {record.round}: {mark}{wall}{figures}"
             f" (elapsed {clock(time.monotonic() - self._started_s)}{left})",
             highlight=False,
             soft_wrap=True,
@@ -123,6 +154,7 @@ class RunLine:
         self._started_s = self._printed_s = time.monotonic()
         self._done = 0
         self._log: Console | None = None
+        self.row: TaskID | None = None  # in the live display
 
     def text(self) -> str:
         now_s = time.monotonic()
@@ -145,9 +177,5 @@ class RunLine:
 
 
 class _StateColumn(ProgressColumn):
-    def __init__(self, line: RunLine) -> None:
-        super().__init__()
-        self._line = line
-
-    def render(self, task: Task) -> Text:  # noqa: ARG002  (rich's signature)
-        return Text(self._line.text(), no_wrap=True, overflow="ellipsis")  # a second row would flicker
+    def render(self, task: Task) -> Text:
+        return Text(task.fields["line"].text(), no_wrap=True, overflow="ellipsis")  # a second row would flicker

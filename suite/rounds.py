@@ -1,13 +1,18 @@
 """One round of a case in a campaign's folder: run it, keep what it left, store its case when it was the last."""
 
 import errno
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from threading import Event
+from typing import Final
 
-from suite import store, upstream
+from suite import packing, store, upstream
 from suite.campaign_state import Campaign
 from suite.collect import collect
-from suite.errors import CampaignError
+from suite.errors import CampaignError, Interrupted
 from suite.folder import Folder
 from suite.options import ROOT
 from suite.plan import render_launch
@@ -20,6 +25,21 @@ from suite.schema import Case, CaseResult, Launch, PlannedCase, RunRecord
 from suite.summary import print_pair
 
 
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where on its host a round runs, and beside what."""
+
+    lane: packing.Lane | None = None  # None: the first slots, where the host is shared out, else all of it
+    stop: Event | None = None  # ends the round early
+    neighbours: Callable[[], int] = lambda: 0  # the most rounds beside it so far
+
+    def __str__(self) -> str:
+        return "" if self.lane is None else f" on {self.lane}"
+
+
+ALONE: Final = Place()
+
+
 def is_done(campaign: Campaign, folder: Folder, case: Case, round_index: int) -> bool:
     """Say whether nothing is left to run of a round: its record is there and, when asked for, upstream's run too."""
     if not folder.is_finished(case, round_index):
@@ -27,30 +47,45 @@ def is_done(campaign: Campaign, folder: Folder, case: Case, round_index: int) ->
     return not campaign.options.upstream or not upstream.is_missing(case, folder.run_dir(case, round_index))
 
 
-def run_round(campaign: Campaign, folder: Folder, reporter: Reporter, case: Case, round_index: int) -> RunRecord:
-    """Run what is left of a round and return its record."""
+def run_round(
+    campaign: Campaign, folder: Folder, reporter: Reporter, case: Case, round_index: int, place: Place = ALONE
+) -> RunRecord:
+    """Run what is left of a round and return its record.
+
+    Raises:
+        Interrupted: the round was ended early.
+    """
     runtime = campaign.runtime
     if runtime is None:
         raise AssertionError("provision comes before run_all")
     folder.require_space()
-    launch = render(campaign, runtime.worker, folder, case, round_index, python_path=runtime.python_path)
-    with reporter.run(case, round_index) as line:
+    run_dir = folder.run_dir(case, round_index)
+    launch = render_in(
+        campaign, runtime.worker, run_dir, case, round_index, python_path=runtime.python_path, lane=place.lane
+    )
+    with reporter.run(case, round_index, where=str(place)) as line:
         if folder.is_finished(case, round_index):
             record = store.read_record(folder.record_path(case, round_index))
         else:
-            record = _train(campaign, runtime, folder, launch, line)
+            record = _train(campaign, runtime, folder, launch, line, place)
         if campaign.options.upstream and record.outcome == "completed" and upstream.can_run(case):
-            folder.set_aside(upstream.folder_of(folder.run_dir(case, round_index)), "interrupted")
-            print_pair(campaign.console, case, upstream.run(launch, runtime.launch))
+            folder.set_aside(upstream.folder_of(run_dir), "interrupted")
+            pair = upstream.run(launch, partial(runtime.launch, stop=place.stop))
+            if place.stop is not None and place.stop.is_set():
+                raise Interrupted(f"{run_dir}: upstream's run was ended before it finished.")
+            print_pair(campaign.console, case, pair)
     return record
 
 
-def _train(campaign: Campaign, runtime: Runtime, folder: Folder, launch: Launch, line: RunLine) -> RunRecord:
+def _train(
+    campaign: Campaign, runtime: Runtime, folder: Folder, launch: Launch, line: RunLine, place: Place
+) -> RunRecord:
     case, run_dir = launch.case, folder.run_dir(launch.case, launch.round)
     if not runtime.is_submitted(run_dir):
         folder.set_aside(run_dir, "interrupted")
-    result = runtime.launch(launch, on_progress=line.update)
+    result = runtime.launch(launch, on_progress=line.update, stop=place.stop)
     record = collect(run_dir, case, launch.round, result, campaign.machine, argv=_without_paths(launch))
+    record = replace(record, neighbours=place.neighbours())
     store.write_record(record, folder.record_path(case, launch.round))
     if record.outcome == "completed":
         _drop_checkpoints(run_dir)
@@ -65,9 +100,18 @@ def render(
 
 
 def render_in(
-    campaign: Campaign, worker: Worker, run_dir: Path, case: Case, round_index: int, *, python_path: str | None
+    campaign: Campaign,
+    worker: Worker,
+    run_dir: Path,
+    case: Case,
+    round_index: int,
+    *,
+    python_path: str | None,
+    lane: packing.Lane | None = None,
 ) -> Launch:
-    """A round of the campaign that leaves its files in ``run_dir``."""
+    """A round of the campaign that leaves its files in ``run_dir``, on a shared host by default on the first slots."""
+    if lane is None and campaign.slots:
+        lane = packing.lane_of(campaign.slots, range(min(case.nproc_per_node, len(campaign.slots))))
     return render_launch(
         case,
         round_index=round_index,
@@ -77,6 +121,8 @@ def render_in(
         asset_root=worker.asset_root,
         cache_dir=worker.cache_dir,
         cpus=campaign.machine.num_cpus or 1,
+        lane=lane,
+        visible_gpus=os.environ.get("CUDA_VISIBLE_DEVICES"),
         python_path=python_path,
     )
 

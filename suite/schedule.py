@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from suite import packing
 from suite.campaign_state import Campaign
 from suite.folder import Folder
 from suite.repeats import rotated
@@ -25,6 +26,48 @@ def rounds_to_run(campaign: Campaign, folder: Folder) -> Iterator[tuple[PlannedC
         for item in _order(campaign, round_index):
             if is_wanted(campaign, folder, item.case, round_index):
                 yield item, round_index
+
+
+class Queue:
+    """The next round of each case in the order of ``rounds_to_run``, for a campaign that runs several at a time.
+
+    A case has one round at a time in it, since the round before decides whether there is another.
+    """
+
+    def __init__(self, campaign: Campaign, folder: Folder) -> None:
+        self._campaign, self._folder = campaign, folder
+        self._items = [item for item in campaign.planned if not item.infeasible]
+        self._next = {number: self._wanted_from(number, 0) for number in range(len(self._items))}
+        self._running: set[int] = set()
+
+    def waiting(self) -> list[tuple[PlannedCase, int]]:
+        """What may start now."""
+        found = [
+            (packing.order_key(index, number, len(self._items)), self._items[number], index)
+            for number, index in self._next.items()
+            if index is not None and number not in self._running
+        ]
+        return [(item, index) for _, item, index in sorted(found, key=lambda entry: entry[0])]
+
+    def take(self, item: PlannedCase, round_index: int) -> bool:
+        """Take a round out of the queue; False when it is not wanted any more, as when time has run out."""
+        number = self._items.index(item)
+        if not is_wanted(self._campaign, self._folder, item.case, round_index):
+            self._next[number] = self._wanted_from(number, round_index + 1)
+            return False
+        self._running.add(number)
+        return True
+
+    def ended(self, item: PlannedCase, round_index: int) -> None:
+        """Go on to the case's next round, if it gets one. This one is not tried again."""
+        number = self._items.index(item)
+        self._running.remove(number)
+        self._next[number] = self._wanted_from(number, round_index + 1)
+
+    def _wanted_from(self, number: int, first: int) -> int | None:
+        case = self._items[number].case
+        indices = range(first, self._campaign.rule.most_rounds)
+        return next((index for index in indices if is_wanted(self._campaign, self._folder, case, index)), None)
 
 
 def is_wanted(campaign: Campaign, folder: Folder, case: Case, round_index: int) -> bool:

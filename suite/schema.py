@@ -128,6 +128,7 @@ class Launch:
     env: Mapping[str, str]  # added to the caller's environment
     run_dir: str
     grace_s: float = 10.0  # between SIGTERM and SIGKILL
+    cpus: tuple[int, ...] = ()  # cores that every process of it keeps to; empty: those of the caller
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -274,6 +275,7 @@ class RunRecord:
     telemetry: TelemetrySummary | None = None
     telemetry_note: str | None = None  # why there is none
     profiled_ranks: tuple[int, ...] = ()  # that ran below a profiler, which slows all of them
+    neighbours: int | None = None  # the most other rounds that ran beside it on its host; None: not known
     schema_version: int = SCHEMA_VERSION
 
     @property

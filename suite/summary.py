@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from suite.a_a import TwinPair, noise_budget
+from suite.packing import Forecast
 from suite.progress import clock
 from suite.reduce import round_time_s
 from suite.repeats import Rule, completed_times_s, median_interval, relative_half_width
@@ -69,6 +70,18 @@ def _total(items: Sequence[PlannedCase]) -> str:
     parts += [f"{gpu_minutes:.0f} GPU-minutes"] if gpu_minutes else []
     parts += [f"{unknown} of unknown cost"] if unknown else []
     return ", ".join(parts)
+
+
+def print_forecast(console: Console, expected: Forecast | None, *, num_slots: int) -> None:
+    """Print what packing saves, if it may be done: only a test on the machine can tell."""
+    if expected is None:
+        console.print("No case leaves room for another beside it: all run one after another.", highlight=False)
+        return
+    console.print(
+        f"Side by side on {num_slots} slots, should neighbours not move the numbers: about {clock(expected.packed_s)} "
+        f"instead of {clock(expected.alone_s)}, and {clock(expected.test_s)} to test that.",
+        highlight=False,
+    )
 
 
 def print_pair(console: Console, case: Case, pair: Pair | None) -> None:

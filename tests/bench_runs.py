@@ -73,9 +73,10 @@ class Bench:
         what: str,
         *,
         timeout_s: float = START_TIMEOUT_S,
+        options: tuple[str, ...] = (),
     ) -> int:
         """Start the command, send it alone a signal when the time has come, and return its exit code."""
-        process = self.start()
+        process = self.start(*options)
         try:
             wait_until(lambda: process.poll() is not None or when(), timeout_s=timeout_s, what=what)
             assert process.poll() is None, f"it ended before {what}:\n{self.said()}"

@@ -12,6 +12,7 @@ from rich.console import Console
 from suite import campaign as steps
 from suite import capacity_search
 from suite.__main__ import main
+from suite.campaign_plan import make_plan
 from suite.campaign_state import Campaign
 from suite.capacity_search import first_points, granularity, of_capacity
 from suite.catalog import load_catalog
@@ -56,7 +57,7 @@ def planned(matrix: Path, environment: Environment, **options: object) -> Campai
     machine = replace(environment, gpus=(GPU,))
     console = Console(file=io.StringIO(), width=200)
     one_gpu = Resources(nnodes=1, gpus_per_node=1, cpus_per_node=4)
-    return steps.make_plan(
+    return make_plan(
         Campaign(options=of_capacity(asked), console=console, machine=machine, device="cuda", resources=one_gpu)
     )
 

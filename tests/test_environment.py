@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from suite import __version__, environment
-from suite.environment import capture, cpu_model, git_state, num_usable_cpus, usable_memory_gb
+from suite.environment import capture, cores_in_order, cpu_model, git_state, num_usable_cpus, usable_memory_gb
 from suite.schema import Gpu
 
 NUM_AFFINE_CPUS = len(os.sched_getaffinity(0))
@@ -56,6 +56,20 @@ def test_cpu_quota_limits_the_count(
     root = write_cgroups(tmp_path, membership, files)
     expected = NUM_AFFINE_CPUS if quota_cores is None else min(NUM_AFFINE_CPUS, quota_cores)
     assert num_usable_cpus(root, tmp_path / "membership") == expected
+
+
+def test_threads_of_a_core_and_cores_of_a_processor_stand_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two processors of two cores with two threads each, numbered as Linux does: first threads of all cores first."""
+    for cpu in range(8):
+        topology = tmp_path / f"cpu{cpu}" / "topology"
+        topology.mkdir(parents=True)
+        (topology / "physical_package_id").write_text(f"{cpu % 4 // 2}\n")
+        (topology / "core_id").write_text(f"{cpu % 2}\n")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)) - {3})
+    assert cores_in_order(tmp_path) == (0, 4, 1, 5, 2, 6, 7)
+    assert cores_in_order(tmp_path / "none") == (0, 1, 2, 4, 5, 6, 7)
 
 
 @pytest.mark.parametrize(

@@ -70,10 +70,42 @@ def test_a_run_that_was_not_expected_counts_from_then_on(make_case: CaseMaker) -
     with reporter.run(item.case, 0):
         assert reporter.waiting == 1
     assert reporter.waiting == 0
-    reporter.expect(item.case)
     with reporter.run(item.case, 1):
         pass
     assert [line.split(" starting")[0] for line in output.getvalue().splitlines()] == [
         "[1/1] a/1 round 0",
         "[2/2] a/1 round 1",
     ]
+
+
+def test_runs_side_by_side_are_told_apart_and_counted_once(make_case: CaseMaker, environment: Environment) -> None:
+    items = [planned(make_case, name, 60.0) for name in ("a/1", "a/2", "a/3")]
+    output = io.StringIO()
+    reporter = Reporter(Console(file=output, width=160), items, [item.case for item in items])
+    reporter.share = lambda _: 0.5
+    with reporter.run(items[0].case, 0, where=" on GPU 0"):
+        with reporter.run(items[1].case, 0, where=" on GPU 1"):
+            assert reporter.waiting == 3
+        record = RunRecord(
+            case=items[1].case, round=0, outcome="completed", reason=None, exit_code=0, started_utc=None,
+            wall_time_s=60.0, environment=environment,
+        )  # fmt: skip
+        reporter.ended(record, "")
+        assert reporter.waiting == 2
+    first, second, ended = output.getvalue().splitlines()
+    assert first.startswith("[1/3] a/1 round 0 on GPU 0 starting, 0:00 (elapsed 0:00, about 1:30 left)")
+    assert second.startswith("[2/3] a/2 round 0 on GPU 1 starting")
+    assert ended.startswith("[2/3] a/2 round 0: completed in 1:00 (elapsed 0:00, about 1:00 left)")
+
+
+def test_a_terminal_shows_a_row_for_each_run(make_case: CaseMaker) -> None:
+    items = [planned(make_case, name, None) for name in ("a/1", "a/2")]
+    output = io.StringIO()
+    reporter = Reporter(Console(file=output, force_terminal=True, width=160), items, [item.case for item in items])
+    with reporter.run(items[0].case, 0) as first, reporter.run(items[1].case, 0):
+        first.update(2)
+    assert "a/1 round 0" in output.getvalue()
+    assert "a/2 round 0" in output.getvalue()
+    with reporter.run(items[0].case, 1):
+        assert reporter.waiting == 1
+    assert output.getvalue().count("\x1b[?25l") == output.getvalue().count("\x1b[?25h") == 2  # shown, hidden, shown

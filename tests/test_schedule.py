@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from suite import campaign as campaign_steps
-from suite import rounds, store
+from suite import campaign_plan, rounds, store
 from suite.campaign_state import Campaign
 from suite.catalog import load_catalog
 from suite.errors import UsageError
@@ -18,7 +17,7 @@ from suite.matrix import load_matrix
 from suite.options import Options
 from suite.repeats import Rule
 from suite.resources import UNBOUNDED
-from suite.schedule import known_rounds, rounds_to_run
+from suite.schedule import Queue, known_rounds, rounds_to_run
 from suite.schema import Case, CaseResult, Environment, Outcome, PlannedCase
 from tests.generated_results import make_case, make_record
 
@@ -186,6 +185,32 @@ def test_failed_rounds_get_another_attempt_and_the_case_is_decided_anew(
     assert [(item.case, index) for item, index in known_rounds(campaign, folder)] == [(QUIET, 1)]
 
 
+@pytest.mark.parametrize("rule", [FIXED, ADAPTIVE])
+def test_the_queue_is_in_the_same_order(tmp_path: Path, environment: Environment, rule: Rule) -> None:
+    campaign = campaign_of(environment, rule)
+    whole = run(campaign, tmp_path / "whole")
+    folder, queue, ran = Folder(root=tmp_path / "queue"), Queue(campaign, Folder(root=tmp_path / "queue")), Ran()
+    while waiting := queue.waiting():
+        item, index = waiting[0]
+        assert queue.take(item, index)
+        assert item not in [other for other, _ in queue.waiting()], "no case runs twice at a time"
+        record = make_record(item.case, index=index, iteration_time_s=time_s(item.case, index))
+        store.write_record(record, folder.record_path(item.case, index))
+        queue.ended(item, index)
+        ran.append((item.case.case_id, index))
+    assert ran == whole
+
+
+def test_when_time_runs_out_a_waiting_round_is_not_taken(tmp_path: Path, environment: Environment) -> None:
+    campaign = campaign_of(environment, replace(ADAPTIVE, budget_s=60.0))
+    run(campaign, tmp_path, kill_after=6)
+    assert len(Queue(campaign, Folder(root=tmp_path)).waiting()) == 3
+    queue = Queue(campaign, Folder(root=tmp_path))
+    queue._campaign = replace(campaign, started_s=-1e9)
+    assert [queue.take(*entry) for entry in queue.waiting()] == [False] * 3
+    assert queue.waiting() == []
+
+
 def test_rounds_that_lack_upstream_beside_them_are_gone_through_again(tmp_path: Path, environment: Environment) -> None:
     run(campaign_of(environment, FIXED), tmp_path)
     folder = Folder(root=tmp_path)
@@ -204,7 +229,7 @@ def test_rounds_that_lack_upstream_beside_them_are_gone_through_again(tmp_path: 
 
 
 def rule_of(matrix: str, **options: object) -> Rule:
-    return campaign_steps.rule_of(
+    return campaign_plan.rule_of(
         Options(matrix=matrix, **options),  # type: ignore[arg-type]
         load_matrix(matrix, load_catalog()),
     )

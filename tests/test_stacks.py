@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from suite.campaign import make_plan
+from suite.campaign_plan import make_plan
 from suite.campaign_state import Campaign
 from suite.options import Options
 from suite.resources import Resources

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -151,6 +152,26 @@ def test_a_run_goes_on_when_its_sampler_cannot_start(
     launch = Launch(case=one_rank, round=0, argv=(rank, "-c", "pass"), env={}, run_dir=str(tmp_path / "r1"))
     assert run(launch).exit_code == 0
     assert "the sampler cannot be started" in (tmp_path / "r1" / SAMPLER_LOG).read_text()
+
+
+def test_the_sampler_sees_the_gpus_of_its_run_only(one_rank: Case, tmp_path: Path) -> None:
+    launch = Launch(
+        case=one_rank,
+        round=0,
+        argv=(sys.executable, "-c", "import time; time.sleep(600)"),
+        env={"CUDA_VISIBLE_DEVICES": "2"},
+        run_dir=str(tmp_path / "r1"),
+    )
+    stop, seen = threading.Event(), []
+    runner = threading.Thread(target=run, args=(launch,), kwargs={"stop": stop})
+    runner.start()
+    try:
+        wait_until(lambda: (tmp_path / "r1").exists() and samplers(tmp_path / "r1"))
+        seen = [process.environ().get("CUDA_VISIBLE_DEVICES") for process in samplers(tmp_path / "r1")]
+    finally:
+        stop.set()
+        runner.join()
+    assert seen == ["2"]
 
 
 def test_a_run_goes_on_when_its_sampler_dies(one_rank: Case, run_dir: Path) -> None:

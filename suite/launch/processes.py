@@ -12,6 +12,7 @@ import subprocess
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import IO, Final, Self
 
 import psutil
@@ -28,9 +29,15 @@ _LIBC: Final = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG: Final = 1  # prctl(2), Linux
 
 
-def _end_with_parent() -> None:
-    """Ask the kernel for a SIGTERM when labscale dies, even by SIGKILL: an orphan would disturb the next run."""
+def _become_child(cpus: Sequence[int]) -> None:
+    """Ask the kernel for a SIGTERM when labscale dies, even by SIGKILL: an orphan would disturb the next run.
+
+    What counts as labscale's death is the end of the thread that starts the run, which waits for it. Keep to ``cpus``,
+    as everything that is started from here on does then.
+    """
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if cpus:
+        os.sched_setaffinity(0, cpus)
 
 
 class RunProcesses:
@@ -42,7 +49,7 @@ class RunProcesses:
         self._seen: set[psutil.Process] = set()
 
     @classmethod
-    def start(cls, argv: Sequence[str], env: Mapping[str, str], output: IO[bytes]) -> Self:
+    def start(cls, argv: Sequence[str], env: Mapping[str, str], output: IO[bytes], *, cpus: Sequence[int] = ()) -> Self:
         """Start ``argv`` in a session of its own, so that Ctrl-C in the terminal reaches labscale alone.
 
         Raises:
@@ -58,7 +65,7 @@ class RunProcesses:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=_end_with_parent,  # noqa: PLW1509  (one call of libc, loaded before the fork)
+                preexec_fn=partial(_become_child, cpus),  # noqa: PLW1509  (system calls, loaded before the fork)
             )
         except OSError as error:
             message = f"cannot start {argv[0]!r}: {error.strerror}. It must be the Python of the worker environment."

@@ -1,5 +1,6 @@
 """Telemetry beside a run: a sampler in a process of its own, that is never a reason for the run to fail."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,9 +16,13 @@ _PATIENCE_S: Final = 2.0  # for the last sample
 
 
 @contextmanager
-def sampling(run_dir: Path, case: Case) -> Iterator[None]:
-    """Sample while the block runs, see ``suite.telemetry``; on leaving it, however that is, the sampler is gone."""
-    sampler = _start(run_dir, case)
+def sampling(run_dir: Path, case: Case, *, visible_gpus: str | None = None) -> Iterator[None]:
+    """Sample while the block runs, see ``suite.telemetry``; on leaving it, however that is, the sampler is gone.
+
+    ``visible_gpus`` is what the ranks have as CUDA_VISIBLE_DEVICES, where that is not the caller's own: other GPUs of
+    the host may work for other rounds.
+    """
+    sampler = _start(run_dir, case, visible_gpus)
     try:
         yield
     finally:
@@ -32,12 +37,14 @@ def sampler_argv(run_dir: Path, case: Case) -> tuple[str, ...]:
     return (*program, str(run_dir.absolute()), f"--gpus={num_gpus}", f"--ranks={case.world_size}")
 
 
-def _start(run_dir: Path, case: Case) -> subprocess.Popen[bytes] | None:
+def _start(run_dir: Path, case: Case, visible_gpus: str | None) -> subprocess.Popen[bytes] | None:
+    visible = {} if visible_gpus is None else {"CUDA_VISIBLE_DEVICES": visible_gpus}
     with (run_dir / SAMPLER_LOG).open("wb") as log:
         try:
             return subprocess.Popen(
                 sampler_argv(run_dir, case),
                 cwd=_PROJECT_ROOT,
+                env={**os.environ, **visible},
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,

@@ -1,0 +1,126 @@
+"""The plan of a campaign: which cases of a matrix can run here, how often, and by which commands. Starts nothing."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from suite import a_a, packed
+from suite.campaign_state import Campaign
+from suite.catalog import Catalog, load_catalog
+from suite.errors import UsageError
+from suite.folder import Folder
+from suite.launch.by_hand import node_commands
+from suite.launch.watch import prepare
+from suite.matrix import Matrix, expand, load_matrix, select
+from suite.options import ROOT, Options
+from suite.plan import plan, shell_command
+from suite.provision import Worker, locate_worker
+from suite.repeats import MAX_ROUNDS, Rule
+from suite.rounds import render
+from suite.schema import Case, Stack
+from suite.summary import (
+    print_forecast,
+    print_plan,
+    print_rule,
+)
+
+
+def make_plan(campaign: Campaign) -> Campaign:
+    """Expand the matrix, narrow it, and judge every case on this machine. Starts nothing."""
+    options, catalog = campaign.options, load_catalog()
+    matrix = load_matrix(options.matrix, catalog)
+    rule = rule_of(options, matrix)
+    cases = expand(
+        matrix, catalog, device=campaign.device, stack=options.stack, assets=options.assets, seed=options.seed
+    )
+    campaign = replace(campaign, stack=worker_stack(options, cases, catalog))
+    if matrix.a_a if options.a_a is None else options.a_a:
+        cases = a_a.with_twins(cases)
+    cases = select(
+        cases,
+        series=options.series,
+        case_glob=options.case_globs,
+        rl_library=options.rl_libraries,
+        gpus=options.gpus,
+    )
+    planned = plan(
+        cases,
+        gpus_available=campaign.resources.gpus_per_node,
+        cpus_available=campaign.resources.cpus_per_node,
+        nnodes_available=campaign.resources.nnodes,
+        device=campaign.device,
+        available_stacks=_stacks(campaign),
+        rounds=rule.rounds,
+        catalog=catalog,
+    )
+    return replace(campaign, planned=tuple(planned), rule=rule)
+
+
+def rule_of(options: Options, matrix: Matrix) -> Rule:
+    """How many rounds a case gets: what the options say, else the matrix. ``--repeats`` alone is an exact number.
+
+    Raises:
+        UsageError: a limit without a target, or a limit below the rounds that are always run.
+    """
+    rounds = options.repeats or matrix.rounds
+    precision = options.target_precision or (None if options.repeats else matrix.precision)
+    max_rounds = options.max_rounds or matrix.max_rounds or MAX_ROUNDS
+    if precision is None and (options.max_rounds or options.budget_minutes):
+        raise UsageError(
+            "--max-rounds and --budget-minutes limit the search for a precision, and none is asked for: every case has "
+            f"exactly {rounds} rounds. Add --target-precision, or leave them out."
+        )
+    if precision is not None and max_rounds < rounds:
+        raise UsageError(f"--max-rounds is {max_rounds}, allowed is {rounds} or more: so many rounds are always run.")
+    budget_s = None if options.budget_minutes is None else 60 * options.budget_minutes
+    return Rule(rounds=rounds, precision=precision, max_rounds=max_rounds, budget_s=budget_s)
+
+
+def worker_stack(options: Options, cases: Sequence[Case], catalog: Catalog) -> Stack:
+    """Which worker a campaign needs. That of ovphysx runs kitless too, so one worker serves a matrix with both.
+
+    Of images, which hold one stack each, the user says which.
+    """
+    if options.stack is not None or options.launcher != "native":
+        return options.stack or "kitless"
+    runnable = {case.stack for case in cases if case.device in catalog.stacks[case.stack].devices}
+    return "ovphysx" if "ovphysx" in runnable else "kitless"
+
+
+def _stacks(campaign: Campaign) -> tuple[Stack, ...]:
+    """Return what the worker of this campaign can run; Isaac Sim only where the user brings it."""
+    options = campaign.options
+    if campaign.stack == "ovphysx":
+        return ("ovphysx", "kitless")
+    in_image = options.launcher == "container" or options.image is not None or options.render is not None
+    installable = campaign.stack != "isaacsim" or options.worker_python is not None or in_image
+    return (campaign.stack,) if installable else ()
+
+
+def show_plan(campaign: Campaign) -> Campaign:
+    """Print the plan with the commands that ``bench`` would run; the worker need not be installed for that."""
+    worker = locate_worker(project_root=ROOT, stack=campaign.stack, worker_python=campaign.options.worker_python)
+    folder = Folder(root=campaign.out)
+    python_path = os.environ.get("PYTHONPATH")
+    commands = [
+        shell_command(render(campaign, worker, folder, item.case, 0, python_path=python_path))
+        if item.case.nnodes == 1
+        else _by_hand(campaign, worker, folder, item.case)
+        for item in campaign.planned
+    ]
+    print_plan(campaign.console, campaign.planned, commands, campaign.machine)
+    if campaign.slots:
+        print_forecast(campaign.console, packed.forecast(campaign), num_slots=len(campaign.slots))
+    print_rule(campaign.console, campaign.rule)
+    return campaign
+
+
+def _by_hand(campaign: Campaign, worker: Worker, folder: Folder, case: Case) -> str | None:
+    """What each node of a case runs, when that was asked for; the directory of its round is then made for it."""
+    if not campaign.options.node_commands:
+        return None
+    launch = render(campaign, worker, folder, case, 0, python_path=os.environ.get("PYTHONPATH"))
+    if not Path(launch.run_dir).exists():
+        prepare(Path(launch.run_dir), case)
+    return "\n  ".join(node_commands(launch, campaign.options.nodes))

@@ -1,0 +1,270 @@
+"""A campaign whose rounds run side by side: the interference test, and what follows from it.
+
+The test's own rounds are kept in ``OUT/packing`` and count nowhere; those of other cases beside them are the campaign's
+own, and count when the verdict is that they may. Verdict and evidence stand in ``OUT/packing.json``, and are not asked
+for again in this folder.
+"""
+
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from suite import a_a, interference, packing
+from suite.campaign_state import Campaign
+from suite.errors import UsageError
+from suite.folder import Folder
+from suite.interference import Interference
+from suite.lanes import Lanes
+from suite.options import Options
+from suite.progress import Reporter, clock
+from suite.reduce import round_time_s
+from suite.rounds import disk_errors, ended_records, figures, store_if_complete
+from suite.schedule import Queue, known_rounds
+from suite.schema import Case, Device, PlannedCase, RunRecord
+from suite.store import read_record
+
+PROBE_SUFFIX: Final = "-packing"  # of the test's own rounds
+
+
+def slots_of(
+    options: Options, *, device: Device, num_gpus: int, num_cpus: int, cores: Sequence[int]
+) -> tuple[packing.Lane, ...]:
+    """What the host is shared out in; () where rounds run one after another, with all of it for each.
+
+    Raises:
+        UsageError: packing is asked for where it cannot be.
+    """
+    if options.pack and options.launcher != "native":
+        raise UsageError(
+            f"--pack gives each round GPUs and cores of its own, which --launcher {options.launcher} cannot do yet. "
+            "Pack with --launcher native, or leave --pack out."
+        )
+    if options.pack is False or options.launcher != "native" or (device == "cpu" and not options.pack):
+        return ()
+    return packing.shared_out(num_gpus=num_gpus if device == "cuda" else 0, cpus=cores, num_cpus=num_cpus)
+
+
+def forecast(campaign: Campaign, rounds: Sequence[int] = ()) -> packing.Forecast | None:
+    """Of the feasible cases, ``rounds`` of each (default: the plan's); None where nothing can be packed."""
+    items = _feasible(campaign)
+    probe = baseline(items, num_slots=len(campaign.slots))
+    if probe is None:
+        return None
+    walls_s = packing.guessed([item.estimated_wall_s for item in items])
+    counts = rounds or [item.rounds for item in items]
+    work = [
+        packing.Work(ranks=item.case.nproc_per_node, rounds=count, wall_s=wall_s)
+        for item, count, wall_s in zip(items, counts, walls_s, strict=True)
+    ]
+    # A round beside others takes its slots from them.
+    probes = interference.PAIRS * (1 + probe.case.nproc_per_node / len(campaign.slots))
+    return packing.Forecast(
+        alone_s=sum(item.rounds * item.wall_s for item in work),
+        packed_s=packing.expected_wall_s(work, num_slots=len(campaign.slots)),
+        test_s=probes * walls_s[items.index(probe)],
+    )
+
+
+def baseline(items: Sequence[PlannedCase], *, num_slots: int) -> PlannedCase | None:
+    """The case that the test measures, the first on the fewest ranks; None when it leaves no room beside it."""
+    trained = [item for item in items if item.case.learns and not a_a.is_twin(item.case)]
+    narrowest = min(trained, key=lambda item: item.case.nproc_per_node, default=None)
+    return narrowest if narrowest is not None and narrowest.case.nproc_per_node < num_slots else None
+
+
+def run(campaign: Campaign, folder: Folder) -> bool:
+    """Run everything side by side and return True, or say why not, leaving it all to be run one after another.
+
+    Raises:
+        StoreError: what an earlier command found cannot be read.
+    """
+    path = folder.root / "packing.json"
+    queue = Queue(campaign, folder)
+    if not queue.waiting():
+        return False
+    found = interference.read(path) or _without_test(campaign, folder)
+    narrowest = baseline(_feasible(campaign), num_slots=len(campaign.slots))
+    probes = [probe_of(narrowest)] if narrowest and not found else []
+    waiting = [item.case for item, _ in known_rounds(campaign, folder)]
+    reporter = Reporter(
+        campaign.console,
+        [*campaign.planned, *probes],
+        [probe.case for probe in probes for _ in interference.ORDER] + waiting,
+    )
+    reporter.share = lambda case: case.nproc_per_node / len(campaign.slots)
+    with disk_errors(folder.root), Lanes(campaign, reporter) as lanes:
+        packer = _Packer(campaign, folder, reporter, queue, lanes)
+        for probe in probes:
+            found = packer.test(probe)
+            if found.case_id is not None:
+                interference.write(found, path)
+        if found is None:
+            raise AssertionError("there is neither a verdict nor a test")
+        campaign.console.print(str(found), highlight=False, markup=False, soft_wrap=True)
+        if found.packed:
+            packer.run_all()
+            return True
+    _set_untested_aside(campaign, folder)
+    return False
+
+
+def why_not_shared(campaign: Campaign) -> str | None:
+    """Why a host with several GPUs is not shared out; None where it is, or has none to share."""
+    num_gpus, options = len(campaign.machine.gpus), campaign.options
+    if campaign.slots or campaign.device == "cpu" or num_gpus < 2:  # noqa: PLR2004  (a host of one has no neighbours)
+        return None
+    if options.pack is False:
+        return "--no-pack asks for it"
+    if options.launcher != "native":
+        return f"--launcher {options.launcher} cannot give rounds GPUs and cores of their own yet"
+    return f"{campaign.machine.num_cpus} cores are too few to share out over {num_gpus} GPUs"
+
+
+def _without_test(campaign: Campaign, folder: Folder) -> Interference | None:
+    """Why there is nothing to test; None when there is."""
+    known = [item.case.case_id for item, _ in known_rounds(campaign, folder)]
+    expected = forecast(campaign, [known.count(item.case.case_id) for item in _feasible(campaign)])
+    if expected is None:
+        return Interference(packed=False, reason="no case leaves room for another beside it")
+    saved_s = expected.alone_s - expected.packed_s
+    if saved_s <= expected.test_s and not campaign.options.pack:
+        return Interference(
+            packed=False,
+            reason=f"packing would save about {clock(saved_s)}, and the test whether it may takes "
+            f"{clock(expected.test_s)} (--pack makes it all the same)",
+        )
+    return None
+
+
+def _set_untested_aside(campaign: Campaign, folder: Folder) -> None:
+    """Rounds that ran beside others in a test that did not allow it are run again."""
+    for item in _feasible(campaign):
+        if not folder.case_path(item.case).exists():
+            for record in ended_records(campaign, folder, item.case):
+                if record.neighbours:
+                    folder.set_aside(folder.run_dir(item.case, record.round), "packed")
+
+
+def probe_of(item: PlannedCase) -> PlannedCase:
+    return replace(item, case=replace(item.case, case_id=item.case.case_id + PROBE_SUFFIX))
+
+
+def _feasible(campaign: Campaign) -> list[PlannedCase]:
+    return [item for item in campaign.planned if not item.infeasible]
+
+
+class _Packer:
+    """Starts rounds where there is room, and takes in those that end."""
+
+    def __init__(self, campaign: Campaign, folder: Folder, reporter: Reporter, queue: Queue, lanes: Lanes) -> None:
+        self._campaign, self._folder, self._reporter = campaign, folder, reporter
+        self._queue, self._lanes = queue, lanes
+        self._overtaken: Counter[tuple[str, int]] = Counter()
+        self._warm = {
+            _program(item.case)
+            for item in _feasible(campaign)
+            if any(folder.is_finished(item.case, index) for index in range(campaign.rule.most_rounds))
+        }
+        self._may_store = False  # a case with rounds that are not yet known to count
+
+    def run_all(self) -> None:
+        """Run what is left, and store each decided case."""
+        self._may_store = True
+        for item in self._campaign.planned:
+            store_if_complete(self._campaign, self._folder, item)
+        self._fill(range(len(self._campaign.slots)))
+        while self._lanes.running:
+            self._take_in()
+            self._fill(range(len(self._campaign.slots)))
+
+    def test(self, probe: PlannedCase) -> Interference:
+        """Run the baseline alone and beside others, as far as an earlier command has not, and judge."""
+        folder = Folder(root=self._folder.root / "packing")
+        folder.root.mkdir(exist_ok=True)
+        others = range(probe.case.nproc_per_node, len(self._campaign.slots))
+        for number, beside in enumerate(interference.ORDER):
+            if folder.is_finished(probe.case, number):
+                continue
+            if beside:
+                self._fill(others)
+                if not self._lanes.running:
+                    return Interference(packed=False, reason="too few rounds are left to test it with")
+            while self._lanes.running and not beside:
+                self._take_in()
+            self._run_probe(folder, probe, number, others if beside else ())
+        return _judged(
+            [read_record(folder.record_path(probe.case, number)) for number in range(len(interference.ORDER))]
+        )
+
+    def _run_probe(self, folder: Folder, probe: PlannedCase, number: int, others: Sequence[int]) -> None:
+        """One round of the test; while it runs, the slots of others stay as full as rounds allow."""
+        slots = tuple(range(probe.case.nproc_per_node))
+        mine = self._lanes.start(folder, probe, number, slots, compiles=self._compiles(probe.case), with_upstream=False)
+        while mine in self._lanes.running:
+            self._take_in()
+            if mine in self._lanes.running:
+                self._fill(others)
+
+    def _fill(self, slots: Sequence[int]) -> None:
+        """Start every round that should start now on these slots."""
+        while slots:
+            running = [each for each in self._lanes.running if set(each.slots) <= set(slots)]
+            waiting = [entry for entry in self._queue.waiting() if entry[0].case.nproc_per_node <= len(slots)]
+            chosen = packing.next_start(
+                [self._expected(item, index) for item, index in waiting],
+                [each.expected() for each in running],
+                num_slots=len(slots),
+            )
+            if chosen is None:
+                return
+            item, index = waiting[chosen]
+            if not self._queue.take(item, index):
+                continue
+            if chosen > 0:
+                self._overtaken[waiting[0][0].case.case_id, waiting[0][1]] += 1
+            taken = set(itertools.chain.from_iterable(each.slots for each in running))
+            mine = packing.choose_slots([slot for slot in slots if slot not in taken], item.case.nproc_per_node)
+            self._lanes.start(self._folder, item, index, mine, compiles=self._compiles(item.case))
+
+    def _take_in(self) -> None:
+        """Wait for the next round to end, and go on from what it left."""
+        ended, record = self._lanes.wait()
+        self._reporter.ended(record, figures(record))
+        if record.outcome == "completed":
+            self._warm.add(_program(record.case))
+        if record.case.case_id.endswith(PROBE_SUFFIX):
+            return
+        self._queue.ended(ended.item, ended.round_index)
+        if self._may_store:
+            store_if_complete(self._campaign, self._folder, ended.item)
+
+    def _expected(self, item: PlannedCase, round_index: int) -> packing.Waiting:
+        return packing.Waiting(
+            ranks=item.case.nproc_per_node,
+            wall_s=item.estimated_wall_s,
+            compiles=self._compiles(item.case),
+            overtaken=self._overtaken[item.case.case_id, round_index],
+        )
+
+    def _compiles(self, case: Case) -> str | None:
+        """Whose kernels are compiled by this round; two at once would do the same work, and slow each other."""
+        return None if _program(case) in self._warm else f"{case.stack} {case.task}"
+
+
+def _program(case: Case) -> tuple[str, str, str]:
+    """What has kernels of its own."""
+    return case.stack, case.task, case.rl_library
+
+
+def _judged(records: Sequence[RunRecord]) -> Interference:
+    case_id = records[0].case.case_id.removesuffix(PROBE_SUFFIX)
+    failed = next((record for record in records if record.outcome != "completed"), None)
+    if failed is not None:
+        reason = f"round {failed.round} of the interference test is {failed.outcome}: {failed.reason}"
+        return Interference(packed=False, case_id=case_id, reason=reason)
+    kinds = list(zip(records, interference.ORDER, strict=True))
+    alone = [round_time_s(record) for record, beside in kinds if not beside]
+    beside = [round_time_s(record) for record, beside in kinds if beside]
+    return interference.verdict(case_id, alone, beside, [record.neighbours or 0 for record, is_ in kinds if is_])

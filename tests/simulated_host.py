@@ -1,0 +1,97 @@
+"""A host for campaigns without training: a launcher that writes what ranks would, and notes what ran beside what."""
+
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event
+
+from suite.env_check.report import Report
+from suite.launch import LaunchResult
+from suite.launch.result import EndedBy
+from suite.launch.watch import prepare
+from suite.provision import Worker
+from suite.runtime import Runtime
+from suite.schema import Launch
+from tests.rank_events import end, head, iterations
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ran:
+    """A launch with the others that ran at some time of it."""
+
+    launch: Launch
+    beside: tuple[Launch, ...]
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return self.launch.case.case_id, self.launch.round
+
+
+@dataclass(kw_only=True)
+class SimulatedHost:
+    """Runs take ``wall_s``; iterations ``slowdown`` times as long when others run beside them."""
+
+    wall_s: float = 0.03
+    slowdown: float = 1.0
+    on_start: Callable[[Launch], None] = lambda _: None
+    fails: Callable[[Launch], bool] = lambda _: False
+    ran: list[Ran] = field(default_factory=list)
+    interrupted: list[Launch] = field(default_factory=list)
+    _running: dict[str, set[str]] = field(default_factory=dict)  # run directory -> those beside it
+    _launches: dict[str, Launch] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def launch(
+        self, launch: Launch, *, on_progress: Callable[[int], None] | None = None, stop: Event | None = None
+    ) -> LaunchResult:
+        """As ``suite.launch.Launcher``."""
+        prepare(Path(launch.run_dir), launch.case)
+        with self._lock:
+            for others in self._running.values():
+                others.add(launch.run_dir)
+            self._launches[launch.run_dir] = launch
+            self._running[launch.run_dir] = set(self._running)
+        try:
+            self.on_start(launch)
+            if on_progress is not None:
+                on_progress(1)
+            if (stop or Event()).wait(self.wall_s):
+                self.interrupted.append(launch)
+                return _result("interrupted", self.wall_s)
+        finally:
+            with self._lock:
+                beside = tuple(self._launches[other] for other in self._running.pop(launch.run_dir))
+        if self.fails(launch):
+            return _result(None, self.wall_s, exit_code=1)
+        _write(launch, time_s=0.5 * (self.slowdown if beside else 1.0))
+        self.ran.append(Ran(launch=launch, beside=beside))
+        return _result(None, self.wall_s)
+
+    def runtime(self) -> Runtime:
+        worker = Worker(
+            python=Path("python"),
+            pins_sha256=None,
+            asset_root=Path("assets"),
+            asset_sha256=None,
+            cache_dir=Path("cache"),
+        )
+        return Runtime(worker=worker, launch=self.launch, check=_unchecked, python_path=None)
+
+
+def _unchecked() -> Report:
+    raise AssertionError("env_check is no part of these tests")
+
+
+def _write(launch: Launch, *, time_s: float) -> None:
+    for rank in range(launch.case.world_size):
+        events = [*head(rank), *iterations(launch.case.iterations, iteration_time_s=time_s), *end()]
+        text = "".join(json.dumps(event) + "\n" for event in events)
+        (Path(launch.run_dir) / f"rank-{rank}.jsonl").write_text(text)
+
+
+def _result(ended_by: EndedBy | None, wall_s: float, *, exit_code: int = 0) -> LaunchResult:
+    return LaunchResult(
+        exit_code=exit_code, ended_by=ended_by, started_utc="2026-11-21T10:00:00+00:00", wall_time_s=wall_s
+    )

@@ -1,0 +1,80 @@
+from pathlib import Path
+
+import pytest
+
+from suite import interference
+from suite.errors import StoreError
+from suite.interference import ORDER, PAIRS, verdict
+
+CASE = "cartpole-strong/rl_games-kitless-n8192-1x1"
+QUIET = (1.0, 1.002, 0.999, 1.001, 1.0, 0.998)
+NOISY = (1.0, 1.04, 1.0, 1.04, 1.0, 1.04)  # its halves differ by 4 %
+
+
+def test_each_kind_of_round_has_the_same_middle() -> None:
+    assert ORDER.count(True) == ORDER.count(False) == PAIRS == 6
+    assert sum(index for index, beside in enumerate(ORDER) if beside) == sum(
+        index for index, beside in enumerate(ORDER) if not beside
+    )
+    assert all(ORDER[index] != ORDER[index + 1] for index in range(0, len(ORDER), 2))
+
+
+def test_equal_times_allow_packing() -> None:
+    found = verdict(CASE, QUIET, QUIET, [3] * 6)
+    assert found.packed
+    assert (found.difference, found.interval) == (0.0, (0.0, 0.0))
+    assert found.tolerance == 0.01
+    assert str(found).startswith(f"Cases run side by side: {CASE} takes +0.0% longer beside others (+0.0% to +0.0% at")
+
+
+@pytest.mark.parametrize(
+    ("factor", "packed"), [(1.009, True), (0.991, True), (1.011, False), (1.1, False), (0.9, False)]
+)
+def test_on_a_quiet_host_the_precision_of_a_median_decides(factor: float, packed: bool) -> None:
+    found = verdict(CASE, (1.0,) * 6, (factor,) * 6)
+    assert found.packed is packed
+    assert found.difference == pytest.approx(factor - 1)
+    assert found.noise_budget == 0.0
+    assert str(found).startswith("Cases run side by side: " if packed else "One after another: ")
+
+
+def test_on_a_noisy_host_its_own_noise_decides() -> None:
+    shifted = [time_s * change for time_s, change in zip(NOISY, (1.03, 1.03, 1.03, 1.02, 0.99, 1.03), strict=True)]
+    found = verdict(CASE, NOISY, shifted)
+    assert found.noise_budget == pytest.approx(0.04)
+    assert found.difference == pytest.approx(0.03)
+    assert found.packed
+    assert not verdict(CASE, QUIET, shifted).packed
+
+
+def test_a_shift_that_every_pair_shows_is_no_noise() -> None:
+    found = verdict(CASE, NOISY, [1.03 * time_s for time_s in NOISY])
+    assert found.difference is not None
+    assert found.tolerance is not None
+    assert found.difference < found.tolerance
+    assert not found.packed
+    assert "and that in all pairs" in found.reason
+
+
+def test_a_difference_that_is_not_sure_does_not_allow_packing() -> None:
+    """Nothing is shown then, and what may disturb does not run beside."""
+    found = verdict(CASE, (1.0,) * 6, (0.9, 1.1, 1.1, 1.1, 0.9, 1.1))
+    assert found.interval == pytest.approx((-0.1, 0.1))
+    assert not found.packed
+
+
+def test_the_verdict_is_kept_with_its_evidence(tmp_path: Path) -> None:
+    path = tmp_path / "packing.json"
+    assert interference.read(path) is None
+    found = verdict(CASE, QUIET, NOISY, [3, 3, 2, 3, 3, 1])
+    interference.write(found, path)
+    assert interference.read(path) == found
+    assert [each.name for each in tmp_path.iterdir()] == ["packing.json"]
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"packed": true, "reason": "x", "colour": "red"}'])
+def test_a_damaged_verdict_is_named(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "packing.json"
+    path.write_text(text)
+    with pytest.raises(StoreError, match=r"packing\.json is not readable: .*Move it away"):
+        interference.read(path)
