@@ -31,7 +31,7 @@ from suite.provision import Worker, locate_worker
 from suite.repeats import MAX_ROUNDS, Rule
 from suite.rounds import disk_errors, figures, render, run_round, set_failures_aside, store_if_complete
 from suite.schedule import known_rounds, rounds_to_run
-from suite.schema import Case, Stack
+from suite.schema import PlannedCase, Stack
 from suite.summary import print_agreement, print_noise, print_plan, print_rounds, print_rule, print_summary
 
 
@@ -109,7 +109,7 @@ def show_plan(campaign: Campaign) -> Campaign:
     commands = [
         shell_command(render(campaign, worker, folder, item.case, 0, python_path=python_path))
         if item.case.nnodes == 1
-        else _by_hand(campaign, worker, folder, item.case)
+        else _by_hand(campaign, worker, folder, item)
         for item in campaign.planned
     ]
     print_plan(campaign.console, campaign.planned, commands, campaign.machine)
@@ -117,14 +117,19 @@ def show_plan(campaign: Campaign) -> Campaign:
     return campaign
 
 
-def _by_hand(campaign: Campaign, worker: Worker, folder: Folder, case: Case) -> str | None:
-    """What each node of a case runs, when that was asked for; the directory of its round is then made for it."""
+def _by_hand(campaign: Campaign, worker: Worker, folder: Folder, item: PlannedCase) -> str | None:
+    """What each node runs for each round of a case, when that was asked for; the rounds' directories are then made."""
     if not campaign.options.node_commands:
         return None
-    launch = render(campaign, worker, folder, case, 0, python_path=os.environ.get("PYTHONPATH"))
-    if not Path(launch.run_dir).exists():
-        prepare(Path(launch.run_dir), case)
-    return "\n  ".join(node_commands(launch, campaign.options.nodes))
+    lines: list[str] = []
+    for index in range(item.rounds):
+        launch = render(campaign, worker, folder, item.case, index, python_path=os.environ.get("PYTHONPATH"))
+        if not Path(launch.run_dir).exists():
+            prepare(Path(launch.run_dir), item.case)
+        lines += node_commands(
+            launch, campaign.options.nodes, rounds=item.rounds, suite_python=sys.executable, project_root=str(ROOT)
+        )
+    return "\n  ".join(lines)
 
 
 def provision(campaign: Campaign) -> Campaign:
