@@ -75,7 +75,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
             _add_rendering(command)
             command.add_argument(
                 "--node-commands", action="store_true",
-                help="print what each node of a case with several runs by hand, and make the folder of its first round",
+                help="print what each node of a case with several runs by hand, and make the folders of its rounds",
             )  # fmt: skip
     pack = commands.add_parser(
         "bundle", help="pack labscale for a machine without internet", description=bundle.__doc__

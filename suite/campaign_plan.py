@@ -1,6 +1,7 @@
 """The plan of a campaign: which cases of a matrix can run here, how often, and by which commands. Starts nothing."""
 
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from suite.plan import plan, shell_command
 from suite.provision import Worker, locate_worker
 from suite.repeats import MAX_ROUNDS, Rule
 from suite.rounds import render
-from suite.schema import Case, Stack
+from suite.schema import Case, PlannedCase, Stack
 from suite.summary import (
     print_forecast,
     print_plan,
@@ -106,7 +107,7 @@ def show_plan(campaign: Campaign) -> Campaign:
     commands = [
         shell_command(render(campaign, worker, folder, item.case, 0, python_path=python_path))
         if item.case.nnodes == 1
-        else _by_hand(campaign, worker, folder, item.case)
+        else _by_hand(campaign, worker, folder, item)
         for item in campaign.planned
     ]
     print_plan(campaign.console, campaign.planned, commands, campaign.machine)
@@ -116,11 +117,16 @@ def show_plan(campaign: Campaign) -> Campaign:
     return campaign
 
 
-def _by_hand(campaign: Campaign, worker: Worker, folder: Folder, case: Case) -> str | None:
-    """What each node of a case runs, when that was asked for; the directory of its round is then made for it."""
+def _by_hand(campaign: Campaign, worker: Worker, folder: Folder, item: PlannedCase) -> str | None:
+    """What each node runs for each round of a case, when that was asked for; the rounds' directories are then made."""
     if not campaign.options.node_commands:
         return None
-    launch = render(campaign, worker, folder, case, 0, python_path=os.environ.get("PYTHONPATH"))
-    if not Path(launch.run_dir).exists():
-        prepare(Path(launch.run_dir), case)
-    return "\n  ".join(node_commands(launch, campaign.options.nodes))
+    lines: list[str] = []
+    for index in range(item.rounds):
+        launch = render(campaign, worker, folder, item.case, index, python_path=os.environ.get("PYTHONPATH"))
+        if not Path(launch.run_dir).exists():
+            prepare(Path(launch.run_dir), item.case)
+        lines += node_commands(
+            launch, campaign.options.nodes, rounds=item.rounds, suite_python=sys.executable, project_root=str(ROOT)
+        )
+    return "\n  ".join(lines)

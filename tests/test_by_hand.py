@@ -11,49 +11,40 @@ import pytest
 from suite.errors import UsageError
 from suite.launch.by_hand import node_commands
 from suite.options import ROOT
+from suite.provision import Worker
+from suite.store import read_case
+from tests.ssh_hosts import HOSTS, SshHosts
 from tests.test_plan import ANT, GOLDEN, launch_of
+from tests.test_slurm_bench import MATRIX
 
 NODES: Final = launch_of(replace(ANT, nnodes=2, case_id="ant/rl_games-kitless-n4096-2x2", num_envs_global=4096))
-MATRIX: Final = """
-description = "one series on two nodes"
-rounds = 1
-seed = 42
 
-[[series]]
-name = "cartpole"
-title = "Cartpole on two nodes"
-scaling = "weak"
-task = "Isaac-Cartpole-Direct"
-rl_libraries = ["rsl_rl"]
-num_envs = 64
-topologies = ["1x1", "2x1"]
-iterations = 3
-"""
+
+def lines_of(*addresses: str) -> str:
+    return "\n".join(node_commands(NODES, addresses, rounds=3, suite_python="/suite/python", project_root="/project"))
 
 
 def test_what_each_node_runs() -> None:
-    text = "\n".join(node_commands(NODES, ("10.0.0.1", "10.0.0.2"))) + "\n"
+    text = lines_of("10.0.0.1", "10.0.0.2") + "\n"
     assert text == (GOLDEN / "node_commands.sh").read_text(encoding="utf-8")
     done = subprocess.run(["bash", "-n"], input=text, text=True, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_without_addresses_there_are_words_to_replace() -> None:
-    text = "\n".join(node_commands(NODES))
+    text = lines_of()
     assert "LABSCALE_HEAD=ADDRESS_OF_NODE_0 " in text
     assert "LABSCALE_PEER=ADDRESS_OF_NODE_1 " in text
-    assert text.replace("ADDRESS_OF_NODE_0", "a").replace("ADDRESS_OF_NODE_1", "b") == "\n".join(
-        node_commands(NODES, ("a", "b"))
-    )
+    assert text.replace("ADDRESS_OF_NODE_0", "a").replace("ADDRESS_OF_NODE_1", "b") == lines_of("a", "b")
 
 
 def test_too_few_addresses() -> None:
     with pytest.raises(UsageError, match="needs 2 nodes, --nodes names 1: gpu01"):
-        list(node_commands(NODES, ("gpu01",)))
+        lines_of("gpu01")
 
 
 def test_the_plan_prints_them_and_makes_the_folder_that_the_ranks_read(tmp_path: Path) -> None:
-    (tmp_path / "matrix.toml").write_text(MATRIX, encoding="utf-8")
+    (tmp_path / "matrix.toml").write_text(MATRIX.format(iterations=3), encoding="utf-8")
     out = tmp_path / "out"
     argv = ["plan", "--matrix", str(tmp_path / "matrix.toml"), "--device", "cpu", "--out", str(out)]
     done = subprocess.run(
@@ -68,3 +59,26 @@ def test_the_plan_prints_them_and_makes_the_folder_that_the_ranks_read(tmp_path:
     assert f"-m suite.launch.node {run_dir}/logs" in done.stdout
     assert "not here" not in done.stdout
     assert [path.parent for path in out.rglob("case.json")] == [run_dir]
+
+
+@pytest.mark.slow
+def test_typed_on_two_hosts_they_train_to_a_record(ssh_hosts: SshHosts, worker: Worker, tmp_path: Path) -> None:
+    assert worker.python.exists()
+    (tmp_path / "matrix.toml").write_text(MATRIX.format(iterations=3), encoding="utf-8")
+    argv = ["plan", "--matrix", str(tmp_path / "matrix.toml"), "--device", "cpu", "--out", str(tmp_path / "out")]
+    printed = subprocess.run(
+        [sys.executable, "-m", "suite", *argv, "--node-commands", "--nodes", "10.77.0.11,10.77.0.12"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    _, head, other = printed.partition("\n1 cases can run")[0].split("# node ")
+    typed = [
+        subprocess.Popen(ssh_hosts.cluster.hosts[host].argv("bash", "-c", f"# node {text}"))
+        for host, text in zip(HOSTS, (head, other), strict=True)
+    ]
+    assert [shell.wait(300) for shell in typed] == [0, 0]
+    (path,) = (tmp_path / "out" / "cases").rglob("*.json")
+    (record,) = read_case(path).rounds
+    assert (record.outcome, record.reason) == ("completed", None)

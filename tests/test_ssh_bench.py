@@ -28,7 +28,7 @@ from suite.store import read_case, read_record
 from tests.conftest import CaseMaker
 from tests.real_runs import launch_of, wait_until
 from tests.ssh_hosts import HOSTS, SshHosts
-from tests.test_by_hand import MATRIX
+from tests.test_slurm_bench import MATRIX
 
 pytestmark = pytest.mark.worker
 
@@ -49,12 +49,12 @@ CASE: Final = "cartpole/rsl_rl-kitless-cpu-n128-2x1"
 
 def test_two_hosts_train_to_a_complete_record(ssh_hosts: SshHosts, worker: Worker, tmp_path: Path) -> None:
     assert worker.python.exists()
-    (tmp_path / "matrix.toml").write_text(MATRIX, encoding="utf-8")
+    (tmp_path / "matrix.toml").write_text(MATRIX.format(iterations=3), encoding="utf-8")
     out = tmp_path / "out"
     done = subprocess.run(
         ssh_hosts.argv(
             *(sys.executable, "-m", "suite", "bench", "--matrix", str(tmp_path / "matrix.toml"), "--out", str(out)),
-            *("--device", "cpu", "--case", "*2x1", "--no-report"),
+            *("--device", "cpu", "--no-report"),
             *("--nodes", ",".join(HOSTS), "--ssh-config", str(ssh_hosts.config)),
         ),
         cwd=ROOT,

@@ -1,6 +1,7 @@
 """The command that a person types on each of several nodes, where no launcher reaches them. Pure."""
 
 import hashlib
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
@@ -25,8 +26,12 @@ def node_variables(*, head: str, peer: str, rank: int, rendezvous_id: str, port:
     }
 
 
-def node_commands(launch: Launch, addresses: Sequence[str] = ()) -> Iterator[str]:
+def node_commands(
+    launch: Launch, addresses: Sequence[str] = (), *, rounds: int, suite_python: str, project_root: str
+) -> Iterator[str]:
     """Lines for a shell: what each node runs, and as a comment the torchrun that this becomes.
+
+    The head also writes the record of the round, by labscale's own Python, and with the last of ``rounds`` the case.
 
     ``addresses`` are those of the nodes, the head's first, as the other nodes reach them; without any, words stand in
     their places. Raises UsageError for fewer than the case has nodes.
@@ -42,7 +47,13 @@ def node_commands(launch: Launch, addresses: Sequence[str] = ()) -> Iterator[str
             head=hosts[0], peer=hosts[1], rank=rank, rendezvous_id=f"labscale-{digest[:12]}", port=port
         )
         yield f"# node {rank} of {nnodes}, {host}:"
+        if rank == 0:
+            yield "started=$(date +%s)"
         yield shell_command(replace(launch, env={**launch.env, **variables}))
+        if rank == 0:
+            record = shlex.join((suite_python, "-m", "suite.record", launch.run_dir, "--rounds", str(rounds)))
+            end = '--exit-code "$?" --started-unix-s "$started"'
+            yield f"PYTHONPATH={shlex.quote(project_root)} {record} {end}"
         _, _, _, logs, *arguments = launch.argv
         torchrun = torchrun_arguments(logs, arguments, variables, host)
         yield f"# starts: TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 torchrun {' '.join(torchrun)}"
