@@ -45,7 +45,9 @@ _CASE = Case(
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--slow", action="store_true", help="also build an image whole and train inside it (10 min, 30 GB)"
+        "--slow",
+        action="store_true",
+        help="also build an image whole and train in it, and every fault of a cluster (20 min, 30 GB)",
     )
 
 

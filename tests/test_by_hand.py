@@ -13,10 +13,11 @@ from suite.launch.by_hand import node_commands
 from suite.options import ROOT
 from suite.provision import Worker
 from suite.store import read_case
+from tests.real_runs import cartpole, matrix_of
 from tests.ssh_hosts import HOSTS, SshHosts
 from tests.test_plan import ANT, GOLDEN, launch_of
-from tests.test_slurm_bench import MATRIX
 
+MATRIX: Final = matrix_of(cartpole("rsl_rl", topologies=["2x1"]))
 NODES: Final = launch_of(replace(ANT, nnodes=2, case_id="ant/rl_games-kitless-n4096-2x2", num_envs_global=4096))
 
 
@@ -44,7 +45,7 @@ def test_too_few_addresses() -> None:
 
 
 def test_the_plan_prints_them_and_makes_the_folder_that_the_ranks_read(tmp_path: Path) -> None:
-    (tmp_path / "matrix.toml").write_text(MATRIX.format(iterations=3), encoding="utf-8")
+    (tmp_path / "matrix.toml").write_text(MATRIX, encoding="utf-8")
     out = tmp_path / "out"
     argv = ["plan", "--matrix", str(tmp_path / "matrix.toml"), "--device", "cpu", "--out", str(out)]
     done = subprocess.run(
@@ -64,7 +65,7 @@ def test_the_plan_prints_them_and_makes_the_folder_that_the_ranks_read(tmp_path:
 @pytest.mark.slow
 def test_typed_on_two_hosts_they_train_to_a_record(ssh_hosts: SshHosts, worker: Worker, tmp_path: Path) -> None:
     assert worker.python.exists()
-    (tmp_path / "matrix.toml").write_text(MATRIX.format(iterations=3), encoding="utf-8")
+    (tmp_path / "matrix.toml").write_text(MATRIX, encoding="utf-8")
     argv = ["plan", "--matrix", str(tmp_path / "matrix.toml"), "--device", "cpu", "--out", str(tmp_path / "out")]
     printed = subprocess.run(
         [sys.executable, "-m", "suite", *argv, "--node-commands", "--nodes", "10.77.0.11,10.77.0.12"],

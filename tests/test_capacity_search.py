@@ -168,6 +168,7 @@ def test_a_limit_without_a_search_is_refused(capsys: pytest.CaptureFixture[str])
     assert "add --capacity SERIES" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.worker
 def test_a_real_search_on_the_cpu(worker: Worker, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert worker.python.exists()

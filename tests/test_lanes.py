@@ -137,8 +137,7 @@ def test_a_killed_command_takes_the_runs_of_all_threads_along(tmp_path: Path) ->
         return [
             process
             for process in psutil.process_iter(["cmdline", "status"])
-            if str(tmp_path) in (process.info["cmdline"] or ())
-            and "import time; time.sleep(600)" in " ".join(process.info["cmdline"])
+            if {str(tmp_path), "import time; time.sleep(600)"} <= set(process.info["cmdline"] or ())
             and process.info["status"] != psutil.STATUS_ZOMBIE
         ]
 

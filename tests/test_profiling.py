@@ -131,6 +131,7 @@ def test_ranges_name_the_phases_and_nest(worker: Worker, monkeypatch: pytest.Mon
     assert probe(worker, "ranges")["said"] == ["+iteration 0", *one, "-", "+iteration 1", *one, "-"]
 
 
+@pytest.mark.slow
 @pytest.mark.worker
 def test_a_real_round_with_one_rank_below_the_fake(worker: Worker, fake_nsys: Path, tmp_path: Path) -> None:
     assert worker.python.exists()

@@ -158,6 +158,7 @@ def test_two_nodes_train_to_a_complete_record(slurm: SlurmCluster, worker: Worke
     assert (bench.run_dir / "record.json").stat().st_mtime_ns == before
 
 
+@pytest.mark.slow
 def test_one_node_trains_and_is_sampled(slurm: SlurmCluster, worker: Worker, tmp_path: Path) -> None:
     assert worker.python.exists()
     bench = Bench(slurm=slurm, folder=tmp_path, iterations=20, topology="1x1")
@@ -169,6 +170,7 @@ def test_one_node_trains_and_is_sampled(slurm: SlurmCluster, worker: Worker, tmp
     assert rank.memory_gb is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "environ", "reason"),
     [
@@ -192,6 +194,7 @@ def test_a_killed_process_ends_every_node_and_is_never_tried_again(
     assert not bench.run_dir.with_name("r0.lost-1").exists()
 
 
+@pytest.mark.slow
 def test_a_closed_command_is_gone_on_with_until_the_job_is_cancelled(bench: Bench) -> None:
     """And in between Slurm's controller is restarted."""
     closed = bench.start()

@@ -26,9 +26,8 @@ from suite.rank_file import rank_path
 from suite.schema import Environment, Launch, RunRecord
 from suite.store import read_case, read_record
 from tests.conftest import CaseMaker
-from tests.real_runs import launch_of, wait_until
+from tests.real_runs import cartpole, launch_of, matrix_of, wait_until
 from tests.ssh_hosts import HOSTS, SshHosts
-from tests.test_slurm_bench import MATRIX
 
 pytestmark = pytest.mark.worker
 
@@ -44,12 +43,13 @@ with open(f"{sys.argv[1]}/rank-{os.environ['RANK']}.jsonl", "w") as log:
         log.flush()
         __import__("time").sleep(0.1)
 """
+MATRIX: Final = matrix_of(cartpole("rsl_rl", topologies=["2x1"]))
 CASE: Final = "cartpole/rsl_rl-kitless-cpu-n128-2x1"
 
 
 def test_two_hosts_train_to_a_complete_record(ssh_hosts: SshHosts, worker: Worker, tmp_path: Path) -> None:
     assert worker.python.exists()
-    (tmp_path / "matrix.toml").write_text(MATRIX.format(iterations=3), encoding="utf-8")
+    (tmp_path / "matrix.toml").write_text(MATRIX, encoding="utf-8")
     out = tmp_path / "out"
     done = subprocess.run(
         ssh_hosts.argv(
@@ -138,6 +138,7 @@ def test_a_killed_agent(ssh_hosts: SshHosts, endless: Endless, environment: Envi
     assert [ssh_hosts.programs(host) for host in HOSTS] == [[], []]
 
 
+@pytest.mark.slow
 def test_a_cut_link(ssh_hosts: SshHosts, endless: Endless, environment: Environment) -> None:
     """The host that nobody can reach ends its part by itself."""
     ssh_hosts.link("n2", "down")
