@@ -124,7 +124,7 @@ def pins(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run the tests, real training in the worker environment included (about seventeen minutes)."""
+    """Run the tests, real training in the worker environment included (about twenty minutes)."""
     install(session, "tests")
     session.run("python", "-m", "pytest", *session.posargs)
 

@@ -72,6 +72,7 @@ def test_upstream_cannot_pin(make_case: CaseMaker) -> None:
     assert not can_run(make_case(division="open", pin_cpus=True))
 
 
+@pytest.mark.slow
 @pytest.mark.worker
 def test_a_tuned_case_runs_as_it_says_and_is_another_workload(
     worker: Worker, environment: Environment, tmp_path: Path

@@ -172,7 +172,16 @@ def test_the_verdict_is_not_asked_for_again(tmp_path: Path) -> None:
     assert len(host.ran) == len(ORDER) + len(CASES) * ROUNDS + ROUNDS
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """A shell starts what is in its background deaf to Ctrl-C, and pytest with it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("after", [0, 1, 5, 20, 35])
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_every_lane_and_the_next_command_goes_on(tmp_path: Path, after: int) -> None:
     started = []
 

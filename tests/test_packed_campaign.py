@@ -18,7 +18,7 @@ from suite.store import read_case
 from tests.bench_runs import START_TIMEOUT_S, Bench
 from tests.real_runs import cartpole, events, marked_processes, matrix_of
 
-pytestmark = pytest.mark.worker
+pytestmark = [pytest.mark.worker, pytest.mark.slow]
 
 MATRIX = matrix_of(cartpole("rsl_rl", name="one"), cartpole("rsl_rl", name="two"), rounds=2)
 ONE, TWO = (f"{name}/rsl_rl-kitless-cpu-n64-1x1" for name in ("one", "two"))
