@@ -2,8 +2,9 @@
 
 from typing import Final
 
+from suite.cases import expand
 from suite.catalog import load_catalog
-from suite.matrix import expand, load_matrix
+from suite.matrix import load_matrix
 from suite.schema import Case
 
 MATRIX: Final = "full"

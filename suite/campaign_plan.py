@@ -8,12 +8,14 @@ from pathlib import Path
 
 from suite import a_a, packed
 from suite.campaign_state import Campaign
+from suite.cases import expand, select
 from suite.catalog import Catalog, load_catalog
 from suite.errors import UsageError
 from suite.folder import Folder
 from suite.launch.by_hand import node_commands
 from suite.launch.watch import prepare
-from suite.matrix import Matrix, expand, load_matrix, select
+from suite.matrix import load_matrix
+from suite.matrix_table import Matrix
 from suite.options import ROOT, Options
 from suite.plan import plan, shell_command
 from suite.provision import Worker, locate_worker

@@ -12,10 +12,12 @@ from rich.console import Console
 
 from suite.campaign_state import Campaign
 from suite.capacity import MIN_RISE, RESOLUTION, Capacity, Trial, next_step
+from suite.cases import with_num_envs
 from suite.catalog import Catalog, load_catalog
 from suite.errors import UsageError
 from suite.folder import Folder
-from suite.matrix import Matrix, load_matrix, with_num_envs
+from suite.matrix import load_matrix
+from suite.matrix_table import Matrix
 from suite.options import Options
 from suite.plan import plan
 from suite.progress import Reporter

@@ -10,10 +10,11 @@ from typing import Any, get_args
 
 import psutil
 
+from suite.cases import expand
 from suite.catalog import load_catalog
 from suite.collect import collect
 from suite.launch import native
-from suite.matrix import expand, load_matrix
+from suite.matrix import load_matrix
 from suite.options import ROOT
 from suite.plan import plan, render_launch
 from suite.provision import Worker

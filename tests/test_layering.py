@@ -42,7 +42,7 @@ EXTRA = {
     "reports/compare_command.py": {"rich"},
     "reports/book.py": {"nbclient", "nbformat", "jupytext", "vl_convert", "traitlets"},
     "reports/inside.py": {"suite.attribution"},
-    "reports/planned.py": {"suite.catalog", "suite.matrix"},
+    "reports/planned.py": {"suite.catalog", "suite.cases", "suite.matrix"},
     "reports/published.py": {"pydantic"},
     "reports/result_sets.py": {"suite.upstream"},
     "reports/verification/set_folder.py": {"suite.upstream"},

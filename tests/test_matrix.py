@@ -6,9 +6,11 @@ from typing import get_args
 
 import pytest
 
+from suite.cases import expand, select
 from suite.catalog import Catalog, load_catalog
 from suite.errors import MatrixError
-from suite.matrix import Matrix, expand, load_matrix, select
+from suite.matrix import load_matrix
+from suite.matrix_table import Matrix
 from suite.plan import plan
 from suite.schema import Case, Stack
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from suite.cases import expand
 from suite.catalog import load_catalog
 from suite.errors import UsageError
-from suite.matrix import expand, load_matrix
+from suite.matrix import load_matrix
 from suite.packing import Lane
 from suite.plan import plan, render_launch, shell_command
 from suite.schema import Case, Launch, PlannedCase, Stack

@@ -1,0 +1,64 @@
+"""What a matrix file may hold: its tables, as values. What they mean together is in ``suite.matrix_check``."""
+
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from suite.catalog import Count, Seconds
+from suite.schema import Division, MinibatchRule, RlLibrary, Scaling, Stack, Workload
+from suite.toml_file import NonEmptyTuple, TomlTable, Tuple
+
+type Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$")]  # also a folder's name
+type Topology = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]*x[1-9][0-9]*$")]  # nnodes x nproc_per_node
+type Fraction = Annotated[float, Field(gt=0, lt=1)]
+type Override = Annotated[str, StringConstraints(pattern=r"^(env|agent)\.[^=]+=.+$")]
+
+
+class Series(TomlTable):
+    """A ``[[series]]`` table. Tables of the same name add points to one series."""
+
+    name: Name
+    title: str
+    scaling: Scaling
+    task: str  # id of Isaac Lab 3.0 or an alias
+    rl_libraries: NonEmptyTuple[RlLibrary]
+    num_envs: Count  # of all ranks for strong scaling, per rank for weak
+    num_envs_more: Tuple[Count] = ()  # a sweep: the table again for each of these
+    topologies: NonEmptyTuple[Topology]
+    iterations: Count
+    minibatch_rule: MinibatchRule = "fixed_minibatch"
+    minibatch_size: Count | None = None  # samples per rank; under fixed_updates those of a single rank
+    num_steps_per_env: Count | None = None  # None takes the agent's
+    timeout_s: Seconds | None = None
+    hang_timeout_s: Seconds | None = None
+    overrides: Tuple[Override] = ()
+    stacks: NonEmptyTuple[Stack] = ("kitless",)
+    division: Division = "closed"  # open: tuned, each table under a variant of its own
+    variant: Name | None = None  # ends the case ids of a table
+    cpu_threads: Count | None = None
+    pin_cpus: bool = False
+    workload: Workload = "train"  # else a control; those that do not learn have rsl_rl's agent of the task
+
+
+class Defaults(TomlTable):
+    """What a series has that does not say otherwise."""
+
+    timeout_s: Seconds = 1800.0
+    hang_timeout_s: Seconds = 300.0
+
+
+class MatrixTable(TomlTable):
+    """The file."""
+
+    description: str
+    rounds: Count  # fresh processes per case; with a precision the fewest
+    precision: Fraction | None = None  # go on until the median is known to this half-width, see suite.repeats
+    max_rounds: Count | None = None  # of a case, with a precision
+    a_a: bool = False  # run the baseline of every series twice, see suite.a_a
+    seed: Annotated[int, Field(ge=0)]
+    defaults: Defaults = Defaults()
+    series: NonEmptyTuple[Series]
+
+
+class Matrix(MatrixTable):
+    name: str  # of the file, without suffix
