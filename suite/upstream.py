@@ -92,6 +92,11 @@ def read_pair(case: Case, round_index: int, run_dir: Path) -> Pair | None:
     record = read_record(run_dir / "record.json")
     if record.outcome != "completed":
         return None
+    if len(theirs) != (ours := record.ranks[0].num_iterations):
+        raise StoreError(
+            f"{theirs_path} has {len(theirs)} iterations, and the round beside it {ours}: they are no pair. "
+            "Move it away, and the same command runs upstream again."
+        )
     ours_s, library_s = medians_of_rank_0(record)
     return Pair(
         case_id=case.case_id,

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from suite import store
 from suite.options import ROOT
 from suite.provision import Worker, provision_worker
-from suite.schema import Case, Environment
+from suite.schema import Case, CaseResult, Environment
 
 pytest_plugins = [
     "tests.bench_runs",
@@ -74,3 +76,19 @@ def environment() -> Environment:
 def worker() -> Worker:
     """The worker environment of the pins, installed on first use (7 GB, some minutes) and kept in the cache."""
     return provision_worker(project_root=ROOT, stack="kitless", worker_python=None, assets="offline", on_message=print)
+
+
+@pytest.fixture
+def plain_case_files(monkeypatch: pytest.MonkeyPatch) -> dict[Path, CaseResult]:
+    """Stored cases kept in memory: a pytest session for each would take most of the time of tests that store many."""
+    written: dict[Path, CaseResult] = {}
+
+    def write_case(result: CaseResult, path: Path) -> None:
+        assert path not in written, "stored twice"
+        written[path] = result
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+    monkeypatch.setattr(store, "write_case", write_case)
+    monkeypatch.setattr(store, "read_case", lambda path: written[path])
+    return written

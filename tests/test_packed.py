@@ -36,20 +36,12 @@ BASELINE = CASES[0].case_id
 ROUNDS = 6
 
 
+pytestmark = pytest.mark.usefixtures("plain_case_files")
+
+
 @pytest.fixture(autouse=True)
-def stored(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[Path, CaseResult]]:
-    """A pytest session per stored case would take most of the time of these tests."""
-    written: dict[Path, CaseResult] = {}
-
-    def write_case(result: CaseResult, path: Path) -> None:
-        assert path not in written, "stored twice"
-        written[path] = result
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-
-    monkeypatch.setattr(store, "write_case", write_case)
-    monkeypatch.setattr(store, "read_case", lambda path: written[path])
-    yield written
+def _no_thread_left() -> Iterator[None]:
+    yield
     assert [thread for thread in threading.enumerate() if thread.name in {case.case_id for case in CASES}] == []
 
 
@@ -113,7 +105,7 @@ def is_probe(each: Ran) -> bool:
     return each.launch.case.case_id.endswith(packed.PROBE_SUFFIX)
 
 
-def test_neighbours_that_do_not_disturb_are_allowed(tmp_path: Path, stored: dict[Path, CaseResult]) -> None:
+def test_neighbours_that_do_not_disturb_are_allowed(tmp_path: Path, plain_case_files: dict[Path, CaseResult]) -> None:
     host = SimulatedHost()
     campaign = campaign_of(host)
     run_all(campaign, tmp_path)
@@ -130,7 +122,7 @@ def test_neighbours_that_do_not_disturb_are_allowed(tmp_path: Path, stored: dict
     assert len(verdict["alone_s"]) == len(verdict["beside_s"]) == 6
     assert set(verdict["neighbours"]) <= {1, 2, 3}
     assert f"Cases run side by side: {BASELINE} takes +0.0% longer beside others" in said(campaign)
-    assert {path.stem: len(result.completed) for path, result in stored.items()} == {
+    assert {path.stem: len(result.completed) for path, result in plain_case_files.items()} == {
         case.case_id.split("/")[1]: ROUNDS for case in CASES
     }
 

@@ -35,19 +35,7 @@ def time_s(case: Case, index: int) -> float:
     return 1.0 if case != LOUD else 1.0 + 0.05 * (index % 4)
 
 
-@pytest.fixture(autouse=True)
-def _plain_case_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pytest session per stored case would take most of the time of these tests."""
-    stored: dict[Path, CaseResult] = {}
-
-    def write_case(result: CaseResult, path: Path) -> None:
-        assert path not in stored, "stored twice"
-        stored[path] = result
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-
-    monkeypatch.setattr(store, "write_case", write_case)
-    monkeypatch.setattr(store, "read_case", lambda path: stored[path])
+pytestmark = pytest.mark.usefixtures("plain_case_files")
 
 
 def campaign_of(environment: Environment, rule: Rule, cases: tuple[Case, ...] = CASES, **options: bool) -> Campaign:
