@@ -267,6 +267,7 @@ def test_a_rank_is_seen_from_its_start_to_its_end(run_dir: Path) -> None:
     absent = (RankReading(rank=0), RankReading(rank=1))
     assert ranks.read() == absent
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", str(run_dir)]) as process:
+        wait_until(lambda: psutil.Process(process.pid).cmdline())  # it has a name only some time after it has started
         line = json.dumps({"event": "start", "rank": 1, "local_rank": 1, "pid": process.pid})
         (run_dir / "rank-1.jsonl").write_text(line)
         assert ranks.read() == absent  # half a line
