@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from suite.catalog import load_catalog
+from suite.clocks import apart, node_clocks
 from suite.errors import Interrupted, StoreError
 from suite.failure import find_failure
 from suite.identity import workload_differences
@@ -67,6 +68,7 @@ def collect(
         ranks=tuple(_rank_record(file, case) for file in files),
         image_digest=result.image_digest,
         workload=next((file.workload for file in files if file.workload is not None), None),
+        clocks=node_clocks(case, files),
     )
     telemetry, note = _telemetry(run_dir, record, files)
     return replace(record, telemetry=telemetry, telemetry_note=note)
@@ -145,6 +147,7 @@ def _faults(case: Case, files: Sequence[RankFile]) -> Iterator[str]:
         yield f"the ranks finished unequal numbers of iterations ({listed})"
     for file in files:
         yield from _rank_faults(case, file)
+    yield from filter(None, [apart(case, files, node_clocks(case, files))])
     yield from _workload_faults(files)
     for file in files:
         yield from _validity_faults(case, file)
@@ -215,6 +218,7 @@ def _rank_record(file: RankFile, case: Case) -> RankRecord:
         parameters_sha256=file.end.parameters_sha256 if file.end else None,
         peak_memory_gb=file.end.peak_memory_gb if file.end else None,
         error=str(file.error) if file.error else None,
+        node=file.start.node if file.start else None,
     )
 
 

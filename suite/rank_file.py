@@ -19,6 +19,18 @@ class Start:
     rank: int
     local_rank: int
     pid: int | None = None  # as the rank sees itself: inside a container it is a number of the container's own
+    node: int | None = None  # as the launcher numbers them
+
+
+@validated(frozen=True, kw_only=True)
+class ClockOffset:
+    """See ``tasks.clock``; from the first rank of every node but rank 0's."""
+
+    event: Literal["clock_offset"]
+    when: Literal["start", "end"]
+    offset_s: float
+    bound_s: float
+    wall_offset_s: float
 
 
 @validated(frozen=True, kw_only=True)
@@ -78,7 +90,7 @@ class Error:
         return f"{self.type}: {self.message}".strip()
 
 
-AnyEvent = Start | Clock | Phase | Settings | Workload | Iteration | End | Validity | Error
+AnyEvent = Start | ClockOffset | Clock | Phase | Settings | Workload | Iteration | End | Validity | Error
 _EVENT: Final[TypeAdapter[AnyEvent]] = TypeAdapter(Annotated[AnyEvent, Field(discriminator="event")])
 
 
@@ -89,6 +101,7 @@ class RankFile:
     rank: int
     start: Start | None = None
     clock: Clock | None = None
+    clock_offsets: list[ClockOffset] = field(default_factory=list)
     phases: list[Phase] = field(default_factory=list)
     settings: dict[str, str | int | float | bool | None] = field(default_factory=dict)
     workload: dict[str, Scalar] | None = None
@@ -100,10 +113,10 @@ class RankFile:
 
     def add(self, event: AnyEvent) -> None:
         match event:
-            case Start():
-                self.start = event
-            case Clock():
-                self.clock = event
+            case Start() | Clock() | End():
+                setattr(self, event.event, event)
+            case ClockOffset():
+                self.clock_offsets.append(event)
             case Phase():
                 self.phases.append(event)
             case Settings():
@@ -114,8 +127,6 @@ class RankFile:
                 self.validity = event.checks
             case Iteration():
                 self.iterations.append(event)
-            case End():
-                self.end = event
             case Error():
                 self.error = self.error or event
 

@@ -175,6 +175,17 @@ class Environment:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NodeClock:
+    """A node's clocks against those of rank 0's node, as ``tasks.clock`` measures them at the round's start and end."""
+
+    node: int
+    offset_s: float  # its monotonic clock minus that of rank 0's node, in the middle of the round
+    bound_s: float  # the true offset is at most this far from it, also at the start and at the end
+    drift_s: float | None  # of the offset, from start to end; None when the round did not come to its end
+    wall_offset_s: float  # of the wall clock, at the start
+
+
+@dataclass(frozen=True, kw_only=True)
 class RankRecord:
     """What one rank wrote to ``rank-N.jsonl``."""
 
@@ -189,6 +200,7 @@ class RankRecord:
     parameters_sha256: str | None = None  # of the trained parameters at the end
     peak_memory_gb: float | None = None  # of the torch allocator on the rank's GPU
     error: str | None = None  # "Type: message" when the rank raised
+    node: int | None = None  # as the launcher numbers them, its head 0; rank 0 need not be there. None: not known
 
     @property
     def num_iterations(self) -> int:
@@ -276,6 +288,7 @@ class RunRecord:
     telemetry_note: str | None = None  # why there is none
     profiled_ranks: tuple[int, ...] = ()  # that ran below a profiler, which slows all of them
     neighbours: int | None = None  # the most other rounds that ran beside it on its host; None: not known
+    clocks: tuple[NodeClock, ...] | None = None  # of the nodes beside rank 0's; None on one node, which has one clock
     schema_version: int = SCHEMA_VERSION
 
     @property

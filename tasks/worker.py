@@ -69,7 +69,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
     timer = timing.IterationTimer(log, device)
     context = RankContext(case=case, ranks=ranks, device=device, log=log, timer=timer, run_dir=run_dir)
     started_utc = upstream_bundle.now_utc()
-    with joined(case, ranks, device):
+    with joined(case, ranks, device, log):
         torch.distributed.all_reduce = timer.all_reduce.wrap(torch.distributed.all_reduce)
         with simulation.simulation(context, agent_entry_point=adapter.AGENT_ENTRY_POINT) as running:
             log.write("settings", settings=settings.capture(context, running))
@@ -106,6 +106,7 @@ def main(argv: list[str]) -> int:
         local_rank=local_rank,
         world_size=int(os.environ["WORLD_SIZE"]),
         pid=os.getpid(),
+        node=int(os.environ.get("LABSCALE_NODE_RANK", os.environ["GROUP_RANK"])),  # torchrun's own order may be another
         time_unix_s=time.time(),
         monotonic_s=time.perf_counter(),
     )

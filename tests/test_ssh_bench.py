@@ -15,6 +15,7 @@ from typing import Final
 
 import pytest
 
+from suite.clocks import NEEDED_S
 from suite.collect import collect
 from suite.errors import LabscaleError
 from suite.launch import ssh
@@ -70,6 +71,12 @@ def test_two_hosts_train_to_a_complete_record(ssh_hosts: SshHosts, worker: Worke
     assert [(rank.rank, rank.local_rank, rank.num_iterations) for rank in record.ranks] == [(0, 0, 3), (1, 0, 3)]
     assert len({rank.parameters_sha256 for rank in record.ranks}) == 1
     assert record.environment.checks
+    assert [rank.node for rank in record.ranks] == [0, 1]
+    assert record.clocks is not None
+    (clock,) = record.clocks  # both hosts are this machine, so the truth is known
+    assert clock.node == 1
+    assert abs(clock.offset_s) <= clock.bound_s < NEEDED_S
+    assert clock.drift_s is not None
     assert read_case(out / "cases" / f"{CASE}.json").completed == (record,)
     logs = [(run_dir / "logs" / f"node-{index}" / "torchrun.log").read_text() for index in (0, 1)]
     assert [log.splitlines()[0] for log in logs] == ["node 0: 10.77.0.11 on eth0", "node 1: 10.77.0.12 on eth0"]
