@@ -14,7 +14,7 @@ from suite.identity import workload_differences
 from suite.launch.result import LaunchResult
 from suite.launch.sampling import SAMPLER_LOG
 from suite.learning import check_learning
-from suite.rank_file import RankFile, rank_paths, read_rank_file
+from suite.rank_file import RankFile, nccl_log_path, rank_paths, read_rank_file
 from suite.schema import (
     SAMPLE_COLUMNS,
     Case,
@@ -24,9 +24,11 @@ from suite.schema import (
     RankRecord,
     RunRecord,
     TelemetrySummary,
+    Transport,
 )
 from suite.telemetry_file import TELEMETRY_FILE, read_telemetry
 from suite.telemetry_summary import summarise, window_of
+from suite.transport import transport_of
 
 _REQUIRED_COLUMN: Final = "iteration_time_s"
 _SHOWN: Final = 3  # differences of two workloads
@@ -70,8 +72,19 @@ def collect(
         workload=next((file.workload for file in files if file.workload is not None), None),
         clocks=node_clocks(case, files),
     )
+    record = replace(record, transport=_transport(run_dir, record, files))
     telemetry, note = _telemetry(run_dir, record, files)
     return replace(record, telemetry=telemetry, telemetry_note=note)
+
+
+def _transport(run_dir: Path, record: RunRecord, files: Sequence[RankFile]) -> Transport | None:
+    """How the ranks reached each other; a log that cannot be read says nothing."""
+    logs = {}
+    for file in files:
+        path = nccl_log_path(run_dir, file.rank)
+        if path.exists():
+            logs[file.rank] = path.read_text(encoding="utf-8", errors="replace")
+    return transport_of(record, files, logs)
 
 
 def _telemetry(

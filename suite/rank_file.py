@@ -20,6 +20,16 @@ class Start:
     local_rank: int
     pid: int | None = None  # as the rank sees itself: inside a container it is a number of the container's own
     node: int | None = None  # as the launcher numbers them
+    machine: str | None = None  # the same for processes on one kernel, also in containers; None: not known
+
+
+@validated(frozen=True, kw_only=True)
+class Network:
+    """See ``tasks.network``: what gloo bound, or until when NCCL wrote to its log."""
+
+    event: Literal["network"]
+    interfaces: tuple[str, ...] = ()
+    nccl_log_written_s: float | None = None  # on the same clock as ``start_s``
 
 
 @validated(frozen=True, kw_only=True)
@@ -90,7 +100,7 @@ class Error:
         return f"{self.type}: {self.message}".strip()
 
 
-AnyEvent = Start | ClockOffset | Clock | Phase | Settings | Workload | Iteration | End | Validity | Error
+AnyEvent = Start | ClockOffset | Network | Clock | Phase | Settings | Workload | Iteration | End | Validity | Error
 _EVENT: Final[TypeAdapter[AnyEvent]] = TypeAdapter(Annotated[AnyEvent, Field(discriminator="event")])
 
 
@@ -100,6 +110,7 @@ class RankFile:
 
     rank: int
     start: Start | None = None
+    network: Network | None = None
     clock: Clock | None = None
     clock_offsets: list[ClockOffset] = field(default_factory=list)
     phases: list[Phase] = field(default_factory=list)
@@ -113,7 +124,7 @@ class RankFile:
 
     def add(self, event: AnyEvent) -> None:
         match event:
-            case Start() | Clock() | End():
+            case Start() | Network() | Clock() | End():
                 setattr(self, event.event, event)
             case ClockOffset():
                 self.clock_offsets.append(event)
@@ -139,6 +150,11 @@ def rank_paths(run_dir: Path) -> dict[int, Path]:
     """Every rank file of a run directory, by rank."""
     found = {int(match[1]): path for path in run_dir.iterdir() if (match := _NAME.fullmatch(path.name))}
     return dict(sorted(found.items()))
+
+
+def nccl_log_path(run_dir: Path, rank: int) -> Path:
+    """What NCCL says of itself on one rank, see ``tasks.network``."""
+    return run_dir / "logs" / f"nccl-rank-{rank}.log"
 
 
 def read_start(path: Path) -> Start | None:

@@ -25,6 +25,8 @@ MinibatchRule = Literal["fixed_minibatch", "fixed_updates"]
 Assets = Literal["offline", "official"]
 Scalar = str | int | float | bool | None
 Workload = Literal["train", "environment_step", "rendering", "all_reduce"]  # all but the first are controls
+# What data of a collective cross. host_memory: between processes of one host, through its memory or its loopback.
+Interconnect = Literal["nvlink", "pcie", "host_memory", "infiniband", "roce", "ethernet"]
 Division = Literal["closed", "open"]  # as upstream ships it, or tuned through settings that the libraries offer
 # lost: a scheduler took the place away: its node failed, the job was preempted or cancelled.
 Outcome = Literal["completed", "crashed", "oom", "timeout", "hung", "lost", "skipped", "invalid"]
@@ -269,6 +271,42 @@ class TelemetrySummary:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Route:
+    """One way of data between ranks, by the word of NCCL's log for it."""
+
+    kind: str  # P2P/CUMEM, P2P/IPC/read, SHM/direct/direct, NET/Socket, NET/IB/GDRDMA, …
+    between_nodes: bool
+    pairs: int  # of ranks, each direction counted
+    channels: int  # of all these pairs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transport:
+    """How the ranks reached each other, as the library said in this round, or as its sockets were bound."""
+
+    library: Literal["nccl", "gloo"]
+    version: str | None = None
+    interfaces: tuple[str, ...] = ()  # of the network, on any node: eth0, mlx5_0
+    routes: tuple[Route, ...] = ()  # NCCL's
+    within_node: tuple[Interconnect, ...] = ()  # empty: not known, or nothing was sent there
+    between_nodes: tuple[Interconnect, ...] = ()
+    emulated: bool | None = None  # several nodes share a machine; None: not known
+    nvls: bool | None = (
+        None  # whether NCCL connected the reductions inside NVSwitch; which collective uses them it decides
+    )
+    unread_lines: int = 0  # of NCCL's log, that speak of channels in words that labscale does not know
+    logged_while_steady: bool | None = None  # NCCL wrote to its log also in steady iterations, which costs time
+
+    @property
+    def interconnect(self) -> str | None:
+        """What stands beside a figure: what the round's data crossed between its nodes, or within its one node."""
+        words = " and ".join(self.between_nodes or self.within_node)
+        if self.emulated:
+            return f"emulated ({words})" if words else "emulated"
+        return words or None
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunRecord:
     """What happened in one round of a case, whatever the outcome."""
 
@@ -289,6 +327,7 @@ class RunRecord:
     profiled_ranks: tuple[int, ...] = ()  # that ran below a profiler, which slows all of them
     neighbours: int | None = None  # the most other rounds that ran beside it on its host; None: not known
     clocks: tuple[NodeClock, ...] | None = None  # of the nodes beside rank 0's; None on one node, which has one clock
+    transport: Transport | None = None  # None for one rank, and where nothing was said of it
     schema_version: int = SCHEMA_VERSION
 
     @property

@@ -16,7 +16,7 @@ import torch
 import torch.distributed as dist
 
 from suite.schema import Case
-from tasks import clock
+from tasks import clock, network
 from tasks.rank_log import RankLog
 
 # Of a rank with its peers, in hang timeouts. At 1 it would race with the launcher for what the run's outcome is.
@@ -70,6 +70,8 @@ def joined(case: Case, ranks: Ranks, device: torch.device, log: RankLog) -> Iter
         yield
         return
     dist.init_process_group(backend_of(device), timeout=dt.timedelta(seconds=PATIENCE * case.hang_timeout_s))
+    if device.type == "cpu":
+        log.write("network", interfaces=network.bound_interfaces(int(os.environ["MASTER_PORT"])))
     _compare_clocks("start", case, ranks, log)
     init, set_device = dist.init_process_group, torch.cuda.set_device
 

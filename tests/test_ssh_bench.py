@@ -77,6 +77,9 @@ def test_two_hosts_train_to_a_complete_record(ssh_hosts: SshHosts, worker: Worke
     assert clock.node == 1
     assert abs(clock.offset_s) <= clock.bound_s < NEEDED_S
     assert clock.drift_s is not None
+    assert record.transport is not None
+    assert record.transport.interfaces == ("eth0",), "gloo's sockets, as the kernel has them"
+    assert record.transport.interconnect == "emulated (ethernet)"
     assert read_case(out / "cases" / f"{CASE}.json").completed == (record,)
     logs = [(run_dir / "logs" / f"node-{index}" / "torchrun.log").read_text() for index in (0, 1)]
     assert [log.splitlines()[0] for log in logs] == ["node 0: 10.77.0.11 on eth0", "node 1: 10.77.0.12 on eth0"]
