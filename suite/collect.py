@@ -12,7 +12,7 @@ from suite.errors import Interrupted, StoreError
 from suite.failure import find_failure
 from suite.identity import workload_differences
 from suite.launch.result import LaunchResult
-from suite.launch.sampling import SAMPLER_LOG
+from suite.launch.sampling import SAMPLER_LOG, sampler_log
 from suite.learning import check_learning
 from suite.rank_file import RankFile, nccl_log_path, rank_paths, read_rank_file
 from suite.schema import (
@@ -26,7 +26,8 @@ from suite.schema import (
     TelemetrySummary,
     Transport,
 )
-from suite.telemetry_file import TELEMETRY_FILE, read_telemetry
+from suite.telemetry_file import TELEMETRY_FILE, TelemetryContent, read_telemetry, telemetry_path
+from suite.telemetry_nodes import summarise_nodes
 from suite.telemetry_summary import summarise, window_of
 from suite.transport import transport_of
 
@@ -93,6 +94,8 @@ def _telemetry(
     """What the sampler saw, or why there is nothing to say of it: it is never a reason for a round to fail."""
     if record.outcome != "completed":
         return None, f"the round is {record.outcome}, so it has no steady part"
+    if record.case.nnodes > 1:
+        return _telemetry_of_nodes(run_dir, record, files)
     try:
         content = read_telemetry(run_dir / TELEMETRY_FILE)
         if content is None:
@@ -102,6 +105,24 @@ def _telemetry(
         return summarise(content, window, frames=frames, num_gpus=num_gpus), None
     except (OSError, ValueError) as error:
         return None, f"{TELEMETRY_FILE}: {error}"
+
+
+def _telemetry_of_nodes(
+    run_dir: Path, record: RunRecord, files: Sequence[RankFile]
+) -> tuple[TelemetrySummary | None, str | None]:
+    contents: dict[int, TelemetryContent | str] = {}
+    for node in range(record.case.nnodes):
+        path = telemetry_path(run_dir, node)
+        try:
+            contents[node] = (
+                read_telemetry(path) or f"its sampler wrote no {path.name}; {sampler_log(node)} may say why"
+            )
+        except OSError as error:
+            contents[node] = f"{path.name}: {error.strerror}"
+    try:
+        return summarise_nodes(record, files[0], contents), None
+    except ValueError as error:
+        return None, str(error)
 
 
 def _verdict(run_dir: Path, case: Case, files: Sequence[RankFile], result: LaunchResult) -> tuple[Outcome, str | None]:

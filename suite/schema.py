@@ -222,7 +222,8 @@ class Spread:
 class GpuTelemetry:
     """One GPU in the window. What the driver does not give, or gives with gaps, is None."""
 
-    index: int
+    index: int  # on its node
+    node: int = 0
     sm_utilisation_percent: Spread | None = None  # time in which any kernel ran, however small
     memory_utilisation_percent: Spread | None = None  # time in which memory was read or written
     memory_used_gb: Spread | None = None
@@ -248,13 +249,29 @@ class RankTelemetry:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NodeTelemetry:
+    """One of several nodes in the window."""
+
+    node: int
+    num_samples: int
+    power_w: Spread | None = None  # of its GPUs together
+    energy_j: float | None = None
+    host_cpu_percent: Spread | None = None
+    host_memory_used_gb: Spread | None = None
+    host_load: Spread | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class TelemetrySummary:
-    """What a sampler saw from rank 0's first steady iteration to its last, and what the sampler itself cost."""
+    """What a sampler saw from rank 0's first steady iteration to its last, and what the sampler itself cost.
+
+    Of several nodes, each with a sampler of its own: host figures are of all of them, costs those of the dearest.
+    """
 
     window_start_unix_s: float
     window_s: float
     rate_hz: float | None  # that was aimed at
-    num_samples: int  # in the window
+    num_samples: int  # in the window, of the node with the fewest
     gpus: tuple[GpuTelemetry, ...] = ()
     ranks: tuple[RankTelemetry, ...] = ()
     host_cpu_percent: Spread | None = None  # 100 is all cores
@@ -268,6 +285,8 @@ class TelemetrySummary:
     sample_time_max_s: float | None = None
     sampler_cpu_share: float | None = None  # of one core
     notes: tuple[str, ...] = ()  # what could not be read, and what does not fit together
+    nodes: tuple[NodeTelemetry, ...] = ()  # where there are several
+    missing_nodes: tuple[int, ...] = ()  # of which there is nothing, so that nothing is said of all GPUs
 
 
 @dataclass(frozen=True, kw_only=True)
