@@ -55,6 +55,7 @@ def page_sources(version: Version) -> dict[str, str]:
         "clock": version.pairs,
         "division": version.has_open_division,
         "comparison": version.older,
+        "foreign": version.foreign,
     }
     names = [name for name, is_shown in is_there.items() if is_shown]
     about = ["machines", "methodology", "limits", "data"]
@@ -166,7 +167,7 @@ def _contents(names: Sequence[str]) -> list[dict[str, Any]]:
         return [{"file": f"{name}.ipynb"} for name in wanted]
 
     series = [name for name in names if name.startswith("series-")]
-    beside = [name for name in names if name in ("published", "clock", "division", "comparison")]
+    beside = [name for name in names if name in ("published", "clock", "division", "comparison", "foreign")]
     about = [name for name in names[1:] if name not in (*series, *beside)]
     return [
         *files(names[:1]),

@@ -31,7 +31,7 @@ def github_action_benchmark(version: Version) -> str:
             "unit": "frames/s",
             "value": row.total_fps,
             **_range(row),
-            "extra": f"{_where(one)}; {row.rounds_completed} rounds; efficiency {_efficiency(row)}",
+            "extra": f"{_where(one)}; {row.rounds_completed} rounds; efficiency {_efficiency(row)}{_whose(one)}",
         }
         for one in version.scaling
         for row in one.campaign.rows
@@ -57,7 +57,7 @@ def reframe(version: Version) -> str:
         names = ", ".join(one.name for one in version.scaling)
         raise ReportError(f"A ReFrame test has the references of one system, and there are {names}. Name one of them.")
     (one,) = version.scaling
-    return render(one.campaign.rows, where=_where(one))
+    return render(one.campaign.rows, where=_where(one) + _whose(one))
 
 
 FORMATS: Final[Mapping[str, Callable[[Version], str]]] = {
@@ -70,6 +70,10 @@ FORMATS: Final[Mapping[str, Callable[[Version], str]]] = {
 
 def _name(one: ResultSet, row: CaseRow) -> str:
     return f"{one.name}: {row.case_id}" if one.name else row.case_id
+
+
+def _whose(one: ResultSet) -> str:
+    return f"; contributed by {one.contributor.name}" if one.contributor else ""
 
 
 def _range(row: CaseRow) -> dict[str, str]:
@@ -114,7 +118,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, metavar="FILE", help="default: print it")
     options = parser.parse_args(arguments)
     try:
-        text = FORMATS[options.format](read_version(options.results, name=""))
+        version = read_version(options.results, name="")
+        if not version.sets:
+            raise ReportError(
+                f"{options.results} holds imported results only, whose files are in Isaac Lab's own format already."
+                " Name a folder that `nox -s bench` wrote."
+            )
+        text = FORMATS[options.format](version)
         if options.out is None:
             print(text, end="")
         else:
