@@ -21,6 +21,7 @@ from reports.tables import (
     aside,
     bullets,
     count,
+    counted,
     heading,
     html_table,
     link,
@@ -43,12 +44,12 @@ def opening(version: Version) -> Html:
         rounds = ", ".join([f"{completed} completed", *(f"{number} {name}" for name, number in sorted(failed.items()))])
         whose = f"{one.title}: " if one.contributor else ""
         sentences.append(
-            f"{whose}{_counted(len(rows), 'case')} in {len(one.campaign.series_names)} series on {one.campaign.where}."
+            f"{whose}{counted(len(rows), 'case')} in {len(one.campaign.series_names)} series on {one.campaign.where}."
             f" Rounds: {rounds}."
         )
     parts: list[Displayed] = [paragraph(" ".join(sentences) or "Nothing here was measured by labscale.")]
     if version.foreign:
-        sets = f"{_counted(len(version.foreign), 'set')} of other tools, apart from these"
+        sets = f"{counted(len(version.foreign), 'set')} of other tools, apart from these"
         parts.append(bullets([link(f"Imported results: {sets}", "foreign.html")]))
     return together(parts)
 
@@ -128,7 +129,7 @@ def _answers(one: ResultSet) -> Html:
         for series in campaign.series_names
         for curve in curves_of(of_scaling(campaign.series(series).rows))
     ]
-    headings = ["Series", *(_counted(size, unit) for size in sizes), "Efficiency", "Interval", "Verdict"]
+    headings = ["Series", *(counted(size, unit) for size in sizes), "Efficiency", "Interval", "Verdict"]
     explanation = f"Frames per second, learning included, by number of {unit}s, and what is left of ideal at the most:"
     return together([paragraph(explanation), html_table(headings, rows, label=f"Headline {one.title}".strip())])
 
@@ -166,7 +167,3 @@ def _scaling(campaign: Campaign) -> Campaign:
 def page_of(series: str) -> str:
     """The page's address without its ending, as Jupyter Book makes it of the file's name."""
     return f"series-{series}".replace("_", "-").replace(".", "-").lower()
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
