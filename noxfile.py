@@ -92,6 +92,13 @@ def export(session: nox.Session) -> None:
     run_module(session, "reports.export")
 
 
+@nox.session(name="import")
+def import_(session: nox.Session) -> None:
+    """Keep Isaac Lab's own benchmark files as a set beside ours, checked, never mixed: `-- FILE... --out DIR`."""
+    install(session, "report")
+    run_module(session, "reports.import_command")
+
+
 @nox.session
 def verify(session: nox.Session) -> None:
     """Compute every published figure again from the raw samples: `nox -s verify -- RESULTS`. 21: something differs."""

@@ -58,6 +58,7 @@ def page_sources(version: Version) -> dict[str, str]:
         "clock": version.pairs,
         "division": version.has_open_division,
         "comparison": version.older,
+        "foreign": version.foreign,
     }
     names = [name for name, is_shown in is_there.items() if is_shown]
     about = ["machines", "methodology", "limits", "data"]
@@ -174,7 +175,8 @@ def _contents(names: Sequence[str]) -> list[dict[str, Any]]:
         return [{"file": f"{name}.ipynb"} for name in wanted]
 
     series = [name for name in names if name.startswith("series-")]
-    beside = [name for name in names if name in ("published", "stacks", "nodes", "clock", "division", "comparison")]
+    sides = ("published", "stacks", "nodes", "clock", "division", "comparison", "foreign")
+    beside = [name for name in names if name in sides]
     about = [name for name in names[2:] if name not in (*series, *beside)]
     return [
         *files(["index", "choosing"]),

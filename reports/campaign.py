@@ -22,6 +22,7 @@ class Campaign:
     title: str = ""
     twins: tuple[CaseResult, ...] = ()  # of the A/A run
     upstream_wall_s: Mapping[str, float] = field(default_factory=dict)  # case id -> seconds of one process
+    is_contributed: bool = False  # somebody else's; the title says whose
 
     @classmethod
     def from_results(
@@ -32,6 +33,7 @@ class Campaign:
         title: str = "",
         twins: Sequence[CaseResult] = (),
         upstream_wall_s: Mapping[str, float] | None = None,
+        is_contributed: bool = False,
     ) -> "Campaign":
         return cls(
             results=tuple(results),
@@ -40,6 +42,7 @@ class Campaign:
             title=title,
             twins=tuple(twins),
             upstream_wall_s=upstream_wall_s or {},
+            is_contributed=is_contributed,
         )
 
     @property

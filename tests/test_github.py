@@ -62,7 +62,9 @@ def sessions() -> set[str]:
     tree = ast.parse((ROOT / "noxfile.py").read_text())
     functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
     return {
-        function.name for function in functions if any("session" in ast.unparse(d) for d in function.decorator_list)
+        function.name.rstrip("_")
+        for function in functions
+        if any("session" in ast.unparse(d) for d in function.decorator_list)
     }
 
 

@@ -62,7 +62,7 @@ def options(version: Version) -> Html:
 
 def charts(version: Version) -> Html:
     """Time against cost, one chart a series."""
-    depth = 4 if len(version.scaling) > 1 else 3
+    depth = 4 if version.must_name_sets else 3
 
     def of_set(campaign: Campaign) -> list[Displayed]:
         return [side_by_side(_chart(campaign.series(name), depth) for name in campaign.series_names)]
@@ -138,7 +138,7 @@ def _of_every_set(version: Version, show: Callable[[Campaign], list[Displayed]],
     for one in version.scaling:
         campaign = _scaling(one.campaign)
         if campaign.rows:
-            parts += [heading(one.title)] if len(version.scaling) > 1 else []
+            parts += [heading(one.title)] if version.must_name_sets else []
             parts += show(campaign)
     return together(parts) if parts else paragraph(nothing)
 

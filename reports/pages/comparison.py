@@ -15,6 +15,9 @@ def all_versions(version: Version) -> Html:
             if one.name not in before:
                 parts.append(paragraph(f"Version {older.name} has no set {one.name}, so there is nothing to compare."))
                 continue
+            if before[one.name].contributor != one.contributor:
+                parts.append(paragraph(f"The set {one.name} of version {older.name} is of somebody else."))
+                continue
             found = compare(before[one.name].campaign.results, one.campaign.results)
             table = html_table(
                 ["Case", "Before in s", "Now in s", "Change of time", "Interval", "Verdict", "Because"],

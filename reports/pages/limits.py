@@ -18,7 +18,7 @@ def failures(version: Version) -> Html:
         return paragraph("Every round of every case completed.")
     parts: list[Displayed] = []
     for one in failed:
-        if len(version.sets) > 1:
+        if len(version.sets) > 1 or one.contributor:
             parts.append(heading(one.title))
         label = f"Rounds that did not complete, {one.title or 'this campaign'}"
         parts.append(series_tables.failures(one.campaign.rows, label=label))

@@ -102,7 +102,7 @@ def _of_every_set(
     parts: list[Displayed] = []
     found = version.series(name)
     for series in found:
-        if len(found) > 1:
+        if len(found) > 1 or series.is_contributed:
             parts.append(heading(series.title, depth=3))
         if trains and not series.is_training:
             parts.append(paragraph("A control has no answer to this."))

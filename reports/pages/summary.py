@@ -9,6 +9,7 @@ from reports.campaign import Campaign
 from reports.charts.points import curves_of, of_scaling
 from reports.charts.scaling import efficiency
 from reports.charts.sweep import environments
+from reports.pages.contributors import byline
 from reports.result_sets import ResultSet, Version
 from reports.scaling_laws import ScalingGroup, scaling_groups
 from reports.series_tables import series_title
@@ -18,6 +19,7 @@ from reports.tables import (
     Displayed,
     Html,
     aside,
+    bullets,
     count,
     counted,
     heading,
@@ -40,21 +42,26 @@ def opening(version: Version) -> Html:
         failed = Counter(failure.outcome for row in rows for failure in row.failures)
         completed = sum(row.rounds_completed for row in rows)
         rounds = ", ".join([f"{completed} completed", *(f"{number} {name}" for name, number in sorted(failed.items()))])
+        whose = f"{one.title}: " if one.contributor else ""
         sentences.append(
-            f"{counted(len(rows), 'case')} in {len(one.campaign.series_names)} series on {one.campaign.where}."
+            f"{whose}{counted(len(rows), 'case')} in {len(one.campaign.series_names)} series on {one.campaign.where}."
             f" Rounds: {rounds}."
         )
-    return paragraph(" ".join(sentences))
+    parts: list[Displayed] = [paragraph(" ".join(sentences) or "Nothing here was measured by labscale.")]
+    if version.foreign:
+        sets = f"{counted(len(version.foreign), 'set')} of other tools, apart from these"
+        parts.append(bullets([link(f"Imported results: {sets}", "foreign.html")]))
+    return together(parts)
 
 
 def answers(version: Version) -> Html:
     """One row a curve: frames per second at every number of ranks, efficiency at the largest, verdict."""
-    return _by_set(version, _answers, depth=2)
+    return _by_set(version, lambda one: together([byline(one.contributor), _answers(one)]), depth=2)
 
 
 def charts(version: Version) -> Html:
     """Scaling efficiency of every series that trains, side by side on a wide screen."""
-    depth = 4 if len(version.scaling) > 1 else 3
+    depth = 4 if version.must_name_sets else 3
     return _by_set(
         version,
         lambda one: side_by_side(_chart(one.campaign.series(name), depth) for name in one.campaign.series_names),
@@ -102,7 +109,7 @@ def _by_set(version: Version, show: Callable[[ResultSet], Displayed], *, depth: 
     """What every set has to show, under its title where there are several."""
     parts: list[Displayed] = []
     for one in version.scaling:
-        if len(version.scaling) > 1:
+        if version.must_name_sets:
             parts.append(heading(one.title, depth=depth))
         parts.append(show(one))
     return together(parts)
