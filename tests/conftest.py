@@ -23,6 +23,10 @@ pytest_plugins = [
 
 CaseMaker = Callable[..., Case]
 
+# What takes long to make is made once: tests that share it stay in one process where pytest runs several. Tests of
+# one file do anyway.
+_MADE_ONCE = ("running_engine", "running_slurm", "running_ssh_hosts", "interrupted_campaign", "hand")
+
 _CASE = Case(
     case_id="cartpole-strong/rsl_rl-kitless-cpu-n64-1x2",
     series="cartpole-strong",
@@ -53,12 +57,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--slow"):
-        return
     for item in items:
-        if "slow" in item.keywords:
+        item.add_marker(pytest.mark.xdist_group(_group(item)))
+        if "slow" in item.keywords and not config.getoption("--slow"):
             item.add_marker(pytest.mark.skip(reason="runs only with --slow"))
+    # Long ones first, so that no process is left with one of them when the others have ended.
+    items.sort(key=lambda item: 0 if _is_long(item) else 1)
+
+
+def _group(item: pytest.Item) -> str:
+    fixtures: list[str] = getattr(item, "fixturenames", [])
+    return next((name for name in _MADE_ONCE if name in fixtures), item.path.stem)
+
+
+def _is_long(item: pytest.Item) -> bool:
+    return "worker" in item.keywords or _group(item) in _MADE_ONCE
 
 
 @pytest.fixture(scope="session")
