@@ -15,6 +15,7 @@ pytest_plugins = [
     "tests.bench_runs",
     "tests.container_engine",
     "tests.container_runs",
+    "tests.published_site",
     "tests.rank_events",
     "tests.slurm_cluster",
     "tests.ssh_hosts",
@@ -25,7 +26,7 @@ CaseMaker = Callable[..., Case]
 
 # What takes long to make is made once: tests that share it stay in one process where pytest runs several. Tests of
 # one file do anyway.
-_MADE_ONCE = ("running_engine", "running_slurm", "running_ssh_hosts", "interrupted_campaign", "hand")
+_MADE_ONCE = ("running_engine", "running_slurm", "running_ssh_hosts", "interrupted_campaign", "hand", "published_site")
 
 _CASE = Case(
     case_id="cartpole-strong/rsl_rl-kitless-cpu-n64-1x2",
