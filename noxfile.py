@@ -124,9 +124,10 @@ def pins(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run the tests, real training in the worker environment included (about twenty minutes)."""
+    """Run the tests, real training in the worker environment included (about a quarter of an hour)."""
     install(session, "tests")
-    session.run("python", "-m", "pytest", *session.posargs)
+    two_at_a_time = ["--numprocesses=2", "--dist=loadfile", "--no-loadscope-reorder"]  # -n 0: one after another
+    session.run("python", "-m", "pytest", *two_at_a_time, *session.posargs)
 
 
 @nox.session

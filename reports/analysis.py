@@ -255,6 +255,17 @@ def case_times(result: CaseResult) -> CaseTimes:
     )
 
 
+def start_up_s(result: CaseResult) -> float | None:
+    """What a process takes beyond its iterations at their steady pace, median over the completed rounds."""
+    times_s = case_times(result).times_s
+    beyond = [
+        record.wall_time_s - result.case.iterations * times_s[record.round]
+        for record in result.completed
+        if record.wall_time_s is not None
+    ]
+    return statistics.median(beyond) if beyond else None
+
+
 def _present(values: Iterable[float | None]) -> list[float]:
     return [value for value in values if value is not None]
 

@@ -9,7 +9,7 @@ from reports.cost import Cost, cost
 from reports.inside import Inside, inside
 from reports.places import Place, places
 from reports.tables import where_it_ran
-from suite.schema import CaseResult
+from suite.schema import CaseResult, RunRecord
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +41,10 @@ class Campaign:
             twins=tuple(twins),
             upstream_wall_s=upstream_wall_s or {},
         )
+
+    @property
+    def completed(self) -> tuple[RunRecord, ...]:
+        return tuple(record for result in self.results for record in result.completed)
 
     @property
     def series_names(self) -> tuple[str, ...]:

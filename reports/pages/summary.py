@@ -19,6 +19,7 @@ from reports.tables import (
     Html,
     aside,
     count,
+    counted,
     heading,
     html_table,
     link,
@@ -40,7 +41,7 @@ def opening(version: Version) -> Html:
         completed = sum(row.rounds_completed for row in rows)
         rounds = ", ".join([f"{completed} completed", *(f"{number} {name}" for name, number in sorted(failed.items()))])
         sentences.append(
-            f"{_counted(len(rows), 'case')} in {len(one.campaign.series_names)} series on {one.campaign.where}."
+            f"{counted(len(rows), 'case')} in {len(one.campaign.series_names)} series on {one.campaign.where}."
             f" Rounds: {rounds}."
         )
     return paragraph(" ".join(sentences))
@@ -121,7 +122,7 @@ def _answers(one: ResultSet) -> Html:
         for series in campaign.series_names
         for curve in curves_of(of_scaling(campaign.series(series).rows))
     ]
-    headings = ["Series", *(_counted(size, unit) for size in sizes), "Efficiency", "Interval", "Verdict"]
+    headings = ["Series", *(counted(size, unit) for size in sizes), "Efficiency", "Interval", "Verdict"]
     explanation = f"Frames per second, learning included, by number of {unit}s, and what is left of ideal at the most:"
     return together([paragraph(explanation), html_table(headings, rows, label=f"Headline {one.title}".strip())])
 
@@ -159,7 +160,3 @@ def _scaling(campaign: Campaign) -> Campaign:
 def page_of(series: str) -> str:
     """The page's address without its ending, as Jupyter Book makes it of the file's name."""
     return f"series-{series}".replace("_", "-").replace(".", "-").lower()
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
