@@ -8,6 +8,7 @@ Imported results of other tools are sets of another kind, ``Version.foreign``, w
 
 import json
 import os
+import re
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -122,6 +123,11 @@ def read_version(folder: Path, *, name: str, older: Sequence[Version] = ()) -> V
         env_checks=_env_checks(folder / "env_check"),
         older=tuple(older),
     )
+
+
+def version_order(name: str) -> list[tuple[int, int | str]]:
+    """Numbers in a version's name count as numbers, so 2026.9 is before 2026.11."""
+    return [(0, int(part)) if part.isdigit() else (1, part) for part in re.findall(r"\d+|\D+", name)]
 
 
 @cache

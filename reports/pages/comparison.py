@@ -18,7 +18,8 @@ def all_versions(version: Version) -> Html:
             if before[one.name].contributor != one.contributor:
                 parts.append(paragraph(f"The set {one.name} of version {older.name} is of somebody else."))
                 continue
-            found = compare(before[one.name].campaign.results, one.campaign.results)
+            noises = [noise for noise in (before[one.name].noise, one.noise) if noise is not None]
+            found = compare(before[one.name].campaign.results, one.campaign.results, noise=max(noises, default=None))
             table = html_table(
                 ["Case", "Before in s", "Now in s", "Change of time", "Interval", "Verdict", "Because"],
                 (_row(case) for case in found.cases),
