@@ -51,6 +51,7 @@ def page_sources(version: Version) -> dict[str, str]:
     """Name of every page of this version -> its MyST text, in the order of the contents."""
     series = {page_of(name): _series_source(version, name) for name in version.series_names}
     is_there = {
+        "beyond": True,
         "published": True,
         "clock": version.pairs,
         "division": version.has_open_division,
@@ -166,7 +167,7 @@ def _contents(names: Sequence[str]) -> list[dict[str, Any]]:
         return [{"file": f"{name}.ipynb"} for name in wanted]
 
     series = [name for name in names if name.startswith("series-")]
-    beside = [name for name in names if name in ("published", "clock", "division", "comparison")]
+    beside = [name for name in names if name in ("beyond", "published", "clock", "division", "comparison")]
     about = [name for name in names[1:] if name not in (*series, *beside)]
     return [
         *files(names[:1]),

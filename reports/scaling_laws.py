@@ -42,6 +42,7 @@ class ScalingPoint:
     started: Mapping[int, datetime]  # of every round
     all_reduce_s: Rounds  # of an iteration, see reports.all_reduce; without what was not measured
     optimiser_steps: int  # of an iteration
+    case_id: str = ""
 
     @property
     def total_fps(self) -> float:
@@ -185,6 +186,7 @@ def scaling_groups(results: Sequence[CaseResult]) -> tuple[ScalingGroup, ...]:
                 started=case_times(result).started,
                 all_reduce_s=all_reduce_times_s(result),
                 optimiser_steps=result.case.optimiser_steps,
+                case_id=result.case.case_id,
             )
             for world_size, result in by_world_size.items()
         )

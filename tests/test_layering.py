@@ -44,6 +44,7 @@ EXTRA = {
     "reports/inside.py": {"suite.attribution"},
     "reports/planned.py": {"suite.catalog", "suite.cases", "suite.matrix"},
     "reports/published.py": {"pydantic"},
+    "reports/interconnects.py": {"pydantic"},
     "reports/result_sets.py": {"suite.upstream"},
     "reports/verification/set_folder.py": {"suite.upstream"},
     "reports/verify.py": {"suite.options"},
