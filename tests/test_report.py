@@ -15,7 +15,7 @@ from tests.generated_results import LABEL, full_results, smoke_results, write_re
 FIGURES_PER_SERIES = 6  # of a CPU series: no allocator, no energy
 MAX_PAGE_BYTES = 150_000
 LOADING = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "object": "data"}
-ABOUT = {"index.html", "published.html", "machines.html", "methodology.html", "limits.html", "data.html"}
+ABOUT = {"index.html", "beyond.html", "published.html", "machines.html", "methodology.html", "limits.html", "data.html"}
 
 
 class Page(HTMLParser):
