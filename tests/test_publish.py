@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 from reports import publish as publishing
+from reports.import_command import import_bundles
 from suite.errors import ReportError
 from tests.browser import Browser, Tab, browser_program
 from tests.generated_results import full_results, smoke_results, write_results
 from tests.test_report import read_pages
 
 WIDTHS = (390, 1440)
+BUNDLES = Path(__file__).parent / "golden" / "isaaclab_1.4"
 OLDER, NEWER = "2026.9", "2026.11"
 SERIES = "series-cartpole-strong.html"
 CHART = "document.querySelector('figure[id=\"desk-cartpole-strong-efficiency\"]')"
@@ -28,6 +30,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_results(smoke_results(), folder / OLDER / "desk")
     write_results(full_results(), folder / NEWER / "desk")
     write_results(smoke_results()[:4], folder / NEWER / "laptop")
+    import_bundles(sorted(BUNDLES.glob("*.json")), folder / NEWER / "imported")
+    (folder / NEWER / "report.toml").write_text('[[set]]\nfolder = "imported"\ncontributed_by = "Example Lab"\n')
     return folder
 
 

@@ -47,7 +47,8 @@ def in_short(version: Version) -> Html:
         label = f"In short {campaign.title}".strip()
         return [choosing_tables.in_short(_choices(campaign), frames=FRAMES, unit=_unit(campaign), label=label)]
 
-    return _of_every_set(version, table, "No series has a completed round, so there is nothing to choose from.")
+    nothing = "No series has a completed round, so there is nothing to choose from."
+    return _of_every_set(version, table, nothing, depth=2)  # it opens the page
 
 
 def options(version: Version) -> Html:
@@ -132,13 +133,15 @@ def reward_rule() -> Html:
     )
 
 
-def _of_every_set(version: Version, show: Callable[[Campaign], list[Displayed]], nothing: str) -> Html:
+def _of_every_set(
+    version: Version, show: Callable[[Campaign], list[Displayed]], nothing: str, *, depth: int = 3
+) -> Html:
     """``show`` gets of each set what trains on several numbers of ranks and has a completed round."""
     parts: list[Displayed] = []
     for one in version.scaling:
         campaign = _scaling(one.campaign)
         if campaign.rows:
-            parts += [heading(one.title)] if version.must_name_sets else []
+            parts += [heading(one.title, depth=depth)] if version.must_name_sets else []
             parts += show(campaign)
     return together(parts) if parts else paragraph(nothing)
 
