@@ -11,10 +11,12 @@ from typing import Final
 import pytest
 
 from reports import publish as publishing
+from reports.import_command import import_bundles
 from tests.browser import Browser, browser_program
 from tests.debian_packages import install_packages
 from tests.generated_results import full_results, smoke_results, write_results
 
+BUNDLES: Final = Path(__file__).parent / "golden" / "isaaclab_1.4"
 OLDER: Final = "2026.9"
 NEWER: Final = "2026.11"
 SERIES: Final = "series-cartpole-strong.html"
@@ -26,6 +28,8 @@ def versions_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_results(smoke_results(), folder / OLDER / "desk")
     write_results(full_results(), folder / NEWER / "desk")
     write_results(smoke_results()[:4], folder / NEWER / "laptop")
+    import_bundles(sorted(BUNDLES.glob("*.json")), folder / NEWER / "imported")
+    (folder / NEWER / "report.toml").write_text('[[set]]\nfolder = "imported"\ncontributed_by = "Example Lab"\n')
     return folder
 
 
