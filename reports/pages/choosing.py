@@ -47,7 +47,9 @@ def in_short(version: Version) -> Html:
         label = f"In short {campaign.title}".strip()
         return [choosing_tables.in_short(_choices(campaign), frames=FRAMES, unit=_unit(campaign), label=label)]
 
-    return _of_every_set(version, table, "No series has a completed round, so there is nothing to choose from.")
+    return _of_every_set(
+        version, table, "No series has a completed round, so there is nothing to choose from.", depth=2
+    )
 
 
 def options(version: Version) -> Html:
@@ -84,7 +86,9 @@ def sizes(version: Version) -> Html:
             series = one.campaign.series(name)
             found = size_choices(series.results) if series.is_sweep else ()
             if found:
-                parts.append(heading(link(f"{name} {one.title}".strip(), f"{page_of(name)}.html")))
+                parts.append(
+                    heading(link(f"{name}: {one.title}" if len(version.scaling) > 1 else name, f"{page_of(name)}.html"))
+                )
                 parts += _sizes(series, found)
     return (
         together(parts)
@@ -132,13 +136,15 @@ def reward_rule() -> Html:
     )
 
 
-def _of_every_set(version: Version, show: Callable[[Campaign], list[Displayed]], nothing: str) -> Html:
+def _of_every_set(
+    version: Version, show: Callable[[Campaign], list[Displayed]], nothing: str, *, depth: int = 3
+) -> Html:
     """``show`` gets of each set what trains on several numbers of ranks and has a completed round."""
     parts: list[Displayed] = []
     for one in version.scaling:
         campaign = _scaling(one.campaign)
         if campaign.rows:
-            parts += [heading(one.title)] if len(version.scaling) > 1 else []
+            parts += [heading(one.title, depth=depth)] if len(version.scaling) > 1 else []
             parts += show(campaign)
     return together(parts) if parts else paragraph(nothing)
 
