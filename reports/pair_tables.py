@@ -32,6 +32,7 @@ def stacks(pairs: Sequence[CasePair], rows: Mapping[str, CaseRow], *, label: str
             for pair in pairs
         ),
         label=label,
+        text_headings=("Stack", "Held against"),
     )
 
 
@@ -46,7 +47,6 @@ def nodes(pairs: Sequence[CasePair], rows: Mapping[str, CaseRow], *, label: str)
             "Longer by",
             "All-reduce",
             "On fewer nodes",
-            "Interconnect",
             "Rounds",
         ],
         (
@@ -56,12 +56,12 @@ def nodes(pairs: Sequence[CasePair], rows: Mapping[str, CaseRow], *, label: str)
                 *(seconds(row.iteration_time_s) for row in _both(pair, rows)),
                 signed_percent(pair.slower_by),
                 *(percent(row.all_reduce_share) for row in _both(pair, rows)),
-                interconnect(pair.case),
                 _rounds(pair),
             ]
             for pair in pairs
         ),
         label=label,
+        text_headings=("Nodes",),
     )
 
 

@@ -5,7 +5,8 @@ was measured.
 """
 
 import html
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -14,6 +15,7 @@ from reports.resampling import Estimate
 
 MISSING = "n/a"
 _REGION = 'role="region" aria-label="'
+_LONG_NAME = re.compile(r"\b[a-z_]+(?:\.\w+){2,}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,14 +75,24 @@ def estimated(value: Estimate | None, text: Callable[[float], str] = ratio) -> s
 
 
 def html_table(
-    headings: Sequence[str], rows: Iterable[Sequence[Cell]], *, label: str, num_text_columns: int = 1
+    headings: Sequence[str],
+    rows: Iterable[Sequence[Cell]],
+    *,
+    label: str,
+    num_text_columns: int = 1,
+    text_headings: Collection[str] = (),
 ) -> Html:
-    """A table in a region that scrolls sideways; all but the first ``num_text_columns`` columns are figures.
+    """A table in a region that scrolls sideways.
+
+    All columns are figures but the first ``num_text_columns`` and those below ``text_headings``.
 
     The first cell of a row is its heading.
     """
     rows = [list(row) for row in rows]
-    kinds = ["" if index < num_text_columns else ' class="figure"' for index in range(len(headings))]
+    kinds = [
+        "" if index < num_text_columns or heading in text_headings else ' class="figure"'
+        for index, heading in enumerate(headings)
+    ]
     names = [html.escape(heading) for heading in headings]
     head = "".join(f'<th scope="col"{kind}>{name}</th>' for kind, name in zip(kinds, names, strict=True))
     # The heading again in every cell: on a phone a row is shown as a block of its own.
@@ -109,7 +121,10 @@ def _cells(row: Sequence[Cell], starts: Sequence[str]) -> str:
 
 
 def _markup(cell: Cell) -> str:
-    return html.escape(cell) if isinstance(cell, str) else cell.markup
+    if not isinstance(cell, str):
+        return cell.markup
+    # The name of a setting may break after its dots.
+    return _LONG_NAME.sub(lambda name: name[0].replace(".", ".<wbr>"), html.escape(cell))
 
 
 def where_it_ran(place: Place) -> str:

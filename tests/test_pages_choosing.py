@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reports import book
-from reports.pages import choosing, limits, side_by_side
+from reports.pages import choosing, limits, side_by_side, summary
 from reports.result_sets import Version, read_version
 from suite.schema import CaseResult, TelemetrySummary
 from tests.generated_results import (
@@ -107,7 +107,7 @@ def test_several_nodes_have_a_page_where_there_are_some(tmp_path: Path) -> None:
     assert "nodes" in book.page_sources(version)
     row = cells(side_by_side.nodes(version).text, "ant-weak/rsl_rl-kitless-n4096-2x2")
     assert row[3].startswith("+25.0%")
-    assert "nccl, transport not recorded" in row
+    assert "Interconnect: nccl, transport not recorded" in side_by_side.where_nodes_were(version).text
     one = version_of(smoke_results(), tmp_path / "one")
     assert "nodes" not in book.page_sources(one)
     assert "The same number of GPUs on one node and on several: not measured." in limits.uncertain(one).text
@@ -132,3 +132,13 @@ def test_limits_say_how_many_rounds_ran_beside_others(tmp_path: Path, neighbours
     said = limits.uncertain(version_of(results, tmp_path)).text
     assert ("9 of 9 rounds ran beside other cases" in said) == (neighbours == 2)
     assert ("Of 9 rounds it is not known" in said) == (neighbours is None)
+
+
+def test_the_summary_says_in_a_sentence_what_is_left_of_ideal(tmp_path: Path) -> None:
+    said = summary.answers(version_of(full_results(), tmp_path / "gpus")).text.splitlines()[0]
+    # Eight ranks by Amdahl with serial parts of 0.10 and 0.04, and iterations 1.6 and 1.24 times as long; their slowest
+    # takes 0.9 % more: 1 / 1.6 / 1.009 = 0.62.
+    assert said.startswith("8 GPUs reach 62 to 80 % of ideal where the work grows with them, and 58 to 77 % of")
+    assert "3 inconclusive, 1 limited" in said
+    alone = [make_result(make_case(), 0.5)]
+    assert "nothing is known of scaling" in summary.answers(version_of(alone, tmp_path / "alone")).text

@@ -19,7 +19,7 @@ MOST_BILLIONS: Final = 20
 
 def time_and_cost(series: Campaign, choices: Sequence[Choice], *, frames: int, unit: str) -> Figure:
     """Drawn for ``frames``; where scripts run, a slider changes them and both axes follow."""
-    points = [point for one in choices for point in _points(one, unit)]
+    points = [point for one in choices for point in _points(one, unit, is_only=len(choices) == 1)]
     curves = list(dict.fromkeys(point["curve"] for point in points))
     picked = pick("curve")
     wanted = alt.param(
@@ -66,7 +66,7 @@ def time_and_cost(series: Campaign, choices: Sequence[Choice], *, frames: int, u
     )
 
 
-def _points(one: Choice, unit: str) -> list[dict[str, Any]]:
+def _points(one: Choice, unit: str, *, is_only: bool) -> list[dict[str, Any]]:
     """Hours of a billion frames; an interval that is not known has no length."""
     points = []
     for option in one.options:
@@ -76,7 +76,7 @@ def _points(one: Choice, unit: str) -> list[dict[str, Any]]:
             {
                 "curve": one.curve,
                 "world_size": option.world_size,
-                "label": counted(option.world_size, unit),
+                "label": counted(option.world_size, unit) if is_only else str(option.world_size),
                 "rounds": option.rounds,
                 "hours": hours.value,
                 "hours_low": low,

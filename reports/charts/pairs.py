@@ -21,7 +21,7 @@ def ratios(series: Campaign, pairs: Sequence[CasePair], *, name_of: Callable[[st
         series,
         [(f"{p.case.case.rl_library}: {name_of(p.case.case.stack)}", p, p.over_base) for p in pairs],
         chart="stacks",
-        title="Throughput over the other stack's",
+        title="Ratio of throughputs",
         number_format=".2f",
         equal=1,
         caption="Total frames per second over those of the stack that each is held against, dashed. Whiskers: interval"
@@ -100,6 +100,6 @@ def _compared(
         chart=chart,
         height=HEIGHT_PX,
         alt_text=f"{title}, by number of ranks. {words}.",
-        caption=caption,
+        caption=caption if len(who) > 1 else f"{who[0]}. {caption}",
         data=data,
     )

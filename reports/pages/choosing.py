@@ -85,7 +85,9 @@ def sizes(version: Version) -> Html:
             series = one.campaign.series(name)
             found = size_choices(series.results) if series.is_sweep else ()
             if found:
-                parts.append(heading(link(f"{name} {one.title}".strip(), f"{page_of(name)}.html")))
+                parts.append(
+                    heading(link(f"{name}: {one.title}" if len(version.scaling) > 1 else name, f"{page_of(name)}.html"))
+                )
                 parts += _sizes(series, found)
     return (
         together(parts)

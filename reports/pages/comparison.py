@@ -24,6 +24,7 @@ def all_versions(version: Version) -> Html:
                 ["Case", "Before in s", "Now in s", "Change of time", "Interval", "Verdict", "Because"],
                 (_row(case) for case in found.cases),
                 label=f"{one.name} since {older.name}",
+                text_headings=("Verdict", "Because"),
             )
             parts.append(table if found.cases else paragraph("No case is in both, so nothing was compared."))
             for text, names in (("Only before", found.only_before), ("New", found.only_after)):

@@ -85,7 +85,7 @@ def _of_every_series(
             series = one.campaign.series(name)
             pairs = find(series.results)
             if pairs:
-                title = f"{name} {one.title}".strip()
+                title = f"{name}: {one.title}" if len(version.scaling) > 1 else name
                 parts.append(heading(link(title, f"{page_of(name)}.html")))
                 parts += show(series, pairs, f"{find.__name__.replace('_', ' ')} of {title}".capitalize())
     return together(parts)

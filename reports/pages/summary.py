@@ -130,8 +130,29 @@ def _answers(one: ResultSet) -> Html:
         for curve in curves_of(of_scaling(campaign.series(series).rows))
     ]
     headings = ["Series", *(counted(size, unit) for size in sizes), "Efficiency", "Interval", "Verdict"]
+    in_words = paragraph(_in_words(campaign, list(groups.values()), unit))
     explanation = f"Frames per second, learning included, by number of {unit}s, and what is left of ideal at the most:"
-    return together([paragraph(explanation), html_table(headings, rows, label=f"Headline {one.title}".strip())])
+    return together(
+        [in_words, paragraph(explanation), html_table(headings, rows, label=f"Headline {one.title}".strip())]
+    )
+
+
+def _in_words(campaign: Campaign, groups: Sequence[ScalingGroup], unit: str) -> str:
+    """What is left of ideal where most ranks ran, by kind of scaling, and how many curves say something for sure."""
+    scaled = [row for row in campaign.rows if row.scaling_efficiency and row.world_size != row.baseline_world_size]
+    if not scaled:
+        return f"No case completed on several {unit}s together with its baseline, so nothing is known of scaling."
+    most = max(row.world_size for row in scaled)
+    parts = []
+    for kind, work in (("weak", "grows with them"), ("strong", "stays the same")):
+        found = [row.scaling_efficiency or 0 for row in scaled if row.world_size == most and row.scaling == kind]
+        if found:
+            low, high = (f"{100 * value:.0f}" for value in (min(found), max(found)))
+            kept = f"{low} %" if low == high else f"{low} to {high} %"
+            parts.append(f"{kept} of ideal where the work {work}")
+    words = Counter(verdict(group).word for group in groups)
+    said = ", ".join(f"{number} {word}" for word, number in words.most_common())
+    return f"{counted(most, unit)} reach {', and '.join(parts)}. Verdicts by their intervals: {said}."
 
 
 def _fps(rows: Sequence[CaseRow], series: str, curve: str, size: int) -> str:
