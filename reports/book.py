@@ -52,6 +52,7 @@ def page_sources(version: Version) -> dict[str, str]:
     """Name of every page of this version -> its MyST text, in the order of the contents."""
     series = {page_of(name): _series_source(version, name) for name in version.series_names}
     is_there = {
+        "beyond": True,
         "published": True,
         "stacks": has_stacks(version),
         "nodes": has_nodes(version),
@@ -175,7 +176,7 @@ def _contents(names: Sequence[str]) -> list[dict[str, Any]]:
         return [{"file": f"{name}.ipynb"} for name in wanted]
 
     series = [name for name in names if name.startswith("series-")]
-    sides = ("published", "stacks", "nodes", "clock", "division", "comparison", "foreign")
+    sides = ("beyond", "published", "stacks", "nodes", "clock", "division", "comparison", "foreign")
     beside = [name for name in names if name in sides]
     about = [name for name in names[2:] if name not in (*series, *beside)]
     return [

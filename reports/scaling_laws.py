@@ -43,6 +43,7 @@ class ScalingPoint:
     all_reduce_s: Rounds  # of an iteration, see reports.all_reduce; without what was not measured
     optimiser_steps: int  # of an iteration
     start_up_s: float | None = None  # of a process, everything beyond its iterations at their steady pace
+    case_id: str = ""
 
     @property
     def total_fps(self) -> float:
@@ -187,6 +188,7 @@ def scaling_groups(results: Sequence[CaseResult]) -> tuple[ScalingGroup, ...]:
                 all_reduce_s=all_reduce_times_s(result),
                 optimiser_steps=result.case.optimiser_steps,
                 start_up_s=start_up_s(result),
+                case_id=result.case.case_id,
             )
             for world_size, result in by_world_size.items()
         )

@@ -6,13 +6,14 @@ was measured.
 
 import html
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from reports.places import Place, hardware
 from reports.resampling import Estimate
 
 MISSING = "n/a"
+_REGION = 'role="region" aria-label="'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,11 +87,17 @@ def html_table(
     starts = [f'<td{kind} data-heading="{name}">' for kind, name in zip(kinds, names, strict=True)]
     body = "".join(f"<tr>{_cells(row, starts)}</tr>\n" for row in rows)
     markup = (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{html.escape(label)}">'
+        f'<div class="scroll" tabindex="0" {_REGION}{html.escape(label)}">'
         f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>"
     )
     lines = [[cell if isinstance(cell, str) else cell.text for cell in row] for row in rows]
     return Html(markup=markup, text="\n".join("\t".join(line) for line in [list(headings), *lines]))
+
+
+def named_of(table: Html, whole: str) -> Html:
+    """The table as that of ``whole``: a page with the same table in several places has a name for each."""
+    markup = table.markup.replace(_REGION, f"{_REGION}{html.escape(whole)}: ", 1)
+    return replace(table, markup=markup)
 
 
 def _cells(row: Sequence[Cell], starts: Sequence[str]) -> str:

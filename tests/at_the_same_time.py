@@ -20,6 +20,7 @@ SHARED: Final = {
     "running_ssh_hosts": ("test_by_hand", "test_launch_ssh", "test_manifests", "test_ssh_bench"),
     "interrupted_campaign": ("test_campaign", "test_campaign_repeats"),
     "hand": ("test_assets", "test_validity"),
+    "published_site": ("test_publish", "test_published_pages"),
 }  # fmt: skip
 # No process shall be left with one of these when the others have ended.
 LONG: Final = ("test_slurm_bench", "test_faults", "test_build", "test_campaign", "test_worker", "test_publish")

@@ -16,6 +16,7 @@ pytest_plugins = [
     "tests.bench_runs",
     "tests.container_engine",
     "tests.container_runs",
+    "tests.published_site",
     "tests.rank_events",
     "tests.slurm_cluster",
     "tests.ssh_hosts",

@@ -44,6 +44,7 @@ EXTRA = {
     "reports/inside.py": {"suite.attribution"},
     "reports/planned.py": {"suite.catalog", "suite.cases", "suite.matrix"},
     "reports/published.py": {"pydantic"},
+    "reports/interconnects.py": {"pydantic"},
     "reports/foreign/bundle.py": {"pydantic"},
     "reports/foreign/reading.py": {"pydantic", "pydantic_core"},
     "reports/manifest.py": {"pydantic", "suite.toml_file"},
