@@ -19,6 +19,7 @@ from tests.generated_results import full_results, smoke_results, write_results
 BUNDLES: Final = Path(__file__).parent / "golden" / "isaaclab_1.4"
 OLDER: Final = "2026.9"
 NEWER: Final = "2026.11"
+BUNDLES: Final = Path(__file__).parent / "golden" / "isaaclab_1.4"
 SERIES: Final = "series-cartpole-strong.html"
 
 

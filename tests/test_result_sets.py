@@ -6,7 +6,7 @@ import pytest
 
 from reports import book, export
 from reports.downloads import cases_csv
-from reports.pages import choosing, comparison, division, downloads, limits, machines, series, summary
+from reports.pages import beyond, choosing, comparison, division, downloads, limits, machines, series, summary
 from reports.result_sets import read_version
 from suite.errors import ReportError
 from tests.generated_results import full_results, make_case, make_result, smoke_results, write_results
@@ -95,6 +95,7 @@ def test_a_contributed_set_is_theirs_wherever_it_is_shown(tmp_path: Path) -> Non
         "charts": summary.charts(version),
         "choosing": choosing.in_short(version),
         "options": choosing.options(version),
+        "beyond": beyond.missing(beyond.curves(version)),
         "series": series.cases(version, "cartpole-strong"),
         "verdicts": series.verdicts(version, "cartpole-strong"),
         "machines": machines.environments(version),

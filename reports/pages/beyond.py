@@ -72,7 +72,7 @@ def missing(found: Curves) -> Html:
     for one, those in found:
         for curve in those:
             for note in beyond_tables.model_notes(curve):
-                lacking.setdefault(note, []).append(f"{curve.name}{f' ({one.title})' if len(found) > 1 else ''}")
+                lacking.setdefault(note, []).append(f"{curve.name}{f' ({one.title})' if _titled(found, one) else ''}")
     notes = [f"{'; '.join(names)}: {note}." for note, names in lacking.items()]
     return bullets(notes) if notes else paragraph("Nothing is missing.")
 
@@ -130,7 +130,7 @@ def _carried(found: Curves) -> Iterator[tuple[ResultSet, Curve]]:
 
 
 def _titled(found: Curves, one: ResultSet) -> list[Displayed]:
-    return [heading(one.title)] if len(found) > 1 else []
+    return [heading(one.title)] if len(found) > 1 or one.contributor else []
 
 
 def _checks(version: Version) -> Iterator[tuple[str, CheckResult]]:
