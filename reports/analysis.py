@@ -218,7 +218,11 @@ def speedup_of(case: Timed, base: Timed, *, work: float) -> Estimate:
 
 
 def curve_label(case: Case, cases: Sequence[Case]) -> str:
-    """Label of a case's line: its library, and whatever else differs within the series."""
+    """Label of a case's line: its library, and whatever else differs within the series.
+
+    Nodes are named where the same number of ranks is there on fewer nodes too: that compares networks. More ranks
+    than a node holds go on with the line.
+    """
     siblings = [other for other in cases if other.series == case.series]
 
     def differs(value: Callable[[Case], object]) -> bool:
@@ -235,7 +239,11 @@ def curve_label(case: Case, cases: Sequence[Case]) -> str:
         parts.append(case.minibatch_rule)
     if _variant(case) and _variant(case) not in parts:
         parts.append(_variant(case))
-    if case.nnodes > 1:
+    key = comparison_key(case)
+    if any(
+        other.world_size == case.world_size and other.nnodes < case.nnodes and comparison_key(other) == key
+        for other in siblings
+    ):
         parts.append(f"{case.nnodes} nodes")
     return ", ".join(parts)
 

@@ -81,10 +81,10 @@ class Model:
         return self.calls_beside + self.calls_per_step * optimiser_steps_of(self.group, world_size)
 
     def all_reduce_s(self, world_size: int, links: Links) -> float:
-        """In an iteration; nothing for one rank."""
-        if world_size == 1:
-            return 0.0
+        """In an iteration; nothing for one rank, nor where nothing is learned from."""
         calls = self.calls(world_size)
+        if world_size == 1 or not calls:
+            return 0.0
         volume = optimiser_steps_of(self.group, world_size) * (self.gradient_bytes or 0.0)
         return calls * (self.overhead_s + all_reduce_s(world_size, volume / calls, links))
 
@@ -193,9 +193,11 @@ def calibrated(model: Model, results: Results, links: Links) -> Model:
     if not of_one_node:
         return model
     point = of_one_node[-1]
-    modelled_s = model.all_reduce_s(point.world_size, links)
-    beyond_s = statistics.median(point.all_reduce_s.values()) - modelled_s
-    return replace(model, overhead_s=max(0.0, beyond_s / model.calls(point.world_size)))
+    calls = model.calls(point.world_size)
+    if not calls:
+        return model
+    beyond_s = statistics.median(point.all_reduce_s.values()) - model.all_reduce_s(point.world_size, links)
+    return replace(model, overhead_s=max(0.0, beyond_s / calls))
 
 
 def carry(model: Model, name: str, network: Network, *, miss: float = 0.0) -> Carried:

@@ -96,8 +96,9 @@ def _by_iteration(record: RunRecord) -> list[list[float]]:
         for rank in record.ranks
     ]
     columns = [[time_s for time_s in times if time_s is not None] for times in zip(*own, strict=False)]
-    return [
-        [time_s / statistics.median(times) - 1 for time_s in times]
-        for times in columns
-        if len(times) == len(record.ranks)
-    ]
+    return [_against_median(times) for times in columns if len(times) == len(record.ranks)]
+
+
+def _against_median(times_s: Sequence[float]) -> list[float]:
+    median_s = statistics.median(times_s)
+    return [time_s / median_s - 1 for time_s in times_s]
