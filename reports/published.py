@@ -45,14 +45,14 @@ def parse_figure(text: object) -> Figure:
     return Figure(value=value, low=value - half, high=value + half)
 
 
-class Strict(BaseModel):
+class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
 
 type _Printed = Annotated[Figure, BeforeValidator(parse_figure)]
 
 
-class Source(Strict):
+class Source(_Strict):
     name: str
     title: str
     author: str
@@ -62,7 +62,7 @@ class Source(Strict):
     url: str | None = None
 
 
-class Row(Strict):
+class Row(_Strict):
     """Either frames per second or the hours of a whole training."""
 
     gpus: int
@@ -82,7 +82,7 @@ class Row(Strict):
         return {kind: figure for kind, figure in printed.items() if figure is not None}
 
 
-class Table(Strict):
+class Table(_Strict):
     source: str
     title: str
     remark: str
@@ -92,7 +92,7 @@ class Table(Strict):
     ours: str | None = None
 
 
-class Published(Strict):
+class Published(_Strict):
     source: tuple[Source, ...]
     table: tuple[Table, ...]
 

@@ -22,7 +22,6 @@ import docker
 import pytest
 
 from suite.docker_engine import Engine
-from tests.debian_packages import install_packages
 
 BUSYBOX: Final = "localhost/labscale-test/busybox:latest"
 DEBIAN: Final = "localhost/labscale-test/debian:latest"
@@ -87,9 +86,12 @@ def install(programs: Mapping[str, str]) -> None:
     missing = [package for program, package in programs.items() if shutil.which(program, path=_path()) is None]
     if not missing:
         return
-    said = install_packages(missing)
-    if said is not None:
-        pytest.skip(f"needs the packages {' '.join(missing)}: {said[-300:]}")
+    command_line = ["apt-get", "-o", "DPkg::Lock::Timeout=600", "install", "--yes", "--no-install-recommends", *missing]
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for command in (["apt-get", "update"], command_line):
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            pytest.skip(f"needs the packages {' '.join(missing)}: {done.stderr.strip()[-300:]}")
 
 
 def _path() -> str:
