@@ -92,6 +92,13 @@ def export(session: nox.Session) -> None:
     run_module(session, "reports.export")
 
 
+@nox.session(name="import")
+def import_(session: nox.Session) -> None:
+    """Keep Isaac Lab's own benchmark files as a set beside ours, checked, never mixed: `-- FILE... --out DIR`."""
+    install(session, "report")
+    run_module(session, "reports.import_command")
+
+
 @nox.session
 def verify(session: nox.Session) -> None:
     """Compute every published figure again from the raw samples: `nox -s verify -- RESULTS`. 21: something differs."""
@@ -124,9 +131,10 @@ def pins(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run the tests, real training in the worker environment included (about twenty minutes)."""
+    """Run the tests, real training in the worker environment included (about a quarter of an hour)."""
     install(session, "tests")
-    session.run("python", "-m", "pytest", *session.posargs)
+    two_at_a_time = ["--numprocesses=2", "--dist=loadfile", "--no-loadscope-reorder"]  # -n 0: one after another
+    session.run("python", "-m", "pytest", *two_at_a_time, *session.posargs)
 
 
 @nox.session

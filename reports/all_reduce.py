@@ -35,7 +35,7 @@ class RingAllReduce:
 
     def time_s(self, world_size: int, message_bytes: float) -> float:
         """Predicted seconds of one all-reduce; nothing for one rank."""
-        steps, volume = _basis(world_size, message_bytes)
+        steps, volume = ring_basis(world_size, message_bytes)
         return steps * self.latency_s + volume * self.seconds_per_byte
 
 
@@ -56,7 +56,7 @@ def fit_ring(samples: Sequence[AllReduceSample], *, check_points: int = 1) -> Ri
             reason=f"{len(usable)} samples of several ranks with {len(kinds)} different bytes per rank cannot tell"
             f" latency from bandwidth; it needs {_COEFFICIENTS + check_points} samples of at least {_COEFFICIENTS}"
         )
-    rows = np.array([_basis(sample.world_size, sample.message_bytes) for sample in usable])
+    rows = np.array([ring_basis(sample.world_size, sample.message_bytes) for sample in usable])
     times_s = np.array([sample.time_s for sample in usable])
     relative = rows / times_s[:, None]
     scales = np.linalg.norm(relative, axis=0)
@@ -66,7 +66,8 @@ def fit_ring(samples: Sequence[AllReduceSample], *, check_points: int = 1) -> Ri
     return RingAllReduce(latency_s=float(alpha), seconds_per_byte=float(beta), worst_residual=worst)
 
 
-def _basis(world_size: int, message_bytes: float) -> tuple[float, float]:
+def ring_basis(world_size: int, message_bytes: float) -> tuple[float, float]:
+    """Steps of a ring, each of one latency, and the bytes that pass its slowest link."""
     steps = 2 * (world_size - 1)
     return steps, steps / world_size * message_bytes
 

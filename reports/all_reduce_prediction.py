@@ -6,11 +6,14 @@ communication grows as a ring's does, and not as the law would have it.
 
 import statistics
 from dataclasses import dataclass, replace
+from typing import Final
 
 from reports.all_reduce import AllReduceSample, NoRing, RingAllReduce, fit_ring
 from reports.prediction import HeldOut, NoPrediction, Prediction, unpredictable
 from reports.resampling import Estimate, estimate
 from reports.scaling_laws import Fit, Law, NoFit, ScalingGroup, ScalingPoint, fit
+
+NO_RULE: Final = "the optimiser steps of an iteration are neither the same for every number of ranks nor divided by it"
 
 # Sizes of messages are not recorded. They are the same for every number of ranks, so one is the unit.
 _ONE_MESSAGE = 1.0
@@ -26,7 +29,7 @@ class _Model:
         baseline = self.group.baseline
         ratio = world_size / baseline.world_size if self.group.scaling == "weak" else 1
         frames = baseline.frames_per_iteration * ratio
-        all_reduce_s = _optimiser_steps(self.group, world_size) * self.ring.time_s(world_size, _ONE_MESSAGE)
+        all_reduce_s = optimiser_steps_of(self.group, world_size) * self.ring.time_s(world_size, _ONE_MESSAGE)
         return frames / (frames / self.rest.total_fps(world_size).value + all_reduce_s)
 
     @property
@@ -69,8 +72,8 @@ def predict_with_all_reduce(law: Law, group: ScalingGroup, world_size: int) -> P
 
 def _model(law: Law, group: ScalingGroup, *, check_points: int) -> _Model | str:
     """The fitted model, or why there is none."""
-    if not _steps_follow_a_rule(group):
-        return "the optimiser steps of an iteration are neither the same for every number of ranks nor divided by it"
+    if not steps_follow_a_rule(group):
+        return NO_RULE
     several = [point for point in group.measured if point.world_size > 1]
     without = [str(point.world_size) for point in several if point.times_s.keys() - point.all_reduce_s.keys()]
     if without:
@@ -93,13 +96,14 @@ def _sample(point: ScalingPoint) -> AllReduceSample:
     return AllReduceSample(world_size=point.world_size, message_bytes=_ONE_MESSAGE, time_s=time_s)
 
 
-def _steps_follow_a_rule(group: ScalingGroup) -> bool:
+def steps_follow_a_rule(group: ScalingGroup) -> bool:
+    """Whether the optimiser steps of an iteration are the same for every number of ranks, or divided by it."""
     same = {point.optimiser_steps for point in group.points}
     divided = {point.optimiser_steps * point.world_size for point in group.points}
     return 1 in {len(same), len(divided)}
 
 
-def _optimiser_steps(group: ScalingGroup, world_size: int) -> float:
+def optimiser_steps_of(group: ScalingGroup, world_size: int) -> float:
     """Of an iteration, by the rule that the group's cases follow."""
     baseline = group.baseline
     if len({point.optimiser_steps for point in group.points}) == 1:

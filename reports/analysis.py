@@ -218,7 +218,11 @@ def speedup_of(case: Timed, base: Timed, *, work: float) -> Estimate:
 
 
 def curve_label(case: Case, cases: Sequence[Case]) -> str:
-    """Label of a case's line: its library, and whatever else differs within the series."""
+    """Label of a case's line: its library, and whatever else differs within the series.
+
+    Nodes are named where the same number of ranks is there on fewer nodes too: that compares networks. More ranks
+    than a node holds go on with the line.
+    """
     siblings = [other for other in cases if other.series == case.series]
 
     def differs(value: Callable[[Case], object]) -> bool:
@@ -235,7 +239,11 @@ def curve_label(case: Case, cases: Sequence[Case]) -> str:
         parts.append(case.minibatch_rule)
     if _variant(case) and _variant(case) not in parts:
         parts.append(_variant(case))
-    if case.nnodes > 1:
+    key = comparison_key(case)
+    if any(
+        other.world_size == case.world_size and other.nnodes < case.nnodes and comparison_key(other) == key
+        for other in siblings
+    ):
         parts.append(f"{case.nnodes} nodes")
     return ", ".join(parts)
 
@@ -253,6 +261,17 @@ def case_times(result: CaseResult) -> CaseTimes:
             if record.started_utc is not None
         },
     )
+
+
+def start_up_s(result: CaseResult) -> float | None:
+    """What a process takes beyond its iterations at their steady pace, median over the completed rounds."""
+    times_s = case_times(result).times_s
+    beyond = [
+        record.wall_time_s - result.case.iterations * times_s[record.round]
+        for record in result.completed
+        if record.wall_time_s is not None
+    ]
+    return statistics.median(beyond) if beyond else None
 
 
 def _present(values: Iterable[float | None]) -> list[float]:

@@ -27,6 +27,7 @@ from traitlets.config import Config
 from reports import downloads
 from reports.charts.drawing import SCHEMA_URL
 from reports.figure import vega_lite_version
+from reports.pages.side_by_side import has_nodes, has_stacks
 from reports.pages.summary import page_of
 from reports.result_sets import NAME_VARIABLE, OLDER_VARIABLE, RESULTS_VARIABLE, Version
 from reports.series_tables import series_title
@@ -51,14 +52,23 @@ def page_sources(version: Version) -> dict[str, str]:
     """Name of every page of this version -> its MyST text, in the order of the contents."""
     series = {page_of(name): _series_source(version, name) for name in version.series_names}
     is_there = {
+        "beyond": True,
         "published": True,
+        "stacks": has_stacks(version),
+        "nodes": has_nodes(version),
         "clock": version.pairs,
         "division": version.has_open_division,
         "comparison": version.older,
+        "foreign": version.foreign,
     }
     names = [name for name, is_shown in is_there.items() if is_shown]
     about = ["machines", "methodology", "limits", "data"]
-    return {"index": _text("index"), **series, **{name: _text(name) for name in (*names, *about)}}
+    return {
+        "index": _text("index"),
+        "choosing": _text("choosing"),
+        **series,
+        **{name: _text(name) for name in (*names, *about)},
+    }
 
 
 def _series_source(version: Version, name: str) -> str:
@@ -166,12 +176,13 @@ def _contents(names: Sequence[str]) -> list[dict[str, Any]]:
         return [{"file": f"{name}.ipynb"} for name in wanted]
 
     series = [name for name in names if name.startswith("series-")]
-    beside = [name for name in names if name in ("published", "clock", "division", "comparison")]
-    about = [name for name in names[1:] if name not in (*series, *beside)]
+    sides = ("beyond", "published", "stacks", "nodes", "clock", "division", "comparison", "foreign")
+    beside = [name for name in names if name in sides]
+    about = [name for name in names[2:] if name not in (*series, *beside)]
     return [
-        *files(names[:1]),
+        *files(["index", "choosing"]),
         {"title": "Series", "children": files(series)},
-        {"title": "Beside others", "children": files(beside)},
+        {"title": "Side by side", "children": files(beside)},
         {"title": "About these results", "children": files(about)},
     ]
 

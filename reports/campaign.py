@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 from reports.analysis import CaseRow, CurvePoint, case_rows, learning_curve
 from reports.cost import Cost, cost
 from reports.inside import Inside, inside
 from reports.places import Place, places
 from reports.tables import where_it_ran
-from suite.schema import CaseResult
+from suite.schema import CaseResult, RunRecord
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +21,9 @@ class Campaign:
     title: str = ""
     twins: tuple[CaseResult, ...] = ()  # of the A/A run
     upstream_wall_s: Mapping[str, float] = field(default_factory=dict)  # case id -> seconds of one process
+    is_contributed: bool = False  # somebody else's; the title says whose
+    # Shared with the campaigns of its series: a page asks for one in each of its sections.
+    _inside: dict[str, Inside] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def from_results(
@@ -32,6 +34,7 @@ class Campaign:
         title: str = "",
         twins: Sequence[CaseResult] = (),
         upstream_wall_s: Mapping[str, float] | None = None,
+        is_contributed: bool = False,
     ) -> "Campaign":
         return cls(
             results=tuple(results),
@@ -40,7 +43,12 @@ class Campaign:
             title=title,
             twins=tuple(twins),
             upstream_wall_s=upstream_wall_s or {},
+            is_contributed=is_contributed,
         )
+
+    @property
+    def completed(self) -> tuple[RunRecord, ...]:
+        return tuple(record for result in self.results for record in result.completed)
 
     @property
     def series_names(self) -> tuple[str, ...]:
@@ -69,10 +77,13 @@ class Campaign:
         by_case = {result.case.case_id: result for result in self.results}
         return tuple(point for row in self.rows for point in learning_curve(by_case[row.case_id], row))
 
-    @cached_property
+    @property
     def inside(self) -> Mapping[str, Inside]:
         """By case id."""
-        return {result.case.case_id: inside(result) for result in self.results}
+        for result in self.results:
+            if result.case.case_id not in self._inside:
+                self._inside[result.case.case_id] = inside(result)
+        return {result.case.case_id: self._inside[result.case.case_id] for result in self.results}
 
     @property
     def is_training(self) -> bool:

@@ -13,9 +13,10 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
+from reports import comparison_markdown
+from reports.changed_sets import changed_sets, results_with_twins
 from reports.compare import AXES, DEFAULT_THRESHOLD, CaseComparison, Comparison, compare
 from suite.errors import LabscaleError, UsageError
-from suite.store import load_results
 
 _STYLES = {"regression": "red", "failed": "red", "incomparable": "magenta", "improvement": "green"}
 MISSING = "n/a"
@@ -33,10 +34,12 @@ class _Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """0: nothing got slower; 1: something did, or fails now; 2: incomparable; others as in ``suite.errors``."""
     try:
-        options = _parser().parse_args(arguments)
+        options = parser().parse_args(arguments)
+        if options.changed:
+            return _write_changes(options)
         comparison = compare(
-            load_results(options.before),
-            load_results(options.after),
+            results_with_twins(options.before),
+            results_with_twins(options.after),
             threshold=options.threshold / 100,
             noise=None if options.noise is None else options.noise / 100,
             across=options.across,
@@ -45,13 +48,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return error.exit_code
     if options.json:
-        print(json.dumps(asdict(comparison) | {"exit_code": comparison.exit_code}, indent=1))
+        _write(json.dumps(asdict(comparison) | {"exit_code": comparison.exit_code}, indent=1) + "\n", options.out)
+    elif options.markdown:
+        _write(comparison_markdown.comparison(comparison), options.out)
     else:
         show(comparison, Console(width=None if sys.stdout.isatty() else LOG_WIDTH))
     return comparison.exit_code
 
 
-def _parser() -> argparse.ArgumentParser:
+def _write_changes(options: argparse.Namespace) -> int:
+    """A change to results is told, not judged: what is slower may be so for a reason that its text gives."""
+    if not options.markdown or options.across or options.noise is not None:
+        raise UsageError("--changed needs --markdown, and takes neither --across nor --noise. Leave them out.")
+    found = changed_sets(options.before, options.after, threshold=options.threshold / 100)
+    _write(comparison_markdown.changes(found), options.out)
+    return 0
+
+
+def _write(text: str, out: Path | None) -> None:
+    if out is None:
+        sys.stdout.write(text)
+    else:
+        out.write_text(text, encoding="utf-8")
+
+
+def parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="nox -s compare --",
         description="Compare two sets of results. Exit code 0: nothing got slower; 1: a regression, or a case that"
@@ -76,7 +97,16 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help=f"a difference that the comparison is about, may be repeated: {', '.join(AXES)}",
     )
-    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="everything, as JSON")
+    form.add_argument("--markdown", action="store_true", help="for a comment on GitHub")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write JSON or Markdown there instead of printing it")
+    parser.add_argument(
+        "--changed",
+        action="store_true",
+        help="BEFORE and AFTER are folders of versions: compare each set that AFTER adds or changes with the one it"
+        " replaces, or with that of its name in the newest earlier version; always ends with 0",
+    )
     return parser
 
 

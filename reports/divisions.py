@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from reports.analysis import case_times, mean_rewards, speedup_of
 from reports.resampling import Estimate
-from reports.tables import MISSING, Html, count, html_table, paragraph
+from reports.tables import MISSING, Html, count, estimated, html_table, paragraph
 from reports.thresholds import SMOOTHING_WINDOW
 from suite.a_a import is_twin
 from suite.schema import Case, CaseResult
@@ -120,7 +120,7 @@ def gains_table(results: Sequence[CaseResult]) -> Html:
                 gain.learning,
                 count(gain.closed_fps),
                 count(gain.fps),
-                _times(gain.gain),
+                estimated(gain.gain),
                 _median(gain.closed_rewards),
                 _median(gain.rewards),
                 count(gain.frames),
@@ -130,13 +130,6 @@ def gains_table(results: Sequence[CaseResult]) -> Html:
         label="The open division beside the closed one",
         num_text_columns=3,
     )
-
-
-def _times(gain: Estimate | None) -> str:
-    if gain is None:
-        return MISSING
-    between = "" if gain.interval is None else f" ({gain.interval[0]:.2f} to {gain.interval[1]:.2f})"
-    return f"{gain.value:.2f}{between}"
 
 
 def _median(values: Sequence[float]) -> str:

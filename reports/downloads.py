@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from reports.analysis import CaseRow
+from reports.foreign.foreign_set import bundle_paths
 from reports.inside import PARTS, Inside, Values
 from reports.result_sets import ResultSet, Version
 
@@ -17,11 +18,17 @@ _KINDS: Final = {"step": "step_fps", "step and inference": "step_inference_fps",
 
 def files(version: Version) -> dict[str, dict[str, bytes]]:
     """Title of a group -> address below ``DATA_FOLDER`` -> content."""
-    groups = {"All cases in one table": {CSV_NAME: cases_csv(version).encode()}}
+    groups = {"All cases in one table": {CSV_NAME: cases_csv(version).encode()}} if version.sets else {}
     for one in version.sets:
         name = one.name or "results"
         groups[one.title or "Results"] = {
             f"{name}/{path.relative_to(one.folder).as_posix()}": path.read_bytes() for path in _members(one.folder)
+        }
+    for foreign in version.foreign:
+        paths = [*bundle_paths(foreign.folder), foreign.folder / "SHA256SUMS"]
+        name = foreign.name or "imported"
+        groups[foreign.title or "Imported bundles"] = {
+            f"{name}/{path.relative_to(foreign.folder).as_posix()}": path.read_bytes() for path in paths
         }
     return groups
 
@@ -58,6 +65,7 @@ def _line(one: ResultSet, row: CaseRow) -> Mapping[str, str | float | None]:
     least, most = row.scaling_efficiency_interval or (None, None)
     return {
         "set": one.name,
+        "contributed_by": one.contributor.name if one.contributor else None,
         "case_id": row.case_id,
         "series": row.series,
         "scaling": row.scaling,

@@ -18,6 +18,7 @@ from typing import Any, Final
 from reports.analysis import CaseRow
 from reports.downloads import cases_csv
 from reports.places import hardware
+from reports.planned import MATRIX, planned_cases
 from reports.reframe_test import render
 from reports.result_sets import ResultSet, Version, read_version
 from suite.errors import LabscaleError, ReportError
@@ -31,7 +32,7 @@ def github_action_benchmark(version: Version) -> str:
             "unit": "frames/s",
             "value": row.total_fps,
             **_range(row),
-            "extra": f"{_where(one)}; {row.rounds_completed} rounds; efficiency {_efficiency(row)}",
+            "extra": f"{_where(one)}; {row.rounds_completed} rounds; efficiency {_efficiency(row)}{_whose(one)}",
         }
         for one in version.scaling
         for row in one.campaign.rows
@@ -51,13 +52,25 @@ def bencher(version: Version) -> str:
     return json.dumps(metrics, indent=1) + "\n"
 
 
-def reframe(version: Version) -> str:
-    """A Python file for ReFrame. Raises ReportError for more than one set: references are of one system."""
+def reframe(version: Version, matrix: str = MATRIX) -> str:
+    """A Python file for ReFrame.
+
+    Raises ReportError for more than one set, since references are of one system, and for cases that ``matrix`` lacks,
+    which the test could not run.
+    """
     if len(version.scaling) != 1:
         names = ", ".join(one.name for one in version.scaling)
         raise ReportError(f"A ReFrame test has the references of one system, and there are {names}. Name one of them.")
     (one,) = version.scaling
-    return render(one.campaign.rows, where=_where(one))
+    rows = [row for row in one.campaign.rows if row.total_fps is not None]
+    known = {case.case_id for device in {row.device for row in rows} for case in planned_cases(matrix, device=device)}
+    unknown = [row.case_id for row in rows if row.case_id not in known]
+    if unknown:
+        raise ReportError(
+            f"The matrix {matrix} has no case {unknown[0]}, so a ReFrame test could not run it ({len(unknown)} such"
+            " cases). Name the matrix that was measured with --matrix."
+        )
+    return render(rows, where=_where(one) + _whose(one), matrix=matrix)
 
 
 FORMATS: Final[Mapping[str, Callable[[Version], str]]] = {
@@ -72,9 +85,14 @@ def _name(one: ResultSet, row: CaseRow) -> str:
     return f"{one.name}: {row.case_id}" if one.name else row.case_id
 
 
+def _whose(one: ResultSet) -> str:
+    return f"; contributed by {one.contributor.name}" if one.contributor else ""
+
+
 def _range(row: CaseRow) -> dict[str, str]:
     bounds = _fps_bounds(row)
-    return {} if bounds is None else {"range": f"± {(bounds[1] - bounds[0]) / 2:.0f}"}
+    # Its reader skips a number of one digit.
+    return {} if bounds is None else {"range": f"± {(bounds[1] - bounds[0]) / 2:.1f}"}
 
 
 def _fps_bounds(row: CaseRow) -> tuple[float, float] | None:
@@ -111,10 +129,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("results", type=Path, metavar="RESULTS", help="a campaign's folder, a set, or a version")
     parser.add_argument("--format", choices=FORMATS, required=True)
+    parser.add_argument(
+        "--matrix", default=MATRIX, metavar="M", help="that the cases are of, for reframe (default: %(default)s)"
+    )
     parser.add_argument("--out", type=Path, metavar="FILE", help="default: print it")
     options = parser.parse_args(arguments)
     try:
-        text = FORMATS[options.format](read_version(options.results, name=""))
+        version = read_version(options.results, name="")
+        if not version.sets:
+            raise ReportError(
+                f"{options.results} holds imported results only, whose files are in Isaac Lab's own format already."
+                " Name a folder that `nox -s bench` wrote."
+            )
+        is_reframe = options.format == "reframe"
+        text = reframe(version, options.matrix) if is_reframe else FORMATS[options.format](version)
         if options.out is None:
             print(text, end="")
         else:

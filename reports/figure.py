@@ -49,10 +49,18 @@ _UNSEEN: Final = tuple(
         (r' (?:aria-[a-z]+|role|pointer-events|class|version|xmlns:xlink|font-family)="[^"]*"', ""),
         (r' opacity="1"', ""),
         (r'<path(?: d="(?:M0,0h0v0h0Z)?"| display="none")+/>', ""),
+        (r' transform="translate\(0,0\)"', ""),
+        (r'<path d="M0,0h[\d.]+v[\d.]+h-[\d.]+Z"/>', ""),  # a plot's background, which has no colour
         (r"<g></g>", ""),
     )
 )
 _NUMBER: Final = re.compile(r"-?\d+\.\d{3,}")
+_LEAF: Final = r"<(?:line|path|text|rect)\b[^>]*(?:/>|>[^<]*</text>)"
+_LEAVES: Final = re.compile(rf"<g>((?:{_LEAF}){{2,}})</g>")
+# What SVG hands down from a group to what it holds.
+_INHERITED: Final = re.compile(
+    r' (?:fill|fill-opacity|font-size|font-weight|font-style|stroke|stroke-width|stroke-dasharray|text-anchor)="[^"]*"'
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,4 +127,14 @@ def _lean(svg: str) -> str:
     """
     for pattern, replacement in _UNSEEN:
         svg = pattern.sub(replacement, svg)
+    svg = _LEAVES.sub(lambda match: _said_once(match[1]), svg)
     return _NUMBER.sub(lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), svg)
+
+
+def _said_once(leaves: str) -> str:
+    """A group's elements, with what all of them say of themselves said by the group: hundreds of ticks and dots do."""
+    tags = [match[0] for match in re.finditer(r"<(?:line|path|text|rect)\b[^>]*>", leaves)]
+    shared = [attribute for attribute in _INHERITED.findall(tags[0]) if all(attribute in tag for tag in tags)]
+    for attribute in shared:
+        leaves = leaves.replace(attribute, "")
+    return f"<g{''.join(shared)}>{leaves}</g>"

@@ -10,7 +10,6 @@ under any address and from a disk.
 import argparse
 import hashlib
 import json
-import re
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from reports.book import BOOK, ROOT, Sibling, build_site, page_files
-from reports.result_sets import Version, read_version
+from reports.result_sets import Version, read_version, version_order
 from suite.errors import LabscaleError, ReportError
 
 RESULTS: Final = ROOT / "reports" / "results"
@@ -74,11 +73,7 @@ def version_names(results_dir: Path) -> list[str]:
     reserved = sorted(set(names) & {LATEST})
     if reserved:
         raise ReportError(f"{results_dir / LATEST} cannot be a version: that is the address of the newest. Rename it.")
-    return sorted(names, key=_order, reverse=True)
-
-
-def _order(name: str) -> list[tuple[int, int | str]]:
-    return [(0, int(part)) if part.isdigit() else (1, part) for part in re.findall(r"\d+|\D+", name)]
+    return sorted(names, key=version_order, reverse=True)
 
 
 def _build(version: Version, out_dir: Path, siblings: Sequence[Sibling]) -> bool:

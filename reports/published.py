@@ -45,14 +45,14 @@ def parse_figure(text: object) -> Figure:
     return Figure(value=value, low=value - half, high=value + half)
 
 
-class _Strict(BaseModel):
+class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
 
 type _Printed = Annotated[Figure, BeforeValidator(parse_figure)]
 
 
-class Source(_Strict):
+class Source(Strict):
     name: str
     title: str
     author: str
@@ -62,7 +62,7 @@ class Source(_Strict):
     url: str | None = None
 
 
-class Row(_Strict):
+class Row(Strict):
     """Either frames per second or the hours of a whole training."""
 
     gpus: int
@@ -82,7 +82,7 @@ class Row(_Strict):
         return {kind: figure for kind, figure in printed.items() if figure is not None}
 
 
-class Table(_Strict):
+class Table(Strict):
     source: str
     title: str
     remark: str
@@ -92,7 +92,7 @@ class Table(_Strict):
     ours: str | None = None
 
 
-class Published(_Strict):
+class Published(Strict):
     source: tuple[Source, ...]
     table: tuple[Table, ...]
 

@@ -12,21 +12,27 @@ ALLOWED_LOSS: Final = 0.10
 
 _TEST: Final = Template('''"""labscale as a ReFrame test. References were measured on $where.
 
-Made by `nox -s export -- RESULTS --format reframe`. Run it in a checkout of labscale, whose path is in LABSCALE:
+Made by `nox -s export -- RESULTS --format reframe`. It needs nox (`python3 -m pip install 'nox[uv]'`), a checkout of
+labscale whose path is in LABSCALE, and `_rfm_gpu` among the partition's resources where a scheduler hands out GPUs:
 
-    LABSCALE=~/labscale reframe -C your_system.py -c labscale_reframe.py --run
+    LABSCALE=~/labscale reframe -C your_system.py -c labscale_reframe.py --exec-policy serial --run -S rounds=3
+
+Serial, because cases beside each other on one node would be slower. Cases of several nodes are left out: they need
+labscale's own launchers.
 """
 
 import json
 import os
 import pathlib
+import shlex
 
 import reframe as rfm
 import reframe.utility.sanity as sn
-from reframe.core.builtins import parameter, performance_function, run_after, run_before, sanity_function
+from reframe.core.builtins import parameter, performance_function, run_after, run_before, sanity_function, variable
 
-# case id -> frames per second that were measured
+# case id -> frames per second that were measured, and on how many GPUs
 REFERENCES = $references
+MATRIX = $matrix
 ALLOWED_LOSS = $allowed_loss
 
 
@@ -40,38 +46,56 @@ class LabscaleCase(rfm.RunOnlyRegressionTest):
     valid_prog_environs = ["*"]
     executable = "python3"
     time_limit = "2h"
+    exclusive_access = True
+    rounds = variable(int, value=3)  # fresh processes; their median is compared
 
     @run_after("init")
     def name_tags(self):
         self.tags = {self.case_id.split("/")[0], "labscale"}
 
+    @run_after("init")
+    def ask_for_gpus(self):
+        if REFERENCES[self.case_id]["gpus"]:
+            self.num_gpus_per_node = REFERENCES[self.case_id]["gpus"]
+
     @run_before("run")
     def set_command(self):
-        checkout = os.environ.get("LABSCALE", ".")
+        checkout = os.path.abspath(os.path.expanduser(os.environ.get("LABSCALE", ".")))
         out = os.path.join(self.stagedir, "campaign")
-        noxfile = os.path.join(checkout, "noxfile.py")
         figures = os.path.join(self.stagedir, "figures.json")
-        nox = ["-m", "nox", "--noxfile", noxfile]
-        case = ["--matrix", "full", "--case", f"'{self.case_id}'"]
-        self.executable_opts = [*nox, "-s", "bench", "--", *case, "--out", out]
-        export = ["-s", "export", "--", out, "--format", "bencher", "--out", figures]
-        self.postrun_cmds = [" ".join(["python3", *nox, *export])]
-        self.reference = {"*": {"total_fps": (REFERENCES[self.case_id], -ALLOWED_LOSS, None, "frames/s")}}
+        nox = ["-m", "nox", "--noxfile", os.path.join(checkout, "noxfile.py")]
+        case = ["--matrix", MATRIX, "--case", self.case_id, "--repeats", str(self.rounds)]
+        bench = [*nox, "-s", "bench", "--", *case, "--out", out]
+        self.executable_opts = [shlex.quote(word) for word in bench]
+        export = [*nox, "-s", "export", "--", out, "--format", "bencher", "--out", figures]
+        self.postrun_cmds = [shlex.join(["python3", *export])]
+        expected = REFERENCES[self.case_id]["total_fps"]
+        self.reference = {"*": {"total_fps": (expected, -ALLOWED_LOSS, None, "frames/s")}}
+
+    def figures(self):
+        path = pathlib.Path(self.stagedir, "figures.json")
+        return json.loads(path.read_text()) if path.is_file() else {}
 
     @sanity_function
     def completed(self):
-        return sn.assert_true(pathlib.Path(self.stagedir, "figures.json").is_file(), msg="the case did not complete")
+        return sn.assert_in(self.case_id, self.figures(), msg=f"{self.case_id} did not complete: see {self.stdout}")
 
     @performance_function("frames/s")
     def total_fps(self):
-        figures = json.loads(pathlib.Path(self.stagedir, "figures.json").read_text())
-        return figures[self.case_id]["total-fps"]["value"]
+        return self.figures()[self.case_id]["total-fps"]["value"]
 ''')
 
 
-def render(rows: Sequence[CaseRow], *, where: str) -> str:
-    """One parametrised test of every case that was measured."""
-    references = {row.case_id: round(row.total_fps) for row in rows if row.total_fps is not None}
+def render(rows: Sequence[CaseRow], *, where: str, matrix: str) -> str:
+    """One parametrised test of every case of one node that was measured; ``matrix``: that has the cases."""
+    references = {
+        row.case_id: {"total_fps": round(row.total_fps), "gpus": row.world_size if row.device == "cuda" else 0}
+        for row in rows
+        if row.total_fps is not None and row.nnodes == 1
+    }
     return _TEST.substitute(
-        where=where.replace('"', "'"), references=json.dumps(references, indent=4), allowed_loss=repr(ALLOWED_LOSS)
+        where=where.replace('"', "'"),
+        references=json.dumps(references, indent=4),
+        matrix=json.dumps(matrix),
+        allowed_loss=repr(ALLOWED_LOSS),
     )

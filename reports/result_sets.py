@@ -3,29 +3,27 @@
 A set is what one campaign stored: a folder with ``cases``. A version is a folder of sets; one set alone is a version
 too, so that a report of a campaign that just ended looks the same. ``report.toml`` beside the sets says their titles,
 their order and what they are for; a set that it does not name is shown after the others, under its folder's name.
+Imported results of other tools are sets of another kind, ``Version.foreign``, which nothing computes with ours.
 """
 
 import json
 import os
+import re
 import statistics
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from reports.campaign import Campaign
+from reports.foreign.foreign_set import ForeignSet, is_foreign, read_foreign_set
+from reports.manifest import Contributor, Entry, Role, read_manifest
 from suite.errors import ReportError
 from suite.schema import CheckResult
 from suite.store import load_results
 from suite.upstream import Pair
 
-# scaling: has pages of its series. clock: was made to compare labscale's clock with upstream's, and is shown there.
-type Role = Literal["scaling", "clock"]
-
-ROLES: Final = ("scaling", "clock")
-MANIFEST: Final = "report.toml"
 RESULTS_VARIABLE: Final = "LABSCALE_RESULTS"
 OLDER_VARIABLE: Final = "LABSCALE_OLDER_RESULTS"
 NAME_VARIABLE: Final = "LABSCALE_REPORT_VERSION"
@@ -42,6 +40,7 @@ class ResultSet:
     campaign: Campaign
     pairs: tuple[Pair, ...] = ()  # beside upstream's own benchmark
     noise: float | None = None  # of cases and their A/A twins, relative; None when there were none
+    contributor: Contributor | None = None  # None: the project's own
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,12 +62,18 @@ class Version:
     folder: Path
     sets: tuple[ResultSet, ...]
     env_checks: tuple[EnvCheckReport, ...] = ()
+    foreign: tuple[ForeignSet, ...] = ()  # measured by other tools
     older: tuple["Version", ...] = field(default=(), repr=False)
 
     @property
     def scaling(self) -> tuple[ResultSet, ...]:
         """The sets that have pages of their series; every set where none is meant for them."""
         return tuple(one for one in self.sets if one.role == "scaling") or self.sets
+
+    @property
+    def must_name_sets(self) -> bool:
+        """Whether it must be said which set a figure is of: there are several, or it is somebody else's."""
+        return len(self.scaling) > 1 or any(one.contributor for one in self.scaling)
 
     @property
     def series_names(self) -> tuple[str, ...]:
@@ -104,17 +109,25 @@ def read_version(folder: Path, *, name: str, older: Sequence[Version] = ()) -> V
     """
     if not folder.is_dir():
         raise ReportError(f"There is no folder {folder}. Name the folder that `nox -s bench` wrote.")
-    found = [path for path in sorted(folder.iterdir()) if (path / "cases").is_dir()]
+    found = [path for path in sorted(folder.iterdir()) if (path / "cases").is_dir() or is_foreign(path)]
     if folder.name == "cases":  # bench names the cases themselves
         folder = folder.parent
-    if (folder / "cases").is_dir() or not found:
-        sets = [_read_set(folder, name="", title="", role="scaling")]
-    else:
-        entries = _manifest(folder, [path.name for path in found])
-        sets = [_read_set(folder / entry["folder"], name=entry["folder"], **_title_role(entry)) for entry in entries]
+    is_alone = (folder / "cases").is_dir() or is_foreign(folder) or not found
+    entries = [Entry(folder=".")] if is_alone else read_manifest(folder, [path.name for path in found])
+    read = [_read_either(folder / entry.folder, entry, is_alone=is_alone) for entry in entries]
     return Version(
-        name=name, folder=folder, sets=tuple(sets), env_checks=_env_checks(folder / "env_check"), older=tuple(older)
+        name=name,
+        folder=folder,
+        sets=tuple(one for one in read if isinstance(one, ResultSet)),
+        foreign=tuple(one for one in read if isinstance(one, ForeignSet)),
+        env_checks=_env_checks(folder / "env_check"),
+        older=tuple(older),
     )
+
+
+def version_order(name: str) -> list[tuple[int, int | str]]:
+    """Numbers in a version's name count as numbers, so 2026.9 is before 2026.11."""
+    return [(0, int(part)) if part.isdigit() else (1, part) for part in re.findall(r"\d+|\D+", name)]
 
 
 @cache
@@ -134,33 +147,21 @@ def version_of_page() -> Version:
     )
 
 
-def _manifest(folder: Path, names: Sequence[str]) -> list[Mapping[str, Any]]:
-    """The manifest's entries in their order, then one for each set that it does not name."""
-    path = folder / MANIFEST
-    entries: list[Mapping[str, Any]] = []
-    if path.is_file():
-        try:
-            entries = tomllib.loads(path.read_text(encoding="utf-8")).get("set", [])
-            listed = [entry["folder"] for entry in entries]
-        except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
-            raise ReportError(
-                f"{path} is not a list of [[set]] tables with `folder`, `title` and `role`: {error!r}. Correct it."
-            ) from error
-        unknown = sorted(set(listed) - set(names))
-        if unknown or len(listed) != len(set(listed)):
-            raise ReportError(f"{path} names {', '.join(unknown) or 'a folder twice'}; there are {', '.join(names)}.")
-        roles = {entry.get("role", "scaling") for entry in entries} - set(ROLES)
-        if roles:
-            raise ReportError(f"{path} has the role {', '.join(sorted(roles))}; allowed are {', '.join(ROLES)}.")
-    listed = [entry["folder"] for entry in entries]
-    return [*entries, *({"folder": name} for name in names if name not in listed)]
+def _read_either(folder: Path, entry: Entry, *, is_alone: bool) -> ResultSet | ForeignSet:
+    """``is_alone``: the folder is the whole report, which has no manifest."""
+    name, title = ("", "") if is_alone else (entry.folder, entry.full_title)
+    if not is_foreign(folder):
+        return _read_set(folder, name=name, title=title, role=entry.role, contributor=entry.contributor)
+    if (folder / "cases").is_dir():
+        raise ReportError(
+            f"{folder} holds cases of labscale and imported bundles, which are never mixed. Move one away."
+        )
+    if entry.role != "scaling":
+        raise ReportError(f"{folder} holds imported bundles, which have no role {entry.role}. Leave the role out.")
+    return read_foreign_set(folder, name=name, title=title, contributor=entry.contributor)
 
 
-def _title_role(entry: Mapping[str, Any]) -> dict[str, Any]:
-    return {"title": entry.get("title", entry["folder"]), "role": entry.get("role", "scaling")}
-
-
-def _read_set(folder: Path, *, name: str, title: str, role: Role) -> ResultSet:
+def _read_set(folder: Path, *, name: str, title: str, role: Role, contributor: Contributor | None = None) -> ResultSet:
     pairs = tuple(Pair(**pair) for pair in _read_json(folder / "upstream.json", []))
     try:
         campaign = Campaign.from_results(
@@ -169,6 +170,7 @@ def _read_set(folder: Path, *, name: str, title: str, role: Role) -> ResultSet:
             title=title,
             twins=load_results(folder / "a_a") if (folder / "a_a").is_dir() else (),
             upstream_wall_s=_upstream_walls(pairs),
+            is_contributed=contributor is not None,
         )
     except ValueError as error:
         raise ReportError(f"{folder}: a completed round has no number: {error}. Move its case away.") from error
@@ -181,6 +183,7 @@ def _read_set(folder: Path, *, name: str, title: str, role: Role) -> ResultSet:
         campaign=campaign,
         pairs=pairs,
         noise=noise.get("noise_budget"),
+        contributor=contributor,
     )
 
 

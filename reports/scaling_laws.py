@@ -17,7 +17,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from reports.all_reduce import all_reduce_times_s
-from reports.analysis import case_times, comparison_key, curve_label, speedup_of
+from reports.analysis import case_times, comparison_key, curve_label, speedup_of, start_up_s
 from reports.resampling import Estimate, Pairing, Rounds, estimate, pairing_of, percentile_interval, resampled_medians
 from suite.a_a import is_twin
 from suite.schema import CaseResult, Scaling
@@ -42,6 +42,8 @@ class ScalingPoint:
     started: Mapping[int, datetime]  # of every round
     all_reduce_s: Rounds  # of an iteration, see reports.all_reduce; without what was not measured
     optimiser_steps: int  # of an iteration
+    start_up_s: float | None = None  # of a process, everything beyond its iterations at their steady pace
+    case_id: str = ""
 
     @property
     def total_fps(self) -> float:
@@ -185,6 +187,8 @@ def scaling_groups(results: Sequence[CaseResult]) -> tuple[ScalingGroup, ...]:
                 started=case_times(result).started,
                 all_reduce_s=all_reduce_times_s(result),
                 optimiser_steps=result.case.optimiser_steps,
+                start_up_s=start_up_s(result),
+                case_id=result.case.case_id,
             )
             for world_size, result in by_world_size.items()
         )

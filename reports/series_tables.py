@@ -14,8 +14,11 @@ from reports.tables import (
     percent_interval,
     ratio,
     seconds,
+    together,
 )
 from suite.schema import Case
+
+NOT_MEASURED = "not measured"
 
 
 def outcomes(row: CaseRow) -> str:
@@ -121,35 +124,31 @@ def _extremes(ratios: Sequence[Values]) -> list[str]:
 
 
 def resources(rows: Sequence[CaseRow], found: Mapping[str, Inside]) -> Html:
-    """Memory, utilisation, power and energy; what was not measured says so."""
-    return html_table(
-        [
-            "Case",
-            "Ranks",
-            "Peak of torch's allocator in GB",
-            "Memory in use on a GPU in GB",
-            "GPU utilisation",
-            "Power of all GPUs in W",
-            "Energy for a million frames in J",
-            "Throttled time",
-        ],
-        ([row.case_id, str(row.world_size), *_resources(found[row.case_id])] for row in rows),
+    """Memory, utilisation, power and energy. A column that no case has is named below the table."""
+    texts = {row.case_id: _resources(found[row.case_id]) for row in rows}
+    names = list(next(iter(texts.values()), {}))
+    known = [name for name in names if any(text[name] != NOT_MEASURED for text in texts.values())]
+    table = html_table(
+        ["Case", "Ranks", *known],
+        ([row.case_id, str(row.world_size), *(texts[row.case_id][name] for name in known)] for row in rows),
         label="Memory and energy",
     )
+    missing = ", ".join(name for name in names if name not in known)
+    return together([table, paragraph(f"Measured in none of these cases: {missing}.")] if missing else [table])
 
 
-def _resources(found: Inside) -> list[str]:
+def _resources(found: Inside) -> dict[str, str]:
     def text(values: Values | None, form: str) -> str:
-        return "not measured" if values is None else form.format(values.median)
+        return NOT_MEASURED if values is None else form.format(values.median)
 
-    return [
-        text(found.peak_memory_gb, "{:.3g}"),
-        text(found.gpu_memory_gb, "{:.3g}"),
-        text(found.gpu_utilisation_percent, "{:.0f} %"),
-        text(found.power_w, "{:,.0f}"),
-        text(found.joules_per_million_frames, "{:,.0f}"),
-        text(found.throttled_share, "{:.1%}"),
-    ]
+    return {
+        "Peak of torch's allocator in GB": text(found.peak_memory_gb, "{:.3g}"),
+        "Memory in use on a GPU in GB": text(found.gpu_memory_gb, "{:.3g}"),
+        "GPU utilisation": text(found.gpu_utilisation_percent, "{:.0f} %"),
+        "Power of all GPUs in W": text(found.power_w, "{:,.0f}"),
+        "Energy for a million frames in J": text(found.joules_per_million_frames, "{:,.0f}"),
+        "Throttled time": text(found.throttled_share, "{:.1%}"),
+    }
 
 
 def final_rewards(last: Sequence[CurvePoint]) -> Html:

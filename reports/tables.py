@@ -5,13 +5,17 @@ was measured.
 """
 
 import html
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from reports.places import Place, hardware
+from reports.resampling import Estimate
 
 MISSING = "n/a"
+_REGION = 'role="region" aria-label="'
+_LONG_NAME = re.compile(r"\b[a-z_]+(?:\.\w+){2,}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +46,11 @@ def count(value: float | None) -> str:
     return MISSING if value is None else f"{value:,.0f}"
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 GPU``, ``2 GPUs``."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
 def ratio(value: float | None) -> str:
     return MISSING if value is None else f"{value:.2f}"
 
@@ -54,29 +63,53 @@ def percent_interval(interval: tuple[float, float] | None) -> str:
     return MISSING if interval is None else f"{100 * interval[0]:.1f} to {100 * interval[1]:.1f} %"
 
 
+def estimated(value: Estimate | None, text: Callable[[float], str] = ratio) -> str:
+    """``1.90``, or ``1.90 (1.85 to 1.93)`` where the interval is known."""
+    if value is None:
+        return MISSING
+    low_high = value.interval
+    return text(value.value) + ("" if low_high is None else f" ({text(low_high[0])} to {text(low_high[1])})")
+
+
 # --- tables ------------------------------------------------------------------------------------------------------
 
 
 def html_table(
-    headings: Sequence[str], rows: Iterable[Sequence[Cell]], *, label: str, num_text_columns: int = 1
+    headings: Sequence[str],
+    rows: Iterable[Sequence[Cell]],
+    *,
+    label: str,
+    num_text_columns: int = 1,
+    text_headings: Collection[str] = (),
 ) -> Html:
-    """A table in a region that scrolls sideways; all but the first ``num_text_columns`` columns are figures.
+    """A table in a region that scrolls sideways.
+
+    All columns are figures but the first ``num_text_columns`` and those below ``text_headings``.
 
     The first cell of a row is its heading.
     """
     rows = [list(row) for row in rows]
-    kinds = ["" if index < num_text_columns else ' class="figure"' for index in range(len(headings))]
+    kinds = [
+        "" if index < num_text_columns or heading in text_headings else ' class="figure"'
+        for index, heading in enumerate(headings)
+    ]
     names = [html.escape(heading) for heading in headings]
     head = "".join(f'<th scope="col"{kind}>{name}</th>' for kind, name in zip(kinds, names, strict=True))
     # The heading again in every cell: on a phone a row is shown as a block of its own.
     starts = [f'<td{kind} data-heading="{name}">' for kind, name in zip(kinds, names, strict=True)]
     body = "".join(f"<tr>{_cells(row, starts)}</tr>\n" for row in rows)
     markup = (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{html.escape(label)}">'
+        f'<div class="scroll" tabindex="0" {_REGION}{html.escape(label)}">'
         f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>"
     )
     lines = [[cell if isinstance(cell, str) else cell.text for cell in row] for row in rows]
     return Html(markup=markup, text="\n".join("\t".join(line) for line in [list(headings), *lines]))
+
+
+def named_of(table: Html, whole: str) -> Html:
+    """The table as that of ``whole``: a page with the same table in several places has a name for each."""
+    markup = table.markup.replace(_REGION, f"{_REGION}{html.escape(whole)}: ", 1)
+    return replace(table, markup=markup)
 
 
 def _cells(row: Sequence[Cell], starts: Sequence[str]) -> str:
@@ -88,7 +121,10 @@ def _cells(row: Sequence[Cell], starts: Sequence[str]) -> str:
 
 
 def _markup(cell: Cell) -> str:
-    return html.escape(cell) if isinstance(cell, str) else cell.markup
+    if not isinstance(cell, str):
+        return cell.markup
+    # The name of a setting may break after its dots.
+    return _LONG_NAME.sub(lambda name: name[0].replace(".", ".<wbr>"), html.escape(cell))
 
 
 def where_it_ran(place: Place) -> str:

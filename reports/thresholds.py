@@ -63,6 +63,25 @@ def time_to_reward(result: CaseResult, reward: float, *, smoothing_window: int =
     )
 
 
+def common_reward(results: Sequence[CaseResult], *, smoothing_window: int = SMOOTHING_WINDOW) -> float | None:
+    """The highest reward that every completed round of every case reached, averaged as ``time_to_reward`` does.
+
+    None where a round began with as much: then nobody waits for it. None too for a round without enough rewards.
+    """
+    rounds = [smoothed(mean_rewards(record), smoothing_window) for result in results for record in result.completed]
+    if not rounds or not all(rounds):
+        return None
+    reward = min(map(max, rounds))
+    return reward if reward > max(means[0] for means in rounds) else None
+
+
+def smoothed(rewards: Sequence[float | None], smoothing_window: int) -> list[float]:
+    """The mean of every window that is full and has a reward in every iteration, in their order."""
+    windows = (rewards[end - smoothing_window : end] for end in range(smoothing_window, len(rewards) + 1))
+    known = ([value for value in window if value is not None] for window in windows)
+    return [statistics.fmean(window) for window in known if len(window) == smoothing_window]
+
+
 def iterations_to_reward(rewards: Sequence[float | None], reward: float, *, smoothing_window: int) -> int | None:
     """Iterations until the mean of the last ``smoothing_window`` rewards is at least ``reward``; None if never.
 

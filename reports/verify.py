@@ -10,29 +10,35 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from reports.verification.set_folder import Verified, verify_set, write_hashes
+from reports.foreign.foreign_set import BUNDLES, is_foreign
+from reports.verification.foreign_folder import verify_foreign
+from reports.verification.hashes import SUMS, write_hashes
+from reports.verification.set_folder import Verified, verify_set
 from suite.errors import LabscaleError, ResultsDiffer, UsageError
 from suite.options import ROOT
 
 
 def verify(folder: Path) -> Verified:
     """All sets at or below ``folder``, as one. Raises UsageError when there is none."""
-    found = [verify_set(one, root=folder) for one in set_folders(folder)]
+    found = [_verify_one(one, root=folder) for one in set_folders(folder)]
     return Verified(
         cases=sum(one.cases for one in found),
         rounds=sum(one.rounds for one in found),
         samples=sum(one.samples for one in found),
         hashed_files=sum(one.hashed_files for one in found),
+        imported_cases=sum(one.imported_cases for one in found),
+        imported_runs=sum(one.imported_runs for one in found),
         findings=tuple(finding for one in found for finding in one.findings),
     )
 
 
 def set_folders(folder: Path) -> list[Path]:
-    """Every folder with ``cases`` in it. Raises UsageError when there is none."""
-    found = sorted(path.parent for path in folder.rglob("cases") if path.is_dir()) if folder.is_dir() else []
+    """Every folder with ``cases`` or imported bundles in it. Raises UsageError when there is none."""
+    names = ("cases", BUNDLES)
+    found = sorted({path.parent for name in names for path in folder.rglob(name) if path.is_dir()})
     if not found:
         raise UsageError(
-            f"{folder} has no folder `cases` at or below it, so there is nothing to verify."
+            f"{folder} has no folder `cases` or `{BUNDLES}` at or below it, so there is nothing to verify."
             " Name a folder that `nox -s bench` wrote, or one below reports/results."
         )
     return found
@@ -76,16 +82,25 @@ def show(verified: Verified, *, as_json: bool) -> None:
         return
     for finding in verified.findings:
         print(finding)
+    imported = ""
+    if verified.imported_runs:
+        imported = f"; {verified.imported_runs} imported runs in {verified.imported_cases} cases, without samples"
     print(
         f"{verified.cases} cases, {verified.rounds} rounds, {verified.samples:,} samples and {verified.hashed_files}"
-        f" hashed files: {len(verified.findings) or 'nothing'} differs."
+        f" hashed files{imported}: {len(verified.findings) or 'nothing'} differs."
     )
+
+
+def _verify_one(folder: Path, *, root: Path) -> Verified:
+    return verify_foreign(folder, root=root) if is_foreign(folder) else verify_set(folder, root=root)
 
 
 def _hash(folder: Path) -> Path:
     """Hashes are of what is right: a set with another fault gets none. Raises ResultsDiffer, with every fault."""
     faults = [
-        finding for finding in verify_set(folder, root=folder).findings if "SHA" not in finding.what + finding.got
+        finding
+        for finding in _verify_one(folder, root=folder).findings
+        if "SHA" not in finding.what + finding.got and not finding.where.endswith(SUMS)
     ]
     if faults:
         told = "\n".join(map(str, faults))

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Final
 
 from suite.catalog import load_catalog
+from suite.clocks import apart, node_clocks
 from suite.errors import Interrupted, StoreError
 from suite.failure import find_failure
 from suite.identity import workload_differences
 from suite.launch.result import LaunchResult
-from suite.launch.sampling import SAMPLER_LOG
+from suite.launch.sampling import SAMPLER_LOG, sampler_log
 from suite.learning import check_learning
-from suite.rank_file import RankFile, rank_paths, read_rank_file
+from suite.rank_file import RankFile, nccl_log_path, rank_paths, read_rank_file
 from suite.schema import (
     SAMPLE_COLUMNS,
     Case,
@@ -23,9 +24,12 @@ from suite.schema import (
     RankRecord,
     RunRecord,
     TelemetrySummary,
+    Transport,
 )
-from suite.telemetry_file import TELEMETRY_FILE, read_telemetry
+from suite.telemetry_file import TELEMETRY_FILE, TelemetryContent, read_telemetry, telemetry_path
+from suite.telemetry_nodes import summarise_nodes
 from suite.telemetry_summary import summarise, window_of
+from suite.transport import transport_of
 
 _REQUIRED_COLUMN: Final = "iteration_time_s"
 _SHOWN: Final = 3  # differences of two workloads
@@ -67,9 +71,21 @@ def collect(
         ranks=tuple(_rank_record(file, case) for file in files),
         image_digest=result.image_digest,
         workload=next((file.workload for file in files if file.workload is not None), None),
+        clocks=node_clocks(case, files),
     )
+    record = replace(record, transport=_transport(run_dir, record, files))
     telemetry, note = _telemetry(run_dir, record, files)
     return replace(record, telemetry=telemetry, telemetry_note=note)
+
+
+def _transport(run_dir: Path, record: RunRecord, files: Sequence[RankFile]) -> Transport | None:
+    """How the ranks reached each other; a log that cannot be read says nothing."""
+    logs = {}
+    for file in files:
+        path = nccl_log_path(run_dir, file.rank)
+        if path.exists():
+            logs[file.rank] = path.read_text(encoding="utf-8", errors="replace")
+    return transport_of(record, files, logs)
 
 
 def _telemetry(
@@ -78,6 +94,8 @@ def _telemetry(
     """What the sampler saw, or why there is nothing to say of it: it is never a reason for a round to fail."""
     if record.outcome != "completed":
         return None, f"the round is {record.outcome}, so it has no steady part"
+    if record.case.nnodes > 1:
+        return _telemetry_of_nodes(run_dir, record, files)
     try:
         content = read_telemetry(run_dir / TELEMETRY_FILE)
         if content is None:
@@ -87,6 +105,24 @@ def _telemetry(
         return summarise(content, window, frames=frames, num_gpus=num_gpus), None
     except (OSError, ValueError) as error:
         return None, f"{TELEMETRY_FILE}: {error}"
+
+
+def _telemetry_of_nodes(
+    run_dir: Path, record: RunRecord, files: Sequence[RankFile]
+) -> tuple[TelemetrySummary | None, str | None]:
+    contents: dict[int, TelemetryContent | str] = {}
+    for node in range(record.case.nnodes):
+        path = telemetry_path(run_dir, node)
+        try:
+            contents[node] = (
+                read_telemetry(path) or f"its sampler wrote no {path.name}; {sampler_log(node)} may say why"
+            )
+        except OSError as error:
+            contents[node] = f"{path.name}: {error.strerror}"
+    try:
+        return summarise_nodes(record, files[0], contents), None
+    except ValueError as error:
+        return None, str(error)
 
 
 def _verdict(run_dir: Path, case: Case, files: Sequence[RankFile], result: LaunchResult) -> tuple[Outcome, str | None]:
@@ -145,6 +181,7 @@ def _faults(case: Case, files: Sequence[RankFile]) -> Iterator[str]:
         yield f"the ranks finished unequal numbers of iterations ({listed})"
     for file in files:
         yield from _rank_faults(case, file)
+    yield from filter(None, [apart(case, files, node_clocks(case, files))])
     yield from _workload_faults(files)
     for file in files:
         yield from _validity_faults(case, file)
@@ -215,6 +252,7 @@ def _rank_record(file: RankFile, case: Case) -> RankRecord:
         parameters_sha256=file.end.parameters_sha256 if file.end else None,
         peak_memory_gb=file.end.peak_memory_gb if file.end else None,
         error=str(file.error) if file.error else None,
+        node=file.start.node if file.start else None,
     )
 
 

@@ -7,17 +7,15 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, Final, Self
-
-import docker
-import requests
-from docker import errors as docker_errors
-from docker.models.containers import Container as DockerContainer
-from docker.types import DeviceRequest, Ulimit
-from docker.types import Mount as DockerMount
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from suite.container_spec import GPU_CAPABILITIES, OWNER_LABEL, ContainerSpec, Finished, ImageFacts
 from suite.errors import ContainerError
+
+# The SDK is loaded where an engine is spoken to: it takes a sixth of the time in which `plan` says everything.
+if TYPE_CHECKING:
+    import docker
+    from docker.models.containers import Container as DockerContainer
 
 CALL_TIMEOUT_S: Final = 120.0  # of one call; builds and waiting have none
 EVENTS_OF_S: Final = 24 * 3600  # how far back they are asked for; the engine keeps the last few hundred
@@ -45,7 +43,7 @@ _NEXT_STEPS: Final[Mapping[str, str]] = {
 class Engine:
     """A Docker engine, or podman through its Docker API; see ``connect``."""
 
-    def __init__(self, client: docker.DockerClient) -> None:
+    def __init__(self, client: "docker.DockerClient") -> None:
         self._client = client
         with _refusals("asking the container engine for its version"):
             version: dict[str, Any] = client.version()
@@ -63,6 +61,8 @@ class Engine:
             ContainerError: no engine answers.
 
         """
+        import docker  # noqa: PLC0415
+
         with _refusals("connecting to a container engine"):
             client = docker.from_env(timeout=int(CALL_TIMEOUT_S))
         return cls(client)
@@ -175,12 +175,14 @@ class Engine:
 
     def remove(self, name: str) -> None:
         """Kill and remove a container; nothing happens when there is none."""
+        from docker import errors  # noqa: PLC0415
+
         with _refusals(f"removing the container {name} (try `docker rm --force {name}`)"):
             try:
                 self._client.api.remove_container(name, force=True, v=True)
-            except docker_errors.NotFound:
+            except errors.NotFound:
                 return
-            except docker_errors.APIError as error:
+            except errors.APIError as error:
                 if "already in progress" not in str(error):
                     raise
 
@@ -194,7 +196,7 @@ class Engine:
 class Container:
     """One container of ``Engine.container``."""
 
-    def __init__(self, container: DockerContainer, api: docker.APIClient) -> None:
+    def __init__(self, container: "DockerContainer", api: "docker.APIClient") -> None:
         self._container = container
         self._api = api
         self._state: dict[str, Any] = {}
@@ -233,10 +235,12 @@ class Container:
 
     def execute(self, argv: Sequence[str]) -> None:
         """Run a short program inside, for its effect; nothing happens when the container has ended."""
+        from docker import errors  # noqa: PLC0415
+
         with _refusals(f"running {argv[0]} in the container"):
             try:
                 self._container.exec_run(list(argv))
-            except docker_errors.APIError as error:
+            except errors.APIError as error:
                 if error.status_code != HTTPStatus.CONFLICT:
                     raise
 
@@ -252,6 +256,8 @@ class Container:
 
 
 def _arguments(spec: ContainerSpec) -> dict[str, Any]:
+    from docker import types  # noqa: PLC0415
+
     arguments: dict[str, Any] = {
         "name": spec.name,
         "entrypoint": list(spec.argv[:1]),
@@ -260,7 +266,7 @@ def _arguments(spec: ContainerSpec) -> dict[str, Any]:
         "user": spec.user,
         "working_dir": spec.working_dir,
         "mounts": [
-            DockerMount(target=mount.target, source=mount.source, type="bind", read_only=mount.read_only)
+            types.Mount(target=mount.target, source=mount.source, type="bind", read_only=mount.read_only)
             for mount in spec.mounts
         ],
         "network_mode": spec.network,
@@ -268,14 +274,14 @@ def _arguments(spec: ContainerSpec) -> dict[str, Any]:
         "shm_size": spec.shm_bytes,
         "mem_limit": spec.memory_bytes,
         "memswap_limit": spec.memory_bytes,  # swapping would be measured as slowness
-        "ulimits": [Ulimit(name=limit.name, soft=limit.value, hard=limit.value) for limit in spec.limits],
+        "ulimits": [types.Ulimit(name=limit.name, soft=limit.value, hard=limit.value) for limit in spec.limits],
         "labels": dict(spec.labels),
         "init": True,  # reaps what torchrun leaves, and passes signals on
         "detach": True,
     }
     if spec.gpus is not None:
         chosen: dict[str, Any] = {"count": -1} if spec.gpus == "all" else {"device_ids": list(spec.gpus)}
-        arguments["device_requests"] = [DeviceRequest(capabilities=[list(GPU_CAPABILITIES)], **chosen)]
+        arguments["device_requests"] = [types.DeviceRequest(capabilities=[list(GPU_CAPABILITIES)], **chosen)]
     return arguments
 
 
@@ -298,18 +304,21 @@ def _next_step(said: str, otherwise: str) -> str:
 
 @contextlib.contextmanager
 def _refusals(doing: str) -> Iterator[None]:
+    import requests  # noqa: PLC0415
+    from docker import errors  # noqa: PLC0415
+
     try:
         yield
-    except docker_errors.ImageNotFound as error:
+    except errors.ImageNotFound as error:
         raise ContainerError(
             f"{doing}: the engine does not have it. Build it with `nox -s build`, or load it with `docker load`."
         ) from error
-    except docker_errors.APIError as error:
+    except errors.APIError as error:
         said = str(error.explanation or error)
         raise ContainerError(
             f"{doing}: the engine says: {said.strip()}\n{_next_step(said, 'Its log has more.')}"
         ) from error
-    except (docker_errors.DockerException, requests.RequestException) as error:
+    except (errors.DockerException, requests.RequestException) as error:
         raise ContainerError(
             f"{doing}: {error}. Start the engine, or set DOCKER_HOST to its address, for example "
             "unix:///run/user/1000/podman/podman.sock; your user needs access to that socket."

@@ -79,6 +79,12 @@ class ResultsDiffer(LabscaleError):
     exit_code = 21
 
 
+class ForeignResultError(LabscaleError):
+    """A file of another tool's results is not what its format says, so it cannot be imported or shown."""
+
+    exit_code = 22
+
+
 class Interrupted(LabscaleError):
     """The user ended the campaign; everything finished so far is kept."""
 

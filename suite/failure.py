@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from suite.clocks import failed_at_s
 from suite.rank_file import RankFile
 
 STDERR_LINES: Final = 5
@@ -62,9 +63,10 @@ def find_failure(run_dir: Path, files: Sequence[RankFile], exit_code: int) -> Fa
     A message about memory comes first, then a rank's error that does not speak of its peers, then a rank that died
     without a word, then the first of the others. Raises OSError when a log cannot be read.
     """
+    failed_s = {file.rank: failed_at_s(file, files) for file in files}
     errors = sorted(
         ((file.rank, file.error) for file in files if file.error),
-        key=lambda failed: math.inf if failed[1].time_unix_s is None else failed[1].time_unix_s,
+        key=lambda failed: math.inf if (time_s := failed_s[failed[0]]) is None else time_s,
     )
     for rank, error in errors:
         if error.out_of_memory or _OUT_OF_MEMORY.search(str(error)):

@@ -19,6 +19,28 @@ class Start:
     rank: int
     local_rank: int
     pid: int | None = None  # as the rank sees itself: inside a container it is a number of the container's own
+    node: int | None = None  # as the launcher numbers them
+    machine: str | None = None  # the same for processes on one kernel, also in containers; None: not known
+
+
+@validated(frozen=True, kw_only=True)
+class Network:
+    """See ``tasks.network``: what gloo bound, or until when NCCL wrote to its log."""
+
+    event: Literal["network"]
+    interfaces: tuple[str, ...] = ()
+    nccl_log_written_s: float | None = None  # on the same clock as ``start_s``
+
+
+@validated(frozen=True, kw_only=True)
+class ClockOffset:
+    """See ``tasks.clock``; from the first rank of every node but rank 0's."""
+
+    event: Literal["clock_offset"]
+    when: Literal["start", "end"]
+    offset_s: float
+    bound_s: float
+    wall_offset_s: float
 
 
 @validated(frozen=True, kw_only=True)
@@ -78,7 +100,7 @@ class Error:
         return f"{self.type}: {self.message}".strip()
 
 
-AnyEvent = Start | Clock | Phase | Settings | Workload | Iteration | End | Validity | Error
+AnyEvent = Start | ClockOffset | Network | Clock | Phase | Settings | Workload | Iteration | End | Validity | Error
 _EVENT: Final[TypeAdapter[AnyEvent]] = TypeAdapter(Annotated[AnyEvent, Field(discriminator="event")])
 
 
@@ -88,7 +110,9 @@ class RankFile:
 
     rank: int
     start: Start | None = None
+    network: Network | None = None
     clock: Clock | None = None
+    clock_offsets: list[ClockOffset] = field(default_factory=list)
     phases: list[Phase] = field(default_factory=list)
     settings: dict[str, str | int | float | bool | None] = field(default_factory=dict)
     workload: dict[str, Scalar] | None = None
@@ -100,10 +124,10 @@ class RankFile:
 
     def add(self, event: AnyEvent) -> None:
         match event:
-            case Start():
-                self.start = event
-            case Clock():
-                self.clock = event
+            case Start() | Network() | Clock() | End():
+                setattr(self, event.event, event)
+            case ClockOffset():
+                self.clock_offsets.append(event)
             case Phase():
                 self.phases.append(event)
             case Settings():
@@ -114,8 +138,6 @@ class RankFile:
                 self.validity = event.checks
             case Iteration():
                 self.iterations.append(event)
-            case End():
-                self.end = event
             case Error():
                 self.error = self.error or event
 
@@ -128,6 +150,11 @@ def rank_paths(run_dir: Path) -> dict[int, Path]:
     """Every rank file of a run directory, by rank."""
     found = {int(match[1]): path for path in run_dir.iterdir() if (match := _NAME.fullmatch(path.name))}
     return dict(sorted(found.items()))
+
+
+def nccl_log_path(run_dir: Path, rank: int) -> Path:
+    """What NCCL says of itself on one rank, see ``tasks.network``."""
+    return run_dir / "logs" / f"nccl-rank-{rank}.log"
 
 
 def read_start(path: Path) -> Start | None:

@@ -8,6 +8,7 @@ measured is read from those that had them.
 
 from statistics import median
 from typing import Final
+from weakref import finalize
 
 from suite.schema import RankRecord, RunRecord
 from suite.steady import MIN_STEADY, SteadyWindow, steady_window
@@ -21,13 +22,26 @@ ROUND_STATISTIC: Final = (
     f"half and leaves {MIN_STEADY} iterations where there are so many"
 )
 
+# By the record's id: records hold mappings, so they have no hash, and a round of 1024 ranks is read two hundred times.
+_KNOWN: Final[dict[int, tuple[float, ...]]] = {}
+
 
 def iteration_times_s(record: RunRecord) -> tuple[float, ...]:
     """Time of every iteration in seconds, shape (iterations,): the maximum over all ranks.
 
     Raises ValueError when a rank is missing, ranks differ in length, or a time is missing or not positive: the slowest
     of the remaining ranks would look like a faster machine.
+
+    Everything else here begins with them, so they are kept as long as the record is.
     """
+    times_s = _KNOWN.get(id(record))
+    if times_s is None:
+        times_s = _KNOWN[id(record)] = _slowest_rank_times_s(record)
+        finalize(record, _KNOWN.pop, id(record), None)
+    return times_s
+
+
+def _slowest_rank_times_s(record: RunRecord) -> tuple[float, ...]:
     if len(record.ranks) != record.case.world_size:
         raise ValueError(f"round {record.round} has samples of {len(record.ranks)} of {record.case.world_size} ranks")
     columns = [_rank_times_s(rank) for rank in record.ranks]

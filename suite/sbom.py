@@ -3,12 +3,11 @@
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from cyclonedx.model.bom import Bom
-from cyclonedx.model.component import Component, ComponentType
-from cyclonedx.output.json import JsonV1Dot6
-from packageurl import PackageURL
+# Only `build` writes such a document, and every command would wait for the library.
+if TYPE_CHECKING:
+    from cyclonedx.model.component import Component
 
 LIST_DEBIAN: Final = ("dpkg-query", "--show", "--showformat", "${Package}\t${Version}\t${Architecture}\n")
 _LIST: Final = """
@@ -42,6 +41,10 @@ def parse_python(listing: str) -> list[Package]:
 
 def render(packages: Iterable[Package], *, name: str, version: str, image_id: str) -> str:
     """CycloneDX 1.6 as JSON; a package that several environments have stands once."""
+    from cyclonedx.model.bom import Bom  # noqa: PLC0415
+    from cyclonedx.model.component import Component, ComponentType  # noqa: PLC0415
+    from cyclonedx.output.json import JsonV1Dot6  # noqa: PLC0415
+
     bom = Bom()
     image = Component(type=ComponentType.CONTAINER, name=name, version=version, bom_ref=f"{name}@{image_id}")
     bom.metadata.component = image
@@ -50,7 +53,10 @@ def render(packages: Iterable[Package], *, name: str, version: str, image_id: st
     return str(JsonV1Dot6(bom).output_as_string(indent=1)) + "\n"
 
 
-def _component(package: Package) -> Component:
+def _component(package: Package) -> "Component":
+    from cyclonedx.model.component import Component, ComponentType  # noqa: PLC0415
+    from packageurl import PackageURL  # noqa: PLC0415
+
     namespace, _, name = package.name.rpartition("/")
     url = PackageURL(
         type=package.kind,

@@ -25,6 +25,8 @@ MinibatchRule = Literal["fixed_minibatch", "fixed_updates"]
 Assets = Literal["offline", "official"]
 Scalar = str | int | float | bool | None
 Workload = Literal["train", "environment_step", "rendering", "all_reduce"]  # all but the first are controls
+# What data of a collective cross. host_memory: between processes of one host, through its memory or its loopback.
+Interconnect = Literal["nvlink", "pcie", "host_memory", "infiniband", "roce", "ethernet"]
 Division = Literal["closed", "open"]  # as upstream ships it, or tuned through settings that the libraries offer
 # lost: a scheduler took the place away: its node failed, the job was preempted or cancelled.
 Outcome = Literal["completed", "crashed", "oom", "timeout", "hung", "lost", "skipped", "invalid"]
@@ -175,6 +177,17 @@ class Environment:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NodeClock:
+    """A node's clocks against those of rank 0's node, as ``tasks.clock`` measures them at the round's start and end."""
+
+    node: int
+    offset_s: float  # its monotonic clock minus that of rank 0's node, in the middle of the round
+    bound_s: float  # the true offset is at most this far from it, also at the start and at the end
+    drift_s: float | None  # of the offset, from start to end; None when the round did not come to its end
+    wall_offset_s: float  # of the wall clock, at the start
+
+
+@dataclass(frozen=True, kw_only=True)
 class RankRecord:
     """What one rank wrote to ``rank-N.jsonl``."""
 
@@ -189,6 +202,7 @@ class RankRecord:
     parameters_sha256: str | None = None  # of the trained parameters at the end
     peak_memory_gb: float | None = None  # of the torch allocator on the rank's GPU
     error: str | None = None  # "Type: message" when the rank raised
+    node: int | None = None  # as the launcher numbers them, its head 0; rank 0 need not be there. None: not known
 
     @property
     def num_iterations(self) -> int:
@@ -208,7 +222,8 @@ class Spread:
 class GpuTelemetry:
     """One GPU in the window. What the driver does not give, or gives with gaps, is None."""
 
-    index: int
+    index: int  # on its node
+    node: int = 0
     sm_utilisation_percent: Spread | None = None  # time in which any kernel ran, however small
     memory_utilisation_percent: Spread | None = None  # time in which memory was read or written
     memory_used_gb: Spread | None = None
@@ -234,13 +249,29 @@ class RankTelemetry:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NodeTelemetry:
+    """One of several nodes in the window."""
+
+    node: int
+    num_samples: int
+    power_w: Spread | None = None  # of its GPUs together
+    energy_j: float | None = None
+    host_cpu_percent: Spread | None = None
+    host_memory_used_gb: Spread | None = None
+    host_load: Spread | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class TelemetrySummary:
-    """What a sampler saw from rank 0's first steady iteration to its last, and what the sampler itself cost."""
+    """What a sampler saw from rank 0's first steady iteration to its last, and what the sampler itself cost.
+
+    Of several nodes, each with a sampler of its own: host figures are of all of them, costs those of the dearest.
+    """
 
     window_start_unix_s: float
     window_s: float
     rate_hz: float | None  # that was aimed at
-    num_samples: int  # in the window
+    num_samples: int  # in the window, of the node with the fewest
     gpus: tuple[GpuTelemetry, ...] = ()
     ranks: tuple[RankTelemetry, ...] = ()
     host_cpu_percent: Spread | None = None  # 100 is all cores
@@ -254,6 +285,44 @@ class TelemetrySummary:
     sample_time_max_s: float | None = None
     sampler_cpu_share: float | None = None  # of one core
     notes: tuple[str, ...] = ()  # what could not be read, and what does not fit together
+    nodes: tuple[NodeTelemetry, ...] = ()  # where there are several
+    missing_nodes: tuple[int, ...] = ()  # of which there is nothing, so that nothing is said of all GPUs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route:
+    """One way of data between ranks, by the word of NCCL's log for it."""
+
+    kind: str  # P2P/CUMEM, P2P/IPC/read, SHM/direct/direct, NET/Socket, NET/IB/GDRDMA, …
+    between_nodes: bool
+    pairs: int  # of ranks, each direction counted
+    channels: int  # of all these pairs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transport:
+    """How the ranks reached each other, as the library said in this round, or as its sockets were bound."""
+
+    library: Literal["nccl", "gloo"]
+    version: str | None = None
+    interfaces: tuple[str, ...] = ()  # of the network, on any node: eth0, mlx5_0
+    routes: tuple[Route, ...] = ()  # NCCL's
+    within_node: tuple[Interconnect, ...] = ()  # empty: not known, or nothing was sent there
+    between_nodes: tuple[Interconnect, ...] = ()
+    emulated: bool | None = None  # several nodes share a machine; None: not known
+    nvls: bool | None = (
+        None  # whether NCCL connected the reductions inside NVSwitch; which collective uses them it decides
+    )
+    unread_lines: int = 0  # of NCCL's log, that speak of channels in words that labscale does not know
+    logged_while_steady: bool | None = None  # NCCL wrote to its log also in steady iterations, which costs time
+
+    @property
+    def interconnect(self) -> str | None:
+        """What stands beside a figure: what the round's data crossed between its nodes, or within its one node."""
+        words = " and ".join(self.between_nodes or self.within_node)
+        if self.emulated:
+            return f"emulated ({words})" if words else "emulated"
+        return words or None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -276,6 +345,8 @@ class RunRecord:
     telemetry_note: str | None = None  # why there is none
     profiled_ranks: tuple[int, ...] = ()  # that ran below a profiler, which slows all of them
     neighbours: int | None = None  # the most other rounds that ran beside it on its host; None: not known
+    clocks: tuple[NodeClock, ...] | None = None  # of the nodes beside rank 0's; None on one node, which has one clock
+    transport: Transport | None = None  # None for one rank, and where nothing was said of it
     schema_version: int = SCHEMA_VERSION
 
     @property

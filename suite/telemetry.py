@@ -7,6 +7,7 @@ launcher alone, so it also closes when the launcher is killed.
 """
 
 import argparse
+import contextlib
 import os
 import select
 import sys
@@ -20,16 +21,18 @@ import psutil
 from suite.nvml import LiveGpus
 from suite.rank_file import rank_path, read_start
 from suite.telemetry_file import (
-    TELEMETRY_FILE,
     HostReading,
     Note,
     RankReading,
     Sample,
     TelemetryStart,
     line_of,
+    telemetry_path,
 )
 
 RATE_HZ: Final = 5.0
+LOOK_EVERY_S: Final = 2.0  # for ranks that are not there yet, among all processes of a node
+_WORKER: Final = "tasks.worker"
 _GB: Final = 1e9
 
 
@@ -54,15 +57,7 @@ class RankProcesses:
                 self._find(rank)
                 return RankReading(rank=rank)
             process = self._found[rank]
-            if process is None:
-                return RankReading(rank=rank)
-            with process.oneshot():
-                return RankReading(
-                    rank=rank,
-                    cpu_percent=process.cpu_percent(),
-                    memory_gb=process.memory_info().rss / _GB,
-                    threads=process.num_threads(),
-                )
+            return RankReading(rank=rank) if process is None else _reading(rank, process)
         except psutil.Error:  # it has ended
             self._found[rank] = None
             return RankReading(rank=rank)
@@ -80,12 +75,57 @@ class RankProcesses:
             self._found[rank] = process
 
 
+class NodeRankProcesses:
+    """The processes of the ranks that run on this node, one of several, found among its processes.
+
+    Files of all ranks would say the same, but hundreds of nodes would read hundreds of files again and again.
+    """
+
+    def __init__(self, run_dir: Path, num_ranks: int) -> None:
+        self._run_dir = str(run_dir)
+        self._num_ranks = num_ranks  # on this node
+        self._found: dict[int, psutil.Process] = {}
+        self._looked_s = -LOOK_EVERY_S
+
+    def read(self) -> tuple[RankReading, ...]:
+        now_s = time.monotonic()
+        if len(self._found) < self._num_ranks and now_s - self._looked_s >= LOOK_EVERY_S:
+            self._looked_s = now_s
+            self._look()
+        return tuple(_reading(rank, process) for rank, process in sorted(self._found.items()))
+
+    def _look(self) -> None:
+        for process in psutil.process_iter(["cmdline"]):
+            line = process.info["cmdline"] or ()
+            if self._run_dir in line and _WORKER in line:
+                with contextlib.suppress(psutil.Error, KeyError, ValueError):  # torchrun itself has no rank
+                    self._add(int(process.environ()["RANK"]), process)
+
+    def _add(self, rank: int, process: psutil.Process) -> None:
+        if rank not in self._found:
+            process.cpu_percent()  # the next call says what was used since this one
+            self._found[rank] = process
+
+
+def _reading(rank: int, process: psutil.Process) -> RankReading:
+    try:
+        with process.oneshot():
+            return RankReading(
+                rank=rank,
+                cpu_percent=process.cpu_percent(),
+                memory_gb=process.memory_info().rss / _GB,
+                threads=process.num_threads(),
+            )
+    except psutil.Error:  # it has ended
+        return RankReading(rank=rank)
+
+
 class Sampler:
     """Reads everything once per call; what cannot be read is None."""
 
-    def __init__(self, run_dir: Path, *, num_gpus: int, num_ranks: int) -> None:
+    def __init__(self, run_dir: Path, *, num_gpus: int, num_ranks: int, is_of_several: bool = False) -> None:
         self._gpus = LiveGpus(num_gpus)
-        self._ranks = RankProcesses(run_dir, num_ranks)
+        self._ranks = (NodeRankProcesses if is_of_several else RankProcesses)(run_dir, num_ranks)
         self._noted: set[str] = set()
         self._has_sampled = False
 
@@ -149,11 +189,15 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="suite.telemetry", description=__doc__)
     parser.add_argument("run_dir", type=Path)
     parser.add_argument("--gpus", type=int, default=0, help="how many of the visible ones")
-    parser.add_argument("--ranks", type=int, default=0)
+    parser.add_argument("--ranks", type=int, default=0, help="of this node")
+    parser.add_argument("--node", type=int, help="which one this is, where there are several")
     parser.add_argument("--rate-hz", type=float, default=RATE_HZ)
     arguments = parser.parse_args(argv)
-    sampler = Sampler(arguments.run_dir, num_gpus=arguments.gpus, num_ranks=arguments.ranks)
-    with (arguments.run_dir / TELEMETRY_FILE).open("ab", buffering=0) as stream:
+    node: int | None = arguments.node
+    sampler = Sampler(
+        arguments.run_dir, num_gpus=arguments.gpus, num_ranks=arguments.ranks, is_of_several=node is not None
+    )
+    with telemetry_path(arguments.run_dir, node).open("ab", buffering=0) as stream:
         sample_until(_stdin_closes, sampler, stream, rate_hz=arguments.rate_hz)
     sampler.close()
     return 0

@@ -68,6 +68,11 @@ class TelemetryContent:
     corrupt: str | None = None  # where the first line stands that is not an event, and why it is none
 
 
+def telemetry_path(run_dir: Path, node: int | None) -> Path:
+    """What the sampler writes; ``node`` where there are several."""
+    return run_dir / (TELEMETRY_FILE if node is None else f"telemetry-node-{node}.jsonl")
+
+
 def line_of(event: TelemetryStart | Sample | Note) -> bytes:
     """One line, its newline included."""
     return _EVENT.dump_json(event) + b"\n"

@@ -74,24 +74,24 @@ def summarise(content: TelemetryContent, window: Window, *, frames: int, num_gpu
     indices = sorted({gpu.index for sample in samples for gpu in sample.gpus})
     gpus = tuple(_gpu(index, content.samples, window) for index in indices)
     is_complete = 0 < num_gpus == len(gpus)
-    energy_j = _total_energy_j(gpus) if is_complete else None
+    energy_j = total_energy_j(gpus) if is_complete else None
     reading_times_s = [sample.reading_time_s for sample in samples]
     return TelemetrySummary(
         window_start_unix_s=round(samples[0].time_unix_s - samples[0].monotonic_s + window.start_s, 3),
-        window_s=_rounded(window.length_s),
+        window_s=rounded(window.length_s),
         rate_hz=content.rate_hz,
         num_samples=len(samples),
         gpus=gpus,
         ranks=tuple(_rank(rank, samples) for rank in sorted({r.rank for sample in samples for r in sample.ranks})),
-        host_cpu_percent=_spread(sample.host.cpu_percent for sample in samples),
-        host_memory_used_gb=_spread(sample.host.memory_used_gb for sample in samples),
-        host_load=_spread(sample.host.load for sample in samples),
-        power_w=_spread(_total_power_w(sample.gpus) for sample in samples) if is_complete else None,
+        host_cpu_percent=spread(sample.host.cpu_percent for sample in samples),
+        host_memory_used_gb=spread(sample.host.memory_used_gb for sample in samples),
+        host_load=spread(sample.host.load for sample in samples),
+        power_w=spread(total_power_w(sample.gpus) for sample in samples) if is_complete else None,
         energy_j=energy_j,
-        energy_agrees=_agrees(gpus) if is_complete else None,
-        frames_per_joule=_rounded(frames / energy_j) if energy_j else None,
-        sample_time_mean_s=_rounded(statistics.fmean(reading_times_s)),
-        sample_time_max_s=_rounded(max(reading_times_s)),
+        energy_agrees=agrees(gpus) if is_complete else None,
+        frames_per_joule=rounded(frames / energy_j) if energy_j else None,
+        sample_time_mean_s=rounded(statistics.fmean(reading_times_s)),
+        sample_time_max_s=rounded(max(reading_times_s)),
         sampler_cpu_share=_cpu_share(samples),
         notes=(*content.notes, *(note for gpu in gpus if (note := _energy_note(gpu)))),
     )
@@ -106,13 +106,13 @@ def _gpu(index: int, samples: Sequence[Sample], window: Window) -> GpuTelemetry:
     reasons = [gpu.slowdowns for gpu in inside if gpu.slowdowns is not None]
     return GpuTelemetry(
         index=index,
-        sm_utilisation_percent=_spread(gpu.sm_utilisation_percent for gpu in inside),
-        memory_utilisation_percent=_spread(gpu.memory_utilisation_percent for gpu in inside),
-        memory_used_gb=_spread(gpu.memory_used_gb for gpu in inside),
-        power_w=_spread(gpu.power_w for gpu in inside),
-        sm_clock_mhz=_spread(gpu.sm_clock_mhz for gpu in inside),
-        memory_clock_mhz=_spread(gpu.memory_clock_mhz for gpu in inside),
-        temperature_c=_spread(gpu.temperature_c for gpu in inside),
+        sm_utilisation_percent=spread(gpu.sm_utilisation_percent for gpu in inside),
+        memory_utilisation_percent=spread(gpu.memory_utilisation_percent for gpu in inside),
+        memory_used_gb=spread(gpu.memory_used_gb for gpu in inside),
+        power_w=spread(gpu.power_w for gpu in inside),
+        sm_clock_mhz=spread(gpu.sm_clock_mhz for gpu in inside),
+        memory_clock_mhz=spread(gpu.memory_clock_mhz for gpu in inside),
+        temperature_c=spread(gpu.temperature_c for gpu in inside),
         energy_counter_j=counted_j,
         energy_integrated_j=integrated_j,
         energy_disagreement=_disagreement(counted_j, integrated_j),
@@ -130,9 +130,9 @@ def _rank(rank: int, samples: Sequence[Sample]) -> RankTelemetry:
     readings = [reading for sample in samples for reading in sample.ranks if reading.rank == rank]
     return RankTelemetry(
         rank=rank,
-        cpu_percent=_spread(reading.cpu_percent for reading in readings),
-        memory_gb=_spread(reading.memory_gb for reading in readings),
-        threads=_spread(reading.threads for reading in readings),
+        cpu_percent=spread(reading.cpu_percent for reading in readings),
+        memory_gb=spread(reading.memory_gb for reading in readings),
+        threads=spread(reading.threads for reading in readings),
     )
 
 
@@ -144,7 +144,7 @@ def counted_energy_j(counter: Points, window: Window) -> float | None:
     points = _clipped(counter, window)
     if points is None or any(later < earlier for (_, earlier), (_, later) in itertools.pairwise(points)):
         return None
-    return _rounded(points[-1][1] - points[0][1])
+    return rounded(points[-1][1] - points[0][1])
 
 
 def integrated_energy_j(power: Points, window: Window) -> float | None:
@@ -152,7 +152,7 @@ def integrated_energy_j(power: Points, window: Window) -> float | None:
     points = _clipped(power, window)
     if points is None:
         return None
-    return _rounded(sum((b_s - a_s) * (a_w + b_w) / 2 for (a_s, a_w), (b_s, b_w) in itertools.pairwise(points)))
+    return rounded(sum((b_s - a_s) * (a_w + b_w) / 2 for (a_s, a_w), (b_s, b_w) in itertools.pairwise(points)))
 
 
 def _clipped(points: Points, window: Window) -> Points | None:
@@ -164,10 +164,10 @@ def _clipped(points: Points, window: Window) -> Points | None:
     around = points[first : last + 1]
     if any(b_s - a_s > MAX_GAP_S for (a_s, _), (b_s, _) in itertools.pairwise(around)):
         return None
-    return [_at(around[:2], window.start_s), *around[1:-1], _at(around[-2:], window.end_s)]
+    return [at(around[:2], window.start_s), *around[1:-1], at(around[-2:], window.end_s)]
 
 
-def _at(pair: Points, time_s: float) -> tuple[float, float]:
+def at(pair: Points, time_s: float) -> tuple[float, float]:
     (a_s, a), (b_s, b) = pair
     return time_s, a + (b - a) * (time_s - a_s) / (b_s - a_s)
 
@@ -175,10 +175,10 @@ def _at(pair: Points, time_s: float) -> tuple[float, float]:
 def _disagreement(counted_j: float | None, integrated_j: float | None) -> float | None:
     if counted_j is None or integrated_j is None or not max(counted_j, integrated_j) > 0:
         return None
-    return _rounded((integrated_j - counted_j) / max(counted_j, integrated_j))
+    return rounded((integrated_j - counted_j) / max(counted_j, integrated_j))
 
 
-def _agrees(gpus: Sequence[GpuTelemetry]) -> bool | None:
+def agrees(gpus: Sequence[GpuTelemetry]) -> bool | None:
     known = [gpu.energy_disagreement for gpu in gpus if gpu.energy_disagreement is not None]
     return all(abs(value) <= AGREEMENT for value in known) if len(known) == len(gpus) else None
 
@@ -192,16 +192,16 @@ def _energy_note(gpu: GpuTelemetry) -> str | None:
     )
 
 
-def _total_energy_j(gpus: Sequence[GpuTelemetry]) -> float | None:
+def total_energy_j(gpus: Sequence[GpuTelemetry]) -> float | None:
     """Of all GPUs by one method, the counter if every GPU has one."""
     for energies_j in ([gpu.energy_counter_j for gpu in gpus], [gpu.energy_integrated_j for gpu in gpus]):
         known = [energy_j for energy_j in energies_j if energy_j is not None]
         if len(known) == len(gpus):
-            return _rounded(sum(known))
+            return rounded(sum(known))
     return None
 
 
-def _total_power_w(gpus: Sequence[GpuReading]) -> float | None:
+def total_power_w(gpus: Sequence[GpuReading]) -> float | None:
     known = [gpu.power_w for gpu in gpus if gpu.power_w is not None]
     return sum(known) if len(known) == len(gpus) else None
 
@@ -209,21 +209,21 @@ def _total_power_w(gpus: Sequence[GpuReading]) -> float | None:
 # ---- small reductions ----
 
 
-def _spread(values: Iterable[float | None]) -> Spread | None:
+def spread(values: Iterable[float | None]) -> Spread | None:
     known = [value for value in values if value is not None]
     if not known:
         return None
-    return Spread(min=_rounded(min(known)), mean=_rounded(statistics.fmean(known)), max=_rounded(max(known)))
+    return Spread(min=rounded(min(known)), mean=rounded(statistics.fmean(known)), max=rounded(max(known)))
 
 
 def _share(flags: Sequence[bool]) -> float | None:
-    return _rounded(sum(flags) / len(flags)) if flags else None
+    return rounded(sum(flags) / len(flags)) if flags else None
 
 
 def _cpu_share(samples: Sequence[Sample]) -> float | None:
     wall_s = samples[-1].monotonic_s - samples[0].monotonic_s
-    return _rounded((samples[-1].sampler_cpu_s - samples[0].sampler_cpu_s) / wall_s) if wall_s > 0 else None
+    return rounded((samples[-1].sampler_cpu_s - samples[0].sampler_cpu_s) / wall_s) if wall_s > 0 else None
 
 
-def _rounded(value: float) -> float:
+def rounded(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}")

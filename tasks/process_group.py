@@ -9,13 +9,15 @@ import datetime as dt
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import torch
 import torch.distributed as dist
 
 from suite.schema import Case
+from tasks import clock, network
+from tasks.rank_log import RankLog
 
 # Of a rank with its peers, in hang timeouts. At 1 it would race with the launcher for what the run's outcome is.
 PATIENCE: Final = 2.0
@@ -55,7 +57,7 @@ def backend_of(device: torch.device) -> str:
 
 
 @contextmanager
-def joined(case: Case, ranks: Ranks, device: torch.device) -> Iterator[None]:
+def joined(case: Case, ranks: Ranks, device: torch.device, log: RankLog) -> Iterator[None]:
     """Start the process group for the block, and let the RL libraries believe that they did.
 
     A rank that waits for its peers far longer than the case's hang timeout raises; torch alone would wait half an hour.
@@ -68,6 +70,9 @@ def joined(case: Case, ranks: Ranks, device: torch.device) -> Iterator[None]:
         yield
         return
     dist.init_process_group(backend_of(device), timeout=dt.timedelta(seconds=PATIENCE * case.hang_timeout_s))
+    if device.type == "cpu":
+        log.write("network", interfaces=network.bound_interfaces(int(os.environ["MASTER_PORT"])))
+    _compare_clocks("start", case, ranks, log)
     init, set_device = dist.init_process_group, torch.cuda.set_device
 
     def already_joined(*_: Any, **__: Any) -> None:
@@ -78,7 +83,19 @@ def joined(case: Case, ranks: Ranks, device: torch.device) -> Iterator[None]:
         torch.cuda.set_device = already_joined
     try:
         yield
+        _compare_clocks("end", case, ranks, log)
         dist.barrier()
     finally:
         dist.init_process_group, torch.cuda.set_device = init, set_device
     dist.destroy_process_group()
+
+
+def _compare_clocks(when: clock.When, case: Case, ranks: Ranks, log: RankLog) -> None:
+    """Between nodes, by the first rank of each; the others go on."""
+    if case.nnodes == 1 or ranks.local_rank != 0:
+        return
+    store = dist.distributed_c10d._get_default_store()  # noqa: SLF001  the one that joined the ranks
+    first_ranks = tuple(range(0, ranks.world_size, ranks.local_world_size))
+    offset = clock.measure(store, when, rank=ranks.rank, first_ranks=first_ranks)
+    if offset is not None:
+        log.write("clock_offset", when=when, **asdict(offset))

@@ -152,8 +152,8 @@ class IterationTimer:
         self._sections = (self.environment_step, self.simulate, self.render, self.inference, self.all_reduce)
         self.iterations = 0
         self.samples: list[dict[str, float | None]] = []
-        self._clock_zero_s = time.perf_counter()
-        log.write("clock", zero_monotonic_s=self._clock_zero_s)  # the clock of all processes of a host
+        self.clock_zero_s = time.perf_counter()
+        log.write("clock", zero_monotonic_s=self.clock_zero_s)  # the clock of all processes of a host
         self._start_s = 0.0
         self._start: Any = None
         self._collected: Any = None
@@ -182,7 +182,7 @@ class IterationTimer:
         environment_step, simulate, render, inference, all_reduce = (section.drain() for section in self._sections)
         self.samples.append(
             {
-                "start_s": self._start_s - self._clock_zero_s,
+                "start_s": self._start_s - self.clock_zero_s,
                 "iteration_time_s": iteration_time_s,
                 "collection_time_s": self._marks.elapsed_s(self._start, self._collected),
                 "learning_time_s": self._marks.elapsed_s(self._collected, end),

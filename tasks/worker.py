@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from suite.schema import Case
-from tasks import profiling
+from tasks import network, profiling
 from tasks.rank_log import RankLog
 
 
@@ -69,13 +69,17 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
     timer = timing.IterationTimer(log, device)
     context = RankContext(case=case, ranks=ranks, device=device, log=log, timer=timer, run_dir=run_dir)
     started_utc = upstream_bundle.now_utc()
-    with joined(case, ranks, device):
+    if device.type == "cuda":
+        os.environ |= network.nccl_log_variables(run_dir, ranks.rank, os.environ)
+    with joined(case, ranks, device, log):
         torch.distributed.all_reduce = timer.all_reduce.wrap(torch.distributed.all_reduce)
         with simulation.simulation(context, agent_entry_point=adapter.AGENT_ENTRY_POINT) as running:
             log.write("settings", settings=settings.capture(context, running))
             agent_settings = adapter.configure(context, running)
             log.write("workload", workload=workload.describe(context, running, agent_settings))
             model = adapter.train(context, running, agent_settings)
+            if (written_s := network.nccl_log_written_s(run_dir, ranks.rank, timer.clock_zero_s)) is not None:
+                log.write("network", nccl_log_written_s=written_s)
             log.write(
                 "end",
                 parameters_sha256=parameters_sha256(model),
@@ -106,6 +110,8 @@ def main(argv: list[str]) -> int:
         local_rank=local_rank,
         world_size=int(os.environ["WORLD_SIZE"]),
         pid=os.getpid(),
+        node=int(os.environ.get("LABSCALE_NODE_RANK", os.environ["GROUP_RANK"])),  # torchrun's own order may be another
+        machine=network.machine(),
         time_unix_s=time.time(),
         monotonic_s=time.perf_counter(),
     )

@@ -16,6 +16,7 @@ from typing import Any, Final, Self
 PROGRAMS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 TIMEOUT_S: Final = 60.0
 END: Final = b"\0"
+FIRST_ERROR_STATUS: Final = 400
 
 
 def browser_program() -> str | None:
@@ -182,6 +183,8 @@ class Tab:
                 self.requests.append(told["request"]["url"])
             elif method == "Network.loadingFailed" and not told.get("canceled"):
                 self.complaints.append(f"not loaded: {told['errorText']}")
+            elif method == "Network.responseReceived" and told["response"]["status"] >= FIRST_ERROR_STATUS:
+                self.complaints.append(f"{told['response']['status']}: {told['response']['url']}")
             elif method == "Runtime.exceptionThrown":
                 self.complaints.append(str(told["exceptionDetails"].get("exception", told["exceptionDetails"])))
             elif method == "Log.entryAdded" and told["entry"]["level"] in ("error", "warning"):

@@ -12,9 +12,11 @@ from suite.provision import Worker, provision_worker
 from suite.schema import Case, CaseResult, Environment
 
 pytest_plugins = [
+    "tests.at_the_same_time",
     "tests.bench_runs",
     "tests.container_engine",
     "tests.container_runs",
+    "tests.published_site",
     "tests.rank_events",
     "tests.slurm_cluster",
     "tests.ssh_hosts",
@@ -54,10 +56,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--slow"):
-        return
     for item in items:
-        if "slow" in item.keywords:
+        if "slow" in item.keywords and not config.getoption("--slow"):
             item.add_marker(pytest.mark.skip(reason="runs only with --slow"))
 
 

@@ -22,6 +22,7 @@ import docker
 import pytest
 
 from suite.docker_engine import Engine
+from tests.debian_packages import install_packages
 
 BUSYBOX: Final = "localhost/labscale-test/busybox:latest"
 DEBIAN: Final = "localhost/labscale-test/debian:latest"
@@ -86,12 +87,9 @@ def install(programs: Mapping[str, str]) -> None:
     missing = [package for program, package in programs.items() if shutil.which(program, path=_path()) is None]
     if not missing:
         return
-    command_line = ["apt-get", "-o", "DPkg::Lock::Timeout=600", "install", "--yes", "--no-install-recommends", *missing]
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for command in (["apt-get", "update"], command_line):
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            pytest.skip(f"needs the packages {' '.join(missing)}: {done.stderr.strip()[-300:]}")
+    said = install_packages(missing)
+    if said is not None:
+        pytest.skip(f"needs the packages {' '.join(missing)}: {said[-300:]}")
 
 
 def _path() -> str:

@@ -223,6 +223,42 @@ def _gpu_result(series: str, scaling: Scaling, library: RlLibrary, ranks: int) -
     return CaseResult(case=case, rounds=tuple(rounds))
 
 
+def sweep_results(rounds: int = 3) -> list[CaseResult]:
+    """Like the matrix `env-sweep` on one GPU: throughput rises up to 4096 environments and then no more."""
+    times_s = {1024: 0.10, 2048: 0.11, 4096: 0.15, 8192: 0.30}
+    return [
+        make_result(
+            make_case("ant-envs", scaling="weak", num_envs_global=num_envs, device="cuda"),
+            *(time_s * (1 + 0.001 * index) for index in range(rounds)),
+        )
+        for num_envs, time_s in times_s.items()
+    ]
+
+
+def stack_results(rounds: int = 3) -> list[CaseResult]:
+    """Like the matrix `physx` on one and two GPUs: PhysX takes twice as long as Newton."""
+    found = []
+    for ranks in (1, 2):
+        newton = make_case(
+            "cartpole-physics", world_size=ranks, scaling="weak", num_envs_global=4096 * ranks, device="cuda"
+        )
+        physx = replace(newton, case_id=newton.case_id.replace("kitless", "ovphysx"), stack="ovphysx")
+        times_s = [0.5 * (1 + 0.001 * index) for index in range(rounds)]
+        found += [make_result(newton, *times_s), make_result(physx, *(2 * time_s for time_s in times_s))]
+    return found
+
+
+def node_results(rounds: int = 3) -> list[CaseResult]:
+    """Four GPUs on one node and on two, where an iteration takes a quarter longer; one GPU as the baseline."""
+    found = []
+    for ranks, nnodes, time_s in ((1, 1, 0.5), (4, 1, 0.6), (4, 2, 0.75)):
+        case = make_case(
+            "ant-weak", world_size=ranks, nnodes=nnodes, scaling="weak", num_envs_global=1024 * ranks, device="cuda"
+        )
+        found.append(make_result(case, *(time_s * (1 + 0.001 * index) for index in range(rounds))))
+    return found
+
+
 def write_results(results: Sequence[CaseResult], folder: Path) -> Path:
     """Write what ``suite.store.load_results`` reads, without a pytest session per case."""
     for result in results:

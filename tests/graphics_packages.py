@@ -6,11 +6,12 @@ import subprocess
 
 import pytest
 
+from tests.debian_packages import install_packages
+
 PACKAGES = (
     "libegl1", "libglvnd0", "libglx0", "libgl1", "libgles2", "libopengl0", "libvulkan1", "mesa-vulkan-drivers",
     "libegl-mesa0", "gcc", "libc6-dev",
 )  # fmt: skip
-INSTALL_TIMEOUT_S = 600
 
 
 def missing_packages() -> list[str]:
@@ -31,8 +32,5 @@ def graphics_packages() -> None:
         return
     if os.geteuid() != 0:
         pytest.skip(f"needs root to install {' '.join(missing)}")
-    apt = ["apt-get", "-o", f"DPkg::Lock::Timeout={INSTALL_TIMEOUT_S}", "-qq"]
-    environ = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for arguments in (["update"], ["install", "-y", "--no-install-recommends", *missing]):
-        done = subprocess.run([*apt, *arguments], env=environ, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+    said = install_packages(missing)
+    assert said is None, said

@@ -25,6 +25,7 @@ PROGRAMS: Final = {"slurmctld": "slurmctld", "slurmd": "slurmd", "srun": "slurm-
 LOGIN: Final = "login"
 NODES: Final = ("n1", "n2", "n3")
 START_PATIENCE_S: Final = 20.0
+_PATH: Final = os.environ["PATH"]  # without what ``programs`` puts before it, which would enter a host twice
 NODE_LOST_S: Final = 6  # Slurm's SlurmdTimeout: a node that is silent for so long is down
 
 # The first process of a host; it goes on when its network is there, and reaps what others leave to it.
@@ -108,7 +109,7 @@ class SlurmCluster:
     @property
     def environ(self) -> dict[str, str]:
         """For commands of Slurm."""
-        return {**os.environ, "SLURM_CONF": str(self.folder / "slurm.conf")}
+        return {**os.environ, "PATH": _PATH, "SLURM_CONF": str(self.folder / "slurm.conf")}
 
     def argv(self, *command: str) -> list[str]:
         """The command, run on the login machine."""
@@ -139,6 +140,19 @@ class SlurmCluster:
 
     def kill_node(self, name: str) -> None:
         self.hosts[name].kill()
+
+    @contextlib.contextmanager
+    def drained(self, name: str) -> Iterator[None]:
+        """Take a node out of service for the block, as an administrator does."""
+        self.ask("scontrol", "update", f"NodeName={name}", "State=DRAIN", "Reason=test")
+        try:
+            yield
+        finally:
+            self.ask("scontrol", "update", f"NodeName={name}", "State=RESUME")
+
+    def link(self, name: str, state: str) -> None:
+        """Set the node's network ``up`` or ``down``."""
+        subprocess.run(self.hosts[name].argv("ip", "link", "set", "eth0", state), check=True)
 
     def start_controller(self) -> None:
         """Start slurmctld again, which knows what it knew."""

@@ -3,15 +3,16 @@
 import ast
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-from reports import export
+from reports import export, import_command
 from reports.analysis import CaseRow
 from reports.result_sets import read_version
 from suite.errors import ReportError
-from tests.generated_results import full_results, write_results
+from tests.generated_results import full_results, make_case, make_result, write_results
 
 RESULTS = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
 SET = RESULTS / "h200-x4"
@@ -33,6 +34,10 @@ def test_github_action_benchmark_reads_one_value_a_case(
     entries = json.loads(exported("github", capsys))
     assert {entry["name"]: entry["value"] for entry in entries} == {name: row.total_fps for name, row in rows.items()}
     assert {entry["unit"] for entry in entries} == {"frames/s"}
+    # As its reader (extractRangeInfo) takes a range apart: from two characters on, and what follows is a number.
+    ranges = [re.search(r"(?:\+-|±)\s*(\d.+)", entry["range"]) for entry in entries if "range" in entry]
+    assert all(found is not None and float(found[1]) > 0 for found in ranges)
+    assert len({entry["name"] for entry in entries}) == len(entries)
     with_range = {entry["name"] for entry in entries if "range" in entry}
     assert with_range == {name for name, row in rows.items() if row.rounds_completed >= 3}
 
@@ -47,6 +52,17 @@ def test_bencher_has_bounds_around_every_value_with_an_interval(
             assert ("lower_value" in measure) == (row.iteration_time_interval_s is not None)
             if "lower_value" in measure:
                 assert measure["lower_value"] <= measure["value"] <= measure["upper_value"]
+
+
+def test_bencher_follows_its_published_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    """https://bencher.dev/bmf.json, stricter: no other keys, finite numbers, names within its lengths."""
+    for name, measures in json.loads(exported("bencher", capsys), parse_constant=pytest.fail).items():
+        assert 0 < len(name) <= 1024
+        assert measures.keys() == {"total-fps", "iteration-time-s"}
+        assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", slug) and len(slug) <= 64 for slug in measures)
+        for measure in measures.values():
+            assert {"value"} <= measure.keys() <= {"value", "lower_value", "upper_value"}
+            assert all(type(number) is float and number > 0 for number in measure.values())
 
 
 def test_csv_has_units_in_its_names_and_nothing_where_nothing_was_measured(
@@ -69,9 +85,34 @@ def test_a_reframe_test_has_the_measured_values_as_references(
         for node in tree.body
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
     }
-    assert assigned["REFERENCES"] == {name: round(row.total_fps) for name, row in rows.items() if row.total_fps}
+    assert assigned["REFERENCES"] == {
+        name: {"total_fps": round(row.total_fps), "gpus": row.world_size} for name, row in rows.items() if row.total_fps
+    }
     assert 0 < assigned["ALLOWED_LOSS"] < 1
+    assert assigned["MATRIX"] == "full"
     assert [node.name for node in tree.body if isinstance(node, ast.ClassDef)] == ["LabscaleCase"]
+
+
+def test_a_reframe_test_of_cases_that_its_matrix_lacks_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_results(
+        [make_result(make_case("cartpole-strong", rl_library="rl_games", num_envs_global=512), 0.5)], tmp_path
+    )
+    assert export.main([str(tmp_path), "--format", "reframe"]) == ReportError.exit_code
+    assert "The matrix full has no case cartpole-strong/rl_games-kitless-cpu-n512-1x1" in capsys.readouterr().err
+    assert export.main([str(tmp_path), "--format", "reframe", "--matrix", "smoke"]) == 0
+    text = capsys.readouterr().out
+    assert 'MATRIX = "smoke"' in text
+    assert '"gpus": 0' in text
+
+
+def test_imported_results_alone_are_not_exported_as_ours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bundle = Path(__file__).parent / "golden" / "isaaclab_1.4" / "upstream-seed42.json"
+    assert import_command.main([str(bundle), "--out", str(tmp_path / "set")]) == 0
+    for name in export.FORMATS:
+        assert export.main([str(tmp_path / "set"), "--format", name]) == ReportError.exit_code
+    assert "holds imported results only" in capsys.readouterr().err
 
 
 def test_cases_without_a_measurement_are_left_out(tmp_path: Path) -> None:

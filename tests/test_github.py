@@ -12,6 +12,7 @@ from typing import Any, get_args
 import pytest
 from ruamel.yaml import YAML
 
+from reports.compare_command import parser as compare_parser
 from suite import __version__
 from suite.__main__ import parse
 from suite.schema import Stack
@@ -62,7 +63,9 @@ def sessions() -> set[str]:
     tree = ast.parse((ROOT / "noxfile.py").read_text())
     functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
     return {
-        function.name for function in functions if any("session" in ast.unparse(d) for d in function.decorator_list)
+        function.name.rstrip("_")
+        for function in functions
+        if any("session" in ast.unparse(d) for d in function.decorator_list)
     }
 
 
@@ -136,7 +139,6 @@ def test_workflows_keep_the_rules_of_the_house(path: Path) -> None:
         (" # v7.0.1", "", f"not pinned by commit and version: - uses: actions/checkout@{SHA}"),
         ("actions/checkout@", "evil/checkout@", "check: action evil/checkout is not allowed"),
         ("  push:\n    branches: [main]", "  pull_request_target:", "trigger pull_request_target is not allowed"),
-        ("  push:\n    branches: [main]", "  workflow_run:", "trigger workflow_run is not allowed"),
         ("permissions: {}", "permissions: read-all", "permissions at the top are not {}"),
         ("permissions: {}\n", "", "permissions at the top are not {}"),
         ("concurrency:\n  group: good\n", "", "no concurrency"),
@@ -177,6 +179,68 @@ def test_the_self_hosted_runner_gets_code_of_this_repository_only(ref: str, expe
     assert faults(with_ref, sessions=["bench"]) == expected
 
 
+FOLLOWING = f"""\
+on:
+  workflow_run:
+    workflows: [good]
+permissions: {{}}
+concurrency:
+  group: following
+jobs:
+  tell:
+    runs-on: ubuntu-24.04
+    timeout-minutes: 5
+    permissions:
+      pull-requests: write
+    steps:
+      - uses: actions/checkout@{SHA} # v7.0.1
+        with:
+          persist-credentials: false
+      - uses: actions/download-artifact@{SHA} # v8.0.1
+        with:
+          path: ${{{{ runner.temp }}}}/made
+      - uses: actions/github-script@{SHA} # v9.0.0
+        with:
+          script: tell()
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        ("on:\n", "on:\n  push:\n", "workflow_run beside other triggers"),
+        ("  pull-requests: write", "  contents: write", "tell: workflow_run may write contents"),
+        ("tell()", "tell(${{ github.event.workflow_run.head_branch }})", "tell: a script has an expression in it"),
+        (
+            "persist-credentials: false",
+            "ref: ${{ github.event.workflow_run.head_sha }}",
+            "tell: workflow_run checks out something else than the default branch",
+        ),
+        ("${{ runner.temp }}/made", "made", "tell: workflow_run unpacks an artifact into the checkout"),
+    ],
+)
+def test_what_follows_a_pull_requests_run_gives_it_nothing(old: str, new: str, fault: str) -> None:
+    assert faults(FOLLOWING, sessions=["bench"]) == []
+    assert FOLLOWING.count(old) == 1
+    assert faults(FOLLOWING.replace(old, new), sessions=["bench"]) == [fault]
+
+
+def test_what_follows_a_pull_requests_run_runs_no_command() -> None:
+    with_command = FOLLOWING + "      - run: python3 -m nox -s bench\n"
+    assert "tell: workflow_run runs a command" in faults(with_command, sessions=["bench"])
+
+
+def test_comments_follow_the_comparison() -> None:
+    made, posted = (load(GITHUB / "workflows" / name) for name in ("compare.yml", "compare-comment.yml"))
+    assert posted["on"]["workflow_run"]["workflows"] == [made["name"]]
+    assert triggers(made) == {"pull_request"}
+    uploaded, downloaded = (
+        next(step["with"]["name"] for step in steps if "-artifact@" in step.get("uses", ""))
+        for steps in (made["jobs"]["compare"]["steps"], posted["jobs"]["comment"]["steps"])
+    )
+    assert uploaded == downloaded
+
+
 def test_pull_requests_are_rejected_on_the_self_hosted_runner() -> None:
     opened = SELF_HOSTED.replace("on:\n", "on:\n  pull_request:\n", 1)
     assert faults(opened, sessions=["bench"]) == ["check: pull_request reaches a self-hosted runner"]
@@ -208,7 +272,9 @@ def test_workflows_use_options_and_folders_that_exist(path: Path) -> None:
         if session in {"bench", "build", "env_check"}:
             assert parse([session, *arguments]).command == session
         for word in arguments:
-            assert not word.startswith("reports/") or (ROOT / word / "cases").is_dir()
+            assert not word.startswith("reports/") or (ROOT / word).is_dir()
+        if session == "compare":
+            assert compare_parser().parse_args(arguments).changed
 
 
 def test_a_new_result_must_say_how_it_was_measured() -> None:

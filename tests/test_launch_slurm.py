@@ -3,8 +3,8 @@
 import json
 import sys
 import threading
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +19,7 @@ from suite.launch.slurm import SlurmPlace
 from suite.launch.slurm_script import END, JOB, SlurmOptions
 from suite.schema import Case, Environment, Launch
 from tests.conftest import CaseMaker
-from tests.real_runs import wait_until
+from tests.real_runs import MARK, marked_processes, wait_until
 from tests.slurm_cluster import SlurmCluster
 
 # Writes what a rank writes, for as long as the file `go_on` is there.
@@ -146,3 +146,98 @@ def test_inside_an_allocation_jobs_are_of_their_own(
     assert launcher.run(launch, place=place).exit_code == 0
     step = slurm.run_step(("hostname",), timeout_s=20)
     assert step.stdout.split() == ["n1"], step.stderr
+
+
+@dataclass(frozen=True, kw_only=True)
+class Followed:
+    """A round whose ranks go on until they are let go, followed in a thread of the test."""
+
+    launch: Launch
+    said: Said
+    thread: threading.Thread
+    ended: list[LaunchResult]
+
+    def await_said(self, text: str, *, within_s: float = 20.0) -> None:
+        wait_until(lambda: any(text in line for line in self.said), timeout_s=within_s, what=f"{text}: {self.said}")
+
+    def result(self, *, within_s: float = 30.0) -> LaunchResult:
+        """Let the ranks go; their end is that of the round."""
+        (Path(self.launch.run_dir) / "go_on").unlink(missing_ok=True)
+        self.thread.join(within_s)
+        assert self.ended, f"not within {within_s:g} s: {self.said}"
+        return self.ended[0]
+
+
+Follow = Callable[..., Followed]
+
+
+@pytest.fixture
+def follow(place: SlurmPlace, launch: Launch, monkeypatch: pytest.MonkeyPatch) -> Iterator[Follow]:
+    monkeypatch.setattr(launcher, "LAST_POLL_S", 1.0)
+    stop = threading.Event()
+    started: list[Followed] = []
+
+    def start(*more: str, nnodes: int = 1) -> Followed:
+        run_dir = Path(launch.run_dir)
+        (run_dir / "go_on").touch()
+        case = replace(launch.case, nnodes=nnodes)
+        endless = replace(launch, case=case, env={**launch.env, MARK: launch.run_dir})
+        said: Said = []
+        asked = replace(place, options=replace(place.options, more=more), say=said.append)
+        ended: list[LaunchResult] = []
+        thread = threading.Thread(target=lambda: ended.append(launcher.run(endless, place=asked, stop=stop)))
+        thread.start()
+        started.append(Followed(launch=endless, said=said, thread=thread, ended=ended))
+        return started[-1]
+
+    yield start
+    stop.set()
+    for one in started:
+        one.thread.join(60)
+
+
+def test_a_drained_node_finishes_its_round_and_gets_no_other(
+    slurm: SlurmCluster, follow: Follow, tmp_path: Path
+) -> None:
+    followed = follow()
+    followed.await_said("RUNNING on n1")
+    with slurm.drained("n1"):
+        assert slurm.ask("sinfo", "--noheader", "--nodes=n1", "--format=%T").strip() == "draining"
+        result = followed.result()
+        assert (result.exit_code, result.ended_by, result.why) == (0, None, None)
+        assert marked_processes(tmp_path / "r0") == []
+        (tmp_path / "r0").rename(tmp_path / "first")
+        (tmp_path / "r0").mkdir()
+        other = follow()
+        other.await_said("RUNNING on n2")
+        assert other.result().exit_code == 0
+
+
+def test_a_round_that_needs_a_drained_node_waits_for_it(slurm: SlurmCluster, follow: Follow) -> None:
+    """Slurm says why, and how long a queue may be nobody knows: it is not ended."""
+    with slurm.drained("n1"):
+        followed = follow("nodelist=n1")
+        followed.await_said("PENDING (")
+        assert not followed.ended
+    followed.await_said("RUNNING on n1")
+    assert followed.result().exit_code == 0
+
+
+@pytest.mark.slow
+def test_a_node_whose_link_is_cut_loses_the_round_that_goes_on_elsewhere(
+    slurm: SlurmCluster, follow: Follow, tmp_path: Path
+) -> None:
+    """And what the cut node still runs is gone once it hears of it."""
+    followed = follow(nnodes=2)
+    followed.await_said("RUNNING on n[1-2]")
+    wait_until(lambda: len(marked_processes(tmp_path / "r0")) > 1, timeout_s=20, what="ranks run")
+    slurm.link("n2", "down")
+    try:
+        followed.await_said("It is submitted once more", within_s=90.0)
+        result = followed.result(within_s=60.0)
+    finally:
+        slurm.link("n2", "up")
+    assert any("NODE_FAIL" in line for line in followed.said), followed.said
+    assert (result.exit_code, result.ended_by) == (0, None)
+    assert (tmp_path / "r0.lost-1").exists()
+    wait_until(lambda: marked_processes(tmp_path / "r0") == [], timeout_s=60, what="nothing is left on n2")

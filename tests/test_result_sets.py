@@ -1,9 +1,12 @@
+import csv
+import json
 from pathlib import Path
 
 import pytest
 
-from reports import book
-from reports.pages import division
+from reports import book, export
+from reports.downloads import cases_csv
+from reports.pages import beyond, choosing, comparison, division, downloads, limits, machines, series, summary
 from reports.result_sets import read_version
 from suite.errors import ReportError
 from tests.generated_results import full_results, make_case, make_result, smoke_results, write_results
@@ -62,7 +65,11 @@ def test_a_series_of_environments_and_an_open_division_are_told_from_scaling(tmp
     [
         ('[[set]]\nfolder = "nowhere"\n', "names nowhere"),
         ('[[set]]\nfolder = "a"\n[[set]]\nfolder = "a"\n', "twice"),
-        ('[[set]]\nfolder = "a"\nrole = "decoration"\n', "role decoration"),
+        ('[[set]]\nfolder = "a"\nrole = "decoration"\n', r"set\[0\]\.role: got 'decoration'"),
+        ('[[set]]\nfolder = "a"\ncontributed-by = "Lab"\n', "Did you mean 'contributed_by'"),
+        ('[[set]]\nfolder = "a"\ncontributed_by = ""\n', "contributed_by: got ''"),
+        ('[[set]]\nfolder = "a"\nlink = "https://example.org"\n', "no contributed_by"),
+        ('[[set]]\nfolder = "a"\ncontributed_by = "Lab"\nlink = "javascript:alert(1)"\n', "link: got 'javascript"),
         ("[[set]]\n", "folder"),
         ("[[set\n", "report.toml"),
     ],
@@ -71,6 +78,49 @@ def test_a_wrong_manifest_is_named(folder: Path, text: str, said: str) -> None:
     manifest(folder, text)
     with pytest.raises(ReportError, match=said):
         read_version(folder, name="v")
+
+
+def test_a_contributed_set_is_theirs_wherever_it_is_shown(tmp_path: Path) -> None:
+    write_results(smoke_results(), tmp_path / "lab")
+    manifest(
+        tmp_path,
+        '[[set]]\nfolder = "lab"\ntitle = "Two desks"\ncontributed_by = "Lab & Sons"\nlink = "https://example.org/r"\n'
+        'citation = "Lab 2026"\n',
+    )
+    version = read_version(tmp_path, name="v")
+    theirs = "Two desks, contributed by Lab & Sons"
+    shown = {
+        "summary": summary.opening(version),
+        "table": summary.answers(version),
+        "charts": summary.charts(version),
+        "choosing": choosing.in_short(version),
+        "options": choosing.options(version),
+        "beyond": beyond.missing(beyond.curves(version)),
+        "series": series.cases(version, "cartpole-strong"),
+        "verdicts": series.verdicts(version, "cartpole-strong"),
+        "machines": machines.environments(version),
+        "checks": machines.env_checks(version),
+        "cost": machines.cost(version),
+        "noise": machines.noise(version),
+        "failures": limits.failures(version),
+        "files": downloads.listing(version),
+    }
+    assert [name for name, part in shown.items() if theirs not in part.text] == []
+    assert 'by <a href="https://example.org/r">Lab &amp; Sons</a>' in shown["table"].markup
+    assert "Lab 2026" in shown["files"].text
+    lines = list(csv.DictReader(cases_csv(version).splitlines()))
+    assert {line["contributed_by"] for line in lines} == {"Lab & Sons"}
+    entries = json.loads(export.github_action_benchmark(version))
+    assert all(entry["extra"].endswith("; contributed by Lab & Sons") for entry in entries)
+
+
+def test_a_set_is_compared_with_older_ones_of_the_same_people_only(tmp_path: Path) -> None:
+    for name in ("1", "2"):
+        write_results(smoke_results(), tmp_path / name / "lab")
+    manifest(tmp_path / "2", '[[set]]\nfolder = "lab"\ncontributed_by = "Lab"\n')
+    older = read_version(tmp_path / "1", name="1")
+    version = read_version(tmp_path / "2", name="2", older=[older])
+    assert "is of somebody else" in comparison.all_versions(version).text
 
 
 def test_the_committed_version_has_scaling_pairs_and_checks() -> None:

@@ -147,6 +147,8 @@ def test_two_nodes_train_to_a_complete_record(slurm: SlurmCluster, worker: Worke
     assert len({rank.parameters_sha256 for rank in record.ranks}) == 1
     assert record.ranks[0].settings["backend"] == "gloo"
     assert record.environment.checks
+    assert record.clocks is not None
+    assert [abs(clock.offset_s) <= clock.bound_s for clock in record.clocks] == [True], "the nodes are this machine"
     assert read_case(bench.out / "cases" / f"{CASE}.json").completed == (record,)
     assert (bench.run_dir / "slurm" / "differences.txt").read_text().strip() == ""
     nodes = [(bench.run_dir / "logs" / f"node-{index}" / "torchrun.log").read_text() for index in (0, 1)]

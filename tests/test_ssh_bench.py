@@ -15,6 +15,7 @@ from typing import Final
 
 import pytest
 
+from suite.clocks import NEEDED_S
 from suite.collect import collect
 from suite.errors import LabscaleError
 from suite.launch import ssh
@@ -25,6 +26,7 @@ from suite.provision import Worker
 from suite.rank_file import rank_path
 from suite.schema import Environment, Launch, RunRecord
 from suite.store import read_case, read_record
+from suite.telemetry_file import read_telemetry, telemetry_path
 from tests.conftest import CaseMaker
 from tests.real_runs import cartpole, launch_of, matrix_of, wait_until
 from tests.ssh_hosts import HOSTS, SshHosts
@@ -70,6 +72,21 @@ def test_two_hosts_train_to_a_complete_record(ssh_hosts: SshHosts, worker: Worke
     assert [(rank.rank, rank.local_rank, rank.num_iterations) for rank in record.ranks] == [(0, 0, 3), (1, 0, 3)]
     assert len({rank.parameters_sha256 for rank in record.ranks}) == 1
     assert record.environment.checks
+    assert [rank.node for rank in record.ranks] == [0, 1]
+    assert record.clocks is not None
+    (clock,) = record.clocks  # both hosts are this machine, so the truth is known
+    assert clock.node == 1
+    assert abs(clock.offset_s) <= clock.bound_s < NEEDED_S
+    assert clock.drift_s is not None
+    assert record.transport is not None
+    assert record.transport.interfaces == ("eth0",), "gloo's sockets, as the kernel has them"
+    assert record.transport.interconnect == "emulated (ethernet)"
+    for node in (0, 1):
+        seen = read_telemetry(telemetry_path(run_dir, node))
+        assert seen is not None
+        readings = [reading for sample in seen.samples for reading in sample.ranks]
+        assert {reading.rank for reading in readings} == {node}, "each sampler sees the ranks of its host"
+        assert any(reading.memory_gb for reading in readings)
     assert read_case(out / "cases" / f"{CASE}.json").completed == (record,)
     logs = [(run_dir / "logs" / f"node-{index}" / "torchrun.log").read_text() for index in (0, 1)]
     assert [log.splitlines()[0] for log in logs] == ["node 0: 10.77.0.11 on eth0", "node 1: 10.77.0.12 on eth0"]
@@ -122,7 +139,8 @@ def endless(
 
 
 def test_a_killed_rank(ssh_hosts: SshHosts, endless: Endless, environment: Environment) -> None:
-    ssh_hosts.find("n2", endless.launch.run_dir, without="torch.distributed.run").kill()
+    *_, program, _ = endless.launch.argv
+    ssh_hosts.find("n2", program, without="torch.distributed.run").kill()
     record = endless.record(environment, within_s=ssh.PEER_PATIENCE_S + endless.launch.grace_s + SLACK_S)
     assert record.outcome == "crashed"
     assert record.reason is not None

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from reports.thresholds import iterations_to_reward, time_to_reward
+from reports.thresholds import common_reward, iterations_to_reward, smoothed, time_to_reward
 from suite.schema import CaseResult, RunRecord
 from tests.generated_results import failed_result, make_case, make_record
 
@@ -95,3 +95,19 @@ def test_nothing_completed_is_no_time() -> None:
 def test_a_window_is_at_least_one_iteration() -> None:
     with pytest.raises(ValueError, match="at least 1"):
         time_to_reward(result_of(learning(0, RISING)), 1.0, smoothing_window=0)
+
+
+def test_the_common_reward_is_the_most_that_every_round_reached() -> None:
+    high, low = (result_of(learning(0, [factor * value for value in RISING])) for factor in (1.0, 0.5))
+    assert smoothed(RISING, 5)[-1] == pytest.approx(9.0)
+    assert common_reward([high]) == pytest.approx(9.0)
+    assert common_reward([high, low]) == pytest.approx(4.5)
+    found = time_to_reward(high, common_reward([high, low]) or 0)
+    assert found.round_iterations == {0: 8}, "the mean of 3.0 to 7.0 is 5.0, and of the window before 4.0"
+
+
+def test_there_is_no_common_reward_that_a_round_began_with() -> None:
+    falling = result_of(learning(0, RISING[::-1]))
+    assert common_reward([result_of(learning(0, RISING)), falling]) is None
+    assert common_reward([]) is None
+    assert common_reward([result_of(learning(0, [None] * ITERATIONS))]) is None

@@ -16,7 +16,8 @@ from pytest_benchmark.stats import Stats
 from reports import verify as program
 from reports.verification.case_file import check_case
 from reports.verification.finding import Finding, differing
-from reports.verification.set_folder import verify_set, write_hashes
+from reports.verification.hashes import SUMS, write_hashes
+from reports.verification.set_folder import verify_set
 from reports.verification.statistics import NOT_RECOMPUTED, stats
 from suite import store
 from suite.a_a import twin_pairs, write_noise
@@ -72,6 +73,19 @@ def test_every_result_in_git_is_what_its_samples_say() -> None:
     assert verified.cases >= 30
     assert verified.samples > 37_000
     assert verified.hashed_files >= 33
+    assert [folder for folder in program.set_folders(COMMITTED) if not (folder / SUMS).is_file()] == []
+
+
+def test_a_set_of_a_version_must_have_its_hashes(tmp_path: Path) -> None:
+    copy = shutil.copytree(PAIRS, tmp_path / "v" / "theirs")
+    (copy.parent / "report.toml").write_text('[[set]]\nfolder = "theirs"\ncontributed_by = "Lab"\n')
+    assert findings(copy) == []
+    (copy / SUMS).unlink()
+    assert [(one.where, one.got) for one in findings(copy)] == [(SUMS, "missing")]
+    assert program.main([str(copy.parent), "--write-hashes"]) == 0
+    sums = (copy / SUMS).read_text()
+    (copy / SUMS).write_text(sums.replace(sums[:8], "0" * 8, 1))
+    assert [finding.what for finding in findings(copy)] == ["its SHA-256"]
 
 
 @pytest.mark.parametrize(

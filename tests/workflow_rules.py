@@ -8,11 +8,14 @@ from typing import Any
 from ruamel.yaml import YAML
 
 TRIGGERS = frozenset({"push", "pull_request", "workflow_dispatch", "schedule"})
+# Follows a run of a pull request's code, with a token that may write: allowed alone, and by rules of its own.
+FOLLOWING = "workflow_run"
 # What may reach a self-hosted runner: nothing that somebody without write access can fire.
 TRUSTED_TRIGGERS = frozenset({"workflow_dispatch", "schedule"})
 ACTIONS = frozenset({
-    "actions/cache", "actions/checkout", "actions/deploy-pages", "actions/download-artifact", "actions/setup-python",
-    "actions/upload-artifact", "actions/upload-pages-artifact", "peter-evans/create-pull-request",
+    "actions/cache", "actions/checkout", "actions/deploy-pages", "actions/download-artifact", "actions/github-script",
+    "actions/setup-python", "actions/upload-artifact", "actions/upload-pages-artifact",
+    "peter-evans/create-pull-request",
 })  # fmt: skip
 INSTALL_NOX = "python3 -m pip install 'nox[uv]'"
 # A branch of this repository, or what the workflow was started from. A bare name could be `refs/pull/1/head`.
@@ -32,7 +35,7 @@ def faults(text: str, *, sessions: Collection[str]) -> list[str]:
         *(
             f"{name}: {fault}"
             for name, job in workflow["jobs"].items()
-            for fault in (*_job(workflow, job), *_steps(workflow, job, sessions))
+            for fault in (*_job(workflow, job), *_steps(workflow, job, sessions), *_following(workflow, job))
         ),
     ]
 
@@ -54,8 +57,10 @@ def _unpinned(text: str) -> Iterator[str]:
 
 
 def _whole(workflow: Mapping[str, Any]) -> Iterator[str]:
-    for trigger in sorted(triggers(workflow) - TRIGGERS):
+    for trigger in sorted(triggers(workflow) - TRIGGERS - {FOLLOWING}):
         yield f"trigger {trigger} is not allowed"
+    if FOLLOWING in triggers(workflow) and len(triggers(workflow)) > 1:
+        yield f"{FOLLOWING} beside other triggers"
     if workflow.get("permissions") != {}:
         yield "permissions at the top are not {}"
     if "concurrency" not in workflow:
@@ -75,6 +80,24 @@ def _job(workflow: Mapping[str, Any], job: Mapping[str, Any]) -> Iterator[str]:
             yield f"{trigger} reaches a self-hosted runner"
 
 
+def _following(workflow: Mapping[str, Any], job: Mapping[str, Any]) -> Iterator[str]:
+    """What would let a pull request's code, or what it made, act with the token of the run that follows."""
+    if FOLLOWING not in triggers(workflow):
+        return
+    writes = {name for name, access in (job.get("permissions") or {}).items() if access == "write"}
+    for name in sorted(writes - {"pull-requests"}):
+        yield f"{FOLLOWING} may write {name}"
+    for step in job["steps"]:
+        options = step.get("with", {})
+        action = step.get("uses", "").partition("@")[0]
+        if "run" in step:
+            yield f"{FOLLOWING} runs a command"
+        if action == "actions/checkout" and options.keys() & {"ref", "repository"}:
+            yield f"{FOLLOWING} checks out something else than the default branch"
+        if action == "actions/download-artifact" and not options.get("path", "").startswith("${{ runner.temp }}/"):
+            yield f"{FOLLOWING} unpacks an artifact into the checkout"
+
+
 def _is_hosted(job: Mapping[str, Any]) -> bool:
     return bool(re.fullmatch(r"ubuntu-\d\d\.\d\d", str(job["runs-on"])))
 
@@ -85,6 +108,8 @@ def _steps(workflow: Mapping[str, Any], job: Mapping[str, Any], sessions: Collec
             action = step["uses"].partition("@")[0]
             if action not in ACTIONS:
                 yield f"action {action} is not allowed"
+            if "${{" in step.get("with", {}).get("script", ""):
+                yield "a script has an expression in it"
             ref = step.get("with", {}).get("ref", OWN_REF)
             if action == "actions/checkout" and not _is_hosted(job) and ref != OWN_REF:
                 yield f"the self-hosted runner checks out {ref}"

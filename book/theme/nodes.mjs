@@ -121,6 +121,7 @@ const RULES = {
     const [title, ...rest] = node.children;
     const body = await page.children({ children: rest });
     const heading = `<p class="admonition-title">${await page.children(title)}</p>`;
-    return `<aside class="admonition ${escapeHtml(node.kind ?? "note")}">${heading}${body}</aside>\n`;
+    // Not an aside: that is a landmark, which needs a name of its own.
+    return `<div role="note" class="admonition ${escapeHtml(node.kind ?? "note")}">${heading}${body}</div>\n`;
   },
 };

@@ -35,7 +35,7 @@ function olderNotice(site, page) {
   const newest = site.versions[0];
   if (!newest || newest.name === site.version) return "";
   const address = addressIn("latest", newest, page);
-  return `<aside class="admonition warning older"><p>This is version ${escapeHtml(site.version)}, an older one. <a href="${address}">The latest is ${escapeHtml(newest.name)}</a>.</p></aside>\n`;
+  return `<aside class="admonition warning older" aria-label="Newer version"><p>This is version ${escapeHtml(site.version)}, an older one. <a href="${address}">The latest is ${escapeHtml(newest.name)}</a>.</p></aside>\n`;
 }
 
 function sectionLinks(sections) {

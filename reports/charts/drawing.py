@@ -11,7 +11,7 @@ from reports.analysis import CaseRow
 from reports.campaign import Campaign
 from reports.charts.points import case_points, curves_of
 from reports.figure import RULE, SMALL_WIDTH_PX, STATIC_WIDTH_PX, Figure, make_figure
-from reports.tables import Html
+from reports.tables import Html, named_of
 
 SCHEMA_URL: Final[str] = alt.SCHEMA_URL
 PALETTE: Final = ("#0072B2", "#D55E00", "#007A5A", "#AA4499", "#7A6000", "#4B5563")
@@ -30,8 +30,11 @@ type Layer = alt.Chart | alt.LayerChart
 
 def figure_id(campaign: Campaign, chart: str) -> str:
     """Unique on the site: set, series, chart."""
-    parts = [campaign.name, campaign.rows[0].series, chart]
-    return "-".join(re.sub(r"[^A-Za-z0-9]+", "-", part) for part in parts if part)
+    return "-".join(re.sub(r"[^A-Za-z0-9]+", "-", part) for part in _name(campaign, chart))
+
+
+def _name(campaign: Campaign, chart: str) -> list[str]:
+    return [part for part in (campaign.name, campaign.rows[0].series, chart) if part]
 
 
 def figure(
@@ -59,7 +62,7 @@ def figure(
         figure_id=figure_id(campaign, chart),
         alt_text=alt_text,
         caption=caption if is_small else f"{caption} Ran on {campaign.where}.",
-        data=data,
+        data=named_of(data, " ".join(_name(campaign, chart))),
         static_width_px=SMALL_WIDTH_PX if is_small else STATIC_WIDTH_PX,
     )
 

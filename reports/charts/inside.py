@@ -8,7 +8,7 @@ import altair as alt
 from reports import series_tables, tables
 from reports.campaign import Campaign
 from reports.charts.drawing import colour, faded_unless, figure, pick, tip
-from reports.charts.points import case_label
+from reports.charts.points import MAX_RANKS, case_label, some_ranks
 from reports.figure import INK, RULE, Figure
 from reports.inside import Inside, Values
 from reports.tables import Html
@@ -88,7 +88,7 @@ def rank_skew(series: Campaign) -> Figure | Html:
         {"case": labels[row.case_id], "rank": rank, "excess": ratio.median - 1}
         | {"low": ratio.low - 1, "high": ratio.high - 1}
         for row in shown
-        for rank, ratio in enumerate(series.inside[row.case_id].rank_ratios)
+        for rank, ratio in some_ranks(series.inside[row.case_id].rank_ratios)
     ]
     base = alt.Chart(alt.InlineData(values=data)).encode(y=_cases_axis(labels))
     reach: float = max(abs(point[name]) for point in data for name in ("low", "high"))
@@ -110,6 +110,11 @@ def rank_skew(series: Campaign) -> Figure | Html:
         ],
     )
     zero = alt.Chart(alt.InlineData(values=[{}])).mark_rule(color=RULE).encode(x=alt.datum(0))
+    left_out = (
+        f" Of more than {MAX_RANKS} ranks the fastest, the slowest and those at the quartiles are shown."
+        if any(row.world_size > MAX_RANKS for row in shown)
+        else ""
+    )
     words = "; ".join(f"{labels[row.case_id]}: {tables.percent(row.rank_skew)}" for row in shown)
     return figure(
         [zero, spread, ranks],
@@ -118,7 +123,7 @@ def rank_skew(series: Campaign) -> Figure | Html:
         height=BAR_PX * len(shown),
         alt_text=f"Iteration time of each rank against the median rank. Slowest over median, by case: {words}.",
         caption="Each dot is a rank, median over rounds; its line reaches over the rounds. Ranks wait for each other in"
-        " every all-reduce, so their iterations end close together even where their work does not.",
+        f" every all-reduce, so their iterations end close together even where their work does not.{left_out}",
         data=series_tables.rank_ratios(series.rows, series.inside),
     )
 

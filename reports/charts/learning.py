@@ -42,7 +42,7 @@ def learning(series: Campaign) -> Figure | Html:
             x=alt.X(
                 "iteration:Q",
                 title="Iteration",
-                axis=alt.Axis(tickMinStep=1, tickCount=8, format="d", labelOverlap="greedy"),
+                axis=alt.Axis(tickMinStep=1, tickCount=8, format="d", labelOverlap="greedy", labelSeparation=6),
             ),
             y=alt.Y("reward:Q", title="Mean return", scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=5)),
             color=colour(topologies, "topology", PALETTE),

@@ -7,8 +7,11 @@ from typing import Any
 
 from reports.analysis import CaseRow, CurvePoint
 from reports.campaign import Campaign
+from reports.inside import Values
 
 MAX_CURVE_POINTS = 60  # of a learning curve; as many as a phone shows
+MAX_RANKS = 8  # of a case, each as a dot; a thousand are a smear, and a page of a megabyte
+QUARTILES = 4
 
 
 def case_points(rows: Iterable[CaseRow]) -> list[dict[str, Any]]:
@@ -66,6 +69,14 @@ def powers_of_two(rows: Sequence[CaseRow], others: Iterable[float] = ()) -> list
 def thinned(points: Sequence[CurvePoint]) -> list[CurvePoint]:
     stride = max(1, math.ceil((1 + max(point.iteration for point in points)) / MAX_CURVE_POINTS))
     return [point for point in points if point.iteration % stride == 0]
+
+
+def some_ranks(ratios: Sequence[Values]) -> list[tuple[int, Values]]:
+    """Rank and ratio: all of a few ranks; of many the fastest, the slowest, and those at the quartiles between."""
+    ordered = sorted(enumerate(ratios), key=lambda item: item[1].median)
+    if len(ordered) <= MAX_RANKS:
+        return list(enumerate(ratios))
+    return [ordered[round(step * (len(ordered) - 1) / QUARTILES)] for step in range(QUARTILES + 1)]
 
 
 def has_single_point(points: Sequence[CurvePoint]) -> bool:

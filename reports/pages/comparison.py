@@ -15,11 +15,16 @@ def all_versions(version: Version) -> Html:
             if one.name not in before:
                 parts.append(paragraph(f"Version {older.name} has no set {one.name}, so there is nothing to compare."))
                 continue
-            found = compare(before[one.name].campaign.results, one.campaign.results)
+            if before[one.name].contributor != one.contributor:
+                parts.append(paragraph(f"The set {one.name} of version {older.name} is of somebody else."))
+                continue
+            noises = [noise for noise in (before[one.name].noise, one.noise) if noise is not None]
+            found = compare(before[one.name].campaign.results, one.campaign.results, noise=max(noises, default=None))
             table = html_table(
                 ["Case", "Before in s", "Now in s", "Change of time", "Interval", "Verdict", "Because"],
                 (_row(case) for case in found.cases),
                 label=f"{one.name} since {older.name}",
+                text_headings=("Verdict", "Because"),
             )
             parts.append(table if found.cases else paragraph("No case is in both, so nothing was compared."))
             for text, names in (("Only before", found.only_before), ("New", found.only_after)):

@@ -3,13 +3,14 @@
 import hashlib
 
 from reports.downloads import DATA_FOLDER, files
+from reports.pages.contributors import listing as listing_of_contributors
 from reports.result_sets import Version
 from reports.tables import Cell, Displayed, Html, heading, html_table, link, together
 
 
 def listing(version: Version) -> Html:
     """Every file with its size and hash, by set."""
-    parts: list[Displayed] = []
+    parts: list[Displayed] = [listing_of_contributors(version)]
     for title, members in files(version).items():
         rows = (_row(name, content) for name, content in members.items())
         parts.append(heading(title))

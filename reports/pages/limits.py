@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from reports import series_tables
+from reports.neighbours import neighbours_sentence
+from reports.pages.side_by_side import has_node_pairs, has_stacks
 from reports.resampling import MIN_ROUNDS_FOR_INTERVAL
 from reports.result_sets import Version
 from reports.tables import Displayed, Html, bullets, heading, html_table, paragraph, together
@@ -16,7 +18,7 @@ def failures(version: Version) -> Html:
         return paragraph("Every round of every case completed.")
     parts: list[Displayed] = []
     for one in failed:
-        if len(version.sets) > 1:
+        if len(version.sets) > 1 or one.contributor:
             parts.append(heading(one.title))
         label = f"Rounds that did not complete, {one.title or 'this campaign'}"
         parts.append(series_tables.failures(one.campaign.rows, label=label))
@@ -67,8 +69,28 @@ def uncertain(version: Version) -> Html:
                 lambda record: record.case.assets == "official", "used NVIDIA's own assets; the others used stand-ins"
             ),
             share(lambda record: record.case.nnodes > 1, "ran on more than one node"),
+            *_not_compared(version),
+            *_neighbours(version),
         ]
     )
+
+
+def _not_compared(version: Version) -> list[str]:
+    """What has no page because nothing was measured of it."""
+    questions = {
+        "The same case on two stacks": has_stacks(version),
+        "The same number of GPUs on one node and on several": has_node_pairs(version),
+        "How many environments to give a GPU": any(map(version.is_sweep, version.series_names)),
+    }
+    return [f"{what}: not measured." for what, is_measured in questions.items() if not is_measured]
+
+
+def _neighbours(version: Version) -> list[str]:
+    """Of every set, which may have ran alone or packed."""
+    return [
+        f"{f'{one.title}: ' if len(version.sets) > 1 else ''}{neighbours_sentence(one.campaign.completed)}"
+        for one in version.sets
+    ]
 
 
 def _missing(cases: Sequence[Case]) -> list[str]:

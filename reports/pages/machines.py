@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from reports import machine_tables
 from reports.cost import cost_table
+from reports.pages.contributors import byline
 from reports.result_sets import ResultSet, Version
 from reports.tables import Displayed, Html, heading, paragraph, together
 
@@ -45,6 +46,7 @@ def noise(version: Version) -> Html:
 def _set(one: ResultSet) -> Iterator[Displayed]:
     title = one.title or "This campaign"
     yield heading(title)
+    yield byline(one.contributor)
     yield machine_tables.places_table(one.campaign.places, label=f"Environments of {title}")
 
 
@@ -52,7 +54,7 @@ def cost(version: Version) -> Html:
     """What each set cost, against a plain loop over Isaac Lab's own command line."""
     parts: list[Displayed] = []
     for one in version.scaling:
-        if len(version.scaling) > 1:
+        if version.must_name_sets:
             parts.append(heading(one.title))
         parts.append(cost_table(one.campaign.cost))
     return together(parts)

@@ -31,7 +31,7 @@ EXACT: Final = 0.005  # of an efficiency: rounding that leaves less open is not 
 def sources() -> Html:
     """Where the figures are from and how they were obtained, as far as their sources say."""
     return bullets(
-        together([_named(source), Html(markup=f"{source.author}, {source.date}; read {source.read}.", text="")])
+        together([named_source(source), Html(markup=f"{source.author}, {source.date}; read {source.read}.", text="")])
         for source in read_published().source
     )
 
@@ -57,7 +57,7 @@ def above_ideal() -> Html:
     return bullets(sentences)
 
 
-def _named(source: Source) -> Html:
+def named_source(source: Source) -> Html:
     return link(source.title, source.url) if source.url else Html(markup=f"<em>{source.title}</em>", text=source.title)
 
 

@@ -8,6 +8,7 @@ from reports.charts import inside as inside_charts
 from reports.charts import learning as learning_charts
 from reports.charts import scaling as scaling_charts
 from reports.charts import sweep as sweep_charts
+from reports.neighbours import neighbours_sentence
 from reports.result_sets import Version
 from reports.tables import Displayed, Html, bullets, heading, paragraph, together
 from suite.round_flags import flags
@@ -84,8 +85,12 @@ def remarks(version: Version, name: str) -> Html:
             for result in series.results
             for sentence in (*flags(result.rounds), *([result.ended_because] if result.ended_because else []))
         ]
-        odd = bullets(notes) if notes else paragraph("Nothing is odd about the rounds.")
-        return [odd, series_tables.failures(series.rows, label=f"Rounds of {name} that did not complete")]
+        odd = bullets(notes) if notes else paragraph("Nothing is odd about the times of the rounds.")
+        return [
+            odd,
+            paragraph(neighbours_sentence(series.completed)),
+            series_tables.failures(series.rows, label=f"Rounds of {name} that did not complete"),
+        ]
 
     return _of_every_set(version, name, shown)
 
@@ -97,7 +102,7 @@ def _of_every_set(
     parts: list[Displayed] = []
     found = version.series(name)
     for series in found:
-        if len(found) > 1:
+        if len(found) > 1 or series.is_contributed:
             parts.append(heading(series.title, depth=3))
         if trains and not series.is_training:
             parts.append(paragraph("A control has no answer to this."))

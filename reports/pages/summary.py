@@ -9,6 +9,7 @@ from reports.campaign import Campaign
 from reports.charts.points import curves_of, of_scaling
 from reports.charts.scaling import efficiency
 from reports.charts.sweep import environments
+from reports.pages.contributors import byline
 from reports.result_sets import ResultSet, Version
 from reports.scaling_laws import ScalingGroup, scaling_groups
 from reports.series_tables import series_title
@@ -18,7 +19,9 @@ from reports.tables import (
     Displayed,
     Html,
     aside,
+    bullets,
     count,
+    counted,
     heading,
     html_table,
     link,
@@ -39,21 +42,26 @@ def opening(version: Version) -> Html:
         failed = Counter(failure.outcome for row in rows for failure in row.failures)
         completed = sum(row.rounds_completed for row in rows)
         rounds = ", ".join([f"{completed} completed", *(f"{number} {name}" for name, number in sorted(failed.items()))])
+        whose = f"{one.title}: " if one.contributor else ""
         sentences.append(
-            f"{_counted(len(rows), 'case')} in {len(one.campaign.series_names)} series on {one.campaign.where}."
+            f"{whose}{counted(len(rows), 'case')} in {len(one.campaign.series_names)} series on {one.campaign.where}."
             f" Rounds: {rounds}."
         )
-    return paragraph(" ".join(sentences))
+    parts: list[Displayed] = [paragraph(" ".join(sentences) or "Nothing here was measured by labscale.")]
+    if version.foreign:
+        sets = f"{counted(len(version.foreign), 'set')} of other tools, apart from these"
+        parts.append(bullets([link(f"Imported results: {sets}", "foreign.html")]))
+    return together(parts)
 
 
 def answers(version: Version) -> Html:
     """One row a curve: frames per second at every number of ranks, efficiency at the largest, verdict."""
-    return _by_set(version, _answers, depth=2)
+    return _by_set(version, lambda one: together([byline(one.contributor), _answers(one)]), depth=2)
 
 
 def charts(version: Version) -> Html:
     """Scaling efficiency of every series that trains, side by side on a wide screen."""
-    depth = 4 if len(version.scaling) > 1 else 3
+    depth = 4 if version.must_name_sets else 3
     return _by_set(
         version,
         lambda one: side_by_side(_chart(one.campaign.series(name), depth) for name in one.campaign.series_names),
@@ -101,7 +109,7 @@ def _by_set(version: Version, show: Callable[[ResultSet], Displayed], *, depth: 
     """What every set has to show, under its title where there are several."""
     parts: list[Displayed] = []
     for one in version.scaling:
-        if len(version.scaling) > 1:
+        if version.must_name_sets:
             parts.append(heading(one.title, depth=depth))
         parts.append(show(one))
     return together(parts)
@@ -121,9 +129,30 @@ def _answers(one: ResultSet) -> Html:
         for series in campaign.series_names
         for curve in curves_of(of_scaling(campaign.series(series).rows))
     ]
-    headings = ["Series", *(_counted(size, unit) for size in sizes), "Efficiency", "Interval", "Verdict"]
+    headings = ["Series", *(counted(size, unit) for size in sizes), "Efficiency", "Interval", "Verdict"]
+    in_words = paragraph(_in_words(campaign, list(groups.values()), unit))
     explanation = f"Frames per second, learning included, by number of {unit}s, and what is left of ideal at the most:"
-    return together([paragraph(explanation), html_table(headings, rows, label=f"Headline {one.title}".strip())])
+    return together(
+        [in_words, paragraph(explanation), html_table(headings, rows, label=f"Headline {one.title}".strip())]
+    )
+
+
+def _in_words(campaign: Campaign, groups: Sequence[ScalingGroup], unit: str) -> str:
+    """What is left of ideal where most ranks ran, by kind of scaling, and how many curves say something for sure."""
+    scaled = [row for row in campaign.rows if row.scaling_efficiency and row.world_size != row.baseline_world_size]
+    if not scaled:
+        return f"No case completed on several {unit}s together with its baseline, so nothing is known of scaling."
+    most = max(row.world_size for row in scaled)
+    parts = []
+    for kind, work in (("weak", "grows with them"), ("strong", "stays the same")):
+        found = [row.scaling_efficiency or 0 for row in scaled if row.world_size == most and row.scaling == kind]
+        if found:
+            low, high = (f"{100 * value:.0f}" for value in (min(found), max(found)))
+            kept = f"{low} %" if low == high else f"{low} to {high} %"
+            parts.append(f"{kept} of ideal where the work {work}")
+    words = Counter(verdict(group).word for group in groups)
+    said = ", ".join(f"{number} {word}" for word, number in words.most_common())
+    return f"{counted(most, unit)} reach {', and '.join(parts)}. Verdicts by their intervals: {said}."
 
 
 def _fps(rows: Sequence[CaseRow], series: str, curve: str, size: int) -> str:
@@ -159,7 +188,3 @@ def _scaling(campaign: Campaign) -> Campaign:
 def page_of(series: str) -> str:
     """The page's address without its ending, as Jupyter Book makes it of the file's name."""
     return f"series-{series}".replace("_", "-").replace(".", "-").lower()
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")

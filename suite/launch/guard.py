@@ -20,6 +20,7 @@ from typing import Any, Final
 from suite.errors import LabscaleError
 from suite.launch.node import interface_of
 from suite.launch.processes import RunProcesses
+from suite.launch.sampling import beside
 
 BEAT_S: Final = 2.0  # both sides say that they are there
 SILENCE_S: Final = 20.0  # after which the other side is taken for gone
@@ -44,7 +45,9 @@ def main() -> int:
         start = _await_start(lines)
         if start is None:
             return 1
-        exit_code, by_itself = _run(request, start, lines)
+        sampler_log, visible_gpus = Path(request["sampler_log"]), request["env"].get("CUDA_VISIBLE_DEVICES")
+        with beside(request["sampler"], sampler_log, visible_gpus=visible_gpus):
+            exit_code, by_itself = _run(request, start, lines)
         _say(event="ended", exit_code=exit_code, by_itself=by_itself)
     except (BrokenPipeError, queue.Empty, KeyboardInterrupt):
         return 1

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -15,14 +15,26 @@ _PROJECT_ROOT: Final = Path(__file__).resolve().parents[2]
 _PATIENCE_S: Final = 2.0  # for the last sample
 
 
+def sampler_log(node: int | None) -> str:
+    """Below the run directory; ``node`` where there are several."""
+    return SAMPLER_LOG if node is None else f"logs/node-{node}/telemetry.log"
+
+
 @contextmanager
 def sampling(run_dir: Path, case: Case, *, visible_gpus: str | None = None) -> Iterator[None]:
-    """Sample while the block runs, see ``suite.telemetry``; on leaving it, however that is, the sampler is gone.
+    """Sample this host while the block runs, see ``suite.telemetry``; when it is left, the sampler is gone.
 
     ``visible_gpus`` is what the ranks have as CUDA_VISIBLE_DEVICES, where that is not the caller's own: other GPUs of
     the host may work for other rounds.
     """
-    sampler = _start(run_dir, case, visible_gpus)
+    with beside(sampler_argv(run_dir, case), run_dir / SAMPLER_LOG, visible_gpus=visible_gpus):
+        yield
+
+
+@contextmanager
+def beside(argv: Sequence[str], log_path: Path, *, visible_gpus: str | None = None) -> Iterator[None]:
+    """Run a sampler while the block runs."""
+    sampler = _start(argv, log_path, visible_gpus)
     try:
         yield
     finally:
@@ -31,18 +43,21 @@ def sampling(run_dir: Path, case: Case, *, visible_gpus: str | None = None) -> I
 
 
 def sampler_argv(run_dir: Path, case: Case) -> tuple[str, ...]:
-    """The sampler of one node, to be run where ``suite`` can be imported; it ends when its stdin closes."""
+    """The sampler of one node, to be run where ``suite`` can be imported; it ends when its stdin closes.
+
+    That of one of several nodes has to have ``--node=N`` added.
+    """
     num_gpus = case.nproc_per_node if case.device == "cuda" else 0
     program = (sys.executable, "-m", "suite.telemetry")
-    return (*program, str(run_dir.absolute()), f"--gpus={num_gpus}", f"--ranks={case.world_size}")
+    return (*program, str(run_dir.absolute()), f"--gpus={num_gpus}", f"--ranks={case.nproc_per_node}")
 
 
-def _start(run_dir: Path, case: Case, visible_gpus: str | None) -> subprocess.Popen[bytes] | None:
+def _start(argv: Sequence[str], log_path: Path, visible_gpus: str | None) -> subprocess.Popen[bytes] | None:
     visible = {} if visible_gpus is None else {"CUDA_VISIBLE_DEVICES": visible_gpus}
-    with (run_dir / SAMPLER_LOG).open("wb") as log:
+    with log_path.open("wb") as log:
         try:
             return subprocess.Popen(
-                sampler_argv(run_dir, case),
+                argv,
                 cwd=_PROJECT_ROOT,
                 env={**os.environ, **visible},
                 stdin=subprocess.PIPE,

@@ -19,7 +19,7 @@ from suite import slurm
 from suite.errors import EnvironmentNotFit, SchedulerError
 from suite.folder import Folder
 from suite.launch.result import EndedBy, LaunchResult
-from suite.launch.sampling import SAMPLER_LOG, sampler_argv
+from suite.launch.sampling import sampler_argv
 from suite.launch.slurm_script import (
     DIFFERENCES,
     END,
@@ -112,7 +112,6 @@ def write_script(launch: Launch, place: SlurmPlace) -> Path:
     prepare(run_dir, launch.case)
     (run_dir / "slurm").mkdir(exist_ok=True)
     (run_dir / END).unlink(missing_ok=True)
-    (run_dir / SAMPLER_LOG).write_text("Rounds of several nodes are not sampled.\n", encoding="utf-8")
     for node in range(launch.case.nnodes):
         (run_dir / NODE_LOG.format(node)).parent.mkdir(exist_ok=True)
     text = render(

@@ -66,7 +66,7 @@ def render(
 ) -> str:
     """The script of one round.
 
-    ``variable_prefix`` is how variables reach the inside of a container. ``sampler`` runs beside a round of one node.
+    ``variable_prefix`` is how variables reach the inside of a container. ``sampler`` runs on each node.
     """
     several = launch.case.nnodes > 1
     blocks = (
@@ -76,7 +76,7 @@ def render(
         _notes(launch),
         _compare_nodes(launch, node_check) if several and node_check else (),
         _rendezvous(variable_prefix) if several else (),
-        _step(launch, name, variable_prefix, () if several else sampler),
+        _step(launch, name, variable_prefix, sampler),
     )
     return "\n\n".join("\n".join(lines) for block in blocks if (lines := list(block))) + "\n"
 
@@ -172,11 +172,14 @@ def _step(launch: Launch, name: str, prefix: str, sampler: Sequence[str]) -> Ite
 
 def _task(launch: Launch, prefix: str, sampler: Sequence[str]) -> Iterator[str]:
     """What runs on each node: torchrun, and nothing after it. The round's name is ``$0``."""
-    if launch.case.nnodes > 1:
+    several = launch.case.nnodes > 1
+    if several:
         yield f"export {prefix}{NODE_RANK}=$SLURM_NODEID"
     yield "trap : TERM"  # torchrun gets the signal too, and ends its ranks
     if sampler:  # it ends when its stdin closes, however this ends
-        yield f"exec 3> >(exec {shlex.join(sampler)} >{SAMPLER_LOG} 2>&1)"
+        command = shlex.join(sampler) + (" --node=$SLURM_NODEID" if several else "")
+        log = SAMPLER_LOG if not several else "logs/node-$SLURM_NODEID/telemetry.log"
+        yield f"exec 3> >(exec {command} >{log} 2>&1)"
         yield "sampler=$!"
     variables = dict.fromkeys((RUN_ID_VARIABLE, f"{prefix}{RUN_ID_VARIABLE}"))
     yield " ".join([*(f'{variable}="$0"' for variable in variables), '"$@"', *(("3>&-",) if sampler else ())])

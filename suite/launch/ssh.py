@@ -21,7 +21,7 @@ from suite.launch.node import address_towards, interface_of
 from suite.launch.processes import STACK_DUMP_S
 from suite.launch.remote_part import RemotePart
 from suite.launch.result import EndedBy, LaunchResult
-from suite.launch.sampling import SAMPLER_LOG
+from suite.launch.sampling import sampler_argv, sampler_log
 from suite.launch.watch import POLL_S, Watch, prepare
 from suite.schema import Launch
 
@@ -71,7 +71,6 @@ def run(
     """
     run_dir, case = Path(launch.run_dir), launch.case
     prepare(run_dir, case)
-    (run_dir / SAMPLER_LOG).write_text("Rounds over ssh are not sampled.\n", encoding="utf-8")
     parts: list[RemotePart] = []
     try:
         for rank, host in enumerate(place.hosts[: case.nnodes]):
@@ -123,7 +122,11 @@ def _request(launch: Launch, rank: int) -> dict[str, Any]:
     token_path = Path(launch.run_dir) / TOKEN
     if rank == 0:
         token_path.write_text(uuid.uuid4().hex, encoding="utf-8")
+    node = rank if launch.case.nnodes > 1 else None
+    which = () if node is None else (f"--node={node}",)
     return {
+        "sampler": (*sampler_argv(Path(launch.run_dir), launch.case), *which),
+        "sampler_log": str(Path(launch.run_dir) / sampler_log(node)),
         "argv": launch.argv,
         "env": {**_forwarded(os.environ), **launch.env},
         "log": str(Path(launch.run_dir) / NODE_LOG.format(rank)),

@@ -35,7 +35,8 @@ def prepare(run_dir: Path, case: Case) -> None:
         run_dir.mkdir(parents=True, exist_ok=True)
         for path in rank_paths(run_dir).values():
             path.unlink()
-        (run_dir / TELEMETRY_FILE).unlink(missing_ok=True)
+        for path in run_dir.glob(f"{Path(TELEMETRY_FILE).stem}*.jsonl"):  # of each node
+            path.unlink()
         for name in ("logs", "bundle"):
             if (run_dir / name).exists():
                 shutil.rmtree(run_dir / name)

@@ -1,0 +1,121 @@
+"""Import results of another tool as a set of their own: Isaac Lab's schema-1.4 training bundles.
+
+``python -m reports.import_command FILE... --out DIR``
+
+Every file is checked before anything is written. The set keeps them byte by byte, with their hashes; its figures are
+read from them whenever a report is built, under Isaac Lab's names, and never computed with labscale's own.
+"""
+
+import argparse
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from reports.foreign.bundle import FORMAT
+from reports.foreign.foreign_set import BUNDLES, ForeignCase, cases_of, efficiencies, refuse_repeated
+from reports.foreign.reading import ImportedRun, read_run
+from reports.foreign.words import RANK_0, case_name
+from reports.manifest import MANIFEST
+from reports.tables import count, percent, seconds
+from reports.verification.hashes import write_hashes
+from suite.errors import ForeignResultError, LabscaleError
+
+
+def import_bundles(paths: Sequence[Path], out: Path) -> tuple[ImportedRun, ...]:
+    """Check every file, then write the set.
+
+    Raises ForeignResultError with what is wrong in each file; then nothing is written.
+    """
+    _refuse_used(out)
+    runs = _read_all(paths)
+    refuse_repeated(runs)
+    names = [path.name for path in paths]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ForeignResultError(
+            f"Two files are named {twice[0]}; a set keeps them under their names, so each must be another. Rename one."
+        )
+    folder = out / BUNDLES
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in paths:
+            shutil.copyfile(path, folder / (path.name if path.suffix == ".json" else f"{path.name}.json"))
+        write_hashes(out)
+    except OSError as error:
+        raise ForeignResultError(
+            f"{out} cannot be written: {error.strerror}. Remove it, free some space or choose another folder."
+        ) from error
+    return tuple(runs)
+
+
+def _refuse_used(out: Path) -> None:
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise ForeignResultError(
+            f"{out} is not empty, and results are never overwritten or mixed. Choose a new folder with --out; to add"
+            " bundles to a set, import all of them into a new one."
+        )
+
+
+def _read_all(paths: Sequence[Path]) -> list[ImportedRun]:
+    """What is wrong in one file does not hide what is wrong in the next."""
+    runs, faults = [], []
+    for path in paths:
+        try:
+            runs.append(read_run(path))
+        except ForeignResultError as error:
+            faults.append(str(error))
+    if faults:
+        raise ForeignResultError("\n".join([*faults, "Nothing was imported."]))
+    return runs
+
+
+def summary(runs: Sequence[ImportedRun], out: Path) -> Iterator[str]:
+    """What was imported, what it can be used for, and what is seen by whoever it is published to."""
+    cases = cases_of(runs)
+    yield f"{len(runs)} runs in {len(cases)} cases, {FORMAT}, kept in {out}."
+    for case in cases:
+        yield (
+            f"  {case_name(case)}: {_runs(case)}, iteration_time_s {seconds(case.iteration_time_s)},"
+            f" total_fps {count(case.total_fps)}"
+        )
+    found = efficiencies(cases)
+    for one in found:
+        yield f"  {one.kind} scaling to {case_name(one.case)}: efficiency {percent(one.efficiency)}"
+    yield RANK_0
+    hosts = sorted({run.bundle.hardware.hostname for run in runs})
+    paths = sorted({path for run in runs for path in (run.bundle.checkpoint_path, run.bundle.video_path) if path})
+    yield f"The files name, and publishing shows: host {', '.join(hosts)}; paths {', '.join(paths) or 'none'}."
+    yield f"Look at them:     python3 -m nox -s report -- {out}"
+    yield (
+        f"To publish them:  put the folder into reports/results/<version>, and into {MANIFEST} there:\n"
+        f'\n[[set]]\nfolder = "{out.name}"\ntitle = "What ran where"\ncontributed_by = "Who measured"'
+    )
+
+
+def _runs(case: ForeignCase) -> str:
+    return f"{len(case.runs)} run{'' if len(case.runs) == 1 else 's'}, {len(case.completed)} completed"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="nox -s import --",
+        description=f"Import files of another benchmark as a set of their own ({FORMAT}). One file is one run: several"
+        f" are repeats, or other numbers of GPUs. Exit code {ForeignResultError.exit_code}: a file is not valid; all"
+        " that is wrong in it is listed, and nothing is written.",
+    )
+    parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="what `isaaclab benchmark training` wrote")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the set: new, or empty")
+    options = parser.parse_args(arguments)
+    try:
+        runs = import_bundles(options.files, options.out)
+    except LabscaleError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    for line in summary(runs, options.out):
+        print(line)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

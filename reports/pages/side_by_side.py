@@ -1,0 +1,91 @@
+"""Stacks beside each other, and several nodes beside one: the same task and ranks, and one thing that differs."""
+
+from collections.abc import Callable, Sequence
+
+from reports import pair_tables
+from reports.campaign import Campaign
+from reports.charts import pairs as charts
+from reports.pages.summary import page_of
+from reports.pairs_of_cases import CasePair, nodes_side_by_side, stacks_side_by_side
+from reports.result_sets import ResultSet, Version
+from reports.tables import Displayed, Html, bullets, counted, heading, link, together
+from suite.schema import CaseResult
+
+type Find = Callable[[Sequence[CaseResult]], tuple[CasePair, ...]]
+
+
+def has_stacks(version: Version) -> bool:
+    return any(stacks_side_by_side(one.campaign.results) for one in version.scaling)
+
+
+def has_nodes(version: Version) -> bool:
+    return any(
+        result.case.nnodes > 1 and result.completed for one in version.scaling for result in one.campaign.results
+    )
+
+
+def has_node_pairs(version: Version) -> bool:
+    return any(nodes_side_by_side(one.campaign.results) for one in version.scaling)
+
+
+def stacks(version: Version) -> Html:
+    """Of every series with more than one stack: chart and table."""
+
+    def shown(series: Campaign, pairs: Sequence[CasePair], label: str) -> list[Displayed]:
+        table = pair_tables.stacks(pairs, {row.case_id: row for row in series.rows}, label=label)
+        names = pair_tables.STACK_NAMES
+        return [charts.ratios(series, pairs, name_of=lambda stack: names[stack], data=table), table]
+
+    return _of_every_series(version, stacks_side_by_side, shown)
+
+
+def nodes(version: Version) -> Html:
+    """Of every series with cases on several nodes: chart and table."""
+
+    def shown(series: Campaign, pairs: Sequence[CasePair], label: str) -> list[Displayed]:
+        table = pair_tables.nodes(pairs, {row.case_id: row for row in series.rows}, label=label)
+        return [charts.costs(series, pairs, data=table), table]
+
+    return _of_every_series(version, nodes_side_by_side, shown)
+
+
+def where_nodes_were(version: Version) -> Html:
+    """What the nodes were and spoke through; cases on several nodes that nothing can be held against."""
+    return bullets(sentence for one in version.scaling for sentence in _about_nodes(one))
+
+
+def _about_nodes(one: ResultSet) -> list[str]:
+    spread = [result for result in one.campaign.results if result.case.nnodes > 1 and result.completed]
+    title = one.title or "This campaign"
+    labels = dict.fromkeys(record.environment.host_label or "no label" for r in spread for record in r.completed)
+    sentences = [
+        (
+            f"{title}: {counted(len(spread), 'case')} on several nodes. Hosts as labelled: {', '.join(labels)}."
+            f" Interconnect: {', '.join(dict.fromkeys(pair_tables.interconnect(result) for result in spread))}."
+        )
+    ]
+    if any("emulated" in label.lower() for label in labels):
+        sentences.append(
+            f"{title}: emulated. The nodes are parts of one host that were made to talk as nodes do, so what a real"
+            " network costs was not measured."
+        )
+    paired = {pair.case.case.case_id for pair in nodes_side_by_side(one.campaign.results)}
+    alone = [result.case.case_id for result in spread if result.case.case_id not in paired]
+    if alone:
+        sentences.append(f"{title}: not measured on fewer nodes, so held against nothing: {', '.join(alone)}.")
+    return sentences if spread else []
+
+
+def _of_every_series(
+    version: Version, find: Find, show: Callable[[Campaign, Sequence[CasePair], str], list[Displayed]]
+) -> Html:
+    parts: list[Displayed] = []
+    for one in version.scaling:
+        for name in one.campaign.series_names:
+            series = one.campaign.series(name)
+            pairs = find(series.results)
+            if pairs:
+                title = f"{name}: {one.title}" if len(version.scaling) > 1 else name
+                parts.append(heading(link(title, f"{page_of(name)}.html")))
+                parts += show(series, pairs, f"{find.__name__.replace('_', ' ')} of {title}".capitalize())
+    return together(parts)

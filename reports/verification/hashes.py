@@ -1,0 +1,75 @@
+"""``SHA256SUMS`` of a set: every file that belongs to it, as ``sha256sum --check`` reads it."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from reports.foreign.foreign_set import bundle_paths
+from reports.verification.finding import Finding, differing
+
+SUMS: Final = "SHA256SUMS"
+_HASH_AGAIN: Final = "Restore the file; or, if it was added on purpose, write the hashes again with --write-hashes."
+
+
+def case_paths(folder: Path) -> list[Path]:
+    return sorted(path for name in ("cases", "a_a") for path in (folder / name).rglob("*.json"))
+
+
+def write_hashes(folder: Path) -> Path:
+    lines = [f"{_sha256(path)}  {path.relative_to(folder).as_posix()}\n" for path in members(folder)]
+    path = folder / SUMS
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+def members(folder: Path) -> list[Path]:
+    """What belongs to a set. Raw files and a report that was built there do not."""
+    beside = [path for name in ("upstream.json", "noise.json") if (path := folder / name).is_file()]
+    return [*case_paths(folder), *bundle_paths(folder), *beside]
+
+
+def read_hashes(folder: Path) -> Mapping[str, str]:
+    path = folder / SUMS
+    if not path.is_file():
+        return {}
+    pairs = (line.split(maxsplit=1) for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
+    return {name.removeprefix("*"): digest for digest, name in pairs}
+
+
+def check_hashes(folder: Path, root: Path, *, is_sealed: bool) -> Iterator[Finding]:
+    """``is_sealed``: there must be hashes. A campaign that just ended has none yet.
+
+    ``root``: what paths are said relative to.
+    """
+    if not (folder / SUMS).is_file():
+        if is_sealed:
+            yield Finding(
+                where=below(folder / SUMS, root),
+                what="the file",
+                got="missing",
+                expected="there, with the hash of every file of the set",
+                next_step="Restore it; for a set that is new, write it with --write-hashes.",
+            )
+        return
+    listed = read_hashes(folder)
+    there = {path.relative_to(folder).as_posix(): path for path in members(folder)}
+    for name in sorted({*listed, *there}):
+        where = below(folder / name, root)
+        if name not in there:
+            yield Finding(where=where, what="the file", got="missing", expected=f"there, as {SUMS} says")
+        elif name not in listed:
+            yield Finding(
+                where=where, what="the file", got=f"not in {SUMS}", expected="listed there", next_step=_HASH_AGAIN
+            )
+        else:
+            digest = _sha256(there[name])
+            yield from differing(where, "its SHA-256", digest, listed[name], next_step=_HASH_AGAIN)
+
+
+def below(path: Path, root: Path) -> str:
+    return path.relative_to(root).as_posix() or "."
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

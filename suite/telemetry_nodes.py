@@ -1,0 +1,141 @@
+"""From the readings of several nodes' samplers to one summary, on the clock of rank 0's node. Pure."""
+
+import statistics
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from suite.clocks import NEEDED_S, clock_of
+from suite.rank_file import RankFile
+from suite.schema import NodeTelemetry, RunRecord, Spread, TelemetrySummary
+from suite.telemetry_file import TelemetryContent
+from suite.telemetry_summary import (
+    MAX_GAP_S,
+    Points,
+    Window,
+    agrees,
+    at,
+    rounded,
+    spread,
+    summarise,
+    total_energy_j,
+    total_power_w,
+    window_of,
+)
+
+
+def summarise_nodes(
+    record: RunRecord, rank_0: RankFile, contents: Mapping[int, TelemetryContent | str]
+) -> TelemetrySummary:
+    """``contents``: of every node what its sampler wrote, or why there is nothing.
+
+    A node without readings in the window, or whose clock is not known well enough, is missing; energy and power of the
+    whole round are then unknown. Raises ValueError when every node is missing.
+    """
+    window, frames = window_of(record, rank_0)
+    reference = rank_0.start.node if rank_0.start and rank_0.start.node is not None else 0
+    per_node = record.case.nproc_per_node if record.case.device == "cuda" else 0
+    shifted: dict[int, TelemetryContent] = {}
+    seen: dict[int, TelemetrySummary] = {}
+    notes: list[str] = []
+    for node, content in contents.items():
+        if isinstance(content, str):
+            notes.append(f"node {node}: {content}")
+            continue
+        try:
+            clock = clock_of(node, record.clocks, reference=reference, needed_s=NEEDED_S)
+            shifted[node] = _shifted(content, clock.offset_s)
+            seen[node] = summarise(shifted[node], window, frames=frames, num_gpus=per_node)
+        except ValueError as error:
+            notes.append(f"node {node}: {error}")
+    if not seen:
+        raise ValueError("; ".join(notes))
+    missing = tuple(sorted(contents.keys() - seen.keys()))
+    power = None if missing or not per_node else _power([shifted[node] for node in seen], window)
+    first = seen.get(reference) or next(iter(seen.values()))
+    return _together(record, seen, replace(first, power_w=power), frames, missing, notes)
+
+
+def _together(
+    record: RunRecord,
+    seen: Mapping[int, TelemetrySummary],
+    first: TelemetrySummary,
+    frames: int,
+    missing: tuple[int, ...],
+    notes: Sequence[str],
+) -> TelemetrySummary:
+    """``first`` has what is the same for all nodes, and the power of all."""
+    gpus = tuple(replace(gpu, node=node) for node, summary in seen.items() for gpu in summary.gpus)
+    is_complete = not missing and len(gpus) == record.case.world_size
+    energy_j = total_energy_j(gpus) if is_complete else None
+    there = {rank.rank for rank in record.ranks if rank.node in seen}
+    each = seen.values()
+    return replace(
+        first,
+        num_samples=min(summary.num_samples for summary in each),
+        gpus=gpus,
+        ranks=tuple(rank for summary in each for rank in summary.ranks if rank.rank in there),
+        host_cpu_percent=_of_all([summary.host_cpu_percent for summary in each]),
+        host_memory_used_gb=_of_all([summary.host_memory_used_gb for summary in each]),
+        host_load=_of_all([summary.host_load for summary in each]),
+        energy_j=energy_j,
+        energy_agrees=agrees(gpus) if is_complete else None,
+        frames_per_joule=rounded(frames / energy_j) if energy_j else None,
+        sample_time_mean_s=max((s.sample_time_mean_s for s in each if s.sample_time_mean_s is not None), default=None),
+        sample_time_max_s=max((s.sample_time_max_s for s in each if s.sample_time_max_s is not None), default=None),
+        sampler_cpu_share=max((s.sampler_cpu_share for s in each if s.sampler_cpu_share is not None), default=None),
+        notes=(*notes, *(f"node {node}: {note}" for node, summary in seen.items() for note in summary.notes)),
+        nodes=tuple(
+            NodeTelemetry(
+                node=node,
+                num_samples=summary.num_samples,
+                power_w=summary.power_w,
+                energy_j=summary.energy_j,
+                host_cpu_percent=summary.host_cpu_percent,
+                host_memory_used_gb=summary.host_memory_used_gb,
+                host_load=summary.host_load,
+            )
+            for node, summary in seen.items()
+        ),
+        missing_nodes=missing,
+    )
+
+
+def _shifted(content: TelemetryContent, offset_s: float) -> TelemetryContent:
+    """The same readings at their times on the clock of rank 0's node."""
+    samples = [replace(sample, monotonic_s=sample.monotonic_s - offset_s) for sample in content.samples]
+    return replace(content, samples=samples)
+
+
+def _power(contents: Sequence[TelemetryContent], window: Window) -> Spread | None:
+    """Of all nodes' GPUs at the times of the first node's samples; the others are read in between their own."""
+    series: list[Points] = [
+        [(s.monotonic_s, power) for s in content.samples if (power := total_power_w(s.gpus)) is not None]
+        for content in contents
+    ]
+    sums = []
+    for time_s, first_w in series[0]:
+        if window.start_s <= time_s <= window.end_s:
+            others = [_between(points, time_s) for points in series[1:]]
+            sums.append(None if None in others else first_w + sum(w for w in others if w is not None))
+    return None if not sums or None in sums else spread(sums)
+
+
+def _between(points: Points, time_s: float) -> float | None:
+    """Interpolated; None outside of the points, and in a gap."""
+    after = bisect_right(points, time_s, key=lambda point: point[0])
+    pair = points[max(0, after - 1) : after + 1]
+    if len(pair) != 2 or not pair[0][0] <= time_s or pair[1][0] - pair[0][0] > MAX_GAP_S:  # noqa: PLR2004  a pair
+        return None
+    return at(pair, time_s)[1]
+
+
+def _of_all(spreads: Sequence[Spread | None]) -> Spread | None:
+    known = [one for one in spreads if one is not None]
+    if not known:
+        return None
+    return Spread(
+        min=min(one.min for one in known),
+        mean=rounded(statistics.fmean(one.mean for one in known)),
+        max=max(one.max for one in known),
+    )

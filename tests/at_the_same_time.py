@@ -1,0 +1,57 @@
+"""How tests are shared out when pytest runs in several processes: whole files, long ones first.
+
+Files whose tests share what takes long to make, or may be there only once on a machine, stay together.
+"""
+
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import Any, Final
+
+import pytest
+from xdist.scheduler import LoadFileScheduling
+
+# Fixture of the session: the files whose tests use it.
+SHARED: Final = {
+    "running_engine": (
+        "test_build", "test_container", "test_container_refusals", "test_container_slow", "test_container_worker",
+        "test_registry",
+    ),
+    "running_slurm": ("test_env_check_slurm", "test_launch_slurm", "test_slurm_bench"),
+    "running_ssh_hosts": ("test_by_hand", "test_launch_ssh", "test_manifests", "test_ssh_bench"),
+    "interrupted_campaign": ("test_campaign", "test_campaign_repeats"),
+    "hand": ("test_assets", "test_validity"),
+    "published_site": ("test_publish", "test_published_pages"),
+}  # fmt: skip
+# No process shall be left with one of these when the others have ended.
+LONG: Final = ("test_slurm_bench", "test_faults", "test_build", "test_campaign", "test_worker", "test_publish")
+_SHARES: Final = {file: fixture for fixture, files in SHARED.items() for file in files}
+
+
+class WholeFiles(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist's classes are untyped
+    def _split_scope(self, nodeid: str) -> str:
+        file = PurePath(nodeid.partition("::")[0]).stem
+        return _SHARES.get(file, file)
+
+
+@pytest.hookimpl
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> WholeFiles:
+    return WholeFiles(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    outside = misplaced(items)
+    if outside:
+        raise pytest.UsageError(f"Tests that share a fixture of the session: name their files in SHARED: {outside}")
+    items.sort(key=lambda item: LONG.index(item.path.stem) if item.path.stem in LONG else len(LONG))
+
+
+def misplaced(items: Sequence[pytest.Item]) -> list[str]:
+    """Files with tests of a shared fixture that the table does not have."""
+    return sorted(
+        {
+            f"{item.path.stem}: {fixture}"
+            for item in items
+            for fixture in SHARED
+            if fixture in getattr(item, "fixturenames", ()) and _SHARES.get(item.path.stem) != fixture
+        }
+    )

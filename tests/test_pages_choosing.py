@@ -1,0 +1,144 @@
+"""What the pages on choosing, stacks and nodes say of GENERATED results. The cells alone: no page is built."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reports import book
+from reports.pages import choosing, limits, side_by_side, summary
+from reports.result_sets import Version, read_version
+from suite.schema import CaseResult, TelemetrySummary
+from tests.generated_results import (
+    full_results,
+    make_case,
+    make_result,
+    node_results,
+    smoke_results,
+    stack_results,
+    sweep_results,
+    write_results,
+)
+
+
+def version_of(results: Sequence[CaseResult], folder: Path) -> Version:
+    return read_version(write_results(results, folder), name="generated")
+
+
+def cells(text: str, first: str) -> list[str]:
+    (found,) = [line.split("\t") for line in text.splitlines() if line.startswith(first + "\t")]
+    return found[1:]
+
+
+def test_every_measured_number_of_gpus_has_its_hours_and_cost(tmp_path: Path) -> None:
+    text = choosing.options(version_of(full_results(), tmp_path)).text
+    assert len(text.splitlines()) == 1 + 16
+    # 8192 environments and 16 steps in 0.3193 s: a billion frames take 2436 s, and 4 GPUs 0.325 of that.
+    one = cells(text, "cartpole-strong: rl_games, 1 GPU")
+    four = cells(text, "cartpole-strong: rl_games, 4 GPUs")
+    assert one[:4] == ["0.677 (0.657 to 0.696)", "0.677", "1.00", "n/a"]
+    assert four[1:3] == ["0.886", "1.31 (1.31 to 1.31)"]
+    assert one[-1] == "3"
+
+
+def test_in_short_says_how_sure_it_is(tmp_path: Path) -> None:
+    text = choosing.in_short(version_of(full_results(), tmp_path)).text
+    assert cells(text, "cartpole-strong: rsl_rl")[2:] == ["8", "decided"]
+    assert cells(text, "cartpole-strong: rl_games")[2] == "4"
+    assert "too few rounds for an interval, which needs 3: 2 at 8" in cells(text, "cartpole-strong: rl_games")[3]
+
+
+def test_ranks_on_a_cpu_are_no_gpus(tmp_path: Path) -> None:
+    version = version_of(smoke_results(), tmp_path)
+    assert "Fewest rank-hours" in choosing.in_short(version).text
+    assert "GPU" not in choosing.options(version).text
+
+
+def test_a_sweep_says_how_many_environments_and_none_says_that_none_was_measured(tmp_path: Path) -> None:
+    swept = sweep_results()
+    record = swept[2].rounds[0]
+    seen = TelemetrySummary(window_start_unix_s=0.0, window_s=1.0, rate_hz=5.0, num_samples=5, frames_per_joule=2000.0)
+    swept[2] = replace(swept[2], rounds=(replace(record, telemetry=seen), *swept[2].rounds[1:]))
+    text = choosing.sizes(version_of(swept, tmp_path / "sweep")).text
+    assert "rsl_rl, kitless: 4,096 environments are the fewest with at least 95% of the most" in text
+    assert cells(text, "rsl_rl, kitless, 4,096")[-2:] == ["2,000", "3"]
+    assert cells(text, "rsl_rl, kitless, 1,024")[-2:] == ["not measured", "3"]
+    unsure = version_of(sweep_results(rounds=1), tmp_path / "once")
+    assert "inconclusive; by the medians 4,096" in choosing.sizes(unsure).text
+    nothing = version_of(full_results(), tmp_path / "full")
+    assert "nothing was measured" in choosing.sizes(nothing).text
+    assert "How many environments to give a GPU: not measured." in limits.uncertain(nothing).text
+
+
+def test_sweeps_alone_leave_no_number_of_gpus_to_choose(tmp_path: Path) -> None:
+    version = version_of(sweep_results(), tmp_path)
+    for show in (choosing.in_short, choosing.options, choosing.charts, choosing.rewards):
+        assert "Nothing" in show(version).text or "nothing" in show(version).text
+
+
+def test_time_to_a_reward_is_that_of_the_rounds(tmp_path: Path) -> None:
+    results = [make_result(make_case(world_size=ranks), *[0.5] * 3) for ranks in (1, 2)]
+    text = choosing.rewards(version_of(results, tmp_path)).text
+    assert cells(text, "cartpole-strong: rsl_rl, 2 ranks")[1:] == ["12", "10.5", "10.5 to 10.5", "21.0"]
+
+
+def test_the_slider_starts_at_what_is_stated(tmp_path: Path) -> None:
+    markup = choosing.charts(version_of(smoke_results(), tmp_path)).markup
+    assert '"value":1' in markup
+    assert '"input":"range"' in markup
+    assert choosing.FRAMES == 1_000_000_000
+
+
+def test_stacks_have_a_page_where_there_are_two(tmp_path: Path) -> None:
+    version = version_of(stack_results(), tmp_path / "two")
+    assert "stacks" in book.page_sources(version)
+    assert cells(side_by_side.stacks(version).text, "cartpole-physics/rsl_rl-ovphysx-n8192-1x2")[-2:] == [
+        "0.50 (0.50 to 0.50)", "3 and 3"
+    ]  # fmt: skip
+    assert "different workloads" in " ".join(book.page_sources(version)["stacks"].split())
+    one = version_of(smoke_results(), tmp_path / "one")
+    assert "stacks" not in book.page_sources(one)
+    assert "The same case on two stacks: not measured." in limits.uncertain(one).text
+
+
+def test_several_nodes_have_a_page_where_there_are_some(tmp_path: Path) -> None:
+    version = version_of(node_results(), tmp_path / "two")
+    assert "nodes" in book.page_sources(version)
+    row = cells(side_by_side.nodes(version).text, "ant-weak/rsl_rl-kitless-n4096-2x2")
+    assert row[3].startswith("+25.0%")
+    assert "Interconnect: nccl, transport not recorded" in side_by_side.where_nodes_were(version).text
+    one = version_of(smoke_results(), tmp_path / "one")
+    assert "nodes" not in book.page_sources(one)
+    assert "The same number of GPUs on one node and on several: not measured." in limits.uncertain(one).text
+
+
+def test_nodes_that_were_emulated_say_so_and_lone_cases_are_named(tmp_path: Path) -> None:
+    spread = node_results()[-1]
+    label = "one host, two emulated nodes"
+    rounds = [replace(each, environment=replace(each.environment, host_label=label)) for each in spread.rounds]
+    said = side_by_side.where_nodes_were(version_of([replace(spread, rounds=tuple(rounds))], tmp_path / "a")).text
+    assert "emulated. The nodes are parts of one host" in said
+    assert "held against nothing: ant-weak/rsl_rl-kitless-n4096-2x2" in said
+    assert "emulated" not in side_by_side.where_nodes_were(version_of(node_results(), tmp_path / "b")).text
+
+
+@pytest.mark.parametrize("neighbours", [None, 2])
+def test_limits_say_how_many_rounds_ran_beside_others(tmp_path: Path, neighbours: int | None) -> None:
+    results = [
+        replace(result, rounds=tuple(replace(each, neighbours=neighbours) for each in result.rounds))
+        for result in node_results()
+    ]
+    said = limits.uncertain(version_of(results, tmp_path)).text
+    assert ("9 of 9 rounds ran beside other cases" in said) == (neighbours == 2)
+    assert ("Of 9 rounds it is not known" in said) == (neighbours is None)
+
+
+def test_the_summary_says_in_a_sentence_what_is_left_of_ideal(tmp_path: Path) -> None:
+    said = summary.answers(version_of(full_results(), tmp_path / "gpus")).text.splitlines()[0]
+    # Eight ranks by Amdahl with serial parts of 0.10 and 0.04, and iterations 1.6 and 1.24 times as long; their slowest
+    # takes 0.9 % more: 1 / 1.6 / 1.009 = 0.62.
+    assert said.startswith("8 GPUs reach 62 to 80 % of ideal where the work grows with them, and 58 to 77 % of")
+    assert "3 inconclusive, 1 limited" in said
+    alone = [make_result(make_case(), 0.5)]
+    assert "nothing is known of scaling" in summary.answers(version_of(alone, tmp_path / "alone")).text

@@ -1,0 +1,58 @@
+from dataclasses import replace
+
+import pytest
+
+from reports.pair_tables import interconnect, signed_percent
+from reports.pairs_of_cases import nodes_side_by_side, stacks_side_by_side
+from suite.schema import CaseResult
+from tests.generated_results import failed_result, full_results, make_result, node_results, stack_results
+
+
+def test_stacks_are_held_against_newton_at_the_same_ranks_and_environments() -> None:
+    pairs = stacks_side_by_side(stack_results())
+    assert [(pair.base.case.stack, pair.case.case.stack, pair.case.case.world_size) for pair in pairs] == [
+        ("kitless", "ovphysx", 1), ("kitless", "ovphysx", 2)
+    ]  # fmt: skip
+    for pair in pairs:
+        assert pair.over_base is not None
+        assert pair.over_base.value == pytest.approx(0.5)
+        assert pair.over_base.interval is not None
+        assert pair.over_base.interval[0] <= 0.5 <= pair.over_base.interval[1]
+
+
+def test_two_nodes_are_held_against_one_and_cost_a_quarter() -> None:
+    (pair,) = nodes_side_by_side(node_results())
+    assert (pair.base.case.nnodes, pair.case.case.nnodes, pair.case.case.world_size) == (1, 2, 4)
+    assert pair.slower_by is not None
+    assert pair.slower_by.value == pytest.approx(0.25)
+    assert signed_percent(pair.slower_by).startswith("+25.0% (+2")
+    low, high = pair.slower_by.interval or (0.0, 0.0)
+    assert low <= 0.25 <= high
+
+
+def test_few_rounds_have_no_interval_and_failures_no_ratio() -> None:
+    (pair,) = nodes_side_by_side(node_results(rounds=2))
+    assert pair.slower_by is not None
+    assert pair.slower_by.interval is None
+    one, single, spread = node_results()
+    crashed = failed_result(spread.case, outcome="crashed", reason="generated")
+    (pair,) = nodes_side_by_side([one, single, crashed])
+    assert (pair.over_base, pair.slower_by) == (None, None)
+    assert signed_percent(pair.slower_by) == "n/a"
+
+
+def test_unlike_cases_are_no_pair() -> None:
+    assert stacks_side_by_side(full_results()) == nodes_side_by_side(full_results()) == ()
+    newton, physx, *_ = stack_results()
+    tuned = replace(physx.case, num_envs=2048, num_envs_global=2048)
+    assert stacks_side_by_side([newton, make_result(tuned, 0.5)]) == ()
+
+
+def test_the_interconnect_is_what_the_ranks_said() -> None:
+    one, _, spread = node_results()
+    assert interconnect(one) == "n/a"
+    assert interconnect(spread) == "nccl, transport not recorded"
+    record = spread.rounds[0]
+    ranks = tuple(replace(rank, settings={**rank.settings, "transport": "NET/Socket"}) for rank in record.ranks)
+    said = CaseResult(case=spread.case, rounds=(replace(record, ranks=ranks),))
+    assert interconnect(said) == "nccl, NET/Socket"
