@@ -52,10 +52,14 @@ _UNSEEN: Final = tuple(
         (r' transform="translate\(0,0\)"', ""),
         (r'<path d="M0,0h[\d.]+v[\d.]+h-[\d.]+Z"/>', ""),  # a plot's background, which has no colour
         (r"<g></g>", ""),
+        (
+            r'<path transform="translate\(([-\d.]+),([-\d.]+)\)" d="M([\d.]+),0A\3,\3,0,1,1,-\3,0A\3,\3,0,1,1,\3,0"',
+            r'<circle cx="\1" cy="\2" r="\3"',
+        ),
     )
 )
 _NUMBER: Final = re.compile(r"-?\d+\.\d{3,}")
-_LEAF: Final = r"<(?:line|path|text|rect)\b[^>]*(?:/>|>[^<]*</text>)"
+_LEAF: Final = r"<(?:circle|line|path|text|rect)\b[^>]*(?:/>|>[^<]*</text>)"
 _LEAVES: Final = re.compile(rf"<g>((?:{_LEAF}){{2,}})</g>")
 # What SVG hands down from a group to what it holds.
 _INHERITED: Final = re.compile(
@@ -133,7 +137,7 @@ def _lean(svg: str) -> str:
 
 def _said_once(leaves: str) -> str:
     """A group's elements, with what all of them say of themselves said by the group: hundreds of ticks and dots do."""
-    tags = [match[0] for match in re.finditer(r"<(?:line|path|text|rect)\b[^>]*>", leaves)]
+    tags = [match[0] for match in re.finditer(r"<(?:circle|line|path|text|rect)\b[^>]*>", leaves)]
     shared = [attribute for attribute in _INHERITED.findall(tags[0]) if all(attribute in tag for tag in tags)]
     for attribute in shared:
         leaves = leaves.replace(attribute, "")

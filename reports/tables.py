@@ -14,6 +14,7 @@ from reports.places import Place, hardware
 from reports.resampling import Estimate
 
 MISSING = "n/a"
+MAX_COLUMNS, MAX_TEXT_COLUMNS = 16, 6  # that report.css knows
 _REGION = 'role="region" aria-label="'
 _LONG_NAME = re.compile(r"\b[a-z_]+(?:\.\w+){2,}")
 
@@ -88,19 +89,22 @@ def html_table(
 
     The first cell of a row is its heading.
     """
+    num_text_columns = min(num_text_columns, len(headings))
+    if len(headings) > MAX_COLUMNS or MAX_TEXT_COLUMNS < num_text_columns < len(headings):
+        raise ValueError(f"{len(headings)} columns, {num_text_columns} of text: report.css knows fewer; add them there")
     rows = [list(row) for row in rows]
-    kinds = [
-        "" if index < num_text_columns or heading in text_headings else ' class="figure"'
-        for index, heading in enumerate(headings)
-    ]
-    names = [html.escape(heading) for heading in headings]
-    head = "".join(f'<th scope="col"{kind}>{name}</th>' for kind, name in zip(kinds, names, strict=True))
-    # The heading again in every cell: on a phone a row is shown as a block of its own.
-    starts = [f'<td{kind} data-heading="{name}">' for kind, name in zip(kinds, names, strict=True)]
-    body = "".join(f"<tr>{_cells(row, starts)}</tr>\n" for row in rows)
+    kinds = [' class="words"' if heading in text_headings else "" for heading in headings]
+    head = "".join(
+        f'<th scope="col"{kind}>{html.escape(name)}</th>' for kind, name in zip(kinds, headings, strict=True)
+    )
+    # On a phone a row is a block of its own, whose lines begin with the headings: report.css takes them from here, so
+    # that not every cell has to have its own.
+    names = ";".join(f"--h{index}:{_css_text(heading)}" for index, heading in enumerate(headings[1:], start=2))
+    body = "".join(f"<tr>{_cells(row, kinds)}</tr>\n" for row in rows)
     markup = (
         f'<div class="scroll" tabindex="0" {_REGION}{html.escape(label)}">'
-        f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>"
+        f'<table class="words-{num_text_columns}" style="{html.escape(names)}"><thead><tr>{head}</tr></thead>\n'
+        f"<tbody>{body}</tbody></table></div>"
     )
     lines = [[cell if isinstance(cell, str) else cell.text for cell in row] for row in rows]
     return Html(markup=markup, text="\n".join("\t".join(line) for line in [list(headings), *lines]))
@@ -112,11 +116,18 @@ def named_of(table: Html, whole: str) -> Html:
     return replace(table, markup=markup)
 
 
-def _cells(row: Sequence[Cell], starts: Sequence[str]) -> str:
+def _css_text(text: str) -> str:
+    """A string of CSS. Raises ValueError for what would have to be escaped."""
+    if '"' in text or "\\" in text:
+        raise ValueError(f"{text!r} is no heading of a table: it has a quotation mark or a backslash")
+    return f'"{text}"'
+
+
+def _cells(row: Sequence[Cell], kinds: Sequence[str]) -> str:
     first, *rest = row
     # A case id may break after its series.
     heading = html.escape(first).replace("/", "/<wbr>", 1) if isinstance(first, str) else first.markup
-    cells = "".join(f"{start}{_markup(cell)}</td>" for start, cell in zip(starts[1:], rest, strict=True))
+    cells = "".join(f"<td{kind}>{_markup(cell)}</td>" for kind, cell in zip(kinds[1:], rest, strict=True))
     return f'<th scope="row">{heading}</th>{cells}'
 
 

@@ -16,7 +16,6 @@ from tests.browser import Browser, browser_program
 from tests.debian_packages import install_packages
 from tests.generated_results import full_results, smoke_results, write_results
 
-BUNDLES: Final = Path(__file__).parent / "golden" / "isaaclab_1.4"
 OLDER: Final = "2026.9"
 NEWER: Final = "2026.11"
 BUNDLES: Final = Path(__file__).parent / "golden" / "isaaclab_1.4"

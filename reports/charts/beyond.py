@@ -88,10 +88,9 @@ def _predicted(points: list[dict[str, Any]], *, kinds: list[str], largest: int, 
     hollow = base.mark_point(filled=False, size=45, strokeWidth=1.5, opacity=1).encode(
         y=y, color=colours, shape=shapes, tooltip=tooltip
     )
-    fill = alt.Fill("kind:N", sort=kinds, scale=scale, legend=None)
     return alt.LayerChart(
         layer=[
-            base.mark_area(opacity=BAND_OPACITY).encode(y=low, y2="high:Q", fill=fill),
+            base.mark_area(opacity=BAND_OPACITY).encode(y=low, y2="high:Q", color=colours),
             base.mark_line(strokeDash=PREDICTED_DASH, strokeWidth=1.5).encode(y=y, color=colours),
             hollow.transform_filter(f"datum.world_size > {largest}"),
         ],
