@@ -112,3 +112,10 @@ def _claim(path: Path, identity: Mapping[str, Any]) -> None:
             + "\n  ".join(differences)
             + "\nChoose another folder with --out, or give the options of that campaign to go on with it."
         )
+
+
+def drop_checkpoints(folder: Path) -> None:
+    """Delete the libraries' model files, 30 MB and more a round; a record keeps the hash of the trained parameters."""
+    for pattern in ("*.pt", "*.pth"):
+        for path in folder.rglob(pattern):
+            path.unlink()

@@ -13,7 +13,7 @@ from suite import packing, store, upstream
 from suite.campaign_state import Campaign
 from suite.collect import collect
 from suite.errors import CampaignError, Interrupted
-from suite.folder import Folder
+from suite.folder import Folder, drop_checkpoints
 from suite.options import ROOT
 from suite.plan import render_launch
 from suite.progress import Reporter, RunLine
@@ -88,7 +88,7 @@ def _train(
     record = replace(record, neighbours=place.neighbours())
     store.write_record(record, folder.record_path(case, launch.round))
     if record.outcome == "completed":
-        _drop_checkpoints(run_dir)
+        drop_checkpoints(run_dir / "library")
     return record
 
 
@@ -131,13 +131,6 @@ def _without_paths(launch: Launch) -> tuple[str, ...]:
     """The command as it is published: where this machine keeps its files is nobody's business."""
     python, *rest = launch.argv
     return (Path(python).name, *(part.replace(launch.run_dir, "RUN_DIR") for part in rest))
-
-
-def _drop_checkpoints(run_dir: Path) -> None:
-    """Delete the libraries' model files, some 30 MB a round; the record keeps the hash of the trained parameters."""
-    for pattern in ("*.pt", "*.pth"):
-        for path in (run_dir / "library").rglob(pattern):
-            path.unlink()
 
 
 def figures(record: RunRecord) -> str:

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from suite.errors import StoreError
+from suite.folder import drop_checkpoints
 from suite.launch import Launcher
 from suite.reduce import counted_iterations
 from suite.schema import Case, Launch, RunRecord
@@ -76,6 +77,7 @@ def run(ours: Launch, launcher: Launcher) -> Pair | None:
         run_dir=str(run_dir),
     )
     launcher(launch)
+    drop_checkpoints(run_dir)
     return read_pair(ours.case, ours.round, run_dir.parent)
 
 

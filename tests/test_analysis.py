@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from reports.analysis import CaseRow, case_rows, learning_curve
-from suite.schema import CaseResult, RankRecord
+from suite.schema import Case, CaseResult, RankRecord
 from tests.generated_results import (
     failed_result,
     full_results,
@@ -140,9 +140,13 @@ def _with_rewards(rank: RankRecord, rewards: list[float | None]) -> RankRecord:
 
 def test_curves_name_only_what_differs_within_the_series() -> None:
     assert {row.curve for row in case_rows(full_results())} == {"rl_games", "rsl_rl"}
-    sizes = [make_case(num_envs_global=128), make_case(num_envs_global=256), make_case(world_size=4, nnodes=2)]
-    curves = [row.curve for row in case_rows([make_result(case, 0.5) for case in sizes])]
-    assert curves == ["rsl_rl, 128 environments", "rsl_rl, 128 environments, 2 nodes", "rsl_rl, 256 environments"]
+    one, larger, spread = make_case(), make_case(num_envs_global=256), make_case(world_size=4, nnodes=2)
+
+    def curves(*cases: Case) -> list[str]:
+        return sorted({row.curve for row in case_rows([make_result(case, 0.5) for case in cases])})
+
+    assert curves(one, larger, spread) == ["rsl_rl, 128 environments", "rsl_rl, 256 environments"]
+    assert curves(one, make_case(world_size=4), spread) == ["rsl_rl", "rsl_rl, 2 nodes"]
 
 
 def test_speedups_have_intervals_over_paired_rounds() -> None:

@@ -135,7 +135,7 @@ def test_limits_say_how_many_rounds_ran_beside_others(tmp_path: Path, neighbours
 
 
 def test_the_summary_says_in_a_sentence_what_is_left_of_ideal(tmp_path: Path) -> None:
-    said = summary.answers(version_of(full_results(), tmp_path / "gpus")).text.splitlines()[0]
+    said = summary.answers(version_of(full_results(), tmp_path / "gpus")).text.strip()
     # Eight ranks by Amdahl with serial parts of 0.10 and 0.04, and iterations 1.6 and 1.24 times as long; their slowest
     # takes 0.9 % more: 1 / 1.6 / 1.009 = 0.62.
     assert said.startswith("8 GPUs reach 62 to 80 % of ideal where the work grows with them, and 58 to 77 % of")

@@ -6,7 +6,8 @@ import pytest
 
 from suite import store, upstream
 from suite.errors import StoreError
-from suite.schema import Environment, RankRecord, RunRecord
+from suite.launch import LaunchResult
+from suite.schema import Environment, Launch, RankRecord, RunRecord
 from tasks.upstream import arguments, iteration_times_s
 from tests.conftest import CaseMaker
 
@@ -122,3 +123,17 @@ def test_upstream_is_missing_only_beside_a_completed_round_it_can_run(run_dir: P
     (run_dir / "upstream" / "upstream.json").unlink()
     assert upstream.is_missing(make_case(), run_dir)
     assert not upstream.is_missing(make_case(rl_library="skrl"), run_dir)
+
+
+def test_what_upstream_trained_is_not_kept(run_dir: Path, make_case: CaseMaker) -> None:
+    def trains(launch: Launch, **_: object) -> LaunchResult:
+        assert launch.argv[1:] == ("-m", "tasks.upstream", str(run_dir / "upstream"))
+        logs = run_dir / "upstream" / "logs" / "rsl_rl"
+        logs.mkdir(parents=True)
+        for name in ("model_0.pt", "last.pth", "events.out.tfevents"):
+            (logs / name).touch()
+        return LaunchResult(exit_code=0, ended_by=None, started_utc="2026-11-21T00:00:00+00:00", wall_time_s=1.0)
+
+    ours = Launch(case=make_case(), round=0, argv=("python3",), env={}, run_dir=str(run_dir))
+    assert upstream.run(ours, trains) == upstream.read_pair(make_case(), 0, run_dir)
+    assert [path.name for path in (run_dir / "upstream" / "logs" / "rsl_rl").iterdir()] == ["events.out.tfevents"]

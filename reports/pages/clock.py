@@ -33,6 +33,7 @@ def _set(one: ResultSet) -> list[Displayed]:
                 "Upstream in s",
                 "Difference",
                 "Difference without drift",
+                "Upstream's own spread",
                 "Against the library's clock",
             ],
             rows,
@@ -49,5 +50,11 @@ def _case(found: Sequence[Pair]) -> list[str]:
         seconds(statistics.median(pair.theirs_s for pair in found)),
         f"{statistics.median(pair.difference for pair in found):+.1%}",
         f"{statistics.median(bracketed):+.1%}" if bracketed else MISSING,
+        _spread([pair.theirs_s for pair in found]),
         f"{statistics.median(clocks):+.2%}" if clocks else MISSING,
     ]
+
+
+def _spread(times_s: Sequence[float]) -> str:
+    """How much longer upstream's slowest run took than its fastest: no pair can say less than that."""
+    return f"{max(times_s) / min(times_s) - 1:.1%}" if len(times_s) > 1 else MISSING
