@@ -6,13 +6,14 @@ import subprocess
 import sysconfig
 import tomllib
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, get_args
 
 import pytest
 from ruamel.yaml import YAML
 
 from reports.compare_command import parser as compare_parser
+from reports.verification.hashes import SUMS, read_hashes, write_hashes
 from suite import __version__
 from suite.__main__ import parse
 from suite.schema import Stack
@@ -260,7 +261,17 @@ def test_bench_runs_by_hand_and_by_schedule() -> None:
     assert set(inputs) == {"matrix", "stack", "ref"}
     assert set(inputs["stack"]["options"]) == set(get_args(Stack))
     assert set(inputs["matrix"]["options"]) <= {path.stem for path in (ROOT / "tasks" / "matrices").glob("*.toml")}
-    assert [command[0] for command in nox_commands(workflow)] == ["env_check", "bench"]
+    assert [command[0] for command in nox_commands(workflow)] == ["env_check", "bench", "verify"]
+
+
+def test_bench_uploads_what_the_hashes_of_a_set_list(tmp_path: Path) -> None:
+    for name in ("cases/ant-weak/a.json", "a_a/ant-weak/a.json", "noise.json", "upstream.json"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("{}")
+    listed = {PurePath(name).parts[0] for name in read_hashes(write_hashes(tmp_path).parent)}
+    steps = load(GITHUB / "workflows" / "bench.yml")["jobs"]["bench"]["steps"]
+    (uploaded,) = (step["with"]["path"].split() for step in steps if step.get("id") == "results")
+    assert {PurePath(path).relative_to("runs/workflow").as_posix() for path in uploaded} == {*listed, SUMS}
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
