@@ -57,6 +57,7 @@ class CaseRow:
     learning_share: float | None
     environment_step_share: float | None
     all_reduce_share: float | None
+    interconnect: str | None  # what the data of its ranks crossed; None for one rank, and where it is not known
     rank_skew: float | None  # slowest over median rank, minus 1; None for one rank
     baseline_world_size: int | None = None
     speedup: float | None = None
@@ -94,7 +95,7 @@ class CurvePoint:
 def case_rows(results: Sequence[CaseResult]) -> tuple[CaseRow, ...]:
     """One row per result, ordered by series, curve, world size and case id, with speed-ups filled in."""
     cases = [result.case for result in results]
-    rows = [_measured_row(result, curve_label(result.case, cases)) for result in results]
+    rows = [_measured_row(result, _label(result, cases)) for result in results]
     bases = _baselines(rows, cases)
     timed = {result.case.case_id: case_times(result) for result in results}
     scaled = (_with_scaling(row, bases[comparison_key(case)], timed) for row, case in zip(rows, cases, strict=True))
@@ -138,8 +139,25 @@ def _measured_row(result: CaseResult, curve: str) -> CaseRow:
         learning_share=_median_over_rounds(result, lambda record: _share(record, "learning_time_s")),
         environment_step_share=_median_over_rounds(result, lambda record: _share(record, "environment_step_time_s")),
         all_reduce_share=_median_over_rounds(result, lambda record: _share(record, "all_reduce_time_s")),
+        interconnect=interconnect_of(result),
         rank_skew=_median_over_rounds(result, _rank_skew),
     )
+
+
+def interconnect_of(result: CaseResult) -> str | None:
+    """In words, of every round that says it: ``nvlink``, ``emulated (host_memory)``."""
+    found = [record.transport.interconnect for record in result.completed if record.transport]
+    return ", ".join(dict.fromkeys(word.replace("_", " ") for word in found if word)) or None
+
+
+def is_emulated(result: CaseResult) -> bool:
+    """Whether in any round several nodes were parts of one machine."""
+    return any(record.transport is not None and record.transport.emulated for record in result.completed)
+
+
+def _label(result: CaseResult, cases: Sequence[Case]) -> str:
+    """Of its line; emulated nodes have one of their own, since what they say holds of no network."""
+    return curve_label(result.case, cases) + (", emulated" if is_emulated(result) else "")
 
 
 def _failures(result: CaseResult) -> tuple[Failure, ...]:

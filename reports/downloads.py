@@ -88,6 +88,7 @@ def _line(one: ResultSet, row: CaseRow) -> Mapping[str, str | float | None]:
         "scaling_efficiency": row.scaling_efficiency,
         "scaling_efficiency_low": least,
         "scaling_efficiency_high": most,
+        "interconnect": row.interconnect,
         "rank_skew": row.rank_skew,
         **_measured(found),
     }

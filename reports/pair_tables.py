@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from reports.analysis import CaseRow
 from reports.pairs_of_cases import CasePair
 from reports.resampling import Estimate
-from reports.tables import MISSING, Html, count, estimated, html_table, percent, seconds
-from suite.schema import CaseResult
+from reports.tables import Html, count, estimated, html_table, percent, seconds
 
 STACK_NAMES: Mapping[str, str] = {
     "kitless": "Newton, kit-less",
@@ -67,18 +66,6 @@ def nodes(pairs: Sequence[CasePair], rows: Mapping[str, CaseRow], *, label: str)
 
 def signed_percent(value: Estimate | None) -> str:
     return estimated(value, "{:+.1%}".format)
-
-
-def interconnect(result: CaseResult) -> str:
-    """What the ranks said that they spoke through; a record has no more than its settings."""
-    settings = {
-        name: value for record in result.completed for rank in record.ranks for name, value in rank.settings.items()
-    }
-    transports = [str(value) for name, value in sorted(settings.items()) if "transport" in name and value]
-    backend = settings.get("backend")
-    if backend is None:
-        return MISSING
-    return f"{backend}, {', '.join(transports) or 'transport not recorded'}"
 
 
 def _both(pair: CasePair, rows: Mapping[str, CaseRow]) -> tuple[CaseRow, CaseRow]:

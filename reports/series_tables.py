@@ -29,7 +29,7 @@ def outcomes(row: CaseRow) -> str:
 def all_cases(rows: Sequence[CaseRow], *, label: str) -> Html:
     """Every case, whatever became of it."""
     return html_table(
-        ["Case", "Ranks", "Iteration time in s", "Total FPS", "Speed-up", "Efficiency", "Rounds"],
+        ["Case", "Ranks", "Iteration time in s", "Total FPS", "Speed-up", "Efficiency", "Interconnect", "Rounds"],
         (
             [
                 row.case_id,
@@ -38,11 +38,13 @@ def all_cases(rows: Sequence[CaseRow], *, label: str) -> Html:
                 count(row.total_fps),
                 ratio(row.speedup),
                 percent(row.scaling_efficiency),
+                row.interconnect or MISSING,
                 outcomes(row),
             ]
             for row in rows
         ),
         label=label,
+        text_headings=("Interconnect",),
     )
 
 

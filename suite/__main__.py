@@ -69,6 +69,10 @@ def parse(argv: list[str]) -> argparse.Namespace:
             "--nodes", type=words, default=(), metavar="HOST,HOST", help="run on these hosts over ssh, the head first"
         )
         command.add_argument("--ssh-config", type=Path, metavar="FILE", help="with --nodes, as `ssh -F` has it")
+        command.add_argument(
+            "--emulate-nodes", type=positive, metavar="N",
+            help="parts of this machine that stand for nodes, with sockets between them; results say emulated",
+        )  # fmt: skip
         if name == "bench":
             _add_running(command)
         else:
@@ -94,6 +98,8 @@ def options_of(arguments: argparse.Namespace) -> Options:
     del fields["command"]
     if fields["nodes"] and fields.get("launcher", "native") == "native":
         fields["launcher"] = "ssh"
+    if fields["emulate_nodes"] and fields.get("launcher", "native") == "native":
+        fields["launcher"] = "emulated"
     return Options(**fields)
 
 

@@ -52,6 +52,7 @@ def make_plan(campaign: Campaign) -> Campaign:
         gpus_available=campaign.resources.gpus_per_node,
         cpus_available=campaign.resources.cpus_per_node,
         nnodes_available=campaign.resources.nnodes,
+        on_one_host=campaign.resources.is_one_host,
         device=campaign.device,
         available_stacks=_stacks(campaign),
         rounds=rule.rounds,
@@ -85,7 +86,7 @@ def worker_stack(options: Options, cases: Sequence[Case], catalog: Catalog) -> S
 
     Of images, which hold one stack each, the user says which.
     """
-    if options.stack is not None or options.launcher != "native":
+    if options.stack is not None or options.launcher not in ("native", "emulated"):
         return options.stack or "kitless"
     runnable = {case.stack for case in cases if case.device in catalog.stacks[case.stack].devices}
     return "ovphysx" if "ovphysx" in runnable else "kitless"

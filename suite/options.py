@@ -8,7 +8,7 @@ from suite.schema import Assets, Device, RlLibrary, Stack
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 
-LauncherName = Literal["native", "container", "apptainer", "slurm", "ssh"]
+LauncherName = Literal["native", "container", "apptainer", "slurm", "ssh", "emulated"]
 
 RenderFor = Literal["kubernetes", "osmo"]
 
@@ -53,6 +53,7 @@ class Options:
     render_only: bool = False
     nodes: tuple[str, ...] = ()
     ssh_config: Path | None = None
+    emulate_nodes: int | None = None  # parts of this machine that stand for nodes
     node_commands: bool = False
     render: RenderFor | None = None
     volume_claim: str = "labscale"

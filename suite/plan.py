@@ -32,20 +32,27 @@ def plan(
     device: Device,
     available_stacks: Collection[Stack],
     nnodes_available: int = 1,
+    on_one_host: bool = False,
     rounds: int,
     catalog: Catalog,
 ) -> list[PlannedCase]:
     """Say of each case, in order, whether it can run here and what it costs.
 
-    ``gpus_available`` and ``cpus_available`` count per node. A case that cannot run has every reason in ``infeasible``.
-    What this machine lacks is no obstacle to an estimate, because plans are made on login nodes; a stack or
-    numbers that do not fit are. Raises MatrixError for a task that the catalog does not have.
+    ``gpus_available`` and ``cpus_available`` count per node, or for all nodes together where they are ``on_one_host``.
+    A case that cannot run has every reason in ``infeasible``. What this machine lacks is no obstacle to an estimate,
+    because plans are made on login nodes; a stack or numbers that do not fit are. Raises MatrixError for a task that
+    the catalog does not have.
     """
     planned = []
     for case in cases:
         task = catalog.resolve(case.task)
         machine = _machine_reasons(
-            case, gpus=gpus_available, cpus=cpus_available, device=device, nnodes=nnodes_available
+            case,
+            gpus=gpus_available,
+            cpus=cpus_available,
+            device=device,
+            nnodes=nnodes_available,
+            on_one_host=on_one_host,
         )
         stack = list(_stack_reasons(case, catalog, available_stacks))
         workload = list(_workload_reasons(case, task))
@@ -119,18 +126,21 @@ def shell_command(launch: Launch) -> str:
     return " ".join([*settings, shlex.join((*cores, *launch.argv))])
 
 
-def _machine_reasons(case: Case, *, gpus: int, cpus: int, device: Device, nnodes: int) -> Iterator[str]:
+def _machine_reasons(
+    case: Case, *, gpus: int, cpus: int, device: Device, nnodes: int, on_one_host: bool
+) -> Iterator[str]:
+    ranks = case.world_size if on_one_host else case.nproc_per_node
     if case.device != device:
         yield f"is a case for {case.device}, and this plan is for {device}"
     if case.nnodes > nnodes:
         yield f"needs a multi-node launcher and {case.nnodes} nodes, available: {nnodes}"
-    if case.device == "cuda" and case.nproc_per_node > gpus:
-        per_node = " per node" if case.nnodes > 1 else ""
-        plural = "s" if case.nproc_per_node > 1 else ""
-        yield f"needs {case.nproc_per_node} GPU{plural}{per_node}, available: {gpus}"
-    if case.device == "cpu" and case.nproc_per_node > cpus:
+    if case.device == "cuda" and ranks > gpus:
+        per_node = " per node" if case.nnodes > 1 and not on_one_host else ""
+        plural = "s" if ranks > 1 else ""
+        yield f"needs {ranks} GPU{plural}{per_node}, available: {gpus}"
+    if case.device == "cpu" and ranks > cpus:
         # Ranks that share a core measure the scheduler.
-        yield f"needs {case.nproc_per_node} CPU cores, one per rank, available: {cpus}"
+        yield f"needs {ranks} CPU cores, one per rank, available: {cpus}"
 
 
 def _stack_reasons(case: Case, catalog: Catalog, available: Collection[Stack]) -> Iterator[str]:

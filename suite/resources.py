@@ -11,6 +11,7 @@ class Resources:
     nnodes: int
     gpus_per_node: int
     cpus_per_node: int
+    is_one_host: bool = False  # nodes are parts of it, and what a node has here is what all of them share
 
 
 # Scripts are rendered for a cluster that need not be within reach.

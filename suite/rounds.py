@@ -120,7 +120,7 @@ def render_in(
         run_dir=run_dir,
         asset_root=worker.asset_root,
         cache_dir=worker.cache_dir,
-        cpus=campaign.machine.num_cpus or 1,
+        cpus=(campaign.machine.num_cpus or 1) // (case.nnodes if campaign.resources.is_one_host else 1),
         lane=lane,
         visible_gpus=os.environ.get("CUDA_VISIBLE_DEVICES"),
         python_path=python_path,

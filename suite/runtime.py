@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from suite import build, container_worker, node_facts, slurm_place, ssh_place
+from suite import build, container_worker, environment, node_facts, slurm_place, ssh_place
 from suite.container_spec import ImageFacts
 from suite.docker_engine import Engine
 from suite.env_check.report import Report, env_check
@@ -21,7 +21,7 @@ from suite.env_check.report import read as read_report
 from suite.env_check.request import Request
 from suite.errors import ContainerError, UsageError
 from suite.images import SUITE_PYTHON, find_image, read_images
-from suite.launch import Launcher, apptainer, container, native, slurm, ssh
+from suite.launch import Launcher, apptainer, container, emulated, native, slurm, ssh
 from suite.launch.slurm import SlurmPlace
 from suite.launch.slurm_script import NodeCheck, SlurmOptions
 from suite.options import ROOT, Options
@@ -54,9 +54,14 @@ def resources(options: Options, machine: Environment) -> Resources:
     """How much the place that the user chose can run.
 
     Raises:
-        UsageError: an option is Slurm's, and the launcher is another.
+        UsageError: an option is of another launcher than the one chosen.
         SchedulerError: Slurm does not answer, or has no such partition.
     """
+    if (options.launcher == "emulated") != (options.emulate_nodes is not None):
+        raise UsageError(
+            f"--emulate-nodes N takes parts of this machine for nodes, and no --launcher but its own (emulated); got"
+            f" --launcher {options.launcher} and {options.emulate_nodes or 'no'} nodes to emulate."
+        )
     if options.render:
         return UNBOUNDED
     if options.launcher == "ssh" and not options.node_commands:
@@ -67,8 +72,13 @@ def resources(options: Options, machine: Environment) -> Resources:
                 "--partition, --account, --time, --sbatch-option and --render-only need --launcher slurm, got "
                 f"{options.launcher}."
             )
-        nnodes = UNBOUNDED.nnodes if options.node_commands else 1
-        return Resources(nnodes=nnodes, gpus_per_node=len(machine.gpus), cpus_per_node=machine.num_cpus or 1)
+        nnodes = UNBOUNDED.nnodes if options.node_commands else options.emulate_nodes or 1
+        return Resources(
+            nnodes=nnodes,
+            gpus_per_node=len(machine.gpus),
+            cpus_per_node=machine.num_cpus or 1,
+            is_one_host=options.launcher == "emulated",
+        )
     return UNBOUNDED if options.render_only else slurm_place.resources(_slurm_options(options))
 
 
@@ -102,6 +112,10 @@ def provision(
         raise UsageError(
             f"--image {options.image} needs --launcher container, apptainer or slurm, got {options.launcher}."
         )
+    if options.launcher == "emulated":
+        gpus = emulated.visible_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"), len(environment.capture().gpus))
+        launch = functools.partial(emulated.run, gpus=gpus, cpus=environment.cores_in_order())
+        return replace(_natively(options, stack=stack, device=device, on_message=on_message), launch=launch)
     return _natively(options, stack=stack, device=device, on_message=on_message)
 
 

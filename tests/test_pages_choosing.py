@@ -9,7 +9,7 @@ import pytest
 from reports import book
 from reports.pages import choosing, limits, side_by_side, summary
 from reports.result_sets import Version, read_version
-from suite.schema import CaseResult, TelemetrySummary
+from suite.schema import CaseResult, TelemetrySummary, Transport
 from tests.generated_results import (
     full_results,
     make_case,
@@ -107,7 +107,7 @@ def test_several_nodes_have_a_page_where_there_are_some(tmp_path: Path) -> None:
     assert "nodes" in book.page_sources(version)
     row = cells(side_by_side.nodes(version).text, "ant-weak/rsl_rl-kitless-n4096-2x2")
     assert row[3].startswith("+25.0%")
-    assert "Interconnect: nccl, transport not recorded" in side_by_side.where_nodes_were(version).text
+    assert "Interconnect: not recorded" in side_by_side.where_nodes_were(version).text
     one = version_of(smoke_results(), tmp_path / "one")
     assert "nodes" not in book.page_sources(one)
     assert "The same number of GPUs on one node and on several: not measured." in limits.uncertain(one).text
@@ -115,10 +115,11 @@ def test_several_nodes_have_a_page_where_there_are_some(tmp_path: Path) -> None:
 
 def test_nodes_that_were_emulated_say_so_and_lone_cases_are_named(tmp_path: Path) -> None:
     spread = node_results()[-1]
-    label = "one host, two emulated nodes"
-    rounds = [replace(each, environment=replace(each.environment, host_label=label)) for each in spread.rounds]
+    crossed = Transport(library="nccl", interfaces=("lo",), between_nodes=("host_memory",), emulated=True)
+    rounds = [replace(each, transport=crossed) for each in spread.rounds]
     said = side_by_side.where_nodes_were(version_of([replace(spread, rounds=tuple(rounds))], tmp_path / "a")).text
     assert "emulated. The nodes are parts of one host" in said
+    assert "Interconnect: emulated (host memory)." in said
     assert "held against nothing: ant-weak/rsl_rl-kitless-n4096-2x2" in said
     assert "emulated" not in side_by_side.where_nodes_were(version_of(node_results(), tmp_path / "b")).text
 

@@ -2,9 +2,10 @@ from dataclasses import replace
 
 import pytest
 
-from reports.pair_tables import interconnect, signed_percent
+from reports.analysis import case_rows, interconnect_of
+from reports.pair_tables import signed_percent
 from reports.pairs_of_cases import nodes_side_by_side, stacks_side_by_side
-from suite.schema import CaseResult
+from suite.schema import CaseResult, Transport
 from tests.generated_results import failed_result, full_results, make_result, node_results, stack_results
 
 
@@ -48,11 +49,21 @@ def test_unlike_cases_are_no_pair() -> None:
     assert stacks_side_by_side([newton, make_result(tuned, 0.5)]) == ()
 
 
-def test_the_interconnect_is_what_the_ranks_said() -> None:
+def emulated(result: CaseResult) -> CaseResult:
+    crossed = Transport(library="nccl", interfaces=("lo",), between_nodes=("host_memory",), emulated=True)
+    return replace(result, rounds=tuple(replace(record, transport=crossed) for record in result.rounds))
+
+
+def test_the_interconnect_is_what_the_library_said() -> None:
     one, _, spread = node_results()
-    assert interconnect(one) == "n/a"
-    assert interconnect(spread) == "nccl, transport not recorded"
-    record = spread.rounds[0]
-    ranks = tuple(replace(rank, settings={**rank.settings, "transport": "NET/Socket"}) for rank in record.ranks)
-    said = CaseResult(case=spread.case, rounds=(replace(record, ranks=ranks),))
-    assert interconnect(said) == "nccl, NET/Socket"
+    crossed = Transport(library="nccl", within_node=("nvlink",))
+    said = replace(one, rounds=tuple(replace(record, transport=crossed) for record in one.rounds))
+    assert [interconnect_of(result) for result in (one, said)] == [None, "nvlink"]
+    assert interconnect_of(emulated(spread)) == "emulated (host memory)"
+
+
+def test_emulated_nodes_have_a_line_of_their_own() -> None:
+    one, _, spread = node_results()
+    for result, curve in ((spread, "rsl_rl, 2 nodes"), (emulated(spread), "rsl_rl, 2 nodes, emulated")):
+        (row,) = (row for row in case_rows([one, node_results()[1], result]) if row.nnodes > 1)
+        assert row.curve == curve

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from reports import pair_tables
+from reports.analysis import interconnect_of, is_emulated
 from reports.campaign import Campaign
 from reports.charts import pairs as charts
 from reports.pages.summary import page_of
@@ -58,13 +59,14 @@ def _about_nodes(one: ResultSet) -> list[str]:
     spread = [result for result in one.campaign.results if result.case.nnodes > 1 and result.completed]
     title = one.title or "This campaign"
     labels = dict.fromkeys(record.environment.host_label or "no label" for r in spread for record in r.completed)
+    crossed = dict.fromkeys(interconnect_of(result) or "not recorded" for result in spread)
     sentences = [
         (
             f"{title}: {counted(len(spread), 'case')} on several nodes. Hosts as labelled: {', '.join(labels)}."
-            f" Interconnect: {', '.join(dict.fromkeys(pair_tables.interconnect(result) for result in spread))}."
+            f" Interconnect: {', '.join(crossed)}."
         )
     ]
-    if any("emulated" in label.lower() for label in labels):
+    if any(map(is_emulated, spread)):
         sentences.append(
             f"{title}: emulated. The nodes are parts of one host that were made to talk as nodes do, so what a real"
             " network costs was not measured."

@@ -75,14 +75,18 @@ def _place(environ: Mapping[str, str]) -> dict[str, Any]:
     """Under which address this host was reached, on which interface that is, and a port that is free."""
     _, _, address, _ = environ[VARIABLE].split()
     parsed = ipaddress.ip_address(address)
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.bind(("", 0))
-        port = probe.getsockname()[1]
     return {
         "address": None if parsed.is_loopback else address,
         "interface": None if parsed.is_loopback else interface_of(address),
-        "port": port,
+        "port": free_port(),
     }
+
+
+def free_port() -> int:
+    """A TCP port of this host that nobody listens on at this moment."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.bind(("", 0))
+        return int(probe.getsockname()[1])
 
 
 def _await_start(lines: "queue.SimpleQueue[_Line]") -> _Line:
