@@ -29,7 +29,7 @@ from reports.charts.drawing import SCHEMA_URL
 from reports.figure import vega_lite_version
 from reports.pages.side_by_side import has_nodes, has_stacks
 from reports.pages.summary import page_of
-from reports.result_sets import NAME_VARIABLE, OLDER_VARIABLE, RESULTS_VARIABLE, Version
+from reports.result_sets import Version, hand_on
 from reports.series_tables import series_title
 from suite.errors import ReportError
 
@@ -91,7 +91,7 @@ def build_site(version: Version, out_dir: Path, *, siblings: Sequence[Sibling] =
     with tempfile.TemporaryDirectory(prefix="labscale-report-") as folder:
         project = Path(folder) / "project"
         pages = {name: _notebook(name, text) for name, text in page_sources(version).items()}
-        _execute(pages, version)
+        _execute(pages, version, Path(folder))
         _write_project(project, pages, version=version, siblings=siblings)
         site = _run_jupyter_book(project)
         downloads.write(version, site)
@@ -129,7 +129,7 @@ def _notebook(name: str, text: str) -> Any:
     return notebook
 
 
-def _execute(pages: Mapping[str, Any], version: Version) -> None:
+def _execute(pages: Mapping[str, Any], version: Version, folder: Path) -> None:
     """Run the cells of all pages in one kernel of this Python and store the outputs in them."""
     together = nbformat.v4.new_notebook(cells=[cell for page in pages.values() for cell in page.cells])
     client = NotebookClient(
@@ -140,13 +140,7 @@ def _execute(pages: Mapping[str, Any], version: Version) -> None:
         record_timing=False,
         config=Config({"KernelManager": {"transport": "ipc"}}),  # no open port
     )
-    environment = {
-        **os.environ,
-        RESULTS_VARIABLE: str(version.folder.resolve()),
-        OLDER_VARIABLE: os.pathsep.join(str(older.folder.resolve()) for older in version.older),
-        NAME_VARIABLE: version.name,
-        "PYTHONPATH": str(ROOT),
-    }
+    environment = {**os.environ, **hand_on(version, folder / "version.pickle"), "PYTHONPATH": str(ROOT)}
     try:
         client.execute(env=environment)
     except CellExecutionError as error:

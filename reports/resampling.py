@@ -9,6 +9,7 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache, lru_cache, partial
 from itertools import pairwise
 from typing import Final, Literal, Protocol
 
@@ -62,20 +63,31 @@ def resampled_medians(samples: Sequence[Rounds], pairing: Pairing) -> list[tuple
     if pairing == "paired" and len({frozenset(rounds) for rounds in samples}) > 1:
         rounds = "; ".join(str(sorted(sample)) for sample in samples)
         raise ValueError(f"samples of different rounds cannot be paired: {rounds}")
+    values = [[sample[number] for number in sorted(sample)] for sample in samples]
+    # A few rounds can be drawn in a few ways only.
+    median_of = [cache(partial(_median, own)) for own in values]
+    return [
+        tuple(median(places) for median, places in zip(median_of, drawn, strict=True))
+        for drawn in _draws(tuple(map(len, values)), pairing)
+    ]
+
+
+@lru_cache(maxsize=256)
+def _draws(lengths: tuple[int, ...], pairing: Pairing) -> tuple[tuple[tuple[int, ...], ...], ...]:
+    """``BOOTSTRAP_RESAMPLES`` times for each sample, of so many rounds, the places of those drawn; always the same."""
     generator = random.Random(0)  # noqa: S311 - resampling, not secrets
-    numbers = [sorted(sample) for sample in samples]
+    places = [range(length) for length in lengths]
 
-    def draw() -> tuple[float, ...]:
+    def draw() -> tuple[tuple[int, ...], ...]:
         if pairing == "paired":
-            drawn = [generator.choices(numbers[0], k=len(numbers[0]))] * len(samples)
-        else:
-            drawn = [generator.choices(rounds, k=len(rounds)) for rounds in numbers]
-        return tuple(
-            statistics.median([sample[number] for number in rounds])
-            for sample, rounds in zip(samples, drawn, strict=True)
-        )
+            return (tuple(generator.choices(places[0], k=lengths[0])),) * len(lengths)
+        return tuple(tuple(generator.choices(rounds, k=len(rounds))) for rounds in places)
 
-    return [draw() for _ in range(BOOTSTRAP_RESAMPLES)]
+    return tuple(draw() for _ in range(BOOTSTRAP_RESAMPLES))
+
+
+def _median(values: Sequence[float], places: Sequence[int]) -> float:
+    return statistics.median([values[place] for place in places])
 
 
 def percentile_interval(values: Sequence[float]) -> Interval:

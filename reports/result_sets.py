@@ -8,6 +8,7 @@ Imported results of other tools are sets of another kind, ``Version.foreign``, w
 
 import json
 import os
+import pickle
 import re
 import statistics
 from collections.abc import Mapping, Sequence
@@ -24,9 +25,7 @@ from suite.schema import CheckResult
 from suite.store import load_results
 from suite.upstream import Pair
 
-RESULTS_VARIABLE: Final = "LABSCALE_RESULTS"
-OLDER_VARIABLE: Final = "LABSCALE_OLDER_RESULTS"
-NAME_VARIABLE: Final = "LABSCALE_REPORT_VERSION"
+VERSION_VARIABLE: Final = "LABSCALE_REPORT_VERSION"  # of a file that only a build of pages writes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,19 +131,23 @@ def version_order(name: str) -> list[tuple[int, int | str]]:
 
 @cache
 def version_of_page() -> Version:
-    """For the cells of a page: the results that the build is about, as its variables say."""
-    folder = os.environ.get(RESULTS_VARIABLE)
-    if folder is None:
+    """For the cells of a page: what the build reads, which it hands on in a file. Reading it again takes as long."""
+    path = os.environ.get(VERSION_VARIABLE)
+    if path is None:
         raise ReportError(
-            f"The page does not know its results: the variable {RESULTS_VARIABLE} is not set."
-            " Set it to a campaign's folder, or build the page with `nox -s report -- RESULTS_DIR`."
+            f"The page does not know its results: the variable {VERSION_VARIABLE} is not set."
+            " Build the page with `nox -s report -- RESULTS_DIR`."
         )
-    older = [Path(path) for path in os.environ.get(OLDER_VARIABLE, "").split(os.pathsep) if path]
-    return read_version(
-        Path(folder),
-        name=os.environ.get(NAME_VARIABLE, ""),
-        older=[read_version(path, name=path.name) for path in older],
-    )
+    version = pickle.loads(Path(path).read_bytes())  # noqa: S301  written by the process that started this one
+    if not isinstance(version, Version):
+        raise ReportError(f"{path} holds no version of results. Build the page with `nox -s report -- RESULTS_DIR`.")
+    return version
+
+
+def hand_on(version: Version, path: Path) -> dict[str, str]:
+    """Write the version for the cells of its pages; return what their environment has to have."""
+    path.write_bytes(pickle.dumps(version))
+    return {VERSION_VARIABLE: str(path)}
 
 
 def _read_either(folder: Path, entry: Entry, *, is_alone: bool) -> ResultSet | ForeignSet:

@@ -272,8 +272,8 @@ def _interrupt(signum: int, _frame: object) -> None:
 
 def main(argv: list[str]) -> int:
     # A log file has no width to wrap to.
-    console = Console(width=None if sys.stdout.isatty() else LOG_WIDTH)
-    errors = Console(stderr=True)
+    console = Console(width=None if sys.stdout.isatty() else LOG_WIDTH, emoji=False)
+    errors = Console(stderr=True, emoji=False)
     signal.signal(signal.SIGTERM, _interrupt)  # a scheduler's stop ends the runs as Ctrl-C does
     try:
         arguments = parse(argv)

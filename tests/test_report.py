@@ -232,7 +232,7 @@ def test_missing_node_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 
 
 def test_a_page_without_results_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(result_sets.RESULTS_VARIABLE, raising=False)
+    monkeypatch.delenv(result_sets.VERSION_VARIABLE, raising=False)
     result_sets.version_of_page.cache_clear()
-    with pytest.raises(ReportError, match=result_sets.RESULTS_VARIABLE):
+    with pytest.raises(ReportError, match=result_sets.VERSION_VARIABLE):
         result_sets.version_of_page()
