@@ -176,7 +176,8 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     _add_slurm(parser)
     parser.add_argument(
         "--image", metavar="NAME",
-        help="with --launcher container (default: what `build` made); a .sif file with --launcher apptainer or slurm",
+        help="with --launcher container (default: what `build` made); a .sif file with --launcher apptainer or slurm, "
+        "a .sqsh file with slurm and its plugin pyxis",
     )  # fmt: skip
     parser.add_argument("--shm-gb", type=float, metavar="GB", help="a /dev/shm for the container alone, of this size")
     parser.add_argument("--accept-eula", action="store_true", help="you accept NVIDIA's licence of Isaac Sim")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from suite import build, container_worker, environment, node_facts, slurm_place, ssh_place
+from suite import build, container_worker, environment, node_facts, pyxis_place, slurm_place, ssh_place
 from suite.container_spec import ImageFacts
 from suite.docker_engine import Engine
 from suite.env_check.report import Report, env_check
@@ -21,7 +21,7 @@ from suite.env_check.report import read as read_report
 from suite.env_check.request import Request
 from suite.errors import ContainerError, UsageError
 from suite.images import SUITE_PYTHON, find_image, read_images
-from suite.launch import Launcher, apptainer, container, emulated, native, slurm, ssh
+from suite.launch import Launcher, apptainer, container, emulated, native, pyxis, slurm, ssh
 from suite.launch.slurm import SlurmPlace
 from suite.launch.slurm_script import NodeCheck, SlurmOptions
 from suite.options import ROOT, Options
@@ -137,22 +137,29 @@ def _natively(options: Options, *, stack: Stack, device: Device, on_message: Say
 
 
 def _in_slurm(options: Options, stack: Stack, device: Device, on_message: Say, *, out: Path, num_gpus: int) -> Runtime:
-    provide = _natively if options.image is None else _in_apptainer
-    inner = provide(options, stack=stack, device=device, on_message=on_message)
+    if options.image is not None and pyxis.is_image(options.image):
+        inner, container = _by_pyxis(options, stack=stack, device=device, on_message=on_message)
+    else:
+        provide = _natively if options.image is None else _in_apptainer
+        inner, container = provide(options, stack=stack, device=device, on_message=on_message), None
     worker_python = inner.worker.python if stack == "isaacsim" else options.worker_python
     request = Request(stack=stack, device=device, worker_python=worker_python)
     argv, env = inner.command(request.arguments())
+    of_node = container.node_container(ROOT) if container else ()
     place = SlurmPlace(
         options=_slurm_options(options),
         node_check=NodeCheck(
             argv=argv,
             env=env,
             compare=("env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "suite.node_comparison"),
+            container=of_node,
             is_binding=not options.ignore_env_check,
         ),
         say=on_message,
         wrap=inner.wrap,
-        variable_prefix="" if inner.wrap is None else apptainer.VARIABLE_PREFIX,
+        variable_prefix="" if inner.wrap is None or container else apptainer.VARIABLE_PREFIX,
+        container=container.round_container if container else None,
+        suite_python=SUITE_PYTHON if container else None,
         image_digest=inner.image_digest,
     )
     there = replace(
@@ -172,8 +179,36 @@ def _in_slurm(options: Options, stack: Stack, device: Device, on_message: Say, *
         project_root=ROOT,
         out=out,
         say=on_message,
+        container=of_node,
     )
     return replace(there, machine=facts.environment, check=lambda: facts.report)
+
+
+def _by_pyxis(
+    options: Options, *, stack: Stack, device: Device, on_message: Say
+) -> tuple[Runtime, pyxis_place.PyxisPlace]:
+    if options.image is None:
+        raise AssertionError("the caller has seen the image")
+    found = pyxis_place.find(options.image, project_root=ROOT, must_run=not options.render_only)
+    place = pyxis_place.provision(
+        found,
+        _slurm_options(options),
+        stack=stack,
+        assets=options.assets,
+        accept_eula=options.accept_eula,
+        project_root=ROOT,
+        on_message=on_message,
+    )
+    inside = Runtime(
+        worker=place.worker,
+        launch=native.run,  # replaced by Slurm's
+        check=functools.partial(env_check, Request(stack=stack, device=device)),  # replaced by what a node says
+        python_path=None,
+        image_digest=found.image_digest,
+        command=lambda arguments: ((SUITE_PYTHON, *arguments), {}),
+        wrap=place.wrap,
+    )
+    return inside, place
 
 
 def _over_ssh(options: Options, stack: Stack, device: Device, on_message: Say) -> Runtime:

@@ -137,6 +137,11 @@ def run_step(arguments: Sequence[str], *, timeout_s: float) -> ProgramRun:
     return run_program(("srun", *arguments), environ=_environment(), timeout_s=timeout_s)
 
 
+def options_of_srun() -> str:
+    """What srun says of its options, those of plugins included."""
+    return _ask("srun", "--help").stdout
+
+
 def _ask(*argv: str) -> ProgramRun:
     return _checked(_run(*argv), argv[0])
 

@@ -40,8 +40,11 @@ def look_at_a_node(
     project_root: Path,
     out: Path,
     say: Callable[[str], None],
+    container: Sequence[str] = (),
 ) -> NodeFacts:
     """Run ``suite.node_facts`` on a node with so many GPUs, once a campaign: its folder keeps the answer.
+
+    ``container``: options of srun that put it into one.
 
     Raises:
         SchedulerError: Slurm gives no node, or the program does not run there.
@@ -64,6 +67,7 @@ def look_at_a_node(
             f"--chdir={project_root}",
             "--cpu-bind=none",  # or it would see one core
             "--input=none",
+            *container,
             "env",
             *(f"{name}={value}" for name, value in env.items()),
             *argv,

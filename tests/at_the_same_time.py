@@ -22,8 +22,9 @@ SHARED: Final = {
     "hand": ("test_assets", "test_validity"),
     "published_site": ("test_publish", "test_published_pages"),
 }  # fmt: skip
-# No process shall be left with one of these when the others have ended.
-LONG: Final = ("test_slurm_bench", "test_faults", "test_build", "test_campaign", "test_worker", "test_publish")
+# No process shall be left with one of these when the others have ended. The first two start together: the one installs
+# the worker and compiles its kernels, and the other needs neither.
+LONG: Final = ("test_slurm_bench", "test_build", "test_campaign", "test_faults", "test_worker", "test_publish")
 _SHARES: Final = {file: fixture for fixture, files in SHARED.items() for file in files}
 
 

@@ -10,6 +10,7 @@ from suite import store
 from suite.options import ROOT
 from suite.provision import Worker, provision_worker
 from suite.schema import Case, CaseResult, Environment
+from tests.real_runs import warm_kernels
 
 pytest_plugins = [
     "tests.at_the_same_time",
@@ -73,9 +74,11 @@ def environment() -> Environment:
 
 
 @pytest.fixture(scope="session")
-def worker() -> Worker:
+def worker(tmp_path_factory: pytest.TempPathFactory) -> Worker:
     """The worker environment of the pins, installed on first use (7 GB, some minutes) and kept in the cache."""
-    return provision_worker(project_root=ROOT, stack="kitless", worker_python=None, assets="offline", on_message=print)
+    found = provision_worker(project_root=ROOT, stack="kitless", worker_python=None, assets="offline", on_message=print)
+    warm_kernels(found, tmp_path_factory.mktemp("warm"))
+    return found
 
 
 @pytest.fixture

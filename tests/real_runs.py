@@ -1,5 +1,6 @@
 """Real training for tests, on the way that ``bench`` takes: matrix, plan, launch, native run, collection."""
 
+import fcntl
 import json
 import os
 import time
@@ -84,6 +85,20 @@ def launch_of(worker: Worker, case: Case, run_dir: Path) -> Launch:
         python_path=os.environ.get("PYTHONPATH"),
     )
     return replace(launch, env={**launch.env, MARK: str(run_dir)})
+
+
+def warm_kernels(worker: Worker, folder: Path) -> None:
+    """Train with one rank, once for a cache: ranks that start together would each compile the same for minutes."""
+    worker.cache_dir.mkdir(exist_ok=True)
+    done = worker.cache_dir / "warmed-by-the-tests"
+    with (worker.cache_dir / "warming-by-the-tests").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if done.exists():
+            return
+        (case,) = cases_of(matrix_of(cartpole("rsl_rl")), folder)
+        result = native.run(launch_of(worker, case, folder / "r0"))
+        assert result.exit_code == 0, (folder / "r0" / "logs" / "torchrun.log").read_text(encoding="utf-8")
+        done.touch()
 
 
 def train(launch: Launch, environment: Environment, *, on_progress: Callable[[int], None] | None = None) -> RunRecord:

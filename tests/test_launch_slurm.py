@@ -10,13 +10,14 @@ from typing import Final
 
 import pytest
 
-from suite import slurm
+from suite import pyxis_place, slurm
 from suite.collect import collect
-from suite.errors import SchedulerError
+from suite.errors import ContainerError, SchedulerError, UsageError
 from suite.launch import slurm as launcher
 from suite.launch.result import LaunchResult
 from suite.launch.slurm import SlurmPlace
 from suite.launch.slurm_script import END, JOB, SlurmOptions
+from suite.options import ROOT
 from suite.schema import Case, Environment, Launch
 from tests.conftest import CaseMaker
 from tests.real_runs import MARK, marked_processes, wait_until
@@ -55,6 +56,17 @@ def launch(make_case: CaseMaker, tmp_path: Path) -> Launch:
     run_dir.mkdir()
     argv = (sys.executable, "-c", RANK, "0")
     return Launch(case=case, round=0, argv=argv, env={"GREETING": "it's me"}, run_dir=str(run_dir))
+
+
+@pytest.mark.usefixtures("place")
+def test_an_image_for_pyxis_is_refused_where_srun_has_none(tmp_path: Path) -> None:
+    image = tmp_path / "kitless.sqsh"
+    with pytest.raises(UsageError, match="does not exist"):
+        pyxis_place.find(str(image), project_root=ROOT, must_run=True)
+    image.touch()
+    with pytest.raises(ContainerError, match="srun has no --container-image here: the cluster has no pyxis"):
+        pyxis_place.find(str(image), project_root=ROOT, must_run=True)
+    assert pyxis_place.find(str(image), project_root=ROOT, must_run=False).image == image  # for its scripts alone
 
 
 def test_a_job_runs_to_its_end_and_the_launcher_follows(place: SlurmPlace, launch: Launch) -> None:

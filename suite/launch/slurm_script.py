@@ -52,6 +52,7 @@ class NodeCheck:
     argv: tuple[str, ...]  # prints a node's report; its exit code is part of the answer
     env: Mapping[str, str]
     compare: tuple[str, ...]  # followed by the reports; fails where nodes differ
+    container: tuple[str, ...] = ()  # options of srun that put ``argv`` into one
     is_binding: bool  # whether nodes that differ are refused
 
 
@@ -63,10 +64,12 @@ def render(
     variable_prefix: str = "",
     node_check: NodeCheck | None = None,
     sampler: Sequence[str] = (),
+    container: Sequence[str] = (),
 ) -> str:
     """The script of one round.
 
-    ``variable_prefix`` is how variables reach the inside of a container. ``sampler`` runs on each node.
+    ``variable_prefix`` is how variables reach the inside of a container. ``sampler`` runs on each node. ``container``:
+    options of srun that put the training into one.
     """
     several = launch.case.nnodes > 1
     blocks = (
@@ -76,7 +79,7 @@ def render(
         _notes(launch),
         _compare_nodes(launch, node_check) if several and node_check else (),
         _rendezvous(variable_prefix) if several else (),
-        _step(launch, name, variable_prefix, sampler),
+        _step(launch, name, variable_prefix, sampler, container),
     )
     return "\n\n".join("\n".join(lines) for block in blocks if (lines := list(block))) + "\n"
 
@@ -143,6 +146,8 @@ def _notes(launch: Launch) -> Iterator[str]:
 def _compare_nodes(launch: Launch, check: NodeCheck) -> Iterator[str]:
     yield "srun --ntasks-per-node=1 --cpu-bind=none --kill-on-bad-exit=0 --input=none \\"
     yield f"    --output={NODE_REPORT.format('%n', 'json')} --error={NODE_REPORT.format('%n', 'txt')} \\"
+    if check.container:
+        yield f"    {shlex.join(check.container)} \\"
     settings = [f"{variable}={shlex.quote(value)}" for variable, value in sorted(check.env.items())]
     yield f"    {' '.join(['env', *settings, shlex.join(check.argv)])}"
     reports = (NODE_REPORT.format(node, "json") for node in range(launch.case.nnodes))
@@ -160,12 +165,14 @@ def _rendezvous(prefix: str) -> Iterator[str]:
     yield f"export {prefix}{RENDEZVOUS_PORT}=$(({FIRST_PORT} + SLURM_JOB_ID % {PORTS}))"
 
 
-def _step(launch: Launch, name: str, prefix: str, sampler: Sequence[str]) -> Iterator[str]:
+def _step(launch: Launch, name: str, prefix: str, sampler: Sequence[str], container: Sequence[str]) -> Iterator[str]:
     task = "\n".join(_task(launch, prefix, sampler))
     yield f"task={shlex.quote(task)}"
     yield "srun --ntasks-per-node=1 --cpu-bind=none --kill-on-bad-exit=1 --input=none \\"
     if launch.case.nnodes > 1:
         yield f"    --output={NODE_LOG.format('%n')} --open-mode=append \\"
+    if container:
+        yield f"    {shlex.join(container)} \\"
     yield f'    bash -c "$task" {name} \\'
     yield f"    {shlex.join(launch.argv)}"
 
