@@ -67,7 +67,8 @@ def write(context: RankContext, running: Simulation, started_utc: str) -> None:
             frames_per_environment_step=case.num_envs_global,
             environment_step_times_s=[
                 time_s / case.num_steps_per_env for time_s in _column(samples, "environment_step_time_s")
-            ],
+            ]
+            or None,  # the first iterations have no marks
         ),
         resources=capture.capture_resources(benchmark),
         learning=builders.build_learning(

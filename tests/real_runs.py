@@ -88,14 +88,17 @@ def launch_of(worker: Worker, case: Case, run_dir: Path) -> Launch:
 
 
 def warm_kernels(worker: Worker, folder: Path) -> None:
-    """Train with one rank, once for a cache: ranks that start together would each compile the same for minutes."""
+    """Train with one rank, once for a cache: ranks that start together would each compile the same for minutes.
+
+    For one iteration, which has no marks within and must end well all the same.
+    """
     worker.cache_dir.mkdir(exist_ok=True)
     done = worker.cache_dir / "warmed-by-the-tests"
     with (worker.cache_dir / "warming-by-the-tests").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if done.exists():
             return
-        (case,) = cases_of(matrix_of(cartpole("rsl_rl")), folder)
+        (case,) = cases_of(matrix_of(cartpole("rsl_rl", iterations=1)), folder)
         result = native.run(launch_of(worker, case, folder / "r0"))
         assert result.exit_code == 0, (folder / "r0" / "logs" / "torchrun.log").read_text(encoding="utf-8")
         done.touch()

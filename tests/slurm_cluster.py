@@ -26,7 +26,7 @@ LOGIN: Final = "login"
 NODES: Final = ("n1", "n2", "n3")
 START_PATIENCE_S: Final = 20.0
 _PATH: Final = os.environ["PATH"]  # without what ``programs`` puts before it, which would enter a host twice
-NODE_LOST_S: Final = 6  # Slurm's SlurmdTimeout: a node that is silent for so long is down
+NODE_LOST_S: Final = 15  # Slurm's SlurmdTimeout: a node that is silent for so long is down
 
 # The first process of a host; it goes on when its network is there, and reaps what others leave to it.
 _INIT: Final = r"""

@@ -114,6 +114,7 @@ def test_a_round_beyond_its_time_ends_on_every_node(two_nodes: Case, tmp_path: P
     assert marked_processes(tmp_path / "r0") == []
 
 
+@pytest.mark.slow  # what it adds to that of two hosts over ssh is above
 @pytest.mark.worker
 def test_two_emulated_nodes_train_to_a_complete_record(
     worker: Worker, environment: Environment, tmp_path: Path

@@ -23,8 +23,9 @@ from suite.options import Options
 from suite.plan import plan
 from suite.schema import Stack
 from suite.store import load_results, write_case
-from tests.generated_results import LABEL, write_results
+from tests.generated_results import LABEL
 from tests.large_results import ROUNDS, cases_of, large_result, write_matrix
+from tests.machine_speed import slowness
 
 MAX_PAGE_BYTES = 150_000
 PLAN_S, REPORT_S = 1.0, 60.0  # of 1024 GPUs
@@ -62,7 +63,7 @@ def test_1024_gpus_are_planned_within_a_second(tmp_path: Path) -> None:
     matrix = write_matrix(tmp_path, most_gpus=1024)
     before_s = time.process_time()
     names = planned(matrix)
-    assert time.process_time() - before_s < SMALL_PLAN_S
+    assert time.process_time() - before_s < SMALL_PLAN_S * slowness()
     assert sum(name.endswith("128x8-fixed_updates") for name in names) == 4
 
 
@@ -86,21 +87,17 @@ def test_the_command_prints_that_plan_within_a_second(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         assert b"128x8 ranks" in done.stdout
         spent_s.append(float(done.stderr.splitlines()[-1]))
-        if spent_s[-1] < PLAN_S:
+        if spent_s[-1] < PLAN_S * slowness():
             return
     pytest.fail(f"{spent_s} s of processor time, allowed is {PLAN_S}")
 
 
-def report_of(tmp_path: Path, *, most_gpus: int, whole_store: bool) -> tuple[Path, float]:
-    """The site and the seconds of its build. ``whole_store``: every case as ``bench`` stores it, not one."""
+def report_of(tmp_path: Path, *, most_gpus: int) -> tuple[Path, float]:
+    """The site and the seconds of its build."""
     cases = cases_of(write_matrix(tmp_path, most_gpus=most_gpus))
     folder = tmp_path / "results"
-    stored = [case for case in cases if whole_store or (case.world_size == most_gpus and case.rl_library == "rsl_rl")]
     for case in cases:
-        if case in stored:
-            write_case(large_result(case), folder / "cases" / f"{case.case_id}.json")
-        else:
-            write_results([large_result(case)], folder)
+        write_case(large_result(case), folder / "cases" / f"{case.case_id}.json")
     before_s = processor_s()
     site = report.build(folder, tmp_path / "site", version="generated").parent
     return site, processor_s() - before_s
@@ -118,20 +115,14 @@ def check_pages(site: Path, most_gpus: int) -> None:
     assert "nodes" not in speedup[0]
 
 
-def test_the_report_of_64_gpus_is_quick_and_light(tmp_path: Path) -> None:
-    site, spent_s = report_of(tmp_path, most_gpus=64, whole_store=False)
-    assert spent_s < REPORT_S / 2
-    check_pages(site, 64)
-    beyond = (site / "beyond.html").read_text(encoding="utf-8")
-    assert "predicted" in beyond
-    assert "At most 64 GPUs were measured" in beyond
-
-
 @pytest.mark.slow
 def test_the_report_of_1024_gpus_takes_less_than_a_minute(tmp_path: Path) -> None:
-    site, spent_s = report_of(tmp_path, most_gpus=1024, whole_store=True)
-    assert spent_s < REPORT_S
+    site, spent_s = report_of(tmp_path, most_gpus=1024)
+    assert spent_s < REPORT_S * slowness()
     check_pages(site, 1024)
+    beyond = (site / "beyond.html").read_text(encoding="utf-8")
+    assert "predicted" in beyond
+    assert "At most 1024 GPUs were measured" in beyond
 
 
 def test_generated_rounds_are_what_the_store_takes_and_the_same_every_time(tmp_path: Path) -> None:
