@@ -32,7 +32,7 @@ class Size:
 
 @dataclass(frozen=True, kw_only=True)
 class SizeChoice:
-    """Sizes of one library on one stack, fewest environments first. ``Pick.world_size`` is here a number of them."""
+    """Sizes of one library on one stack, fewest environments first. ``Pick.number`` is one of environments here."""
 
     series: str
     who: str

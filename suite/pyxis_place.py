@@ -4,11 +4,12 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from suite import slurm
 from suite.errors import ContainerError, UsageError
 from suite.images import find_image
-from suite.launch import pyxis
+from suite.launch import eula, pyxis
 from suite.launch.node import HEAD, PEER, RENDEZVOUS_ID, RENDEZVOUS_PORT
 from suite.launch.pyxis import PyxisOptions
 from suite.launch.slurm_script import SlurmOptions, requested
@@ -17,9 +18,9 @@ from suite.plan import THREAD_VARIABLES
 from suite.provision import Worker, cache_root, find_assets, worker_pins
 from suite.schema import Assets, Launch, Stack
 
-BUILD_MINUTES = 15  # of a job that builds the assets
-QUEUE_TIMEOUT_S = 24 * 3600.0
-_OF_THE_JOB = (HEAD, PEER, RENDEZVOUS_ID, RENDEZVOUS_PORT, *THREAD_VARIABLES)
+BUILD_MINUTES: Final = 15  # of a job that builds the assets
+QUEUE_TIMEOUT_S: Final = 24 * 3600.0
+_OF_THE_JOB: Final = (HEAD, PEER, RENDEZVOUS_ID, RENDEZVOUS_PORT, *THREAD_VARIABLES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +48,7 @@ class PyxisPlace:
     def wrap(self, launch: Launch) -> Launch:
         """With what a round in the image needs in its environment; its command is a path inside already."""
         inside = {"XDG_CACHE_HOME": "/tmp", "XDG_CONFIG_HOME": "/tmp"}  # noqa: S108  there is no home
-        return replace(launch, env={**launch.env, **inside, **(pyxis.EULA if self.accept_eula else {})})
+        return replace(launch, env={**launch.env, **inside, **(eula.ACCEPTED if self.accept_eula else {})})
 
 
 def find(image: str, *, project_root: Path, must_run: bool) -> PyxisOptions:

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Event
 from typing import Final
 
-from suite.launch import native
+from suite.launch import eula, native
 from suite.launch.result import LaunchResult
 from suite.schema import Launch
 
@@ -76,7 +76,7 @@ def command(
     )
     inside = {**env, "XDG_CACHE_HOME": "/tmp", "XDG_CONFIG_HOME": "/tmp"}  # noqa: S108  there is no home
     if options.accept_eula:
-        inside |= {"ACCEPT_EULA": "Y", "OMNI_KIT_ACCEPT_EULA": "YES"}
+        inside |= eula.ACCEPTED
     return outside, {f"{VARIABLE_PREFIX}{name}": value for name, value in inside.items()}
 
 

@@ -19,6 +19,7 @@ from suite import container_owner
 from suite.container_spec import GPU_CAPABILITIES, ContainerSpec, Gpus, ImageFacts, Limit, Mount
 from suite.docker_engine import Container, Engine
 from suite.errors import ContainerError
+from suite.launch import eula
 from suite.launch.result import EndedBy, LaunchResult
 from suite.launch.sampling import sampling
 from suite.launch.watch import LOG, Watch, prepare, wait
@@ -173,7 +174,7 @@ def _environment(options: ContainerOptions) -> dict[str, str]:
         env["NVIDIA_VISIBLE_DEVICES"] = "all" if options.gpus == "all" else ",".join(options.gpus)
         env["NVIDIA_DRIVER_CAPABILITIES"] = ",".join(GPU_CAPABILITIES[1:])
     if options.accept_eula:
-        env |= {"ACCEPT_EULA": "Y", "OMNI_KIT_ACCEPT_EULA": "YES"}
+        env |= eula.ACCEPTED
     return env
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from suite.launch import eula
 from suite.launch.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_ID, RENDEZVOUS_PORT
 from suite.plan import THREAD_VARIABLES
 from suite.schema import Launch
@@ -115,7 +116,7 @@ def _labels() -> dict[str, str]:
 def _container(
     options: KubernetesOptions, num_gpus: int, command: Sequence[str], env: Mapping[str, str]
 ) -> dict[str, Any]:
-    licence = {"ACCEPT_EULA": "Y", "OMNI_KIT_ACCEPT_EULA": "YES"} if options.accept_eula else {}
+    licence = eula.ACCEPTED if options.accept_eula else {}
     everywhere = {"HOME": "/tmp", "USER": "labscale", **licence}  # noqa: S108  of the container
     return {
         "name": "labscale",

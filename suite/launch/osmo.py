@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from suite.launch import eula
+
 OUTPUT: Final = "{{output}}"  # OSMO's word for the folder that it uploads
 _CPUS_PER_GPU: Final = 8
 _MEMORY_GIB_PER_GPU: Final = 64
@@ -22,7 +24,7 @@ class OsmoOptions:
 
 def workflow(arguments: Sequence[str], options: OsmoOptions, *, name: str, num_gpus: int) -> dict[str, Any]:
     """``suite bench`` with these arguments."""
-    licence = ("ACCEPT_EULA=Y", "OMNI_KIT_ACCEPT_EULA=YES") if options.accept_eula else ()
+    licence = [f"{variable}={value}" for variable, value in eula.ACCEPTED.items()] if options.accept_eula else []
     size = max(1, num_gpus)
     resources = {
         "cpu": _CPUS_PER_GPU * size,

@@ -13,7 +13,6 @@ from suite.errors import UsageError
 
 SUFFIXES: Final = frozenset({".sqsh", ".squashfs"})  # of what `enroot import` writes
 OPTION: Final = "--container-image"  # that srun has where the plugin is
-EULA: Final = {"ACCEPT_EULA": "Y", "OMNI_KIT_ACCEPT_EULA": "YES"}
 _SEPARATORS: Final = ",: \t"
 
 
