@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from reports.beyond import BOUNDS, MAX_GPUS, Carried, Model, NotCarried, PredictedPoint, Stop
+from reports.beyond import BOUNDS, MAX_GPUS, Carried, PredictedPoint, Stop
 from reports.collectives import all_reduce_s
 from reports.curves_beyond import Curve
 from reports.interconnects import Interconnects, Latency, Network, Node
+from reports.iteration_model import Model, NotCarried
 from reports.prediction import HeldOut, hold_out
 from reports.scaling_laws import Law, point_efficiency
 from reports.stragglers import Lags

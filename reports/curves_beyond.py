@@ -4,21 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reports.beyond import (
-    BOUNDS,
-    FREE,
-    Carried,
-    HeldOutCount,
-    Model,
-    Network,
-    NotCarried,
-    calibrated,
-    carry,
-    gradient_sizes,
-    hold_out,
-    model_of,
-)
+from reports.beyond import BOUNDS, FREE, Carried, HeldOutCount, carry, hold_out
 from reports.interconnects import Interconnects
+from reports.iteration_model import Model, Network, NotCarried, calibrated, gradient_sizes, model_of
 from reports.scaling_laws import ScalingGroup, scaling_groups
 from suite.schema import CaseResult
 

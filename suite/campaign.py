@@ -12,7 +12,7 @@ from typing import Final
 
 from rich.console import Console
 
-from suite import a_a, capacity_search, environment, packed, profiling, runtime, upstream
+from suite import a_a, capacity_search, environment, packed, profiling, runtime_choice, upstream
 from suite.campaign_plan import make_plan, show_plan
 from suite.campaign_state import Campaign
 from suite.env_check.report import summarised
@@ -37,7 +37,7 @@ from suite.summary import (
 def start(options: Options, console: Console) -> Campaign:
     """Look at the machine: a GPU is used when there is one, unless the user says otherwise."""
     machine = environment.capture(host_label=options.host_label)
-    resources = runtime.resources(options, machine)
+    resources = runtime_choice.resources(options, machine)
     device = options.device or ("cuda" if resources.gpus_per_node else "cpu")
     slots = packed.slots_of(
         options,
@@ -51,7 +51,7 @@ def start(options: Options, console: Console) -> Campaign:
 
 def provision(campaign: Campaign) -> Campaign:
     """Install the worker environment and build the assets, find the image, or check what the user brought."""
-    place = runtime.provision(
+    place = runtime_choice.provision(
         campaign.options,
         stack=campaign.stack,
         device=campaign.device,

@@ -6,25 +6,11 @@ from dataclasses import replace
 import pytest
 
 from reports import beyond_tables
-from reports.beyond import (
-    BOUNDS,
-    FREE,
-    MAX_GPUS,
-    WORTH,
-    HeldOutCount,
-    Model,
-    NotCarried,
-    calibrated,
-    carry,
-    gradient_sizes,
-    hold_out,
-    model_of,
-    stop,
-    uncuttable,
-)
+from reports.beyond import BOUNDS, FREE, MAX_GPUS, WORTH, HeldOutCount, carry, hold_out, stop, uncuttable
 from reports.collectives import Links, all_reduce_s
 from reports.curves_beyond import Curve, curves_of
 from reports.interconnects import read_interconnects
+from reports.iteration_model import Model, NotCarried, calibrated, gradient_sizes, model_of
 from reports.scaling_laws import ScalingGroup, scaling_groups
 from suite.env_check.nccl import NcclFacts, check_nccl_all_reduce
 from suite.schema import CaseResult, CheckResult, RankRecord, Scaling

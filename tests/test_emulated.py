@@ -14,7 +14,7 @@ from suite.options import Options
 from suite.plan import plan
 from suite.provision import Worker
 from suite.resources import Resources
-from suite.runtime import resources
+from suite.runtime_choice import resources
 from suite.schema import Case, Environment, Launch, Stack
 from tests.conftest import CaseMaker
 from tests.real_runs import MARK, NUM_CPUS, cartpole, cases_of, launch_of, marked_processes, matrix_of

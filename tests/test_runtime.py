@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from suite import runtime
+from suite import runtime_choice
 from suite.errors import ContainerError, UsageError
 from suite.images import SUITE_PYTHON, find_image
 from suite.options import ROOT, Options
 from suite.provision import Worker
+from suite.runtime import Runtime
 from tests.conftest import CaseMaker
 from tests.container_engine import FORGOTTEN_SOCKETS
 from tests.real_runs import launch_of
@@ -38,8 +39,8 @@ os.execve(image + program, [image + program, *rest], {{"PATH": os.environ["PATH"
 OPTIONS = Options(matrix="smoke", launcher="apptainer")
 
 
-def provision(options: Options) -> runtime.Runtime:
-    return runtime.provision(options, stack="kitless", device="cpu", on_message=print)
+def provision(options: Options) -> Runtime:
+    return runtime_choice.provision(options, stack="kitless", device="cpu", on_message=print)
 
 
 @pytest.fixture

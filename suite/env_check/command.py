@@ -16,7 +16,7 @@ from suite.env_check.node_reports import differences
 from suite.env_check.report import ROOT, env_check
 from suite.env_check.request import Request
 from suite.env_check.table import print_nodes, print_report
-from suite.runtime import check_image
+from suite.runtime_containers import check_image
 from suite.schema import Device, Stack
 
 REQUIRABLE: Final = tuple(feature for feature in get_args(Feature) if feature not in ("host", "worker"))

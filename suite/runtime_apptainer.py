@@ -1,0 +1,89 @@
+"""Rounds in an Apptainer image, on this machine or on the nodes of a cluster."""
+
+import functools
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from suite.env_check.report import Report
+from suite.env_check.report import read as read_report
+from suite.env_check.request import Request
+from suite.errors import ContainerError, UsageError
+from suite.images import SUITE_PYTHON, find_image
+from suite.launch import apptainer
+from suite.options import ROOT, Options
+from suite.pins import sha256
+from suite.provision import Worker, cache_root, find_assets, worker_pins
+from suite.runtime import Runtime, Say
+from suite.schema import Device, Stack
+
+
+def in_apptainer(options: Options, *, stack: Stack, device: Device, on_message: Say) -> Runtime:
+    of_run = _apptainer_options(options)
+    cache, pins_sha256 = cache_root(), sha256(worker_pins(ROOT, stack)) if stack != "isaacsim" else None
+    cache.mkdir(parents=True, exist_ok=True)
+    key = (pins_sha256 or "isaacsim")[:12]
+    python = Path(find_image(stack, ROOT).worker_python)
+
+    def inside(argv: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+        rendered, added = apptainer.command(argv, env, of_run, writable=(cache,), with_gpus=device == "cuda")
+        return subprocess.run(rendered, env={**os.environ, **added}, capture_output=True, text=True, check=False)
+
+    asset_root, asset_sha256 = find_assets(
+        options.assets, python=python, key=key, project_root=ROOT, run=inside, on_message=on_message
+    )
+    kernels = cache / f"kernels-{key}-image"
+    kernels.mkdir(exist_ok=True)
+
+    of_run = replace(of_run, asset_root=asset_root, cache_dir=kernels)
+
+    def check() -> Report:
+        request = Request(stack=stack, device=device).inside_image(python)
+        done = inside((SUITE_PYTHON, *request.arguments()), {})
+        try:
+            return read_report(done.stdout)
+        except ValueError as error:
+            last_words = "\n".join(done.stderr.strip().splitlines()[-5:])
+            raise ContainerError(
+                f"env_check did not run in {of_run.image}, exit code {done.returncode}: {error}\n{last_words}\n"
+                "Take an image that `nox -s build` made: apptainer build FILE.sif docker-daemon:TAG."
+            ) from error
+
+    return Runtime(
+        worker=Worker(
+            python=python,
+            pins_sha256=pins_sha256,
+            asset_root=asset_root,
+            asset_sha256=asset_sha256,
+            cache_dir=kernels,
+        ),
+        launch=functools.partial(apptainer.run, options=of_run),
+        check=check,
+        python_path=None,
+        image_digest=of_run.image_digest,
+        command=lambda arguments: apptainer.command(
+            (SUITE_PYTHON, *arguments), {}, of_run, writable=(cache,), with_gpus=device == "cuda"
+        ),
+        wrap=functools.partial(apptainer.render, options=of_run),
+    )
+
+
+def _apptainer_options(options: Options) -> apptainer.ApptainerOptions:
+    if options.image is None:
+        raise UsageError("--launcher apptainer needs --image, the path of a .sif file or of a sandbox folder.")
+    image = Path(options.image).absolute()
+    if not image.exists():
+        raise UsageError(f"--image {image} does not exist. Make one: apptainer build FILE.sif docker-daemon:TAG.")
+    if shutil.which(apptainer.PROGRAM) is None:
+        raise ContainerError(
+            f"{apptainer.PROGRAM} is not on PATH here. Load its module, or use --launcher container or native."
+        )
+    return apptainer.ApptainerOptions(
+        image=image,
+        project_root=ROOT,
+        accept_eula=options.accept_eula,
+        image_digest=f"sha256:{sha256(image)}" if image.is_file() else None,
+    )

@@ -1,0 +1,90 @@
+"""Where the rounds of a campaign run: on this machine, in containers, in an Apptainer image, or on other machines.
+
+Each place gives the same three things: a worker, a launcher, and what env_check says there.
+"""
+
+import functools
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from suite import environment, slurm_place, ssh_place
+from suite.errors import UsageError
+from suite.launch import emulated
+from suite.launch.slurm_script import SlurmOptions
+from suite.options import Options
+from suite.resources import UNBOUNDED, Resources
+from suite.runtime import Runtime, Say, on_this_machine
+from suite.runtime_apptainer import in_apptainer
+from suite.runtime_cluster import in_slurm, over_ssh, slurm_options, ssh_place_of
+from suite.runtime_containers import in_containers
+from suite.schema import Device, Environment, Stack
+
+
+def resources(options: Options, machine: Environment) -> Resources:
+    """How much the place that the user chose can run.
+
+    Raises:
+        UsageError: an option is of another launcher than the one chosen.
+        SchedulerError: Slurm does not answer, or has no such partition.
+    """
+    if (options.launcher == "emulated") != (options.emulate_nodes is not None):
+        raise UsageError(
+            f"--emulate-nodes N takes parts of this machine for nodes, and no --launcher but its own (emulated); got"
+            f" --launcher {options.launcher} and {options.emulate_nodes or 'no'} nodes to emulate."
+        )
+    if options.render:
+        return UNBOUNDED
+    if options.launcher == "ssh" and not options.node_commands:
+        return ssh_place.resources(ssh_place_of(options, print))
+    if options.launcher != "slurm":
+        if options.render_only or slurm_options(options) != SlurmOptions():
+            raise UsageError(
+                "--partition, --account, --time, --sbatch-option and --render-only need --launcher slurm, got "
+                f"{options.launcher}."
+            )
+        nnodes = UNBOUNDED.nnodes if options.node_commands else options.emulate_nodes or 1
+        return Resources(
+            nnodes=nnodes,
+            gpus_per_node=len(machine.gpus),
+            cpus_per_node=machine.num_cpus or 1,
+            is_one_host=options.launcher == "emulated",
+        )
+    return UNBOUNDED if options.render_only else slurm_place.resources(slurm_options(options))
+
+
+def provision(
+    options: Options,
+    *,
+    stack: Stack,
+    device: Device,
+    on_message: Say,
+    out: Path | None = None,
+    num_gpus: int = 1,
+) -> Runtime:
+    """Install, build or find what is needed to run ``stack`` in the place that the user chose.
+
+    A scheduler is asked for a node with ``num_gpus``, and ``out`` keeps what that is.
+
+    Raises:
+        WorkerEnvironmentError: something is missing that cannot be installed.
+        ContainerError: there is no engine or no image.
+        UsageError: options contradict each other.
+    """
+    if options.launcher == "container":
+        return in_containers(options, stack=stack, device=device, on_message=on_message)
+    if options.launcher == "slurm" and out is not None:
+        return in_slurm(options, stack, device, on_message, out=out, num_gpus=num_gpus)
+    if options.launcher == "ssh":
+        return over_ssh(options, stack, device, on_message)
+    if options.launcher == "apptainer":
+        return in_apptainer(options, stack=stack, device=device, on_message=on_message)
+    if options.image is not None:
+        raise UsageError(
+            f"--image {options.image} needs --launcher container, apptainer or slurm, got {options.launcher}."
+        )
+    if options.launcher == "emulated":
+        gpus = emulated.visible_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"), len(environment.capture().gpus))
+        launch = functools.partial(emulated.run, gpus=gpus, cpus=environment.cores_in_order())
+        return replace(on_this_machine(options, stack=stack, device=device, on_message=on_message), launch=launch)
+    return on_this_machine(options, stack=stack, device=device, on_message=on_message)
