@@ -37,8 +37,13 @@ class StackEntry(TomlTable):
 
 
 class LearningReference(TomlTable):
-    """A reward that every sound run has reached by an iteration; below it, a round is no measurement."""
+    """A reward that every sound run of one size has reached by an iteration; below it, a round is no measurement.
 
+    What an iteration teaches follows from the samples that all ranks collect in it and from the optimiser's steps.
+    """
+
+    frames_per_iteration: Count  # of all ranks
+    optimiser_steps: Count  # of an iteration
     iterations: Count
     reward_at_least: float
     source: str  # which committed results
@@ -55,7 +60,7 @@ class AgentEntry(TomlTable):
     num_minibatches: Count | None = None
     learning_epochs: Count
     minibatch_overrides: Tuple[str] = ()  # that this task needs beyond the library's
-    learning_reference: LearningReference | None = None  # None: learning is not checked, and the record says so
+    learning_references: Tuple[LearningReference] = ()  # without one of its size a case's learning is not checked
 
     @model_validator(mode="after")
     def _one_rule(self) -> Self:
@@ -115,10 +120,10 @@ class Catalog(TomlTable):
     stacks: dict[Stack, StackEntry]
     tasks: dict[str, TaskEntry]  # by id of Isaac Lab 3.0
 
-    def learning_reference(self, task: str, rl_library: RlLibrary) -> LearningReference | None:
-        """Return what a task is known to learn with a library; None when nothing is, or the task is not known."""
+    def learning_references(self, task: str, rl_library: RlLibrary) -> tuple[LearningReference, ...]:
+        """Return what a task is known to learn with a library, by size; empty where the task is not known."""
         agent = self.tasks[task].agents.get(rl_library) if task in self.tasks else None
-        return agent.learning_reference if agent else None
+        return agent.learning_references if agent else ()
 
     def resolve(self, task_id: str) -> TaskEntry:
         """Return the task of an id or of an alias from Isaac Lab 2.x. Raises MatrixError for an unknown one."""

@@ -222,9 +222,9 @@ def _validity(case: Case, file: RankFile) -> tuple[CheckResult, ...]:
     """What the rank found of its own work, and rank 0's learning: other ranks of rsl_rl keep no rewards."""
     if file.rank != 0 or not file.iterations:
         return file.validity
-    reference = load_catalog().learning_reference(case.task, case.rl_library)
+    references = load_catalog().learning_references(case.task, case.rl_library)
     rewards = [event.samples.get("reward_mean") for event in file.iterations]
-    return (*file.validity, check_learning(case, rewards, reference))
+    return (*file.validity, check_learning(case, rewards, references))
 
 
 def _validity_faults(case: Case, file: RankFile) -> Iterator[str]:

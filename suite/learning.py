@@ -11,12 +11,25 @@ OVER: Final = 5  # iterations; the median of their rewards counts, one alone is 
 NAME: Final = "learning"
 
 
-def check_learning(case: Case, rewards: Sequence[float | None], reference: LearningReference | None) -> CheckResult:
-    """Judge the rewards of rank 0, one for each iteration (None before an episode ended)."""
-    if reference is None:
+def check_learning(case: Case, rewards: Sequence[float | None], references: Sequence[LearningReference]) -> CheckResult:
+    """Judge the rewards of rank 0, one for each iteration (None before an episode ended).
+
+    By the reference of the case's size; of several, the one of the latest iteration that the rewards reach.
+    """
+    if not references:
         return _result("not_checked", f"the catalog has no reference for {case.task} with {case.rl_library}")
-    if len(rewards) < reference.iterations:
-        return _result("not_checked", f"{len(rewards)} iterations; the reference is of {reference.iterations}")
+    size = (case.frames_per_iteration, case.optimiser_steps)
+    of_size = [entry for entry in references if (entry.frames_per_iteration, entry.optimiser_steps) == size]
+    if not of_size:
+        return _result(
+            "not_checked",
+            f"the catalog has no reference for {size[0]} frames and {size[1]} optimiser steps in an iteration",
+        )
+    reached = [entry for entry in of_size if entry.iterations <= len(rewards)]
+    if not reached:
+        first = min(entry.iterations for entry in of_size)
+        return _result("not_checked", f"{len(rewards)} iterations; the reference is of {first}")
+    reference = max(reached, key=lambda entry: entry.iterations)
     until = [reward for reward in rewards[: reference.iterations][-OVER:] if reward is not None]
     wanted = f"at least {reference.reward_at_least:g} is known of iteration {reference.iterations}"
     if not until:

@@ -107,8 +107,15 @@ def test_what_was_not_checked_is_said_and_no_fault(rank_files: RankFiles) -> Non
 
 
 def test_learning_worse_than_the_reference_is_invalid(rank_files: RankFiles, monkeypatch: pytest.MonkeyPatch) -> None:
-    reference = LearningReference(iterations=3, reward_at_least=5.0, source="a test")
-    monkeypatch.setattr(Catalog, "learning_reference", lambda *_: reference)
+    case = rank_files.case
+    reference = LearningReference(
+        frames_per_iteration=case.frames_per_iteration,
+        optimiser_steps=case.optimiser_steps,
+        iterations=3,
+        reward_at_least=5.0,
+        source="a test",
+    )
+    monkeypatch.setattr(Catalog, "learning_references", lambda *_: (reference,))
     for rank in (0, 1):
         rank_files.rank(rank, head(rank) + iterations(3, reward_mean=4.0) + end())
     record = rank_files.collect()

@@ -6,7 +6,9 @@ from suite.catalog import LearningReference, load_catalog
 from suite.learning import check_learning
 from tests.conftest import CaseMaker
 
-REFERENCE = LearningReference(iterations=10, reward_at_least=4.0, source="a test")
+REFERENCE = LearningReference(
+    frames_per_iteration=1024, optimiser_steps=20, iterations=10, reward_at_least=4.0, source="a test"
+)
 
 
 @pytest.mark.parametrize(
@@ -26,12 +28,31 @@ REFERENCE = LearningReference(iterations=10, reward_at_least=4.0, source="a test
 def test_rewards_are_held_to_the_reference(
     rewards: list[float | None], verdict: str, fault: str | None, make_case: CaseMaker
 ) -> None:
-    result = check_learning(make_case(), rewards, REFERENCE)
+    result = check_learning(make_case(), rewards, [REFERENCE])
     assert (result.verdict, result.fault) == (verdict, fault)
 
 
+@pytest.mark.parametrize(
+    ("rewards", "verdict"),
+    [([4.0] * 10, "ok"), ([4.0] * 19, "ok"), ([4.0] * 20, "failure"), ([4.0] * 10 + [8.0] * 10, "ok")],
+)
+def test_the_latest_iteration_that_was_reached_counts(
+    rewards: list[float | None], verdict: str, make_case: CaseMaker
+) -> None:
+    later = REFERENCE.model_copy(update={"iterations": 20, "reward_at_least": 8.0})
+    assert check_learning(make_case(), rewards, [later, REFERENCE]).verdict == verdict
+
+
+@pytest.mark.parametrize("changed", [{"num_envs_global": 128}, {"optimiser_steps": 40}])
+def test_a_case_of_another_size_is_not_held_to_it(changed: dict[str, int], make_case: CaseMaker) -> None:
+    case = make_case(**changed)
+    result = check_learning(case, [0.0] * 10, [REFERENCE])
+    size = f"{case.frames_per_iteration} frames and {case.optimiser_steps} optimiser steps in an iteration"
+    assert (result.verdict, result.found) == ("not_checked", f"the catalog has no reference for {size}")
+
+
 def test_without_a_reference_it_says_so(make_case: CaseMaker) -> None:
-    result = check_learning(make_case(), [1.0], None)
+    result = check_learning(make_case(), [1.0], [])
     assert (result.verdict, result.found) == (
         "not_checked",
         "the catalog has no reference for Isaac-Cartpole-Direct with rsl_rl",
@@ -39,4 +60,4 @@ def test_without_a_reference_it_says_so(make_case: CaseMaker) -> None:
 
 
 def test_an_unknown_task_has_no_reference() -> None:
-    assert load_catalog().learning_reference("Isaac-Nothing", "skrl") is None
+    assert load_catalog().learning_references("Isaac-Nothing", "skrl") == ()
