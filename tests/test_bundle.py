@@ -1,6 +1,7 @@
 import ast
 import importlib.metadata
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -73,8 +74,10 @@ def make(made: Path, out_dir: Path, **options: Any) -> dict[str, Any]:
 
 
 def run_installer(out_dir: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Python keeps nothing of what it compiles there, so that the folder holds what was packed and no more."""
     command = [sys.executable, out_dir / "install.py", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    environ = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture
