@@ -10,6 +10,7 @@ from suite.errors import UsageError
 from suite.folder import Folder
 from suite.images import SUITE_PYTHON, Image, find_image
 from suite.launch import kubernetes, osmo
+from suite.matrix import MATRICES_PATH
 from suite.options import ROOT, Options
 from suite.plan import render_launch
 from suite.schema import PlannedCase
@@ -28,7 +29,8 @@ def write_manifests(campaign: Campaign) -> Campaign:
     if options.image is None or options.out is None:
         raise UsageError("--render needs --image, the image's name in a registry, and --out, a folder for the files.")
     if options.matrix.endswith(".toml"):
-        raise UsageError(f"--render needs a matrix that the image has, got {options.matrix}; allowed are smoke, full.")
+        names = ", ".join(sorted(file.stem for file in MATRICES_PATH.glob("*.toml")))
+        raise UsageError(f"--render needs a matrix that the image has, got {options.matrix}; allowed are {names}.")
     image = find_image(campaign.stack, ROOT)
     documents = dict(_documents(campaign, image))
     if not documents:
