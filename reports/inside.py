@@ -63,6 +63,7 @@ class Inside:
     power_w: Values | None  # of all GPUs
     joules_per_million_frames: Values | None  # of all GPUs
     throttled_share: Values | None  # of the GPU with most
+    sampler_core_share: Values | None  # of one core, what the sampling of the above cost; the busiest node's
     without_telemetry: tuple[str, ...]  # why rounds have none, each reason once
 
 
@@ -90,6 +91,7 @@ def inside(result: CaseResult) -> Inside:
             lambda seen: 1e6 / seen.frames_per_joule if seen.frames_per_joule else None
         ),
         throttled_share=telemetry(lambda seen: max(_present(gpu.throttled_share for gpu in seen.gpus), default=None)),
+        sampler_core_share=telemetry(lambda seen: seen.sampler_cpu_share),
         without_telemetry=_without_telemetry(records),
     )
 

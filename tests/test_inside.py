@@ -18,6 +18,7 @@ def telemetry(frames_per_joule: float, *, memory_gb: float) -> TelemetrySummary:
         gpus=(gpu, GpuTelemetry(index=1)),
         power_w=Spread(min=100.0, mean=300.0, max=400.0),
         frames_per_joule=frames_per_joule,
+        sampler_cpu_share=0.02,
     )
 
 
@@ -68,6 +69,8 @@ def test_energy_and_memory_come_from_telemetry_where_there_is_any() -> None:
     assert found.power_w is not None
     assert found.throttled_share is not None
     assert found.throttled_share.median == 0.25
+    assert found.sampler_core_share is not None
+    assert found.sampler_core_share.median == 0.02
     assert found.gpu_utilisation_percent is None
     assert found.without_telemetry == ("the sampler was killed",)
 
