@@ -54,7 +54,7 @@ def cases_of(path: str | Path, catalog: Catalog) -> list[Case]:
     return expand(load_matrix(path, catalog), catalog, device="cuda", assets="offline")
 
 
-@pytest.mark.parametrize("name", ["full", "smoke", "env-sweep", "learning", "open", "physx"])
+@pytest.mark.parametrize("name", ["full", "smoke", "env-sweep", "learning", "nodes", "open", "physx"])
 def test_the_matrices_load_with_unique_ids(name: str, catalog: Catalog) -> None:
     cases = cases_of(name, catalog)
     assert cases
@@ -260,7 +260,7 @@ def test_tables_of_one_series_agree(tmp_path: Path, catalog: Catalog) -> None:
 
 
 def test_an_unknown_name_lists_the_matrices(catalog: Catalog) -> None:
-    there_are = "clock, env-sweep, full, learning, open, physx, short, smoke"
+    there_are = "clock, env-sweep, full, learning, nodes, open, physx, short, smoke"
     with pytest.raises(MatrixError, match=rf"unknown matrix 'smok'; there are {there_are}, .*Did you mean 'smoke'\?"):
         load_matrix("smok", catalog)
 
