@@ -8,6 +8,7 @@ from suite.catalog import LearningReference
 from suite.schema import Case, CheckResult
 
 OVER: Final = 5  # iterations; the median of their rewards counts, one alone is noisy
+MIN_SEEDS: Final = 5
 NAME: Final = "learning"
 
 
@@ -30,14 +31,30 @@ def check_learning(case: Case, rewards: Sequence[float | None], references: Sequ
         first = min(entry.iterations for entry in of_size)
         return _result("not_checked", f"{len(rewards)} iterations; the reference is of {first}")
     reference = max(reached, key=lambda entry: entry.iterations)
-    until = [reward for reward in rewards[: reference.iterations][-OVER:] if reward is not None]
     wanted = f"at least {reference.reward_at_least:g} is known of iteration {reference.iterations}"
-    if not until:
+    reward = reward_at(rewards, reference.iterations)
+    if reward is None:
         return _result("failure", f"no episode had ended; a reward of {wanted}", fault="learns_worse")
-    reward = statistics.median(until)
     if reward < reference.reward_at_least:
         return _result("failure", f"the reward is {reward:g}; {wanted}", fault="learns_worse")
     return _result("ok", f"the reward is {reward:g}; {wanted}")
+
+
+def reward_at(rewards: Sequence[float | None], iterations: int) -> float | None:
+    """The median of the last few rewards of so many iterations; None where no episode had ended in them."""
+    until = [reward for reward in rewards[:iterations][-OVER:] if reward is not None]
+    return statistics.median(until) if until else None
+
+
+def least_reward(of_seeds: Sequence[float]) -> float:
+    """What every sound run reaches: as far below the worst of several seeds as that one lies below the best.
+
+    Raises:
+        ValueError: there are fewer seeds than ``MIN_SEEDS``, too few to know how they differ.
+    """
+    if len(of_seeds) < MIN_SEEDS:
+        raise ValueError(f"a reference needs runs with {MIN_SEEDS} seeds, got {len(of_seeds)}")
+    return 2 * min(of_seeds) - max(of_seeds)
 
 
 def _result(verdict: str, found: str, *, fault: str | None = None) -> CheckResult:

@@ -47,6 +47,7 @@ EXTRA = {
     "reports/interconnects.py": {"pydantic"},
     "reports/foreign/bundle.py": {"pydantic"},
     "reports/foreign/reading.py": {"pydantic", "pydantic_core"},
+    "reports/learning_references.py": {"suite.learning"},
     "reports/manifest.py": {"pydantic", "suite.toml_file"},
     "reports/result_sets.py": {"suite.upstream"},
     "reports/verification/set_folder.py": {"suite.upstream"},

@@ -1,0 +1,92 @@
+"""What runs with several seeds say every sound run learns, as entries of ``tasks/catalog.toml``.
+
+``python -m reports.learning_references RESULTS... --at 60 --at 150``: one results folder for each seed, of matrix
+``learning``, whose cases ran for as many iterations as any of ``--at``.
+"""
+
+import argparse
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from suite.errors import LabscaleError, UsageError
+from suite.learning import MIN_SEEDS, least_reward, reward_at
+from suite.schema import CaseResult
+from suite.store import load_results
+
+
+class Size(NamedTuple):
+    """What a reference is of."""
+
+    task: str
+    rl_library: str
+    frames_per_iteration: int
+    optimiser_steps: int
+    iterations: int
+
+
+def least_rewards(results: Iterable[CaseResult], at: Sequence[int]) -> dict[Size, float]:
+    """After so many iterations, for every case that has as many; a seed counts once, since the same learns the same.
+
+    Raises:
+        UsageError: a case has too few seeds, or a run in which no episode had ended.
+    """
+    rewards: dict[Size, dict[int, float | None]] = defaultdict(dict)
+    for result in results:
+        case = result.case
+        for record in result.completed:
+            column = record.ranks[0].samples.get("reward_mean", ())
+            for iterations in at:
+                if iterations <= len(column):
+                    size = Size(case.task, case.rl_library, case.frames_per_iteration, case.optimiser_steps, iterations)
+                    rewards[size][case.seed] = reward_at(column, iterations)
+    if not rewards:
+        raise UsageError(f"no run has {min(at)} iterations with rewards. Name folders of longer runs, or another --at.")
+    return {size: _least(size, of_seeds) for size, of_seeds in sorted(rewards.items())}
+
+
+def _least(size: Size, of_seeds: Mapping[int, float | None]) -> float:
+    known = [reward for reward in of_seeds.values() if reward is not None]
+    if len(known) < max(MIN_SEEDS, len(of_seeds)):
+        raise UsageError(
+            f"{size.task} with {size.rl_library}, {size.frames_per_iteration} frames an iteration: {len(known)} of"
+            f" {len(of_seeds)} seeds have a reward at iteration {size.iterations}. A reference needs all of them, and"
+            f" {MIN_SEEDS} at least. Run bench --matrix learning with more values of --seed, or name another --at."
+        )
+    return least_reward(known)
+
+
+def catalog_lines(found: Mapping[Size, float], *, source: str) -> Iterator[str]:
+    """To stand in the tables of the agents."""
+    for (task, rl_library), sizes in groupby(sorted(found), key=lambda size: size[:2]):
+        yield f"[tasks.{task}.agents.{rl_library}]"
+        yield "learning_references = ["
+        for size in sizes:
+            yield (
+                f"    {{ frames_per_iteration = {size.frames_per_iteration}, optimiser_steps = {size.optimiser_steps},"
+                f' iterations = {size.iterations}, reward_at_least = {found[size]:.4f}, source = "{source}" }},'
+            )
+        yield "]"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m reports.learning_references", description=__doc__)
+    parser.add_argument("results", nargs="+", type=Path)
+    parser.add_argument("--at", action="append", type=int, required=True, metavar="ITERATIONS")
+    options = parser.parse_args(arguments)
+    folders: list[Path] = options.results
+    try:
+        found = least_rewards((result for folder in folders for result in load_results(folder)), options.at)
+    except LabscaleError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    for line in catalog_lines(found, source=" ".join(map(str, folders))):
+        print(line)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,83 @@
+"""References are computed from runs with several seeds, and hold those runs to nothing they did not reach."""
+
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reports.learning_references import Size, catalog_lines, least_rewards, main
+from suite.catalog import AgentEntry
+from suite.errors import UsageError
+from suite.learning import check_learning, least_reward
+from suite.schema import CaseResult
+from suite.store import write_case
+from tests.generated_results import make_case, make_record
+
+FINAL = {1: 5.0, 2: 5.5, 3: 6.0, 4: 5.25, 5: 5.75}  # reward by seed
+
+
+def run(seed: int, *, reward: float | None, iterations: int = 20) -> CaseResult:
+    """The reward rises by 1 in each iteration, up to ``reward``."""
+    case = make_case(iterations=iterations, seed=seed)
+    record = make_record(case)
+    rewards = tuple(None if reward is None else min(reward, float(index)) for index in range(iterations))
+    (rank,) = record.ranks
+    return CaseResult(
+        case=case, rounds=(replace(record, ranks=(replace(rank, samples={**rank.samples, "reward_mean": rewards}),)),)
+    )
+
+
+def runs() -> list[CaseResult]:
+    return [run(seed, reward=reward) for seed, reward in FINAL.items()]
+
+
+def test_it_lies_as_far_below_the_worst_seed_as_that_below_the_best() -> None:
+    assert least_reward([5.0, 5.5, 6.0, 5.25, 5.75]) == 4.0
+    assert least_reward([-3.0] * 5) == -3.0
+    with pytest.raises(ValueError, match="5 seeds, got 4"):
+        least_reward([1.0] * 4)
+
+
+def test_each_size_and_count_has_its_own() -> None:
+    case = make_case(iterations=20)
+    of_case = (case.task, case.rl_library, case.frames_per_iteration, case.optimiser_steps)
+    assert least_rewards(runs(), [5, 20, 40]) == {Size(*of_case, 5): 2.0, Size(*of_case, 20): 4.0}
+
+
+def test_the_catalog_takes_what_is_printed_and_judges_by_it() -> None:
+    text = "\n".join(catalog_lines(least_rewards(runs(), [20, 5]), source="a test"))
+    case = make_case(iterations=20)
+    (agents,) = tomllib.loads(text)["tasks"].values()
+    entry = agents["agents"][case.rl_library]
+    references = AgentEntry(num_steps_per_env=16, minibatch_size=128, learning_epochs=5, **entry).learning_references
+    assert [(item.iterations, item.reward_at_least) for item in references] == [(5, 2.0), (20, 4.0)]
+    verdicts = [check_learning(case, [reward] * 20, references).verdict for reward in (*FINAL.values(), 3.9)]
+    assert verdicts == ["ok"] * len(FINAL) + ["failure"]
+
+
+@pytest.mark.parametrize(
+    ("results", "why"),
+    [
+        (runs()[:4], "4 of 4 seeds have a reward at iteration 20"),
+        ([*runs()[:4], run(1, reward=9.0)], "4 of 4 seeds"),  # the same seed twice is no other run
+        ([*runs(), run(6, reward=None)], "5 of 6 seeds"),
+        ([run(1, reward=1.0, iterations=19)], "no run has 20 iterations"),
+        ([], "no run has 20 iterations"),
+    ],
+)
+def test_too_little_is_refused(results: list[CaseResult], why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        least_rewards(results, [20])
+
+
+def test_the_command_reads_a_folder_for_each_seed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folders = [tmp_path / str(result.case.seed) for result in runs()]
+    for folder, result in zip(folders, runs(), strict=True):
+        path = folder / "cases" / f"{result.case.case_id}.json"
+        path.parent.mkdir(parents=True)
+        write_case(result, path)
+    assert main([*map(str, folders), "--at", "20"]) == 0
+    assert "iterations = 20, reward_at_least = 4.0000" in capsys.readouterr().out
+    assert main([str(folders[0]), "--at", "20"]) == UsageError.exit_code
+    assert "1 of 1 seeds" in capsys.readouterr().err
