@@ -60,7 +60,7 @@ class Bench:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                preexec_fn=_listen_to_ctrl_c,  # noqa: PLW1509  (one system call)
+                preexec_fn=listen_to_ctrl_c,  # noqa: PLW1509  (one system call)
             )
 
     def run(self, *options: str, asset_root: Path | None = None) -> int:
@@ -107,7 +107,7 @@ class Bench:
         }
 
 
-def _listen_to_ctrl_c() -> None:
+def listen_to_ctrl_c() -> None:
     """A shell that starts the tests in the background has them ignore Ctrl-C, and what they start too."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 

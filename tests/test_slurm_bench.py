@@ -17,6 +17,7 @@ from suite.options import ROOT
 from suite.provision import Worker
 from suite.schema import RunRecord
 from suite.store import read_case, read_record
+from tests.bench_runs import listen_to_ctrl_c
 from tests.real_runs import MARK, events, marked_processes, wait_until
 from tests.slurm_cluster import SlurmCluster
 
@@ -89,6 +90,7 @@ class Bench:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
+                preexec_fn=listen_to_ctrl_c,  # noqa: PLW1509  (one system call)
             )
         self.started.append(process)
         return process
