@@ -24,7 +24,7 @@ ENDLESS: Final = 100_000  # iterations; each run is ended by its fault
 MATRIX: Final = matrix_of(
     # Should a fault not come about, the timeout ends it.
     cartpole("rsl_rl", topologies=("1x1", "1x2"), iterations=ENDLESS, timeout_s=300),
-    cartpole("rl_games", topologies=["1x2"], minibatch_size=1024, timeout_s=300),
+    cartpole("rl_games", minibatch_size=1024, timeout_s=300),
 )
 
 
@@ -134,10 +134,10 @@ def test_a_rank_that_raises_speaks_for_itself(
     record = train(launch_of(worker, replace(rl_games, overrides=overrides), tmp_path / "r0"), environment)
     assert record.outcome == "crashed"
     assert record.reason is not None
-    said = re.fullmatch(r"rank ([01]): (ValueError: 'batch_size' \(2048\) must be divisible .*)", record.reason)
+    said = re.fullmatch(r"rank 0: (ValueError: 'batch_size' \(2048\) must be divisible .*)", record.reason)
     assert said is not None, record.reason  # in rl_games' words, not torchrun's
-    raised = record.ranks[int(said[1])]
-    assert raised.error == said[2]
+    (raised,) = record.ranks
+    assert raised.error == said[1]
     assert (raised.num_iterations, "environment_creation" in raised.phases_s) == (0, True)
     (error,) = (event for event in events(tmp_path / "r0", raised.rank) if event["event"] == "error")
     assert "rl_games" in error["traceback"]
