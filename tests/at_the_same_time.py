@@ -3,6 +3,7 @@
 Files whose tests share what takes long to make, or may be there only once on a machine, stay together.
 """
 
+import os
 from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any, Final
@@ -35,6 +36,14 @@ class WholeFiles(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist's cl
     def _split_scope(self, nodeid: str) -> str:
         file = PurePath(nodeid.partition("::")[0]).stem
         return _SHARES.get(file, file)
+
+
+def pytest_configure() -> None:
+    """Let threads of ranks sleep when they wait: those that spin take the cores of what runs beside, for twice as long.
+
+    For tests alone; a campaign takes the library's default.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 @pytest.hookimpl
