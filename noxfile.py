@@ -133,9 +133,8 @@ def pins(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run the tests, real training in the worker environment included (12 to 15 minutes on two cores)."""
     install(session, "tests")
-    # Of three on two cores one mostly waits, for a timeout or an installation. -n 0: one after another
-    three_at_a_time = ["--numprocesses=3", "--dist=loadfile", "--no-loadscope-reorder"]
-    session.run("python", "-m", "pytest", *three_at_a_time, *session.posargs)
+    two_at_a_time = ["--numprocesses=2", "--dist=loadfile", "--no-loadscope-reorder"]  # -n 0: one after another
+    session.run("python", "-m", "pytest", *two_at_a_time, *session.posargs)
 
 
 @nox.session

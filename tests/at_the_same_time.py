@@ -23,8 +23,8 @@ SHARED: Final = {
     "hand": ("test_assets", "test_validity"),
     "published_site": ("test_publish", "test_published_pages"),
 }  # fmt: skip
-# No process shall be left with one of these when the others have ended. The first three start together: the one
-# installs the worker and compiles its kernels, and the others need neither.
+# No process shall be left with one of these when the others have ended. The first two start together: the one installs
+# the worker and compiles its kernels, and the other needs neither; the third is there for as long as that takes.
 LONG: Final = (
     "test_slurm_bench", "test_build", "test_publish", "test_campaign", "test_faults", "test_worker",
     "test_control", "test_workload", "test_assets", "test_ssh_bench", "test_runtime", "test_report",
