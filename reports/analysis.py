@@ -1,4 +1,4 @@
-"""What the stored results say: one ``CaseRow`` per case, speed-ups against a baseline, and learning curves. Pure.
+"""What the stored results say: one ``CaseRow`` per case, with its speed-up against a baseline. Pure.
 
 A round is a fresh process. Its iteration time is ``suite.reduce.round_time_s``; a case's is the median over its
 completed rounds. Nothing here guesses: a value without its measurement is ``None``.
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from reports.curves import comparison_key, interconnect_of, line_of, variant_of
 from reports.resampling import Estimate, Interval, Pairing, Rounds, Timed, estimate, median_interval, pairing_of
 from suite.reduce import round_time_s, steady_part
 from suite.schema import Case, CaseResult, Device, MinibatchRule, Outcome, RunRecord, Scaling
@@ -28,7 +29,7 @@ class Failure:
 
 @dataclass(frozen=True, kw_only=True)
 class CaseRow:
-    """One case with everything derived from its rounds. Shares are fractions of the iteration time."""
+    """One case with what is derived from its rounds; what goes on inside them is ``reports.inside``."""
 
     case_id: str
     series: str
@@ -49,14 +50,9 @@ class CaseRow:
     rounds_completed: int
     failures: tuple[Failure, ...]
     iteration_time_s: float | None
-    iteration_time_min_s: float | None
-    iteration_time_max_s: float | None
     iteration_time_interval_s: Interval | None  # of the median
     total_fps: float | None
-    collection_share: float | None
-    learning_share: float | None
-    environment_step_share: float | None
-    all_reduce_share: float | None
+    all_reduce_share: float | None  # of the iteration time
     interconnect: str | None  # what the data of its ranks crossed; None for one rank, and where it is not known
     rank_skew: float | None  # slowest over median rank, minus 1; None for one rank
     baseline_world_size: int | None = None
@@ -81,21 +77,10 @@ class CaseTimes:
     started: Mapping[int, datetime]
 
 
-@dataclass(frozen=True, kw_only=True)
-class CurvePoint:
-    """Reward at one iteration of a case, the median over rounds of the mean over ranks."""
-
-    case_id: str
-    curve: str
-    topology: str
-    iteration: int
-    reward: float
-
-
 def case_rows(results: Sequence[CaseResult]) -> tuple[CaseRow, ...]:
     """One row per result, ordered by series, curve, world size and case id, with speed-ups filled in."""
     cases = [result.case for result in results]
-    rows = [_measured_row(result, _label(result, cases)) for result in results]
+    rows = [_measured_row(result, line_of(result, cases)) for result in results]
     bases = _baselines(rows, cases)
     timed = {result.case.case_id: case_times(result) for result in results}
     scaled = (_with_scaling(row, bases[comparison_key(case)], timed) for row, case in zip(rows, cases, strict=True))
@@ -125,39 +110,18 @@ def _measured_row(result: CaseResult, curve: str) -> CaseRow:
         world_size=case.world_size,
         num_envs=case.num_envs,
         num_envs_global=case.num_envs_global,
-        variant=_variant(case),
+        variant=variant_of(case),
         curve=curve,
         outcome_counts=Counter(record.outcome for record in result.rounds),
         rounds_completed=len(result.completed),
         failures=_failures(result),
         iteration_time_s=time_s,
-        iteration_time_min_s=min(times_s, default=None),
-        iteration_time_max_s=max(times_s, default=None),
         iteration_time_interval_s=median_interval(times_s),
         total_fps=case.frames_per_iteration / time_s if time_s else None,
-        collection_share=_median_over_rounds(result, lambda record: _share(record, "collection_time_s")),
-        learning_share=_median_over_rounds(result, lambda record: _share(record, "learning_time_s")),
-        environment_step_share=_median_over_rounds(result, lambda record: _share(record, "environment_step_time_s")),
         all_reduce_share=_median_over_rounds(result, lambda record: _share(record, "all_reduce_time_s")),
         interconnect=interconnect_of(result),
         rank_skew=_median_over_rounds(result, _rank_skew),
     )
-
-
-def interconnect_of(result: CaseResult) -> str | None:
-    """In words, of every round that says it: ``nvlink``, ``emulated (host_memory)``."""
-    found = [record.transport.interconnect for record in result.completed if record.transport]
-    return ", ".join(dict.fromkeys(word.replace("_", " ") for word in found if word)) or None
-
-
-def is_emulated(result: CaseResult) -> bool:
-    """Whether in any round several nodes were parts of one machine."""
-    return any(record.transport is not None and record.transport.emulated for record in result.completed)
-
-
-def _label(result: CaseResult, cases: Sequence[Case]) -> str:
-    """Of its line; emulated nodes have one of their own, since what they say holds of no network."""
-    return curve_label(result.case, cases) + (", emulated" if is_emulated(result) else "")
 
 
 def _failures(result: CaseResult) -> tuple[Failure, ...]:
@@ -169,31 +133,6 @@ def _failures(result: CaseResult) -> tuple[Failure, ...]:
 
 
 # --- speed-up and efficiency -------------------------------------------------------------------------------------
-
-
-def _variant(case: Case) -> str:
-    return case.case_id.rpartition(f"-{case.topology}")[2].removeprefix("-")
-
-
-def _size(case: Case) -> int:
-    """What the series holds constant: all environments in strong scaling, those of a rank in weak scaling."""
-    return case.num_envs_global if case.scaling == "strong" else case.num_envs
-
-
-def comparison_key(case: Case) -> tuple[str | int, ...]:
-    """Cases with equal keys differ in nothing but the number of ranks, so a speed-up between them means something."""
-    return (
-        case.series,
-        case.task,
-        case.rl_library,
-        case.stack,
-        case.device,
-        case.minibatch_rule,
-        case.assets,
-        case.num_steps_per_env,
-        _size(case),
-        _variant(case),
-    )
 
 
 def _baselines(rows: Sequence[CaseRow], cases: Sequence[Case]) -> dict[tuple[str | int, ...], CaseRow]:
@@ -233,37 +172,6 @@ def speedup_of(case: Timed, base: Timed, *, work: float) -> Estimate:
     """
     samples = [base.times_s, case.times_s]
     return estimate(samples, lambda medians: work * medians[0] / medians[1], pairing_of([base, case]))
-
-
-def curve_label(case: Case, cases: Sequence[Case]) -> str:
-    """Label of a case's line: its library, and whatever else differs within the series.
-
-    Nodes are named where the same number of ranks is there on fewer nodes too: that compares networks. More ranks
-    than a node holds go on with the line.
-    """
-    siblings = [other for other in cases if other.series == case.series]
-
-    def differs(value: Callable[[Case], object]) -> bool:
-        return len({value(other) for other in siblings}) > 1
-
-    parts: list[str] = [case.rl_library]
-    if differs(lambda other: other.stack):
-        parts.append(case.stack)
-    if differs(lambda other: other.device):
-        parts.append(case.device)
-    if differs(_size):
-        parts.append(f"{_size(case)} environments" + (" a rank" if case.scaling == "weak" else ""))
-    if differs(lambda other: other.minibatch_rule):
-        parts.append(case.minibatch_rule)
-    if _variant(case) and _variant(case) not in parts:
-        parts.append(_variant(case))
-    key = comparison_key(case)
-    if any(
-        other.world_size == case.world_size and other.nnodes < case.nnodes and comparison_key(other) == key
-        for other in siblings
-    ):
-        parts.append(f"{case.nnodes} nodes")
-    return ", ".join(parts)
 
 
 # --- within a round ----------------------------------------------------------------------------------------------
@@ -327,32 +235,3 @@ def _rank_skew(record: RunRecord) -> float | None:
         if len(times) == len(columns)
     ]
     return statistics.median(skews) if skews else None
-
-
-# --- learning curves --------------------------------------------------------------------------------------------
-
-
-def learning_curve(result: CaseResult, row: CaseRow) -> tuple[CurvePoint, ...]:
-    """Reward over the iterations of a case's completed rounds; empty when no rank reported any."""
-    per_round = [mean_rewards(record) for record in result.completed]
-    points = []
-    for iteration in range(max((len(rewards) for rewards in per_round), default=0)):
-        rewards = _present(values[iteration] for values in per_round if iteration < len(values))
-        if rewards:
-            points.append(
-                CurvePoint(
-                    case_id=row.case_id,
-                    curve=row.curve,
-                    topology=row.topology,
-                    iteration=iteration,
-                    reward=statistics.median(rewards),
-                )
-            )
-    return tuple(points)
-
-
-def mean_rewards(record: RunRecord) -> list[float | None]:
-    """Mean over the ranks that have one, per iteration."""
-    columns = [rank.samples.get("reward_mean", ()) for rank in record.ranks]
-    per_iteration = (_present(values) for values in zip(*columns, strict=False))
-    return [statistics.fmean(rewards) if rewards else None for rewards in per_iteration]

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from reports.analysis import CaseRow, CurvePoint, case_rows, learning_curve
+from reports.analysis import CaseRow, case_rows
 from reports.cost import Cost, cost
 from reports.inside import Inside, inside
+from reports.learning_curves import CurvePoint, learning_curve
 from reports.places import Place, places
 from reports.tables import where_it_ran
 from suite.schema import CaseResult, RunRecord

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from reports.analysis import case_times, mean_rewards, speedup_of
+from reports.analysis import case_times, speedup_of
+from reports.learning_curves import mean_rewards
 from reports.resampling import Estimate
 from reports.tables import MISSING, Html, count, estimated, html_table, paragraph
 from reports.thresholds import SMOOTHING_WINDOW

@@ -11,7 +11,8 @@ from typing import Final, Literal
 
 from suite.attribution import Attribution, attribution
 from suite.reduce import counted_iterations, marked_iterations
-from suite.schema import CaseResult, RankRecord, RunRecord, Spread, TelemetrySummary
+from suite.schema import CaseResult, RankRecord, RunRecord
+from suite.schema_telemetry import Spread, TelemetrySummary
 
 type Kind = Literal["step", "step and inference", "total"]
 

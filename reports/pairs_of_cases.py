@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from reports.analysis import case_times, comparison_key, speedup_of
+from reports.analysis import case_times, speedup_of
+from reports.curves import comparison_key
 from reports.resampling import Estimate
 from suite.a_a import is_twin
 from suite.schema import Case, CaseResult

@@ -17,7 +17,8 @@ import numpy as np
 from scipy.optimize import nnls
 
 from reports.all_reduce import all_reduce_times_s
-from reports.analysis import case_times, comparison_key, curve_label, speedup_of, start_up_s
+from reports.analysis import case_times, speedup_of, start_up_s
+from reports.curves import comparison_key, curve_label
 from reports.resampling import Estimate, Pairing, Rounds, estimate, pairing_of, percentile_interval, resampled_medians
 from suite.a_a import is_twin
 from suite.schema import CaseResult, Scaling

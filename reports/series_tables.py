@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from reports.analysis import CaseRow, CurvePoint
+from reports.analysis import CaseRow
 from reports.inside import PARTS, Inside, Kind, Values
+from reports.learning_curves import CurvePoint
 from reports.tables import (
     MISSING,
     Html,

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reports.analysis import mean_rewards
+from reports.learning_curves import mean_rewards
 from reports.resampling import Interval, median_interval
 from suite.reduce import iteration_times_s
 from suite.schema import CaseResult, RunRecord

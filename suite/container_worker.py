@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from suite import container_owner
+from suite import container_owner, image_worker
 from suite.container_spec import ContainerSpec, ImageFacts, Mount
 from suite.docker_engine import Engine
 from suite.errors import ContainerError
-from suite.provision import Worker, cache_root, find_assets
+from suite.provision import Worker, cache_root
 from suite.schema import Assets
 
 BUILD_TIMEOUT_S: Final = 600.0
@@ -35,10 +35,6 @@ def provision_in_image(
             f"{PINS_LABEL}. Build one with `nox -s build`."
         )
     cache = cache_root()
-    cache.mkdir(parents=True, exist_ok=True)
-    pins_sha256 = image.labels[PINS_LABEL]
-    key = pins_sha256[:12]
-    python = Path(image.labels[PYTHON_LABEL])
 
     def run(argv: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
         finished = engine.run_to_end(
@@ -47,13 +43,13 @@ def provision_in_image(
         )
         return subprocess.CompletedProcess(argv, finished.exit_code, finished.stdout, finished.stderr)
 
-    asset_root, asset_sha256 = find_assets(
-        assets, python=python, key=key, project_root=project_root, run=run, on_message=on_message
-    )
-    kernels = cache / f"kernels-{key}-image"  # compiled against the image's own libraries
-    kernels.mkdir(exist_ok=True)
-    return Worker(
-        python=python, pins_sha256=pins_sha256, asset_root=asset_root, asset_sha256=asset_sha256, cache_dir=kernels
+    return image_worker.provision_in_image(
+        Path(image.labels[PYTHON_LABEL]),
+        image.labels[PINS_LABEL],
+        assets=assets,
+        project_root=project_root,
+        run=run,
+        on_message=on_message,
     )
 
 

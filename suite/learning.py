@@ -8,7 +8,6 @@ from suite.catalog import LearningReference
 from suite.schema import Case, CheckResult
 
 OVER: Final = 5  # iterations; the median of their rewards counts, one alone is noisy
-MIN_SEEDS: Final = 5
 NAME: Final = "learning"
 
 
@@ -44,17 +43,6 @@ def reward_at(rewards: Sequence[float | None], iterations: int) -> float | None:
     """The median of the last few rewards of so many iterations; None where no episode had ended in them."""
     until = [reward for reward in rewards[:iterations][-OVER:] if reward is not None]
     return statistics.median(until) if until else None
-
-
-def least_reward(of_seeds: Sequence[float]) -> float:
-    """What every sound run reaches: as far below the worst of several seeds as that one lies below the best.
-
-    Raises:
-        ValueError: there are fewer seeds than ``MIN_SEEDS``, too few to know how they differ.
-    """
-    if len(of_seeds) < MIN_SEEDS:
-        raise ValueError(f"a reference needs runs with {MIN_SEEDS} seeds, got {len(of_seeds)}")
-    return 2 * min(of_seeds) - max(of_seeds)
 
 
 def _result(verdict: str, found: str, *, fault: str | None = None) -> CheckResult:

@@ -8,14 +8,14 @@ from typing import Final
 
 from suite import slurm
 from suite.errors import ContainerError, UsageError
-from suite.images import find_image
+from suite.image_worker import provision_in_image_of
 from suite.launch import eula, pyxis
 from suite.launch.node import HEAD, PEER, RENDEZVOUS_ID, RENDEZVOUS_PORT
 from suite.launch.pyxis import PyxisOptions
 from suite.launch.slurm_script import SlurmOptions, requested
 from suite.pins import sha256
 from suite.plan import THREAD_VARIABLES
-from suite.provision import Worker, cache_root, find_assets, worker_pins
+from suite.provision import Worker, cache_root
 from suite.schema import Assets, Launch, Stack
 
 BUILD_MINUTES: Final = 15  # of a job that builds the assets
@@ -84,11 +84,7 @@ def provision(
     Raises:
         WorkerEnvironmentError: the assets cannot be built.
     """
-    cache, pins_sha256 = cache_root(), sha256(worker_pins(project_root, stack)) if stack != "isaacsim" else None
-    cache.mkdir(parents=True, exist_ok=True)
-    key = (pins_sha256 or "isaacsim")[:12]
-    python = Path(find_image(stack, project_root).worker_python)
-    container = pyxis.srun_options(found, workdir=project_root, writable=(cache,))
+    container = pyxis.srun_options(found, workdir=project_root, writable=(cache_root(),))
 
     def inside(argv: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
         run = slurm.run_step(
@@ -108,12 +104,5 @@ def provision(
         code = 1 if run.exit_code is None else run.exit_code
         return subprocess.CompletedProcess(list(argv), code, run.stdout, run.stderr)
 
-    asset_root, asset_sha256 = find_assets(
-        assets, python=python, key=key, project_root=project_root, run=inside, on_message=on_message
-    )
-    kernels = cache / f"kernels-{key}-image"
-    kernels.mkdir(exist_ok=True)
-    worker = Worker(
-        python=python, pins_sha256=pins_sha256, asset_root=asset_root, asset_sha256=asset_sha256, cache_dir=kernels
-    )
-    return PyxisPlace(worker=worker, options=replace(found, asset_root=asset_root), accept_eula=accept_eula)
+    worker = provision_in_image_of(stack, assets=assets, project_root=project_root, run=inside, on_message=on_message)
+    return PyxisPlace(worker=worker, options=replace(found, asset_root=worker.asset_root), accept_eula=accept_eula)

@@ -33,6 +33,7 @@ class Runtime:
 
 
 def on_this_machine(options: Options, *, stack: Stack, device: Device, on_message: Say) -> Runtime:
+    """The worker environment of this machine, or the Python that the user brought, started by torchrun here."""
     worker = provision_worker(
         project_root=ROOT,
         stack=stack,

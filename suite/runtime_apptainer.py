@@ -12,36 +12,30 @@ from suite.env_check.report import Report
 from suite.env_check.report import read as read_report
 from suite.env_check.request import Request
 from suite.errors import ContainerError, UsageError
-from suite.images import SUITE_PYTHON, find_image
+from suite.image_worker import provision_in_image_of
+from suite.images import SUITE_PYTHON
 from suite.launch import apptainer
 from suite.options import ROOT, Options
 from suite.pins import sha256
-from suite.provision import Worker, cache_root, find_assets, worker_pins
+from suite.provision import cache_root
 from suite.runtime import Runtime, Say
 from suite.schema import Device, Stack
 
 
 def in_apptainer(options: Options, *, stack: Stack, device: Device, on_message: Say) -> Runtime:
+    """The worker of the image, started by Apptainer; also what a job of Slurm wraps its command in."""
     of_run = _apptainer_options(options)
-    cache, pins_sha256 = cache_root(), sha256(worker_pins(ROOT, stack)) if stack != "isaacsim" else None
-    cache.mkdir(parents=True, exist_ok=True)
-    key = (pins_sha256 or "isaacsim")[:12]
-    python = Path(find_image(stack, ROOT).worker_python)
+    cache = cache_root()
 
     def inside(argv: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
         rendered, added = apptainer.command(argv, env, of_run, writable=(cache,), with_gpus=device == "cuda")
         return subprocess.run(rendered, env={**os.environ, **added}, capture_output=True, text=True, check=False)
 
-    asset_root, asset_sha256 = find_assets(
-        options.assets, python=python, key=key, project_root=ROOT, run=inside, on_message=on_message
-    )
-    kernels = cache / f"kernels-{key}-image"
-    kernels.mkdir(exist_ok=True)
-
-    of_run = replace(of_run, asset_root=asset_root, cache_dir=kernels)
+    worker = provision_in_image_of(stack, assets=options.assets, project_root=ROOT, run=inside, on_message=on_message)
+    of_run = replace(of_run, asset_root=worker.asset_root, cache_dir=worker.cache_dir)
 
     def check() -> Report:
-        request = Request(stack=stack, device=device).inside_image(python)
+        request = Request(stack=stack, device=device).inside_image(worker.python)
         done = inside((SUITE_PYTHON, *request.arguments()), {})
         try:
             return read_report(done.stdout)
@@ -53,13 +47,7 @@ def in_apptainer(options: Options, *, stack: Stack, device: Device, on_message: 
             ) from error
 
     return Runtime(
-        worker=Worker(
-            python=python,
-            pins_sha256=pins_sha256,
-            asset_root=asset_root,
-            asset_sha256=asset_sha256,
-            cache_dir=kernels,
-        ),
+        worker=worker,
         launch=functools.partial(apptainer.run, options=of_run),
         check=check,
         python_path=None,

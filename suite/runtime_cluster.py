@@ -20,6 +20,7 @@ from suite.schema import Device, Stack
 
 
 def in_slurm(options: Options, stack: Stack, device: Device, on_message: Say, *, out: Path, num_gpus: int) -> Runtime:
+    """One job for each round, natively or in an image; ``out`` keeps what one node with ``num_gpus`` says of itself."""
     if options.image is not None and pyxis.is_image(options.image):
         inner, container = _by_pyxis(options, stack=stack, device=device, on_message=on_message)
     else:
@@ -95,6 +96,7 @@ def _by_pyxis(
 
 
 def over_ssh(options: Options, stack: Stack, device: Device, on_message: Say) -> Runtime:
+    """The worker in the same folder on every host that ``--nodes`` names; hosts that differ are refused by name."""
     if options.image is not None:
         raise UsageError(f"--image {options.image} cannot be used over ssh. Use --launcher slurm, or leave it out.")
     inner = on_this_machine(options, stack=stack, device=device, on_message=on_message)
@@ -112,12 +114,14 @@ def over_ssh(options: Options, stack: Stack, device: Device, on_message: Say) ->
 
 
 def ssh_place_of(options: Options, say: Say) -> ssh.SshPlace:
+    """The hosts as the user named them."""
     return ssh.SshPlace(
         hosts=options.nodes, config=options.ssh_config, python=sys.executable, project_root=ROOT, say=say
     )
 
 
 def slurm_options(options: Options) -> SlurmOptions:
+    """What the user asks of the scheduler."""
     return SlurmOptions(
         partition=options.partition, account=options.account, time=options.time, more=options.sbatch_options
     )

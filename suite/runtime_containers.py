@@ -22,6 +22,7 @@ NVIDIA_NODE: Final = Path("/dev/nvidiactl")
 
 
 def in_containers(options: Options, *, stack: Stack, device: Device, on_message: Say) -> Runtime:
+    """The worker of an image, in a container of this machine's engine for each round."""
     if options.worker_python is not None:
         raise UsageError("--worker-python is of this machine, but containers have their own. Leave one of the two out.")
     engine = Engine.connect()

@@ -1,4 +1,12 @@
-"""The four nouns that cross every boundary, as frozen dataclasses: Case, Launch, RunRecord, Environment.
+"""What crosses every boundary and what is stored, as frozen dataclasses.
+
+In four parts, each built of those before it:
+
+- what is measured: ``Case``, ``PlannedCase``, ``Launch``;
+- where: ``Environment``, with ``Gpu`` and ``CheckResult``;
+- what was seen of a round: ``RankRecord`` by the ranks, ``NodeClock`` and ``Transport`` between nodes and ranks, and
+  ``TelemetrySummary`` by the sampler, which is in ``suite.schema_telemetry``;
+- what is kept: ``RunRecord``, a round, and ``CaseResult``, all rounds of a case, which is one file.
 
 Both halves of labscale read this file, so it imports the standard library only and does no I/O. Units are in the names:
 ``_s`` seconds, ``_fps`` environment steps per second over all ranks, ``_gb`` 1e9 bytes, ``_mhz``. A value that was not
@@ -10,6 +18,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
+
+from suite.schema_telemetry import TelemetrySummary
 
 # History of the stored format. A reader accepts every version listed here; a writer writes the last.
 # 1 (2026-11-21): first version. One document per case; rounds hold every rank's samples as columns.
@@ -49,6 +59,9 @@ SAMPLE_COLUMNS: Final = (
     "episode_length_mean",  # environment steps
     "success_rate",  # the task's own metric, if it has one
 )
+
+
+# --- what is measured ---
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +146,9 @@ class Launch:
     cpus: tuple[int, ...] = ()  # cores that every process of it keeps to; empty: those of the caller
 
 
+# --- where ---
+
+
 @dataclass(frozen=True, kw_only=True)
 class Gpu:
     index: int
@@ -176,6 +192,9 @@ class Environment:
     checks: tuple[CheckResult, ...] = ()  # of env_check; empty in schema 1
 
 
+# --- what was seen of a round ---
+
+
 @dataclass(frozen=True, kw_only=True)
 class NodeClock:
     """A node's clocks against those of rank 0's node, as ``tasks.clock`` measures them at the round's start and end."""
@@ -207,86 +226,6 @@ class RankRecord:
     @property
     def num_iterations(self) -> int:
         return len(self.samples.get("iteration_time_s", ()))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Spread:
-    """Of the samples in a window."""
-
-    min: float
-    mean: float
-    max: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class GpuTelemetry:
-    """One GPU in the window. What the driver does not give, or gives with gaps, is None."""
-
-    index: int  # on its node
-    node: int = 0
-    sm_utilisation_percent: Spread | None = None  # time in which any kernel ran, however small
-    memory_utilisation_percent: Spread | None = None  # time in which memory was read or written
-    memory_used_gb: Spread | None = None
-    power_w: Spread | None = None
-    sm_clock_mhz: Spread | None = None
-    memory_clock_mhz: Spread | None = None
-    temperature_c: Spread | None = None
-    energy_counter_j: float | None = None  # difference of the driver's counter
-    energy_integrated_j: float | None = None  # power over time, by trapezoids
-    energy_disagreement: float | None = None  # integrated minus counter, over the larger
-    throttled_share: float | None = None  # of the samples, held back by power, heat, or the board
-    slowdown_shares: Mapping[str, float] | None = None  # word of suite.nvml -> share of the samples; idle is one too
-
-
-@dataclass(frozen=True, kw_only=True)
-class RankTelemetry:
-    """The process of one rank in the window; None where it cannot be seen, as in a container."""
-
-    rank: int
-    cpu_percent: Spread | None = None  # 100 is one core
-    memory_gb: Spread | None = None  # resident
-    threads: Spread | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class NodeTelemetry:
-    """One of several nodes in the window."""
-
-    node: int
-    num_samples: int
-    power_w: Spread | None = None  # of its GPUs together
-    energy_j: float | None = None
-    host_cpu_percent: Spread | None = None
-    host_memory_used_gb: Spread | None = None
-    host_load: Spread | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class TelemetrySummary:
-    """What a sampler saw from rank 0's first steady iteration to its last, and what the sampler itself cost.
-
-    Of several nodes, each with a sampler of its own: host figures are of all of them, costs those of the dearest.
-    """
-
-    window_start_unix_s: float
-    window_s: float
-    rate_hz: float | None  # that was aimed at
-    num_samples: int  # in the window, of the node with the fewest
-    gpus: tuple[GpuTelemetry, ...] = ()
-    ranks: tuple[RankTelemetry, ...] = ()
-    host_cpu_percent: Spread | None = None  # 100 is all cores
-    host_memory_used_gb: Spread | None = None
-    host_load: Spread | None = None
-    power_w: Spread | None = None  # of all GPUs of the case together
-    energy_j: float | None = None  # of all GPUs of the case: by the counters, or integrated where one has none
-    energy_agrees: bool | None = None  # counters and integrals on every GPU; None when they cannot be compared
-    frames_per_joule: float | None = None
-    sample_time_mean_s: float | None = None  # to read one sample
-    sample_time_max_s: float | None = None
-    sampler_cpu_share: float | None = None  # of one core
-    notes: tuple[str, ...] = ()  # what could not be read, and what does not fit together
-    nodes: tuple[NodeTelemetry, ...] = ()  # where there are several
-    missing_nodes: tuple[int, ...] = ()  # of which there is nothing, so that nothing is said of all GPUs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -323,6 +262,9 @@ class Transport:
         if self.emulated:
             return f"emulated ({words})" if words else "emulated"
         return words or None
+
+
+# --- what is kept ---
 
 
 @dataclass(frozen=True, kw_only=True)

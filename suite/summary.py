@@ -13,7 +13,8 @@ from suite.progress import clock
 from suite.reduce import round_time_s
 from suite.repeats import Rule, completed_times_s, median_interval, relative_half_width
 from suite.round_flags import flags
-from suite.schema import Case, CaseResult, Environment, PlannedCase, TelemetrySummary
+from suite.schema import Case, CaseResult, Environment, PlannedCase
+from suite.schema_telemetry import TelemetrySummary
 from suite.start_up import classify, start_up
 from suite.timing_cost import timing_cost
 from suite.upstream import Pair, bracketed_differences

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from suite.clocks import NEEDED_S, clock_of
 from suite.rank_file import RankFile
-from suite.schema import NodeTelemetry, RunRecord, Spread, TelemetrySummary
+from suite.schema import RunRecord
+from suite.schema_telemetry import NodeTelemetry, Spread, TelemetrySummary
 from suite.telemetry_file import TelemetryContent
 from suite.telemetry_summary import (
     MAX_GAP_S,

@@ -13,7 +13,8 @@ from typing import Final
 from suite.gpu_state import GpuReading
 from suite.rank_file import RankFile
 from suite.reduce import steady_part
-from suite.schema import GpuTelemetry, RankTelemetry, RunRecord, Spread, TelemetrySummary
+from suite.schema import RunRecord
+from suite.schema_telemetry import GpuTelemetry, RankTelemetry, Spread, TelemetrySummary
 from suite.telemetry_file import Sample, TelemetryContent
 
 AGREEMENT: Final = 0.05  # between counter and integral

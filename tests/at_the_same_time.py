@@ -24,9 +24,9 @@ SHARED: Final = {
     "published_site": ("test_publish", "test_published_pages"),
 }  # fmt: skip
 # No process shall be left with one of these when the others have ended. The first two start together: the one installs
-# the worker and compiles its kernels, and the other needs neither; the third is there for as long as that takes.
+# the worker and compiles its kernels, and the other needs neither.
 LONG: Final = (
-    "test_slurm_bench", "test_build", "test_publish", "test_campaign", "test_faults", "test_worker",
+    "test_slurm_bench", "test_build", "test_campaign", "test_faults", "test_worker", "test_publish",
     "test_control", "test_workload", "test_assets", "test_ssh_bench", "test_runtime", "test_report",
 )  # fmt: skip
 _SHARES: Final = {file: fixture for fixture, files in SHARED.items() for file in files}

@@ -2,7 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from reports.analysis import CaseRow, case_rows, learning_curve
+from reports.analysis import CaseRow, case_rows
+from reports.learning_curves import learning_curve
 from suite.schema import Case, CaseResult, RankRecord
 from tests.generated_results import (
     failed_result,
@@ -87,7 +88,6 @@ def test_one_failed_round_is_counted_and_the_others_measure() -> None:
     assert row.outcome_counts == {"completed": 2, "crashed": 1}
     assert (row.rounds, row.rounds_completed) == (3, 2)
     assert row.iteration_time_s == pytest.approx(0.5)
-    assert (row.iteration_time_min_s, row.iteration_time_max_s) == (0.4, 0.6)
     assert row.iteration_time_interval_s is None
     assert row.total_fps == pytest.approx(case.frames_per_iteration / 0.5)
     assert [(item.round, item.outcome, item.reason) for item in row.failures] == [(1, "crashed", "RuntimeError: no")]
@@ -95,15 +95,12 @@ def test_one_failed_round_is_counted_and_the_others_measure() -> None:
 
 def test_a_case_without_a_completed_round_has_no_numbers() -> None:
     (row,) = case_rows([failed_result(make_case(), outcome="skipped", reason="needs 2 GPUs")])
-    assert row.iteration_time_s is row.total_fps is row.speedup is row.collection_share is row.rank_skew is None
+    assert row.iteration_time_s is row.total_fps is row.speedup is row.all_reduce_share is row.rank_skew is None
     assert row.failures[0].reason == "needs 2 GPUs"
 
 
-def test_shares_of_the_iteration_time() -> None:
+def test_the_share_of_all_reduce_is_of_the_iteration_time() -> None:
     (row,) = case_rows([make_result(make_case(world_size=2), 0.5)])
-    assert row.collection_share == pytest.approx(0.7)
-    assert row.learning_share == pytest.approx(0.29)
-    assert row.environment_step_share == pytest.approx(0.5)
     assert row.all_reduce_share == pytest.approx(0.1)
 
 
@@ -111,7 +108,6 @@ def test_a_single_rank_has_neither_skew_nor_all_reduce() -> None:
     (row,) = case_rows([make_result(make_case(), 0.5)])
     assert row.rank_skew is None
     assert row.all_reduce_share is None
-    assert row.collection_share == pytest.approx(0.7)
 
 
 def test_rank_skew_compares_the_slowest_with_the_median_rank() -> None:

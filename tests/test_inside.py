@@ -3,7 +3,8 @@ from dataclasses import replace
 import pytest
 
 from reports.inside import inside
-from suite.schema import CaseResult, GpuTelemetry, RunRecord, Spread, TelemetrySummary
+from suite.schema import CaseResult, RunRecord
+from suite.schema_telemetry import GpuTelemetry, Spread, TelemetrySummary
 from tests.generated_results import failed_result, make_case, make_record, make_result
 
 

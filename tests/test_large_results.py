@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from reports import build as report
-from reports.analysis import curve_label
+from reports.curves import curve_label
 from suite.campaign_plan import rule_of
 from suite.cases import expand
 from suite.catalog import load_catalog

@@ -9,7 +9,8 @@ import pytest
 from reports import book
 from reports.pages import choosing, limits, side_by_side, summary
 from reports.result_sets import Version, read_version
-from suite.schema import CaseResult, TelemetrySummary, Transport
+from suite.schema import CaseResult, Transport
+from suite.schema_telemetry import TelemetrySummary
 from tests.generated_results import (
     full_results,
     make_case,

@@ -2,7 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from reports.analysis import case_rows, interconnect_of
+from reports.analysis import case_rows
+from reports.curves import interconnect_of
 from reports.pair_tables import signed_percent
 from reports.pairs_of_cases import nodes_side_by_side, stacks_side_by_side
 from suite.schema import CaseResult, Transport

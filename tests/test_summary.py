@@ -5,16 +5,8 @@ from rich.console import Console
 
 from suite.a_a import TwinPair
 from suite.repeats import Rule
-from suite.schema import (
-    CaseResult,
-    Environment,
-    GpuTelemetry,
-    PlannedCase,
-    RankRecord,
-    RunRecord,
-    Spread,
-    TelemetrySummary,
-)
+from suite.schema import CaseResult, Environment, PlannedCase, RankRecord, RunRecord
+from suite.schema_telemetry import GpuTelemetry, Spread, TelemetrySummary
 from suite.summary import print_agreement, print_noise, print_plan, print_rounds, print_rule, print_summary
 from suite.upstream import Pair
 from tests.conftest import CaseMaker

@@ -8,7 +8,8 @@ import pytest
 
 from suite.gpu_state import GpuReading
 from suite.rank_file import Clock, RankFile
-from suite.schema import RunRecord, Spread, TelemetrySummary
+from suite.schema import RunRecord
+from suite.schema_telemetry import Spread, TelemetrySummary
 from suite.store import read_record, write_record
 from suite.telemetry_file import HostReading, RankReading, Sample, TelemetryContent
 from suite.telemetry_summary import Window, counted_energy_j, integrated_energy_j, summarise, window_of

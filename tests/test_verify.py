@@ -22,7 +22,8 @@ from reports.verification.statistics import NOT_RECOMPUTED, stats
 from suite import store
 from suite.a_a import twin_pairs, write_noise
 from suite.errors import ResultsDiffer, UsageError
-from suite.schema import CaseResult, GpuTelemetry, RunRecord, Spread, TelemetrySummary
+from suite.schema import CaseResult, RunRecord
+from suite.schema_telemetry import GpuTelemetry, Spread, TelemetrySummary
 from tests.generated_results import full_results, make_case, make_result, write_results
 
 COMMITTED = Path(__file__).resolve().parents[1] / "reports" / "results"

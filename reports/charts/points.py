@@ -5,9 +5,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from reports.analysis import CaseRow, CurvePoint
+from reports.analysis import CaseRow
 from reports.campaign import Campaign
 from reports.inside import Values
+from reports.learning_curves import CurvePoint
 
 MAX_CURVE_POINTS = 60  # of a learning curve; as many as a phone shows
 MAX_RANKS = 8  # of a case, each as a dot; a thousand are a smear, and a page of a megabyte

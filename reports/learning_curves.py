@@ -1,0 +1,46 @@
+"""What was learned: reward over the iterations of a case. Pure."""
+
+import statistics
+from dataclasses import dataclass
+
+from reports.analysis import CaseRow
+from suite.schema import CaseResult, RunRecord
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurvePoint:
+    """Reward at one iteration of a case, the median over rounds of the mean over ranks."""
+
+    case_id: str
+    curve: str
+    topology: str
+    iteration: int
+    reward: float
+
+
+def learning_curve(result: CaseResult, row: CaseRow) -> tuple[CurvePoint, ...]:
+    """Reward over the iterations of a case's completed rounds; empty when no rank reported any."""
+    per_round = [mean_rewards(record) for record in result.completed]
+    points = []
+    for iteration in range(max((len(rewards) for rewards in per_round), default=0)):
+        rewards = [
+            reward for values in per_round if iteration < len(values) and (reward := values[iteration]) is not None
+        ]
+        if rewards:
+            points.append(
+                CurvePoint(
+                    case_id=row.case_id,
+                    curve=row.curve,
+                    topology=row.topology,
+                    iteration=iteration,
+                    reward=statistics.median(rewards),
+                )
+            )
+    return tuple(points)
+
+
+def mean_rewards(record: RunRecord) -> list[float | None]:
+    """Mean over the ranks that have one, per iteration."""
+    columns = [rank.samples.get("reward_mean", ()) for rank in record.ranks]
+    per_iteration = ([value for value in values if value is not None] for values in zip(*columns, strict=False))
+    return [statistics.fmean(rewards) if rewards else None for rewards in per_iteration]
