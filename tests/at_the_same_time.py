@@ -28,6 +28,7 @@ SHARED: Final = {
 LONG: Final = (
     "test_slurm_bench", "test_build", "test_campaign", "test_faults", "test_worker", "test_publish",
     "test_control", "test_workload", "test_assets", "test_ssh_bench", "test_runtime", "test_report",
+    "test_large_results",
 )  # fmt: skip
 _SHARES: Final = {file: fixture for fixture, files in SHARED.items() for file in files}
 
