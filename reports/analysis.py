@@ -149,6 +149,8 @@ def _with_scaling(row: CaseRow, base: CaseRow, timed: Mapping[str, CaseTimes]) -
     own, its_base = timed[row.case_id], timed[base.case_id]
     if not own.times_s or not its_base.times_s:
         return row
+    if row.world_size == base.world_size and row.case_id != base.case_id:
+        return row  # the same ranks on more nodes: what nodes cost is reports.pairs_of_cases, and no scaling
     work = row.num_envs_global / base.num_envs_global
     ideal = row.world_size / base.world_size
     speedup = speedup_of(own, its_base, work=work)

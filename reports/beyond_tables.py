@@ -35,7 +35,7 @@ def stops(curves: Sequence[Curve], *, label: str) -> Html:
             for curve in curves
         ),
         label=label,
-        num_text_columns=1,
+        text_headings=networks,
     )
 
 

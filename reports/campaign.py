@@ -7,6 +7,7 @@ from reports.analysis import CaseRow, case_rows
 from reports.cost import Cost, cost
 from reports.inside import Inside, inside
 from reports.learning_curves import CurvePoint, learning_curve
+from reports.pairs_of_cases import CasePair, nodes_side_by_side
 from reports.places import Place, places
 from reports.tables import where_it_ran
 from suite.schema import CaseResult, RunRecord
@@ -95,6 +96,12 @@ class Campaign:
     def is_sweep(self) -> bool:
         """Whether only the number of environments is varied, and not that of ranks."""
         return len({row.world_size for row in self.rows}) == 1 and len({row.num_envs for row in self.rows}) > 1
+
+    @property
+    def pairs_without_scaling(self) -> tuple[CasePair, ...]:
+        """Where the same ranks ran on one node and on several, and no case together with a baseline of fewer ranks."""
+        scales = any(row.baseline_world_size not in (None, row.world_size) for row in self.rows)
+        return () if scales else nodes_side_by_side(self.results)
 
     def series(self, name: str) -> "Campaign":
         return self.only(lambda result: result.case.series == name)

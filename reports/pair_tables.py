@@ -1,11 +1,12 @@
 """Stacks and numbers of nodes side by side, as tables. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from reports.analysis import CaseRow
+from reports.curves import interconnect_of
 from reports.pairs_of_cases import CasePair
 from reports.resampling import Estimate
-from reports.tables import Html, count, estimated, html_table, percent, seconds
+from reports.tables import MISSING, Html, count, estimated, html_table, percent, seconds
 
 STACK_NAMES: Mapping[str, str] = {
     "kitless": "Newton, kit-less",
@@ -41,26 +42,26 @@ def nodes(pairs: Sequence[CasePair], rows: Mapping[str, CaseRow], *, label: str)
         [
             "Case",
             "Nodes",
+            "Interconnect",
             "Iteration in s",
-            "On fewer nodes in s",
             "Longer by",
             "All-reduce",
-            "On fewer nodes",
             "Rounds",
         ],
         (
             [
                 pair.case.case.case_id,
                 f"{pair.case.case.nnodes} against {pair.base.case.nnodes}",
-                *(seconds(row.iteration_time_s) for row in _both(pair, rows)),
+                interconnect_of(pair.case) or MISSING,
+                _against(pair, rows, lambda row: seconds(row.iteration_time_s)),
                 signed_percent(pair.slower_by),
-                *(percent(row.all_reduce_share) for row in _both(pair, rows)),
+                _against(pair, rows, lambda row: percent(row.all_reduce_share)),
                 _rounds(pair),
             ]
             for pair in pairs
         ),
         label=label,
-        text_headings=("Nodes",),
+        text_headings=("Nodes", "Interconnect", "Iteration in s", "All-reduce"),
     )
 
 
@@ -68,8 +69,8 @@ def signed_percent(value: Estimate | None) -> str:
     return estimated(value, "{:+.1%}".format)
 
 
-def _both(pair: CasePair, rows: Mapping[str, CaseRow]) -> tuple[CaseRow, CaseRow]:
-    return rows[pair.case.case.case_id], rows[pair.base.case.case_id]
+def _against(pair: CasePair, rows: Mapping[str, CaseRow], shown: Callable[[CaseRow], str]) -> str:
+    return f"{shown(rows[pair.case.case.case_id])} against {shown(rows[pair.base.case.case_id])}"
 
 
 def _rounds(pair: CasePair) -> str:

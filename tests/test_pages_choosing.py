@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reports import book
-from reports.pages import choosing, limits, side_by_side, summary
+from reports.pages import choosing, limits, series, side_by_side, summary
 from reports.result_sets import Version, read_version
 from suite.schema import CaseResult, Transport
 from suite.schema_telemetry import TelemetrySummary
@@ -112,6 +112,20 @@ def test_several_nodes_have_a_page_where_there_are_some(tmp_path: Path) -> None:
     one = version_of(smoke_results(), tmp_path / "one")
     assert "nodes" not in book.page_sources(one)
     assert "The same number of GPUs on one node and on several: not measured." in limits.uncertain(one).text
+
+
+def test_a_set_that_compares_nodes_alone_says_so_and_nothing_of_scaling(tmp_path: Path) -> None:
+    """Without its baseline of one GPU; the same four GPUs on more nodes are no speed-up."""
+    version = version_of(node_results()[1:], tmp_path)
+    said = summary.answers(version).text
+    assert "nothing of scaling" in said
+    assert cells(said, "ant-weak/rsl_rl-kitless-n4096-2x2")[3].startswith("+25.0%")
+    assert "Efficiency" not in said
+    for part in (summary.charts, summary.verdicts, summary.predictions):
+        assert "nothing is known of scaling" in part(version).text
+    assert "no speed-up to show" in series.speedup(version, "ant-weak").text
+    (one,) = version.scaling
+    assert {row.topology: row.scaling_efficiency for row in one.campaign.rows} == {"1x4": 1.0, "2x2": None}
 
 
 def test_nodes_that_were_emulated_say_so_and_lone_cases_are_named(tmp_path: Path) -> None:

@@ -1,8 +1,10 @@
 import json
 import statistics
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from reports.pairs_of_cases import nodes_side_by_side
 from reports.readme import BEGIN, END, results_table
 from suite import upstream
 from suite.store import load_results
@@ -16,7 +18,8 @@ def test_the_readme_shows_the_results_in_git() -> None:
     assert shown == results_table(load_results(RESULTS / "h200-x4"))
 
 
-FOLDERS = ("h200-x4", "h200-x4-upstream", "h200-x4-pairs", "h200-x4-pairs-4", "cpu-upstream")
+GPU_PAIRS = ("h200-x4-upstream", "h200-x4-pairs", "h200-x4-pairs-4", "h200-x2-pairs")
+FOLDERS = ("h200-x4", "h200-x2-nodes", "cpu-upstream", *GPU_PAIRS)
 
 
 def clock_differences(folders: Sequence[str]) -> list[float]:
@@ -39,7 +42,7 @@ def test_what_the_readme_says_of_our_clock_holds_in_every_stored_run() -> None:
     differences = clock_differences(FOLDERS)
     assert len(differences) > 60
     assert max(map(abs, differences)) < 0.005
-    assert max(map(abs, clock_differences(["h200-x4-pairs", "h200-x4-pairs-4"]))) < 0.0025
+    assert max(map(abs, clock_differences(["h200-x4-pairs", "h200-x4-pairs-4", "h200-x2-pairs"]))) < 0.0025
 
 
 def test_what_the_readme_says_of_upstream_on_a_quiet_machine_holds() -> None:
@@ -51,17 +54,37 @@ def test_what_the_readme_says_of_upstream_on_a_quiet_machine_holds() -> None:
 
 
 def test_what_the_readme_says_of_upstream_on_h200s_holds() -> None:
-    """The interval is the distribution-free one between two order statistics (97 % for 38)."""
-    pairs = [pair for folder in ("h200-x4-upstream", "h200-x4-pairs", "h200-x4-pairs-4") for pair in pairs_in(folder)]
+    """The interval is the distribution-free one between two order statistics (97 % for 43)."""
+    pairs = [pair for folder in GPU_PAIRS for pair in pairs_in(folder)]
     differences = sorted(pair.difference for pair in pairs)
-    assert len(differences) == 38
-    shown = [f"{value:+.1%}" for value in (differences[13], statistics.median(differences), differences[24])]
-    assert shown == ["-0.7%", "+0.1%", "+1.7%"]
+    assert len(differences) == 43
+    shown = [f"{value:+.1%}" for value in (differences[14], statistics.median(differences), differences[28])]
+    assert shown == ["-0.8%", "+0.2%", "+2.2%"]
     largest = {
-        is_four: max(abs(pair.difference) for pair in pairs if ("1x4" in pair.case_id) == is_four)
-        for is_four in (False, True)
+        topology: f"{max(abs(pair.difference) for pair in pairs if f'-{topology}' in pair.case_id):.0%}"
+        for topology in ("1x1", "1x2", "1x4")
     }
-    assert {is_four: f"{value:.0%}" for is_four, value in largest.items()} == {False: "7%", True: "30%"}
+    assert largest == {"1x1": "7%", "1x2": "16%", "1x4": "30%"}
+
+
+def test_the_readme_names_the_cases_that_have_fewer_than_three_pairs() -> None:
+    counts = Counter(pair.case_id for folder in GPU_PAIRS for pair in pairs_in(folder))
+    few = {case_id.split("/")[0] + case_id[case_id.index("-1x") :][:4]: n for case_id, n in counts.items() if n < 3}
+    assert few == {
+        "shadow-vertical-1x2": 1,
+        "cartpole-per-gpu-1x4": 2,
+        "cartpole-strong-1x4": 2,
+        "shadow-vertical-1x4": 2,
+    }
+
+
+def test_what_the_readme_says_of_emulated_nodes_holds() -> None:
+    results = load_results(RESULTS / "h200-x2-nodes")
+    spread = [record.transport for result in results if result.case.nnodes > 1 for record in result.completed]
+    assert {transport and transport.interconnect for transport in spread} == {"emulated (host_memory)"}
+    costs = [pair.slower_by for pair in nodes_side_by_side(results)]
+    shown = [f"{c.value:+.0%} ({c.interval[0]:+.0%} to {c.interval[1]:+.0%})" for c in costs if c and c.interval]
+    assert shown == ["+2% (-24% to +24%)", "-10% (-14% to +2%)", "-5% (-7% to +7%)"]
 
 
 def test_what_the_readme_says_of_the_interconnect_holds() -> None:

@@ -149,12 +149,11 @@ def _of_every_set(
 
 
 def _scaling(campaign: Campaign) -> Campaign:
-    """Of the series that train, those with a completed round that vary the number of ranks."""
+    """Of the series that train, those with a completed round that vary the number of ranks, and not that of nodes."""
     trained = campaign.only(lambda result: result.case.learns)
+    parts = {name: trained.series(name) for name in trained.series_names}
     kept = {
-        name
-        for name in trained.series_names
-        if not trained.series(name).is_sweep and any(row.rounds_completed for row in trained.series(name).rows)
+        name for name, part in parts.items() if part.completed and not part.is_sweep and not part.pairs_without_scaling
     }
     return trained.only(lambda result: result.case.series in kept)
 

@@ -10,7 +10,7 @@ from reports.charts import scaling as scaling_charts
 from reports.charts import sweep as sweep_charts
 from reports.neighbours import neighbours_sentence
 from reports.result_sets import Version
-from reports.tables import Displayed, Html, bullets, heading, paragraph, together
+from reports.tables import Displayed, Html, bullets, heading, link, paragraph, together
 from suite.round_flags import flags
 
 CONTROL_NOTE = (
@@ -45,11 +45,11 @@ def verdicts(version: Version, name: str) -> Html:
 
 
 def speedup(version: Version, name: str) -> Html:
-    return _of_every_set(version, name, lambda series: [scaling_charts.speedup(series)], trains=True)
+    return _of_every_set(version, name, lambda series: [_unless_nodes(series, scaling_charts.speedup)], trains=True)
 
 
 def efficiency(version: Version, name: str) -> Html:
-    return _of_every_set(version, name, lambda series: [scaling_charts.efficiency(series)], trains=True)
+    return _of_every_set(version, name, lambda series: [_unless_nodes(series, scaling_charts.efficiency)], trains=True)
 
 
 def throughput(version: Version, name: str) -> Html:
@@ -93,6 +93,17 @@ def remarks(version: Version, name: str) -> Html:
         ]
 
     return _of_every_set(version, name, shown)
+
+
+def _unless_nodes(series: Campaign, chart: Callable[[Campaign], Displayed]) -> Displayed:
+    if not series.pairs_without_scaling:
+        return chart(series)
+    return together(
+        [
+            paragraph("The same ranks on one node and on several: no speed-up to show."),
+            bullets([link("One node and several", "nodes.html")]),
+        ]
+    )
 
 
 def _of_every_set(

@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from reports import verdict_table
+from reports import pair_tables, verdict_table
 from reports.analysis import CaseRow
 from reports.campaign import Campaign
 from reports.charts.points import curves_of, of_scaling
 from reports.charts.scaling import efficiency
 from reports.charts.sweep import environments
 from reports.pages.contributors import byline
+from reports.pairs_of_cases import CasePair
 from reports.result_sets import ResultSet, Version
 from reports.scaling_laws import ScalingGroup, scaling_groups
 from reports.series_tables import series_title
@@ -62,21 +63,21 @@ def answers(version: Version) -> Html:
 def charts(version: Version) -> Html:
     """Scaling efficiency of every series that trains, side by side on a wide screen."""
     depth = 4 if version.must_name_sets else 3
-    return _by_set(
+    return _by_set_that_scales(
         version,
         lambda one: side_by_side(_chart(one.campaign.series(name), depth) for name in one.campaign.series_names),
     )
 
 
 def verdicts(version: Version) -> Html:
-    return _by_set(
+    return _by_set_that_scales(
         version,
         lambda one: verdict_table.verdicts(_scaling(one.campaign).results, label=f"Verdicts {one.title}".strip()),
     )
 
 
 def predictions(version: Version) -> Html:
-    return _by_set(
+    return _by_set_that_scales(
         version,
         lambda one: verdict_table.predictions(
             _scaling(one.campaign).results, label=f"Predictions {one.title}, not measurements"
@@ -107,8 +108,22 @@ def caution(version: Version) -> Html:
 
 def _by_set(version: Version, show: Callable[[ResultSet], Displayed], *, depth: int = 3) -> Html:
     """What every set has to show, under its title where there are several."""
+    return _under_titles(version, version.scaling, show, depth=depth)
+
+
+def _by_set_that_scales(version: Version, show: Callable[[ResultSet], Displayed]) -> Html:
+    """Without the sets that compare nodes alone."""
+    sets = [one for one in version.scaling if not one.campaign.pairs_without_scaling]
+    if version.scaling and not sets:
+        return paragraph("Every case has as many ranks as what it is held against: nothing is known of scaling.")
+    return _under_titles(version, sets, show, depth=3)
+
+
+def _under_titles(
+    version: Version, sets: Sequence[ResultSet], show: Callable[[ResultSet], Displayed], *, depth: int
+) -> Html:
     parts: list[Displayed] = []
-    for one in version.scaling:
+    for one in sets:
         if version.must_name_sets:
             parts.append(heading(one.title, depth=depth))
         parts.append(show(one))
@@ -116,6 +131,8 @@ def _by_set(version: Version, show: Callable[[ResultSet], Displayed], *, depth: 
 
 
 def _answers(one: ResultSet) -> Html:
+    if pairs := one.campaign.pairs_without_scaling:
+        return _cost_of_nodes(one, pairs)
     campaign = _scaling(one.campaign)
     sizes = sorted({row.world_size for row in campaign.rows if row.rounds_completed})
     unit = "GPU" if all(row.device == "cuda" for row in campaign.rows) else "rank"
@@ -135,6 +152,13 @@ def _answers(one: ResultSet) -> Html:
     return together(
         [in_words, paragraph(explanation), html_table(headings, rows, label=f"Headline {one.title}".strip())]
     )
+
+
+def _cost_of_nodes(one: ResultSet, pairs: Sequence[CasePair]) -> Html:
+    rows = {row.case_id: row for row in one.campaign.rows}
+    table = pair_tables.nodes(pairs, rows, label=f"Cost of nodes {one.title}".strip())
+    words = "The same ranks on more nodes and on fewer: how much longer an iteration takes, and nothing of scaling."
+    return together([paragraph(words), table, bullets([link("One node and several", "nodes.html")])])
 
 
 def _in_words(campaign: Campaign, groups: Sequence[ScalingGroup], unit: str) -> str:
