@@ -55,7 +55,7 @@ class GpuReading:
     memory_utilisation_percent: float | None = None  # share of it in which memory was read or written
     memory_used_gb: float | None = None  # by whoever
     power_w: float | None = None  # from Ampere on the driver's mean over one second (GA100: of the moment)
-    energy_j: float | None = None  # since the driver was loaded
+    energy_j: float | None = None  # since the driver was loaded; once a second
     sm_clock_mhz: float | None = None
     memory_clock_mhz: float | None = None
     temperature_c: float | None = None

@@ -1,7 +1,9 @@
 """GPUs as NVIDIA's management library shows them. The only file that knows NVML; it reads and changes nothing."""
 
 import ctypes
+import math
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
@@ -12,6 +14,10 @@ from suite.errors import WorkerEnvironmentError
 from suite.gpu_state import GpuReading, GpuState, NvmlFault, NvmlState
 from suite.schema import Gpu
 
+# Just under a second, so that every fifth of five samples a second has it. A look at the counter takes 4.1 ms of a core
+# and all other live values 0.7 ms (an H200 of a virtual machine, driver 580.159.04, 2026-11-21), and it counts
+# whether it is looked at or not.
+COUNT_EVERY_S: Final = 0.95
 _GB: Final = 1e9
 # NVML's name -> ours, of nvmlClocksEventReasons.
 _SLOWDOWNS: Final = {
@@ -33,6 +39,7 @@ _ANCESTORS: Final = {
     pynvml.NVML_TOPOLOGY_NODE: "numa_node",
     pynvml.NVML_TOPOLOGY_SYSTEM: "across_numa_nodes",
 }
+type _Queries = Mapping[str, Callable[[object], Any]]
 _FABRIC_STATES: Final = {
     pynvml.NVML_GPU_FABRIC_STATE_NOT_SUPPORTED: "not_supported",
     pynvml.NVML_GPU_FABRIC_STATE_NOT_STARTED: "not_started",
@@ -95,6 +102,7 @@ class LiveGpus:
         self.notes: dict[str, str] = {}  # what could not be read -> why, in NVML's words
         self._handles: tuple[object, ...] = ()
         self._is_open = False
+        self._counted_s = -math.inf  # when the energy counters were read
         if not count:
             return
         try:
@@ -108,13 +116,18 @@ class LiveGpus:
             self.notes["GPUs"] = f"only {len(self._handles)} of {count} are visible"
 
     def read(self) -> tuple[GpuReading, ...]:
-        """One reading of each GPU."""
-        return tuple(self._reading(index, handle) for index, handle in enumerate(self._handles))
+        """One reading of each GPU, about once a second with its energy counter."""
+        now_s = time.monotonic()
+        is_counting = now_s - self._counted_s >= COUNT_EVERY_S
+        if is_counting:
+            self._counted_s = now_s
+        queries = {**_LIVE_QUERIES, **_COUNTERS} if is_counting else _LIVE_QUERIES
+        return tuple(self._reading(index, handle, queries) for index, handle in enumerate(self._handles))
 
-    def _reading(self, index: int, handle: object) -> GpuReading:
+    def _reading(self, index: int, handle: object, queries: _Queries) -> GpuReading:
         answers = _Answers()
         utilisation = answers.ask("utilisation", partial(pynvml.nvmlDeviceGetUtilizationRates, handle))
-        values = {name: answers.ask(name, partial(query, handle)) for name, query in _LIVE_QUERIES.items()}
+        values = {name: answers.ask(name, partial(query, handle)) for name, query in queries.items()}
         for name, reason in answers.refused.items():
             self.notes.setdefault(f"GPU {index} {name}", reason)
         return GpuReading(
@@ -249,7 +262,7 @@ _MEMORY: Final = pynvml.NVML_CLOCK_MEM
 _UNCORRECTED: Final = (pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, pynvml.NVML_VOLATILE_ECC)
 
 # Field of GpuState -> its query.
-_QUERIES: Final[Mapping[str, Callable[[object], Any]]] = {
+_QUERIES: Final[_Queries] = {
     "name": _ask("nvmlDeviceGetName"),
     "uuid": _ask("nvmlDeviceGetUUID"),
     "compute_capability": _compute_capability,
@@ -282,11 +295,14 @@ _QUERIES: Final[Mapping[str, Callable[[object], Any]]] = {
 }
 
 # Field of GpuReading -> its query, each of them quick enough for several a second.
-_LIVE_QUERIES: Final[Mapping[str, Callable[[object], Any]]] = {
+_LIVE_QUERIES: Final[_Queries] = {
     **{
         name: _QUERIES[name]
         for name in ("memory_used_gb", "sm_clock_mhz", "memory_clock_mhz", "temperature_c", "slowdowns")
     },
     "power_w": lambda gpu: pynvml.nvmlDeviceGetPowerUsage(gpu) / 1000,
+}
+# Field of GpuReading -> its query, for once a second.
+_COUNTERS: Final[_Queries] = {
     "energy_j": lambda gpu: pynvml.nvmlDeviceGetTotalEnergyConsumption(gpu) / 1000,
 }

@@ -9,6 +9,7 @@ from typing import Any
 import pynvml
 import pytest
 
+import suite.nvml
 from suite.errors import WorkerEnvironmentError
 from suite.gpu_state import GpuReading, NvmlState
 from suite.nvml import LiveGpus, read, read_gpus
@@ -271,6 +272,18 @@ def test_live_values_that_nvml_refuses_are_none_and_noted_once_each() -> None:
     assert notes["GPU 1 power_w"] == "Not Supported"
     gpus.read()
     assert gpus.notes == notes
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_the_energy_counter_is_read_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer(monkeypatch, nvmlDeviceGetTotalEnergyConsumption=9_000_500, nvmlDeviceGetPowerUsage=500_000)
+    now_s = iter([0.2 * number for number in range(11)])
+    monkeypatch.setattr(suite.nvml, "time", SimpleNamespace(monotonic=lambda: next(now_s)))
+    gpus = LiveGpus(2)
+    readings = [gpus.read() for _ in range(11)]
+    assert [first.energy_j for first, _ in readings] == [9000.5 if number % 5 == 0 else None for number in range(11)]
+    assert {second.power_w for _, second in readings} == {500.0}
+    assert {first.energy_j == second.energy_j for first, second in readings} == {True}
 
 
 @pytest.mark.usefixtures("two_gpus")
