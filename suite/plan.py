@@ -219,6 +219,10 @@ def _worker_env(case: Case, *, cache_dir: Path, cpus: int) -> dict[str, str]:
     }
     if case.device == "cpu":
         env["CUDA_VISIBLE_DEVICES"] = ""  # Isaac Lab would take a GPU that it sees
+    else:
+        # Warp's kernels are PTX, which the driver compiles. Its own cache is in the home folder, which in a container
+        # is new in every round.
+        env["CUDA_CACHE_PATH"] = str(cache_dir / "cuda")
     return env
 
 
