@@ -64,6 +64,7 @@ class Inside:
     power_w: Values | None  # of all GPUs
     joules_per_million_frames: Values | None  # of all GPUs
     throttled_share: Values | None  # of the GPU with most
+    stolen_share: Values | None  # of the hosts' CPU time in use, what a hypervisor gave to others
     sampler_core_share: Values | None  # of one core, what the sampling of the above cost; the busiest node's
     without_telemetry: tuple[str, ...]  # why rounds have none, each reason once
 
@@ -92,6 +93,7 @@ def inside(result: CaseResult) -> Inside:
             lambda seen: 1e6 / seen.frames_per_joule if seen.frames_per_joule else None
         ),
         throttled_share=telemetry(lambda seen: max(_present(gpu.throttled_share for gpu in seen.gpus), default=None)),
+        stolen_share=telemetry(lambda seen: seen.stolen_share),
         sampler_core_share=telemetry(lambda seen: seen.sampler_cpu_share),
         without_telemetry=_without_telemetry(records),
     )

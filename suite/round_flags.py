@@ -1,4 +1,4 @@
-"""What is odd about the rounds of a case: two groups of times, a drift, no steady part, a cold start. Pure.
+"""What is odd about the rounds of a case: two groups of times, a drift, no steady part, stolen CPU time. Pure.
 
 A flag is a sentence. It rejects nothing: the numbers stay as they are, and who reads them is told.
 """
@@ -28,7 +28,7 @@ def flags(records: Sequence[RunRecord]) -> tuple[str, ...]:
     completed = [record for record in records if record.counts]
     started = sorted(completed, key=lambda record: (record.started_utc or "", record.round))
     times_s = [round_time_s(record) for record in started]
-    found = [bimodal(times_s), drifting(times_s), unsteady(completed)]
+    found = [bimodal(times_s), drifting(times_s), unsteady(completed), stolen(completed)]
     return tuple(flag for flag in found if flag)
 
 
@@ -87,8 +87,20 @@ def unsteady(completed: Sequence[RunRecord]) -> str | None:
     found = [(record.round, flag) for record in completed if (flag := steady_part(record).flag)]
     if not found:
         return None
-    rounds = ", ".join(str(number) for number, _ in found)
-    return f"round{'s' if len(found) > 1 else ''} {rounds}: {found[0][1]}"
+    return f"{_rounds([number for number, _ in found])}: {found[0][1]}"
+
+
+def stolen(completed: Sequence[RunRecord]) -> str | None:
+    """The rounds whose machine, a virtual one, did not get all the CPU time that it wanted."""
+    shares = {record.round: record.telemetry.stolen_share or 0.0 for record in completed if record.telemetry}
+    found = [number for number, share in shares.items() if share > MATTERS]
+    if not found:
+        return None
+    return f"{_rounds(found)}: a hypervisor gave up to {max(shares.values()):.1%} of the CPU time in use here to others"
+
+
+def _rounds(numbers: Sequence[int]) -> str:
+    return f"round{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
 
 
 def _inversion_counts(size: int) -> list[int]:

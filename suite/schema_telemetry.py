@@ -73,6 +73,7 @@ class TelemetrySummary:
     gpus: tuple[GpuTelemetry, ...] = ()
     ranks: tuple[RankTelemetry, ...] = ()
     host_cpu_percent: Spread | None = None  # 100 is all cores
+    host_stolen_percent: Spread | None = None  # part of it that a hypervisor gave to others instead
     host_memory_used_gb: Spread | None = None
     host_load: Spread | None = None
     power_w: Spread | None = None  # of all GPUs of the case together
@@ -85,3 +86,9 @@ class TelemetrySummary:
     notes: tuple[str, ...] = ()  # what could not be read, and what does not fit together
     nodes: tuple[NodeTelemetry, ...] = ()  # where there are several
     missing_nodes: tuple[int, ...] = ()  # of which there is nothing, so that nothing is said of all GPUs
+
+    @property
+    def stolen_share(self) -> float | None:
+        """Of the CPU time that the host wanted, what a hypervisor gave to others; None where nobody counted."""
+        wanted, stolen = self.host_cpu_percent, self.host_stolen_percent
+        return stolen.mean / wanted.mean if wanted and stolen and wanted.mean else None

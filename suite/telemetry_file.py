@@ -32,6 +32,7 @@ class RankReading:
 @validated(frozen=True, kw_only=True, config=_FINITE)
 class HostReading:
     cpu_percent: float | None = None  # since the last sample; 100 is all cores
+    stolen_percent: float | None = None  # part of it that a hypervisor gave to others instead
     memory_used_gb: float | None = None
     load: float | None = None  # the kernel's mean over one minute
 

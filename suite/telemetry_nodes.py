@@ -77,6 +77,7 @@ def _together(
         gpus=gpus,
         ranks=tuple(rank for summary in each for rank in summary.ranks if rank.rank in there),
         host_cpu_percent=_of_all([summary.host_cpu_percent for summary in each]),
+        host_stolen_percent=_of_all([summary.host_stolen_percent for summary in each]),
         host_memory_used_gb=_of_all([summary.host_memory_used_gb for summary in each]),
         host_load=_of_all([summary.host_load for summary in each]),
         energy_j=energy_j,

@@ -85,6 +85,7 @@ def summarise(content: TelemetryContent, window: Window, *, frames: int, num_gpu
         gpus=gpus,
         ranks=tuple(_rank(rank, samples) for rank in sorted({r.rank for sample in samples for r in sample.ranks})),
         host_cpu_percent=spread(sample.host.cpu_percent for sample in samples),
+        host_stolen_percent=spread(sample.host.stolen_percent for sample in samples),
         host_memory_used_gb=spread(sample.host.memory_used_gb for sample in samples),
         host_load=spread(sample.host.load for sample in samples),
         power_w=spread(total_power_w(sample.gpus) for sample in samples) if is_complete else None,

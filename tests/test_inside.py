@@ -19,6 +19,8 @@ def telemetry(frames_per_joule: float, *, memory_gb: float) -> TelemetrySummary:
         gpus=(gpu, GpuTelemetry(index=1)),
         power_w=Spread(min=100.0, mean=300.0, max=400.0),
         frames_per_joule=frames_per_joule,
+        host_cpu_percent=Spread(min=10.0, mean=20.0, max=30.0),
+        host_stolen_percent=Spread(min=0.0, mean=0.5, max=2.0),
         sampler_cpu_share=0.02,
     )
 
@@ -72,6 +74,8 @@ def test_energy_and_memory_come_from_telemetry_where_there_is_any() -> None:
     assert found.throttled_share.median == 0.25
     assert found.sampler_core_share is not None
     assert found.sampler_core_share.median == 0.02
+    assert found.stolen_share is not None
+    assert found.stolen_share.median == 0.025
     assert found.gpu_utilisation_percent is None
     assert found.without_telemetry == ("the sampler was killed",)
 

@@ -2,10 +2,12 @@
 
 import itertools
 import random
+from dataclasses import replace
 
 import pytest
 
 from suite.round_flags import bimodal, drifting, flags, trend_p_value
+from suite.schema_telemetry import Spread, TelemetrySummary
 from tests.generated_results import make_case, make_record, make_result
 
 
@@ -87,6 +89,23 @@ def test_rounds_without_a_steady_part_are_named() -> None:
     assert flags(make_result(short, 1.0, 1.0).rounds) == (
         "rounds 0, 1: 2 iterations after the first are too few to tell a steady part; 4 are needed",
     )
+
+
+def test_rounds_whose_machine_was_short_of_cpu_time_are_named() -> None:
+    def seen(stolen_percent: float | None) -> TelemetrySummary:
+        stolen = None if stolen_percent is None else Spread(min=0.0, mean=stolen_percent, max=50.0)
+        wanted = Spread(min=10.0, mean=20.0, max=50.0)
+        return TelemetrySummary(
+            window_start_unix_s=0.0, window_s=10.0, rate_hz=5.0, num_samples=50,
+            host_cpu_percent=wanted, host_stolen_percent=stolen,
+        )  # fmt: skip
+
+    records = [make_record(make_case(), index=index, iteration_time_s=1.0) for index in range(4)]
+    watched = [
+        replace(record, telemetry=seen(value)) for record, value in zip(records, (0.1, 0.5, None, 3.0), strict=True)
+    ]
+    assert flags(watched) == ("rounds 1, 3: a hypervisor gave up to 15.0% of the CPU time in use here to others",)
+    assert flags(watched[:1]) == flags(watched[2:3]) == flags(records) == ()
 
 
 def test_a_usual_case_has_no_flag() -> None:

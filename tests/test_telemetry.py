@@ -105,6 +105,8 @@ def test_a_real_round_has_telemetry_and_the_sampler_costs_next_to_nothing(
     assert (rank.threads.min, rank.threads.max) == (1, 1)
     assert seen.host_cpu_percent is not None
     assert 0 < seen.host_cpu_percent.max <= 100
+    assert seen.host_stolen_percent is not None
+    assert 0 <= seen.host_stolen_percent.mean < seen.host_cpu_percent.mean
     assert seen.host_memory_used_gb is not None
     assert seen.host_memory_used_gb.min > 0.1
     assert seen.sampler_cpu_share is not None

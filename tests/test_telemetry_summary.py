@@ -30,7 +30,7 @@ def sample(time_s: float, gpus: tuple[GpuReading, ...] = (), ranks: tuple[RankRe
         sampler_cpu_s=0.2 + 0.004 * time_s,
         gpus=gpus,
         ranks=ranks,
-        host=HostReading(cpu_percent=50.0, memory_used_gb=time_s, load=None),
+        host=HostReading(cpu_percent=50.0, stolen_percent=1.0 if time_s > 6 else 0.0, memory_used_gb=time_s, load=None),
     )
 
 
@@ -181,6 +181,8 @@ def test_a_case_without_gpus_has_host_and_ranks_but_no_energy() -> None:
     assert seen.host_cpu_percent == Spread(min=50.0, mean=50.0, max=50.0)
     assert seen.host_memory_used_gb == Spread(min=1.2, mean=6.1, max=11.0)
     assert seen.host_load is None
+    assert seen.host_stolen_percent == Spread(min=0.0, mean=0.5, max=1.0)
+    assert seen.stolen_share == 0.01
     assert seen.ranks[0].cpu_percent == Spread(min=0.0, mean=50.0, max=100.0)
     assert seen.ranks[0].threads == Spread(min=8.0, mean=8.0, max=8.0)
     assert seen.ranks[0].memory_gb is None
