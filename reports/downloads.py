@@ -107,6 +107,7 @@ def _measured(found: Inside) -> dict[str, float | None]:
         "power_w": median(found.power_w),
         "joules_per_million_frames": median(found.joules_per_million_frames),
         "throttled_share": median(found.throttled_share),
+        "core_probe_us": median(found.core_probe_us),
         "stolen_cpu_share": median(found.stolen_share),
         "sampler_core_share": median(found.sampler_core_share),
     }

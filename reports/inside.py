@@ -64,6 +64,7 @@ class Inside:
     power_w: Values | None  # of all GPUs
     joules_per_million_frames: Values | None  # of all GPUs
     throttled_share: Values | None  # of the GPU with most
+    core_probe_us: Values | None  # for a fixed piece of the interpreter's work on the slowest rank's core
     stolen_share: Values | None  # of the hosts' CPU time in use, what a hypervisor gave to others
     sampler_core_share: Values | None  # of one core, what the sampling of the above cost; the busiest node's
     without_telemetry: tuple[str, ...]  # why rounds have none, each reason once
@@ -93,6 +94,7 @@ def inside(result: CaseResult) -> Inside:
             lambda seen: 1e6 / seen.frames_per_joule if seen.frames_per_joule else None
         ),
         throttled_share=telemetry(lambda seen: max(_present(gpu.throttled_share for gpu in seen.gpus), default=None)),
+        core_probe_us=over_rounds(_core_probe_us),
         stolen_share=telemetry(lambda seen: seen.stolen_share),
         sampler_core_share=telemetry(lambda seen: seen.sampler_cpu_share),
         without_telemetry=_without_telemetry(records),
@@ -160,6 +162,12 @@ def _rank_ratios(records: Sequence[RunRecord]) -> tuple[Values, ...]:
         own_s = [statistics.median(_present(_at(rank, "iteration_time_s", counted))) for rank in record.ranks]
         rounds.append([time_s / statistics.median(own_s) for time_s in own_s])
     return tuple(found for ratios in zip(*rounds, strict=False) if (found := _values(ratios)) is not None)
+
+
+def _core_probe_us(record: RunRecord) -> float | None:
+    """Median over the marked iterations, of the rank where it is longest."""
+    probed = (_present(_at(rank, "core_probe_time_s", marked_iterations(record))) for rank in record.ranks)
+    return max((1e6 * statistics.median(times_s) for times_s in probed if times_s), default=None)
 
 
 def _of_gpus(seen: TelemetrySummary, name: str, statistic: str) -> list[float]:

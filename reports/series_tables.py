@@ -151,6 +151,7 @@ def _resources(found: Inside) -> dict[str, str]:
         "Power of all GPUs in W": text(found.power_w, "{:,.0f}"),
         "Energy for a million frames in J": text(found.joules_per_million_frames, "{:,.0f}"),
         "Throttled time": text(found.throttled_share, "{:.1%}"),
+        "Core probe in µs": text(found.core_probe_us, "{:.0f}"),
         "CPU time taken by a hypervisor": text(found.stolen_share, "{:.1%}"),
         "Sampler's share of a core": text(found.sampler_core_share, "{:.1%}"),
     }

@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 
 import torch
 
+from tasks.core_speed import core_probe_s
 from tasks.profiling import Ranges
 from tasks.rank_log import RankLog
 
@@ -193,6 +194,7 @@ class IterationTimer:
                 "inference_time_s": inference.time_s,
                 "all_reduce_time_s": all_reduce.time_s,
                 "all_reduce_calls": float(all_reduce.calls) if self._marked else None,
+                "core_probe_time_s": core_probe_s() if self._marked else None,
             }
         )
         self._marks.recycle()

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from reports.inside import inside
-from suite.schema import CaseResult, RunRecord
+from suite.schema import CaseResult, RankRecord, RunRecord
 from suite.schema_telemetry import GpuTelemetry, Spread, TelemetrySummary
 from tests.generated_results import failed_result, make_case, make_record, make_result
 
@@ -35,6 +35,21 @@ def test_three_throughputs_count_the_slowest_rank() -> None:
     assert found.fps["total"].median == pytest.approx(case.frames_per_iteration / 1.0)
     assert found.fps["step and inference"].median == pytest.approx(case.frames_per_iteration / 0.7)
     assert found.fps["step"].median == pytest.approx(case.frames_per_iteration / 0.5)
+
+
+def test_the_core_probe_is_that_of_the_slowest_rank_in_marked_iterations() -> None:
+    record = make_record(make_case(world_size=2, iterations=8), iteration_time_s=[0.5, 0.5])
+
+    def probed(rank: RankRecord, time_s: float) -> RankRecord:
+        marked = tuple(float(index in {2, 6}) for index in range(8))
+        times_s = tuple(time_s if mark else None for mark in marked)
+        return replace(rank, samples={**rank.samples, "marked": marked, "core_probe_time_s": times_s})
+
+    ranks = tuple(probed(rank, time_s) for rank, time_s in zip(record.ranks, (1e-4, 1.2e-4), strict=True))
+    found = inside(CaseResult(case=record.case, rounds=(replace(record, ranks=ranks),)))
+    assert found.core_probe_us is not None
+    assert found.core_probe_us.median == pytest.approx(120)
+    assert inside(CaseResult(case=record.case, rounds=(record,))).core_probe_us is None
 
 
 def test_values_are_medians_over_rounds_with_their_extremes() -> None:

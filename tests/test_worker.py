@@ -90,6 +90,7 @@ def test_sections_add_up_to_the_iteration(trained: Trained) -> None:
         simulate, inference = only_when_marked(rank, "simulate_time_s"), only_when_marked(rank, "inference_time_s")
         assert 0 < simulate < environment < environment + inference < collection[2]
         assert inference > 0
+        assert 1e-6 < only_when_marked(rank, "core_probe_time_s") < 0.1
         assert rank.samples["render_time_s"] == (None,) * 3  # no camera: nothing was rendered, which is not 0
         ends = [start + time for start, time in zip(numbers(rank, "start_s"), iteration, strict=True)]
         assert all(end <= start for end, start in zip(ends, numbers(rank, "start_s")[1:], strict=False))
