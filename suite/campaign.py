@@ -21,7 +21,7 @@ from suite.errors import EnvironmentNotFit, ReportError, RunsFailed, UsageError
 from suite.folder import Folder, opened
 from suite.manifests import write_manifests
 from suite.options import ROOT, Options
-from suite.progress import Reporter
+from suite.progress import Reporter, counted
 from suite.rounds import disk_errors, figures, render, run_round, set_failures_aside, store_if_complete
 from suite.schedule import known_rounds, rounds_to_run
 from suite.summary import (
@@ -168,8 +168,10 @@ def _say_what_is_left(campaign: Campaign, folder: Folder, todo: int) -> None:
     rounds = sum(item.rounds for item in campaign.planned if not item.infeasible)
     infeasible = sum(1 for item in campaign.planned if item.infeasible)
     done = f", {rounds - todo} finished earlier and kept" if rounds > todo else ""
-    skipped = f", {infeasible} cases are skipped here (the plan says why)" if infeasible else ""
-    campaign.console.print(f"{todo} runs to do{done}{skipped}. Results: {folder.root}", highlight=False, markup=False)
+    skipped = f", {counted(infeasible, 'case')} skipped here (the plan says why)" if infeasible else ""
+    campaign.console.print(
+        f"{counted(todo, 'run')} to do{done}{skipped}. Results: {folder.root}", highlight=False, markup=False
+    )
     print_rule(campaign.console, campaign.rule)
 
 

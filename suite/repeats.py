@@ -50,7 +50,7 @@ def decide(records: Sequence[RunRecord], rule: Rule, *, elapsed_s: float = 0.0) 
     if len(records) < rule.rounds:
         return Decision(go_on=True, reason=f"{len(records)} of {rule.rounds} rounds")
     if rule.precision is None:
-        return Decision(go_on=False, reason=f"{rule.rounds} rounds were asked for")
+        return Decision(go_on=False, reason="as many rounds as were asked for")
     times_s = completed_times_s(records)
     width = relative_half_width(times_s)
     reached = f"{_reached(times_s)}, {100 * rule.precision:g} % is the target"

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from suite.a_a import TwinPair, noise_budget
 from suite.packing import Forecast
-from suite.progress import clock
+from suite.progress import clock, counted
 from suite.reduce import round_time_s
 from suite.repeats import Rule, completed_times_s, median_interval, relative_half_width
 from suite.round_flags import flags
@@ -26,7 +26,7 @@ def print_plan(
     """Print each case with size, cost, and the command that would run it, or why it cannot run here."""
     gpus = ", ".join(sorted({f"{gpu.name}" for gpu in machine.gpus}))
     here = f"{len(machine.gpus)} x {gpus}" if gpus else f"no GPU, {machine.num_cpus} CPU cores"
-    console.print(f"{len(planned)} cases on this machine ({here})\n", highlight=False)
+    console.print(f"{counted(len(planned), 'case')} on this machine ({here})\n", highlight=False)
     for item, command in zip(planned, commands, strict=True):
         case = item.case
         console.print(f"[bold]{case.case_id}[/]", highlight=False)
@@ -58,7 +58,7 @@ def _cost(item: PlannedCase) -> str:
 
 def _print_total(console: Console, planned: Sequence[PlannedCase]) -> None:
     feasible = [item for item in planned if not item.infeasible]
-    console.print(f"\n{len(feasible)} cases can run here: {_total(feasible)}.", highlight=False)
+    console.print(f"\n{counted(len(feasible), 'case')} can run here: {_total(feasible)}.", highlight=False)
     if len(feasible) < len(planned):
         console.print(f"All {len(planned)}: {_total(planned)}.", highlight=False)
 
@@ -185,9 +185,8 @@ def print_rounds(console: Console, results: Sequence[CaseResult]) -> None:
     if single:
         unsteady = sum(bool(flags(result.rounds)) for result in single)
         also = f", and {unsteady} of them are too short or unsettled to show a steady part" if unsteady else ""
-        console.print(
-            f"{len(single)} cases have one round: nothing is known of the spread between rounds{also}.", highlight=False
-        )
+        with_one = f"{counted(len(single), 'case')} with one round"
+        console.print(f"{with_one}: nothing is known of the spread between rounds{also}.", highlight=False)
 
 
 def _lines_on_rounds(result: CaseResult) -> list[str]:

@@ -74,7 +74,7 @@ def test_typed_on_two_hosts_they_train_to_a_record(ssh_hosts: SshHosts, worker: 
         text=True,
         check=True,
     ).stdout
-    _, head, other = printed.partition("\n1 cases can run")[0].split("# node ")
+    _, head, other = printed.partition("\n1 case can run")[0].split("# node ")
     typed = [
         subprocess.Popen(ssh_hosts.cluster.hosts[host].argv("bash", "-c", f"# node {text}"))
         for host, text in zip(HOSTS, (head, other), strict=True)

@@ -90,7 +90,7 @@ def test_what_cannot_run_is_a_result_with_its_reason(finished_campaign: Stage) -
 def test_once_more_starts_nothing_and_changes_nothing(finished_campaign: Stage) -> None:
     bench = finished_campaign.bench
     assert bench.run() == 0
-    assert "0 runs to do, 2 finished earlier and kept, 2 cases are skipped here" in bench.said()
+    assert "0 runs to do, 2 finished earlier and kept, 2 cases skipped here" in bench.said()
     assert bench.snapshot() == finished_campaign.files
 
 

@@ -61,8 +61,8 @@ def test_the_half_width_is_relative_to_the_median() -> None:
     [
         (FIXED, [], True, "0 of 3 rounds"),
         (FIXED, [1.0, 1.0], True, "2 of 3 rounds"),
-        (FIXED, [1.0, 2.0, 3.0], False, "3 rounds were asked for"),
-        (FIXED, [None, None, None], False, "3 rounds were asked for"),
+        (FIXED, [1.0, 2.0, 3.0], False, "as many rounds as were asked for"),
+        (FIXED, [None, None, None], False, "as many rounds as were asked for"),
         (ADAPTIVE, [1.0, 1.0], True, "2 of 3 rounds"),
         (ADAPTIVE, [1.0] * 3, True, "no interval of the median from 3 rounds (6 are needed), 1 % is the target"),
         (ADAPTIVE, [1.0] * 5, True, "no interval of the median from 5 rounds (6 are needed), 1 % is the target"),
