@@ -47,7 +47,7 @@ def in_short(version: Version) -> Html:
         label = f"In short {campaign.title}".strip()
         return [choosing_tables.in_short(_choices(campaign), frames=FRAMES, unit=_unit(campaign), label=label)]
 
-    nothing = "No series has a completed round, so there is nothing to choose from."
+    nothing = "No series with a completed round varies the number of GPUs, so there is nothing to choose from."
     return _of_every_set(version, table, nothing, depth=2)  # before the first section
 
 
@@ -58,7 +58,7 @@ def options(version: Version) -> Html:
         label = f"Options {campaign.title}".strip()
         return [choosing_tables.options(_choices(campaign), frames=FRAMES, unit=_unit(campaign), label=label)]
 
-    return _of_every_set(version, table, "Nothing was measured.")
+    return _of_every_set(version, table, "Nothing was measured of this.")
 
 
 def charts(version: Version) -> Html:
@@ -68,7 +68,7 @@ def charts(version: Version) -> Html:
     def of_set(campaign: Campaign) -> list[Displayed]:
         return [side_by_side(_chart(campaign.series(name), depth) for name in campaign.series_names)]
 
-    return _of_every_set(version, of_set, "Nothing was measured.")
+    return _of_every_set(version, of_set, "Nothing was measured of this.")
 
 
 def _chart(series: Campaign, depth: int) -> Displayed:
@@ -124,7 +124,7 @@ def rewards(version: Version) -> Html:
             )
         return parts
 
-    return _of_every_set(version, table, "Nothing was measured.")
+    return _of_every_set(version, table, "Nothing was measured of this.")
 
 
 def reward_rule() -> Html:
