@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from reports.analysis import CaseRow, case_rows
 from reports.cost import Cost, cost
+from reports.curves import comparison_key
 from reports.inside import Inside, inside
 from reports.learning_curves import CurvePoint, learning_curve
 from reports.pairs_of_cases import CasePair, nodes_side_by_side
@@ -99,9 +100,10 @@ class Campaign:
 
     @property
     def pairs_without_scaling(self) -> tuple[CasePair, ...]:
-        """Where the same ranks ran on one node and on several, and no case together with a baseline of fewer ranks."""
-        scales = any(row.baseline_world_size not in (None, row.world_size) for row in self.rows)
-        return () if scales else nodes_side_by_side(self.results)
+        """Of cases that differ in their nodes alone; none where ranks are varied too, whatever became of those."""
+        kinds = {comparison_key(result.case) for result in self.results}
+        sizes = {(comparison_key(result.case), result.case.world_size) for result in self.results}
+        return nodes_side_by_side(self.results) if len(kinds) == len(sizes) else ()
 
     def series(self, name: str) -> "Campaign":
         return self.only(lambda result: result.case.series == name)

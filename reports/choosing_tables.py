@@ -11,9 +11,10 @@ from reports.choosing import Choice, Option, scaled
 from reports.inside import Inside
 from reports.resampling import Estimate
 from reports.sizes import SizeChoice
-from reports.tables import MISSING, Html, count, counted, estimated, html_table, percent, percent_interval, seconds
+from reports.tables import MISSING, Html, count, estimated, html_table, percent, percent_interval, seconds
 from reports.thresholds import TimeToReward
 from suite.schema import CaseResult
+from suite.words import counted
 
 SECONDS_PER_HOUR: Final = 3600
 NO_BREAK: Final = "\N{NO-BREAK SPACE}"

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from reports.analysis import CaseRow
-from reports.curves import interconnect_of
 from reports.pairs_of_cases import CasePair
 from reports.resampling import Estimate
-from reports.tables import MISSING, Html, count, estimated, html_table, percent, seconds
+from reports.tables import MISSING, Html, bullets, count, estimated, html_table, link, percent, seconds
 
 STACK_NAMES: Mapping[str, str] = {
     "kitless": "Newton, kit-less",
@@ -52,7 +51,7 @@ def nodes(pairs: Sequence[CasePair], rows: Mapping[str, CaseRow], *, label: str)
             [
                 pair.case.case.case_id,
                 f"{pair.case.case.nnodes} against {pair.base.case.nnodes}",
-                interconnect_of(pair.case) or MISSING,
+                rows[pair.case.case.case_id].interconnect or MISSING,
                 _against(pair, rows, lambda row: seconds(row.iteration_time_s)),
                 signed_percent(pair.slower_by),
                 _against(pair, rows, lambda row: percent(row.all_reduce_share)),
@@ -63,6 +62,11 @@ def nodes(pairs: Sequence[CasePair], rows: Mapping[str, CaseRow], *, label: str)
         label=label,
         text_headings=("Nodes", "Interconnect", "Iteration in s", "All-reduce"),
     )
+
+
+def more_on_nodes() -> Html:
+    """Where pages that only touch on nodes send the reader."""
+    return bullets([link("One node and several", "nodes.html")])
 
 
 def signed_percent(value: Estimate | None) -> str:

@@ -47,11 +47,6 @@ def count(value: float | None) -> str:
     return MISSING if value is None else f"{value:,.0f}"
 
 
-def counted(number: int, noun: str) -> str:
-    """``1 GPU``, ``2 GPUs``."""
-    return f"{number} {noun}" + ("" if number == 1 else "s")
-
-
 def ratio(value: float | None) -> str:
     return MISSING if value is None else f"{value:.2f}"
 

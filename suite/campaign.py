@@ -21,7 +21,7 @@ from suite.errors import EnvironmentNotFit, ReportError, RunsFailed, UsageError
 from suite.folder import Folder, opened
 from suite.manifests import write_manifests
 from suite.options import ROOT, Options
-from suite.progress import Reporter, counted
+from suite.progress import Reporter
 from suite.rounds import disk_errors, figures, render, run_round, set_failures_aside, store_if_complete
 from suite.schedule import known_rounds, rounds_to_run
 from suite.summary import (
@@ -32,6 +32,7 @@ from suite.summary import (
     print_summary,
     print_timing_cost,
 )
+from suite.words import counted
 
 
 def start(options: Options, console: Console) -> Campaign:

@@ -21,6 +21,7 @@ from suite.telemetry_file import TELEMETRY_FILE, TelemetryContent, read_telemetr
 from suite.telemetry_nodes import summarise_nodes
 from suite.telemetry_summary import summarise, window_of
 from suite.transport import transport_of
+from suite.words import listed
 
 _REQUIRED_COLUMN: Final = "iteration_time_s"
 _SHOWN: Final = 3  # differences of two workloads
@@ -158,9 +159,9 @@ def _faults(case: Case, files: Sequence[RankFile]) -> Iterator[str]:
     yield from (file.corrupt for file in files if file.corrupt)
     ranks = {file.rank for file in files}
     if missing := sorted(set(range(case.world_size)) - ranks):
-        yield f"{_list_ranks(missing)} of {case.world_size} wrote no file"
+        yield f"{listed('rank', missing)} of {case.world_size} wrote no file"
     if surplus := sorted(ranks - set(range(case.world_size))):
-        yield f"{_list_ranks(surplus)} should not exist: the case has {case.world_size} ranks"
+        yield f"{listed('rank', surplus)} should not exist: the case has {case.world_size} ranks"
     for file in files:
         if file.start is None:
             yield f"rank {file.rank} has no start event"
@@ -168,8 +169,8 @@ def _faults(case: Case, files: Sequence[RankFile]) -> Iterator[str]:
             yield f"the file of rank {file.rank} was written by rank {file.start.rank}"
     counts = {file.rank: len(file.iterations) for file in files}
     if len(set(counts.values())) > 1:
-        listed = ", ".join(f"rank {rank}: {count}" for rank, count in counts.items())
-        yield f"the ranks finished unequal numbers of iterations ({listed})"
+        each = ", ".join(f"rank {rank}: {count}" for rank, count in counts.items())
+        yield f"the ranks finished unequal numbers of iterations ({each})"
     for file in files:
         yield from _rank_faults(case, file)
     yield from filter(None, [apart(case, files, node_clocks(case, files))])
@@ -178,8 +179,8 @@ def _faults(case: Case, files: Sequence[RankFile]) -> Iterator[str]:
         yield from _validity_faults(case, file)
     digests = {file.rank: file.end.parameters_sha256 for file in files if file.end and file.end.parameters_sha256}
     if len(set(digests.values())) > 1:
-        listed = ", ".join(f"rank {rank}: {digest[:12]}" for rank, digest in digests.items())
-        yield f"the ranks ended with different parameters, so they did not train one policy (SHA-256 of {listed})"
+        each = ", ".join(f"rank {rank}: {digest[:12]}" for rank, digest in digests.items())
+        yield f"the ranks ended with different parameters, so they did not train one policy (SHA-256 of {each})"
 
 
 def _rank_faults(case: Case, file: RankFile) -> Iterator[str]:
@@ -222,10 +223,6 @@ def _validity_faults(case: Case, file: RankFile) -> Iterator[str]:
     for check in _validity(case, file):
         if check.verdict == "failure":
             yield f"rank {file.rank}: {check.name}: {check.found} ({check.fault})"
-
-
-def _list_ranks(ranks: Sequence[int]) -> str:
-    return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))}"
 
 
 def _rank_record(file: RankFile, case: Case) -> RankRecord:

@@ -14,6 +14,7 @@ from suite.errors import UsageError
 from suite.minibatch import nearest_divisors
 from suite.packing import Lane
 from suite.schema import Case, Device, Launch, PlannedCase, Stack
+from suite.words import counted
 
 _ONE_NODE: Final = ("--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0")  # a free port: campaigns do not meet
 THREAD_VARIABLES: Final = (
@@ -136,8 +137,7 @@ def _machine_reasons(
         yield f"needs a multi-node launcher and {case.nnodes} nodes, available: {nnodes}"
     if case.device == "cuda" and ranks > gpus:
         per_node = " per node" if case.nnodes > 1 and not on_one_host else ""
-        plural = "s" if ranks > 1 else ""
-        yield f"needs {ranks} GPU{plural}{per_node}, available: {gpus}"
+        yield f"needs {counted(ranks, 'GPU')}{per_node}, available: {gpus}"
     if case.device == "cpu" and ranks > cpus:
         # Ranks that share a core measure the scheduler.
         yield f"needs {ranks} CPU cores, one per rank, available: {cpus}"

@@ -19,11 +19,6 @@ from suite.schema import Case, PlannedCase, RunRecord
 HEARTBEAT_S: Final = 30.0
 
 
-def counted(number: int, noun: str) -> str:
-    """``1 round``, ``2 rounds``."""
-    return f"{number} {noun}" + ("" if number == 1 else "s")
-
-
 def clock(seconds: float) -> str:
     """``h:mm:ss``, or ``m:ss`` below an hour."""
     minutes, second = divmod(round(seconds), 60)

@@ -12,6 +12,7 @@ from typing import Final
 
 from suite.reduce import round_time_s, steady_part
 from suite.schema import RunRecord
+from suite.words import listed
 
 MIN_ROUNDS: Final = 5  # with fewer no order of the rounds is rarer than 5 %
 MATTERS: Final = 0.01  # relative; smaller gaps and drifts are true perhaps, but change no conclusion
@@ -87,20 +88,17 @@ def unsteady(completed: Sequence[RunRecord]) -> str | None:
     found = [(record.round, flag) for record in completed if (flag := steady_part(record).flag)]
     if not found:
         return None
-    return f"{_rounds([number for number, _ in found])}: {found[0][1]}"
+    return f"{listed('round', [number for number, _ in found])}: {found[0][1]}"
 
 
 def stolen(completed: Sequence[RunRecord]) -> str | None:
     """The rounds whose machine, a virtual one, did not get all the CPU time that it wanted."""
-    shares = {record.round: record.telemetry.stolen_share or 0.0 for record in completed if record.telemetry}
-    found = [number for number, share in shares.items() if share > MATTERS]
-    if not found:
+    counted = {record.round: record.telemetry.stolen_share for record in completed if record.telemetry}
+    shares = {number: share for number, share in counted.items() if share is not None and share > MATTERS}
+    if not shares:
         return None
-    return f"{_rounds(found)}: a hypervisor gave up to {max(shares.values()):.1%} of the CPU time in use here to others"
-
-
-def _rounds(numbers: Sequence[int]) -> str:
-    return f"round{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+    most = max(shares.values())
+    return f"{listed('round', [*shares])}: a hypervisor gave up to {most:.1%} of the CPU time in use here to others"
 
 
 def _inversion_counts(size: int) -> list[int]:

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from suite.a_a import TwinPair, noise_budget
 from suite.packing import Forecast
-from suite.progress import clock, counted
+from suite.progress import clock
 from suite.reduce import round_time_s
 from suite.repeats import Rule, completed_times_s, median_interval, relative_half_width
 from suite.round_flags import flags
@@ -18,6 +18,7 @@ from suite.schema_telemetry import TelemetrySummary
 from suite.start_up import classify, start_up
 from suite.timing_cost import timing_cost
 from suite.upstream import Pair, bracketed_differences
+from suite.words import counted
 
 
 def print_plan(

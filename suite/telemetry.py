@@ -132,10 +132,11 @@ class Sampler:
     def sample(self) -> Sample:
         time_unix_s, monotonic_s = time.time(), time.perf_counter()
         gpus, ranks = self._gpus.read(), self._ranks.read()
-        memory, cpu_percent, cpu_times = psutil.virtual_memory(), psutil.cpu_percent(), psutil.cpu_times_percent()
+        memory, cpu = psutil.virtual_memory(), psutil.cpu_times_percent()
         host = HostReading(
-            cpu_percent=cpu_percent if self._has_sampled else None,  # there is nothing yet that it could count from
-            stolen_percent=cpu_times.steal if self._has_sampled else None,
+            # At first there is nothing yet that these could count from.
+            cpu_percent=max(0.0, 100 - cpu.idle - cpu.iowait) if self._has_sampled else None,
+            stolen_percent=cpu.steal if self._has_sampled else None,
             memory_used_gb=(memory.total - memory.available) / _GB,
             load=os.getloadavg()[0],
         )

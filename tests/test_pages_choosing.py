@@ -12,6 +12,7 @@ from reports.result_sets import Version, read_version
 from suite.schema import CaseResult, Transport
 from suite.schema_telemetry import TelemetrySummary
 from tests.generated_results import (
+    failed_result,
     full_results,
     make_case,
     make_result,
@@ -126,6 +127,18 @@ def test_a_set_that_compares_nodes_alone_says_so_and_nothing_of_scaling(tmp_path
     assert "no speed-up to show" in series.speedup(version, "ant-weak").text
     (one,) = version.scaling
     assert {row.topology: row.scaling_efficiency for row in one.campaign.rows} == {"1x4": 1.0, "2x2": None}
+
+
+def test_a_failure_makes_no_comparison_of_nodes_and_no_link_to_a_page_that_is_not_there(tmp_path: Path) -> None:
+    one, four, spread = node_results()
+    without_baseline = [failed_result(one.case, outcome="crashed", reason="x"), four, spread]
+    said = summary.answers(version_of(without_baseline, tmp_path / "a")).text
+    assert "nothing is known of scaling" in said
+    assert "4 GPUs" in said  # what was measured is shown as it always is
+    nothing_on_two = version_of([four, failed_result(spread.case, outcome="crashed", reason="x")], tmp_path / "b")
+    assert cells(summary.answers(nothing_on_two).text, "ant-weak/rsl_rl-kitless-n4096-2x2")[3] == "n/a"
+    assert "nodes" in book.page_sources(nothing_on_two)
+    assert "n/a" in side_by_side.nodes(nothing_on_two).text
 
 
 def test_nodes_that_were_emulated_say_so_and_lone_cases_are_named(tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ def test_a_rank_with_other_parameters_makes_the_round_invalid(
         return
     assert record.outcome == "invalid"
     assert record.reason is not None
-    assert "did not train one policy" in record.reason
+    assert "did not train one policy (SHA-256 of rank 0: " in record.reason
     assert flipped[:12] in record.reason
 
 

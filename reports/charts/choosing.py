@@ -10,7 +10,7 @@ from reports.campaign import Campaign
 from reports.charts.drawing import colour, faded_unless, figure, pick, shape, tip
 from reports.choosing import Choice, scaled
 from reports.figure import Figure
-from reports.tables import counted
+from suite.words import counted
 
 HEIGHT_PX: Final = 220
 BILLION: Final = 1_000_000_000

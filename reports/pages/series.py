@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from reports import series_tables, verdict_table
+from reports import pair_tables, series_tables, verdict_table
 from reports.campaign import Campaign
 from reports.charts import inside as inside_charts
 from reports.charts import learning as learning_charts
@@ -10,7 +10,7 @@ from reports.charts import scaling as scaling_charts
 from reports.charts import sweep as sweep_charts
 from reports.neighbours import neighbours_sentence
 from reports.result_sets import Version
-from reports.tables import Displayed, Html, bullets, heading, link, paragraph, together
+from reports.tables import Displayed, Html, bullets, heading, paragraph, together
 from suite.round_flags import flags
 
 CONTROL_NOTE = (
@@ -101,7 +101,7 @@ def _unless_nodes(series: Campaign, chart: Callable[[Campaign], Displayed]) -> D
     return together(
         [
             paragraph("The same ranks on one node and on several: no speed-up to show."),
-            bullets([link("One node and several", "nodes.html")]),
+            pair_tables.more_on_nodes(),
         ]
     )
 

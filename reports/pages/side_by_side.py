@@ -9,8 +9,9 @@ from reports.curves import interconnect_of, is_emulated
 from reports.pages.summary import page_of
 from reports.pairs_of_cases import CasePair, nodes_side_by_side, stacks_side_by_side
 from reports.result_sets import ResultSet, Version
-from reports.tables import Displayed, Html, bullets, counted, heading, link, together
+from reports.tables import Displayed, Html, bullets, heading, link, together
 from suite.schema import CaseResult
+from suite.words import counted
 
 type Find = Callable[[Sequence[CaseResult]], tuple[CasePair, ...]]
 
@@ -20,7 +21,8 @@ def has_stacks(version: Version) -> bool:
 
 
 def has_nodes(version: Version) -> bool:
-    return any(
+    """Also pairs that no round completed of: other pages send the reader there."""
+    return has_node_pairs(version) or any(
         result.case.nnodes > 1 and result.completed for one in version.scaling for result in one.campaign.results
     )
 

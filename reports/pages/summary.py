@@ -22,7 +22,6 @@ from reports.tables import (
     aside,
     bullets,
     count,
-    counted,
     heading,
     html_table,
     link,
@@ -33,6 +32,7 @@ from reports.tables import (
     together,
 )
 from reports.verdicts import verdict
+from suite.words import counted
 
 
 def opening(version: Version) -> Html:
@@ -57,7 +57,11 @@ def opening(version: Version) -> Html:
 
 def answers(version: Version) -> Html:
     """One row a curve: frames per second at every number of ranks, efficiency at the largest, verdict."""
-    return _by_set(version, lambda one: together([byline(one.contributor), _answers(one)]), depth=2)
+
+    def shown(one: ResultSet) -> Html:
+        return together([byline(one.contributor), _answers(one)])
+
+    return _under_titles(version, version.scaling, shown, depth=2)
 
 
 def charts(version: Version) -> Html:
@@ -106,11 +110,6 @@ def caution(version: Version) -> Html:
     return aside("Before you use these numbers", notes)
 
 
-def _by_set(version: Version, show: Callable[[ResultSet], Displayed], *, depth: int = 3) -> Html:
-    """What every set has to show, under its title where there are several."""
-    return _under_titles(version, version.scaling, show, depth=depth)
-
-
 def _by_set_that_scales(version: Version, show: Callable[[ResultSet], Displayed]) -> Html:
     """Without the sets that compare nodes alone."""
     sets = [one for one in version.scaling if not one.campaign.pairs_without_scaling]
@@ -122,6 +121,7 @@ def _by_set_that_scales(version: Version, show: Callable[[ResultSet], Displayed]
 def _under_titles(
     version: Version, sets: Sequence[ResultSet], show: Callable[[ResultSet], Displayed], *, depth: int
 ) -> Html:
+    """What every set has to show, under its title where there are several."""
     parts: list[Displayed] = []
     for one in sets:
         if version.must_name_sets:
@@ -158,7 +158,7 @@ def _cost_of_nodes(one: ResultSet, pairs: Sequence[CasePair]) -> Html:
     rows = {row.case_id: row for row in one.campaign.rows}
     table = pair_tables.nodes(pairs, rows, label=f"Cost of nodes {one.title}".strip())
     words = "The same ranks on more nodes and on fewer: how much longer an iteration takes, and nothing of scaling."
-    return together([paragraph(words), table, bullets([link("One node and several", "nodes.html")])])
+    return together([paragraph(words), table, pair_tables.more_on_nodes()])
 
 
 def _in_words(campaign: Campaign, groups: Sequence[ScalingGroup], unit: str) -> str:

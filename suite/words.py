@@ -1,0 +1,13 @@
+"""Numbers in sentences, for terminals and pages. Pure; imports the standard library only."""
+
+from collections.abc import Sequence
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 GPU``, ``2 GPUs``."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def listed(noun: str, numbers: Sequence[int]) -> str:
+    """``round 1``, ``rounds 0, 2``."""
+    return f"{noun}{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
