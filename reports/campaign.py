@@ -11,6 +11,7 @@ from reports.learning_curves import CurvePoint, learning_curve
 from reports.pairs_of_cases import CasePair, nodes_side_by_side
 from reports.places import Place, places
 from reports.tables import where_it_ran
+from suite.core_speed import Host, fastest_probes_s, slowed_cores
 from suite.schema import CaseResult, RunRecord
 
 
@@ -23,8 +24,10 @@ class Campaign:
     name: str = ""  # of its folder; empty where there is but one
     title: str = ""
     twins: tuple[CaseResult, ...] = ()  # of the A/A run
+    packing: CaseResult | None = None  # the interference test's own rounds
     upstream_wall_s: Mapping[str, float] = field(default_factory=dict)  # case id -> seconds of one process
     is_contributed: bool = False  # somebody else's; the title says whose
+    fastest_probe_s: Mapping[Host, float] = field(default_factory=dict)  # by host, of the whole campaign
     # Shared with the campaigns of its series: a page asks for one in each of its sections.
     _inside: dict[str, Inside] = field(default_factory=dict, repr=False, compare=False)
 
@@ -36,18 +39,23 @@ class Campaign:
         name: str = "",
         title: str = "",
         twins: Sequence[CaseResult] = (),
+        packing: CaseResult | None = None,
         upstream_wall_s: Mapping[str, float] | None = None,
         is_contributed: bool = False,
     ) -> "Campaign":
-        return cls(
+        campaign = cls(
             results=tuple(results),
             rows=case_rows(results),
             name=name,
             title=title,
             twins=tuple(twins),
+            packing=packing,
             upstream_wall_s=upstream_wall_s or {},
             is_contributed=is_contributed,
         )
+        everything = (*campaign.results, *campaign.overhead)
+        fastest_s = fastest_probes_s([record for result in everything for record in result.completed])
+        return replace(campaign, fastest_probe_s=fastest_s)
 
     @property
     def completed(self) -> tuple[RunRecord, ...]:
@@ -72,8 +80,13 @@ class Campaign:
         return "; ".join(where_it_ran(place) for place in by_label.values()) or "nothing yet"
 
     @property
+    def overhead(self) -> tuple[CaseResult, ...]:
+        """What was measured of the host: A/A twins, the interference test. It costs, and is no case of its own."""
+        return (*self.twins, *((self.packing,) if self.packing else ()))
+
+    @property
     def cost(self) -> Cost | None:
-        return cost(self.results, twins=self.twins, upstream_wall_s=self.upstream_wall_s)
+        return cost(self.results, overhead=self.overhead, upstream_wall_s=self.upstream_wall_s)
 
     @property
     def learning_curves(self) -> tuple[CurvePoint, ...]:
@@ -85,8 +98,13 @@ class Campaign:
         """By case id."""
         for result in self.results:
             if result.case.case_id not in self._inside:
-                self._inside[result.case.case_id] = inside(result)
+                self._inside[result.case.case_id] = inside(result, self.fastest_probe_s)
         return {result.case.case_id: self._inside[result.case.case_id] for result in self.results}
+
+    @property
+    def slowed_cores(self) -> str | None:
+        """What slowed cores did to its GPU cases, a sentence; None where nothing is worth saying, or known."""
+        return slowed_cores((*self.results, *self.overhead), self.fastest_probe_s)
 
     @property
     def is_training(self) -> bool:
@@ -111,4 +129,10 @@ class Campaign:
     def only(self, is_wanted: Callable[[CaseResult], bool]) -> "Campaign":
         results = tuple(result for result in self.results if is_wanted(result))
         kept = {result.case.case_id for result in results}
-        return replace(self, results=results, rows=tuple(row for row in self.rows if row.case_id in kept))
+        return replace(
+            self,
+            results=results,
+            rows=tuple(row for row in self.rows if row.case_id in kept),
+            twins=tuple(filter(is_wanted, self.twins)),
+            packing=self.packing if self.packing and is_wanted(self.packing) else None,
+        )

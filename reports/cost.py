@@ -2,10 +2,10 @@
 
 Two prices, because two people pay. *In use*: every round costs its wall time on the GPUs that it runs on. *Host*: while
 any round runs, every GPU of its host is paid for, so cases side by side cost once. What labscale spent holds
-everything: failed rounds, A/A twins, controls. A point is a case that was trained and has a completed round. The loop
-runs the same cases one after another on the same host, each as often as labscale completed it, and nothing else. One
-process of it takes what a process of upstream took beside ours (``bench --upstream``); where none did, it is assumed to
-take as long as ours.
+everything: failed rounds, A/A twins, the rounds of an interference test, controls. A point is a case that was trained
+and has a completed round. The loop runs the same cases one after another on the same host, each as often as labscale
+completed it, and nothing else. One process of it takes what a process of upstream took beside ours (``bench
+--upstream``); where none did, it is assumed to take as long as ours.
 
 A host is a label, a processor and a kind of GPU; it has as many GPUs as the record with the most saw, since a round
 that shares a host may see its own only.
@@ -51,10 +51,10 @@ class Cost:
 def cost(
     results: Sequence[CaseResult],
     *,
-    twins: Sequence[CaseResult] = (),
+    overhead: Sequence[CaseResult] = (),
     upstream_wall_s: Mapping[str, float] | None = None,
 ) -> Cost | None:
-    """``twins``: of the A/A run; ``upstream_wall_s``: case id -> seconds of one process.
+    """``overhead``: A/A twins, an interference test; ``upstream_wall_s``: case id -> seconds of one process.
 
     None without a point on GPUs. Raises ValueError for a record with a wall time and no start.
     """
@@ -66,7 +66,9 @@ def cost(
     if not published:
         return None
     known = upstream_wall_s or {}
-    ran = [record for result in (*results, *twins) if result.case.device == "cuda" for record in _timed(result.rounds)]
+    ran = [
+        record for result in (*results, *overhead) if result.case.device == "cuda" for record in _timed(result.rounds)
+    ]
     hosts = _hosts(ran)
     walls = [(result, known.get(result.case.case_id) or _median_wall_s(result)) for result in published]
     return Cost(

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -10,6 +10,7 @@ from reports.analysis import CaseRow
 from reports.foreign.foreign_set import bundle_paths
 from reports.inside import PARTS, Inside, Values
 from reports.result_sets import ResultSet, Version
+from reports.verification.hashes import SUMS, members
 
 DATA_FOLDER: Final = "data"
 CSV_NAME: Final = "cases.csv"
@@ -25,7 +26,7 @@ def files(version: Version) -> dict[str, dict[str, bytes]]:
             f"{name}/{path.relative_to(one.folder).as_posix()}": path.read_bytes() for path in _members(one.folder)
         }
     for foreign in version.foreign:
-        paths = [*bundle_paths(foreign.folder), foreign.folder / "SHA256SUMS"]
+        paths = [*bundle_paths(foreign.folder), foreign.folder / SUMS]
         name = foreign.name or "imported"
         groups[foreign.title or "Imported bundles"] = {
             f"{name}/{path.relative_to(foreign.folder).as_posix()}": path.read_bytes() for path in paths
@@ -34,8 +35,8 @@ def files(version: Version) -> dict[str, dict[str, bytes]]:
 
 
 def write(version: Version, site: Path) -> None:
-    for members in files(version).values():
-        for name, content in members.items():
+    for group in files(version).values():
+        for name, content in group.items():
             path = site / DATA_FOLDER / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
@@ -51,12 +52,11 @@ def cases_csv(version: Version) -> str:
     return text.getvalue()
 
 
-def _members(folder: Path) -> Iterator[Path]:
+def _members(folder: Path) -> list[Path]:
     """What a campaign's folder has to publish: not its raw files, which hold paths of the machine."""
-    cases = [path for name in ("cases", "a_a") for path in sorted((folder / name).rglob("*.json"))]
-    yield from cases or sorted(folder.glob("*.json"))
-    if cases:
-        yield from (path for name in ("upstream.json", "noise.json", "SHA256SUMS") if (path := folder / name).is_file())
+    found = members(folder)
+    sums = folder / SUMS
+    return [*(found or sorted(folder.glob("*.json"))), *([sums] if found and sums.is_file() else [])]
 
 
 def _line(one: ResultSet, row: CaseRow) -> Mapping[str, str | float | None]:
@@ -108,6 +108,9 @@ def _measured(found: Inside) -> dict[str, float | None]:
         "joules_per_million_frames": median(found.joules_per_million_frames),
         "throttled_share": median(found.throttled_share),
         "core_probe_us": median(found.core_probe_us),
+        "slowed_core_share": found.core_speed.slowed_share if found.core_speed else None,
+        "full_core_speed_iteration_time_s": found.core_speed.full_speed_iteration_s if found.core_speed else None,
+        "slower_after_slowed_core": found.core_speed.slower_by if found.core_speed else None,
         "stolen_cpu_share": median(found.stolen_share),
         "sampler_core_share": median(found.sampler_core_share),
     }

@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Final, Literal
 
 from suite.attribution import Attribution, attribution
+from suite.core_speed import CoreSpeed, Host, core_speed, fastest_probes_s
 from suite.reduce import counted_iterations, marked_iterations
 from suite.schema import CaseResult, RankRecord, RunRecord
 from suite.schema_telemetry import Spread, TelemetrySummary
@@ -65,12 +66,14 @@ class Inside:
     joules_per_million_frames: Values | None  # of all GPUs
     throttled_share: Values | None  # of the GPU with most
     core_probe_us: Values | None  # for a fixed piece of the interpreter's work on the slowest rank's core
+    core_speed: CoreSpeed | None  # None where it was not probed, and for CPU ranks
     stolen_share: Values | None  # of the hosts' CPU time in use, what a hypervisor gave to others
     sampler_core_share: Values | None  # of one core, what the sampling of the above cost; the busiest node's
     without_telemetry: tuple[str, ...]  # why rounds have none, each reason once
 
 
-def inside(result: CaseResult) -> Inside:
+def inside(result: CaseResult, fastest_probe_s: Mapping[Host, float] | None = None) -> Inside:
+    """``fastest_probe_s``: of its hosts, which other cases may have seen quicker; None takes what this one saw."""
     records = result.completed
 
     def over_rounds(value: Callable[[RunRecord], float | None]) -> Values | None:
@@ -94,7 +97,8 @@ def inside(result: CaseResult) -> Inside:
             lambda seen: 1e6 / seen.frames_per_joule if seen.frames_per_joule else None
         ),
         throttled_share=telemetry(lambda seen: max(_present(gpu.throttled_share for gpu in seen.gpus), default=None)),
-        core_probe_us=over_rounds(_core_probe_us),
+        core_probe_us=over_rounds(core_probe_us),
+        core_speed=core_speed(records, fastest_probes_s(records) if fastest_probe_s is None else fastest_probe_s),
         stolen_share=telemetry(lambda seen: seen.stolen_share),
         sampler_core_share=telemetry(lambda seen: seen.sampler_cpu_share),
         without_telemetry=_without_telemetry(records),
@@ -164,7 +168,7 @@ def _rank_ratios(records: Sequence[RunRecord]) -> tuple[Values, ...]:
     return tuple(found for ratios in zip(*rounds, strict=False) if (found := _values(ratios)) is not None)
 
 
-def _core_probe_us(record: RunRecord) -> float | None:
+def core_probe_us(record: RunRecord) -> float | None:
     """Median over the marked iterations, of the rank where it is longest."""
     probed = (_present(_at(rank, "core_probe_time_s", marked_iterations(record))) for rank in record.ranks)
     return max((1e6 * statistics.median(times_s) for times_s in probed if times_s), default=None)

@@ -4,9 +4,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from reports.inside import core_probe_us
 from reports.places import Place, hardware
 from reports.tables import MISSING, Html, html_table, paragraph, together
-from suite.schema import CheckResult
+from suite.reduce import round_time_s
+from suite.schema import CaseResult, CheckResult, RunRecord
 
 SHORT_HASH_LENGTH: Final = 12
 WORTH_SHOWING: Final = ("failure", "warning", "not_checked")
@@ -43,6 +45,27 @@ def _place_facts(place: Place) -> dict[str, str | None]:
         "Last round started": place.last_started_utc,
         "Packages": ", ".join(f"{name} {version}" for name, version in place.versions.items()) or None,
     }
+
+
+def interference_rounds(test: CaseResult, *, label: str) -> Html:
+    """What the rounds of an interference test took, in the order in which they ran."""
+    return html_table(
+        ["Round", "Others beside it", "Iteration time in s", "Core probe in µs"],
+        (
+            [str(record.round), _number(record.neighbours), f"{round_time_s(record):.4f}", _probe(record)]
+            for record in test.completed
+        ),
+        label=label,
+    )
+
+
+def _number(value: int | None) -> str:
+    return MISSING if value is None else str(value)
+
+
+def _probe(record: RunRecord) -> str:
+    probe_us = core_probe_us(record)
+    return MISSING if probe_us is None else f"{probe_us:.0f}"
 
 
 def checks(found: Sequence[CheckResult], repairs: Mapping[str, str], *, label: str) -> Html:

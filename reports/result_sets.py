@@ -20,8 +20,10 @@ from typing import Any, Final
 from reports.campaign import Campaign
 from reports.foreign.foreign_set import ForeignSet, is_foreign, read_foreign_set
 from reports.manifest import Contributor, Entry, Role, read_manifest
+from suite import interference
 from suite.errors import ReportError
-from suite.schema import CheckResult
+from suite.interference import Interference
+from suite.schema import CaseResult, CheckResult
 from suite.store import load_results
 from suite.upstream import Pair
 
@@ -39,6 +41,7 @@ class ResultSet:
     campaign: Campaign
     pairs: tuple[Pair, ...] = ()  # beside upstream's own benchmark
     noise: float | None = None  # of cases and their A/A twins, relative; None when there were none
+    packing: Interference | None = None  # whether cases may run side by side; None when nobody asked
     contributor: Contributor | None = None  # None: the project's own
 
 
@@ -68,6 +71,11 @@ class Version:
     def scaling(self) -> tuple[ResultSet, ...]:
         """The sets that have pages of their series; every set where none is meant for them."""
         return tuple(one for one in self.sets if one.role == "scaling") or self.sets
+
+    @property
+    def must_name_all_sets(self) -> bool:
+        """As ``must_name_sets``, on pages that show sets which have no pages of their series too."""
+        return len(self.sets) > 1 or any(one.contributor for one in self.sets)
 
     @property
     def must_name_sets(self) -> bool:
@@ -172,6 +180,7 @@ def _read_set(folder: Path, *, name: str, title: str, role: Role, contributor: C
             name=name,
             title=title,
             twins=load_results(folder / "a_a") if (folder / "a_a").is_dir() else (),
+            packing=_packing_rounds(folder / interference.FOLDER),
             upstream_wall_s=_upstream_walls(pairs),
             is_contributed=contributor is not None,
         )
@@ -186,8 +195,14 @@ def _read_set(folder: Path, *, name: str, title: str, role: Role, contributor: C
         campaign=campaign,
         pairs=pairs,
         noise=noise.get("noise_budget"),
+        packing=interference.read(folder / interference.FILE),
         contributor=contributor,
     )
+
+
+def _packing_rounds(folder: Path) -> CaseResult | None:
+    """The interference test's own rounds."""
+    return next(iter(load_results(folder)), None) if folder.is_dir() else None
 
 
 def _upstream_walls(pairs: Sequence[Pair]) -> dict[str, float]:

@@ -27,19 +27,22 @@ def outcomes(row: CaseRow) -> str:
     return ", ".join(f"{rounds} {name}" for name, rounds in sorted(row.outcome_counts.items())) or "none"
 
 
-def all_cases(rows: Sequence[CaseRow], *, label: str) -> Html:
-    """Every case, whatever became of it."""
+def all_cases(rows: Sequence[CaseRow], *, label: str, is_sweep: bool = False) -> Html:
+    """Every case, whatever became of it. In a sweep nothing is sped up: each case would be its own baseline."""
+    scaling = [] if is_sweep else ["Speed-up", "Efficiency", "Interconnect"]
     return html_table(
-        ["Case", "Ranks", "Iteration time in s", "Total FPS", "Speed-up", "Efficiency", "Interconnect", "Rounds"],
+        ["Case", "Ranks", "Iteration time in s", "Total FPS", *scaling, "Rounds"],
         (
             [
                 row.case_id,
                 f"{row.world_size} ({row.topology})",
                 seconds(row.iteration_time_s),
                 count(row.total_fps),
-                ratio(row.speedup),
-                percent(row.scaling_efficiency),
-                row.interconnect or MISSING,
+                *(
+                    []
+                    if is_sweep
+                    else [ratio(row.speedup), percent(row.scaling_efficiency), row.interconnect or MISSING]
+                ),
                 outcomes(row),
             ]
             for row in rows
@@ -152,9 +155,23 @@ def _resources(found: Inside) -> dict[str, str]:
         "Energy for a million frames in J": text(found.joules_per_million_frames, "{:,.0f}"),
         "Throttled time": text(found.throttled_share, "{:.1%}"),
         "Core probe in µs": text(found.core_probe_us, "{:.0f}"),
+        "Looks that found a slowed core": _slowed(found),
+        "Iteration at full core speed in s": _at_full_speed(found),
         "CPU time taken by a hypervisor": text(found.stolen_share, "{:.1%}"),
         "Sampler's share of a core": text(found.sampler_core_share, "{:.1%}"),
     }
+
+
+def _slowed(found: Inside) -> str:
+    speed = found.core_speed
+    return NOT_MEASURED if speed is None else f"{speed.slowed} of {speed.looks}"
+
+
+def _at_full_speed(found: Inside) -> str:
+    speed = found.core_speed
+    return (
+        NOT_MEASURED if speed is None or speed.full_speed_iteration_s is None else seconds(speed.full_speed_iteration_s)
+    )
 
 
 def final_rewards(last: Sequence[CurvePoint]) -> Html:

@@ -29,6 +29,7 @@ from suite.summary import (
     print_noise,
     print_rounds,
     print_rule,
+    print_slowed_cores,
     print_summary,
     print_timing_cost,
 )
@@ -201,6 +202,7 @@ def summarise(campaign: Campaign) -> Campaign:
         a_a.write_noise(pairs, campaign.out / "noise.json")
         print_noise(campaign.console, pairs)
     print_timing_cost(campaign.console, campaign.results)
+    print_slowed_cores(campaign.console, campaign.results)
     if campaign.options.upstream:
         folder = Folder(root=campaign.out)
         beside = [

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from suite import interference
 from suite.a_a import is_twin
 from suite.errors import CampaignError
 from suite.schema import Case
@@ -32,8 +33,9 @@ class Folder:
         return self.run_dir(case, round_index) / "record.json"
 
     def case_path(self, case: Case) -> Path:
-        # Twins stay out of the results: a report would take them for cases of their own.
-        return self.root / ("a_a" if is_twin(case) else "cases") / f"{case.case_id}.json"
+        # What is measured of the host stays out of the results: a report would take it for cases of their own.
+        kind = "a_a" if is_twin(case) else interference.FOLDER if interference.is_probe(case) else "cases"
+        return self.root / kind / f"{case.case_id}.json"
 
     def is_finished(self, case: Case, round_index: int) -> bool:
         return self.record_path(case, round_index).exists()

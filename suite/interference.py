@@ -1,4 +1,4 @@
-"""Whether rounds may run side by side: what neighbours do to the numbers of a case. Pure but for its file.
+"""Whether rounds may run side by side: what neighbours do to the numbers of a case. Pure but for its files.
 
 The baseline of the campaign runs alone and beside rounds of other cases, ``PAIRS`` times each in an order that drift
 cancels in. The rule is that of A/A (``suite.a_a``): halves of the rounds alone say how far nothing lies from itself,
@@ -9,17 +9,23 @@ every pair shows is a shift all the same, however noisy the host is.
 import json
 import statistics
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from suite.a_a import TwinPair, noise_budget
 from suite.errors import StoreError
+from suite.reduce import round_time_s
 from suite.repeats import MIN_ROUNDS_FOR_INTERVAL, TARGET_PRECISION, median_interval
+from suite.schema import Case, PlannedCase, RunRecord
 
 PAIRS: Final = MIN_ROUNDS_FOR_INTERVAL
 # Beside others or alone: each alone stands beside one that is not, and the two kinds have the same middle.
 ORDER: Final = (False, True, True, False) * (PAIRS // 2)
+PROBE_SUFFIX: Final = "-packing"  # of the test's own rounds
+FILE: Final = "packing.json"  # the verdict, in the folder of a campaign
+RAW_FOLDER: Final = "packing"  # beside it: what each of the test's own rounds left
+FOLDER: Final = "interference"  # and those rounds as a case
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +45,31 @@ class Interference:
 
     def __str__(self) -> str:
         return f"{'Cases run side by side' if self.packed else 'One after another'}: {self.reason}."
+
+
+def probe_of(item: PlannedCase) -> PlannedCase:
+    """The case of the test's own rounds."""
+    return replace(item, case=replace(item.case, case_id=item.case.case_id + PROBE_SUFFIX))
+
+
+def is_probe(case: Case) -> bool:
+    return case.case_id.endswith(PROBE_SUFFIX)
+
+
+def judged(records: Sequence[RunRecord]) -> Interference:
+    """The verdict on all rounds of the test, ordered as ``ORDER`` is.
+
+    Raises ValueError when there are more or fewer of them, or a completed one has no number.
+    """
+    case_id = records[0].case.case_id.removesuffix(PROBE_SUFFIX)
+    failed = next((record for record in records if record.outcome != "completed"), None)
+    if failed is not None:
+        reason = f"round {failed.round} of the interference test is {failed.outcome}: {failed.reason}"
+        return Interference(packed=False, case_id=case_id, reason=reason)
+    kinds = list(zip(records, ORDER, strict=True))
+    alone = [round_time_s(record) for record, beside in kinds if not beside]
+    beside = [round_time_s(record) for record, beside in kinds if beside]
+    return verdict(case_id, alone, beside, [record.neighbours or 0 for record, is_beside in kinds if is_beside])
 
 
 def verdict(

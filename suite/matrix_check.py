@@ -1,13 +1,17 @@
 """What the tables of a matrix file ask that cannot be: of the catalog, and of each other. Pure."""
 
 from collections.abc import Iterator
+from typing import Final
 
+from suite import a_a, interference
 from suite.cases import case_id_of, points
 from suite.catalog import Catalog, TaskEntry
 from suite.errors import MatrixError
 from suite.matrix_table import MatrixTable, Series
 from suite.schema import RlLibrary
 from suite.toml_file import Problem
+
+OWN_SUFFIXES: Final = (a_a.SUFFIX, interference.PROBE_SUFFIX)  # of case ids: rounds that measure the host
 
 
 def problems_of(table: MatrixTable, catalog: Catalog) -> list[Problem]:
@@ -74,6 +78,9 @@ def _division_problems(table: MatrixTable) -> Iterator[Problem]:
         if series.variant is None:
             message = "the open division needs a variant, a word for what this table changes."
             yield Problem(location=("series", index, "division"), message=message)
+        if f"-{series.variant}".endswith(OWN_SUFFIXES):
+            message = f"got {series.variant!r}, the end of case ids that labscale adds itself; take another word."
+            yield Problem(location=("series", index, "variant"), message=message)
         for library in series.rl_libraries:
             if (series.name, library) not in closed:
                 message = f"no closed table of series {series.name} has {library}, to hold the variant against; add it."

@@ -1,17 +1,15 @@
 """A campaign whose rounds run side by side: the interference test, and what follows from it.
 
-The test's own rounds are kept in ``OUT/packing`` and count nowhere; those of other cases beside them are the campaign's
-own, and count when the verdict is that they may. Verdict and evidence stand in ``OUT/packing.json``, and are not asked
-for again in this folder.
+The test's own rounds are kept in ``OUT/packing``, as a case in ``OUT/interference``, and count nowhere; those of other
+cases beside them are the campaign's own, and count when the verdict is that they may. Verdict and evidence stand in
+``OUT/packing.json``, and are not asked for again in this folder.
 """
 
 import itertools
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Final
 
-from suite import a_a, interference, packing
+from suite import a_a, interference, packing, store
 from suite.campaign_state import Campaign
 from suite.errors import UsageError
 from suite.folder import Folder
@@ -19,13 +17,9 @@ from suite.interference import Interference
 from suite.lanes import Lanes
 from suite.options import Options
 from suite.progress import Reporter, clock
-from suite.reduce import round_time_s
 from suite.rounds import disk_errors, ended_records, figures, store_if_complete
 from suite.schedule import Queue, known_rounds
-from suite.schema import Case, Device, PlannedCase, RunRecord
-from suite.store import read_record
-
-PROBE_SUFFIX: Final = "-packing"  # of the test's own rounds
+from suite.schema import Case, CaseResult, Device, PlannedCase, RunRecord
 
 
 def slots_of(
@@ -80,13 +74,13 @@ def run(campaign: Campaign, folder: Folder) -> bool:
     Raises:
         StoreError: what an earlier command found cannot be read.
     """
-    path = folder.root / "packing.json"
+    path = folder.root / interference.FILE
     queue = Queue(campaign, folder)
     if not queue.waiting():
         return False
     found = interference.read(path) or _without_test(campaign, folder)
     narrowest = baseline(_feasible(campaign), num_slots=len(campaign.slots))
-    probes = [probe_of(narrowest)] if narrowest and not found else []
+    probes = [interference.probe_of(narrowest)] if narrowest and not found else []
     waiting = [item.case for item, _ in known_rounds(campaign, folder)]
     reporter = Reporter(
         campaign.console,
@@ -147,12 +141,16 @@ def _set_untested_aside(campaign: Campaign, folder: Folder) -> None:
                     folder.set_aside(folder.run_dir(item.case, record.round), "packed")
 
 
-def probe_of(item: PlannedCase) -> PlannedCase:
-    return replace(item, case=replace(item.case, case_id=item.case.case_id + PROBE_SUFFIX))
-
-
 def _feasible(campaign: Campaign) -> list[PlannedCase]:
     return [item for item in campaign.planned if not item.infeasible]
+
+
+def _store(folder: Folder, records: Sequence[RunRecord]) -> None:
+    """Keep the test's own rounds as a case beside those of the campaign: what they cost, and what the verdict is of."""
+    case = records[0].case
+    if not folder.case_path(case).exists():
+        because = f"the interference test has {len(records)} rounds"
+        store.write_case(CaseResult(case=case, rounds=tuple(records), ended_because=because), folder.case_path(case))
 
 
 class _Packer:
@@ -181,7 +179,7 @@ class _Packer:
 
     def test(self, probe: PlannedCase) -> Interference:
         """Run the baseline alone and beside others, as far as an earlier command has not, and judge."""
-        folder = Folder(root=self._folder.root / "packing")
+        folder = Folder(root=self._folder.root / interference.RAW_FOLDER)
         folder.root.mkdir(exist_ok=True)
         others = range(probe.case.nproc_per_node, len(self._campaign.slots))
         for number, beside in enumerate(interference.ORDER):
@@ -194,9 +192,11 @@ class _Packer:
             while self._lanes.running and not beside:
                 self._take_in()
             self._run_probe(folder, probe, number, others if beside else ())
-        return _judged(
-            [read_record(folder.record_path(probe.case, number)) for number in range(len(interference.ORDER))]
-        )
+        records = [
+            store.read_record(folder.record_path(probe.case, number)) for number in range(len(interference.ORDER))
+        ]
+        _store(self._folder, records)
+        return interference.judged(records)
 
     def _run_probe(self, folder: Folder, probe: PlannedCase, number: int, others: Sequence[int]) -> None:
         """One round of the test; while it runs, the slots of others stay as full as rounds allow."""
@@ -234,7 +234,7 @@ class _Packer:
         self._reporter.ended(record, figures(record))
         if record.outcome == "completed":
             self._warm.add(_program(record.case))
-        if record.case.case_id.endswith(PROBE_SUFFIX):
+        if interference.is_probe(record.case):
             return
         self._queue.ended(ended.item, ended.round_index)
         if self._may_store:
@@ -256,15 +256,3 @@ class _Packer:
 def _program(case: Case) -> tuple[str, str, str]:
     """What has kernels of its own."""
     return case.stack, case.task, case.rl_library
-
-
-def _judged(records: Sequence[RunRecord]) -> Interference:
-    case_id = records[0].case.case_id.removesuffix(PROBE_SUFFIX)
-    failed = next((record for record in records if record.outcome != "completed"), None)
-    if failed is not None:
-        reason = f"round {failed.round} of the interference test is {failed.outcome}: {failed.reason}"
-        return Interference(packed=False, case_id=case_id, reason=reason)
-    kinds = list(zip(records, interference.ORDER, strict=True))
-    alone = [round_time_s(record) for record, beside in kinds if not beside]
-    beside = [round_time_s(record) for record, beside in kinds if beside]
-    return interference.verdict(case_id, alone, beside, [record.neighbours or 0 for record, is_ in kinds if is_])

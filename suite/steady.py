@@ -74,7 +74,8 @@ def _flag(steady_s: Sequence[float]) -> str | None:
     change = statistics.median(steady_s[-half:]) / statistics.median(steady_s[:half]) - 1
     if abs(change) > SETTLED_WITHIN:
         return (
-            f"not steady: the later half of its last {len(steady_s)} iterations takes {change:+.1%} of the earlier, "
-            f"allowed are {SETTLED_WITHIN:.0%}; more iterations are needed"
+            f"not steady: the later half of its last {len(steady_s)} iterations takes {abs(change):.1%} "
+            f"{'longer' if change > 0 else 'less'} than the earlier, allowed are {SETTLED_WITHIN:.0%}; "
+            "more iterations are needed"
         )
     return None

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from suite.a_a import TwinPair, noise_budget
+from suite.core_speed import fastest_probes_s, slowed_cores
 from suite.packing import Forecast
 from suite.progress import clock
 from suite.reduce import round_time_s
@@ -217,6 +218,14 @@ def print_noise(console: Console, pairs: Sequence[TwinPair]) -> None:
             highlight=False,
         )
     console.print(f"Noise budget: {noise_budget(pairs):.2%}. Smaller differences mean nothing here.", highlight=False)
+
+
+def print_slowed_cores(console: Console, results: Sequence[CaseResult]) -> None:
+    """Print what slowed cores did, where they did."""
+    completed = [record for result in results for record in result.completed]
+    said = slowed_cores(results, fastest_probes_s(completed))
+    if said is not None:
+        console.print(said, style="yellow", highlight=False, markup=False, soft_wrap=True)
 
 
 def print_timing_cost(console: Console, results: Sequence[CaseResult]) -> None:

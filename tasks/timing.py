@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 
 import torch
 
-from tasks.core_speed import core_probe_s
+from suite.core_probe import core_probe_s
 from tasks.profiling import Ranges
 from tasks.rank_log import RankLog
 

@@ -183,6 +183,23 @@ def test_a_sweep_is_drawn_over_environments_in_their_order() -> None:
     assert not Campaign.from_results([make_result(make_case(), 0.5)]).is_sweep
 
 
+def test_learning_in_a_sweep_has_a_colour_for_each_number_of_environments() -> None:
+    sizes = (1024, 2048, 16384)
+    results = [
+        make_result(make_case(scaling="weak", num_envs_global=size, rl_library=library), size / 1e5)
+        for size in sizes
+        for library in ("rsl_rl", "skrl")
+    ]
+    spec = figure_of(learning.learning(Campaign.from_results(results))).spec
+    (line,) = spec["layer"]
+    assert line["encoding"]["color"]["scale"]["domain"] == ["1,024", "2,048", "16,384"]
+    assert len(set(line["encoding"]["color"]["scale"]["range"])) >= len(sizes)
+    assert line["encoding"]["strokeDash"]["sort"] == ["rsl_rl", "skrl"]
+    by_ranks = [make_result(make_case(world_size=ranks), 0.5) for ranks in (1, 2)]
+    (other,) = figure_of(learning.learning(Campaign.from_results(by_ranks))).spec["layer"]
+    assert other["encoding"]["color"]["scale"]["domain"] == ["1x1", "1x2"]
+
+
 def test_curves_of_one_number_of_ranks_are_left_out_of_scaling() -> None:
     tuned = make_result(make_case(variant="tuned"), 0.4)
     results = [tuned, *(make_result(make_case(world_size=ranks), 1.0 / ranks) for ranks in (1, 2))]

@@ -58,7 +58,7 @@ def test_twins_controls_and_failures_cost_and_are_no_points() -> None:
         CaseResult(case=control, rounds=(at(control, 0, 20.0, minutes=5.0),)),
     ]
     twins = [CaseResult(case=replace(ONE, case_id="t/1-aa"), rounds=(at(ONE, 0, 30.0, minutes=7.0),))]
-    found = cost(results, twins=twins)
+    found = cost(results, overhead=twins)
     assert found is not None
     assert (found.points, found.spent.in_use, found.loop.in_use) == (1, 2 + 3 + 5 + 7, 2)
     assert found.spent.host == 4 * (2 + 3 + 5 + 7)
@@ -94,16 +94,19 @@ def test_the_table_has_both_prices_per_point() -> None:
     assert [rows[2][2], rows[2][4]] == ["1.00", "0.50"]
 
 
-def test_a_page_reads_twins_and_times_of_upstream_beside_the_cases(tmp_path: Path) -> None:
+def test_a_page_reads_twins_interference_tests_and_times_of_upstream_beside_the_cases(tmp_path: Path) -> None:
     write_results(SIDE_BY_SIDE, tmp_path)
     twin = replace(ONE, case_id="t/1-aa")
     write_results([CaseResult(case=twin, rounds=(at(twin, 0, 9.0),))], tmp_path / "x")
     (tmp_path / "x" / "cases").rename(tmp_path / "a_a")
+    probe = replace(ONE, case_id="t/1-packing")
+    write_results([CaseResult(case=probe, rounds=(at(probe, 0, 19.0, minutes=4.0),))], tmp_path / "x")
+    (tmp_path / "x" / "cases").rename(tmp_path / "interference")
     pair = {"case_id": ONE.case_id, "round": 0, "ours_s": 1.0, "theirs_s": 1.0, "library_s": None}
     pairs = [{**pair, "theirs_wall_s": wall_s} for wall_s in (90.0, None, 150.0)]
     (tmp_path / "upstream.json").write_text(json.dumps(pairs), encoding="utf-8")
     for folder in (tmp_path, tmp_path / "cases"):
         found = read_version(folder, name="").sets[0].campaign.cost
         assert found is not None
-        assert (found.measured_points, found.spent.in_use) == (1, 7)
+        assert (found.measured_points, found.spent.in_use) == (1, 11)
         assert found.loop.in_use == 2 * 2 * 1 + 2 * 1 * 2  # the median of what is known

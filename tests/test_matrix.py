@@ -224,6 +224,13 @@ def test_a_point_that_does_not_divide_is_still_a_case(tmp_path: Path, catalog: C
             "series[0].rl_libraries",
             "no closed table of series",
         ),
+        (
+            "iterations = 5",
+            'iterations = 5\ndivision = "open"\nvariant = "no-packing"',
+            15,
+            "series[0].variant",
+            "got 'no-packing', the end of case ids that labscale adds itself",
+        ),
         ("iterations = 5", "iterations = 5\ntimeout_s = nan", 14, "series[0].timeout_s", "should be a finite number"),
         ("iterations = 5", 'iterations = 5\noverrides = ["x=1"]', 14, "series[0].overrides[0]", "got 'x=1'"),
         ('title = "One"\n', "", 5, "series[0].title", "required, but missing"),

@@ -17,7 +17,7 @@ from suite import packed, store
 from suite.campaign_state import Campaign
 from suite.errors import UsageError, WorkerEnvironmentError
 from suite.folder import Folder
-from suite.interference import ORDER
+from suite.interference import ORDER, PROBE_SUFFIX
 from suite.options import Options
 from suite.packing import shared_out
 from suite.repeats import Rule
@@ -102,7 +102,7 @@ def assert_apart(ran: Sequence[Ran]) -> None:
 
 
 def is_probe(each: Ran) -> bool:
-    return each.launch.case.case_id.endswith(packed.PROBE_SUFFIX)
+    return each.launch.case.case_id.endswith(PROBE_SUFFIX)
 
 
 def test_neighbours_that_do_not_disturb_are_allowed(tmp_path: Path, plain_case_files: dict[Path, CaseResult]) -> None:
@@ -122,6 +122,10 @@ def test_neighbours_that_do_not_disturb_are_allowed(tmp_path: Path, plain_case_f
     assert len(verdict["alone_s"]) == len(verdict["beside_s"]) == 6
     assert set(verdict["neighbours"]) <= {1, 2, 3}
     assert f"Cases run side by side: {BASELINE} takes +0.0% longer beside others" in said(campaign)
+    test = tmp_path / "interference" / f"{BASELINE}{PROBE_SUFFIX}.json"
+    assert [record.neighbours for record in plain_case_files.pop(test).rounds if record.neighbours] == verdict[
+        "neighbours"
+    ]
     assert {path.stem: len(result.completed) for path, result in plain_case_files.items()} == {
         case.case_id.split("/")[1]: ROUNDS for case in CASES
     }
@@ -191,7 +195,7 @@ def test_ctrl_c_ends_every_lane_and_the_next_command_goes_on(tmp_path: Path, aft
     run_all(campaign_of(host), tmp_path)
     assert_apart(host.ran)
     wanted = {(case.case_id, index): 1 for case in CASES for index in range(ROUNDS)}
-    probes = {(BASELINE + packed.PROBE_SUFFIX, index): 1 for index in range(len(ORDER))}
+    probes = {(BASELINE + PROBE_SUFFIX, index): 1 for index in range(len(ORDER))}
     assert Counter(each.key for each in host.ran) == wanted | probes
     assert len(records(tmp_path)) == len(wanted)
 
@@ -249,7 +253,7 @@ def test_a_test_without_neighbours_gives_no_verdict(tmp_path: Path) -> None:
 
 
 def test_the_test_needs_rounds_that_complete(tmp_path: Path) -> None:
-    host = SimulatedHost(fails=lambda launch: launch.round == 4 and launch.case.case_id.endswith(packed.PROBE_SUFFIX))
+    host = SimulatedHost(fails=lambda launch: launch.round == 4 and launch.case.case_id.endswith(PROBE_SUFFIX))
     campaign = campaign_of(host)
     run_all(campaign, tmp_path)
     assert "One after another: round 4 of the interference test is crashed: " in said(campaign)

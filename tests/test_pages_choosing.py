@@ -23,6 +23,8 @@ from tests.generated_results import (
     write_results,
 )
 
+SWEPT = {1024: 0.10, 2048: 0.11, 4096: 0.15, 8192: 0.30}  # of sweep_results: environments, seconds
+
 
 def version_of(results: Sequence[CaseResult], folder: Path) -> Version:
     return read_version(write_results(results, folder), name="generated")
@@ -77,6 +79,20 @@ def test_sweeps_alone_leave_no_number_of_gpus_to_choose(tmp_path: Path) -> None:
     version = version_of(sweep_results(), tmp_path)
     for show in (choosing.in_short, choosing.options, choosing.charts, choosing.rewards):
         assert "Nothing" in show(version).text or "nothing" in show(version).text
+
+
+def test_the_first_page_shows_a_sweep_by_its_environments(tmp_path: Path) -> None:
+    version = version_of(sweep_results(), tmp_path)
+    text = summary.answers(version).text
+    assert cells(text, "Series") == ["1,024", "2,048", "4,096", "8,192"]
+    shown = [float(cell.replace(",", "")) for cell in cells(text, "ant-envs: rsl_rl, kitless")]
+    assert shown == pytest.approx([16 * size / time_s for size, time_s in SWEPT.items()], rel=0.002)
+    assert "scaling" not in text
+    assert "ant-envs" in summary.charts(version).text
+    assert "nothing is known of scaling" in summary.verdicts(version).text
+    table = series.cases(version, "ant-envs").text
+    assert "Efficiency" not in table
+    assert "Total FPS" in table
 
 
 def test_time_to_a_reward_is_that_of_the_rounds(tmp_path: Path) -> None:

@@ -129,3 +129,11 @@ def test_the_committed_version_has_scaling_pairs_and_checks() -> None:
     assert len(version.pairs) > 26
     assert {"h200-x2"} <= {path.stem for path in (COMMITTED / "env_check").glob("*.json")}
     assert all(report.checks for report in version.env_checks)
+
+
+def test_what_env_check_said_of_a_host_twice_is_shown_once() -> None:
+    """Two campaigns there differ in the free space that it found, and in nothing that was said of it."""
+    version = read_version(COMMITTED, name="2026.11")
+    (pairs,) = (one for one in version.sets if one.name == "h200-x2-pairs")
+    assert len({place.environment.checks for place in pairs.campaign.places}) == 2
+    assert machines.env_checks(version).text.count(f"{pairs.title}: H200 host G") == 1

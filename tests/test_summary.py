@@ -1,5 +1,6 @@
 import io
 from dataclasses import replace
+from pathlib import Path
 
 from rich.console import Console
 
@@ -7,7 +8,16 @@ from suite.a_a import TwinPair
 from suite.repeats import Rule
 from suite.schema import CaseResult, Environment, PlannedCase, RankRecord, RunRecord
 from suite.schema_telemetry import GpuTelemetry, Spread, TelemetrySummary
-from suite.summary import print_agreement, print_noise, print_plan, print_rounds, print_rule, print_summary
+from suite.store import load_results
+from suite.summary import (
+    print_agreement,
+    print_noise,
+    print_plan,
+    print_rounds,
+    print_rule,
+    print_slowed_cores,
+    print_summary,
+)
 from suite.upstream import Pair
 from tests.conftest import CaseMaker
 from tests.generated_results import failed_result, make_case, make_record, make_result
@@ -148,3 +158,13 @@ def test_the_noise_budget_is_printed() -> None:
         "A/A a/1: 1 s/iteration and again 0.98 (-2.00%, 3 and 3 rounds)",
         "Noise budget: 2.00%. Smaller differences mean nothing here.",
     ]
+
+
+def test_slowed_cores_are_said_once_for_the_campaign() -> None:
+    sweep = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11" / "h200-x2-envs"
+    target, output = console()
+    print_slowed_cores(target, load_results(sweep))
+    assert output.getvalue().startswith("Cores were shared or slowed: after 108 of 135 marked iterations a fixed piece")
+    quiet, nothing = console()
+    print_slowed_cores(quiet, [make_result(make_case(), 0.5)])
+    assert nothing.getvalue() == ""

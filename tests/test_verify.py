@@ -205,6 +205,21 @@ def test_a_noise_budget_follows_from_the_twins(tmp_path: Path) -> None:
     assert [finding.what for finding in findings(tmp_path)] == ["noise_budget"]
 
 
+def test_the_verdict_of_an_interference_test_follows_from_its_rounds(tmp_path: Path) -> None:
+    copy = shutil.copytree(PAIRS.parent / "h200-x2-envs", tmp_path / "set")
+    (copy / SUMS).unlink()
+    assert findings(copy) == []
+    damage(copy / "packing.json", lambda d: d.update(difference=0.001))
+    assert [(finding.where, finding.what) for finding in findings(copy)] == [("packing.json", ".difference")]
+    (test,) = store.load_results(copy / "interference")
+    path = copy / "interference" / f"{test.case.case_id}.json"
+    path.unlink()
+    store.write_case(replace(test, rounds=test.rounds[:11]), path)
+    assert [finding.got for finding in findings(copy)] == ["11"]
+    path.unlink()
+    assert [finding.got for finding in findings(copy)] == ["0"]
+
+
 def with_telemetry(record: RunRecord) -> RunRecord:
     """As a sampler would have seen the steady iterations of a generated record, all but the first."""
     times_s = record.ranks[0].samples["iteration_time_s"]

@@ -1,6 +1,8 @@
 """Reward over iterations: whether the cases that are compared learn alike. Pure."""
 
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 import altair as alt
 
@@ -9,9 +11,25 @@ from reports.campaign import Campaign
 from reports.charts.drawing import PALETTE, colour, faded_unless, figure, legend_of, pick, tip
 from reports.charts.points import has_single_point, thinned, world_size_of
 from reports.figure import Figure
+from reports.learning_curves import CurvePoint
 from reports.tables import Html
 
 LEARNING_PX: Final = 240
+
+
+# From dark to light as environments grow, each 3:1 on white.
+_BY_SIZE: Final = ("#440154", "#443A83", "#31688E", "#1F8280", "#2A8A5C", "#5B7F1F", "#8A6D00")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Told:
+    """What tells lines apart: colour and, where that is not enough, dashes."""
+
+    field: str  # of the colour
+    colours: alt.Color
+    dash_field: str
+    dashes: Sequence[str]
+    in_words: str
 
 
 def learning(series: Campaign) -> Figure | Html:
@@ -21,22 +39,10 @@ def learning(series: Campaign) -> Figure | Html:
         return tables.paragraph(
             "No rank of this series reported a reward: training was too short for an episode to end."
         )
-    curves = list(dict.fromkeys(point.curve for point in points))
-    topologies = list(
-        dict.fromkeys(point.topology for point in sorted(points, key=lambda point: world_size_of(point.topology)))
-    )
-    picked = pick("topology")
-    drawn = [
-        {
-            "curve": point.curve,
-            "topology": point.topology,
-            "iteration": point.iteration,
-            "reward": float(f"{point.reward:.4g}"),
-        }
-        for point in thinned(points)
-    ]
+    told = _by_environments(series) if series.is_sweep else _by_topology(points)
+    picked = pick(told.field)
     line = (
-        alt.Chart(alt.InlineData(values=drawn))
+        alt.Chart(alt.InlineData(values=_drawn(series, points)))
         .mark_line(strokeWidth=1.8, point=has_single_point(points))
         .encode(
             x=alt.X(
@@ -45,7 +51,7 @@ def learning(series: Campaign) -> Figure | Html:
                 axis=alt.Axis(tickMinStep=1, tickCount=8, format="d", labelOverlap="greedy", labelSeparation=6),
             ),
             y=alt.Y("reward:Q", title="Mean return", scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=5)),
-            color=colour(topologies, "topology", PALETTE),
+            color=told.colours,
             opacity=faded_unless(picked),
             detail="curve:N",
             tooltip=[
@@ -56,8 +62,9 @@ def learning(series: Campaign) -> Figure | Html:
             ],
         )
     )
-    if len(curves) > 1:
-        line = line.encode(strokeDash=alt.StrokeDash("curve:N", title=None, sort=curves, legend=legend_of(curves)))
+    if len(told.dashes) > 1:
+        sort, legend = list(told.dashes), legend_of(told.dashes)
+        line = line.encode(strokeDash=alt.StrokeDash(f"{told.dash_field}:N", title=None, sort=sort, legend=legend))
     last = {point.case_id: point for point in points}
     words = "; ".join(f"{point.curve}, {point.topology}: {point.reward:.3g}" for point in last.values())
     return figure(
@@ -66,7 +73,45 @@ def learning(series: Campaign) -> Figure | Html:
         chart="learning",
         height=LEARNING_PX,
         alt_text=f"Mean return of finished episodes over iterations. At the end: {words}.",
-        caption="Mean return of finished episodes over iterations, colour by nodes x ranks per node."
+        caption=f"Mean return of finished episodes over iterations, colour by {told.in_words}."
         " A case's curve is the median over rounds. The axis need not start at zero.",
         data=series_tables.final_rewards(list(last.values())),
     )
+
+
+def _by_topology(points: Sequence[CurvePoint]) -> _Told:
+    ordered = sorted(points, key=lambda point: world_size_of(point.topology))
+    topologies = list(dict.fromkeys(point.topology for point in ordered))
+    return _Told(
+        field="topology",
+        colours=colour(topologies, "topology", PALETTE),
+        dash_field="curve",
+        dashes=list(dict.fromkeys(point.curve for point in points)),
+        in_words="nodes x ranks per node",
+    )
+
+
+def _by_environments(series: Campaign) -> _Told:
+    """In a sweep every line is a curve of its own, more than dashes could tell apart."""
+    sizes = [f"{size:,}" for size in sorted({row.num_envs for row in series.rows})]
+    return _Told(
+        field="size",
+        colours=colour(sizes, "size", _BY_SIZE),
+        dash_field="library",
+        dashes=list(dict.fromkeys(row.rl_library for row in series.rows)),
+        in_words="environments of a rank",
+    )
+
+
+def _drawn(series: Campaign, points: Sequence[CurvePoint]) -> list[dict[str, Any]]:
+    rows = {row.case_id: row for row in series.rows} if series.is_sweep else {}
+    return [
+        {
+            "curve": point.curve,
+            "topology": point.topology,
+            "iteration": point.iteration,
+            "reward": float(f"{point.reward:.4g}"),
+        }
+        | ({"size": f"{row.num_envs:,}", "library": row.rl_library} if (row := rows.get(point.case_id)) else {})
+        for point in thinned(points)
+    ]

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from reports import series_tables
 from reports.neighbours import neighbours_sentence
 from reports.pages.side_by_side import has_node_pairs, has_stacks
+from reports.pages.under_titles import under_titles
 from reports.resampling import MIN_ROUNDS_FOR_INTERVAL
-from reports.result_sets import Version
-from reports.tables import Displayed, Html, bullets, heading, html_table, paragraph, together
+from reports.result_sets import ResultSet, Version
+from reports.tables import Html, bullets, html_table, paragraph, together
 from suite.schema import Case, RunRecord
 
 
@@ -16,13 +17,12 @@ def failures(version: Version) -> Html:
     failed = [one for one in version.sets if any(row.failures for row in one.campaign.rows)]
     if not failed:
         return paragraph("Every round of every case completed.")
-    parts: list[Displayed] = []
-    for one in failed:
-        if len(version.sets) > 1 or one.contributor:
-            parts.append(heading(one.title))
-        label = f"Rounds that did not complete, {one.title or 'this campaign'}"
-        parts.append(series_tables.failures(one.campaign.rows, label=label))
-    return together(parts)
+    return under_titles(failed, _failures, are_named=version.must_name_all_sets)
+
+
+def _failures(one: ResultSet) -> Html:
+    label = f"Rounds that did not complete, {one.title or 'this campaign'}"
+    return series_tables.failures(one.campaign.rows, label=label)
 
 
 def not_run(version: Version, planned: Sequence[Case], matrix: str) -> Html:

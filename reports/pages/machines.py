@@ -1,10 +1,12 @@
 """Where it ran, and what env_check said there."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from reports import machine_tables
 from reports.cost import cost_table
 from reports.pages.contributors import byline
+from reports.pages.under_titles import under_titles
+from reports.places import Place
 from reports.result_sets import ResultSet, Version
 from reports.tables import Displayed, Html, heading, paragraph, together
 
@@ -17,15 +19,24 @@ def env_checks(version: Version) -> Html:
     """Of every host of the records, then of reports that were kept beside the results."""
     parts: list[Displayed] = []
     for one in version.sets:
-        places = {place.environment.checks: place for place in one.campaign.places}
-        for index, (checks, place) in enumerate(places.items(), start=1):
+        firsts: dict[Hashable, Place] = {}
+        for place in one.campaign.places:
+            firsts.setdefault(_verdicts(place), place)
+        for index, place in enumerate(firsts.values(), start=1):
             label = place.environment.host_label or one.title or "this machine"
             parts.append(heading(f"{one.title or 'This campaign'}: {label}"))
+            checks = place.environment.checks
             parts.append(machine_tables.checks(checks, {}, label=f"Checks of {one.title or 'the campaign'}, {index}"))
     for report in version.env_checks:
         parts.append(heading(f"{report.host}, stack {report.stack} ({report.name})"))
         parts.append(machine_tables.checks(report.checks, report.repairs, label=f"Checks of {report.name}"))
     return together(parts)
+
+
+def _verdicts(place: Place) -> Hashable:
+    """What was said of a host, without what changes by the minute, as free space does."""
+    checks = tuple((check.name, check.verdict, check.fault) for check in place.environment.checks)
+    return place.environment.host_label, checks
 
 
 def noise(version: Version) -> Html:
@@ -38,9 +49,26 @@ def noise(version: Version) -> Html:
                 if one.noise is None
                 else f"a case and its twin, which differ in nothing, lay up to {one.noise:.1%} apart."
             )
+            + (f" {slowed}" if (slowed := one.campaign.slowed_cores) else "")
         )
         for one in version.sets
     )
+
+
+def side_by_side(version: Version) -> Html:
+    """Every verdict on whether cases may run side by side, with the rounds that it was found from."""
+    asked = [one for one in version.sets if one.packing]
+    if not asked:
+        return paragraph("No campaign here asked.")
+    return under_titles(asked, _verdict_on_neighbours, are_named=version.must_name_all_sets)
+
+
+def _verdict_on_neighbours(one: ResultSet) -> Html:
+    said = paragraph(str(one.packing))
+    if one.campaign.packing is None:
+        return said
+    label = f"Rounds of the interference test, {one.title or 'this campaign'}"
+    return together([said, machine_tables.interference_rounds(one.campaign.packing, label=label)])
 
 
 def _set(one: ResultSet) -> Iterator[Displayed]:
@@ -52,9 +80,4 @@ def _set(one: ResultSet) -> Iterator[Displayed]:
 
 def cost(version: Version) -> Html:
     """What each set cost, against a plain loop over Isaac Lab's own command line."""
-    parts: list[Displayed] = []
-    for one in version.scaling:
-        if version.must_name_sets:
-            parts.append(heading(one.title))
-        parts.append(cost_table(one.campaign.cost))
-    return together(parts)
+    return under_titles(version.scaling, lambda one: cost_table(one.campaign.cost), are_named=version.must_name_sets)

@@ -31,7 +31,11 @@ def cases(version: Version, name: str) -> Html:
     return _of_every_set(
         version,
         name,
-        lambda series: [series_tables.all_cases(series.rows, label=f"Cases of {name} {series.title}".strip())],
+        lambda series: [
+            series_tables.all_cases(
+                series.rows, label=f"Cases of {name} {series.title}".strip(), is_sweep=series.is_sweep
+            )
+        ],
     )
 
 
@@ -80,15 +84,18 @@ def remarks(version: Version, name: str) -> Html:
     """What is odd about the rounds, why cases got no more of them, and rounds that did not complete."""
 
     def shown(series: Campaign) -> list[Displayed]:
+        by_case = {result.case.case_id: result for result in series.results}
+        in_order = [by_case[row.case_id] for row in series.rows]  # 2048 before 16384
         notes = [
             f"{result.case.case_id}: {sentence}"
-            for result in series.results
+            for result in in_order
             for sentence in (*flags(result.rounds), *([result.ended_because] if result.ended_because else []))
         ]
         odd = bullets(notes) if notes else paragraph("Nothing is odd about the times of the rounds.")
         return [
             odd,
             paragraph(neighbours_sentence(series.completed)),
+            *([paragraph(slowed)] if (slowed := series.slowed_cores) else []),
             series_tables.failures(series.rows, label=f"Rounds of {name} that did not complete"),
         ]
 

@@ -10,6 +10,7 @@ from reports.charts.points import curves_of, of_scaling
 from reports.charts.scaling import efficiency
 from reports.charts.sweep import environments
 from reports.pages.contributors import byline
+from reports.pages.under_titles import under_titles
 from reports.pairs_of_cases import CasePair
 from reports.result_sets import ResultSet, Version
 from reports.scaling_laws import ScalingGroup, scaling_groups
@@ -61,7 +62,7 @@ def answers(version: Version) -> Html:
     def shown(one: ResultSet) -> Html:
         return together([byline(one.contributor), _answers(one)])
 
-    return _under_titles(version, version.scaling, shown, depth=2)
+    return under_titles(version.scaling, shown, are_named=version.must_name_sets, depth=2)
 
 
 def charts(version: Version) -> Html:
@@ -70,6 +71,7 @@ def charts(version: Version) -> Html:
     return _by_set_that_scales(
         version,
         lambda one: side_by_side(_chart(one.campaign.series(name), depth) for name in one.campaign.series_names),
+        with_sweeps=True,
     )
 
 
@@ -107,33 +109,31 @@ def caution(version: Version) -> Html:
             "The results come from more than one environment. Cases are compared within a set only, and where one set"
             " has several environments a speed-up mixes them."
         )
+    notes += [
+        f"{one.title or 'This campaign'}: {slowed}" for one in version.scaling if (slowed := one.campaign.slowed_cores)
+    ]
     return aside("Before you use these numbers", notes)
 
 
-def _by_set_that_scales(version: Version, show: Callable[[ResultSet], Displayed]) -> Html:
-    """Without the sets that compare nodes alone."""
-    sets = [one for one in version.scaling if not one.campaign.pairs_without_scaling]
+def _by_set_that_scales(version: Version, show: Callable[[ResultSet], Displayed], *, with_sweeps: bool = False) -> Html:
+    """Without the sets that compare nodes alone; ``with_sweeps``: with those that vary environments alone."""
+    sets = [
+        one
+        for one in version.scaling
+        if not one.campaign.pairs_without_scaling and (with_sweeps or _scaling(one.campaign).results)
+    ]
     if version.scaling and not sets:
         return paragraph("Every case has as many ranks as what it is held against: nothing is known of scaling.")
-    return _under_titles(version, sets, show, depth=3)
-
-
-def _under_titles(
-    version: Version, sets: Sequence[ResultSet], show: Callable[[ResultSet], Displayed], *, depth: int
-) -> Html:
-    """What every set has to show, under its title where there are several."""
-    parts: list[Displayed] = []
-    for one in sets:
-        if version.must_name_sets:
-            parts.append(heading(one.title, depth=depth))
-        parts.append(show(one))
-    return together(parts)
+    return under_titles(sets, show, are_named=version.must_name_sets)
 
 
 def _answers(one: ResultSet) -> Html:
     if pairs := one.campaign.pairs_without_scaling:
         return _cost_of_nodes(one, pairs)
     campaign = _scaling(one.campaign)
+    sweeps = _sweeps(one.campaign)
+    if sweeps and not campaign.results:
+        return together(_sweep(one.campaign.series(name), one.title) for name in sweeps)
     sizes = sorted({row.world_size for row in campaign.rows if row.rounds_completed})
     unit = "GPU" if all(row.device == "cuda" for row in campaign.rows) else "rank"
     groups = {(group.series, group.curve): group for group in scaling_groups(campaign.results)}
@@ -152,6 +152,26 @@ def _answers(one: ResultSet) -> Html:
     return together(
         [in_words, paragraph(explanation), html_table(headings, rows, label=f"Headline {one.title}".strip())]
     )
+
+
+def _sweep(series: Campaign, title: str) -> Html:
+    """Frames per second at every number of environments, one row a library."""
+    name = series.rows[0].series
+    sizes = sorted({row.num_envs for row in series.rows})
+    fps = {(row.rl_library, row.stack, row.num_envs): row.total_fps for row in series.rows}
+    kinds = dict.fromkeys((row.rl_library, row.stack) for row in series.rows)
+    table = html_table(
+        ["Series", *(f"{size:,}" for size in sizes)],
+        (
+            [
+                link(f"{name}: {library}, {stack}", f"{page_of(name)}.html"),
+                *(count(fps.get((library, stack, size))) for size in sizes),
+            ]
+            for library, stack in kinds
+        ),
+        label=f"Headline {title} {name}".strip(),
+    )
+    return together([paragraph("Frames per second, learning included, by number of environments:"), table])
 
 
 def _cost_of_nodes(one: ResultSet, pairs: Sequence[CasePair]) -> Html:
@@ -205,8 +225,12 @@ def _chart(series: Campaign, depth: int) -> Displayed:
 
 def _scaling(campaign: Campaign) -> Campaign:
     """Without the controls, and without series that vary the environments alone: they have pages of their own."""
-    sweeps = {name for name in campaign.series_names if campaign.series(name).is_sweep}
+    sweeps = _sweeps(campaign)
     return campaign.only(lambda result: result.case.learns and result.case.series not in sweeps)
+
+
+def _sweeps(campaign: Campaign) -> list[str]:
+    return [name for name in campaign.series_names if campaign.series(name).is_sweep]
 
 
 def page_of(series: str) -> str:

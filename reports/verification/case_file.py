@@ -3,10 +3,12 @@
 import itertools
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from reports.verification.finding import RESTORE, STORE_ANEW, Finding, differing
 from reports.verification.statistics import NOT_RECOMPUTED, RULES, samples_s, stats
+from suite.folder import Folder
 from suite.reduce import steady_part
 from suite.schema import CaseResult, RankRecord, RunRecord
 
@@ -22,8 +24,8 @@ _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 def check_case(where: str, document: Mapping[str, Any], result: CaseResult) -> Iterator[Finding]:
     """Everything that differs in one file."""
-    wanted = f"cases/{result.case.case_id}.json"
-    if not where.endswith((wanted, wanted.replace("cases/", "a_a/"))):
+    wanted = Folder(root=Path()).case_path(result.case).as_posix()
+    if not where.endswith(wanted):
         yield Finding(where=where, what="the file's name", got=where, expected=wanted, next_step="Rename the file.")
     yield from _check_rounds(where, result)
     faults = [fault for record in result.completed for fault in _check_record(where, record)]

@@ -7,13 +7,14 @@ from typing import Final
 
 from reports.foreign.foreign_set import bundle_paths
 from reports.verification.finding import Finding, differing
+from suite.interference import FILE, FOLDER
 
 SUMS: Final = "SHA256SUMS"
 _HASH_AGAIN: Final = "Restore the file; or, if it was added on purpose, write the hashes again with --write-hashes."
 
 
 def case_paths(folder: Path) -> list[Path]:
-    return sorted(path for name in ("cases", "a_a") for path in (folder / name).rglob("*.json"))
+    return sorted(path for name in ("cases", "a_a", FOLDER) for path in (folder / name).rglob("*.json"))
 
 
 def write_hashes(folder: Path) -> Path:
@@ -25,7 +26,7 @@ def write_hashes(folder: Path) -> Path:
 
 def members(folder: Path) -> list[Path]:
     """What belongs to a set. Raw files and a report that was built there do not."""
-    beside = [path for name in ("upstream.json", "noise.json") if (path := folder / name).is_file()]
+    beside = [path for name in ("upstream.json", "noise.json", FILE) if (path := folder / name).is_file()]
     return [*case_paths(folder), *bundle_paths(folder), *beside]
 
 

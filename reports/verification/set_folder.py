@@ -12,6 +12,7 @@ from reports.verification.case_file import check_case, rule_of
 from reports.verification.finding import STORE_ANEW, Finding, differing
 from reports.verification.hashes import below, case_paths, check_hashes, read_hashes
 from reports.verification.statistics import RULES
+from suite import interference
 from suite.a_a import noise_budget, twin_pairs
 from suite.errors import StoreError
 from suite.reduce import counted_iterations
@@ -72,6 +73,7 @@ def verify_set(folder: Path, *, root: Path) -> Verified:
         *_check_twice(folder, root, results),
         *_check_pairs(folder, root, results, rules),
         *_check_noise(folder, root, results),
+        *_check_packing(folder, root, results),
         *check_hashes(folder, root, is_sealed=is_published(folder)),
     ]
     return Verified(
@@ -136,6 +138,28 @@ def _check_noise(folder: Path, root: Path, results: Sequence[CaseResult]) -> Ite
     yield from differing(
         where, "pairs", sorted(stored["pairs"], key=by_id), sorted(expected, key=by_id), next_step=STORE_ANEW
     )
+
+
+def _check_packing(folder: Path, root: Path, results: Sequence[CaseResult]) -> Iterator[Finding]:
+    """The verdict of an interference test follows from its own rounds; a folder without those was not kept whole."""
+    path = folder / interference.FILE
+    stored = _read_json(path)
+    probe = next((one for one in results if interference.is_probe(one.case)), None)
+    if stored is None or stored["case_id"] is None:
+        return
+    where = below(path, root)
+    rounds = len(probe.rounds) if probe else 0
+    if probe is None or rounds != len(interference.ORDER):
+        yield Finding(
+            where=where,
+            what=f"rounds of the test in {interference.FOLDER}",
+            got=str(rounds),
+            expected=str(len(interference.ORDER)),
+            next_step=_MEASURE_AGAIN,
+        )
+        return
+    found = interference.judged(sorted(probe.rounds, key=lambda record: record.round))
+    yield from differing(where, "", stored, json.loads(json.dumps(asdict(found))), next_step=_MEASURE_AGAIN)
 
 
 def _read_json(path: Path) -> Any:

@@ -14,6 +14,7 @@ from suite import provision
 from suite.env_check import (
     assets,
     container,
+    cores,
     driver,
     driver_table,
     gpu,
@@ -29,6 +30,7 @@ from suite.env_check import (
 )
 from suite.env_check.assets import AssetFacts
 from suite.env_check.check import Check, ExitCode
+from suite.env_check.cores import CoreFacts
 from suite.env_check.driver import DriverFacts
 from suite.env_check.graphics import GraphicsSeen
 from suite.env_check.host import HostFacts
@@ -54,6 +56,7 @@ class Machine:
     graphics: GraphicsSeen
     nccl: NcclFacts
     host: HostFacts
+    cores: CoreFacts
     worker: WorkerFacts
     assets: AssetFacts
 
@@ -136,6 +139,7 @@ def env_check(request: Request, environ: Mapping[str, str] = os.environ) -> Repo
 def look(request: Request, environ: Mapping[str, str]) -> Machine:
     """Read everything; what takes long runs beside the rest, in processes of its own."""
     located = provision.locate_worker(project_root=ROOT, stack=request.stack, worker_python=request.worker_python)
+    seen_cores = cores.read(environ, has_gpu=_has_device_node())  # alone: the others would be neighbours
     with ThreadPoolExecutor() as pool:
         of_nvml = pool.submit(gpu.read, environ)
         of_nccl = pool.submit(_read_nccl, located.python, environ)
@@ -158,6 +162,7 @@ def look(request: Request, environ: Mapping[str, str]) -> Machine:
             graphics=graphics.read(environ, driver_version=version),
             nccl=of_nccl.result(),
             host=host.read(environ, cache_dir=provision.cache_root()),
+            cores=seen_cores,
             worker=of_worker.result(),
             assets=of_assets.result(),
         )
@@ -165,12 +170,16 @@ def look(request: Request, environ: Mapping[str, str]) -> Machine:
 
 def _read_nccl(python: Path, environ: Mapping[str, str]) -> NcclFacts:
     """Start torch only where a device node says that it can find a GPU."""
-    if not any(Path("/dev").glob("nvidia[0-9]*")) and not Path("/dev/dxg").exists():
+    if not _has_device_node():
         return NcclFacts(
             python=str(python), fault="no_cuda", message="no GPU", exit_code=None, signal=None, output="", wall_s=None,
             result=None,
         )  # fmt: skip
     return nccl.read(python, environ=environ)
+
+
+def _has_device_node() -> bool:
+    return any(Path("/dev").glob("nvidia[0-9]*")) or Path("/dev/dxg").exists()
 
 
 def default_device(stack: Stack, machine: Machine) -> Device:
@@ -217,6 +226,7 @@ def judge(machine: Machine, request: Request) -> tuple[Check[Any], ...]:
         gpu_settings.check_pcie_width(nvml),
         host_checks.check_cpu_governor(machine.host),
         host_checks.check_cores_per_gpu(machine.host, num_gpus),
+        cores.check_core_speed(machine.cores),
         gpu.check_gpus_alike(nvml),
         gpu_links.check_gpu_links(nvml),
         gpu_links.check_fabric(nvml),

@@ -1,4 +1,4 @@
-"""How fast the core under a rank is at the moment. Imports the standard library only.
+"""How fast the core under a thread is at the moment. Both halves of labscale ask; imports the standard library only.
 
 What an H200 waits for is one Python thread that launches kernels, so an iteration takes longer where that thread's core
 is slower: another tenant on its sibling, a lower clock, another processor. Nothing else that is recorded shows it.
