@@ -36,6 +36,8 @@ class InLane:
     started_s: float = field(default_factory=time.monotonic)
     neighbours: int = 0  # the most at a time
     outcome: RunRecord | BaseException | None = None  # None while it runs
+    begun: bool = False
+    ended: threading.Event = field(default_factory=threading.Event)
 
     def expected(self) -> packing.Running:
         wall_s = self.item.estimated_wall_s
@@ -50,7 +52,7 @@ class Lanes:
         self._campaign, self._reporter = campaign, reporter
         self._stop = threading.Event()
         self._ended: queue.SimpleQueue[InLane] = queue.SimpleQueue()
-        self._threads: list[threading.Thread] = []
+        self._started: list[InLane] = []
         self.running: list[InLane] = []
 
     def start(
@@ -76,9 +78,8 @@ class Lanes:
         )
         options = self._campaign.options
         campaign = replace(self._campaign, options=replace(options, upstream=options.upstream and with_upstream))
-        thread = threading.Thread(target=self._run, args=(campaign, folder, new, place), name=item.case.case_id)
-        self._threads.append(thread)
-        thread.start()
+        self._started.append(new)
+        threading.Thread(target=self._run, args=(campaign, folder, new, place), name=item.case.case_id).start()
         return new
 
     def wait(self) -> tuple[InLane, RunRecord]:
@@ -100,21 +101,28 @@ class Lanes:
                 return self._ended.get(timeout=LOOK_S)
 
     def end(self) -> None:
-        """End what runs and wait until it is gone. A further Ctrl-C changes nothing: nothing may be left running."""
-        self._stop.set()
+        """End what runs and wait until it is gone. A further Ctrl-C changes nothing: nothing may be left running.
+
+        Not by ``Thread.join``: in Python 3.12 one that Ctrl-C interrupts takes the thread for ended from then on.
+        """
         while True:
             with suppress(KeyboardInterrupt):
-                for thread in self._threads:
-                    if thread.ident is not None:
-                        thread.join()
+                self._stop.set()
+                for each in self._started:
+                    if each.begun:  # one that has not will see the stop
+                        each.ended.wait()
                 return
 
     def _run(self, campaign: Campaign, folder: Folder, new: InLane, place: Place) -> None:
+        new.begun = True
         try:
+            if self._stop.is_set():
+                raise Interrupted("A round was about to start when everything was ended.")
             new.outcome = run_round(campaign, folder, self._reporter, new.item.case, new.round_index, place)
         except BaseException as error:  # noqa: BLE001  (raised again by ``wait``)
             new.outcome = error
         self._ended.put(new)
+        new.ended.set()
 
     def __enter__(self) -> Self:
         return self

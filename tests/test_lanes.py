@@ -60,8 +60,13 @@ def test_taken_slots_are_not_given_twice(tmp_path: Path) -> None:
 
 
 def test_leaving_the_lanes_ends_what_runs_whatever_comes_meanwhile(tmp_path: Path) -> None:
-    """A second Ctrl-C while processes end must not leave any."""
-    host = SimulatedHost(wall_s=60.0, on_start=lambda _: time.sleep(0.5))
+    """A second Ctrl-C while processes end must not leave any, least of all the one that is waited for."""
+    first, _ = (item.case.case_id for item in ITEMS)
+
+    def slow_to_end(launch: Launch) -> None:
+        time.sleep(1.0 if launch.case.case_id == first else 0.5)
+
+    host = SimulatedHost(wall_s=60.0, on_start=slow_to_end)
     lanes = lanes_of(host)
     press = threading.Timer(0.2, lambda: signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT))
     with lanes:
@@ -71,6 +76,18 @@ def test_leaving_the_lanes_ends_what_runs_whatever_comes_meanwhile(tmp_path: Pat
     press.join()
     assert len(host.interrupted) == 2
     assert not list(tmp_path.rglob("record.json"))
+
+
+def test_what_starts_after_the_end_runs_nothing(tmp_path: Path) -> None:
+    """A thread that Ctrl-C kept from beginning in time, which nobody waits for."""
+    host = SimulatedHost()
+    lanes = lanes_of(host)
+    lanes.end()
+    lanes.start(Folder(root=tmp_path), ITEMS[0], 0, (0,))
+    with pytest.raises(Interrupted):
+        lanes.wait()
+    assert host.ran == host.interrupted == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_could_not_be_ended_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
