@@ -115,12 +115,13 @@ class Lanes:
 
     def _run(self, campaign: Campaign, folder: Folder, new: InLane, place: Place) -> None:
         new.begun = True
-        try:
-            if self._stop.is_set():
-                raise Interrupted("A round was about to start when everything was ended.")
-            new.outcome = run_round(campaign, folder, self._reporter, new.item.case, new.round_index, place)
-        except BaseException as error:  # noqa: BLE001  (raised again by ``wait``)
-            new.outcome = error
+        if self._stop.is_set():
+            new.outcome = Interrupted("A round was about to start when everything was ended.")
+        else:
+            try:
+                new.outcome = run_round(campaign, folder, self._reporter, new.item.case, new.round_index, place)
+            except BaseException as error:  # noqa: BLE001  (raised again by ``wait``)
+                new.outcome = error
         self._ended.put(new)
         new.ended.set()
 

@@ -210,7 +210,7 @@ def _worker_env(case: Case, *, cache_dir: Path, cpus: int) -> dict[str, str]:
         "WARP_CACHE_PATH": str(cache_dir / "warp"),
         "TORCHINDUCTOR_CACHE_DIR": str(cache_dir / "torchinductor"),  # rl_games compiles its model
         "TRITON_CACHE_DIR": str(cache_dir / "triton"),
-        "PYTHONDONTWRITEBYTECODE": "",  # set by many images; every rank of every round would then compile its modules anew
+        "PYTHONDONTWRITEBYTECODE": "",  # many images set it: every rank would compile its modules anew in every round
         "PYTHONUNBUFFERED": "1",  # a killed rank's last words are in its log
         "PYTHONFAULTHANDLER": "1",  # a crash in native code leaves the Python stack
         "GIT_PYTHON_REFRESH": "quiet",  # rsl_rl imports GitPython, which raises where git is not installed

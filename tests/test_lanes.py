@@ -86,7 +86,7 @@ def test_what_starts_after_the_end_runs_nothing(tmp_path: Path) -> None:
     lanes.start(Folder(root=tmp_path), ITEMS[0], 0, (0,))
     with pytest.raises(Interrupted):
         lanes.wait()
-    assert host.ran == host.interrupted == []
+    assert (host.ran, host.interrupted) == ([], [])
     assert list(tmp_path.iterdir()) == []
 
 
