@@ -22,6 +22,7 @@ ROOT = Path(__file__).parent
 
 def install(session: nox.Session, group: str) -> None:
     """Install one hashed requirement file, or nothing when it has not changed since the last time."""
+    session.env["PYTHONDONTWRITEBYTECODE"] = ""  # many images set it: every start would compile all modules anew
     pins = ROOT / "containers" / "pins" / f"{group}.txt"
     installed = Path(session.virtualenv.location) / "installed-pins.txt"
     if installed.exists() and installed.read_text() == pins.read_text():
