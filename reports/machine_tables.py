@@ -6,9 +6,9 @@ from typing import Final
 
 from reports.inside import core_probe_us
 from reports.places import Place, hardware
-from reports.tables import MISSING, Html, html_table, paragraph, together
+from reports.tables import MISSING, Html, count, html_table, paragraph, together
 from suite.reduce import round_time_s
-from suite.schema import CaseResult, CheckResult, RunRecord
+from suite.schema import CaseResult, CheckResult
 
 SHORT_HASH_LENGTH: Final = 12
 WORTH_SHOWING: Final = ("failure", "warning", "not_checked")
@@ -52,20 +52,11 @@ def interference_rounds(test: CaseResult, *, label: str) -> Html:
     return html_table(
         ["Round", "Others beside it", "Iteration time in s", "Core probe in µs"],
         (
-            [str(record.round), _number(record.neighbours), f"{round_time_s(record):.4f}", _probe(record)]
+            [str(record.round), count(record.neighbours), f"{round_time_s(record):.4f}", count(core_probe_us(record))]
             for record in test.completed
         ),
         label=label,
     )
-
-
-def _number(value: int | None) -> str:
-    return MISSING if value is None else str(value)
-
-
-def _probe(record: RunRecord) -> str:
-    probe_us = core_probe_us(record)
-    return MISSING if probe_us is None else f"{probe_us:.0f}"
 
 
 def checks(found: Sequence[CheckResult], repairs: Mapping[str, str], *, label: str) -> Html:

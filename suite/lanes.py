@@ -52,7 +52,6 @@ class Lanes:
         self._campaign, self._reporter = campaign, reporter
         self._stop = threading.Event()
         self._ended: queue.SimpleQueue[InLane] = queue.SimpleQueue()
-        self._started: list[InLane] = []
         self.running: list[InLane] = []
 
     def start(
@@ -78,7 +77,6 @@ class Lanes:
         )
         options = self._campaign.options
         campaign = replace(self._campaign, options=replace(options, upstream=options.upstream and with_upstream))
-        self._started.append(new)
         threading.Thread(target=self._run, args=(campaign, folder, new, place), name=item.case.case_id).start()
         return new
 
@@ -108,7 +106,7 @@ class Lanes:
         while True:
             with suppress(KeyboardInterrupt):
                 self._stop.set()
-                for each in self._started:
+                for each in self.running:
                     if each.begun:  # one that has not will see the stop
                         each.ended.wait()
                 return

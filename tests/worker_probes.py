@@ -32,7 +32,6 @@ def run_in_worker(worker: Worker, *arguments: str) -> str:
             "ISAACSIM_ASSET_ROOT": str(worker.asset_root),
             "WARP_CACHE_PATH": str(worker.cache_dir / "warp"),
             "CUDA_VISIBLE_DEVICES": "",
-            "PYTHONDONTWRITEBYTECODE": "",
         },
         capture_output=True,
         text=True,
