@@ -27,8 +27,8 @@ from traitlets.config import Config
 from reports import downloads
 from reports.charts.drawing import SCHEMA_URL
 from reports.figure import vega_lite_version
+from reports.pages.addresses import page_of
 from reports.pages.side_by_side import has_nodes, has_stacks
-from reports.pages.summary import page_of
 from reports.result_sets import Version, hand_on
 from reports.series_tables import series_title
 from suite.errors import ReportError
@@ -72,8 +72,9 @@ def page_sources(version: Version) -> dict[str, str]:
 
 
 def _series_source(version: Version, name: str) -> str:
-    template = string.Template(_text("sweep" if version.is_sweep(name) else "series"))
-    title = series_title(version.series(name)[0].results[0].case, is_sweep=version.is_sweep(name))
+    kind = version.kind(name)
+    template = string.Template(_text("series" if kind == "scaling" else kind))
+    title = series_title(version.series(name)[0].results[0].case, kind)
     return template.substitute(series=name, title=title.replace('"', "'"))
 
 

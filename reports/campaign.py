@@ -10,6 +10,7 @@ from reports.inside import Inside, inside
 from reports.learning_curves import CurvePoint, learning_curve
 from reports.pairs_of_cases import CasePair, nodes_side_by_side
 from reports.places import Place, places
+from reports.series_kind import SeriesKind, series_kind
 from reports.tables import where_it_ran
 from suite.core_speed import Host, fastest_probes_s, slowed_cores
 from suite.schema import CaseResult, RunRecord
@@ -112,9 +113,17 @@ class Campaign:
         return any(result.case.learns for result in self.results)
 
     @property
+    def kind(self) -> SeriesKind:
+        """Of a series."""
+        return series_kind(result.case for result in self.results)
+
+    @property
     def is_sweep(self) -> bool:
-        """Whether only the number of environments is varied, and not that of ranks."""
-        return len({row.world_size for row in self.rows}) == 1 and len({row.num_envs for row in self.rows}) > 1
+        return self.kind == "sweep"
+
+    @property
+    def is_tuned(self) -> bool:
+        return self.kind == "tuned"
 
     @property
     def pairs_without_scaling(self) -> tuple[CasePair, ...]:

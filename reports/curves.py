@@ -43,6 +43,8 @@ def curve_label(case: Case, cases: Sequence[Case]) -> str:
         return len({value(other) for other in siblings}) > 1
 
     parts: list[str] = [case.rl_library]
+    if any(other.division == "open" for other in siblings):  # what tells them apart comes first, where room is short
+        parts.insert(0, variant_of(case) or "as shipped")
     if differs(lambda other: other.stack):
         parts.append(case.stack)
     if differs(lambda other: other.device):

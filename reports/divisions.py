@@ -1,59 +1,91 @@
 """What each change of the open division gains on what upstream ships, and whether it still learns. Pure.
 
-A tuned case is held against the closed case of its series with the same library, stack, device and topology. A faster
-iteration that learns less is no gain, so the rewards after equal numbers of frames stand beside the throughput: those
-of the iterations in which the case with fewer frames in all ends, averaged over a few iterations before.
+A tuned case is held against the closed case of its series with the same library, stack, device and topology. More
+frames a second that learn less are no gain. So the rewards after equal frames, equal iterations and equal time stand
+beside the throughput, and how much sooner the tuned case has the reward of the closed one.
 """
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from reports.analysis import case_times, speedup_of
+from reports.analysis import CaseTimes, case_times, speedup_of
 from reports.learning_curves import mean_rewards
 from reports.resampling import Estimate
-from reports.tables import MISSING, Html, count, estimated, html_table, paragraph
-from reports.thresholds import SMOOTHING_WINDOW
-from suite.a_a import is_twin
+from reports.thresholds import SMOOTHING_WINDOW, iterations_to_reward, smoothed
+from suite.a_a import is_twin, noise_budget, twin_pairs
 from suite.schema import Case, CaseResult
 
-type Learning = Literal["as well", "less", "unknown"]
+type Learning = Literal["the same", "as well", "less", "unknown"]
+type Equal = Literal["frames", "iterations", "time"]
+type Speed = Literal["faster", "slower", "within the noise", "unknown"]
+type _Curve = tuple[float | None, ...]  # mean reward of every iteration
 
-_MIN_ROUNDS: Final = 3  # of either side, before all of one below all of the other says something: by chance 1 in 20
+_MIN_RUNS: Final = 3  # of either side, before all of one below all of the other says something: by chance 1 in 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rewards:
+    """At one point of training. One value for each run that learned otherwise: the same seed mostly learns the same."""
+
+    closed: tuple[float, ...]
+    tuned: tuple[float, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gain:
     """A case of the open division beside its closed one."""
 
-    case_id: str
-    closed_id: str
+    case: Case
+    closed: Case
     changes: tuple[str, ...]
-    closed_fps: float | None
+    rounds: int
+    closed_rounds: int
     fps: float | None
+    closed_fps: float | None
     gain: Estimate | None  # throughput over the closed case's; None where one of them has no completed round
-    frames: int  # at which the rewards are compared
-    closed_rewards: tuple[float, ...]  # of the completed rounds that have one
-    rewards: tuple[float, ...]
+    noise: float | None  # by which a case and its A/A twin differ here, relative; None where no such pair ran
+    learns_the_same: bool  # every round of both has the same reward in every iteration
+    rewards: Mapping[Equal, Rewards]
+    target: float | None  # the most that every round of the closed case reached; None where that is no rise
+    iterations_to_target: tuple[float | None, float | None]  # closed and tuned, medians; None: never
+    sooner: Estimate | None  # time of the closed case to the target over the tuned one's, at their steady pace
+
+    @property
+    def speed(self) -> Speed:
+        """Whether the gain is more than what nothing differs by: the A/A noise, and the interval where there is one."""
+        if self.gain is None or (self.noise is None and self.gain.interval is None):
+            return "unknown"
+        low, high = self.gain.interval or (self.gain.value, self.gain.value)
+        if abs(self.gain.value - 1) <= (self.noise or 0) or low <= 1 <= high:
+            return "within the noise"
+        return "faster" if self.gain.value > 1 else "slower"
 
     @property
     def learning(self) -> Learning:
-        """``less`` where every round is below every round of the closed case, and there are enough of them."""
-        if min(len(self.rewards), len(self.closed_rewards)) < _MIN_ROUNDS:
+        """``less`` where after equal frames every run is below every run of the closed case, and there are enough."""
+        if self.learns_the_same:
+            return "the same"
+        at = self.rewards["frames"]
+        if min(len(at.tuned), len(at.closed)) < _MIN_RUNS:
             return "unknown"
-        return "less" if max(self.rewards) < min(self.closed_rewards) else "as well"
+        return "less" if max(at.tuned) < min(at.closed) else "as well"
 
 
-def gains(results: Sequence[CaseResult]) -> tuple[Gain, ...]:
-    """One per case of the open division that has a closed case beside it, in the order of ``results``."""
+def gains(results: Sequence[CaseResult], twins: Sequence[CaseResult] = ()) -> tuple[Gain, ...]:
+    """One per case of the open division that has a closed case beside it, in the order of ``results``.
+
+    ``twins``: of the A/A run; those among ``results`` count too.
+    """
     closed = {
         _beside(result.case): result
         for result in results
         if result.case.division == "closed" and not is_twin(result.case)
     }
+    noise = noise_budget(twin_pairs((*results, *twins)))
     return tuple(
-        _gain(result, closed[_beside(result.case)])
+        _gain(result, closed[_beside(result.case)], noise)
         for result in results
         if result.case.division == "open" and _beside(result.case) in closed
     )
@@ -63,22 +95,30 @@ def _beside(case: Case) -> tuple[str, ...]:
     return case.series, case.rl_library, case.stack, case.device, case.topology
 
 
-def _gain(tuned: CaseResult, closed: CaseResult) -> Gain:
+def _gain(tuned: CaseResult, closed: CaseResult, noise: float | None) -> Gain:
     case, base = tuned.case, closed.case
     times, base_times = case_times(tuned), case_times(closed)
+    pace_s, base_pace_s = _pace_s(times), _pace_s(base_times)
+    curves, base_curves = _curves(tuned), _curves(closed)
+    target = _target(base_curves)
+    needed, base_needed = _iterations(curves, target), _iterations(base_curves, target)
+    is_measured = pace_s is not None and base_pace_s is not None
     work = case.frames_per_iteration / base.frames_per_iteration
-    measured = bool(times.times_s and base_times.times_s)
-    frames = min(item.frames_per_iteration * item.iterations for item in (case, base))
     return Gain(
-        case_id=case.case_id,
-        closed_id=base.case_id,
+        case=case,
+        closed=base,
         changes=changes(case, base),
-        closed_fps=_fps(base, list(base_times.times_s.values())),
-        fps=_fps(case, list(times.times_s.values())),
-        gain=speedup_of(times, base_times, work=work) if measured else None,
-        frames=frames,
-        closed_rewards=_rewards(closed, frames),
-        rewards=_rewards(tuned, frames),
+        rounds=len(times.times_s),
+        closed_rounds=len(base_times.times_s),
+        fps=None if pace_s is None else case.frames_per_iteration / pace_s,
+        closed_fps=None if base_pace_s is None else base.frames_per_iteration / base_pace_s,
+        gain=speedup_of(times, base_times, work=work) if is_measured else None,
+        noise=noise,
+        learns_the_same=bool(curves) and curves == base_curves and len(curves) == 1,
+        rewards=_rewards(curves, base_curves, _equals(case, base, pace_s, base_pace_s)),
+        target=target,
+        iterations_to_target=(base_needed, needed),
+        sooner=speedup_of(times, base_times, work=base_needed / needed) if needed and base_needed else None,
     )
 
 
@@ -86,52 +126,69 @@ def changes(case: Case, base: Case) -> tuple[str, ...]:
     """What the tuned case has that the closed one has not, as a reader would set it."""
     names = ("num_envs", "minibatch_size", "optimiser_steps", "cpu_threads", "pin_cpus")
     changed = [f"{name}={getattr(case, name)}" for name in names if getattr(case, name) != getattr(base, name)]
-    return (*changed, *(token for token in case.overrides if token not in base.overrides))
+    # A size of minibatches is an override too.
+    said = f".minibatch_size={case.minibatch_size}"
+    tokens = (token for token in case.overrides if token not in base.overrides and not token.endswith(said))
+    return (*changed, *tokens)
 
 
-def _fps(case: Case, times_s: Sequence[float]) -> float | None:
-    return case.frames_per_iteration / statistics.median(times_s) if times_s else None
+# --- learning ----------------------------------------------------------------------------------------------------
 
 
-def _rewards(result: CaseResult, frames: int) -> tuple[float, ...]:
-    """Mean reward of each round over the iterations that end at ``frames``; rounds without any are left out."""
-    last = frames // result.case.frames_per_iteration
-    found = []
-    for record in result.completed:
-        window = mean_rewards(record)[max(0, last - SMOOTHING_WINDOW) : last]
-        if known := [reward for reward in window if reward is not None]:
-            found.append(statistics.fmean(known))
-    return tuple(found)
+def _pace_s(times: CaseTimes) -> float | None:
+    return statistics.median(times.times_s.values()) if times.times_s else None
 
 
-# --- the table ---------------------------------------------------------------------------------------------------
+def _curves(result: CaseResult) -> tuple[_Curve, ...]:
+    """Of the completed rounds that report rewards, each curve once."""
+    curves = (tuple(mean_rewards(record)) for record in result.completed)
+    return tuple(dict.fromkeys(curve for curve in curves if any(reward is not None for reward in curve)))
 
 
-def gains_table(results: Sequence[CaseResult]) -> Html:
-    """One row for each change; nothing where no case is tuned."""
-    found = gains(results)
-    if not found:
-        return paragraph("Every case ran as upstream ships it: there is no open division here.")
-    return html_table(
-        ["Case", "Changed", "Learns", "Total FPS, closed", "Total FPS", "Gain", "Reward, closed", "Reward", "Frames"],
-        (
-            [
-                gain.case_id,
-                ", ".join(gain.changes),
-                gain.learning,
-                count(gain.closed_fps),
-                count(gain.fps),
-                estimated(gain.gain),
-                _median(gain.closed_rewards),
-                _median(gain.rewards),
-                count(gain.frames),
-            ]
-            for gain in found
-        ),
-        label="The open division beside the closed one",
-        num_text_columns=3,
+def _target(curves: Sequence[_Curve]) -> float | None:
+    means = [smoothed(curve, SMOOTHING_WINDOW) for curve in curves]
+    if not means or not all(means):
+        return None
+    target = min(map(max, means))
+    return target if target > max(mean[0] for mean in means) else None
+
+
+def _iterations(curves: Sequence[_Curve], target: float | None) -> float | None:
+    """Median over the curves; None where one of them never gets there."""
+    if target is None or not curves:
+        return None
+    needed = [iterations_to_reward(curve, target, smoothing_window=SMOOTHING_WINDOW) for curve in curves]
+    reached = [iterations for iterations in needed if iterations is not None]
+    return statistics.median(reached) if len(reached) == len(needed) else None
+
+
+def _equals(case: Case, base: Case, pace_s: float | None, base_pace_s: float | None) -> dict[Equal, tuple[int, int]]:
+    """Iterations of the closed and of the tuned case after which the one that has less of it ends."""
+    frames = min(one.frames_per_iteration * one.iterations for one in (case, base))
+    both = min(case.iterations, base.iterations)
+    ends: dict[Equal, tuple[int, int]] = {
+        "frames": (frames // base.frames_per_iteration, frames // case.frames_per_iteration),
+        "iterations": (both, both),
+    }
+    if pace_s is not None and base_pace_s is not None:
+        # Whole iterations; the first, which compiles, counts as any other.
+        time_s = min(case.iterations * pace_s, base.iterations * base_pace_s)
+        ends["time"] = (min(base.iterations, round(time_s / base_pace_s)), min(case.iterations, round(time_s / pace_s)))
+    return ends
+
+
+def _rewards(
+    curves: Sequence[_Curve], base_curves: Sequence[_Curve], ends: Mapping[Equal, tuple[int, int]]
+) -> dict[Equal, Rewards]:
+    return {
+        equal: Rewards(closed=_at(base_curves, base_end), tuned=_at(curves, end))
+        for equal, (base_end, end) in ends.items()
+    }
+
+
+def _at(curves: Sequence[_Curve], end: int) -> tuple[float, ...]:
+    """Mean reward of each curve over the iterations that end at ``end``; curves without any there are left out."""
+    windows = (
+        [reward for reward in curve[max(0, end - SMOOTHING_WINDOW) : end] if reward is not None] for curve in curves
     )
-
-
-def _median(values: Sequence[float]) -> str:
-    return f"{statistics.median(values):.3g}" if values else MISSING
+    return tuple(statistics.fmean(window) for window in windows if window)

@@ -20,6 +20,7 @@ from typing import Any, Final
 from reports.campaign import Campaign
 from reports.foreign.foreign_set import ForeignSet, is_foreign, read_foreign_set
 from reports.manifest import Contributor, Entry, Role, read_manifest
+from reports.series_kind import SeriesKind
 from suite import interference
 from suite.errors import ReportError
 from suite.interference import Interference
@@ -96,9 +97,10 @@ class Version:
         parts = (one.campaign.series(name) for one in self.scaling)
         return tuple(part for part in parts if part.rows)
 
-    def is_sweep(self, name: str) -> bool:
-        """Whether a series varies the number of environments in every set, and nowhere that of ranks."""
-        return all(part.is_sweep for part in self.series(name))
+    def kind(self, name: str) -> SeriesKind:
+        """Of a series in every set; where they differ, it is shown as scaling."""
+        kinds = {part.kind for part in self.series(name)}
+        return kinds.pop() if len(kinds) == 1 else "scaling"
 
     @property
     def has_open_division(self) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from reports.analysis import CaseRow
 from reports.inside import PARTS, Inside, Kind, Values
 from reports.learning_curves import CurvePoint
+from reports.series_kind import SeriesKind
 from reports.tables import (
     MISSING,
     Html,
@@ -27,9 +28,10 @@ def outcomes(row: CaseRow) -> str:
     return ", ".join(f"{rounds} {name}" for name, rounds in sorted(row.outcome_counts.items())) or "none"
 
 
-def all_cases(rows: Sequence[CaseRow], *, label: str, is_sweep: bool = False) -> Html:
-    """Every case, whatever became of it. In a sweep nothing is sped up: each case would be its own baseline."""
-    scaling = [] if is_sweep else ["Speed-up", "Efficiency", "Interconnect"]
+def all_cases(rows: Sequence[CaseRow], *, label: str) -> Html:
+    """Every case, whatever became of it. On one number of ranks nothing is sped up."""
+    has_scaling = len({row.world_size for row in rows}) > 1 or len({row.topology for row in rows}) > 1
+    scaling = [] if not has_scaling else ["Speed-up", "Efficiency", "Interconnect"]
     return html_table(
         ["Case", "Ranks", "Iteration time in s", "Total FPS", *scaling, "Rounds"],
         (
@@ -40,7 +42,7 @@ def all_cases(rows: Sequence[CaseRow], *, label: str, is_sweep: bool = False) ->
                 count(row.total_fps),
                 *(
                     []
-                    if is_sweep
+                    if not has_scaling
                     else [ratio(row.speedup), percent(row.scaling_efficiency), row.interconnect or MISSING]
                 ),
                 outcomes(row),
@@ -198,12 +200,14 @@ def failures(rows: Sequence[CaseRow], *, label: str) -> Html:
     )
 
 
-def series_title(case: Case, *, is_sweep: bool = False) -> str:
+def series_title(case: Case, kind: SeriesKind = "scaling") -> str:
     """``Cartpole-Direct, 8,192 environments in all``: what a series is about, from one of its cases."""
     task = case.task.removeprefix("Isaac-")
     if case.workload == "all_reduce":
         return f"{task}, all-reduce of the gradient alone"
-    if is_sweep:
+    if kind == "tuned":
+        return f"{task}, as upstream ships it and tuned"
+    if kind == "sweep":
         return f"{task}, from few to many environments on {case.world_size} rank{'s' if case.world_size > 1 else ''}"
     size = f"{case.num_envs_global:,} environments in all"
     if case.scaling == "weak":
@@ -215,7 +219,7 @@ def series_title(case: Case, *, is_sweep: bool = False) -> str:
     return f"{task}, {size}{what.get(case.workload, '')}"
 
 
-def series_facts(rows: Sequence[CaseRow], *, is_sweep: bool = False) -> Html:
+def series_facts(rows: Sequence[CaseRow], kind: SeriesKind = "scaling") -> Html:
     """What the cases of one series have in common."""
 
     def values(name: str) -> str:
@@ -224,7 +228,11 @@ def series_facts(rows: Sequence[CaseRow], *, is_sweep: bool = False) -> Html:
     constant = "environments of all ranks together" if rows[0].scaling == "strong" else "environments of each rank"
     what = f"{values('task')} with {values('rl_library')} on the stack {values('stack')}, device {values('device')}"
     rule = f"minibatch rule {values('minibatch_rule')}"
-    if is_sweep:
+    if kind == "tuned":
+        return paragraph(
+            f"{what}, {rule}. Varied: one setting of the libraries at a time, on {values('topology')} nodes x ranks."
+        )
+    if kind == "sweep":
         return paragraph(f"{what}, {rule}. Varied: the number of environments, on {values('topology')} nodes x ranks.")
     scaling = values("scaling").capitalize()
     return paragraph(f"{scaling} scaling of {what}, {rule}. Held constant: the number of {constant}.")

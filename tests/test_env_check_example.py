@@ -32,6 +32,13 @@ def test_the_examples_have_every_check_of_their_time(name: str, names: list[str]
     assert there == [known for known in names if known not in SINCE_THEN]
 
 
+def test_the_latest_example_has_every_check_and_its_host_was_shared(names: list[str]) -> None:
+    checks = {check.name: check for check in example("h200-one").checks}
+    assert list(checks) == names
+    assert {name for name, check in checks.items() if check.verdict == "warning"} == {"core_speed"}
+    assert "over 1.3 times that" in checks["core_speed"].found
+
+
 def test_two_h200s_with_the_loaders_lack_nothing_but_rt_cores() -> None:
     """--require egl,vulkan,nccl,rt-cores"""
     faults = {check.name: check.fault for check in example("h200-x2").checks if check.verdict == "failure"}

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from reports.curves import variant_of
+from reports.divisions import gains
 from reports.pairs_of_cases import nodes_side_by_side
 from reports.readme import BEGIN, END, results_table
 from reports.result_sets import read_version
@@ -24,7 +26,7 @@ def test_the_readme_shows_the_results_in_git() -> None:
 
 
 GPU_PAIRS = ("h200-x4-upstream", "h200-x4-pairs", "h200-x4-pairs-4", "h200-x2-pairs", "h200-x2-pairs-2")
-FOLDERS = ("h200-x4", "h200-x2-nodes", "h200-x2-envs", "cpu-upstream", *GPU_PAIRS)
+FOLDERS = ("h200-x4", "h200-x2-nodes", "h200-x2-envs", "h200-open", "cpu-upstream", *GPU_PAIRS)
 
 
 def clock_differences(folders: Sequence[str]) -> list[float]:
@@ -146,3 +148,32 @@ def test_what_the_readme_says_of_cases_side_by_side_holds() -> None:
     spent, loop = f"{price.spent.host:.0f}", f"{price.loop.host:.0f}"
     assert f"Seven points cost {spent} GPU-minutes of the host, the test included" in README
     assert f"where a plain loop would have taken {loop}." in README
+
+
+def test_what_the_readme_says_of_the_open_division_holds() -> None:
+    (tuned,) = (one for one in read_version(RESULTS, name="").sets if one.name == "h200-open")
+    found = {variant_of(gain.case): gain for gain in gains(tuned.campaign.results, tuned.campaign.twins)}
+    assert {gain.rounds for gain in found.values()} == {2, 3}
+    wide, graphs = found["wide"], found["wide-graphs"]
+    for gain, place in ((wide, "with 32768 environments"), (graphs, "with CUDA graphs in the update too")):
+        assert gain.fps is not None
+        assert f"{gain.fps / 1e6:.2f} million " in README.partition(place)[0]
+        assert gain.sooner is not None
+    assert (wide.case.num_envs, wide.case.optimiser_steps) == (8 * wide.closed.num_envs, wide.closed.optimiser_steps)
+    assert wide.gain is not None
+    assert graphs.gain is not None
+    assert f"{wide.gain.value:.1f} and {graphs.gain.value:.1f} times what upstream ships" in README
+    assert wide.sooner is not None
+    assert graphs.sooner is not None
+    assert f"same reward {wide.sooner.value:.2f} and {graphs.sooner.value:.2f} times sooner" in README
+    minibatch, physics = found["one-minibatch"], found["no-cuda-graph"]
+    assert minibatch.gain is not None
+    assert minibatch.gain.value == pytest.approx(2, abs=0.1)
+    assert minibatch.sooner is None
+    assert physics.gain is not None
+    assert physics.gain.value == pytest.approx(0.5, abs=0.05)
+    assert wide.noise is not None
+    assert f"of which {100 * wide.noise:.1f} % is what a case differed from itself" in README
+    others = set(found) - {"wide", "wide-graphs", "one-minibatch", "no-cuda-graph"}
+    assert others == {"compile-reduce-overhead", "no-compile", "mixed-precision", "one-thread", "pinned"}
+    assert {found[name].speed for name in others} == {"within the noise"}

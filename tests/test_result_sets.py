@@ -49,7 +49,7 @@ def test_a_series_of_environments_and_an_open_division_are_told_from_scaling(tmp
     sweep = [make_result(make_case("ant-envs", scaling="weak", num_envs_global=n), 0.5) for n in (1024, 2048)]
     tuned = make_case("cartpole-strong", rl_library="rl_games", variant="tuned", division="open")
     version = read_version(write_results([*smoke_results(), *sweep], tmp_path / "a"), name="v")
-    assert [name for name in version.series_names if version.is_sweep(name)] == ["ant-envs"]
+    assert [name for name in version.series_names if version.kind(name) == "sweep"] == ["ant-envs"]
     assert not version.has_open_division
     names = book.page_sources(version)
     assert "How many environments" in names["series-ant-envs"]
@@ -57,7 +57,7 @@ def test_a_series_of_environments_and_an_open_division_are_told_from_scaling(tmp
     opened = read_version(write_results([*smoke_results(), make_result(tuned, 0.4)], tmp_path / "b"), name="v")
     assert opened.has_open_division
     assert "division" in book.page_sources(opened)
-    assert "1.15" in division.gains(opened).text
+    assert "1.15" in division.of_version(opened).text
 
 
 @pytest.mark.parametrize(

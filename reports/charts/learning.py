@@ -1,7 +1,7 @@
 """Reward over iterations: whether the cases that are compared learn alike. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import altair as alt
@@ -39,7 +39,10 @@ def learning(series: Campaign) -> Figure | Html:
         return tables.paragraph(
             "No rank of this series reported a reward: training was too short for an episode to end."
         )
-    told = _by_environments(series) if series.is_sweep else _by_topology(points)
+    if series.is_tuned:
+        points, told = _by_change(points)
+    else:
+        told = _by_environments(series) if series.is_sweep else _by_topology(points)
     picked = pick(told.field)
     line = (
         alt.Chart(alt.InlineData(values=_drawn(series, points)))
@@ -89,6 +92,30 @@ def _by_topology(points: Sequence[CurvePoint]) -> _Told:
         dashes=list(dict.fromkeys(point.curve for point in points)),
         in_words="nodes x ranks per node",
     )
+
+
+def _by_change(points: Sequence[CurvePoint]) -> tuple[tuple[CurvePoint, ...], _Told]:
+    """Most changes of speed leave learning as it is, bit for bit: one line for all that learn the same."""
+    rewards: dict[str, dict[int, float]] = {}
+    for point in points:
+        rewards.setdefault(point.case_id, {})[point.iteration] = point.reward
+    alike: dict[tuple[tuple[int, float], ...], list[str]] = {}
+    for case_id, of_case in rewards.items():
+        alike.setdefault(tuple(sorted(of_case.items())), []).append(case_id)
+    curves = {point.case_id: point.curve for point in points}
+    names = {
+        group[0]: curves[group[0]] + (f" and {len(group) - 1} more" if len(group) > 1 else "")
+        for group in (sorted(group, key=lambda case_id: (len(case_id), case_id)) for group in alike.values())
+    }
+    kept = tuple(replace(point, curve=names[point.case_id]) for point in points if point.case_id in names)
+    told = _Told(
+        field="curve",
+        colours=colour(list(names.values()), "curve", _BY_SIZE),
+        dash_field="topology",
+        dashes=list(dict.fromkeys(point.topology for point in kept)),
+        in_words="case; cases that learn the same, bit for bit, are one line",
+    )
+    return kept, told
 
 
 def _by_environments(series: Campaign) -> _Told:

@@ -8,7 +8,7 @@ from reports.campaign import Campaign
 from reports.charts.choosing import time_and_cost
 from reports.charts.sweep import environments
 from reports.choosing import KNEE_WORTH, Choice, choice
-from reports.pages.summary import page_of
+from reports.pages.addresses import page_of
 from reports.result_sets import Version
 from reports.scaling_laws import scaling_groups
 from reports.sizes import NEAR_MOST, SizeChoice, size_choices
@@ -153,7 +153,9 @@ def _scaling(campaign: Campaign) -> Campaign:
     trained = campaign.only(lambda result: result.case.learns)
     parts = {name: trained.series(name) for name in trained.series_names}
     kept = {
-        name for name, part in parts.items() if part.completed and not part.is_sweep and not part.pairs_without_scaling
+        name
+        for name, part in parts.items()
+        if part.completed and part.kind == "scaling" and not part.pairs_without_scaling
     }
     return trained.only(lambda result: result.case.series in kept)
 

@@ -80,7 +80,7 @@ def _not_compared(version: Version) -> list[str]:
     questions = {
         "The same case on two stacks": has_stacks(version),
         "The same number of GPUs on one node and on several": has_node_pairs(version),
-        "How many environments to give a GPU": any(map(version.is_sweep, version.series_names)),
+        "How many environments to give a GPU": any(version.kind(name) == "sweep" for name in version.series_names),
     }
     return [f"{what}: not measured." for what, is_measured in questions.items() if not is_measured]
 

@@ -9,6 +9,7 @@ from reports.charts import learning as learning_charts
 from reports.charts import scaling as scaling_charts
 from reports.charts import sweep as sweep_charts
 from reports.neighbours import neighbours_sentence
+from reports.pages import division
 from reports.result_sets import Version
 from reports.tables import Displayed, Html, bullets, heading, paragraph, together
 from suite.round_flags import flags
@@ -21,7 +22,7 @@ CONTROL_NOTE = (
 
 def facts(version: Version, name: str) -> Html:
     def shown(series: Campaign) -> list[Displayed]:
-        parts: list[Displayed] = [series_tables.series_facts(series.rows, is_sweep=series.is_sweep)]
+        parts: list[Displayed] = [series_tables.series_facts(series.rows, series.kind)]
         return parts if series.is_training else [paragraph(CONTROL_NOTE), *parts]
 
     return _of_every_set(version, name, shown)
@@ -31,11 +32,7 @@ def cases(version: Version, name: str) -> Html:
     return _of_every_set(
         version,
         name,
-        lambda series: [
-            series_tables.all_cases(
-                series.rows, label=f"Cases of {name} {series.title}".strip(), is_sweep=series.is_sweep
-            )
-        ],
+        lambda series: [series_tables.all_cases(series.rows, label=f"Cases of {name} {series.title}".strip())],
     )
 
 
@@ -62,6 +59,10 @@ def throughput(version: Version, name: str) -> Html:
 
 def environments(version: Version, name: str) -> Html:
     return _of_every_set(version, name, lambda series: [sweep_charts.environments(series)])
+
+
+def gains(version: Version, name: str) -> Html:
+    return _of_every_set(version, name, lambda series: [division.of_series(series)], trains=True)
 
 
 def time_split(version: Version, name: str) -> Html:

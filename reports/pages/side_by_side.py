@@ -6,7 +6,7 @@ from reports import pair_tables
 from reports.campaign import Campaign
 from reports.charts import pairs as charts
 from reports.curves import interconnect_of, is_emulated
-from reports.pages.summary import page_of
+from reports.pages.addresses import page_of
 from reports.pairs_of_cases import CasePair, nodes_side_by_side, stacks_side_by_side
 from reports.result_sets import ResultSet, Version
 from reports.tables import Displayed, Html, bullets, heading, link, together

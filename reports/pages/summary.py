@@ -9,6 +9,8 @@ from reports.campaign import Campaign
 from reports.charts.points import curves_of, of_scaling
 from reports.charts.scaling import efficiency
 from reports.charts.sweep import environments
+from reports.pages import division
+from reports.pages.addresses import page_of
 from reports.pages.contributors import byline
 from reports.pages.under_titles import under_titles
 from reports.pairs_of_cases import CasePair
@@ -71,7 +73,7 @@ def charts(version: Version) -> Html:
     return _by_set_that_scales(
         version,
         lambda one: side_by_side(_chart(one.campaign.series(name), depth) for name in one.campaign.series_names),
-        with_sweeps=True,
+        with_all=True,
     )
 
 
@@ -115,12 +117,12 @@ def caution(version: Version) -> Html:
     return aside("Before you use these numbers", notes)
 
 
-def _by_set_that_scales(version: Version, show: Callable[[ResultSet], Displayed], *, with_sweeps: bool = False) -> Html:
-    """Without the sets that compare nodes alone; ``with_sweeps``: with those that vary environments alone."""
+def _by_set_that_scales(version: Version, show: Callable[[ResultSet], Displayed], *, with_all: bool = False) -> Html:
+    """Without the sets that compare nodes alone; ``with_all``: with those that vary anything but ranks."""
     sets = [
         one
         for one in version.scaling
-        if not one.campaign.pairs_without_scaling and (with_sweeps or _scaling(one.campaign).results)
+        if not one.campaign.pairs_without_scaling and (with_all or _scaling(one.campaign).results)
     ]
     if version.scaling and not sets:
         return paragraph("Every case has as many ranks as what it is held against: nothing is known of scaling.")
@@ -131,9 +133,8 @@ def _answers(one: ResultSet) -> Html:
     if pairs := one.campaign.pairs_without_scaling:
         return _cost_of_nodes(one, pairs)
     campaign = _scaling(one.campaign)
-    sweeps = _sweeps(one.campaign)
-    if sweeps and not campaign.results:
-        return together(_sweep(one.campaign.series(name), one.title) for name in sweeps)
+    if not campaign.results:
+        return together(_without_scaling(one.campaign.series(name), one.title) for name in one.campaign.series_names)
     sizes = sorted({row.world_size for row in campaign.rows if row.rounds_completed})
     unit = "GPU" if all(row.device == "cuda" for row in campaign.rows) else "rank"
     groups = {(group.series, group.curve): group for group in scaling_groups(campaign.results)}
@@ -152,6 +153,12 @@ def _answers(one: ResultSet) -> Html:
     return together(
         [in_words, paragraph(explanation), html_table(headings, rows, label=f"Headline {one.title}".strip())]
     )
+
+
+def _without_scaling(series: Campaign, title: str) -> Html:
+    if series.is_tuned:
+        return division.headline(series, label=f"Headline {title} {series.rows[0].series}".strip())
+    return _sweep(series, title) if series.is_sweep else Html(markup="", text="")
 
 
 def _sweep(series: Campaign, title: str) -> Html:
@@ -218,21 +225,16 @@ def _chart(series: Campaign, depth: int) -> Displayed:
     if not series.is_training:
         return Html(markup="", text="")
     name = series.rows[0].series
-    title = f"{name}: {series_title(series.results[0].case, is_sweep=series.is_sweep)}"
-    chart = environments(series, is_small=True) if series.is_sweep else efficiency(series, is_small=True)
+    title = f"{name}: {series_title(series.results[0].case, series.kind)}"
+    chart = division.first_chart(series) if series.is_tuned else _plain_chart(series)
     return together([heading(link(title, f"{page_of(name)}.html"), depth=depth), chart])
 
 
+def _plain_chart(series: Campaign) -> Displayed:
+    return environments(series, is_small=True) if series.is_sweep else efficiency(series, is_small=True)
+
+
 def _scaling(campaign: Campaign) -> Campaign:
-    """Without the controls, and without series that vary the environments alone: they have pages of their own."""
-    sweeps = _sweeps(campaign)
-    return campaign.only(lambda result: result.case.learns and result.case.series not in sweeps)
-
-
-def _sweeps(campaign: Campaign) -> list[str]:
-    return [name for name in campaign.series_names if campaign.series(name).is_sweep]
-
-
-def page_of(series: str) -> str:
-    """The page's address without its ending, as Jupyter Book makes it of the file's name."""
-    return f"series-{series}".replace("_", "-").replace(".", "-").lower()
+    """Without the controls, sweeps of environments and tuned series: they have pages of their own."""
+    others = [name for name in campaign.series_names if campaign.series(name).kind != "scaling"]
+    return campaign.only(lambda result: result.case.learns and result.case.series not in others)

@@ -1,0 +1,108 @@
+"""What each change of the open division gains, in frames a second and in time to a reward. Pure."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import altair as alt
+
+from reports import division_tables
+from reports.campaign import Campaign
+from reports.charts.drawing import PALETTE, RULE_DASH, colour, faded_unless, figure, log_ticks, pick, shape, tip
+from reports.curves import variant_of
+from reports.divisions import Gain
+from reports.figure import RULE, Figure
+from reports.resampling import Estimate
+
+ROW_PX: Final = 30
+FPS, SOONER = "Frames per second", "Time to the same reward"
+_LABEL_LIMIT: Final = "containerSize()[0] && containerSize()[0] < 500 ? 130 : 230"
+
+
+def gains(series: Campaign, found: Sequence[Gain], *, is_small: bool = False) -> Figure:
+    """``found``: beside one closed case, one of them measured at least. ``is_small``: half as wide as a page."""
+    labels = {gain.case.case_id: division_tables.short_name(gain, found) for gain in found}
+    points = [
+        point
+        for gain in found
+        for kind, value in ((FPS, gain.gain), (SOONER, gain.sooner))
+        if (point := _point(labels[gain.case.case_id], gain, kind, value)) is not None
+    ]
+    values = [point[name] for point in points for name in ("low", "high")]
+    noise = found[0].noise
+    edges = [1 - (noise or 0), 1 + (noise or 0)]
+    ticks = log_ticks(min(values + edges), max(values + edges))
+    picked = pick("kind")
+    x = alt.X(
+        "value:Q",
+        title="Times upstream's own, log scale",
+        scale=alt.Scale(type="log", domain=[ticks[0], ticks[-1]], nice=False),
+        axis=alt.Axis(values=ticks, format="~g", labelOverlap="greedy"),
+    )
+    axis = alt.Axis(labelLimit=alt.ExprRef(_LABEL_LIMIT), ticks=False, grid=True, domain=False)
+    y = alt.Y("change:N", sort=list(labels.values()), title=None, axis=axis)
+    kinds = [kind for kind in (FPS, SOONER) if any(point["kind"] == kind for point in points)]
+    base = alt.Chart(alt.InlineData(values=points)).encode(
+        y=y, color=colour(kinds, "kind", PALETTE), opacity=faded_unless(picked)
+    )
+    tooltip = [
+        tip("case_id:N", "Case"),
+        tip("kind:N", "What"),
+        tip("value:Q", "Times as good", ".3g"),
+        tip("low:Q", "Interval from", ".3g"),
+        tip("high:Q", "to", ".3g"),
+        tip("rounds:Q", "Rounds"),
+    ]
+    marks = base.mark_point(filled=True, size=80).encode(x=x, shape=shape(kinds, "kind"), tooltip=tooltip)
+    return figure(
+        [
+            *([_band(edges)] if noise else []),
+            _line_at_one(),
+            marks.add_params(picked),
+            base.mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q"),
+        ],
+        series,
+        chart=f"gains-{variant_of(found[0].closed) or found[0].closed.topology}-{found[0].closed.rl_library}",
+        height=ROW_PX * len(found),
+        alt_text=_in_words(points),
+        caption="" if is_small else _caption(found),
+        data=division_tables.throughput(found),
+        is_small=is_small,
+    )
+
+
+def _point(label: str, gain: Gain, kind: str, value: Estimate | None) -> dict[str, Any] | None:
+    if value is None:
+        return None
+    low, high = value.interval or (value.value, value.value)
+    point: dict[str, Any] = {"change": label, "case_id": gain.case.case_id, "kind": kind, "value": value.value}
+    return point | {"low": low, "high": high, "rounds": gain.rounds}
+
+
+def _band(edges: Sequence[float]) -> alt.Chart:
+    shown = alt.Chart(alt.InlineData(values=[{"from": edges[0], "to": edges[1]}]))
+    band: alt.Chart = shown.mark_rect(color=RULE, opacity=0.25).encode(x="from:Q", x2="to:Q")
+    return band
+
+
+def _line_at_one() -> alt.Chart:
+    shown = alt.Chart(alt.InlineData(values=[{}]))
+    line: alt.Chart = shown.mark_rule(color=RULE, strokeDash=RULE_DASH, strokeWidth=1.5).encode(x=alt.datum(1))
+    return line
+
+
+def _in_words(points: Sequence[dict[str, Any]]) -> str:
+    words = "; ".join(f"{point['change']}, {point['kind'].lower()}: {point['value']:.2f}" for point in points)
+    return f"Gain of each change on the closed division. {words}."
+
+
+def _caption(found: Sequence[Gain]) -> str:
+    closed = found[0].closed.case_id
+    parts = [f"Each change beside {closed}, 1 being what upstream ships. Whiskers: intervals, where rounds are enough."]
+    if found[0].noise is not None:
+        parts.append("The grey band is the A/A noise: what lies in it is no gain.")
+    late = [
+        division_tables.short_name(gain, found) for gain in found if gain.rounds and gain.target and not gain.sooner
+    ]
+    if late:
+        parts.append(f"Never as good as the closed case in its iterations: {', '.join(late)}.")
+    return " ".join(parts)

@@ -1,0 +1,21 @@
+"""What a series varies, and so what its pages show. Pure."""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from suite.schema import Case
+
+type SeriesKind = Literal["scaling", "sweep", "tuned"]
+
+
+def series_kind(cases: Iterable[Case]) -> SeriesKind:
+    """Of the cases of one series.
+
+    ``tuned``: some are of the open division. ``sweep``: only the number of environments is varied, and not that of
+    ranks. ``scaling``: everything else.
+    """
+    cases = list(cases)
+    if any(case.division == "open" for case in cases):
+        return "tuned"
+    one_size = len({case.world_size for case in cases}) == 1
+    return "sweep" if one_size and len({case.num_envs for case in cases}) > 1 else "scaling"
