@@ -42,14 +42,18 @@ def curve_label(case: Case, cases: Sequence[Case]) -> str:
     def differs(value: Callable[[Case], object]) -> bool:
         return len({value(other) for other in siblings}) > 1
 
-    parts: list[str] = [case.rl_library]
-    if any(other.division == "open" for other in siblings):  # what tells them apart comes first, where room is short
-        parts.insert(0, variant_of(case) or "as shipped")
+    tuned = any(other.division == "open" for other in siblings)
+    sized = [other for other in siblings if variant_of(other) == variant_of(case)] if tuned else siblings
+    parts: list[str] = []
+    if tuned:  # then the change tells most, and is not followed by what all have
+        parts.append(variant_of(case) or "as shipped")
+    if not tuned or differs(lambda other: other.rl_library):
+        parts.append(case.rl_library)
     if differs(lambda other: other.stack):
         parts.append(case.stack)
     if differs(lambda other: other.device):
         parts.append(case.device)
-    if differs(_size):
+    if len({_size(other) for other in sized}) > 1:
         parts.append(f"{_size(case)} environments" + (" a rank" if case.scaling == "weak" else ""))
     if differs(lambda other: other.minibatch_rule):
         parts.append(case.minibatch_rule)

@@ -9,6 +9,7 @@ from reports import book, division_tables
 from reports.campaign import Campaign
 from reports.charts import gains as gain_charts
 from reports.charts import learning as learning_charts
+from reports.curves import curve_label
 from reports.divisions import changes, gains
 from reports.figure import Figure
 from reports.pages import choosing, division, summary
@@ -229,9 +230,9 @@ def test_a_tuned_series_is_neither_a_sweep_nor_scaling(tmp_path: Path, fast: Cas
     assert "What each change gains" in book.page_sources(version)["series-cartpole-open"]
     (series,) = version.series("cartpole-open")
     assert [row.curve for row in series.rows] == [
-        "as shipped, rl_games, 128 environments a rank",
-        "fast, rl_games, 128 environments a rank",
-        "wide, rl_games, 512 environments a rank",
+        "as shipped",
+        "fast",
+        "wide",
     ]
     assert "Speed-up" not in series_pages.cases(version, "cartpole-open").text
     assert "2.00" in series_pages.gains(version, "cartpole-open").text
@@ -242,6 +243,16 @@ def test_a_tuned_series_is_neither_a_sweep_nor_scaling(tmp_path: Path, fast: Cas
     assert "no number" in choosing.rewards(version).text or "Nothing was measured" in choosing.rewards(version).text
 
 
+def test_a_tuned_line_is_named_by_its_change_and_what_that_leaves_open(fast: Case) -> None:
+    wide = [replace(tuned("envs", num_envs_global=n), case_id=f"x/n{n}-1x1-envs") for n in (256, 512)]
+    other = replace(CLOSED, rl_library="rsl_rl")
+    cases = [CLOSED, other, fast, *wide]
+    assert [curve_label(case, cases) for case in cases] == [
+        "as shipped, rl_games", "as shipped, rsl_rl", "fast, rl_games",
+        "envs, rl_games, 256 environments a rank", "envs, rl_games, 512 environments a rank",
+    ]  # fmt: skip
+
+
 def test_what_learns_the_same_is_one_line(tmp_path: Path, fast: Case) -> None:
     results = [rising(CLOSED, 1.0), rising(fast, 1.0), rising(tuned("other"), 0.5)]
     (series,) = read_version(write_results(results, tmp_path), name="v").series("cartpole-open")
@@ -249,5 +260,5 @@ def test_what_learns_the_same_is_one_line(tmp_path: Path, fast: Case) -> None:
     assert isinstance(drawn, Figure)
     (points,) = drawn.spec["datasets"].values()
     assert {point["curve"] for point in points} == {
-        "as shipped, rl_games and 1 more", "other, rl_games",
+        "as shipped and 1 more", "other",
     }  # fmt: skip
