@@ -7,7 +7,7 @@ import altair as alt
 
 from reports import choosing_tables
 from reports.campaign import Campaign
-from reports.charts.drawing import colour, faded_unless, figure, pick, shape, tip
+from reports.charts.drawing import PLAIN_NUMBER, colour, faded_unless, figure, pick, shape, tip
 from reports.choosing import Choice, scaled
 from reports.figure import Figure
 from suite.words import counted
@@ -27,8 +27,10 @@ def time_and_cost(series: Campaign, choices: Sequence[Choice], *, frames: int, u
         value=frames / BILLION,
         bind=alt.binding_range(min=0.1, max=MOST_BILLIONS, step=0.1, name="Billions of frames wanted: "),
     )
-    x = alt.X("cost:Q", title=f"{unit}-hours", scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=6, format="~g"))
-    y = alt.Y("hours:Q", title="Hours", scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=5, format="~g"))
+    x = alt.X(
+        "cost:Q", title=f"{unit}-hours", scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=6, format=PLAIN_NUMBER)
+    )
+    y = alt.Y("hours:Q", title="Hours", scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=5, format=PLAIN_NUMBER))
     base = alt.Chart(alt.InlineData(values=points)).encode(
         color=colour(curves), opacity=faded_unless(picked), detail="curve:N"
     )

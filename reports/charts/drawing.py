@@ -19,6 +19,7 @@ SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "cross", "triangl
 DASHES: Final = ([1, 0], [6, 3], [2, 2])
 RULE_DASH: Final = [5, 4]
 SHORT_NUMBER: Final = "format(datum.value, '~s')"  # 0, 500, 1k: the axis' own format would write 0k
+PLAIN_NUMBER: Final = ",~f"  # as many decimals as the steps need; "~g" makes 200 of large axes 2e+2
 FADED: Final = 0.15
 SPEC_DIGITS: Final = 6
 TWO_COLUMNS_CHARACTERS: Final = 18

@@ -7,7 +7,7 @@ import altair as alt
 
 from reports import series_tables, tables
 from reports.campaign import Campaign
-from reports.charts.drawing import colour, faded_unless, figure, pick, tip
+from reports.charts.drawing import PLAIN_NUMBER, colour, faded_unless, figure, pick, tip
 from reports.charts.points import MAX_RANKS, case_label, some_ranks
 from reports.figure import INK, RULE, Figure
 from reports.inside import Inside, Values
@@ -47,7 +47,7 @@ def time_split(series: Campaign) -> Figure | Html:
         alt.Chart(alt.InlineData(values=data))
         .mark_bar(size=18, stroke="white", strokeWidth=1)
         .encode(
-            x=alt.X("time_s:Q", title="Iteration time in s", axis=alt.Axis(tickCount=5, format="~g")),
+            x=alt.X("time_s:Q", title="Iteration time in s", axis=alt.Axis(tickCount=5, format=PLAIN_NUMBER)),
             y=_cases_axis(labels),
             color=colour(present, "part", [PART_COLOURS[part] for part in present]),
             opacity=faded_unless(picked),
@@ -181,7 +181,7 @@ def _bars(
         for row, values in found
     ]
     base = alt.Chart(alt.InlineData(values=list(points))).encode(y=_cases_axis(labels))
-    x = alt.X("value:Q", title=title, axis=alt.Axis(tickCount=5, format="~g"), scale=alt.Scale(zero=True))
+    x = alt.X("value:Q", title=title, axis=alt.Axis(tickCount=5, format=PLAIN_NUMBER), scale=alt.Scale(zero=True))
     bars = base.mark_bar(size=18, color="#0072B2").encode(
         x=x, tooltip=[tip("case_id:N", "Case"), tip("value:Q", title, number_format)]
     )

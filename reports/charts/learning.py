@@ -110,7 +110,7 @@ def _by_change(points: Sequence[CurvePoint]) -> tuple[tuple[CurvePoint, ...], _T
     kept = tuple(replace(point, curve=names[point.case_id]) for point in points if point.case_id in names)
     told = _Told(
         field="curve",
-        colours=colour(list(names.values()), "curve", _BY_SIZE),
+        colours=colour(list(names.values()), "curve", PALETTE),
         dash_field="topology",
         dashes=list(dict.fromkeys(point.topology for point in kept)),
         in_words="case; cases that learn the same, bit for bit, are one line",
