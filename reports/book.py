@@ -28,6 +28,7 @@ from reports import downloads
 from reports.charts.drawing import SCHEMA_URL
 from reports.figure import vega_lite_version
 from reports.pages.addresses import page_of
+from reports.pages.learning import has_seeds
 from reports.pages.side_by_side import has_nodes, has_stacks
 from reports.result_sets import Version, hand_on
 from reports.series_tables import series_title
@@ -58,6 +59,7 @@ def page_sources(version: Version) -> dict[str, str]:
         "nodes": has_nodes(version),
         "clock": version.pairs,
         "division": version.has_open_division,
+        "learning": has_seeds(version),
         "comparison": version.older,
         "foreign": version.foreign,
     }
@@ -171,7 +173,7 @@ def _contents(names: Sequence[str]) -> list[dict[str, Any]]:
         return [{"file": f"{name}.ipynb"} for name in wanted]
 
     series = [name for name in names if name.startswith("series-")]
-    sides = ("beyond", "published", "stacks", "nodes", "clock", "division", "comparison", "foreign")
+    sides = ("beyond", "published", "stacks", "nodes", "clock", "division", "learning", "comparison", "foreign")
     beside = [name for name in names if name in sides]
     about = [name for name in names[2:] if name not in (*series, *beside)]
     return [

@@ -79,6 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m reports.learning_references", description=__doc__)
     parser.add_argument("results", nargs="+", type=Path)
     parser.add_argument("--at", action="append", type=int, required=True, metavar="ITERATIONS")
+    parser.add_argument("--source", help="what the entries name as theirs (default: the folders)")
     options = parser.parse_args(arguments)
     folders: list[Path] = options.results
     try:
@@ -86,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except LabscaleError as error:
         print(error, file=sys.stderr)
         return error.exit_code
-    for line in catalog_lines(found, source=" ".join(map(str, folders))):
+    for line in catalog_lines(found, source=options.source or " ".join(map(str, folders))):
         print(line)
     return 0
 

@@ -13,7 +13,8 @@ from suite.toml_file import TomlTable, Tuple, read_toml
 MANIFEST: Final = "report.toml"
 
 # scaling: has pages of its series. clock: was made to compare labscale's clock with upstream's, and is shown there.
-type Role = Literal["scaling", "clock"]
+# learning: was made to see what a seed learns, and is shown there.
+type Role = Literal["scaling", "clock", "learning"]
 type _Text = Annotated[str, Field(min_length=1)]
 
 

@@ -70,7 +70,9 @@ def test_the_command_reads_a_folder_for_each_seed(tmp_path: Path, capsys: pytest
         path = folder / "cases" / f"{result.case.case_id}.json"
         path.parent.mkdir(parents=True)
         write_case(result, path)
-    assert main([*map(str, folders), "--at", "20"]) == 0
-    assert "iterations = 20, reward_at_least = 4.0000" in capsys.readouterr().out
+    assert main([*map(str, folders), "--at", "20", "--source", "seeds of a test"]) == 0
+    said = capsys.readouterr().out
+    assert "iterations = 20, reward_at_least = 4.0000" in said
+    assert 'source = "seeds of a test"' in said
     assert main([str(folders[0]), "--at", "20"]) == UsageError.exit_code
     assert "1 of 1 seeds" in capsys.readouterr().err

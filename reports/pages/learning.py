@@ -1,0 +1,90 @@
+"""What is learned: runs of several seeds, the references made of them, and what measured rounds had there."""
+
+import statistics
+
+from reports.campaign import Campaign
+from reports.charts import seeds as seed_charts
+from reports.learning_references import MIN_SEEDS
+from reports.result_sets import ResultSet, Version
+from reports.seeds import Seeds, Size, seeds
+from reports.series_tables import series_title
+from reports.tables import MISSING, Displayed, Html, heading, html_table, paragraph, together
+from suite.catalog import load_catalog
+from suite.learning import OVER
+from suite.words import counted
+
+
+def has_seeds(version: Version) -> bool:
+    return any(one.campaign.completed for one in _sets(version))
+
+
+def runs(version: Version) -> Html:
+    """One part for each size: figure, references and what measured rounds had."""
+    catalog = load_catalog()
+    learned = [result for one in _sets(version) for result in one.campaign.results]
+    measured = [result for one in version.sets if one.role != "learning" for result in one.campaign.results]
+    parts: list[Displayed] = []
+    for found in seeds(learned, measured, lambda case: catalog.learning_references(case.task, case.rl_library)):
+        table = _table(found)
+        parts += [
+            heading(f"{series_title(found.case)}, {found.size.rl_library}"),
+            paragraph(
+                f"{counted(len(found.curves), 'seed')}, {found.size.frames_per_iteration:,} frames and"
+                f" {found.size.optimiser_steps} optimiser steps an iteration."
+            ),
+            seed_charts.curves(_of_first_seed(version, found), found, data=table),
+            table,
+        ]
+    return together(parts)
+
+
+def rule() -> Html:
+    return paragraph(
+        f"A reference needs {MIN_SEEDS} seeds. It lies as far below the worst of them as that one lies below the best,"
+        " and is of one size: other numbers of frames or optimiser steps in an iteration learn otherwise. A reward is"
+        f" the median of the last {OVER} iterations."
+    )
+
+
+def _sets(version: Version) -> list[ResultSet]:
+    return [one for one in version.sets if one.role == "learning"]
+
+
+def _of_first_seed(version: Version, found: Seeds) -> Campaign:
+    """For where it ran."""
+    parts = (one.campaign.only(lambda result: Size.of(result.case) == found.size) for one in _sets(version))
+    return next(part for part in parts if part.rows)
+
+
+def _table(found: Seeds) -> Html:
+    if not found.judged:
+        return paragraph("The catalog has no reference of this size.")
+    return html_table(
+        ["Iteration", "Worst seed", "Median seed", "Best seed", "At least", "Measured elsewhere", "Below"],
+        (
+            [
+                str(one.reference.iterations),
+                *_spread([reward for reward in one.seed_rewards.values() if reward is not None]),
+                f"{one.reference.reward_at_least:.3g}",
+                _range(one.measured),
+                str(one.measured_below) if one.measured else MISSING,
+            ]
+            for one in found.judged
+        ),
+        label=f"References of {found.case.case_id}",
+    )
+
+
+def _spread(rewards: list[float]) -> list[str]:
+    if not rewards:
+        return [MISSING] * 3
+    return [f"{value:.3g}" for value in (min(rewards), statistics.median(rewards), max(rewards))]
+
+
+def _range(rewards: tuple[float, ...]) -> str:
+    """Of the rounds that learned otherwise than each other."""
+    if not rewards:
+        return "none"
+    if len(rewards) == 1:
+        return f"{rewards[0]:.3g}"
+    return f"{min(rewards):.3g} to {max(rewards):.3g} ({len(rewards)})"

@@ -1,0 +1,89 @@
+"""What runs of several seeds learned, beside the references made of them and the measured rounds of that size. Pure."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from reports.learning_curves import mean_rewards
+from suite.catalog import LearningReference
+from suite.learning import reward_at
+from suite.schema import Case, CaseResult
+
+type Known = Callable[[Case], Sequence[LearningReference]]  # of the catalog, of all sizes
+
+
+class Size(NamedTuple):
+    """What learning depends on, besides the seed."""
+
+    task: str
+    rl_library: str
+    frames_per_iteration: int
+    optimiser_steps: int
+
+    @classmethod
+    def of(cls, case: Case) -> "Size":
+        return cls(case.task, case.rl_library, case.frames_per_iteration, case.optimiser_steps)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """A reference, and what measured rounds of its size had at that iteration. No round without rewards there."""
+
+    reference: LearningReference
+    seed_rewards: Mapping[int, float | None]
+    measured: tuple[float, ...]  # each reward once
+
+    @property
+    def measured_below(self) -> int:
+        return sum(reward < self.reference.reward_at_least for reward in self.measured)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seeds:
+    """All runs of one size. ``curves``: mean reward of each iteration, by seed."""
+
+    size: Size
+    case: Case  # any of them
+    curves: Mapping[int, tuple[float | None, ...]]
+    judged: tuple[Judged, ...]
+
+
+def seeds(learned: Iterable[CaseResult], measured: Sequence[CaseResult], known: Known) -> tuple[Seeds, ...]:
+    """``learned``: of sets made to see what is learned; ``measured``: of all others. Sizes in their first order."""
+    runs: dict[Size, dict[int, CaseResult]] = {}
+    for result in learned:
+        if result.completed:
+            runs.setdefault(Size.of(result.case), {}).setdefault(result.case.seed, result)
+    return tuple(_seeds(size, dict(sorted(of_size.items())), measured, known) for size, of_size in runs.items())
+
+
+def _seeds(size: Size, runs: Mapping[int, CaseResult], measured: Sequence[CaseResult], known: Known) -> Seeds:
+    case = next(iter(runs.values())).case
+    alike = [result for result in measured if Size.of(result.case) == size and result.case.learns]
+    return Seeds(
+        size=size,
+        case=case,
+        curves={seed: tuple(mean_rewards(result.completed[0])) for seed, result in runs.items()},
+        judged=tuple(
+            _judged(reference, runs, alike)
+            for reference in known(case)
+            if (reference.frames_per_iteration, reference.optimiser_steps) == size[2:]
+        ),
+    )
+
+
+def _judged(reference: LearningReference, runs: Mapping[int, CaseResult], measured: Sequence[CaseResult]) -> Judged:
+    until = reference.iterations
+    return Judged(
+        reference=reference,
+        seed_rewards={seed: _rewards(result, until)[0] for seed, result in runs.items()},
+        measured=tuple(
+            dict.fromkeys(reward for result in measured for reward in _rewards(result, until) if reward is not None)
+        ),
+    )
+
+
+def _rewards(result: CaseResult, until: int) -> list[float | None]:
+    """Of rank 0, which is what a reference judges; None for a round that ended before."""
+    columns = [record.ranks[0].samples.get("reward_mean", ()) for record in result.completed]
+    return [reward_at(column, until) if len(column) >= until else None for column in columns]

@@ -1,0 +1,87 @@
+"""Runs of several seeds, the references made of them, and measured rounds beside both."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reports import book
+from reports.pages import learning
+from reports.result_sets import Version, read_version
+from reports.seeds import Size, seeds
+from suite.catalog import LearningReference
+from suite.schema import Case, CaseResult
+from tests.generated_results import failed_result, make_case, make_result, write_results
+
+CASE = make_case("ant-weak", iterations=10)
+REFERENCE = LearningReference(
+    frames_per_iteration=CASE.frames_per_iteration,
+    optimiser_steps=CASE.optimiser_steps,
+    iterations=10,
+    reward_at_least=6.0,
+    source="a test",
+)
+
+
+def learned(case: Case, rate: float) -> CaseResult:
+    """The reward is the rate times the number of the iteration, from 0: 7 times the rate at the end."""
+    (record,) = make_result(case, 0.5).rounds
+    rewards = tuple(rate * index for index in range(record.ranks[0].num_iterations))
+    ranks = tuple(replace(rank, samples={**rank.samples, "reward_mean": rewards}) for rank in record.ranks)
+    return CaseResult(case=case, rounds=(replace(record, ranks=ranks),))
+
+
+def known(_: Case) -> Sequence[LearningReference]:
+    return [REFERENCE, REFERENCE.model_copy(update={"frames_per_iteration": 1})]
+
+
+def test_a_reference_stands_beside_its_seeds_and_the_measured_rounds_of_its_size() -> None:
+    runs = [learned(replace(CASE, seed=seed), rate) for seed, rate in ((2, 1.0), (1, 1.5))]
+    other_size = replace(CASE, case_id="ant-weak/other", optimiser_steps=2 * CASE.optimiser_steps)
+    assert Size.of(other_size) != Size.of(CASE)
+    measured = [learned(CASE, 0.8), learned(CASE, 0.8), learned(CASE, 2.0), learned(other_size, 9.0)]
+    (found,) = seeds(runs, measured, known)
+    assert list(found.curves) == [1, 2]
+    assert found.curves[2] == tuple(map(float, range(10)))
+    (judged,) = found.judged  # that of the other size is not
+    assert judged.seed_rewards == {1: 10.5, 2: 7.0}
+    assert judged.measured == pytest.approx((5.6, 14.0))
+    assert judged.measured_below == 1
+
+
+def test_a_round_that_ended_before_has_no_reward_there() -> None:
+    short = learned(make_case("ant-weak", iterations=9), 1.0)
+    (found,) = seeds([learned(CASE, 1.0)], [short, failed_result(CASE, outcome="oom", reason="x")], known)
+    assert found.judged[0].measured == ()
+    assert seeds([failed_result(CASE, outcome="oom", reason="x")], [], known) == ()
+
+
+@pytest.fixture
+def version(tmp_path: Path) -> Version:
+    for seed, rate in ((1, 1.0), (2, 1.5)):
+        write_results([learned(replace(CASE, seed=seed), rate)], tmp_path / f"seed-{seed}")
+    write_results([learned(CASE, 0.8)], tmp_path / "measured")
+    entries = [f'[[set]]\nfolder = "seed-{seed}"\ntitle = "Seed {seed}"\nrole = "learning"\n' for seed in (1, 2)]
+    (tmp_path / "report.toml").write_text("".join(entries))
+    return read_version(tmp_path, name="v")
+
+
+def test_sets_of_seeds_have_a_page_and_are_no_series(version: Version, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [one.name for one in version.scaling] == ["measured"]
+    assert "learning" in book.page_sources(version)
+    monkeypatch.setattr("suite.catalog.Catalog.learning_references", lambda *_: known(CASE))
+    lines = learning.runs(version).text.splitlines()
+    assert any("2 seeds" in line for line in lines)
+    assert "10\t7\t8.75\t10.5\t6\t5.6\t1" in lines
+    assert "seed 1: 9; seed 2: 13.5" in learning.runs(version).text
+
+
+def test_a_size_without_a_reference_says_so(version: Version, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("suite.catalog.Catalog.learning_references", lambda *_: ())
+    assert "no reference of this size" in learning.runs(version).text
+
+
+def test_without_seeds_there_is_no_page(tmp_path: Path) -> None:
+    version = read_version(write_results([learned(CASE, 1.0)], tmp_path), name="v")
+    assert "learning" not in book.page_sources(version)
