@@ -78,12 +78,30 @@ class CostEntry(TomlTable):
     num_steps_per_env: Count
     start_up_s: Seconds
     iteration_s: Seconds
+    optimiser_steps: Count | None = None  # of an iteration, where it is known what one takes
+    optimiser_step_s: Seconds | None = None
     source: str
 
-    def wall_s(self, *, num_envs: int, num_steps_per_env: int, iterations: int) -> float:
-        """Seconds of one process: proportional to steps and environments, but no faster than measured for fewer."""
+    @model_validator(mode="after")
+    def _both_or_none(self) -> Self:
+        if (self.optimiser_steps is None) != (self.optimiser_step_s is None):
+            raise ValueError("should have both optimiser_steps and optimiser_step_s, or neither")
+        if self._learning_s(self.optimiser_steps) >= self.iteration_s:
+            raise ValueError("should have optimiser steps that take less than iteration_s together")
+        return self
+
+    def wall_s(self, *, num_envs: int, num_steps_per_env: int, iterations: int, optimiser_steps: int) -> float:
+        """Seconds of one process.
+
+        Proportional to steps and environments, but no faster than measured for fewer. What optimiser steps take is
+        proportional to their number alone, where it is known: tuned agents have few of them for many environments.
+        """
         scale = max(1.0, num_envs / self.num_envs) * num_steps_per_env / self.num_steps_per_env
-        return self.start_up_s + iterations * self.iteration_s * scale
+        rollout_s = self.iteration_s - self._learning_s(self.optimiser_steps)
+        return self.start_up_s + iterations * (rollout_s * scale + self._learning_s(optimiser_steps))
+
+    def _learning_s(self, optimiser_steps: int | None) -> float:
+        return (optimiser_steps or 0) * (self.optimiser_step_s or 0.0)
 
 
 class TaskTable(TomlTable):
@@ -101,10 +119,17 @@ class TaskEntry(TaskTable):
 
     task: str
 
-    def cost(self, *, rl_library: RlLibrary, device: Device) -> CostEntry | None:
-        """The measurement nearest to a case: of the same device, and of the same library if there is one."""
+    def cost(self, *, rl_library: RlLibrary, device: Device, num_envs: int) -> CostEntry | None:
+        """The measurement nearest to a case: of the same device, and of the same library if there is one.
+
+        Of several, the one with most environments that the case has too, or else with the fewest.
+        """
         costs = [entry for entry in self.costs if entry.device == device]
-        return next((entry for entry in costs if entry.rl_library == rl_library), costs[0] if costs else None)
+        costs = [entry for entry in costs if entry.rl_library == rl_library] or costs[:1]
+        fitting = [entry for entry in costs if entry.num_envs <= num_envs]
+        if fitting:
+            return max(fitting, key=lambda entry: entry.num_envs)
+        return min(costs, key=lambda entry: entry.num_envs, default=None)
 
 
 class CatalogTable(TomlTable):

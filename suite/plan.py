@@ -194,10 +194,15 @@ def _workload_reasons(case: Case, task: TaskEntry) -> Iterator[str]:
 
 
 def _wall_s(case: Case, task: TaskEntry) -> float | None:
-    cost = task.cost(rl_library=case.rl_library, device=case.device)
+    cost = task.cost(rl_library=case.rl_library, device=case.device, num_envs=case.num_envs)
     if cost is None:
         return None
-    return cost.wall_s(num_envs=case.num_envs, num_steps_per_env=case.num_steps_per_env, iterations=case.iterations)
+    return cost.wall_s(
+        num_envs=case.num_envs,
+        num_steps_per_env=case.num_steps_per_env,
+        iterations=case.iterations,
+        optimiser_steps=case.optimiser_steps if case.learns else 0,
+    )
 
 
 def _worker_env(case: Case, *, cache_dir: Path, cpus: int) -> dict[str, str]:
