@@ -18,6 +18,7 @@ from suite.schema import CaseResult
 from suite.store import load_results
 
 MIN_SEEDS: Final = 5  # fewer do not tell how far seeds differ
+MIN_MARGIN: Final = 0.1  # of the best seed's reward
 
 
 class Size(NamedTuple):
@@ -31,27 +32,41 @@ class Size(NamedTuple):
 
 
 def least_rewards(results: Iterable[CaseResult], at: Sequence[int]) -> dict[Size, float]:
-    """After so many iterations, for every case that has as many; a seed counts once, since the same learns the same.
+    """After so many iterations, for every case of the closed division that has as many.
+
+    A seed counts once, by the worst of its runs: on another machine it rounds otherwise, and then learns otherwise.
 
     Raises:
         UsageError: a case has too few seeds, or a run in which no episode had ended.
     """
-    rewards: dict[Size, dict[int, float | None]] = defaultdict(dict)
+    rewards: dict[Size, dict[int, list[float | None]]] = defaultdict(lambda: defaultdict(list))
     for result in results:
         case = result.case
+        if case.division == "open":
+            continue
         for record in result.completed:
             column = record.ranks[0].samples.get("reward_mean", ())
             for iterations in at:
                 if iterations <= len(column):
                     size = Size(case.task, case.rl_library, case.frames_per_iteration, case.optimiser_steps, iterations)
-                    rewards[size][case.seed] = reward_at(column, iterations)
+                    rewards[size][case.seed].append(reward_at(column, iterations))
     if not rewards:
         raise UsageError(f"no run has {min(at)} iterations with rewards. Name folders of longer runs, or another --at.")
-    return {size: _least(size, of_seeds) for size, of_seeds in sorted(rewards.items())}
+    worst = {size: {seed: _worst(runs) for seed, runs in seeds.items()} for size, seeds in rewards.items()}
+    return {size: _least(size, of_seeds) for size, of_seeds in sorted(worst.items())}
+
+
+def _worst(rewards: Sequence[float | None]) -> float | None:
+    """None, which no episode's end had before, is worse than any."""
+    known = [reward for reward in rewards if reward is not None]
+    return min(known) if len(known) == len(rewards) else None
 
 
 def _least(size: Size, of_seeds: Mapping[int, float | None]) -> float:
-    """As far below the worst seed as that one lies below the best: what every sound run reaches."""
+    """As far below the worst seed as that one lies below the best, and a tenth of the best at least.
+
+    Once a task is learned the seeds that were tried lie close together, and another one's late dip goes further.
+    """
     known = [reward for reward in of_seeds.values() if reward is not None]
     if len(known) < max(MIN_SEEDS, len(of_seeds)):
         raise UsageError(
@@ -59,7 +74,8 @@ def _least(size: Size, of_seeds: Mapping[int, float | None]) -> float:
             f" {len(of_seeds)} seeds have a reward at iteration {size.iterations}. A reference needs all of them, and"
             f" {MIN_SEEDS} at least. Run bench --matrix learning with more values of --seed, or name another --at."
         )
-    return 2 * min(known) - max(known)
+    worst, best = min(known), max(known)
+    return worst - max(best - worst, MIN_MARGIN * abs(best))
 
 
 def catalog_lines(found: Mapping[Size, float], *, source: str) -> Iterator[str]:

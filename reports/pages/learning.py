@@ -4,7 +4,7 @@ import statistics
 
 from reports.campaign import Campaign
 from reports.charts import seeds as seed_charts
-from reports.learning_references import MIN_SEEDS
+from reports.learning_references import MIN_MARGIN, MIN_SEEDS
 from reports.result_sets import ResultSet, Version
 from reports.seeds import Seeds, Size, seeds
 from reports.series_tables import series_title
@@ -41,6 +41,7 @@ def runs(version: Version) -> Html:
 def rule() -> Html:
     return paragraph(
         f"A reference needs {MIN_SEEDS} seeds. It lies as far below the worst of them as that one lies below the best,"
+        f" {MIN_MARGIN:.0%} of the best at least,"
         " and is of one size: other numbers of frames or optimiser steps in an iteration learn otherwise. A reward is"
         f" the median of the last {OVER} iterations."
     )
