@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from reports.learning_references import Size, catalog_lines, least_rewards, main
-from suite.catalog import AgentEntry
+from suite.catalog import AgentEntry, load_catalog
 from suite.errors import UsageError
 from suite.learning import check_learning
-from suite.schema import CaseResult
-from suite.store import write_case
+from suite.schema import Case, CaseResult
+from suite.store import load_results, write_case
 from tests.generated_results import make_case, make_record
 
+ROOT = Path(__file__).resolve().parents[1]
 FINAL = {1: 5.0, 2: 5.5, 3: 6.0, 4: 5.25, 5: 5.75}  # reward by seed
 
 
@@ -94,3 +95,26 @@ def test_the_command_reads_a_folder_for_each_seed(tmp_path: Path, capsys: pytest
     assert 'source = "seeds of a test"' in said
     assert main([str(folders[0]), "--at", "20"]) == UsageError.exit_code
     assert "1 of 1 seeds" in capsys.readouterr().err
+
+
+def test_the_catalog_says_what_its_sources_do() -> None:
+    """Every reference is computed again from the results in git that it names, separated by spaces, ``*`` allowed."""
+    held = []
+    for task, entry in load_catalog().tasks.items():
+        for library, agent in entry.agents.items():
+            for reference in agent.learning_references:
+                folders = [folder for pattern in reference.source.split() for folder in sorted(ROOT.glob(pattern))]
+                assert folders, reference.source
+                results = [result for folder in folders for result in load_results(folder)]
+                size = Size(
+                    task, library, reference.frames_per_iteration, reference.optimiser_steps, reference.iterations
+                )
+                of_size = [result for result in results if of_case(result.case) == size[:-1]]
+                (least,) = least_rewards(of_size, [reference.iterations]).values()
+                assert reference.reward_at_least == pytest.approx(least, abs=1e-4)
+                held.append(size)
+    assert held
+
+
+def of_case(case: Case) -> tuple[str, str, int, int]:
+    return case.task, case.rl_library, case.frames_per_iteration, case.optimiser_steps

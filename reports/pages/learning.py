@@ -40,9 +40,9 @@ def runs(version: Version) -> Html:
 
 def rule() -> Html:
     return paragraph(
-        f"A reference needs {MIN_SEEDS} seeds. It lies as far below the worst of them as that one lies below the best,"
-        f" {MIN_MARGIN:.0%} of the best at least,"
-        " and is of one size: other numbers of frames or optimiser steps in an iteration learn otherwise. A reward is"
+        f"A reference needs {MIN_SEEDS} seeds. Of the runs that it names, it lies as far below the worst as that one"
+        f" below the best, {MIN_MARGIN:.0%} of the best at least, and is of one size: other numbers of frames or"
+        " optimiser steps in an iteration learn otherwise. A reward is"
         f" the median of the last {OVER} iterations."
     )
 
@@ -60,7 +60,8 @@ def _of_first_seed(version: Version, found: Seeds) -> Campaign:
 def _table(found: Seeds) -> Html:
     if not found.judged:
         return paragraph("The catalog has no reference of this size.")
-    return html_table(
+    sources = dict.fromkeys(source for one in found.judged for source in one.reference.source.split())
+    table = html_table(
         ["Iteration", "Worst seed", "Median seed", "Best seed", "At least", "Measured elsewhere", "Below"],
         (
             [
@@ -74,6 +75,7 @@ def _table(found: Seeds) -> Html:
         ),
         label=f"References of {found.case.case_id}",
     )
+    return together([table, paragraph(f"The references are made of {', '.join(sources)}.")])
 
 
 def _spread(rewards: list[float]) -> list[str]:
