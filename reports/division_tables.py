@@ -29,7 +29,7 @@ def throughput(found: Sequence[Gain]) -> Html:
     """``found``: beside one closed case, which is the first row."""
     closed = found[0].closed
     table = html_table(
-        ["Case", "Changed", "Total FPS", "Gain", "Beyond the noise", "Rounds"],
+        ["Case", "Changed", "Total FPS", "Gain", "Against the noise", "Rounds"],
         [
             [closed.case_id, "as upstream ships it", count(found[0].closed_fps), "1", "", str(found[0].closed_rounds)],
             *(
@@ -46,7 +46,7 @@ def throughput(found: Sequence[Gain]) -> Html:
         ],
         label=f"Throughput of the open division beside {closed.case_id}",
         num_text_columns=2,
-        text_headings=("Beyond the noise",),
+        text_headings=("Against the noise",),
     )
     return together([table, paragraph(_noise(found[0].noise))])
 
@@ -117,7 +117,7 @@ def _iterations(gain: Gain, needed: float | None) -> str:
 def headline(found: Sequence[Gain], *, address: str, label: str) -> Html:
     """``address``: of the page with the rest. A case without a gain says so by its cells."""
     return html_table(
-        ["Change", "Frames per second, times", "Beyond the noise", "Learns", "Sooner at the closed reward, times"],
+        ["Change", "Frames per second, times", "Against the noise", "Learns", "Sooner at the closed reward, times"],
         (
             [
                 link(short_name(gain, found), address),
@@ -129,7 +129,7 @@ def headline(found: Sequence[Gain], *, address: str, label: str) -> Html:
             for gain in found
         ),
         label=label,
-        text_headings=("Beyond the noise", "Learns"),
+        text_headings=("Against the noise", "Learns"),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from reports.analysis import CaseTimes, case_times, speedup_of
 from reports.learning_curves import mean_rewards
-from reports.resampling import Estimate
+from reports.resampling import Estimate, Interval
 from reports.thresholds import SMOOTHING_WINDOW, iterations_to_reward, smoothed
 from suite.a_a import is_twin, noise_budget, twin_pairs
 from suite.schema import Case, CaseResult
@@ -58,7 +58,8 @@ class Gain:
         if self.gain is None or (self.noise is None and self.gain.interval is None):
             return "unknown"
         low, high = self.gain.interval or (self.gain.value, self.gain.value)
-        if abs(self.gain.value - 1) <= (self.noise or 0) or low <= 1 <= high:
+        least, most = noise_band(self.noise)
+        if least <= self.gain.value <= most or low <= 1 <= high:
             return "within the noise"
         return "faster" if self.gain.value > 1 else "slower"
 
@@ -71,6 +72,11 @@ class Gain:
         if min(len(at.tuned), len(at.closed)) < _MIN_RUNS:
             return "unknown"
         return "less" if max(at.tuned) < min(at.closed) else "as well"
+
+
+def noise_band(noise: float | None) -> Interval:
+    """Gains that are none: a time that is longer by the noise, or another that is."""
+    return 1 / (1 + (noise or 0)), 1 + (noise or 0)
 
 
 def gains(results: Sequence[CaseResult], twins: Sequence[CaseResult] = ()) -> tuple[Gain, ...]:

@@ -136,6 +136,8 @@ def test_a_gain_within_the_noise_is_none() -> None:
     assert speed(0.45, 0.45, 0.45) == "within the noise"  # 11 % and 20 %
     assert speed(0.25, 0.25, 0.25) == "faster"
     assert speed(0.8, 0.8, 0.8) == "slower"
+    assert speed(0.59, 0.59, 0.59) == "within the noise"
+    assert speed(0.61, 0.61, 0.61) == "slower"
     assert speed(0.25, 0.25, 0.6) == "within the noise"  # the interval holds 1
     assert speed(0.45, 0.45, 0.45, twins=()) == "faster"  # by its interval alone
     assert speed(0.45, twins=()) == "unknown"  # neither a pair nor an interval

@@ -8,8 +8,7 @@ import altair as alt
 from reports import division_tables
 from reports.campaign import Campaign
 from reports.charts.drawing import PALETTE, RULE_DASH, colour, faded_unless, figure, log_ticks, pick, shape, tip
-from reports.curves import variant_of
-from reports.divisions import Gain
+from reports.divisions import Gain, noise_band
 from reports.figure import RULE, Figure
 from reports.resampling import Estimate
 
@@ -28,9 +27,8 @@ def gains(series: Campaign, found: Sequence[Gain], *, is_small: bool = False) ->
         if (point := _point(labels[gain.case.case_id], gain, kind, value)) is not None
     ]
     values = [point[name] for point in points for name in ("low", "high")]
-    noise = found[0].noise
-    edges = [1 - (noise or 0), 1 + (noise or 0)]
-    ticks = log_ticks(min(values + edges), max(values + edges))
+    edges = noise_band(found[0].noise)
+    ticks = log_ticks(min([*values, *edges]), max([*values, *edges]))
     picked = pick("kind")
     x = alt.X(
         "value:Q",
@@ -55,13 +53,13 @@ def gains(series: Campaign, found: Sequence[Gain], *, is_small: bool = False) ->
     marks = base.mark_point(filled=True, size=80).encode(x=x, shape=shape(kinds, "kind"), tooltip=tooltip)
     return figure(
         [
-            *([_band(edges)] if noise else []),
+            *([_band(edges)] if found[0].noise else []),
             _line_at_one(),
             marks.add_params(picked),
             base.mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q"),
         ],
         series,
-        chart=f"gains-{variant_of(found[0].closed) or found[0].closed.topology}-{found[0].closed.rl_library}",
+        chart=f"gains-{found[0].closed.case_id.rpartition('/')[2]}",
         height=ROW_PX * len(found),
         alt_text=_in_words(points),
         caption="" if is_small else _caption(found),
