@@ -8,6 +8,7 @@ import argparse
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatch
 from itertools import groupby
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -95,11 +96,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m reports.learning_references", description=__doc__)
     parser.add_argument("results", nargs="+", type=Path)
     parser.add_argument("--at", action="append", type=int, required=True, metavar="ITERATIONS")
+    parser.add_argument("--case", default="*", metavar="GLOB", help="only matching ids, where folders hold other sizes")
     parser.add_argument("--source", help="what the entries name as theirs (default: the folders)")
     options = parser.parse_args(arguments)
     folders: list[Path] = options.results
     try:
-        found = least_rewards((result for folder in folders for result in load_results(folder)), options.at)
+        results = [result for folder in folders for result in load_results(folder)]
+        wanted = [result for result in results if fnmatch(result.case.case_id, options.case)]
+        found = least_rewards(wanted, options.at)
     except LabscaleError as error:
         print(error, file=sys.stderr)
         return error.exit_code

@@ -93,6 +93,8 @@ def test_the_command_reads_a_folder_for_each_seed(tmp_path: Path, capsys: pytest
     said = capsys.readouterr().out
     assert "iterations = 20, reward_at_least = 4.0000" in said
     assert 'source = "seeds of a test"' in said
+    assert main([*map(str, folders), "--at", "20", "--case", "ant-open/*"]) == UsageError.exit_code
+    assert "no run has 20 iterations" in capsys.readouterr().err
     assert main([str(folders[0]), "--at", "20"]) == UsageError.exit_code
     assert "1 of 1 seeds" in capsys.readouterr().err
 
