@@ -53,6 +53,8 @@ EXTRA = {
     "reports/foreign/bundle.py": {"pydantic"},
     "reports/foreign/reading.py": {"pydantic", "pydantic_core"},
     "reports/learning_references.py": {"suite.learning"},
+    "reports/pages/learning.py": {"suite.catalog", "suite.learning"},
+    "reports/seeds.py": {"suite.catalog", "suite.learning"},
     "reports/manifest.py": {"pydantic", "suite.toml_file"},
     "reports/result_sets.py": {"suite.upstream", "suite.interference"},
     "reports/verification/case_file.py": {"suite.folder"},
