@@ -79,7 +79,7 @@ def learning(found: Sequence[Gain]) -> Html:
                 gain.case.case_id,
                 gain.learning,
                 *(_rewards(gain, equal) for equal in _PAIRS),
-                " / ".join(_iterations(gain, needed) for needed in gain.iterations_to_target),
+                " / ".join(_iterations(gain)),
                 estimated(gain.sooner),
             ]
             for gain in found
@@ -108,10 +108,9 @@ def _rewards(gain: Gain, equal: Equal) -> str:
     return " / ".join(f"{statistics.median(side):.3g}" if side else MISSING for side in (at.closed, at.tuned))
 
 
-def _iterations(gain: Gain, needed: float | None) -> str:
-    if needed is not None:
-        return f"{needed:.0f}"
-    return MISSING if gain.target is None or not gain.rounds else "never"
+def _iterations(gain: Gain) -> list[str]:
+    closed, tuned = (MISSING if needed is None else f"{needed:.0f}" for needed in gain.iterations_to_target)
+    return [closed, "never" if gain.is_never_as_good else tuned]
 
 
 def headline(found: Sequence[Gain], *, address: str, label: str) -> Html:
@@ -124,7 +123,7 @@ def headline(found: Sequence[Gain], *, address: str, label: str) -> Html:
                 estimated(gain.gain),
                 gain.speed,
                 gain.learning,
-                "never" if gain.target and gain.rounds and not gain.sooner else estimated(gain.sooner),
+                "never" if gain.is_never_as_good else estimated(gain.sooner),
             ]
             for gain in found
         ),

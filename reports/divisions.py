@@ -64,6 +64,12 @@ class Gain:
         return "faster" if self.gain.value > 1 else "slower"
 
     @property
+    def is_never_as_good(self) -> bool:
+        """Whether a run ended before it had the closed case's reward; not where none reported any."""
+        is_known = self.target is not None and bool(self.rewards["iterations"].tuned)
+        return is_known and self.iterations_to_target[1] is None
+
+    @property
     def learning(self) -> Learning:
         """``less`` where after equal frames every run is below every run of the closed case, and there are enough."""
         if self.learns_the_same:

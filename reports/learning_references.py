@@ -13,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from reports import seeds
 from suite.errors import LabscaleError, UsageError
 from suite.learning import reward_at
 from suite.schema import CaseResult
@@ -49,11 +50,11 @@ def least_rewards(results: Iterable[CaseResult], at: Sequence[int]) -> dict[Size
             column = record.ranks[0].samples.get("reward_mean", ())
             for iterations in at:
                 if iterations <= len(column):
-                    size = Size(case.task, case.rl_library, case.frames_per_iteration, case.optimiser_steps, iterations)
+                    size = Size(*seeds.Size.of(case), iterations)
                     rewards[size][case.seed].append(reward_at(column, iterations))
     if not rewards:
         raise UsageError(f"no run has {min(at)} iterations with rewards. Name folders of longer runs, or another --at.")
-    worst = {size: {seed: _worst(runs) for seed, runs in seeds.items()} for size, seeds in rewards.items()}
+    worst = {size: {seed: _worst(runs) for seed, runs in of_seeds.items()} for size, of_seeds in rewards.items()}
     return {size: _least(size, of_seeds) for size, of_seeds in sorted(worst.items())}
 
 

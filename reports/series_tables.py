@@ -30,8 +30,8 @@ def outcomes(row: CaseRow) -> str:
 
 def all_cases(rows: Sequence[CaseRow], *, label: str) -> Html:
     """Every case, whatever became of it. On one number of ranks nothing is sped up."""
-    has_scaling = len({row.world_size for row in rows}) > 1 or len({row.topology for row in rows}) > 1
-    scaling = [] if not has_scaling else ["Speed-up", "Efficiency", "Interconnect"]
+    has_scaling = len({row.topology for row in rows}) > 1
+    scaling = ["Speed-up", "Efficiency", "Interconnect"] if has_scaling else []
     return html_table(
         ["Case", "Ranks", "Iteration time in s", "Total FPS", *scaling, "Rounds"],
         (

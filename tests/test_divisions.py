@@ -58,6 +58,18 @@ def rising(case: Case, *rates: float, iteration_time_s: float = 0.5) -> CaseResu
     return replace(result, rounds=tuple(rounds))
 
 
+def with_column(case: Case, rewards: tuple[float | None, ...]) -> CaseResult:
+    (record,) = make_result(case, 0.5).rounds
+    (rank,) = record.ranks
+    ranks = (replace(rank, samples={**rank.samples, "reward_mean": rewards}),)
+    return CaseResult(case=case, rounds=(replace(record, ranks=ranks),))
+
+
+def silent(case: Case) -> CaseResult:
+    """No episode ended."""
+    return with_column(case, (None,) * case.iterations)
+
+
 def test_rewards_are_compared_after_equal_frames_iterations_and_time() -> None:
     """4 times the frames an iteration in twice the time: the closed case ends at a quarter, the end, and half of it."""
     wide = rising(tuned("wide", num_envs_global=512), 1.0, iteration_time_s=1.0)
@@ -117,11 +129,7 @@ def test_the_time_to_the_reward_is_told_from_the_frames_a_second() -> None:
 def test_a_closed_case_that_does_not_rise_sets_no_reward_to_wait_for() -> None:
     (gain,) = gains([rising(CLOSED, -1.0), rising(tuned("fast"), 1.0)])
     assert (gain.target, gain.iterations_to_target, gain.sooner) == (None, (None, None), None)
-    (record,) = make_result(CLOSED, 0.5).rounds
-    (rank,) = record.ranks
-    silent = replace(rank, samples={**rank.samples, "reward_mean": (None,) * rank.num_iterations})
-    unknown = CaseResult(case=CLOSED, rounds=(replace(record, ranks=(silent,)),))
-    (gain,) = gains([unknown, rising(tuned("fast"), 1.0)])
+    (gain,) = gains([silent(CLOSED), rising(tuned("fast"), 1.0)])
     assert (gain.target, gain.rewards["frames"].closed) == (None, ())
 
 
@@ -192,6 +200,17 @@ def test_the_headline_says_never_where_the_reward_was_not_reached(fast: Case) ->
     assert rows[1].split("\t") == ["fast", "5.00", "unknown", "unknown", "never"]
 
 
+def test_never_is_said_of_a_reward_of_zero_too_and_not_of_runs_without_rewards(fast: Case) -> None:
+    zero = with_column(CLOSED, tuple(float(index - 9) for index in range(12)))  # the mean of the last five is 0
+    lower = with_rewards(make_result(fast, 0.1), -20.0)
+    (gain,) = gains([zero, lower])
+    assert (gain.target, gain.is_never_as_good) == (0.0, True)
+    assert division_tables.learning([gain]).text.splitlines()[1].split("\t")[5] == "12 / never"
+    (gain,) = gains([zero, silent(fast)])
+    assert (gain.rounds, gain.is_never_as_good) == (1, False)
+    assert division_tables.learning([gain]).text.splitlines()[1].split("\t")[5] == "12 / n/a"
+
+
 def test_what_is_held_against_two_closed_cases_is_told_apart() -> None:
     wide = [replace(tuned("wide"), case_id=f"{CLOSED.case_id}-{n}-1x1-wide", num_envs=n) for n in (256, 512)]
     found = gains([make_result(CLOSED, 0.5), *(make_result(case, 0.5) for case in (*wide, tuned("fast")))])
@@ -242,7 +261,7 @@ def test_a_tuned_series_is_neither_a_sweep_nor_scaling(tmp_path: Path, fast: Cas
     headline = summary.answers(version).text
     assert "fast\t2.00\tunknown\tthe same\t2.00" in headline
     assert "fast, frames per second: 2.00" in summary.charts(version).text
-    assert "no number" in choosing.rewards(version).text or "Nothing was measured" in choosing.rewards(version).text
+    assert choosing.rewards(version).text == "Nothing was measured of this."
 
 
 def test_a_tuned_line_is_named_by_its_change_and_what_that_leaves_open(fast: Case) -> None:

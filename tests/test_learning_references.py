@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from reports import seeds
 from reports.learning_references import Size, catalog_lines, least_rewards, main
 from suite.catalog import AgentEntry, load_catalog
 from suite.errors import UsageError
 from suite.learning import check_learning
-from suite.schema import Case, CaseResult
+from suite.schema import CaseResult
 from suite.store import load_results, write_case
 from tests.generated_results import make_case, make_record
 
@@ -36,7 +37,7 @@ def runs() -> list[CaseResult]:
 def test_each_size_and_count_has_its_own_as_far_below_the_worst_seed_as_that_below_the_best() -> None:
     """At iteration 5 all seeds have 2."""
     case = make_case(iterations=20)
-    of_case = (case.task, case.rl_library, case.frames_per_iteration, case.optimiser_steps)
+    of_case = seeds.Size.of(case)
     assert least_rewards(runs(), [5, 20, 40]) == {Size(*of_case, 5): 1.8, Size(*of_case, 20): 4.0}
 
 
@@ -111,12 +112,8 @@ def test_the_catalog_says_what_its_sources_do() -> None:
                 size = Size(
                     task, library, reference.frames_per_iteration, reference.optimiser_steps, reference.iterations
                 )
-                of_size = [result for result in results if of_case(result.case) == size[:-1]]
+                of_size = [result for result in results if seeds.Size.of(result.case) == size[:-1]]
                 (least,) = least_rewards(of_size, [reference.iterations]).values()
                 assert reference.reward_at_least == pytest.approx(least, abs=1e-4)
                 held.append(size)
     assert held
-
-
-def of_case(case: Case) -> tuple[str, str, int, int]:
-    return case.task, case.rl_library, case.frames_per_iteration, case.optimiser_steps

@@ -25,6 +25,8 @@ SPEC_DIGITS: Final = 6
 TWO_COLUMNS_CHARACTERS: Final = 18
 LABEL_GAP_PX: Final = 14  # between two labels, so that neither touches the other
 LABEL_MARGIN_PX: Final = 52  # right of the last point
+# In pixels; more would leave no room for bars on a phone. A drawing that is not live has no container.
+CASE_LABEL_LIMIT: Final = "containerSize()[0] && containerSize()[0] < 500 ? 120 : 230"
 
 type Layer = alt.Chart | alt.LayerChart
 

@@ -7,14 +7,24 @@ import altair as alt
 
 from reports import division_tables
 from reports.campaign import Campaign
-from reports.charts.drawing import PALETTE, RULE_DASH, colour, faded_unless, figure, log_ticks, pick, shape, tip
+from reports.charts.drawing import (
+    CASE_LABEL_LIMIT,
+    PALETTE,
+    RULE_DASH,
+    colour,
+    faded_unless,
+    figure,
+    log_ticks,
+    pick,
+    shape,
+    tip,
+)
 from reports.divisions import Gain, noise_band
 from reports.figure import RULE, Figure
 from reports.resampling import Estimate
 
 ROW_PX: Final = 30
 FPS, SOONER = "Frames per second", "Time to the same reward"
-_LABEL_LIMIT: Final = "containerSize()[0] && containerSize()[0] < 500 ? 130 : 230"
 
 
 def gains(series: Campaign, found: Sequence[Gain], *, is_small: bool = False) -> Figure:
@@ -36,7 +46,7 @@ def gains(series: Campaign, found: Sequence[Gain], *, is_small: bool = False) ->
         scale=alt.Scale(type="log", domain=[ticks[0], ticks[-1]], nice=False),
         axis=alt.Axis(values=ticks, format="~g", labelOverlap="greedy"),
     )
-    axis = alt.Axis(labelLimit=alt.ExprRef(_LABEL_LIMIT), ticks=False, grid=True, domain=False)
+    axis = alt.Axis(labelLimit=alt.ExprRef(CASE_LABEL_LIMIT), ticks=False, grid=True, domain=False)
     y = alt.Y("change:N", sort=list(labels.values()), title=None, axis=axis)
     kinds = [kind for kind in (FPS, SOONER) if any(point["kind"] == kind for point in points)]
     base = alt.Chart(alt.InlineData(values=points)).encode(
@@ -98,9 +108,7 @@ def _caption(found: Sequence[Gain]) -> str:
     parts = [f"Each change beside {closed}, 1 being what upstream ships. Whiskers: intervals, where rounds are enough."]
     if found[0].noise is not None:
         parts.append("The grey band is the A/A noise: what lies in it is no gain.")
-    late = [
-        division_tables.short_name(gain, found) for gain in found if gain.rounds and gain.target and not gain.sooner
-    ]
+    late = [division_tables.short_name(gain, found) for gain in found if gain.is_never_as_good]
     if late:
         parts.append(f"Never as good as the closed case in its iterations: {', '.join(late)}.")
     return " ".join(parts)

@@ -7,7 +7,7 @@ import altair as alt
 
 from reports import series_tables, tables
 from reports.campaign import Campaign
-from reports.charts.drawing import PLAIN_NUMBER, colour, faded_unless, figure, pick, tip
+from reports.charts.drawing import CASE_LABEL_LIMIT, PLAIN_NUMBER, colour, faded_unless, figure, pick, tip
 from reports.charts.points import MAX_RANKS, case_label, some_ranks
 from reports.figure import INK, RULE, Figure
 from reports.inside import Inside, Values
@@ -25,8 +25,6 @@ PART_COLOURS: Final[Mapping[str, str]] = {
     "waiting": "#7A2E00",
 }
 BAR_PX: Final = 28
-# In pixels; more would leave no room for bars on a phone. A drawing that is not live has no container.
-CASE_LABEL_LIMIT: Final = "containerSize()[0] && containerSize()[0] < 500 ? 120 : 230"
 
 
 def time_split(series: Campaign) -> Figure | Html:

@@ -67,8 +67,13 @@ def powers_of_two(rows: Sequence[CaseRow], others: Iterable[float] = ()) -> list
     return [2.0**power for power in range(math.floor(math.log2(min(values))), math.ceil(math.log2(max(values))) + 1)]
 
 
+def stride_of(iterations: int) -> int:
+    """Every so many iterations of a curve are drawn."""
+    return max(1, math.ceil(iterations / MAX_CURVE_POINTS))
+
+
 def thinned(points: Sequence[CurvePoint]) -> list[CurvePoint]:
-    stride = max(1, math.ceil((1 + max(point.iteration for point in points)) / MAX_CURVE_POINTS))
+    stride = stride_of(1 + max(point.iteration for point in points))
     return [point for point in points if point.iteration % stride == 0]
 
 

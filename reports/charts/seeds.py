@@ -6,7 +6,7 @@ import altair as alt
 
 from reports.campaign import Campaign
 from reports.charts.drawing import PALETTE, figure, tip
-from reports.charts.points import MAX_CURVE_POINTS
+from reports.charts.points import stride_of
 from reports.figure import Figure
 from reports.seeds import Seeds
 from reports.tables import Html
@@ -55,7 +55,7 @@ def curves(campaign: Campaign, found: Seeds, *, data: Html) -> Figure:
 
 def _points(found: Seeds, seed: int) -> list[dict[str, Any]]:
     rewards = found.curves[seed]
-    stride = max(1, -(-len(rewards) // MAX_CURVE_POINTS))
+    stride = stride_of(len(rewards))
     return [
         {"seed": str(seed), "iteration": iteration, "reward": float(f"{reward:.{_DIGITS}g}")}
         for iteration, reward in enumerate(rewards)
