@@ -116,10 +116,18 @@ def _iterations(gain: Gain) -> list[str]:
 def headline(found: Sequence[Gain], *, address: str, label: str) -> Html:
     """``address``: of the page with the rest. A case without a gain says so by its cells."""
     return html_table(
-        ["Change", "Frames per second, times", "Against the noise", "Learns", "Sooner at the closed reward, times"],
+        [
+            "Change",
+            "Total FPS",
+            "Times the closed case's",
+            "Against the noise",
+            "Learns",
+            "Sooner at the closed reward, times",
+        ],
         (
             [
                 link(short_name(gain, found), address),
+                count(gain.fps),
                 estimated(gain.gain),
                 gain.speed,
                 gain.learning,

@@ -88,6 +88,7 @@ class Table(Strict):
     remark: str
     rows: tuple[Row, ...]
     series: str | None = None  # of labscale, on the same terms
+    tuned: str | None = None  # of labscale's open division, the same task tuned
     rl_library: str | None = None
     ours: str | None = None
 

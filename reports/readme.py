@@ -1,4 +1,4 @@
-"""The table of measured figures in README.md, made from results in git: ``python -m reports.readme RESULTS``."""
+"""The tables of measured figures in README.md, made from results in git: ``python -m reports.readme RESULTS...``."""
 
 import sys
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ END = "<!-- end -->"
 
 
 def results_table(results: Sequence[CaseResult]) -> str:
-    """One row per series: median frames per second and scaling efficiency at each number of GPUs."""
-    rows = case_rows(results)
+    """One row per series: median frames per second and scaling efficiency at each number of GPUs of one node."""
+    rows = [row for row in case_rows(results) if row.nnodes == 1]
     sizes = sorted({row.world_size for row in rows})
     header = "| series | " + " | ".join(f"{size} GPU{'s' if size > 1 else ''}" for size in sizes) + " |"
     lines = [header, "| --- |" + " ---: |" * len(sizes)]
@@ -48,7 +48,7 @@ def _identity(results: Sequence[CaseResult]) -> str:
 
 
 def main(argv: Sequence[str]) -> int:
-    print(f"{BEGIN}\n{results_table(load_results(Path(argv[1])))}\n{END}")
+    print(BEGIN, *(f"{results_table(load_results(Path(folder)))}\n" for folder in argv[1:]), END, sep="\n")
     return 0
 
 

@@ -197,7 +197,7 @@ def test_the_tables_have_a_row_for_each_change(fast: Case, lost: Case) -> None:
 def test_the_headline_says_never_where_the_reward_was_not_reached(fast: Case) -> None:
     found = gains([rising(CLOSED, 1.0), rising(fast, 0.5, iteration_time_s=0.1)])
     rows = division_tables.headline(found, address="series-x.html", label="x").text.splitlines()
-    assert rows[1].split("\t") == ["fast", "5.00", "unknown", "unknown", "never"]
+    assert rows[1].split("\t") == ["fast", "20,480", "5.00", "unknown", "unknown", "never"]
 
 
 def test_never_is_said_of_a_reward_of_zero_too_and_not_of_runs_without_rewards(fast: Case) -> None:
@@ -259,7 +259,7 @@ def test_a_tuned_series_is_neither_a_sweep_nor_scaling(tmp_path: Path, fast: Cas
     assert "2.00" in series_pages.gains(version, "cartpole-open").text
     assert "2.00" in division.of_version(version).text
     headline = summary.answers(version).text
-    assert "fast\t2.00\tunknown\tthe same\t2.00" in headline
+    assert "fast\t8,192\t2.00\tunknown\tthe same\t2.00" in headline
     assert "fast, frames per second: 2.00" in summary.charts(version).text
     assert choosing.rewards(version).text == "Nothing was measured of this."
 

@@ -26,6 +26,9 @@ from tests.generated_results import (
 SWEPT = {1024: 0.10, 2048: 0.11, 4096: 0.15, 8192: 0.30}  # of sweep_results: environments, seconds
 
 
+RESULTS = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
+
+
 def version_of(results: Sequence[CaseResult], folder: Path) -> Version:
     return read_version(write_results(results, folder), name="generated")
 
@@ -187,3 +190,18 @@ def test_the_summary_says_in_a_sentence_what_is_left_of_ideal(tmp_path: Path) ->
     assert "3 inconclusive, 1 limited" in said
     alone = [make_result(make_case(), 0.5)]
     assert "nothing is known of scaling" in summary.answers(version_of(alone, tmp_path / "alone")).text
+
+
+def test_the_summary_says_nothing_of_scaling_by_emulated_nodes() -> None:
+    """Of results in git: 1x4 and 2x2 emulated on four GPUs of one host."""
+    version = read_version(RESULTS, name="v")
+    one = next(one for one in version.sets if one.name == "h200-x4-full")
+    at_most = {
+        (row.scaling, row.nnodes): row.scaling_efficiency or 0 for row in one.campaign.rows if row.world_size == 4
+    }
+    assert set(at_most) == {("weak", 1), ("weak", 2), ("strong", 1), ("strong", 2)}
+    said = summary.answers(replace(version, sets=(one,))).text
+    assert (
+        f"4 GPUs reach {100 * at_most['weak', 1]:.0f} % of ideal where the work grows with them,"
+        f" and {100 * at_most['strong', 1]:.0f} % of ideal" in said
+    )

@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from reports.analysis import case_rows
 from reports.pages import published as page
 from reports.published import efficiency, implied, parse_figure, read_published
 from reports.result_sets import read_version
 from suite.errors import ReportError
+from tests.generated_results import full_results, write_results
 
 COMMITTED = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
 
@@ -83,3 +85,24 @@ def test_a_series_has_the_tables_that_stand_beside_it() -> None:
     assert said.startswith("What others published")
     assert "Noroian" in said
     assert page.of_series(version, "shadow-horizontal").text.strip() == ""
+
+
+def test_the_most_of_the_open_division_is_said_beside_the_table_and_is_not_in_it() -> None:
+    version = read_version(COMMITTED, name="v")
+    lines = page.tables(version).text.splitlines()
+    (said,) = (line for line in lines if line.startswith("Tuned through the libraries' own settings"))
+    fastest: dict[int, float] = {}
+    for result in (result for one in version.scaling for result in one.campaign.results):
+        if result.case.series == "cartpole-open" and result.case.division == "open":
+            fps = next(row.total_fps for row in case_rows([result]))
+            fastest[result.case.world_size] = max(fastest.get(result.case.world_size, 0.0), fps or 0.0)
+    assert set(fastest) == {1, 4}
+    for gpus, fps in fastest.items():
+        assert f"{fps:,.0f} with {gpus} GPU" in said
+    assert "that of The Isaac Lab Project Developers is 3,500,000 with 16 GPUs" in said
+    assert not any(f"{fps:,.0f}" in line for line in lines if line != said for fps in fastest.values())
+
+
+def test_a_version_without_an_open_division_says_nothing_of_it(tmp_path: Path) -> None:
+    write_results(full_results(), tmp_path)
+    assert "Tuned through" not in page.tables(read_version(tmp_path, name="v")).text

@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from reports.analysis import case_rows
 from reports.curves import variant_of
 from reports.divisions import gains
 from reports.pairs_of_cases import nodes_side_by_side
+from reports.published import read_published
 from reports.readme import BEGIN, END, results_table
 from reports.result_sets import read_version
 from suite import interference, upstream
+from suite.a_a import noise_budget, twin_pairs
 from suite.core_speed import fastest_probes_s, slowed_cores
 from suite.store import load_results
 
@@ -22,11 +25,12 @@ RESULTS = ROOT / "reports" / "results" / "2026.11"
 
 def test_the_readme_shows_the_results_in_git() -> None:
     shown = README.partition(BEGIN)[2].partition(END)[0].strip()
-    assert shown == results_table(load_results(RESULTS / "h200-x4"))
+    assert shown == "\n\n".join(results_table(load_results(RESULTS / name)) for name in ("h200-x4-full", "h200-x4"))
 
 
 GPU_PAIRS = ("h200-x4-upstream", "h200-x4-pairs", "h200-x4-pairs-4", "h200-x2-pairs", "h200-x2-pairs-2")
-FOLDERS = ("h200-x4", "h200-x2-nodes", "h200-x2-envs", "h200-open", "cpu-upstream", *GPU_PAIRS)
+MEASURED = ("h200-x4-full", "h200-x4", "h200-x2-nodes", "h200-x2-envs", "h200-open", "h200-x4-open")
+FOLDERS = (*MEASURED, "cpu-upstream", *GPU_PAIRS)
 
 
 def clock_differences(folders: Sequence[str]) -> list[float]:
@@ -86,17 +90,52 @@ def test_the_readme_names_the_cases_that_have_fewer_than_three_pairs() -> None:
     }
 
 
-def test_what_the_readme_says_of_emulated_nodes_holds() -> None:
-    results = load_results(RESULTS / "h200-x2-nodes")
+@pytest.mark.parametrize(("name", "num_pairs"), [("h200-x2-nodes", 3), ("h200-x4-full", 2)])
+def test_what_the_readme_says_of_emulated_nodes_holds(name: str, num_pairs: int) -> None:
+    results = load_results(RESULTS / name)
     spread = [record.transport for result in results if result.case.nnodes > 1 for record in result.completed]
     assert {transport and transport.interconnect for transport in spread} == {"emulated (host_memory)"}
     named = {"ant-weak": "Ant", "cartpole-strong": "Cartpole", "shadow-horizontal": "Shadow Hand"}
-    for pair in nodes_side_by_side(results):
+    said = " ".join(README.split())
+    pairs = nodes_side_by_side(results)
+    assert len(pairs) == num_pairs
+    for pair in pairs:
         cost = pair.slower_by
         assert cost is not None
         assert cost.interval is not None
         value, low, high = (f"{100 * number:+.0f}" for number in (cost.value, *cost.interval))
-        assert f"{value} % ({low} to {high}) for {named[pair.case.case.series]}" in README
+        assert f"{value} % ({low} to {high}) for {named[pair.case.case.series]}" in said
+
+
+def test_what_the_readme_says_of_the_two_hosts_holds() -> None:
+    first, second = (
+        {row.case_id: row for row in case_rows(load_results(RESULTS / name)) if row.world_size == 1}
+        for name in ("h200-x4-full", "h200-x4")
+    )
+    factors = [(second[case_id].total_fps or 0) / (row.total_fps or 0) for case_id, row in first.items()]
+    said = " ".join(README.split())
+    assert f"by a factor of {min(factors):.1f} to {max(factors):.1f} on one GPU" in said
+    campaign = next(one.campaign for one in read_version(RESULTS, name="v").sets if one.name == "h200-x4-full")
+    slowed = str(campaign.slowed_cores)
+    assert "254 of 315 times" in said
+    assert "after 254 of 315 marked iterations a fixed piece of Python's work took over 1.3 times" in slowed
+    assert "the next iteration 31 % longer" in said
+    assert "the next iteration took 31% longer" in slowed
+    noise = noise_budget(twin_pairs((*campaign.results, *campaign.twins)))
+    assert noise is not None
+    assert f"differed from itself by {100 * noise:.1f} %" in said
+
+
+def test_what_the_readme_says_of_learning_in_strong_scaling_holds() -> None:
+    ends = {
+        result.case.world_size: {record.ranks[0].samples["reward_mean"][-1] for record in result.completed}
+        for result in load_results(RESULTS / "h200-x4-full")
+        if result.case.series == "cartpole-strong" and result.case.nnodes == 1
+    }
+    (one,), (two,), (four,) = (ends[size] for size in (1, 2, 4))  # every round of a size ends with the same reward
+    assert f"Cartpole's reward was {one:.1f} with 1 GPU, {two:.1f} with 2 and {four:.1f} with 4" in " ".join(
+        README.split()
+    )
 
 
 def test_what_the_readme_says_of_the_interconnect_holds() -> None:
@@ -177,3 +216,23 @@ def test_what_the_readme_says_of_the_open_division_holds() -> None:
     others = set(found) - {"wide", "wide-graphs", "one-minibatch", "no-cuda-graph"}
     assert others == {"compile-reduce-overhead", "no-compile", "mixed-precision", "one-thread", "pinned"}
     assert {found[name].speed for name in others} == {"within the noise"}
+
+
+def test_what_the_readme_says_of_the_open_division_on_four_gpus_holds() -> None:
+    (tuned,) = (one for one in read_version(RESULTS, name="").sets if one.name == "h200-x4-open")
+    found = {variant_of(gain.case): gain for gain in gains(tuned.campaign.results, tuned.campaign.twins)}
+    assert {(gain.rounds, gain.closed_rounds, gain.case.world_size) for gain in found.values()} == {(1, 1, 4)}
+    pair = found["wide"], found["wide-graphs"]
+    fps, gained, sooner = (
+        [gain.fps / 1e6 for gain in pair if gain.fps],
+        [gain.gain.value for gain in pair if gain.gain],
+        [gain.sooner.value for gain in pair if gain.sooner],
+    )
+    said = " ".join(README.split())
+    assert f"the two make {fps[0]:.2f} and {fps[1]:.2f} million" in said
+    assert f"{gained[0]:.1f} and {gained[1]:.1f} times what upstream ships there" in said
+    assert f"the same reward {sooner[0]:.2f} and {sooner[1]:.2f} times sooner" in said
+    theirs = next(table for table in read_published().table if table.tuned).rows[-1]
+    assert theirs.total is not None
+    assert f"{theirs.total.value / 1e6:.1f} million for {theirs.gpus} L40" in said
+    assert min(fps) > theirs.total.value / 1e6

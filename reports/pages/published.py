@@ -7,6 +7,7 @@ import reports.published as figures
 from reports.analysis import CaseRow
 from reports.campaign import Campaign
 from reports.charts.published import efficiencies
+from reports.curves import variant_of
 from reports.inside import KIND_COLUMNS
 from reports.published import Row, Source, Table, read_published
 from reports.result_sets import Version
@@ -24,6 +25,7 @@ from reports.tables import (
     percent,
     together,
 )
+from suite.words import counted
 
 EXACT: Final = 0.005  # of an efficiency: rounding that leaves less open is not worth a range
 
@@ -96,7 +98,30 @@ def _table(version: Version, table: Table, source: Source) -> list[Displayed]:
     rows: list[Sequence[Cell]] = [_their_row(table, row, source) for row in table.rows]
     rows += [_our_row(series, row, is_hours=is_hours) for series, found in ours for row in found]
     parts.append(html_table([*headings, "Efficiency", "Range"], rows, label=f"{table.title}, {source.name}"))
-    return parts
+    return parts + _tuned(version, table, source)
+
+
+def _tuned(version: Version, table: Table, source: Source) -> list[Displayed]:
+    """The most that tuning brings, in words: only cases as they come stand in the table of what others published."""
+    most: dict[int, tuple[float, str]] = {}  # GPUs -> frames per second, and of what
+    for series in version.series(table.tuned) if table.tuned else ():
+        cases = {result.case.case_id: result.case for result in series.results}
+        for row in series.rows:
+            case = cases[row.case_id]
+            if case.division == "open" and (case.rl_library, case.device) == (table.rl_library, "cuda"):
+                said = f"({variant_of(case)}, {counted(row.rounds_completed, 'round')})"
+                most[case.world_size] = max(most.get(case.world_size, (0.0, "")), (row.total_fps or 0.0, said))
+    gpus, their_fps = max(((row.gpus, row.total.value) for row in table.rows if row.total), default=(0, None))
+    ours = [f"{count(fps)} with {counted(gpus, 'GPU')} {said}" for gpus, (fps, said) in sorted(most.items()) if fps]
+    if not ours or their_fps is None:
+        return []
+    words = (
+        f"Tuned through the libraries' own settings, labscale's most is {', and '.join(ours)} total FPS; that of"
+        f" {source.author.partition(',')[0]} is {count(their_fps)} with"
+        f" {counted(gpus, 'GPU')}. Tuned cases are no part of the figure and the table above, and frames are not"
+        " learning:"
+    )
+    return [paragraph(words), bullets([link("What each change does to the reward", "division.html")])]
 
 
 def _their_row(table: Table, row: Row, source: Source) -> list[str]:

@@ -40,22 +40,24 @@ from suite.words import counted
 
 def opening(version: Version) -> Html:
     """How many cases of what, on what, and what became of them."""
-    sentences = []
-    for one in version.scaling:
-        rows = one.campaign.rows
-        failed = Counter(failure.outcome for row in rows for failure in row.failures)
-        completed = sum(row.rounds_completed for row in rows)
-        rounds = ", ".join([f"{completed} completed", *(f"{number} {name}" for name, number in sorted(failed.items()))])
-        whose = f"{one.title}: " if one.contributor else ""
-        sentences.append(
-            f"{whose}{counted(len(rows), 'case')} in {len(one.campaign.series_names)} series on {one.campaign.where}."
-            f" Rounds: {rounds}."
-        )
-    parts: list[Displayed] = [paragraph(" ".join(sentences) or "Nothing here was measured by labscale.")]
+    sentences = [_measured(one, is_named=version.must_name_sets) for one in version.scaling]
+    alone = sentences[0] if sentences else "Nothing here was measured by labscale."
+    parts: list[Displayed] = [bullets(sentences) if len(sentences) > 1 else paragraph(alone)]
     if version.foreign:
         sets = f"{counted(len(version.foreign), 'set')} of other tools, apart from these"
         parts.append(bullets([link(f"Imported results: {sets}", "foreign.html")]))
     return together(parts)
+
+
+def _measured(one: ResultSet, *, is_named: bool) -> str:
+    rows = one.campaign.rows
+    failed = Counter(failure.outcome for row in rows for failure in row.failures)
+    completed = sum(row.rounds_completed for row in rows)
+    rounds = ", ".join([f"{completed} completed", *(f"{number} {name}" for name, number in sorted(failed.items()))])
+    return (
+        f"{f'{one.title}: ' if is_named else ''}{counted(len(rows), 'case')} in {len(one.campaign.series_names)} series"
+        f" on {one.campaign.where}. Rounds: {rounds}."
+    )
 
 
 def answers(version: Version) -> Html:
@@ -189,8 +191,12 @@ def _cost_of_nodes(one: ResultSet, pairs: Sequence[CasePair]) -> Html:
 
 
 def _in_words(campaign: Campaign, groups: Sequence[ScalingGroup], unit: str) -> str:
-    """What is left of ideal where most ranks ran, by kind of scaling, and how many curves say something for sure."""
-    scaled = [row for row in campaign.rows if row.scaling_efficiency and row.world_size != row.baseline_world_size]
+    """What is left of ideal where most ranks ran, by kind of scaling, and how many curves say something for sure.
+
+    Of the curves that the table has: emulated nodes say nothing of scaling.
+    """
+    shown = [row for name in campaign.series_names for row in of_scaling(campaign.series(name).rows)]
+    scaled = [row for row in shown if row.scaling_efficiency and row.world_size != row.baseline_world_size]
     if not scaled:
         return f"No case completed on several {unit}s together with its baseline, so nothing is known of scaling."
     most = max(row.world_size for row in scaled)
