@@ -8,6 +8,7 @@ cases beside them are the campaign's own, and count when the verdict is that the
 import itertools
 from collections import Counter
 from collections.abc import Sequence
+from math import inf
 
 from suite import a_a, interference, packing, store
 from suite.campaign_state import Campaign
@@ -62,10 +63,18 @@ def forecast(campaign: Campaign, rounds: Sequence[int] = ()) -> packing.Forecast
 
 
 def baseline(items: Sequence[PlannedCase], *, num_slots: int) -> PlannedCase | None:
-    """The case that the test measures, the first on the fewest ranks; None when it leaves no room beside it."""
+    """The case that the test measures; None when it leaves no room beside it.
+
+    The quickest of those on the fewest ranks: the host waits for half of the test's rounds, so they decide whether a
+    short campaign has anything to gain. Where no estimate is known, the first.
+    """
+
+    def price(item: PlannedCase) -> tuple[int, float]:
+        return item.case.nproc_per_node, inf if item.estimated_wall_s is None else item.estimated_wall_s
+
     trained = [item for item in items if item.case.learns and not a_a.is_twin(item.case)]
-    narrowest = min(trained, key=lambda item: item.case.nproc_per_node, default=None)
-    return narrowest if narrowest is not None and narrowest.case.nproc_per_node < num_slots else None
+    chosen = min(trained, key=price, default=None)
+    return chosen if chosen is not None and chosen.case.nproc_per_node < num_slots else None
 
 
 def run(campaign: Campaign, folder: Folder) -> bool:
@@ -79,8 +88,8 @@ def run(campaign: Campaign, folder: Folder) -> bool:
     if not queue.waiting():
         return False
     found = interference.read(path) or _without_test(campaign, folder)
-    narrowest = baseline(_feasible(campaign), num_slots=len(campaign.slots))
-    probes = [interference.probe_of(narrowest)] if narrowest and not found else []
+    measured = baseline(_feasible(campaign), num_slots=len(campaign.slots))
+    probes = [interference.probe_of(measured)] if measured and not found else []
     waiting = [item.case for item, _ in known_rounds(campaign, folder)]
     reporter = Reporter(
         campaign.console,

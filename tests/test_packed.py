@@ -311,3 +311,35 @@ def test_packing_in_containers_is_refused() -> None:
             num_cpus=8,
             cores=range(8),
         )
+
+
+def test_the_quickest_of_the_narrowest_cases_is_measured_and_the_first_where_nothing_is_known() -> None:
+    def planned(case: Case, wall_s: float | None) -> PlannedCase:
+        return PlannedCase(case=case, rounds=3, infeasible=None, estimated_gpu_minutes=None, estimated_wall_s=wall_s)
+
+    slow, quick, unknown = (planned(case, wall_s) for case, wall_s in zip(NARROW, (67.0, 30.0, None), strict=False))
+    pair = planned(PAIR, 10.0)
+    twin = planned(replace(NARROW[4], case_id=f"{NARROW[4].case_id}-aa"), 5.0)
+    assert packed.baseline([slow, pair, unknown, quick, twin], num_slots=4) is quick
+    assert packed.baseline([unknown, slow], num_slots=4) is slow
+    first = planned(NARROW[3], None)
+    assert packed.baseline([first, unknown, pair], num_slots=4) is first
+    assert packed.baseline([pair], num_slots=2) is None
+
+
+@pytest.mark.parametrize(("ant_s", "is_worth_it"), [(67.0, False), (30.0, True)])
+def test_a_quick_case_makes_the_test_worth_its_time(tmp_path: Path, ant_s: float, *, is_worth_it: bool) -> None:
+    """Cartpole strong and Ant weak on 1, 2 and 4 GPUs, three rounds each, as `plan` expects them of an H200."""
+    host = SimulatedHost()
+    strong = [make_case("cartpole-strong", world_size=size, device="cuda") for size in (1, 2, 4)]
+    weak = [make_case("ant-weak", world_size=size, device="cuda", scaling="weak") for size in (1, 2, 4)]
+    campaign = campaign_of(host, [*strong, *weak], rounds=3, pack=False)
+    walls_s = (67.0, 46.0, 39.0, ant_s, ant_s, ant_s)
+    campaign = replace(
+        campaign,
+        planned=tuple(
+            replace(item, estimated_wall_s=wall_s) for item, wall_s in zip(campaign.planned, walls_s, strict=True)
+        ),
+    )
+    run_all(campaign, tmp_path / "out")
+    assert any(is_probe(each) for each in host.ran) == is_worth_it
