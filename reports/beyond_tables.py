@@ -192,8 +192,8 @@ def model_notes(curve: Curve) -> Sequence[str]:
         notes.append(f"its work cannot be cut further: {ended}")
     if curve.model.gradient_bytes is None:
         notes.append(
-            "the size of its gradient is not stored (a control of all-reduce with its task and library stores it), so"
-            " all-reduce has its hops only, and the efficiency is the most that can be"
+            "the size of its gradient is not stored (later rounds store it), so all-reduce has its hops only, and the"
+            " efficiency is the most that can be"
         )
     if isinstance(curve.held_out, NotCarried):
         notes.append(f"the model could not be checked, because {curve.held_out.reason}")

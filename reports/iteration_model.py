@@ -131,17 +131,21 @@ def calibrated(model: Model, results: Results, links: Links) -> Model:
 
 
 def gradient_sizes(results: Iterable[CaseResult]) -> dict[tuple[str, str], float]:
-    """Task and library -> bytes of a rank's gradient, from the controls that reduce nothing else.
+    """Task and library -> bytes of a rank's gradient: what it gives into the all-reduces of an optimiser step.
 
-    A library's agent of a task has one network, so one size; a control with another one would be another agent.
+    From training and from the controls that reduce nothing else. A library's agent of a task has one network, so one
+    size; one with another would be another agent.
     """
-    found: dict[tuple[str, str], float] = {}
+    found: dict[tuple[str, str], list[float]] = {}
     for result in results:
-        for record in result.completed if result.case.workload == "all_reduce" else ():
-            sizes = [size for size in record.ranks[0].samples.get("control.all_reduce_bytes", ()) if size]
-            if sizes:
-                found[result.case.task, result.case.rl_library] = statistics.median(sizes)
-    return found
+        case = result.case
+        for record in result.completed:
+            samples = record.ranks[0].samples
+            sizes = [size / case.optimiser_steps for size in samples.get("all_reduce_bytes", ()) if size]
+            if case.workload == "all_reduce":
+                sizes = [size for size in samples.get("control.all_reduce_bytes", ()) if size]
+            found.setdefault((case.task, case.rl_library), []).extend(sizes)
+    return {agent: statistics.median(sizes) for agent, sizes in found.items() if sizes}
 
 
 def _unfit(group: ScalingGroup, results: Results) -> str | None:

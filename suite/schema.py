@@ -48,13 +48,14 @@ SAMPLE_COLUMNS: Final = (
     "iteration_time_s",  # collection + learning, device synchronised once at its end
     "collection_time_s",  # rollout: policy inference, environment steps, book-keeping of the library
     "learning_time_s",  # returns, optimiser steps, gradient all-reduce
-    "marked",  # 1: the seven columns below were taken, which costs time; 0: not, and the iteration's time is free of it
+    "marked",  # 1: the eight columns below were taken, which costs time; 0: not, and the iteration's time is free of it
     "environment_step_time_s",  # inside env.step, part of collection
     "simulate_time_s",  # inside the physics steps, part of environment_step_time_s
     "render_time_s",  # inside the renderer, part of environment_step_time_s; None for a task without cameras
     "inference_time_s",  # inside the policy's choice of actions, part of collection
     "all_reduce_time_s",  # inside torch.distributed.all_reduce, waiting for other ranks included, part of learning
     "all_reduce_calls",
+    "all_reduce_bytes",  # that a rank gives into them; None where it made none
     "core_probe_time_s",  # for a fixed piece of the interpreter's work, after the iteration: how fast its core is
     "reward_mean",  # mean return of finished episodes, as the library keeps it; None before the first ends
     "episode_length_mean",  # environment steps

@@ -129,6 +129,35 @@ class Section:
         return Total(time_s=time_s if pairs else None, calls=len(pairs))
 
 
+class Collective(Section):
+    """A section whose calls reduce a tensor over all ranks: how many bytes too."""
+
+    def __init__(self, marks: Marks, name: str, ranges: Ranges) -> None:
+        super().__init__(marks, name, ranges)
+        self._num_bytes = 0
+
+    def wrap(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """``call``, whose first argument is the tensor, as torch names it."""
+        timed = super().wrap(call)
+
+        @functools.wraps(call)
+        def counted(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            if self.enabled:
+                self._num_bytes += tensor.numel() * tensor.element_size()
+            return timed(tensor, *args, **kwargs)
+
+        return counted
+
+    def discard(self) -> None:
+        super().discard()
+        self._num_bytes = 0
+
+    def drain_bytes(self) -> int:
+        """Of all calls since the last drain."""
+        num_bytes, self._num_bytes = self._num_bytes, 0
+        return num_bytes
+
+
 class IterationTimer:
     """Times the iterations of one rank and writes each as it ends.
 
@@ -149,7 +178,7 @@ class IterationTimer:
         self.simulate = Section(self._marks, "simulate", ranges)
         self.render = Section(self._marks, "render", ranges)
         self.inference = Section(self._marks, "inference", ranges)
-        self.all_reduce = Section(self._marks, "all_reduce", ranges)
+        self.all_reduce = Collective(self._marks, "all_reduce", ranges)
         self._sections = (self.environment_step, self.simulate, self.render, self.inference, self.all_reduce)
         self.iterations = 0
         self.samples: list[dict[str, float | None]] = []
@@ -194,6 +223,7 @@ class IterationTimer:
                 "inference_time_s": inference.time_s,
                 "all_reduce_time_s": all_reduce.time_s,
                 "all_reduce_calls": float(all_reduce.calls) if self._marked else None,
+                "all_reduce_bytes": float(self.all_reduce.drain_bytes()) if all_reduce.calls else None,
                 "core_probe_time_s": core_probe_s() if self._marked else None,
             }
         )

@@ -124,6 +124,7 @@ def _rows(case: Case, own_s: Sequence[float], slowest_s: Sequence[float]) -> Ite
             "inference_time_s": 0.1 * factor * work_s if marked else None,
             "all_reduce_time_s": factor * (last_s - work_s + reduce_s) if marked and several else None,
             "all_reduce_calls": float(case.optimiser_steps) if marked and several else None,
+            "all_reduce_bytes": 4.0 * 2_500_000 * case.optimiser_steps if marked and several else None,
             "core_probe_time_s": 1e-4 if marked else None,
             "reward_mean": None if index == 0 else 4 - 4 / (1 + index),
             "episode_length_mean": None if index == 0 else 100.0,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -11,11 +12,14 @@ from reports.collectives import Links, all_reduce_s
 from reports.curves_beyond import Curve, curves_of
 from reports.interconnects import read_interconnects
 from reports.iteration_model import Model, NotCarried, calibrated, gradient_sizes, model_of
+from reports.pages import beyond as page
+from reports.result_sets import read_version
 from reports.scaling_laws import ScalingGroup, scaling_groups
 from suite.env_check.nccl import NcclFacts, check_nccl_all_reduce
 from suite.schema import CaseResult, CheckResult, RankRecord, Scaling
 from tests.generated_results import failed_result, make_case, make_record
 
+RESULTS = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
 CALLS_BESIDE, CALLS_PER_STEP = 3, 2
 LINKS = Links(
     gpus_per_node=8,
@@ -211,7 +215,7 @@ def test_work_that_cannot_be_cut_ends_a_series() -> None:
     assert "make no 4 minibatches" in (uncuttable(updates, 32) or "")
 
 
-def test_gradient_sizes_come_from_the_controls() -> None:
+def test_gradient_sizes_come_from_controls_and_from_training() -> None:
     (training,) = series(amdahl, scaling="strong", counts=(2,))
     case = replace(training.case, workload="all_reduce")
     sized = [
@@ -219,8 +223,13 @@ def test_gradient_sizes_come_from_the_controls() -> None:
         for rank in training.rounds[0].ranks
     ]
     control = CaseResult(case=case, rounds=(replace(training.rounds[0], case=case, ranks=tuple(sized)),))
+    agent = case.task, case.rl_library
     assert gradient_sizes([training]) == {}
-    assert gradient_sizes([training, control]) == {(case.task, case.rl_library): 4096.0}
+    assert gradient_sizes([training, control]) == {agent: 4096.0}
+    given = tuple(2048.0 * training.case.optimiser_steps if index == 2 else None for index in range(case.iterations))
+    trained = [replace(rank, samples={**rank.samples, "all_reduce_bytes": given}) for rank in training.rounds[0].ranks]
+    measured = replace(training, rounds=(replace(training.rounds[0], ranks=tuple(trained)),))
+    assert gradient_sizes([measured]) == {agent: 2048.0}
 
 
 def reason_of(results: Sequence[CaseResult]) -> str:
@@ -315,3 +324,16 @@ def test_what_env_check_says_of_bandwidth_is_understood() -> None:
     assert row[:5] == ["host", "2", "256 MiB", "225 GB/s", "450 GB/s"]
     assert row[5] == "-50 %"
     assert beyond_tables.links([("host", replace(stored, found="no GPU"))], read_interconnects()) is None
+
+
+def test_the_page_carries_scaling_alone_and_names_each_set_once() -> None:
+    """Of results in git, which have a sweep and tuned series too."""
+    version = read_version(RESULTS, name="v")
+    kinds = {name: version.kind(name) for name in version.series_names}
+    assert set(kinds.values()) == {"scaling", "sweep", "tuned"}
+    found = page.curves(version)
+    assert {kinds[curve.group.series] for _, those in found for curve in those} == {"scaling"}
+    for line in page.missing(found).text.splitlines():
+        names = [one.title for one in version.scaling if one.title in line]
+        assert names
+        assert [line.count(f"({name})") for name in names] == [1] * len(names), line

@@ -14,3 +14,6 @@ def test_sections_count_each_call_once(worker: Worker) -> None:
     assert found["nested_calls"] == {"time_s": 1.0, "calls": 1}  # the outer alone, without marks inside it
     assert found["after_an_error"] == {"time_s": 2.0, "calls": 2}  # the one that failed too
     assert found["discarded"] == {"time_s": None, "calls": 0}
+    assert found["passed_on"] == [["first", 5], ["second", 6]]
+    assert found["two_sums"] == [4 * 5 + 2 * 6, {"time_s": 2.0, "calls": 2}, 0]
+    assert found["not_counted"] == 0

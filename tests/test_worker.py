@@ -103,9 +103,12 @@ def test_ranks_reduce_gradients_exactly_when_there_are_several(trained: Trained)
         if distributed:
             assert calls >= trained.case.optimiser_steps  # the gradients of each, and what the library adds
             assert 0 < only_when_marked(rank, "all_reduce_time_s") < numbers(rank, "learning_time_s")[2]
+            # The agent's networks have well over a hundred parameters; what else is summed are single numbers.
+            assert only_when_marked(rank, "all_reduce_bytes") > 4 * 100 * trained.case.optimiser_steps
         else:
             assert calls == 0
             assert rank.samples["all_reduce_time_s"] == (None,) * 3  # not 0: nothing was measured
+            assert rank.samples["all_reduce_bytes"] == (None,) * 3
         assert rank.settings["backend"] == ("gloo" if distributed else None)
 
 

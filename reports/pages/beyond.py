@@ -19,8 +19,13 @@ type Curves = Sequence[tuple[ResultSet, tuple[Curve, ...]]]
 
 
 def curves(version: Version) -> Curves:
-    """Of every set; computed once for the page."""
-    return [(one, curves_of(one.campaign.results, read_interconnects())) for one in version.scaling]
+    """Of every set; computed once for the page. Sweeps and tuned series are no curves over GPUs."""
+    found: list[tuple[ResultSet, tuple[Curve, ...]]] = []
+    for one in version.scaling:
+        series = [one.campaign.series(name) for name in one.campaign.series_names]
+        scaled = [result for each in series if each.kind == "scaling" for result in each.results]
+        found.append((one, curves_of(scaled, read_interconnects())))
+    return found
 
 
 def warning(found: Curves) -> Html:
@@ -68,12 +73,16 @@ def figures(found: Curves) -> Html:
 
 def missing(found: Curves) -> Html:
     """What has too little data, by name; curves that lack the same stand together."""
-    lacking: dict[str, list[str]] = {}
+    lacking: dict[str, dict[str, list[str]]] = {}  # note -> title of a set -> names of its curves
     for one, those in found:
+        title = f" ({one.title})" if _titled(found, one) else ""
         for curve in those:
             for note in beyond_tables.model_notes(curve):
-                lacking.setdefault(note, []).append(f"{curve.name}{f' ({one.title})' if _titled(found, one) else ''}")
-    notes = [f"{'; '.join(names)}: {note}." for note, names in lacking.items()]
+                lacking.setdefault(note, {}).setdefault(title, []).append(curve.name)
+    notes = [
+        f"{'; '.join(f'{", ".join(names)}{title}' for title, names in of_sets.items())}: {note}."
+        for note, of_sets in lacking.items()
+    ]
     return bullets(notes) if notes else paragraph("Nothing is missing.")
 
 

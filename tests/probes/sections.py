@@ -24,8 +24,10 @@ class CountingMarks:
 
 
 def main() -> None:
+    import torch
+
     from tasks.profiling import Ranges
-    from tasks.timing import Section
+    from tasks.timing import Collective, Section
 
     def drained(section: Any) -> dict[str, Any]:
         return asdict(section.drain())
@@ -48,6 +50,15 @@ def main() -> None:
     inner()
     section.discard()
     found["discarded"] = drained(section)
+    collective = Collective(CountingMarks(), "sum", Ranges())
+    reduce = collective.wrap(lambda tensor, op: (op, tensor.numel()))
+    found["passed_on"] = [reduce(torch.zeros(5), "first"), reduce(tensor=torch.zeros(2, 3).half(), op="second")]
+    found["two_sums"] = [collective.drain_bytes(), drained(collective), collective.drain_bytes()]
+    reduce(torch.zeros(5), "third")
+    collective.discard()
+    collective.enabled = False
+    reduce(torch.zeros(5), "fourth")
+    found["not_counted"] = collective.drain_bytes()
     print(json.dumps(found))
 
 
