@@ -1,6 +1,6 @@
 """Every curve of a campaign with what ``reports.beyond`` says of it over every assumed network. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,10 +27,15 @@ class Curve:
         return f"{self.group.series}: {self.group.curve}"
 
 
-def curves_of(results: Sequence[CaseResult], interconnects: Interconnects) -> tuple[Curve, ...]:
-    """Of the cases that train; controls give sizes of gradients."""
+def curves_of(
+    results: Sequence[CaseResult], interconnects: Interconnects, *, elsewhere: Iterable[CaseResult] = ()
+) -> tuple[Curve, ...]:
+    """Of the cases that train.
+
+    ``elsewhere``: results that may know sizes of gradients where these do not; they are the same on any machine.
+    """
     by_id = {result.case.case_id: result for result in results}
-    gradients = gradient_sizes(results)
+    gradients = {**gradient_sizes(elsewhere), **gradient_sizes(results)}
     networks = networks_of(interconnects)
     first = networks[interconnects.network[0].name]  # one node's links are the same with every network
     found = []

@@ -17,7 +17,7 @@ from reports.result_sets import read_version
 from reports.scaling_laws import ScalingGroup, scaling_groups
 from suite.env_check.nccl import NcclFacts, check_nccl_all_reduce
 from suite.schema import CaseResult, CheckResult, RankRecord, Scaling
-from tests.generated_results import failed_result, make_case, make_record
+from tests.generated_results import failed_result, make_case, make_record, write_results
 
 RESULTS = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
 CALLS_BESIDE, CALLS_PER_STEP = 3, 2
@@ -337,3 +337,22 @@ def test_the_page_carries_scaling_alone_and_names_each_set_once() -> None:
         names = [one.title for one in version.scaling if one.title in line]
         assert names
         assert [line.count(f"({name})") for name in names] == [1] * len(names), line
+
+
+def test_the_size_of_a_gradient_may_be_known_from_another_set(tmp_path: Path) -> None:
+    curve = series(lambda _: 0.5, scaling="weak", counts=(1, 2, 4))
+    sized = replace(curve[1], case=replace(curve[1].case, series="other", case_id="other/any-1x2", device="cpu"))
+    column = (1e6 * sized.case.optimiser_steps,) * sized.case.iterations
+    ranks = [replace(rank, samples={**rank.samples, "all_reduce_bytes": column}) for rank in sized.rounds[0].ranks]
+    rounds = tuple(replace(record, case=sized.case, ranks=tuple(ranks)) for record in sized.rounds)
+    write_results(curve, tmp_path / "gpus")
+    alone = page.curves(read_version(tmp_path, name="v"))
+    write_results([replace(sized, rounds=rounds)], tmp_path / "cpu")
+    (tmp_path / "report.toml").write_text('[[set]]\nfolder = "gpus"\n[[set]]\nfolder = "cpu"\nrole = "learning"\n')
+    known = page.curves(read_version(tmp_path, name="v"))
+    assert ["the size of its gradient is not stored" in page.missing(found).text for found in (alone, known)] == [
+        True,
+        False,
+    ]
+    last = [found[0][1][0].carried[0].points[-1].total_fps for found in (alone, known)]
+    assert last[1] < last[0]

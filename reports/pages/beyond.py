@@ -21,10 +21,11 @@ type Curves = Sequence[tuple[ResultSet, tuple[Curve, ...]]]
 def curves(version: Version) -> Curves:
     """Of every set; computed once for the page. Sweeps and tuned series are no curves over GPUs."""
     found: list[tuple[ResultSet, tuple[Curve, ...]]] = []
+    every = [result for one in version.sets if not one.contributor for result in one.campaign.results]
     for one in version.scaling:
         series = [one.campaign.series(name) for name in one.campaign.series_names]
         scaled = [result for each in series if each.kind == "scaling" for result in each.results]
-        found.append((one, curves_of(scaled, read_interconnects())))
+        found.append((one, curves_of(scaled, read_interconnects(), elsewhere=every)))
     return found
 
 
