@@ -18,6 +18,7 @@ from suite.a_a import is_twin, noise_budget, twin_pairs
 from suite.errors import UsageError
 from suite.schema import CaseResult, RunRecord
 
+MAX_NAMED: Final = 12  # differences of a case in a sentence; a change of the task can bring a hundred
 DEFAULT_THRESHOLD: Final = 0.02  # smaller changes are seldom worth a search for their cause
 
 # Limits of the suite, not of the work.
@@ -175,7 +176,9 @@ def _median(rounds: Rounds) -> float | None:
 
 
 def _names(found: Sequence[Difference]) -> str:
-    return f"differs in {', '.join(item.name for item in found)}"
+    more = len(found) - MAX_NAMED
+    names = [item.name for item in found[:MAX_NAMED]] + ([f"{more} more"] if more > 0 else [])
+    return f"differs in {', '.join(names)}"
 
 
 # --- identity ----------------------------------------------------------------------------------------------------
@@ -191,11 +194,24 @@ def differences(before: CaseResult, after: CaseResult) -> tuple[Difference, ...]
     if not (before.completed and after.completed):  # a case that never ran does not say where it would have
         names = {item.name for item in fields(before.case)}
         old, new = ({name: each[name] for name in each.keys() & names} for each in (old, new))
+    elif not (_has_fingerprint(before) and _has_fingerprint(after)):  # in one difference, not one for each setting
+        old, new = (_without_fingerprint(each, result) for each, result in ((old, before), (new, after)))
     return tuple(
         Difference(name=name, before=_said(old.get(name, ())), after=_said(new.get(name, ())))
         for name in sorted(old.keys() | new.keys())
         if old.get(name) != new.get(name) or len(old.get(name, ())) > 1
     )
+
+
+def _has_fingerprint(result: CaseResult) -> bool:
+    return all(record.workload for record in result.completed)
+
+
+def _without_fingerprint(found: Mapping[str, tuple[str, ...]], result: CaseResult) -> Mapping[str, tuple[str, ...]]:
+    """``found`` with one value for all of its ``workload.*``: results of old versions of labscale have none."""
+    settings = sum(name.startswith("workload.") for name in found)
+    whole = f"a fingerprint of {settings} settings" if _has_fingerprint(result) else "no fingerprint stored"
+    return {name: value for name, value in found.items() if not name.startswith("workload.")} | {"workload": (whole,)}
 
 
 def identity(result: CaseResult) -> Mapping[str, tuple[str, ...]]:

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from reports import comparison_markdown
 from reports.changed_sets import changed_sets, results_with_twins
-from reports.compare import AXES, DEFAULT_THRESHOLD, CaseComparison, Comparison, compare
+from reports.compare import AXES, DEFAULT_THRESHOLD, MAX_NAMED, CaseComparison, Comparison, compare
 from suite.errors import LabscaleError, UsageError
 
 _STYLES = {"regression": "red", "failed": "red", "incomparable": "magenta", "improvement": "green"}
@@ -111,7 +111,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def show(comparison: Comparison, console: Console) -> None:
-    """Print the cases as a table, then the reason of each verdict, every difference, and what only one side has."""
+    """Print the cases as a table, then the reason of each verdict, its differences, and what only one side has."""
     figures = ("Before [s]", "After [s]", "Change", "Interval", "Rounds", "Verdict")
     columns = [Column("Case", overflow="fold"), *(Column(name, no_wrap=True) for name in figures)]
     table = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False)
@@ -120,8 +120,10 @@ def show(comparison: Comparison, console: Console) -> None:
     console.print(table)
     for case in comparison.cases:
         _print_plain(console, f"{case.case_id}: {case.word}: {case.reason}")
-        for item in case.differences:
+        for item in case.differences[:MAX_NAMED]:
             _print_plain(console, f"  {item.name}: {item.before} before, {item.after} after")
+        if len(case.differences) > MAX_NAMED:
+            _print_plain(console, f"  and {len(case.differences) - MAX_NAMED} more: --json has all")
         for item in case.across:
             _print_plain(console, f"  as declared, {item.name}: {item.before} before, {item.after} after")
     for title, names in (("Only before", comparison.only_before), ("Only after", comparison.only_after)):

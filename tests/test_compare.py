@@ -8,7 +8,7 @@ import pytest
 from reports.compare import ENVIRONMENT_IDENTITY, CaseComparison, Comparison, compare, differences
 from reports.compare_command import main
 from suite.errors import StoreError, UsageError
-from suite.schema import CaseResult, Environment, RunRecord
+from suite.schema import CaseResult, Environment, RunRecord, Scalar
 from tests.generated_results import failed_result, make_case, make_result, write_results
 
 QUIET = (1.0, 1.002, 1.004, 0.998, 1.001)
@@ -121,7 +121,6 @@ def test_other_assets_are_refused_by_name() -> None:
     ("name", "change"),
     [
         ("image_digest", lambda record: replace(record, image_digest="sha256:0")),
-        ("workload.decimation", lambda record: replace(record, workload={"decimation": 2})),
         (
             "versions.torch",
             lambda record: replace(
@@ -137,6 +136,42 @@ def test_what_a_round_says_of_itself_is_identity(name: str, change: Callable[[Ru
     found = compare(results(), changed(results(), change))
     assert [item.name for item in first(found).differences] == [name]
     assert found.exit_code == 2
+
+
+def test_a_setting_of_the_workload_is_identity() -> None:
+    settings: dict[str, Scalar] = {"decimation": 2, "dt": 0.1}
+    one = changed(results(), lambda record: replace(record, workload=settings))
+    other = changed(results(), lambda record: replace(record, workload={**settings, "decimation": 4}))
+    (difference,) = first(compare(one, other)).differences
+    assert (difference.name, difference.before, difference.after) == ("workload.decimation", "2", "4")
+    assert words(compare(one, one)) == {"unchanged"}
+
+
+def test_results_without_a_fingerprint_are_refused_in_one_line_and_agree_with_others_like_them() -> None:
+    """Results of labscale's first day have none."""
+    with_it = changed(results(), lambda record: replace(record, workload={"decimation": 2, "dt": 0.1}))
+    for one, other in ((results(), with_it), (with_it, results())):
+        (difference,) = first(compare(one, other)).differences
+        assert difference.name == "workload"
+        assert {difference.before, difference.after} == {"no fingerprint stored", "a fingerprint of 2 settings"}
+    assert words(compare(results(), results())) == {"unchanged"}
+
+
+def test_many_differences_are_counted_and_listed_whole_in_json_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def with_settings(value: int) -> list[CaseResult]:
+        return changed(results(), lambda record: replace(record, workload={f"a{n}": value for n in range(40)}))
+
+    one, other = with_settings(1), with_settings(2)
+    folders = [str(write_results(each, tmp_path / name)) for name, each in (("one", one), ("other", other))]
+    assert main(folders) == 2
+    lines = capsys.readouterr().out.splitlines()
+    (summary,) = (line for line in lines if line.startswith(one[0].case.case_id) and "incomparable: differs" in line)
+    assert summary.endswith(", 28 more")
+    assert "  and 28 more: --json has all" in lines
+    assert main([*folders, "--json"]) == 2
+    assert len(json.loads(capsys.readouterr().out)["cases"][0]["differences"]) == 40
 
 
 @pytest.mark.parametrize("name", ["task", "num_envs", "minibatch_rule", "minibatch_size", "iterations", "overrides"])
