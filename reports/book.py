@@ -28,6 +28,7 @@ from reports import downloads
 from reports.charts.drawing import SCHEMA_URL
 from reports.figure import vega_lite_version
 from reports.pages.addresses import page_of
+from reports.pages.findings import has_findings
 from reports.pages.learning import has_seeds
 from reports.pages.side_by_side import has_nodes, has_stacks
 from reports.result_sets import Version, hand_on
@@ -53,6 +54,7 @@ def page_sources(version: Version) -> dict[str, str]:
     """Name of every page of this version -> its MyST text, in the order of the contents."""
     series = {page_of(name): _series_source(version, name) for name in version.series_names}
     is_there = {
+        "findings": has_findings(version),
         "beyond": True,
         "published": True,
         "stacks": has_stacks(version),
@@ -175,9 +177,10 @@ def _contents(names: Sequence[str]) -> list[dict[str, Any]]:
     series = [name for name in names if name.startswith("series-")]
     sides = ("beyond", "published", "stacks", "nodes", "clock", "division", "learning", "comparison", "foreign")
     beside = [name for name in names if name in sides]
-    about = [name for name in names[2:] if name not in (*series, *beside)]
+    first = [name for name in names if name in ("index", "choosing", "findings")]
+    about = [name for name in names if name not in (*first, *series, *beside)]
     return [
-        *files(["index", "choosing"]),
+        *files(first),
         {"title": "Series", "children": files(series)},
         {"title": "Side by side", "children": files(beside)},
         {"title": "About these results", "children": files(about)},

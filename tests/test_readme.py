@@ -9,6 +9,7 @@ import pytest
 from reports.analysis import case_rows
 from reports.curves import variant_of
 from reports.divisions import gains
+from reports.findings import fillings, learned_in_strong_scaling
 from reports.pairs_of_cases import nodes_side_by_side
 from reports.published import read_published
 from reports.readme import BEGIN, END, results_table
@@ -127,15 +128,24 @@ def test_what_the_readme_says_of_the_two_hosts_holds() -> None:
 
 
 def test_what_the_readme_says_of_learning_in_strong_scaling_holds() -> None:
-    ends = {
-        result.case.world_size: {record.ranks[0].samples["reward_mean"][-1] for record in result.completed}
-        for result in load_results(RESULTS / "h200-x4-full")
-        if result.case.series == "cartpole-strong" and result.case.nnodes == 1
-    }
-    (one,), (two,), (four,) = (ends[size] for size in (1, 2, 4))  # every round of a size ends with the same reward
-    assert f"Cartpole's reward was {one:.1f} with 1 GPU, {two:.1f} with 2 and {four:.1f} with 4" in " ".join(
-        README.split()
+    campaign = next(one.campaign for one in read_version(RESULTS, name="v").sets if one.name == "h200-x4-full")
+    ((one, two, four),) = learned_in_strong_scaling(campaign)
+    assert (one.world_size, two.world_size, four.world_size, one.iterations) == (1, 2, 4, 60)
+    assert (
+        f"Cartpole's reward was {one.reward:.1f} with 1 GPU, {two.reward:.1f} with 2 and {four.reward:.1f} with 4"
+        in " ".join(README.split())
     )
+
+
+def test_what_the_readme_says_of_a_gpu_at_the_published_size_holds() -> None:
+    sweep = next(one.campaign for one in read_version(RESULTS, name="v").sets if one.name == "h200-x2-envs")
+    found = fillings(sweep)
+    usual, most = next(one for one in found if one.num_envs == 4096), found[-1]
+    busy = [one.busy_percent for one in found if one.busy_percent is not None]
+    said = " ".join(README.split())
+    assert f"makes {usual.fps['step'] / 1e6:.1f} million environment steps per second without learning" in said
+    assert f"{most.fps['step'] / 1e6:.1f} million with {most.num_envs}" in said
+    assert f"runs a kernel {min(busy):.0f} to {max(busy):.0f} % of the time" in said
 
 
 def test_what_the_readme_says_of_the_interconnect_holds() -> None:

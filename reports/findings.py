@@ -1,0 +1,212 @@
+"""What the results of a version say together, across its series and sets. Pure.
+
+Each function answers one question that no series answers alone: what an iteration goes to, how busy the GPU is, how far
+places of one kind differ, and what more GPUs do to learning.
+"""
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from reports.campaign import Campaign
+from reports.curves import comparison_key
+from reports.inside import Kind, Values
+from reports.learning_curves import mean_rewards
+from reports.thresholds import SMOOTHING_WINDOW, smoothed
+from suite.reduce import round_time_s
+from suite.schema import Case, CaseResult
+
+LEARNING: Final = ("learning",)  # parts of ``reports.inside.PARTS``
+BETWEEN_RANKS: Final = ("all-reduce", "waiting")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Split:
+    """Where an iteration of one case goes, as shares of it that add up to 1."""
+
+    case_id: str
+    rollout: float
+    learning: float
+    between_ranks: float | None  # None for one rank
+    busy_percent: float | None  # of the time any kernel ran on a GPU, however small
+    power_w: float | None  # of a GPU
+
+
+def splits(campaign: Campaign) -> tuple[Split, ...]:
+    """Of the GPU cases that train on one node as upstream ships them, by series at the fewest and at the most GPUs."""
+    found = []
+    for series in (campaign.series(name) for name in campaign.series_names):
+        for result in _ends(_as_shipped(series.results) if series.kind == "scaling" else []):
+            seen = series.inside[result.case.case_id]
+            if not seen.shares:
+                continue
+            several = result.case.world_size > 1
+            between = sum(seen.shares.get(part, 0.0) for part in BETWEEN_RANKS)
+            learning = sum(seen.shares.get(part, 0.0) for part in LEARNING)
+            found.append(
+                Split(
+                    case_id=result.case.case_id,
+                    rollout=1 - learning - between,
+                    learning=learning,
+                    between_ranks=between if several else None,
+                    busy_percent=_median(seen.gpu_utilisation_percent),
+                    power_w=None if (power_w := _median(seen.power_w)) is None else power_w / result.case.world_size,
+                )
+            )
+    return tuple(found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filling:
+    """What one number of environments makes of a GPU."""
+
+    case_id: str
+    num_envs: int
+    fps: dict[Kind, float]
+    of_most: dict[Kind, float]  # over the most of any number of environments
+    busy_percent: float | None
+    power_w: float | None
+
+
+def fillings(sweep: Campaign) -> tuple[Filling, ...]:
+    """Of a series that varies environments alone, fewest first; the most is that of the same library and stack."""
+    found = []
+    results = [result for result in sweep.results if result.completed and result.case.device == "cuda"]
+    for result in sorted(results, key=lambda result: (_who(result.case), result.case.num_envs)):
+        case, seen = result.case, sweep.inside[result.case.case_id]
+        like = [other for other in results if _who(other.case) == _who(case)]
+        fps = {kind: values.median for kind, values in seen.fps.items()}
+        most = {
+            kind: max(
+                values.median
+                for other in like
+                if (values := sweep.inside[other.case.case_id].fps.get(kind)) is not None
+            )
+            for kind in fps
+        }
+        found.append(
+            Filling(
+                case_id=case.case_id,
+                num_envs=case.num_envs,
+                fps=fps,
+                of_most={kind: value / most[kind] for kind, value in fps.items()},
+                busy_percent=_median(seen.gpu_utilisation_percent),
+                power_w=_median(seen.power_w),
+            )
+        )
+    return tuple(found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Places:
+    """One case in several places, as whoever measured labelled them."""
+
+    case_id: str
+    gpus: str
+    fps: dict[str, float]  # by label, of all rounds there
+
+    @property
+    def quickest(self) -> str:
+        return max(self.fps, key=self.fps.__getitem__)
+
+    @property
+    def slowest(self) -> str:
+        return min(self.fps, key=self.fps.__getitem__)
+
+    @property
+    def ratio(self) -> float:
+        return self.fps[self.quickest] / self.fps[self.slowest]
+
+
+def places_of_cases(results: Iterable[CaseResult]) -> tuple[Places, ...]:
+    """GPU cases that completed in several places with one kind of GPU, the furthest apart first."""
+    found: dict[tuple[str, str], dict[str, list[CaseResult]]] = {}
+    for result in _as_shipped(results):
+        records = result.completed
+        gpus = ", ".join(sorted({gpu.name for record in records for gpu in record.environment.gpus}))
+        label = records[0].environment.host_label
+        if gpus and label:
+            found.setdefault((result.case.case_id, gpus), {}).setdefault(label, []).append(result)
+    places = [
+        Places(case_id=case_id, gpus=gpus, fps={label: _fps(those) for label, those in by_label.items()})
+        for (case_id, gpus), by_label in found.items()
+        if len(by_label) > 1
+    ]
+    return tuple(sorted(places, key=lambda one: -one.ratio))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learned:
+    """What one case of a strong series had learned at the end of its iterations."""
+
+    case_id: str
+    world_size: int
+    optimiser_steps: int
+    iterations: int
+    reward: float  # mean over the last iterations, median over rounds
+
+
+def learned_in_strong_scaling(campaign: Campaign) -> tuple[tuple[Learned, ...], ...]:
+    """One entry for each strong series with a fixed minibatch whose cases all report rewards, fewest GPUs first.
+
+    The same number of iterations has the same number of frames there, and fewer optimiser steps on more GPUs.
+    """
+    groups: dict[tuple[str | int, ...], list[CaseResult]] = {}
+    for result in _as_shipped(campaign.results):
+        case = result.case
+        if (case.scaling, case.minibatch_rule) == ("strong", "fixed_minibatch"):
+            groups.setdefault(comparison_key(case), []).append(result)
+    found = []
+    for group in groups.values():
+        learned = [_learned(result) for result in sorted(group, key=lambda result: result.case.world_size)]
+        known = tuple(one for one in learned if one is not None)
+        if len(known) == len(group) and len({one.world_size for one in known}) > 1:
+            found.append(known)
+    return tuple(found)
+
+
+def _learned(result: CaseResult) -> Learned | None:
+    case = result.case
+    curves = [smoothed(mean_rewards(record), SMOOTHING_WINDOW) for record in result.completed]
+    if not all(curves):
+        return None
+    return Learned(
+        case_id=case.case_id,
+        world_size=case.world_size,
+        optimiser_steps=case.optimiser_steps,
+        iterations=case.iterations,
+        reward=statistics.median(curve[-1] for curve in curves),
+    )
+
+
+def _as_shipped(results: Iterable[CaseResult]) -> list[CaseResult]:
+    """Cases on GPUs of one node that train, as upstream ships them, with a completed round."""
+    return [
+        result
+        for result in results
+        if result.completed
+        and result.case.learns
+        and (result.case.device, result.case.division, result.case.nnodes) == ("cuda", "closed", 1)
+    ]
+
+
+def _ends(results: Sequence[CaseResult]) -> list[CaseResult]:
+    """Of cases that differ in nothing but GPUs, those with the fewest and with the most."""
+    groups: dict[tuple[str | int, ...], list[CaseResult]] = {}
+    for result in sorted(results, key=lambda result: result.case.world_size):
+        groups.setdefault(comparison_key(result.case), []).append(result)
+    return [end for group in groups.values() for end in (group[:1] + group[1:][-1:])]
+
+
+def _who(case: Case) -> tuple[str, str]:
+    return case.rl_library, case.stack
+
+
+def _fps(results: Sequence[CaseResult]) -> float:
+    times_s = [round_time_s(record) for result in results for record in result.completed]
+    return results[0].case.frames_per_iteration / statistics.median(times_s)
+
+
+def _median(values: Values | None) -> float | None:
+    return None if values is None else values.median

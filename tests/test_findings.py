@@ -1,0 +1,156 @@
+"""What results say together, on GENERATED results whose answer is known, and what the page makes of those in git."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reports import book, findings
+from reports.campaign import Campaign
+from reports.pages import findings as page
+from reports.result_sets import Version, read_version
+from suite.schema import CaseResult
+from tests.generated_results import (
+    full_results,
+    make_case,
+    make_result,
+    node_results,
+    smoke_results,
+    stack_results,
+    sweep_results,
+    write_results,
+)
+
+RESULTS = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
+
+
+@pytest.fixture(scope="module")
+def committed() -> Version:
+    return read_version(RESULTS, name="v")
+
+
+def elsewhere(result: CaseResult, label: str) -> CaseResult:
+    return replace(
+        result,
+        rounds=tuple(
+            replace(record, environment=replace(record.environment, host_label=label)) for record in result.rounds
+        ),
+    )
+
+
+def test_splits_are_of_the_fewest_and_the_most_gpus_and_add_up() -> None:
+    found = findings.splits(Campaign.from_results(full_results()))
+    assert [split.case_id for split in found if split.case_id.startswith("cartpole")] == [
+        f"cartpole-strong/{library}-kitless-n8192-1x{gpus}" for library in ("rl_games", "rsl_rl") for gpus in (1, 8)
+    ]
+    for split in found:
+        assert split.rollout + split.learning + (split.between_ranks or 0) == pytest.approx(1)
+        assert (split.between_ranks is None) == split.case_id.endswith("1x1")
+    alone, eight = found[0], found[1]
+    # Generated: 70 % collection and 29 % learning, of which 10 % of the iteration is all-reduce on several ranks.
+    assert alone.learning == pytest.approx(0.29, abs=0.011)
+    assert eight.learning == pytest.approx(0.19, abs=0.02)
+    assert (alone.busy_percent, alone.power_w) == (None, None)  # no sampler, which is not 0
+
+
+def test_splits_leave_out_sweeps_and_nodes_that_are_emulated_or_real() -> None:
+    assert findings.splits(Campaign.from_results(sweep_results())) == ()
+    ids = [split.case_id for split in findings.splits(Campaign.from_results(node_results()))]
+    assert [case_id.rpartition("-")[2] for case_id in ids] == ["1x1", "1x4"]
+
+
+def test_stacks_are_not_the_ends_of_one_curve() -> None:
+    ids = [split.case_id for split in findings.splits(Campaign.from_results(stack_results()))]
+    assert len(ids) == 4
+
+
+def test_a_gpu_fills_with_environments() -> None:
+    found = findings.fillings(Campaign.from_results(sweep_results()))
+    assert [one.num_envs for one in found] == [1024, 2048, 4096, 8192]
+    most = 4096 * 16 / 0.15
+    assert found[0].fps["total"] == pytest.approx(1024 * 16 / 0.10, rel=0.01)
+    assert found[0].of_most["total"] == pytest.approx(1024 * 16 / 0.10 / most, rel=0.01)
+    assert found[2].of_most["total"] == pytest.approx(1, rel=0.01)
+    assert found[0].fps["step"] == pytest.approx(2 * found[0].fps["total"])  # half of an iteration is steps
+
+
+def test_places_are_compared_by_all_of_their_rounds() -> None:
+    case = make_case("ant-weak", scaling="weak", device="cuda")
+    here = [elsewhere(make_result(case, 0.2, 0.2, 0.2), "here"), elsewhere(make_result(case, 0.4, 0.4), "here")]
+    there = elsewhere(make_result(case, 0.4), "there")
+    (found,) = findings.places_of_cases([*here, there])
+    assert (found.quickest, found.slowest) == ("here", "there")
+    assert found.ratio == pytest.approx(2)
+    assert findings.places_of_cases(here) == ()
+    other_gpu = replace(
+        there,
+        rounds=tuple(
+            replace(
+                record,
+                environment=replace(
+                    record.environment, gpus=tuple(replace(gpu, name="Another") for gpu in record.environment.gpus)
+                ),
+            )
+            for record in there.rounds
+        ),
+    )
+    assert findings.places_of_cases([*here, other_gpu]) == ()
+
+
+def test_learning_in_strong_scaling_is_of_fixed_minibatches_alone() -> None:
+    (rl_games, rsl_rl) = findings.learned_in_strong_scaling(Campaign.from_results(full_results()))
+    assert [one.world_size for one in rl_games] == [one.world_size for one in rsl_rl] == [1, 2, 4, 8]
+    updates = [
+        replace(result, case=replace(result.case, minibatch_rule="fixed_updates"))
+        for result in full_results()
+        if result.case.scaling == "strong"
+    ]
+    assert findings.learned_in_strong_scaling(Campaign.from_results(updates)) == ()
+    silent = [
+        replace(
+            result,
+            rounds=tuple(
+                replace(
+                    record,
+                    ranks=tuple(
+                        replace(rank, samples={**rank.samples, "reward_mean": (None,) * result.case.iterations})
+                        for rank in record.ranks
+                    ),
+                )
+                for record in result.rounds
+            ),
+        )
+        for result in full_results()
+    ]
+    assert findings.learned_in_strong_scaling(Campaign.from_results(silent)) == ()
+
+
+def test_the_page_says_of_results_in_git_what_their_rounds_say(committed: Version) -> None:
+    sweep = next(one.campaign for one in committed.sets if one.name == "h200-x2-envs")
+    first, *_, last = findings.fillings(sweep.series("cartpole-envs"))
+    said = page.sizes(committed).text
+    assert f"from {first.fps['step']:,.0f} a second with 1,024 environments to {last.fps['step']:,.0f}" in said
+    splits = [split for one in committed.scaling for split in findings.splits(one.campaign)]
+    alone = [split for split in splits if split.between_ranks is None]
+    half = sum(split.learning > 0.5 for split in alone)
+    assert f"more than half in {half} of {len(alone)} cases" in page.iterations(committed).text
+    places = page.places(committed).text
+    assert "ant-weak/rl_games-kitless-n1024-1x1\tH200 host J\t" in places
+    assert "After 60 iterations of as many frames" in page.learning(committed).text
+    assert "254 of 315 marked iterations" in page.cores(committed).text
+
+
+def test_a_version_without_gpus_has_no_such_page_and_one_with_them_says_what_it_lacks(tmp_path: Path) -> None:
+    on_cpu = read_version(write_results(smoke_results(), tmp_path / "cpu"), name="v")
+    assert "findings" not in book.page_sources(on_cpu)
+    few = [make_result(make_case("ant-weak", world_size=2, scaling="weak", device="cuda"), 0.3)]
+    version = read_version(write_results(few, tmp_path / "gpu"), name="v")
+    assert "findings" in book.page_sources(version)
+    said = [getattr(page, name)(version).text for name in ("iterations", "sizes", "places", "cores", "learning")]
+    assert said == [
+        "No case on one GPU says what its iterations go to.",
+        "No series of this version varies environments alone.",
+        "No case ran in more than one place.",
+        "No set has slowed cores, or none was probed.",
+        "No strong series with a fixed minibatch reports rewards at several numbers of GPUs.",
+    ]
