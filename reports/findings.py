@@ -15,7 +15,7 @@ from reports.inside import Kind, Values
 from reports.learning_curves import mean_rewards
 from reports.thresholds import SMOOTHING_WINDOW, smoothed
 from suite.reduce import round_time_s
-from suite.schema import Case, CaseResult
+from suite.schema import CaseResult
 
 LEARNING: Final = ("learning",)  # parts of ``reports.inside.PARTS``
 BETWEEN_RANKS: Final = ("all-reduce", "waiting")
@@ -62,40 +62,37 @@ class Filling:
     """What one number of environments makes of a GPU."""
 
     case_id: str
+    who: str  # library and stack
     num_envs: int
     fps: dict[Kind, float]
-    of_most: dict[Kind, float]  # over the most of any number of environments
+    of_most: dict[Kind, float]  # over the most of any number of environments, of the same library and stack
     busy_percent: float | None
     power_w: float | None
 
 
-def fillings(sweep: Campaign) -> tuple[Filling, ...]:
-    """Of a series that varies environments alone, fewest first; the most is that of the same library and stack."""
-    found = []
-    results = [result for result in sweep.results if result.completed and result.case.device == "cuda"]
-    for result in sorted(results, key=lambda result: (_who(result.case), result.case.num_envs)):
-        case, seen = result.case, sweep.inside[result.case.case_id]
-        like = [other for other in results if _who(other.case) == _who(case)]
-        fps = {kind: values.median for kind, values in seen.fps.items()}
-        most = {
-            kind: max(
-                values.median
-                for other in like
-                if (values := sweep.inside[other.case.case_id].fps.get(kind)) is not None
-            )
-            for kind in fps
-        }
-        found.append(
-            Filling(
-                case_id=case.case_id,
-                num_envs=case.num_envs,
-                fps=fps,
-                of_most={kind: value / most[kind] for kind, value in fps.items()},
-                busy_percent=_median(seen.gpu_utilisation_percent),
-                power_w=_median(seen.power_w),
-            )
-        )
-    return tuple(found)
+def fillings(sweep: Campaign) -> tuple[tuple[Filling, ...], ...]:
+    """Of a series that varies environments alone: by library and stack, fewest environments first."""
+    groups: dict[tuple[str, str], list[CaseResult]] = {}
+    for result in sorted(sweep.results, key=lambda result: result.case.num_envs):
+        if result.completed and result.case.device == "cuda":
+            groups.setdefault((result.case.rl_library, result.case.stack), []).append(result)
+    return tuple(tuple(_filling(result, group, sweep) for result in group) for group in groups.values())
+
+
+def _filling(result: CaseResult, group: Sequence[CaseResult], sweep: Campaign) -> Filling:
+    seen = sweep.inside[result.case.case_id]
+    fps = {kind: values.median for kind, values in seen.fps.items()}
+    every = [sweep.inside[other.case.case_id].fps for other in group]
+    most = {kind: max(values[kind].median for values in every if kind in values) for kind in fps}
+    return Filling(
+        case_id=result.case.case_id,
+        who=f"{result.case.rl_library}, {result.case.stack}",
+        num_envs=result.case.num_envs,
+        fps=fps,
+        of_most={kind: value / most[kind] for kind, value in fps.items()},
+        busy_percent=_median(seen.gpu_utilisation_percent),
+        power_w=_median(seen.power_w),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,10 +194,6 @@ def _ends(results: Sequence[CaseResult]) -> list[CaseResult]:
     for result in sorted(results, key=lambda result: result.case.world_size):
         groups.setdefault(comparison_key(result.case), []).append(result)
     return [end for group in groups.values() for end in (group[:1] + group[1:][-1:])]
-
-
-def _who(case: Case) -> tuple[str, str]:
-    return case.rl_library, case.stack
 
 
 def _fps(results: Sequence[CaseResult]) -> float:

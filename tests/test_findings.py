@@ -65,7 +65,12 @@ def test_stacks_are_not_the_ends_of_one_curve() -> None:
 
 
 def test_a_gpu_fills_with_environments() -> None:
-    found = findings.fillings(Campaign.from_results(sweep_results()))
+    other = [
+        replace(result, case=replace(result.case, rl_library="skrl", case_id=f"{result.case.case_id}-skrl"))
+        for result in sweep_results()[:2]
+    ]
+    found, of_other = findings.fillings(Campaign.from_results([*other, *sweep_results()][::-1]))
+    assert [one.of_most["total"] for one in of_other] == [pytest.approx(0.55, rel=0.01), pytest.approx(1)]
     assert [one.num_envs for one in found] == [1024, 2048, 4096, 8192]
     most = 4096 * 16 / 0.15
     assert found[0].fps["total"] == pytest.approx(1024 * 16 / 0.10, rel=0.01)
@@ -127,7 +132,7 @@ def test_learning_in_strong_scaling_is_of_fixed_minibatches_alone() -> None:
 
 def test_the_page_says_of_results_in_git_what_their_rounds_say(committed: Version) -> None:
     sweep = next(one.campaign for one in committed.sets if one.name == "h200-x2-envs")
-    first, *_, last = findings.fillings(sweep.series("cartpole-envs"))
+    ((first, *_, last),) = findings.fillings(sweep.series("cartpole-envs"))
     said = page.sizes(committed).text
     assert f"from {first.fps['step']:,.0f} a second with 1,024 environments to {last.fps['step']:,.0f}" in said
     splits = [split for one in committed.scaling for split in findings.splits(one.campaign)]

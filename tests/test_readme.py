@@ -139,7 +139,7 @@ def test_what_the_readme_says_of_learning_in_strong_scaling_holds() -> None:
 
 def test_what_the_readme_says_of_a_gpu_at_the_published_size_holds() -> None:
     sweep = next(one.campaign for one in read_version(RESULTS, name="v").sets if one.name == "h200-x2-envs")
-    found = fillings(sweep)
+    (found,) = fillings(sweep)
     usual, most = next(one for one in found if one.num_envs == 4096), found[-1]
     busy = [one.busy_percent for one in found if one.busy_percent is not None]
     said = " ".join(README.split())

@@ -44,7 +44,7 @@ def iterations(version: Version) -> Html:
     if busy:
         said += (
             f" Any kernel at all runs in {busy[0]:.0f} to {busy[-1]:.0f} % of the time there, where a sampler looked:"
-            " the rest the GPU waits for its host."
+            " in the rest the GPU has nothing to do."
         )
     return together([paragraph(said), _by_set(version, found, _splits)])
 
@@ -58,7 +58,7 @@ def sizes(version: Version) -> Html:
             if found:
                 name = series.rows[0].series
                 parts += [heading(link(f"{name}: {one.title}" if one.title else name, f"{page_of(name)}.html"))]
-                parts += [paragraph(_filling(found)), _fillings(found, label=f"Filling of a GPU {one.title} {name}")]
+                parts += [part for those in found for part in (paragraph(_filling(those)), _fillings(one, those))]
     return together(parts or [paragraph("No series of this version varies environments alone.")])
 
 
@@ -71,7 +71,7 @@ def places(version: Version) -> Html:
     said = (
         f"{counted(len(found), 'case')} ran in several places with the same kind of GPU, as labelled by whoever"
         f" measured. The quickest place makes {ratio(found[-1].ratio)} to {ratio(found[0].ratio)} times the frames per"
-        " second of the slowest. So a number without its host says little, and cases are compared within a set only."
+        " second of the slowest. Speed-ups compare within a set only."
     )
     return together([paragraph(said), _places(found)])
 
@@ -127,28 +127,29 @@ def _filling(found: Sequence[Filling]) -> str:
     least, most = found[0], found[-1]
     middle = next((one for one in found if one.of_most.get("step", 0) >= 0.5), most)  # noqa: PLR2004 - half
     return (
-        f"Environment steps alone go from {count(least.fps.get('step'))} a second with {least.num_envs:,} environments"
-        f" to {count(most.fps.get('step'))} with {most.num_envs:,}; half of the most needs {middle.num_envs:,}. With"
-        f" learning it is {count(least.fps.get('total'))} and {count(most.fps.get('total'))}."
+        f"{least.who}: environment steps alone go from {count(least.fps.get('step'))} a second with {least.num_envs:,}"
+        f" environments to {count(most.fps.get('step'))} with {most.num_envs:,}; half of the most needs"
+        f" {middle.num_envs:,}. With learning it is {count(least.fps.get('total'))} and"
+        f" {count(most.fps.get('total'))}."
     )
 
 
-def _fillings(found: Sequence[Filling], *, label: str) -> Html:
+def _fillings(one: ResultSet, found: Sequence[Filling]) -> Html:
     return html_table(
         ["Case", "Step FPS", "Step, of the most", "Total FPS", "Total, of the most", "Any kernel runs", "W"],
         (
             [
-                one.case_id,
-                count(one.fps.get("step")),
-                percent(one.of_most.get("step")),
-                count(one.fps.get("total")),
-                percent(one.of_most.get("total")),
-                percent(None if one.busy_percent is None else one.busy_percent / 100),
-                count(one.power_w),
+                size.case_id,
+                count(size.fps.get("step")),
+                percent(size.of_most.get("step")),
+                count(size.fps.get("total")),
+                percent(size.of_most.get("total")),
+                percent(None if size.busy_percent is None else size.busy_percent / 100),
+                count(size.power_w),
             ]
-            for one in found
+            for size in found
         ),
-        label=label.strip(),
+        label=f"How full a GPU gets {one.title} {found[0].case_id}",
     )
 
 
