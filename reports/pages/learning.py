@@ -27,7 +27,7 @@ def runs(version: Version) -> Html:
     for found in seeds(learned, measured, lambda case: catalog.learning_references(case.task, case.rl_library)):
         table = _table(found)
         parts += [
-            heading(f"{series_title(found.case)}, {found.size.rl_library}"),
+            heading(f"{series_title(found.case)}, {found.size.rl_library}, {counted(found.case.world_size, 'rank')}"),
             paragraph(
                 f"{counted(len(found.curves), 'seed')}, {found.size.frames_per_iteration:,} frames and"
                 f" {found.size.optimiser_steps} optimiser steps an iteration."
