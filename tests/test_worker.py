@@ -138,7 +138,7 @@ def clocks_that_differ(record: RunRecord) -> list[str]:
         if library == "rl_games":
             step_fps = frames / only_when_marked(rank, "environment_step_time_s")
             assert own == {*(f"rl_games.{name}" for name in (*fps, "step_fps")), "rl_games.update_time_s"}
-            ours = {f"rl_games.{name}": values for name, values in fps.items()} | {"rl_games.step_fps": [step_fps]}
+            ours = {f"rl_games.{name}": values for name, values in (*fps.items(), ("step_fps", [step_fps]))}
         elif library == "rsl_rl":
             assert own == {"rsl_rl.collection_time_s", "rsl_rl.learning_time_s", "rsl_rl.total_fps"}
             ours = {f"rsl_rl.{name}": numbers(rank, name) for name in ("collection_time_s", "learning_time_s")}
