@@ -64,7 +64,7 @@ SlurmdSpoolDir={folder}/%n
 SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdPidFile={folder}/%n.pid
 SlurmdTimeout={node_lost_s}
-KillWait=2
+KillWait=10
 PropagateResourceLimits=NONE
 NodeName={nodes} CPUs=2 RealMemory=2000 State=UNKNOWN
 PartitionName=debug Nodes=ALL Default=YES MaxTime=30 State=UP
