@@ -209,9 +209,12 @@ def _has_fingerprint(result: CaseResult) -> bool:
 
 def _without_fingerprint(found: Mapping[str, tuple[str, ...]], result: CaseResult) -> Mapping[str, tuple[str, ...]]:
     """``found`` with one value for all of its ``workload.*``: results of old versions of labscale have none."""
-    settings = sum(name.startswith("workload.") for name in found)
-    whole = f"a fingerprint of {settings} settings" if _has_fingerprint(result) else "no fingerprint stored"
-    return {name: value for name, value in found.items() if not name.startswith("workload.")} | {"workload": (whole,)}
+    whole = {
+        f"a fingerprint of {len(record.workload)} settings" if record.workload else "no fingerprint stored"
+        for record in result.completed
+    }
+    rest = {name: value for name, value in found.items() if not name.startswith("workload.")}
+    return rest | {"workload": tuple(sorted(whole))}
 
 
 def identity(result: CaseResult) -> Mapping[str, tuple[str, ...]]:

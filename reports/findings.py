@@ -17,7 +17,7 @@ from reports.thresholds import SMOOTHING_WINDOW, smoothed
 from suite.reduce import round_time_s
 from suite.schema import CaseResult
 
-LEARNING: Final = ("learning",)  # parts of ``reports.inside.PARTS``
+LEARNING: Final = "learning"  # parts of ``reports.inside.PARTS``
 BETWEEN_RANKS: Final = ("all-reduce", "waiting")
 
 
@@ -39,17 +39,17 @@ def splits(campaign: Campaign) -> tuple[Split, ...]:
     for series in (campaign.series(name) for name in campaign.series_names):
         for result in _ends(_as_shipped(series.results) if series.kind == "scaling" else []):
             seen = series.inside[result.case.case_id]
-            if not seen.shares:
-                continue
             several = result.case.world_size > 1
-            between = sum(seen.shares.get(part, 0.0) for part in BETWEEN_RANKS)
-            learning = sum(seen.shares.get(part, 0.0) for part in LEARNING)
+            if not {LEARNING, *(BETWEEN_RANKS if several else ())} <= seen.shares.keys():
+                continue
+            learning = seen.shares[LEARNING]
+            between = sum(seen.shares[part] for part in BETWEEN_RANKS) if several else None
             found.append(
                 Split(
                     case_id=result.case.case_id,
-                    rollout=1 - learning - between,
+                    rollout=1 - learning - (between or 0.0),
                     learning=learning,
-                    between_ranks=between if several else None,
+                    between_ranks=between,
                     busy_percent=_median(seen.gpu_utilisation_percent),
                     power_w=None if (power_w := _median(seen.power_w)) is None else power_w / result.case.world_size,
                 )
@@ -100,7 +100,6 @@ class Places:
     """One case in several places, as whoever measured labelled them."""
 
     case_id: str
-    gpus: str
     fps: dict[str, float]  # by label, of all rounds there
 
     @property
@@ -126,8 +125,8 @@ def places_of_cases(results: Iterable[CaseResult]) -> tuple[Places, ...]:
         if gpus and label:
             found.setdefault((result.case.case_id, gpus), {}).setdefault(label, []).append(result)
     places = [
-        Places(case_id=case_id, gpus=gpus, fps={label: _fps(those) for label, those in by_label.items()})
-        for (case_id, gpus), by_label in found.items()
+        Places(case_id=case_id, fps={label: _fps(those) for label, those in by_label.items()})
+        for (case_id, _), by_label in found.items()
         if len(by_label) > 1
     ]
     return tuple(sorted(places, key=lambda one: -one.ratio))
@@ -149,16 +148,12 @@ def learned_in_strong_scaling(campaign: Campaign) -> tuple[tuple[Learned, ...], 
 
     The same number of iterations has the same number of frames there, and fewer optimiser steps on more GPUs.
     """
-    groups: dict[tuple[str | int, ...], list[CaseResult]] = {}
-    for result in _as_shipped(campaign.results):
-        case = result.case
-        if (case.scaling, case.minibatch_rule) == ("strong", "fixed_minibatch"):
-            groups.setdefault(comparison_key(case), []).append(result)
     found = []
-    for group in groups.values():
-        learned = [_learned(result) for result in sorted(group, key=lambda result: result.case.world_size)]
-        known = tuple(one for one in learned if one is not None)
-        if len(known) == len(group) and len({one.world_size for one in known}) > 1:
+    for curve in _curves(_as_shipped(campaign.results)):
+        if (curve[0].case.scaling, curve[0].case.minibatch_rule) != ("strong", "fixed_minibatch"):
+            continue
+        known = tuple(one for one in map(_learned, curve) if one is not None)
+        if len(known) == len(curve) and len({one.world_size for one in known}) > 1:
             found.append(known)
     return tuple(found)
 
@@ -189,11 +184,16 @@ def _as_shipped(results: Iterable[CaseResult]) -> list[CaseResult]:
 
 
 def _ends(results: Sequence[CaseResult]) -> list[CaseResult]:
-    """Of cases that differ in nothing but GPUs, those with the fewest and with the most."""
+    """Of each curve the cases with the fewest and with the most GPUs."""
+    return [end for curve in _curves(results) for end in (curve[:1] + curve[1:][-1:])]
+
+
+def _curves(results: Sequence[CaseResult]) -> list[list[CaseResult]]:
+    """Cases that differ in nothing but GPUs, fewest first."""
     groups: dict[tuple[str | int, ...], list[CaseResult]] = {}
     for result in sorted(results, key=lambda result: result.case.world_size):
         groups.setdefault(comparison_key(result.case), []).append(result)
-    return [end for group in groups.values() for end in (group[:1] + group[1:][-1:])]
+    return list(groups.values())
 
 
 def _fps(results: Sequence[CaseResult]) -> float:

@@ -107,6 +107,12 @@ class Version:
         return any(result.case.division == "open" for one in self.scaling for result in one.campaign.results)
 
     @property
+    def slowed_cores(self) -> tuple[str, ...]:
+        """What slowed cores did, a sentence for each set where that is worth saying."""
+        said = [(one.title or "This campaign", one.campaign.slowed_cores) for one in self.scaling]
+        return tuple(f"{title}: {slowed}" for title, slowed in said if slowed)
+
+    @property
     def pairs(self) -> tuple[Pair, ...]:
         return tuple(pair for one in self.sets for pair in one.pairs)
 

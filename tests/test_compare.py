@@ -157,6 +157,12 @@ def test_results_without_a_fingerprint_are_refused_in_one_line_and_agree_with_ot
     assert words(compare(results(), results())) == {"unchanged"}
 
 
+def test_a_fingerprint_of_some_rounds_only_is_a_mixture() -> None:
+    mixed = changed(results(), lambda record: replace(record, workload={"dt": 0.1} if record.round else None))
+    (difference,) = first(compare(mixed, mixed)).differences
+    assert (difference.name, difference.before) == ("workload", "a fingerprint of 1 settings or no fingerprint stored")
+
+
 def test_many_differences_are_counted_and_listed_whole_in_json_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

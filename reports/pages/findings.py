@@ -78,9 +78,7 @@ def places(version: Version) -> Html:
 
 def cores(version: Version) -> Html:
     """What slowed cores did, set by set."""
-    said = [
-        f"{one.title or 'This campaign'}: {slowed}" for one in version.scaling if (slowed := one.campaign.slowed_cores)
-    ]
+    said = version.slowed_cores
     return bullets(said) if said else paragraph("No set has slowed cores, or none was probed.")
 
 
@@ -125,11 +123,12 @@ def _splits(one: ResultSet, found: Sequence[Split]) -> Html:
 
 def _filling(found: Sequence[Filling]) -> str:
     least, most = found[0], found[-1]
-    middle = next((one for one in found if one.of_most.get("step", 0) >= 0.5), most)  # noqa: PLR2004 - half
+    half = [one for one in found if "step" in one.of_most and one.of_most["step"] >= 0.5]  # noqa: PLR2004
+    middle = count(half[0].num_envs if half else None)
     return (
         f"{least.who}: environment steps alone go from {count(least.fps.get('step'))} a second with {least.num_envs:,}"
         f" environments to {count(most.fps.get('step'))} with {most.num_envs:,}; half of the most needs"
-        f" {middle.num_envs:,}. With learning it is {count(least.fps.get('total'))} and"
+        f" {middle}. With learning it is {count(least.fps.get('total'))} and"
         f" {count(most.fps.get('total'))}."
     )
 

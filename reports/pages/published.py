@@ -108,11 +108,12 @@ def _tuned(version: Version, table: Table, source: Source) -> list[Displayed]:
         cases = {result.case.case_id: result.case for result in series.results}
         for row in series.rows:
             case = cases[row.case_id]
-            if case.division == "open" and (case.rl_library, case.device) == (table.rl_library, "cuda"):
+            is_like = (case.division, case.rl_library, case.device) == ("open", table.rl_library, "cuda")
+            if is_like and row.total_fps is not None:
                 said = f"({variant_of(case)}, {counted(row.rounds_completed, 'round')})"
-                most[case.world_size] = max(most.get(case.world_size, (0.0, "")), (row.total_fps or 0.0, said))
+                most[case.world_size] = max(most.get(case.world_size, (row.total_fps, said)), (row.total_fps, said))
     gpus, their_fps = max(((row.gpus, row.total.value) for row in table.rows if row.total), default=(0, None))
-    ours = [f"{count(fps)} with {counted(gpus, 'GPU')} {said}" for gpus, (fps, said) in sorted(most.items()) if fps]
+    ours = [f"{count(fps)} with {counted(gpus, 'GPU')} {said}" for gpus, (fps, said) in sorted(most.items())]
     if not ours or their_fps is None:
         return []
     words = (

@@ -113,9 +113,7 @@ def caution(version: Version) -> Html:
             "The results come from more than one environment. Cases are compared within a set only, and where one set"
             " has several environments a speed-up mixes them."
         )
-    notes += [
-        f"{one.title or 'This campaign'}: {slowed}" for one in version.scaling if (slowed := one.campaign.slowed_cores)
-    ]
+    notes += version.slowed_cores
     return aside("Before you use these numbers", notes)
 
 
