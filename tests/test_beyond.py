@@ -1,26 +1,20 @@
 """The model on results whose parts are known exactly."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from reports import beyond_tables
 from reports.beyond import BOUNDS, FREE, MAX_GPUS, WORTH, HeldOutCount, carry, hold_out, stop, uncuttable
 from reports.collectives import Links, all_reduce_s
-from reports.curves_beyond import Curve, curves_of
+from reports.curves_beyond import curves_of
 from reports.interconnects import read_interconnects
 from reports.iteration_model import Model, NotCarried, calibrated, gradient_sizes, model_of
-from reports.pages import beyond as page
-from reports.result_sets import read_version
 from reports.scaling_laws import ScalingGroup, scaling_groups
-from suite.env_check.nccl import NcclFacts, check_nccl_all_reduce
-from suite.schema import CaseResult, CheckResult, RankRecord, Scaling
-from tests.generated_results import failed_result, make_case, make_record, write_results
+from suite.schema import CaseResult, RankRecord
+from tests.generated_curves import CALLS_BESIDE, CALLS_PER_STEP, amdahl, series
+from tests.generated_results import failed_result, make_case, make_record
 
-RESULTS = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
-CALLS_BESIDE, CALLS_PER_STEP = 3, 2
 LINKS = Links(
     gpus_per_node=8,
     ring_within_s=1e-6,
@@ -32,72 +26,6 @@ LINKS = Links(
 )
 NETWORK = dict.fromkeys(BOUNDS, LINKS)
 NO_NETWORK = dict.fromkeys(BOUNDS, FREE)
-
-
-def result_of(
-    ranks: int,
-    *,
-    own_s: float,
-    all_reduce_s: float,
-    scaling: Scaling,
-    optimiser_steps: int = 4,
-    slowest: float = 0.0,
-    rounds: int = 3,
-) -> CaseResult:
-    """Every iteration: ``own_s`` of work, the last rank ``slowest`` longer, and all-reduce."""
-    case = make_case(
-        "cartpole-strong",
-        world_size=ranks,
-        scaling=scaling,
-        num_envs_global=65536 if scaling == "strong" else 64 * ranks,
-        device="cuda",
-        optimiser_steps=optimiser_steps,
-    )
-
-    def of_rank(rank: RankRecord) -> RankRecord:
-        lag = slowest * own_s if rank.rank == ranks - 1 else 0.0
-        waits_s = all_reduce_s + slowest * own_s - lag
-        whole_s = own_s + lag + (waits_s if ranks > 1 else 0.0)
-        count = case.iterations
-        return replace(
-            rank,
-            samples={
-                "iteration_time_s": (whole_s,) * count,
-                "all_reduce_time_s": ((waits_s,) if ranks > 1 else (None,)) * count,
-                "all_reduce_calls": (float(CALLS_BESIDE + CALLS_PER_STEP * optimiser_steps),) * count,
-            },
-        )
-
-    records = [make_record(case, index=index) for index in range(rounds)]
-    return CaseResult(
-        case=case, rounds=tuple(replace(record, ranks=tuple(map(of_rank, record.ranks))) for record in records)
-    )
-
-
-def series(
-    own_s: Callable[[int], float],
-    *,
-    scaling: Scaling,
-    counts: Sequence[int] = (1, 2, 4, 8),
-    all_reduce_time_s: float = 0.01,
-    steps: Callable[[int], int] = lambda _: 4,
-    slowest: float = 0.0,
-) -> list[CaseResult]:
-    return [
-        result_of(
-            ranks,
-            own_s=own_s(ranks),
-            all_reduce_s=all_reduce_time_s,
-            scaling=scaling,
-            optimiser_steps=steps(ranks),
-            slowest=slowest if ranks > 1 else 0.0,
-        )
-        for ranks in counts
-    ]
-
-
-def amdahl(ranks: int) -> float:
-    return 0.1 + 1.6 / ranks
 
 
 def group_and_model(
@@ -270,89 +198,3 @@ def test_results_of_cpu_cores_are_not_carried() -> None:
     case = make_case()
     result = CaseResult(case=case, rounds=(make_record(case),))
     assert "CPU cores" in reason_of([result])
-
-
-def carried_curve(results: Sequence[CaseResult]) -> Curve:
-    (curve,) = curves_of(results, read_interconnects())
-    return curve
-
-
-def test_the_tables_call_every_value_what_it_is() -> None:
-    curve = carried_curve(series(lambda _: 0.5, scaling="weak"))
-    rows = [line.split("\t") for line in beyond_tables.points(curve, label="x").text.splitlines()[1:]]
-    assert [row[:2] for row in rows[:4]] == [[str(count), "measured"] for count in (1, 2, 4, 8)]
-    assert [row[1] for row in rows[4:]] == ["predicted"] * 7
-    assert all(" to " in cell for row in rows[4:] for cell in row[2:])
-    (row,) = beyond_tables.stops([curve], label="x").text.splitlines()[1:]
-    assert row.count("still pays at 1024 (predicted") == len(curve.carried)
-
-
-def test_notes_name_what_a_curve_lacks() -> None:
-    notes = " ".join(beyond_tables.model_notes(carried_curve(series(lambda _: 0.5, scaling="weak"))))
-    assert "gradient is not stored" in notes
-    few = series(lambda _: 0.5, scaling="weak", counts=(1, 2))
-    notes = " ".join(beyond_tables.model_notes(carried_curve(few)))
-    assert "could not be checked, because one count was measured, 1" in notes
-
-
-def test_what_env_check_says_of_bandwidth_is_understood() -> None:
-    facts = NcclFacts(
-        python="python",
-        fault=None,
-        message=None,
-        exit_code=0,
-        signal=None,
-        output="",
-        wall_s=1.0,
-        result={
-            "torch": "2.11.0",
-            "cuda": "13.0",
-            "nccl": "2.28.9",
-            "gpus": ["GPU", "GPU"],
-            "peer_access": [[True, True], [True, True]],
-            "is_sum_right": True,
-            "message_bytes": 2**28,
-            "times_s": [0.001],
-            "bus_bandwidth_gb_s": 225.0,
-        },
-    )
-    check = check_nccl_all_reduce(facts, num_gpus=2)
-    stored = CheckResult(name=check.name, feature="nccl", verdict=check.verdict, found=check.found, fault=check.fault)
-    table = beyond_tables.links([("host", stored)], read_interconnects())
-    assert table is not None
-    (row,) = (line.split("\t") for line in table.text.splitlines()[1:])
-    assert row[:5] == ["host", "2", "256 MiB", "225 GB/s", "450 GB/s"]
-    assert row[5] == "-50 %"
-    assert beyond_tables.links([("host", replace(stored, found="no GPU"))], read_interconnects()) is None
-
-
-def test_the_page_carries_scaling_alone_and_names_each_set_once() -> None:
-    """Of results in git, which have a sweep and tuned series too."""
-    version = read_version(RESULTS, name="v")
-    kinds = {name: version.kind(name) for name in version.series_names}
-    assert set(kinds.values()) == {"scaling", "sweep", "tuned"}
-    found = page.curves(version)
-    assert {kinds[curve.group.series] for _, those in found for curve in those} == {"scaling"}
-    for line in page.missing(found).text.splitlines():
-        names = [one.title for one in version.scaling if one.title in line]
-        assert names
-        assert [line.count(f"({name})") for name in names] == [1] * len(names), line
-
-
-def test_the_size_of_a_gradient_may_be_known_from_another_set(tmp_path: Path) -> None:
-    curve = series(lambda _: 0.5, scaling="weak", counts=(1, 2, 4))
-    sized = replace(curve[1], case=replace(curve[1].case, series="other", case_id="other/any-1x2", device="cpu"))
-    column = (1e6 * sized.case.optimiser_steps,) * sized.case.iterations
-    ranks = [replace(rank, samples={**rank.samples, "all_reduce_bytes": column}) for rank in sized.rounds[0].ranks]
-    rounds = tuple(replace(record, case=sized.case, ranks=tuple(ranks)) for record in sized.rounds)
-    write_results(curve, tmp_path / "gpus")
-    alone = page.curves(read_version(tmp_path, name="v"))
-    write_results([replace(sized, rounds=rounds)], tmp_path / "cpu")
-    (tmp_path / "report.toml").write_text('[[set]]\nfolder = "gpus"\n[[set]]\nfolder = "cpu"\nrole = "learning"\n')
-    known = page.curves(read_version(tmp_path, name="v"))
-    assert ["the size of its gradient is not stored" in page.missing(found).text for found in (alone, known)] == [
-        True,
-        False,
-    ]
-    last = [found[0][1][0].carried[0].points[-1].total_fps for found in (alone, known)]
-    assert last[1] < last[0]
