@@ -26,6 +26,7 @@ class Campaign:
     title: str = ""
     twins: tuple[CaseResult, ...] = ()  # of the A/A run
     packing: CaseResult | None = None  # the interference test's own rounds
+    beside: tuple[CaseResult, ...] = ()  # rounds that ran beside those, and do not count
     upstream_wall_s: Mapping[str, float] = field(default_factory=dict)  # case id -> seconds of one process
     is_contributed: bool = False  # somebody else's; the title says whose
     fastest_probe_s: Mapping[Host, float] = field(default_factory=dict)  # by host, of the whole campaign
@@ -41,6 +42,7 @@ class Campaign:
         title: str = "",
         twins: Sequence[CaseResult] = (),
         packing: CaseResult | None = None,
+        beside: Sequence[CaseResult] = (),
         upstream_wall_s: Mapping[str, float] | None = None,
         is_contributed: bool = False,
     ) -> "Campaign":
@@ -51,6 +53,7 @@ class Campaign:
             title=title,
             twins=tuple(twins),
             packing=packing,
+            beside=tuple(beside),
             upstream_wall_s=upstream_wall_s or {},
             is_contributed=is_contributed,
         )
@@ -83,7 +86,7 @@ class Campaign:
     @property
     def overhead(self) -> tuple[CaseResult, ...]:
         """What was measured of the host: A/A twins, the interference test. It costs, and is no case of its own."""
-        return (*self.twins, *((self.packing,) if self.packing else ()))
+        return (*self.twins, *((self.packing,) if self.packing else ()), *self.beside)
 
     @property
     def cost(self) -> Cost | None:
@@ -144,4 +147,5 @@ class Campaign:
             rows=tuple(row for row in self.rows if row.case_id in kept),
             twins=tuple(filter(is_wanted, self.twins)),
             packing=self.packing if self.packing and is_wanted(self.packing) else None,
+            beside=tuple(filter(is_wanted, self.beside)),
         )

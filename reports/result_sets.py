@@ -182,13 +182,15 @@ def _read_either(folder: Path, entry: Entry, *, is_alone: bool) -> ResultSet | F
 
 def _read_set(folder: Path, *, name: str, title: str, role: Role, contributor: Contributor | None = None) -> ResultSet:
     pairs = tuple(Pair(**pair) for pair in _read_json(folder / "upstream.json", []))
+    of_test = _of_interference_test(folder / interference.FOLDER)
     try:
         campaign = Campaign.from_results(
             load_results(folder),
             name=name,
             title=title,
             twins=load_results(folder / "a_a") if (folder / "a_a").is_dir() else (),
-            packing=_packing_rounds(folder / interference.FOLDER),
+            packing=next((one for one in of_test if interference.is_probe(one.case)), None),
+            beside=[one for one in of_test if not interference.is_probe(one.case)],
             upstream_wall_s=_upstream_walls(pairs),
             is_contributed=contributor is not None,
         )
@@ -208,9 +210,9 @@ def _read_set(folder: Path, *, name: str, title: str, role: Role, contributor: C
     )
 
 
-def _packing_rounds(folder: Path) -> CaseResult | None:
-    """The interference test's own rounds."""
-    return next(iter(load_results(folder)), None) if folder.is_dir() else None
+def _of_interference_test(folder: Path) -> Sequence[CaseResult]:
+    """Its own rounds, and those that ran beside them where that was then not allowed."""
+    return load_results(folder) if folder.is_dir() else ()
 
 
 def _upstream_walls(pairs: Sequence[Pair]) -> dict[str, float]:

@@ -34,7 +34,7 @@ class Folder:
 
     def case_path(self, case: Case) -> Path:
         # What is measured of the host stays out of the results: a report would take it for cases of their own.
-        kind = "a_a" if is_twin(case) else interference.FOLDER if interference.is_probe(case) else "cases"
+        kind = "a_a" if is_twin(case) else interference.FOLDER if interference.is_of_test(case) else "cases"
         return self.root / kind / f"{case.case_id}.json"
 
     def is_finished(self, case: Case, round_index: int) -> bool:

@@ -3,7 +3,7 @@
 The baseline of the campaign runs alone and beside rounds of other cases, ``PAIRS`` times each in an order that drift
 cancels in. The rule is that of A/A (``suite.a_a``): halves of the rounds alone say how far nothing lies from itself,
 and a difference below that, or below the precision that a case's median is known to, means nothing here. A shift that
-every pair shows is a shift all the same, however noisy the host is.
+every pair shows is a shift all the same, however noisy the host is. Half of the test is enough to refuse with.
 """
 
 import json
@@ -23,6 +23,7 @@ PAIRS: Final = MIN_ROUNDS_FOR_INTERVAL
 # Beside others or alone: each alone stands beside one that is not, and the two kinds have the same middle.
 ORDER: Final = (False, True, True, False) * (PAIRS // 2)
 PROBE_SUFFIX: Final = "-packing"  # of the test's own rounds
+BESIDE_SUFFIX: Final = "-beside"  # of rounds of the campaign that ran beside them, where that was then not allowed
 FILE: Final = "packing.json"  # the verdict, in the folder of a campaign
 RAW_FOLDER: Final = "packing"  # beside it: what each of the test's own rounds left
 FOLDER: Final = "interference"  # and those rounds as a case
@@ -56,8 +57,35 @@ def is_probe(case: Case) -> bool:
     return case.case_id.endswith(PROBE_SUFFIX)
 
 
+def beside_of(case: Case) -> Case:
+    """The case that keeps what rounds of ``case`` cost that do not count, since they ran beside the test's."""
+    return replace(case, case_id=case.case_id + BESIDE_SUFFIX)
+
+
+def is_of_test(case: Case) -> bool:
+    """Whether it costs, and is no case of its own."""
+    return case.case_id.endswith((PROBE_SUFFIX, BESIDE_SUFFIX))
+
+
+def is_settled(records: Sequence[RunRecord]) -> bool:
+    """Whether the test ends with these rounds, ordered as ``ORDER`` is.
+
+    It does when all have run or one has failed; and at half when every pair takes longer beside others, the median by
+    more than means nothing. The other half could hardly allow it then, and rounds beside it would be run again.
+
+    Raises ValueError when a completed one has no number.
+    """
+    if any(record.outcome != "completed" for record in records) or len(records) == len(ORDER):
+        return True
+    if len(records) != len(ORDER) // 2:
+        return False
+    half = judged(records)
+    takes_longer = [beside > alone for alone, beside in zip(half.alone_s, half.beside_s, strict=True)]
+    return all(takes_longer) and not half.packed
+
+
 def judged(records: Sequence[RunRecord]) -> Interference:
-    """The verdict on all rounds of the test, ordered as ``ORDER`` is.
+    """The verdict on the rounds of the test, ordered as ``ORDER`` is: all of them, half, or fewer when one failed.
 
     Raises ValueError when there are more or fewer of them, or a completed one has no number.
     """
@@ -66,7 +94,8 @@ def judged(records: Sequence[RunRecord]) -> Interference:
     if failed is not None:
         reason = f"round {failed.round} of the interference test is {failed.outcome}: {failed.reason}"
         return Interference(packed=False, case_id=case_id, reason=reason)
-    kinds = list(zip(records, ORDER, strict=True))
+    order = ORDER[: len(ORDER) // 2] if len(records) == len(ORDER) // 2 else ORDER
+    kinds = list(zip(records, order, strict=True))
     alone = [round_time_s(record) for record, beside in kinds if not beside]
     beside = [round_time_s(record) for record, beside in kinds if beside]
     return verdict(case_id, alone, beside, [record.neighbours or 0 for record, is_beside in kinds if is_beside])
@@ -89,7 +118,8 @@ def verdict(
     tolerance = max(budget, TARGET_PRECISION)
     is_shift = interval is not None and not interval[0] <= 0 <= interval[1] and abs(difference) > TARGET_PRECISION
     packed = abs(difference) <= tolerance and not is_shift
-    sure = "" if interval is None else f" ({interval[0]:+.1%} to {interval[1]:+.1%} at 95 %)"
+    half = f" (in each of the first {len(differences)} pairs)"
+    sure = half if interval is None else f" ({interval[0]:+.1%} to {interval[1]:+.1%} at 95 %)"
     noise = f"the {tolerance:.1%} that means nothing here (alone it differs by {budget:.1%} from itself)"
     than = "within" if packed else "and that in all pairs, whatever" if is_shift else "more than"
     return Interference(

@@ -8,6 +8,7 @@ cases beside them are the campaign's own, and count when the verdict is that the
 import itertools
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
 
 from suite import a_a, interference, packing, store
@@ -142,23 +143,26 @@ def _without_test(campaign: Campaign, folder: Folder) -> Interference | None:
 
 
 def _set_untested_aside(campaign: Campaign, folder: Folder) -> None:
-    """Rounds that ran beside others in a test that did not allow it are run again."""
+    """Rounds that ran beside others in a test that did not allow it are run again; what they cost is kept with it."""
     for item in _feasible(campaign):
-        if not folder.case_path(item.case).exists():
-            for record in ended_records(campaign, folder, item.case):
-                if record.neighbours:
-                    folder.set_aside(folder.run_dir(item.case, record.round), "packed")
+        if folder.case_path(item.case).exists():
+            continue
+        packed = [record for record in ended_records(campaign, folder, item.case) if record.neighbours]
+        beside = interference.beside_of(item.case)
+        if packed:
+            _store(folder, [replace(record, case=beside) for record in packed], "they ran beside the interference test")
+        for record in packed:
+            folder.set_aside(folder.run_dir(item.case, record.round), "packed")
 
 
 def _feasible(campaign: Campaign) -> list[PlannedCase]:
     return [item for item in campaign.planned if not item.infeasible]
 
 
-def _store(folder: Folder, records: Sequence[RunRecord]) -> None:
-    """Keep the test's own rounds as a case beside those of the campaign: what they cost, and what the verdict is of."""
+def _store(folder: Folder, records: Sequence[RunRecord], because: str) -> None:
+    """Keep rounds of the test, or beside it, as a case apart: what they cost, and what the verdict is of."""
     case = records[0].case
     if not folder.case_path(case).exists():
-        because = f"the interference test has {len(records)} rounds"
         store.write_case(CaseResult(case=case, rounds=tuple(records), ended_because=because), folder.case_path(case))
 
 
@@ -191,20 +195,20 @@ class _Packer:
         folder = Folder(root=self._folder.root / interference.RAW_FOLDER)
         folder.root.mkdir(exist_ok=True)
         others = range(probe.case.nproc_per_node, len(self._campaign.slots))
+        records: list[RunRecord] = []
         for number, beside in enumerate(interference.ORDER):
-            if folder.is_finished(probe.case, number):
-                continue
-            if beside:
-                self._fill(others)
-                if not self._lanes.running:
-                    return Interference(packed=False, reason="too few rounds are left to test it with")
-            while self._lanes.running and not beside:
-                self._take_in()
-            self._run_probe(folder, probe, number, others if beside else ())
-        records = [
-            store.read_record(folder.record_path(probe.case, number)) for number in range(len(interference.ORDER))
-        ]
-        _store(self._folder, records)
+            if interference.is_settled(records):
+                break
+            if not folder.is_finished(probe.case, number):
+                if beside:
+                    self._fill(others)
+                    if not self._lanes.running:
+                        return Interference(packed=False, reason="too few rounds are left to test it with")
+                while self._lanes.running and not beside:
+                    self._take_in()
+                self._run_probe(folder, probe, number, others if beside else ())
+            records.append(store.read_record(folder.record_path(probe.case, number)))
+        _store(self._folder, records, f"the interference test has {len(records)} rounds")
         return interference.judged(records)
 
     def _run_probe(self, folder: Folder, probe: PlannedCase, number: int, others: Sequence[int]) -> None:

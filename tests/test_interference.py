@@ -1,10 +1,13 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from suite import interference
 from suite.errors import StoreError
-from suite.interference import ORDER, PAIRS, verdict
+from suite.interference import ORDER, PAIRS, PROBE_SUFFIX, judged, verdict
+from suite.schema import RunRecord
+from tests.generated_results import make_case, make_record
 
 CASE = "cartpole-strong/rl_games-kitless-n8192-1x1"
 QUIET = (1.0, 1.002, 0.999, 1.001, 1.0, 0.998)
@@ -61,6 +64,44 @@ def test_a_difference_that_is_not_sure_does_not_allow_packing() -> None:
     found = verdict(CASE, (1.0,) * 6, (0.9, 1.1, 1.1, 1.1, 0.9, 1.1))
     assert found.interval == pytest.approx((-0.1, 0.1))
     assert not found.packed
+
+
+def rounds(*times_s: float) -> list[RunRecord]:
+    """The first of a test, in the order in which they run."""
+    case = replace(make_case("cartpole-strong"), case_id=CASE + PROBE_SUFFIX)
+    return [make_record(case, index=index, iteration_time_s=time_s) for index, time_s in enumerate(times_s)]
+
+
+@pytest.mark.parametrize(
+    ("beside_s", "is_settled"),
+    [
+        ((1.1, 1.2, 1.3), True),
+        ((1.1, 1.2, 0.9), False),  # one pair says otherwise
+        ((1.002, 1.002, 1.002), False),  # less than means anything
+        ((0.5, 0.5, 0.5), False),  # a gain is looked at to the end
+    ],
+)
+def test_half_of_the_test_can_refuse_and_never_allow(beside_s: tuple[float, ...], is_settled: bool) -> None:
+    first, second, third = beside_s
+    times_s = (1.0, first, second, 1.0, 1.0, third)
+    assert list(ORDER[:6]) == [False, True, True, False, False, True]
+    assert interference.is_settled(rounds(*times_s)) is is_settled
+    assert not any(interference.is_settled(rounds(*times_s[:number])) for number in range(6))
+    found = judged(rounds(*times_s))
+    assert found.interval is None
+    assert not (is_settled and found.packed)
+    if is_settled:
+        assert "takes +20.0% longer beside others (in each of the first 3 pairs), more than the" in found.reason
+
+
+def test_the_test_ends_with_its_last_round_and_with_one_that_fails() -> None:
+    assert interference.is_settled(rounds(*(1.0,) * 12))
+    assert not interference.is_settled(rounds(*(1.0,) * 11))
+    failed = make_record(rounds(1.0)[0].case, index=1, outcome="crashed", reason="a fault")
+    assert interference.is_settled([*rounds(1.0), failed])
+    assert judged([*rounds(1.0), failed]).reason == "round 1 of the interference test is crashed: a fault"
+    with pytest.raises(ValueError, match="zip"):
+        judged(rounds(*(1.0,) * 11))
 
 
 def test_the_verdict_is_kept_with_its_evidence(tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ from rich.console import Console
 from suite import campaign as campaign_steps
 from suite import packed, store
 from suite.campaign_state import Campaign
-from suite.errors import UsageError, WorkerEnvironmentError
+from suite.errors import WorkerEnvironmentError
 from suite.folder import Folder
-from suite.interference import ORDER, PROBE_SUFFIX
+from suite.interference import BESIDE_SUFFIX, ORDER, PROBE_SUFFIX
 from suite.options import Options
 from suite.packing import shared_out
 from suite.repeats import Rule
@@ -142,14 +142,20 @@ def test_records_say_how_many_ran_beside(tmp_path: Path) -> None:
     assert any(found.values())
 
 
-def test_neighbours_that_disturb_are_refused_and_what_ran_beside_runs_again(tmp_path: Path) -> None:
+def test_neighbours_that_disturb_are_refused_and_what_ran_beside_runs_again(
+    tmp_path: Path, plain_case_files: dict[Path, CaseResult]
+) -> None:
     host = SimulatedHost(slowdown=1.1)
     campaign = campaign_of(host)
     run_all(campaign, tmp_path)
     assert_apart(host.ran)
-    assert f"One after another: {BASELINE} takes +10.0% longer beside others" in said(campaign)
+    assert f"One after another: {BASELINE} takes +10.0% longer beside others (in each of the first 3" in said(campaign)
+    assert sum(map(is_probe, host.ran)) == len(ORDER) // 2  # the other half would change nothing
     assert [record.neighbours for record in records(tmp_path)] == [0] * len(CASES) * ROUNDS
-    assert list((tmp_path / "raw").rglob("r*.packed-1/record.json"))
+    aside = list((tmp_path / "raw").rglob("r*.packed-1/record.json"))
+    kept = [result for path, result in plain_case_files.items() if path.stem.endswith(BESIDE_SUFFIX)]
+    assert sum(len(result.rounds) for result in kept) == len(aside) > 0
+    assert all(record.neighbours for result in kept for record in result.rounds)
     times_s = {record.ranks[0].samples["iteration_time_s"] for record in records(tmp_path)}
     assert times_s == {(0.5,) * 12}
     before = len(host.ran)
@@ -269,21 +275,6 @@ def test_a_round_that_fails_is_a_result_and_the_others_go_on(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("options", "device", "expected"),
-    [
-        (Options(matrix="smoke"), "cuda", 4),
-        (Options(matrix="smoke"), "cpu", 0),
-        (Options(matrix="smoke", pack=True), "cpu", 8),
-        (Options(matrix="smoke", pack=False), "cuda", 0),
-        (Options(matrix="smoke", launcher="container"), "cuda", 0),
-    ],
-)
-def test_a_host_is_shared_out_where_it_has_gpus_or_is_told_to(options: Options, device: str, expected: int) -> None:
-    slots = packed.slots_of(options, device=device, num_gpus=4, num_cpus=8, cores=range(8))  # type: ignore[arg-type]
-    assert len(slots) == expected
-
-
-@pytest.mark.parametrize(
     ("options", "num_cpus", "why"),
     [
         (Options(matrix="smoke", pack=False), 8, "--no-pack asks for it"),
@@ -300,17 +291,6 @@ def test_a_host_that_is_not_shared_out_is_told_why(options: Options, num_cpus: i
     assert found.startswith(why)
     assert packed.why_not_shared(shared) is None
     assert packed.why_not_shared(replace(shared, options=options, slots=(), machine=machine, device="cpu")) is None
-
-
-def test_packing_in_containers_is_refused() -> None:
-    with pytest.raises(UsageError, match="--launcher container cannot do yet"):
-        packed.slots_of(
-            Options(matrix="smoke", pack=True, launcher="container"),
-            device="cuda",
-            num_gpus=4,
-            num_cpus=8,
-            cores=range(8),
-        )
 
 
 def test_the_quickest_of_the_narrowest_cases_is_measured_and_the_first_where_nothing_is_known() -> None:

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from suite import packed
+from suite.errors import UsageError
+from suite.options import Options
 from suite.packing import (
     Lane,
     Running,
@@ -212,3 +215,29 @@ def test_the_expected_time_is_that_of_the_timetable() -> None:
     assert guessed([None, None])[0] > 0
     table = timetable([Work(ranks=1, rounds=2, wall_s=10.0), Work(ranks=1, rounds=1, wall_s=15.0)], num_slots=2)
     assert table == [(0, 0, (0,), 0.0, 10.0), (1, 0, (1,), 0.0, 15.0), (0, 1, (0,), 10.0, 20.0)]
+
+
+@pytest.mark.parametrize(
+    ("options", "device", "expected"),
+    [
+        (Options(matrix="smoke"), "cuda", 4),
+        (Options(matrix="smoke"), "cpu", 0),
+        (Options(matrix="smoke", pack=True), "cpu", 8),
+        (Options(matrix="smoke", pack=False), "cuda", 0),
+        (Options(matrix="smoke", launcher="container"), "cuda", 0),
+    ],
+)
+def test_a_host_is_shared_out_where_it_has_gpus_or_is_told_to(options: Options, device: str, expected: int) -> None:
+    slots = packed.slots_of(options, device=device, num_gpus=4, num_cpus=8, cores=range(8))  # type: ignore[arg-type]
+    assert len(slots) == expected
+
+
+def test_packing_in_containers_is_refused() -> None:
+    with pytest.raises(UsageError, match="--launcher container cannot do yet"):
+        packed.slots_of(
+            Options(matrix="smoke", pack=True, launcher="container"),
+            device="cuda",
+            num_gpus=4,
+            num_cpus=8,
+            cores=range(8),
+        )

@@ -144,21 +144,23 @@ def _check_packing(folder: Path, root: Path, results: Sequence[CaseResult]) -> I
     """The verdict of an interference test follows from its own rounds; a folder without those was not kept whole."""
     path = folder / interference.FILE
     stored = _read_json(path)
-    probe = next((one for one in results if interference.is_probe(one.case)), None)
+    rounds = sorted(
+        (record for one in results if interference.is_probe(one.case) for record in one.rounds),
+        key=lambda record: record.round,
+    )
     if stored is None or stored["case_id"] is None:
         return
     where = below(path, root)
-    rounds = len(probe.rounds) if probe else 0
-    if probe is None or rounds != len(interference.ORDER):
+    if not interference.is_settled(rounds):
         yield Finding(
             where=where,
             what=f"rounds of the test in {interference.FOLDER}",
-            got=str(rounds),
+            got=str(len(rounds)),
             expected=str(len(interference.ORDER)),
             next_step=_MEASURE_AGAIN,
         )
         return
-    found = interference.judged(sorted(probe.rounds, key=lambda record: record.round))
+    found = interference.judged(rounds)
     yield from differing(where, "", stored, json.loads(json.dumps(asdict(found))), next_step=_MEASURE_AGAIN)
 
 
