@@ -125,7 +125,15 @@ def test_a_file_is_written_and_what_cannot_be_done_is_said(tmp_path: Path, capsy
     assert export.main([str(RESULTS), "--format", "bencher", "--out", str(out)]) == 0
     assert all(
         name.startswith(
-            ("h200-x4-full: ", "h200-x4: ", "h200-x2-nodes: ", "h200-x2-envs: ", "h200-open: ", "h200-x4-open: ")
+            (
+                "h200-x4-full: ",
+                "h200-x4: ",
+                "h200-x4-short: ",
+                "h200-x2-nodes: ",
+                "h200-x2-envs: ",
+                "h200-open: ",
+                "h200-x4-open: ",
+            )
         )
         for name in json.loads(out.read_text())
     )

@@ -30,7 +30,7 @@ def test_the_readme_shows_the_results_in_git() -> None:
 
 
 GPU_PAIRS = ("h200-x4-upstream", "h200-x4-pairs", "h200-x4-pairs-4", "h200-x2-pairs", "h200-x2-pairs-2")
-MEASURED = ("h200-x4-full", "h200-x4", "h200-x2-nodes", "h200-x2-envs", "h200-open", "h200-x4-open")
+MEASURED = ("h200-x4-full", "h200-x4", "h200-x4-short", "h200-x2-nodes", "h200-x2-envs", "h200-open", "h200-x4-open")
 FOLDERS = (*MEASURED, "cpu-upstream", *GPU_PAIRS)
 
 
@@ -197,6 +197,25 @@ def test_what_the_readme_says_of_cases_side_by_side_holds() -> None:
     spent, loop = f"{price.spent.host:.0f}", f"{price.loop.host:.0f}"
     assert f"Seven points cost {spent} GPU-minutes of the host, the test included" in README
     assert f"where a plain loop would have taken {loop}." in README
+
+
+def test_what_the_readme_says_of_cases_that_must_not_run_side_by_side_holds() -> None:
+    found = interference.read(RESULTS / "h200-x4-short" / interference.FILE)
+    assert found is not None
+    assert not found.packed
+    assert found.difference is not None
+    assert found.interval is not None
+    assert len(found.alone_s) == 6
+    shift, low, high = (f"{100 * value:+.1f}" for value in (found.difference, *found.interval))
+    assert f"it refused: {shift} % ({low} to {high} %), longer in all six pairs." in README
+    campaign = next(one for one in read_version(RESULTS, name="").sets if one.name == "h200-x4-short").campaign
+    assert sum(len(one.rounds) for one in campaign.beside) == 13
+    assert set(campaign.beside) <= set(campaign.overhead)
+    price = campaign.cost
+    assert price is not None
+    assert price.points == 9
+    said = f"cost {price.spent.host:.0f} GPU-minutes there where a plain loop would have taken {price.loop.host:.0f};"
+    assert f"so nine points {said}" in README
 
 
 def test_what_the_readme_says_of_the_open_division_holds() -> None:
