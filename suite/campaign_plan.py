@@ -38,15 +38,10 @@ def make_plan(campaign: Campaign) -> Campaign:
         matrix, catalog, device=campaign.device, stack=options.stack, assets=options.assets, seed=options.seed
     )
     campaign = replace(campaign, stack=worker_stack(options, cases, catalog))
+    cases = select(cases, series=options.series, rl_library=options.rl_libraries, gpus=options.gpus)
     if matrix.a_a if options.a_a is None else options.a_a:
-        cases = a_a.with_twins(cases)
-    cases = select(
-        cases,
-        series=options.series,
-        case_glob=options.case_globs,
-        rl_library=options.rl_libraries,
-        gpus=options.gpus,
-    )
+        cases = a_a.with_twins(cases)  # of what is left, so that every campaign has its noise budget
+    cases = select(cases, case_glob=options.case_globs)  # takes exactly what it names: a twin by its own id
     planned = plan(
         cases,
         gpus_available=campaign.resources.gpus_per_node,

@@ -1,15 +1,22 @@
 """Twins: which cases get one, where their results go, and the noise budget."""
 
+import io
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from rich.console import Console
 
 from suite.a_a import is_twin, noise_budget, twin_pairs, with_twins, write_noise
+from suite.campaign_plan import make_plan
+from suite.campaign_state import Campaign
 from suite.folder import Folder
+from suite.options import Options
+from suite.resources import Resources
 from suite.schema import CaseResult
-from tests.generated_results import failed_result, make_case, make_result
+from tests.generated_results import GPU_HOST, failed_result, make_case, make_result
 
 
 def twin_of(result: CaseResult, *times_s: float) -> CaseResult:
@@ -27,6 +34,34 @@ def test_the_baseline_of_each_series_is_followed_by_its_twin() -> None:
     assert is_twin(twin)
     assert not is_twin(cases[1])
     assert (twin.series, twin.seed, twin.num_envs) == (cases[1].series, cases[1].seed, cases[1].num_envs)
+
+
+@pytest.mark.parametrize(
+    ("asked", "twins"),
+    [
+        ({"series": ("ant-weak",)}, ["ant-weak/rl_games-kitless-n1024-1x1-aa"]),
+        (
+            {"series": ("ant-weak",), "rl_libraries": ("rsl_rl",), "gpus": (2, 4)},
+            ["ant-weak/rsl_rl-kitless-n2048-1x2-aa"],
+        ),
+        ({"case_globs": ("ant-weak/rl_games-kitless-n1024-1x1",)}, []),
+        ({"case_globs": ("ant-weak/*-n1024-1x1*",)}, ["ant-weak/rl_games-kitless-n1024-1x1-aa"]),
+        ({"series": ("ant-weak",), "a_a": False}, []),
+    ],
+)
+def test_a_part_of_a_campaign_has_a_twin_of_its_own_baseline(asked: dict[str, Any], twins: list[str]) -> None:
+    """Only patterns of case ids name the twins too."""
+    campaign = make_plan(
+        Campaign(
+            options=Options(matrix="full", **asked),
+            console=Console(file=io.StringIO()),
+            machine=GPU_HOST,
+            device="cuda",
+            resources=Resources(nnodes=1, gpus_per_node=4, cpus_per_node=8),
+        )
+    )
+    assert [item.case.case_id for item in campaign.planned if is_twin(item.case)] == twins
+    assert len(campaign.planned) > len(twins)
 
 
 def test_a_control_has_no_twin() -> None:
