@@ -142,8 +142,6 @@ def gradient_sizes(results: Iterable[CaseResult]) -> dict[tuple[str, str], float
         for record in result.completed:
             samples = record.ranks[0].samples
             sizes = [size / case.optimiser_steps for size in samples.get("all_reduce_bytes", ()) if size]
-            if case.workload == "all_reduce":
-                sizes = [size for size in samples.get("control.all_reduce_bytes", ()) if size]
             found.setdefault((case.task, case.rl_library), []).extend(sizes)
     return {agent: statistics.median(sizes) for agent, sizes in found.items() if sizes}
 

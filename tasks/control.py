@@ -81,4 +81,4 @@ def reduce_gradients(context: RankContext, simulation: Simulation, settings: dic
         for _ in range(context.case.optimiser_steps):
             torch.distributed.all_reduce(gradient)
         timer.end()
-        timer.write({"control.all_reduce_bytes": float(gradient.numel() * gradient.element_size())})
+        timer.write({})

@@ -145,19 +145,15 @@ def test_work_that_cannot_be_cut_ends_a_series() -> None:
 
 def test_gradient_sizes_come_from_controls_and_from_training() -> None:
     (training,) = series(amdahl, scaling="strong", counts=(2,))
-    case = replace(training.case, workload="all_reduce")
-    sized = [
-        replace(rank, samples={**rank.samples, "control.all_reduce_bytes": (4096.0,) * case.iterations})
-        for rank in training.rounds[0].ranks
-    ]
-    control = CaseResult(case=case, rounds=(replace(training.rounds[0], case=case, ranks=tuple(sized)),))
+    case = training.case
+    given = tuple(2048.0 * case.optimiser_steps if index == 2 else None for index in range(case.iterations))
+    ranks = [replace(rank, samples={**rank.samples, "all_reduce_bytes": given}) for rank in training.rounds[0].ranks]
+    measured = replace(training, rounds=(replace(training.rounds[0], ranks=tuple(ranks)),))
+    reduced = replace(case, workload="all_reduce")
+    control = CaseResult(case=reduced, rounds=(replace(measured.rounds[0], case=reduced),))
     agent = case.task, case.rl_library
     assert gradient_sizes([training]) == {}
-    assert gradient_sizes([training, control]) == {agent: 4096.0}
-    given = tuple(2048.0 * training.case.optimiser_steps if index == 2 else None for index in range(case.iterations))
-    trained = [replace(rank, samples={**rank.samples, "all_reduce_bytes": given}) for rank in training.rounds[0].ranks]
-    measured = replace(training, rounds=(replace(training.rounds[0], ranks=tuple(trained)),))
-    assert gradient_sizes([measured]) == {agent: 2048.0}
+    assert gradient_sizes([training, measured]) == gradient_sizes([training, control]) == {agent: 2048.0}
 
 
 def reason_of(results: Sequence[CaseResult]) -> str:
