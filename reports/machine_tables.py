@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Final
 
 from reports.inside import core_probe_us
-from reports.places import Place, hardware
-from reports.tables import MISSING, Html, count, html_table, paragraph, together
+from reports.places import Place
+from reports.tables import MISSING, Html, count, html_table, paragraph, together, where_it_ran
 from suite.reduce import round_time_s
 from suite.schema import CaseResult, CheckResult
 
@@ -14,37 +15,74 @@ SHORT_HASH_LENGTH: Final = 12
 WORTH_SHOWING: Final = ("failure", "warning", "not_checked")
 
 
-def places_table(places: Sequence[Place], *, label: str) -> Html:
-    """One column per environment, one row per fact; facts that nothing is known of are shown as such."""
-    facts = [_place_facts(place) for place in places]
-    names = list(dict.fromkeys(name for column in facts for name in column))
-    headings = ["Fact", *(f"Environment {index}" for index in range(1, len(facts) + 1))]
-    rows = ([name, *(column.get(name) or MISSING for column in facts)] for name in names)
+def hosts_table(sets: Sequence[tuple[str, Sequence[Place]]], *, label: str) -> Html:
+    """A row for each host of each set, given with its title, if it has one.
+
+    What many hosts have in common is a platform, whose number is that of ``platforms_table``.
+    """
+    platforms = _platforms(sets)
+    rows: dict[tuple[str, ...], list[Place]] = {}
+    for title, places in sets:
+        for place in places:
+            number = platforms.index(_platform_facts(place)) + 1
+            rows.setdefault((title, *_host_facts(place), str(number)), []).append(place)
+    headings = ["Set", "Hardware and label", "Commit of labscale", "Measured (UTC)"]
+    headings += ["CPUs", "Memory in GB", "Platform", "Rounds"]
+    skipped = 0 if any(title for title, _ in sets) else 1
+    cells = (
+        [title, where, commit, _measured(places), *numbers, str(sum(place.num_rounds for place in places))]
+        for (title, where, commit, *numbers), places in rows.items()
+    )
+    return html_table(headings[skipped:], (row[skipped:] for row in cells), label=label, num_text_columns=4 - skipped)
+
+
+def platforms_table(sets: Sequence[tuple[str, Sequence[Place]]], *, label: str) -> Html:
+    """A column for each distinct processor, driver and set of versions, in order of first appearance."""
+    found = [dict(facts) for facts in _platforms(sets)]
+    headings = ["Fact", *(f"Platform {number}" for number in range(1, len(found) + 1))]
+    rows = ([name, *(column[name] or MISSING for column in found)] for name in found[0])
     return html_table(headings, rows, label=label, num_text_columns=len(headings))
 
 
-def _place_facts(place: Place) -> dict[str, str | None]:
+def _platforms(sets: Sequence[tuple[str, Sequence[Place]]]) -> list[tuple[tuple[str, str | None], ...]]:
+    return list(dict.fromkeys(_platform_facts(place) for _, places in sets for place in places))
+
+
+def _host_facts(place: Place) -> tuple[str, ...]:
     where = place.environment
     commit = where.git_commit and where.git_commit[:SHORT_HASH_LENGTH]
-    return {
-        "Label": where.host_label,
-        "Hardware": hardware(where),
-        "Processor": where.cpu_model,
-        "CPUs": None if where.num_cpus is None else str(where.num_cpus),
-        "Memory": None if where.memory_gb is None else f"{where.memory_gb:.0f} GB",
-        "GPU driver": where.driver_version,
-        "CUDA of the driver": where.cuda_driver_version,
-        "Operating system": where.os,
-        "Kernel": where.kernel,
-        "labscale": where.suite_version,
-        "Commit": f"{commit}, with local changes" if commit and where.git_dirty else commit,
-        "Hash of the worker's pins": where.worker_pins_sha256 and where.worker_pins_sha256[:SHORT_HASH_LENGTH],
-        "Hash of the assets": where.asset_sha256 and where.asset_sha256[:SHORT_HASH_LENGTH],
-        "Rounds": str(place.num_rounds),
-        "First round started": place.first_started_utc,
-        "Last round started": place.last_started_utc,
-        "Packages": ", ".join(f"{name} {version}" for name, version in place.versions.items()) or None,
-    }
+    return (
+        where_it_ran(place),
+        f"{commit}, with local changes" if commit and where.git_dirty else commit or MISSING,
+        count(where.num_cpus),
+        count(where.memory_gb),
+    )
+
+
+def _measured(places: Sequence[Place]) -> str:
+    """From the first start of a round to the last."""
+    starts = [place.first_started_utc for place in places] + [place.last_started_utc for place in places]
+    known = sorted(datetime.fromisoformat(start).astimezone(UTC) for start in starts if start is not None)
+    if not known:
+        return MISSING
+    first, last = known[0], known[-1]
+    until = f"{last:%H:%M}" if last.date() == first.date() else f"{last:%Y-%m-%d %H:%M}"
+    return f"{first:%Y-%m-%d %H:%M} to {until}"
+
+
+def _platform_facts(place: Place) -> tuple[tuple[str, str | None], ...]:
+    where = place.environment
+    return (
+        ("Processor", where.cpu_model),
+        ("GPU driver", where.driver_version),
+        ("CUDA of the driver", where.cuda_driver_version),
+        ("Operating system", where.os),
+        ("Kernel", where.kernel),
+        ("labscale", where.suite_version),
+        ("Hash of the worker's pins", where.worker_pins_sha256 and where.worker_pins_sha256[:SHORT_HASH_LENGTH]),
+        ("Hash of the assets", where.asset_sha256 and where.asset_sha256[:SHORT_HASH_LENGTH]),
+        ("Packages", ", ".join(f"{name} {version}" for name, version in place.versions.items()) or None),
+    )
 
 
 def interference_rounds(test: CaseResult, *, label: str) -> Html:

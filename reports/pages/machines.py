@@ -1,6 +1,6 @@
 """Where it ran, and what env_check said there."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 
 from reports import machine_tables
 from reports.cost import cost_table
@@ -12,7 +12,18 @@ from reports.tables import Displayed, Html, heading, paragraph, together
 
 
 def environments(version: Version) -> Html:
-    return together(part for one in version.sets for part in _set(one))
+    """Every host, then what many of them have in common; whose a set is, where it is not the project's own."""
+    sets = [(one.title, one.campaign.places) for one in version.sets]
+    if not any(places for _, places in sets):
+        return together(())
+    return together(
+        [
+            machine_tables.hosts_table(sets, label="Hosts"),
+            *(byline(one.contributor) for one in version.sets),
+            heading("Platforms"),
+            machine_tables.platforms_table(sets, label="Platforms"),
+        ]
+    )
 
 
 def env_checks(version: Version) -> Html:
@@ -69,13 +80,6 @@ def _verdict_on_neighbours(one: ResultSet) -> Html:
         return said
     label = f"Rounds of the interference test, {one.title or 'this campaign'}"
     return together([said, machine_tables.interference_rounds(one.campaign.packing, label=label)])
-
-
-def _set(one: ResultSet) -> Iterator[Displayed]:
-    title = one.title or "This campaign"
-    yield heading(title)
-    yield byline(one.contributor)
-    yield machine_tables.places_table(one.campaign.places, label=f"Environments of {title}")
 
 
 def cost(version: Version) -> Html:
