@@ -7,6 +7,7 @@ every half minute between.
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from threading import RLock
 from typing import Final
 
@@ -26,33 +27,62 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Took:
+    """A run that has ended [s]."""
+
+    estimate_s: float | None
+    wall_time_s: float
+
+
 class Rest:
-    """Estimates the time that is left: the plan's estimates, corrected by how the runs so far compared to theirs."""
+    """Estimates the time that is left: the plan's estimates, corrected by how the runs so far compared to theirs.
+
+    The first run of a task may compile kernels, once for all that follow. So it does not count for them; what it took
+    beyond what was expected of it is expected of the first run of each further task.
+    """
 
     def __init__(self, planned: list[PlannedCase]) -> None:
         self._estimates = {item.case.case_id: item.estimated_wall_s for item in planned}
-        self._measured_s: list[float] = []
-        self._estimated_s: list[float] = []
+        self._firsts: dict[tuple[str, str], _Took] = {}
+        self._later: list[_Took] = []
 
     def add(self, case: Case, wall_time_s: float) -> None:
-        estimate = self._estimates.get(case.case_id)
-        self._measured_s.append(wall_time_s)
-        if estimate is not None:
-            self._estimated_s.append(estimate)
+        took = _Took(estimate_s=self._estimates.get(case.case_id), wall_time_s=wall_time_s)
+        if self._firsts.setdefault(_kernels(case), took) is not took:
+            self._later.append(took)
 
     def of(self, waiting: list[Case], *, share: Callable[[Case], float] = lambda _: 1.0) -> float | None:
         """Seconds that ``waiting`` will take when each takes this share of the host; None while nothing is known."""
-        mean_s = sum(self._measured_s) / len(self._measured_s) if self._measured_s else None
-        complete = len(self._estimated_s) == len(self._measured_s) > 0
-        correction = sum(self._measured_s) / sum(self._estimated_s) if complete else 1.0
         total_s = 0.0
         for case in waiting:
-            estimate = self._estimates.get(case.case_id)
-            expected_s = mean_s if estimate is None else estimate * correction
+            expected_s = self._expected_s(self._estimates.get(case.case_id))
             if expected_s is None:
                 return None
             total_s += share(case) * expected_s
-        return total_s
+        return total_s + len({_kernels(case) for case in waiting} - self._firsts.keys()) * self._compiling_s()
+
+    def _expected_s(self, estimate_s: float | None) -> float | None:
+        """Of a run that compiles nothing."""
+        counted = self._later or list(self._firsts.values())
+        if estimate_s is None:
+            return sum(took.wall_time_s for took in counted) / len(counted) if counted else None
+        compared = [took for took in self._later if took.estimate_s is not None]
+        if len(compared) < len(self._later) or not compared:
+            return estimate_s
+        return estimate_s * sum(took.wall_time_s for took in compared) / sum(took.estimate_s or 0 for took in compared)
+
+    def _compiling_s(self) -> float:
+        """What a task's first run takes longer, the mean of those that have ended; 0 before one has."""
+        longer_s = [
+            max(0.0, took.wall_time_s - (self._expected_s(took.estimate_s) or 0.0)) for took in self._firsts.values()
+        ]
+        return sum(longer_s) / len(longer_s) if longer_s else 0.0
+
+
+def _kernels(case: Case) -> tuple[str, str]:
+    """Whose kernels a run needs."""
+    return case.stack, case.task
 
 
 class Reporter:
