@@ -97,19 +97,29 @@ def interference_rounds(test: CaseResult, *, label: str) -> Html:
     )
 
 
+def worth_showing(found: Sequence[CheckResult]) -> tuple[CheckResult, ...]:
+    """The checks that did not simply say ok."""
+    return tuple(check for check in found if check.verdict in WORTH_SHOWING)
+
+
 def checks(found: Sequence[CheckResult], repairs: Mapping[str, str], *, label: str) -> Html:
     """How many checks said what, and every one that did not say ok."""
     if not found:
         return paragraph("env_check was not part of labscale yet when this was measured, so nothing is known.")
     counts = Counter(check.verdict.replace("_", " ") for check in found)
     said = ", ".join(f"{number} {verdict}" for verdict, number in counts.most_common())
-    shown = [check for check in found if check.verdict in WORTH_SHOWING]
+    shown = worth_showing(found)
     if not shown:
         return paragraph(f"{len(found)} checks: {said}.")
     table = html_table(
-        ["Check", "Verdict", "Found", "Repair"],
+        ["Check", "Verdict", "Found", *(["Repair"] if repairs else [])],
         (
-            [check.name, check.verdict.replace("_", " "), check.found, repairs.get(check.name, MISSING)]
+            [
+                check.name,
+                check.verdict.replace("_", " "),
+                check.found,
+                *([repairs.get(check.name, MISSING)] if repairs else []),
+            ]
             for check in shown
         ),
         label=label,

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from reports import machine_tables
 from reports.places import Place
+from suite.schema import CheckResult
 from tests.generated_results import GPU_HOST
 
 ONE = Place(
@@ -54,3 +55,14 @@ def test_platforms_say_what_is_the_same_once_and_what_nobody_knows() -> None:
     assert found["Fact"] == ["Platform 1", "Platform 2"]
     assert found["GPU driver"] == [GPU_HOST.driver_version, "n/a"]
     assert found["Packages"] == ["torch 2.11.0", "torch 2.11.0"]
+
+
+def test_checks_have_a_column_for_repairs_where_there_are_any() -> None:
+    warning = CheckResult(name="core_speed", feature="cpu", verdict="warning", found="slow", fault="cores_slowed")
+    fine = replace(warning, name="driver", verdict="ok", fault=None)
+    plain = machine_tables.checks([warning, fine], {}, label="x").text.splitlines()
+    assert plain == ["2 checks: 1 warning, 1 ok.", "Check\tVerdict\tFound", "core_speed\twarning\tslow"]
+    repaired = machine_tables.checks([warning, fine], {"core_speed": "Ask for whole cores."}, label="x").text
+    assert repaired.splitlines()[1:] == [
+        "Check\tVerdict\tFound\tRepair", "core_speed\twarning\tslow\tAsk for whole cores.",
+    ]  # fmt: skip

@@ -137,3 +137,9 @@ def test_what_env_check_said_of_a_host_twice_is_shown_once() -> None:
     (pairs,) = (one for one in version.sets if one.name == "h200-x2-pairs")
     assert len({place.environment.checks for place in pairs.campaign.places}) == 2
     assert machines.env_checks(version).text.count(f"{pairs.title}: H200 host G") == 1
+
+
+def test_what_env_check_said_of_several_hosts_alike_is_shown_once() -> None:
+    text = machines.env_checks(read_version(COMMITTED, name="2026.11")).text
+    assert all(text.count(f"What seed {seed} learns, on two CPU cores: two CPU cores") == 1 for seed in range(1, 6))
+    assert text.count("\nrt_cores\tnot checked") == 1

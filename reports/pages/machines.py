@@ -8,7 +8,7 @@ from reports.pages.contributors import byline
 from reports.pages.under_titles import under_titles
 from reports.places import Place
 from reports.result_sets import ResultSet, Version
-from reports.tables import Displayed, Html, heading, paragraph, together
+from reports.tables import Displayed, Html, bullets, heading, paragraph, together
 
 
 def environments(version: Version) -> Html:
@@ -27,17 +27,20 @@ def environments(version: Version) -> Html:
 
 
 def env_checks(version: Version) -> Html:
-    """Of every host of the records, then of reports that were kept beside the results."""
-    parts: list[Displayed] = []
+    """Of the hosts of the records, those of which the same was said together, then of reports beside the results."""
+    alike: dict[Hashable, list[tuple[str, Place]]] = {}
     for one in version.sets:
         firsts: dict[Hashable, Place] = {}
         for place in one.campaign.places:
-            firsts.setdefault(_verdicts(place), place)
-        for index, place in enumerate(firsts.values(), start=1):
-            label = place.environment.host_label or one.title or "this machine"
-            parts.append(heading(f"{one.title or 'This campaign'}: {label}"))
-            checks = place.environment.checks
-            parts.append(machine_tables.checks(checks, {}, label=f"Checks of {one.title or 'the campaign'}, {index}"))
+            firsts.setdefault((place.environment.host_label, _verdicts(place)), place)
+        for place in firsts.values():
+            shown = machine_tables.worth_showing(place.environment.checks)
+            alike.setdefault((_verdicts(place), shown), []).append((one.title, place))
+    parts: list[Displayed] = []
+    for number, hosts in enumerate(alike.values(), start=1):
+        names = [f"{title or 'This campaign'}: {place.environment.host_label or 'no label'}" for title, place in hosts]
+        parts += [heading("The same of several"), bullets(names)] if len(hosts) > 1 else [heading(names[0])]
+        parts.append(machine_tables.checks(hosts[0][1].environment.checks, {}, label=f"Checks of hosts, {number}"))
     for report in version.env_checks:
         parts.append(heading(f"{report.host}, stack {report.stack} ({report.name})"))
         parts.append(machine_tables.checks(report.checks, report.repairs, label=f"Checks of {report.name}"))
@@ -46,8 +49,7 @@ def env_checks(version: Version) -> Html:
 
 def _verdicts(place: Place) -> Hashable:
     """What was said of a host, without what changes by the minute, as free space does."""
-    checks = tuple((check.name, check.verdict, check.fault) for check in place.environment.checks)
-    return place.environment.host_label, checks
+    return tuple((check.name, check.verdict, check.fault) for check in place.environment.checks)
 
 
 def noise(version: Version) -> Html:
