@@ -11,11 +11,8 @@ from suite.matrix_table import MatrixTable, Series
 from suite.schema import RlLibrary
 from suite.toml_file import Problem
 
-OWN_SUFFIXES: Final = (
-    a_a.SUFFIX,
-    interference.PROBE_SUFFIX,
-    interference.BESIDE_SUFFIX,
-)  # of case ids: rounds that measure the host
+# Of case ids: rounds that measure the host.
+OWN_SUFFIXES: Final = (a_a.SUFFIX, interference.PROBE_SUFFIX, interference.BESIDE_SUFFIX)
 
 
 def problems_of(table: MatrixTable, catalog: Catalog) -> list[Problem]:

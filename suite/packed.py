@@ -56,10 +56,13 @@ def forecast(campaign: Campaign, rounds: Sequence[int] = ()) -> packing.Forecast
     ]
     # A round beside others takes its slots from them.
     probes = interference.PAIRS * (1 + probe.case.nproc_per_node / len(campaign.slots))
+    probe_s = walls_s[items.index(probe)]
+    num_rounds = len(interference.ORDER)
     return packing.Forecast(
         alone_s=sum(item.rounds * item.wall_s for item in work),
         packed_s=packing.expected_wall_s(work, num_slots=len(campaign.slots)),
-        test_s=probes * walls_s[items.index(probe)],
+        test_s=probes * probe_s,
+        refused_s=(num_rounds / 2 * probe_s, num_rounds * probe_s),
     )
 
 

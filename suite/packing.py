@@ -128,7 +128,8 @@ class Forecast:
 
     alone_s: float
     packed_s: float
-    test_s: float
+    test_s: float  # what it adds where it allows packing: the rounds beside its own then count
+    refused_s: tuple[float, float]  # what it adds where it does not, after half of its rounds and after all
 
 
 def guessed(walls_s: Sequence[float | None]) -> list[float]:

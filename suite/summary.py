@@ -82,7 +82,8 @@ def print_forecast(console: Console, expected: Forecast | None, *, num_slots: in
         return
     console.print(
         f"Side by side on {num_slots} slots, should neighbours not move the numbers: about {clock(expected.packed_s)} "
-        f"instead of {clock(expected.alone_s)}, and {clock(expected.test_s)} to test that.",
+        f"instead of {clock(expected.alone_s)}, and {clock(expected.test_s)} to test that. Should they, the test costs "
+        f"{clock(expected.refused_s[0])} to {clock(expected.refused_s[1])} more.",
         highlight=False,
     )
 

@@ -19,10 +19,11 @@ from suite.errors import WorkerEnvironmentError
 from suite.folder import Folder
 from suite.interference import BESIDE_SUFFIX, ORDER, PROBE_SUFFIX
 from suite.options import Options
-from suite.packing import shared_out
+from suite.packing import Forecast, shared_out
 from suite.repeats import Rule
 from suite.resources import Resources
 from suite.schema import Case, CaseResult, Launch, PlannedCase, RunRecord
+from suite.summary import print_forecast
 from tests.generated_results import GPU_HOST, make_case
 from tests.simulated_host import Ran, SimulatedHost
 
@@ -247,6 +248,16 @@ def test_a_short_campaign_is_not_made_longer_by_a_test(tmp_path: Path) -> None:
     assert "One after another: packing would save about 4:00, and the test whether it may takes 7:30" in said(campaign)
     assert not any(each.beside for each in host.ran)
     assert_apart(host.ran)
+
+
+def test_a_forecast_says_what_packing_saves_and_what_its_test_costs() -> None:
+    campaign = campaign_of(SimulatedHost(), NARROW[:4], rounds=2)  # a minute each, since nothing is known
+    expected = packed.forecast(campaign)
+    assert expected == Forecast(alone_s=480, packed_s=120, test_s=450, refused_s=(360, 720))
+    print_forecast(campaign.console, expected, num_slots=4)
+    assert "about 2:00 instead of 8:00, and 7:30 to test that. Should they, the test costs 6:00 to 12:00 more." in said(
+        campaign
+    )
 
 
 def test_a_test_without_neighbours_gives_no_verdict(tmp_path: Path) -> None:
