@@ -1,15 +1,19 @@
 """Figures of others: read with their rounding, and shown with where they are from."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from reports.analysis import case_rows
+from reports.campaign import Campaign
+from reports.charts.published import efficiencies
 from reports.pages import published as page
 from reports.published import efficiency, implied, parse_figure, read_published
 from reports.result_sets import read_version
 from suite.errors import ReportError
-from tests.generated_results import full_results, write_results
+from suite.schema import CaseResult
+from tests.generated_results import full_results, make_case, make_record, write_results
 
 COMMITTED = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
 
@@ -106,3 +110,19 @@ def test_the_most_of_the_open_division_is_said_beside_the_table_and_is_not_in_it
 def test_a_version_without_an_open_division_says_nothing_of_it(tmp_path: Path) -> None:
     write_results(full_results(), tmp_path)
     assert "Tuned through" not in page.tables(read_version(tmp_path, name="v")).text
+
+
+def test_the_figure_says_of_every_curve_of_ours_where_it_ran() -> None:
+    file = read_published()
+    table = next(table for table in file.table if table.series == "cartpole-per-gpu")
+    source = next(source for source in file.source if source.name == table.source)
+    case = make_case("cartpole-per-gpu", scaling="weak")
+    ours = []
+    for label in ("one", "another"):
+        record = make_record(case)
+        here = replace(record, environment=replace(record.environment, host_label=label))
+        campaign = Campaign.from_results([CaseResult(case=case, rounds=(here,))], title=label)
+        ours.append((campaign, campaign.rows))
+    caption = efficiencies(table, ours, source).caption
+    assert "[one]; " in caption
+    assert caption.endswith("[another].")

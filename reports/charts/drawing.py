@@ -51,11 +51,13 @@ def figure(
     data: Html,
     is_labelled: bool = False,
     is_small: bool = False,
+    others: Sequence[Campaign] = (),
 ) -> Figure:
     """``is_labelled`` leaves room on the right for the labels of ``end_labels``.
 
-    The caption says where the campaign ran, unless the figure is a small one among many.
+    The caption says where the campaign ran and ``others`` that it shows, unless the figure is a small one among many.
     """
+    where = "; ".join(dict.fromkeys(one.where for one in (campaign, *others)))
     drawn = alt.LayerChart(layer=list(layers)).properties(width="container", height=height, description=alt_text)
     if is_labelled:
         drawn = drawn.properties(padding={"left": 16, "right": LABEL_MARGIN_PX, "top": 4, "bottom": 4})
@@ -64,7 +66,7 @@ def figure(
         spec,
         figure_id=figure_id(campaign, chart),
         alt_text=alt_text,
-        caption=caption if is_small else f"{caption} Ran on {campaign.where}.",
+        caption=caption if is_small else f"{caption} Ran on {where}.",
         data=named_of(data, " ".join(_name(campaign, chart))),
         static_width_px=SMALL_WIDTH_PX if is_small else STATIC_WIDTH_PX,
     )

@@ -51,7 +51,7 @@ def efficiencies(table: Table, ours: Sequence[tuple[Campaign, Sequence[CaseRow]]
     tooltip = [tip("who:N", "Measured by"), tip("gpus:Q", "GPUs"), tip("efficiency:Q", "Efficiency", ".1%")]
     ideal = alt.Chart(alt.InlineData(values=[{}])).mark_rule(color=RULE, strokeDash=[5, 4]).encode(y=alt.datum(1))
     points = base.mark_point(filled=True, size=75).encode(y=y, shape=shape(who, "who"), tooltip=tooltip)
-    series = ours[0][0]
+    series, *others = (campaign for campaign, _ in ours)
     words = "; ".join(f"{point['who']}, {point['gpus']}: {point['efficiency']:.0%}" for point in values)
     return figure(
         [
@@ -67,4 +67,5 @@ def efficiencies(table: Table, ours: Sequence[tuple[Campaign, Sequence[CaseRow]]
         caption="Efficiency of the total. Other hardware, other versions and other physics: only the shape of the"
         " curves can be compared. Whiskers: what rounding leaves open in theirs, the interval over rounds in ours.",
         data=series_tables.speedups([row for _, rows in ours for row in rows]),
+        others=others,
     )
