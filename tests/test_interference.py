@@ -7,8 +7,10 @@ from suite import interference
 from suite.errors import StoreError
 from suite.interference import ORDER, PAIRS, PROBE_SUFFIX, judged, verdict
 from suite.schema import RunRecord
+from suite.store import load_results
 from tests.generated_results import make_case, make_record
 
+RESULTS = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
 CASE = "cartpole-strong/rl_games-kitless-n8192-1x1"
 QUIET = (1.0, 1.002, 0.999, 1.001, 1.0, 0.998)
 NOISY = (1.0, 1.04, 1.0, 1.04, 1.0, 1.04)  # its halves differ by 4 %
@@ -119,3 +121,14 @@ def test_a_damaged_verdict_is_named(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(StoreError, match=r"packing\.json is not readable: .*Move it away"):
         interference.read(path)
+
+
+@pytest.mark.parametrize(("folder", "ends"), [("h200-x4-short", True), ("h200-x2-envs", False)])
+def test_half_would_have_been_enough_where_a_whole_test_refused_and_not_where_it_allowed(
+    folder: str, *, ends: bool
+) -> None:
+    (probe,) = (one for one in load_results(RESULTS / folder / interference.FOLDER) if interference.is_probe(one.case))
+    records = sorted(probe.rounds, key=lambda record: record.round)
+    assert len(records) == len(ORDER)
+    assert interference.is_settled(records[:6]) is ends
+    assert judged(records).packed is not ends
