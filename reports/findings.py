@@ -13,6 +13,7 @@ from reports.campaign import Campaign
 from reports.curves import comparison_key
 from reports.inside import Kind, Values
 from reports.learning_curves import mean_rewards
+from reports.seeds import Size
 from reports.thresholds import SMOOTHING_WINDOW, smoothed
 from suite.reduce import round_time_s
 from suite.schema import CaseResult
@@ -141,25 +142,39 @@ class Learned:
     optimiser_steps: int
     iterations: int
     reward: float  # mean over the last iterations, median over rounds
+    seed: int
+    of_seeds: tuple[float, ...] = ()  # the same in runs of as many frames and steps with seeds of their own, rising
 
 
-def learned_in_strong_scaling(campaign: Campaign) -> tuple[tuple[Learned, ...], ...]:
+def learned_in_strong_scaling(
+    campaign: Campaign, of_seeds: Sequence[CaseResult] = ()
+) -> tuple[tuple[Learned, ...], ...]:
     """One entry for each strong series with a fixed minibatch whose cases all report rewards, fewest GPUs first.
 
     The same number of iterations has the same number of frames there, and fewer optimiser steps on more GPUs.
+    ``of_seeds``: one result for each size and seed, wherever it ran, since all rounds of a campaign have one seed.
     """
     found = []
     for curve in _curves(_as_shipped(campaign.results)):
         if (curve[0].case.scaling, curve[0].case.minibatch_rule) != ("strong", "fixed_minibatch"):
             continue
-        known = tuple(one for one in map(_learned, curve) if one is not None)
+        known = tuple(one for one in (_learned(result, of_seeds) for result in curve) if one is not None)
         if len(known) == len(curve) and len({one.world_size for one in known}) > 1:
             found.append(known)
     return tuple(found)
 
 
-def _learned(result: CaseResult) -> Learned | None:
+def _learned(result: CaseResult, of_seeds: Sequence[CaseResult]) -> Learned | None:
     case = result.case
+    size = Size.of(case)
+    others = {
+        other.case.seed: smoothed(mean_rewards(other.completed[0])[: case.iterations], SMOOTHING_WINDOW)
+        for other in of_seeds
+        if other.completed
+        and other.case.seed != case.seed
+        and Size.of(other.case) == size
+        and other.case.iterations >= case.iterations
+    }
     curves = [smoothed(mean_rewards(record), SMOOTHING_WINDOW) for record in result.completed]
     if not all(curves):
         return None
@@ -169,6 +184,8 @@ def _learned(result: CaseResult) -> Learned | None:
         optimiser_steps=case.optimiser_steps,
         iterations=case.iterations,
         reward=statistics.median(curve[-1] for curve in curves),
+        seed=case.seed,
+        of_seeds=tuple(sorted(curve[-1] for curve in others.values() if curve)),
     )
 
 

@@ -130,6 +130,19 @@ def test_learning_in_strong_scaling_is_of_fixed_minibatches_alone() -> None:
     assert findings.learned_in_strong_scaling(Campaign.from_results(silent)) == ()
 
 
+def test_other_seeds_of_as_many_frames_and_steps_stand_beside_strong_scaling() -> None:
+    results = full_results()
+    (curve, _) = findings.learned_in_strong_scaling(Campaign.from_results(results))
+    assert {each.of_seeds for each in curve} == {()}
+    measured = next(result for result in results if result.case.case_id == curve[1].case_id)
+    case = measured.case
+    cases = [replace(case, seed=case.seed + number, device="cpu") for number in range(3)]
+    cases.append(replace(case, seed=case.seed + 3, iterations=case.iterations - 1))
+    others = [CaseResult(case=each, rounds=measured.rounds) for each in cases]
+    (_, two, *_), _ = findings.learned_in_strong_scaling(Campaign.from_results(results), others)
+    assert list(two.of_seeds) == pytest.approx([two.reward] * 2, rel=0.1)  # neither its own seed nor a shorter run
+
+
 def test_the_page_says_of_results_in_git_what_their_rounds_say(committed: Version) -> None:
     sweep = next(one.campaign for one in committed.sets if one.name == "h200-x2-envs")
     ((first, *_, last),) = findings.fillings(sweep.series("cartpole-envs"))

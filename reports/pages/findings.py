@@ -1,5 +1,6 @@
 """What a version's results say together: the page that says what was learned from measuring."""
 
+import statistics
 from collections.abc import Callable, Sequence
 
 from reports import findings
@@ -7,6 +8,7 @@ from reports.findings import Filling, Learned, Places, Split
 from reports.pages.addresses import page_of
 from reports.result_sets import ResultSet, Version
 from reports.tables import (
+    MISSING,
     Displayed,
     Html,
     bullets,
@@ -84,7 +86,8 @@ def cores(version: Version) -> Html:
 
 def learning(version: Version) -> Html:
     """What strong scaling with a fixed minibatch does to learning."""
-    found = [(one, findings.learned_in_strong_scaling(one.campaign)) for one in version.scaling]
+    of_seeds = [result for one in version.sets if one.role == "learning" for result in one.campaign.results]
+    found = [(one, findings.learned_in_strong_scaling(one.campaign, of_seeds)) for one in version.scaling]
     if not any(those for _, those in found):
         return paragraph("No strong series with a fixed minibatch reports rewards at several numbers of GPUs.")
     return _by_set(version, found, lambda one, those: together(_learned(one, each) for each in those))
@@ -178,11 +181,23 @@ def _learned(one: ResultSet, found: Sequence[Learned]) -> Html:
         f"After {first.iterations} iterations of as many frames: a reward of {first.reward:.3g} with"
         f" {counted(first.world_size, 'GPU')} and {first.optimiser_steps} optimiser steps an iteration,"
         f" {last.reward:.3g} with {counted(last.world_size, 'GPU')} and {last.optimiser_steps}. A reward is the"
-        f" mean of the last {SMOOTHING_WINDOW} iterations."
+        f" mean of the last {SMOOTHING_WINDOW} iterations. That is one seed, {first.seed}."
     )
+    if any(each.of_seeds for each in found):
+        said += " Runs with other seeds, of as many frames and steps on any machine, show how far seeds differ."
     table = html_table(
-        ["Case", "Optimiser steps an iteration", "Iterations", "Reward"],
-        ([each.case_id, str(each.optimiser_steps), str(each.iterations), f"{each.reward:.3g}"] for each in found),
+        ["Case", "Optimiser steps an iteration", "Iterations", "Reward", "Other seeds: worst, median, best"],
+        (
+            [each.case_id, str(each.optimiser_steps), str(each.iterations), f"{each.reward:.3g}", _of_seeds(each)]
+            for each in found
+        ),
         label=f"Rewards in strong scaling {one.title} {first.case_id}",
     )
     return together([paragraph(said), table])
+
+
+def _of_seeds(each: Learned) -> str:
+    if not each.of_seeds:
+        return MISSING
+    worst, *_, best = each.of_seeds
+    return f"{worst:.3g}, {statistics.median(each.of_seeds):.3g}, {best:.3g} of {len(each.of_seeds)}"
