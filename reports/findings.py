@@ -13,7 +13,7 @@ from reports.campaign import Campaign
 from reports.curves import comparison_key
 from reports.inside import Kind, Values
 from reports.learning_curves import mean_rewards
-from reports.seeds import Size
+from reports.seeds import Seeds, Size
 from reports.thresholds import SMOOTHING_WINDOW, smoothed
 from suite.reduce import round_time_s
 from suite.schema import CaseResult
@@ -146,13 +146,11 @@ class Learned:
     of_seeds: tuple[float, ...] = ()  # the same in runs of as many frames and steps with seeds of their own, rising
 
 
-def learned_in_strong_scaling(
-    campaign: Campaign, of_seeds: Sequence[CaseResult] = ()
-) -> tuple[tuple[Learned, ...], ...]:
+def learned_in_strong_scaling(campaign: Campaign, of_seeds: Sequence[Seeds] = ()) -> tuple[tuple[Learned, ...], ...]:
     """One entry for each strong series with a fixed minibatch whose cases all report rewards, fewest GPUs first.
 
     The same number of iterations has the same number of frames there, and fewer optimiser steps on more GPUs.
-    ``of_seeds``: one result for each size and seed, wherever it ran, since all rounds of a campaign have one seed.
+    ``of_seeds``: what other seeds learned, of any number of ranks, since all rounds of a campaign have one seed.
     """
     found = []
     for curve in _curves(_as_shipped(campaign.results)):
@@ -164,17 +162,15 @@ def learned_in_strong_scaling(
     return tuple(found)
 
 
-def _learned(result: CaseResult, of_seeds: Sequence[CaseResult]) -> Learned | None:
+def _learned(result: CaseResult, of_seeds: Sequence[Seeds]) -> Learned | None:
     case = result.case
-    size = Size.of(case)
-    others = {
-        other.case.seed: smoothed(mean_rewards(other.completed[0])[: case.iterations], SMOOTHING_WINDOW)
-        for other in of_seeds
-        if other.completed
-        and other.case.seed != case.seed
-        and Size.of(other.case) == size
-        and other.case.iterations >= case.iterations
-    }
+    others = [
+        smoothed(rewards[: case.iterations], SMOOTHING_WINDOW)
+        for found in of_seeds
+        if found.size == Size.of(case)
+        for seed, rewards in found.curves.items()
+        if seed != case.seed and len(rewards) >= case.iterations
+    ]
     curves = [smoothed(mean_rewards(record), SMOOTHING_WINDOW) for record in result.completed]
     if not all(curves):
         return None
@@ -185,7 +181,7 @@ def _learned(result: CaseResult, of_seeds: Sequence[CaseResult]) -> Learned | No
         iterations=case.iterations,
         reward=statistics.median(curve[-1] for curve in curves),
         seed=case.seed,
-        of_seeds=tuple(sorted(curve[-1] for curve in others.values() if curve)),
+        of_seeds=tuple(sorted(curve[-1] for curve in others if curve)),
     )
 
 

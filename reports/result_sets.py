@@ -113,6 +113,11 @@ class Version:
         return tuple(f"{title}: {slowed}" for title, slowed in said if slowed)
 
     @property
+    def learned(self) -> tuple[CaseResult, ...]:
+        """Of the sets that were made to see what is learned."""
+        return tuple(result for one in self.sets if one.role == "learning" for result in one.campaign.results)
+
+    @property
     def pairs(self) -> tuple[Pair, ...]:
         return tuple(pair for one in self.sets for pair in one.pairs)
 

@@ -67,16 +67,15 @@ class Rest:
         counted = self._later or list(self._firsts.values())
         if estimate_s is None:
             return sum(took.wall_time_s for took in counted) / len(counted) if counted else None
-        compared = [took for took in self._later if took.estimate_s is not None]
+        compared = [(took.wall_time_s, took.estimate_s) for took in self._later if took.estimate_s is not None]
         if len(compared) < len(self._later) or not compared:
             return estimate_s
-        return estimate_s * sum(took.wall_time_s for took in compared) / sum(took.estimate_s or 0 for took in compared)
+        return estimate_s * sum(wall_s for wall_s, _ in compared) / sum(expected_s for _, expected_s in compared)
 
     def _compiling_s(self) -> float:
         """What a task's first run takes longer, the mean of those that have ended; 0 before one has."""
-        longer_s = [
-            max(0.0, took.wall_time_s - (self._expected_s(took.estimate_s) or 0.0)) for took in self._firsts.values()
-        ]
+        known = [(took.wall_time_s, self._expected_s(took.estimate_s)) for took in self._firsts.values()]
+        longer_s = [max(0.0, wall_s - expected_s) for wall_s, expected_s in known if expected_s is not None]
         return sum(longer_s) / len(longer_s) if longer_s else 0.0
 
 

@@ -9,6 +9,7 @@ from reports import book, findings
 from reports.campaign import Campaign
 from reports.pages import findings as page
 from reports.result_sets import Version, read_version
+from reports.seeds import seeds
 from suite.schema import CaseResult
 from tests.generated_results import (
     full_results,
@@ -137,9 +138,16 @@ def test_other_seeds_of_as_many_frames_and_steps_stand_beside_strong_scaling() -
     measured = next(result for result in results if result.case.case_id == curve[1].case_id)
     case = measured.case
     cases = [replace(case, seed=case.seed + number, device="cpu") for number in range(3)]
-    cases.append(replace(case, seed=case.seed + 3, iterations=case.iterations - 1))
     others = [CaseResult(case=each, rounds=measured.rounds) for each in cases]
-    (_, two, *_), _ = findings.learned_in_strong_scaling(Campaign.from_results(results), others)
+    ended = [
+        replace(rank, samples={**rank.samples, "reward_mean": rank.samples["reward_mean"][:-1]})
+        for rank in measured.rounds[0].ranks
+    ]
+    shorter = replace(case, seed=case.seed + 3, iterations=case.iterations - 1)
+    others.append(CaseResult(case=shorter, rounds=(replace(measured.rounds[0], ranks=tuple(ended)),)))
+    ((_, two, *_), _) = findings.learned_in_strong_scaling(
+        Campaign.from_results(results), seeds(others, (), lambda _: ())
+    )
     assert list(two.of_seeds) == pytest.approx([two.reward] * 2, rel=0.1)  # neither its own seed nor a shorter run
 
 

@@ -7,6 +7,7 @@ from reports import findings
 from reports.findings import Filling, Learned, Places, Split
 from reports.pages.addresses import page_of
 from reports.result_sets import ResultSet, Version
+from reports.seeds import seeds
 from reports.tables import (
     MISSING,
     Displayed,
@@ -86,7 +87,7 @@ def cores(version: Version) -> Html:
 
 def learning(version: Version) -> Html:
     """What strong scaling with a fixed minibatch does to learning."""
-    of_seeds = [result for one in version.sets if one.role == "learning" for result in one.campaign.results]
+    of_seeds = seeds(version.learned, (), lambda _: ())
     found = [(one, findings.learned_in_strong_scaling(one.campaign, of_seeds)) for one in version.scaling]
     if not any(those for _, those in found):
         return paragraph("No strong series with a fixed minibatch reports rewards at several numbers of GPUs.")
@@ -184,7 +185,9 @@ def _learned(one: ResultSet, found: Sequence[Learned]) -> Html:
         f" mean of the last {SMOOTHING_WINDOW} iterations. That is one seed, {first.seed}."
     )
     if any(each.of_seeds for each in found):
-        said += " Runs with other seeds, of as many frames and steps on any machine, show how far seeds differ."
+        said += (
+            " Other seeds, with as many frames and steps on any machine and number of ranks, show how far seeds differ."
+        )
     table = html_table(
         ["Case", "Optimiser steps an iteration", "Iterations", "Reward", "Other seeds: worst, median, best"],
         (

@@ -21,10 +21,9 @@ def has_seeds(version: Version) -> bool:
 def runs(version: Version) -> Html:
     """One part for each size: figure, references and what measured rounds had."""
     catalog = load_catalog()
-    learned = [result for one in _sets(version) for result in one.campaign.results]
     measured = [result for one in version.sets if one.role != "learning" for result in one.campaign.results]
     parts: list[Displayed] = []
-    for found in seeds(learned, measured, lambda case: catalog.learning_references(case.task, case.rl_library)):
+    for found in seeds(version.learned, measured, lambda case: catalog.learning_references(case.task, case.rl_library)):
         table = _table(found)
         parts += [
             heading(f"{series_title(found.case)}, {found.size.rl_library}, {counted(found.case.world_size, 'rank')}"),

@@ -38,7 +38,9 @@ def env_checks(version: Version) -> Html:
             alike.setdefault((_verdicts(place), shown), []).append((one.title, place))
     parts: list[Displayed] = []
     for number, hosts in enumerate(alike.values(), start=1):
-        names = [f"{title or 'This campaign'}: {place.environment.host_label or 'no label'}" for title, place in hosts]
+        names = [
+            f"{title or 'This campaign'}: {place.environment.host_label or 'this machine'}" for title, place in hosts
+        ]
         parts += [heading("The same of several"), bullets(names)] if len(hosts) > 1 else [heading(names[0])]
         parts.append(machine_tables.checks(hosts[0][1].environment.checks, {}, label=f"Checks of hosts, {number}"))
     for report in version.env_checks:
