@@ -12,7 +12,7 @@ from suite.schema import CaseResult
 from suite.store import load_results
 
 RESULTS = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
-MEASURED = ("h200-x4-full", "h200-x4", "h200-x4-short", "h200-x2-envs", "h200-open")
+MEASURED = ("h200-x4-full", "h200-x4", "h200-x4-short", "h200-x4-rsl", "h200-x2-envs", "h200-open")
 FEW = CostEntry(
     device="cuda",
     rl_library="rl_games",

@@ -31,7 +31,16 @@ def test_the_readme_shows_the_results_in_git() -> None:
 
 
 GPU_PAIRS = ("h200-x4-upstream", "h200-x4-pairs", "h200-x4-pairs-4", "h200-x2-pairs", "h200-x2-pairs-2")
-MEASURED = ("h200-x4-full", "h200-x4", "h200-x4-short", "h200-x2-nodes", "h200-x2-envs", "h200-open", "h200-x4-open")
+MEASURED = (
+    "h200-x4-full",
+    "h200-x4",
+    "h200-x4-short",
+    "h200-x4-rsl",
+    "h200-x2-nodes",
+    "h200-x2-envs",
+    "h200-open",
+    "h200-x4-open",
+)
 FOLDERS = (*MEASURED, "cpu-upstream", *GPU_PAIRS)
 
 
