@@ -77,7 +77,8 @@ def page_sources(version: Version) -> dict[str, str]:
 
 def _series_source(version: Version, name: str) -> str:
     kind = version.kind(name)
-    template = string.Template(_text("series" if kind == "scaling" else kind))
+    own = "control" if version.is_control(name) else "series" if kind == "scaling" else kind
+    template = string.Template(_text(own))
     title = series_title(version.series(name)[0].results[0].case, kind)
     return template.substitute(series=name, title=title.replace('"', "'"))
 
@@ -162,7 +163,7 @@ def _write_project(project: Path, pages: Mapping[str, Any], *, version: Version,
     known = [{"name": sibling.name, "pages": sibling.pages} for sibling in siblings]
     settings = string.Template((BOOK / "myst.yml").read_text(encoding="utf-8"))
     # JSON is YAML, so any text is quoted right. The list of versions is an option, which has to be a string.
-    values = {"version": version.name, "versions": json.dumps(known), "toc": _contents(list(pages))}
+    values = {"version": version.name, "versions": json.dumps(known), "toc": _contents(version, list(pages))}
     (project / "myst.yml").write_text(
         settings.substitute({name: json.dumps(value) for name, value in values.items()}), encoding="utf-8"
     )
@@ -170,18 +171,20 @@ def _write_project(project: Path, pages: Mapping[str, Any], *, version: Version,
         nbformat.write(page, project / f"{name}.ipynb")
 
 
-def _contents(names: Sequence[str]) -> list[dict[str, Any]]:
+def _contents(version: Version, names: Sequence[str]) -> list[dict[str, Any]]:
     def files(wanted: Sequence[str]) -> list[dict[str, Any]]:
         return [{"file": f"{name}.ipynb"} for name in wanted]
 
-    series = [name for name in names if name.startswith("series-")]
+    controls = [page_of(name) for name in version.series_names if version.is_control(name)]
+    series = [name for name in names if name.startswith("series-") and name not in controls]
     sides = ("beyond", "published", "stacks", "nodes", "clock", "division", "learning", "comparison", "foreign")
     beside = [name for name in names if name in sides]
     first = [name for name in names if name in ("index", "choosing", "findings")]
-    about = [name for name in names if name not in (*first, *series, *beside)]
+    about = [name for name in names if name not in (*first, *series, *controls, *beside)]
     return [
         *files(first),
         {"title": "Series", "children": files(series)},
+        *([{"title": "Controls", "children": files(controls)}] if controls else []),
         {"title": "Side by side", "children": files(beside)},
         {"title": "About these results", "children": files(about)},
     ]

@@ -38,7 +38,7 @@ def splits(campaign: Campaign) -> tuple[Split, ...]:
     """Of the GPU cases that train on one node as upstream ships them, by series at the fewest and at the most GPUs."""
     found = []
     for series in (campaign.series(name) for name in campaign.series_names):
-        for result in _ends(_as_shipped(series.results) if series.kind == "scaling" else []):
+        for result in _ends(as_shipped(series.results) if series.kind == "scaling" else []):
             seen = series.inside[result.case.case_id]
             several = result.case.world_size > 1
             if not {LEARNING, *(BETWEEN_RANKS if several else ())} <= seen.shares.keys():
@@ -119,7 +119,7 @@ class Places:
 def places_of_cases(results: Iterable[CaseResult]) -> tuple[Places, ...]:
     """GPU cases that completed in several places with one kind of GPU, the furthest apart first."""
     found: dict[tuple[str, str], dict[str, list[CaseResult]]] = {}
-    for result in _as_shipped(results):
+    for result in as_shipped(results):
         records = result.completed
         gpus = ", ".join(sorted({gpu.name for record in records for gpu in record.environment.gpus}))
         label = records[0].environment.host_label
@@ -153,7 +153,7 @@ def learned_in_strong_scaling(campaign: Campaign, of_seeds: Sequence[Seeds] = ()
     ``of_seeds``: what other seeds learned, of any number of ranks, since all rounds of a campaign have one seed.
     """
     found = []
-    for curve in _curves(_as_shipped(campaign.results)):
+    for curve in curves(as_shipped(campaign.results)):
         if (curve[0].case.scaling, curve[0].case.minibatch_rule) != ("strong", "fixed_minibatch"):
             continue
         known = tuple(one for one in (_learned(result, of_seeds) for result in curve) if one is not None)
@@ -185,7 +185,7 @@ def _learned(result: CaseResult, of_seeds: Sequence[Seeds]) -> Learned | None:
     )
 
 
-def _as_shipped(results: Iterable[CaseResult]) -> list[CaseResult]:
+def as_shipped(results: Iterable[CaseResult]) -> list[CaseResult]:
     """Cases on GPUs of one node that train, as upstream ships them, with a completed round."""
     return [
         result
@@ -198,10 +198,10 @@ def _as_shipped(results: Iterable[CaseResult]) -> list[CaseResult]:
 
 def _ends(results: Sequence[CaseResult]) -> list[CaseResult]:
     """Of each curve the cases with the fewest and with the most GPUs."""
-    return [end for curve in _curves(results) for end in (curve[:1] + curve[1:][-1:])]
+    return [end for curve in curves(results) for end in (curve[:1] + curve[1:][-1:])]
 
 
-def _curves(results: Sequence[CaseResult]) -> list[list[CaseResult]]:
+def curves(results: Sequence[CaseResult]) -> list[list[CaseResult]]:
     """Cases that differ in nothing but GPUs, fewest first."""
     groups: dict[tuple[str | int, ...], list[CaseResult]] = {}
     for result in sorted(results, key=lambda result: result.case.world_size):

@@ -14,14 +14,15 @@ END = "<!-- end -->"
 
 
 def results_table(results: Sequence[CaseResult]) -> str:
-    """One row per series: median frames per second and scaling efficiency at each number of GPUs of one node."""
+    """One row per series and library: median frames per second and efficiency at each number of GPUs of one node."""
     rows = [row for row in case_rows(results) if row.nnodes == 1]
     sizes = sorted({row.world_size for row in rows})
     header = "| series | " + " | ".join(f"{size} GPU{'s' if size > 1 else ''}" for size in sizes) + " |"
     lines = [header, "| --- |" + " ---: |" * len(sizes)]
-    for series in dict.fromkeys(row.series for row in rows):
-        cells = [_cell([row for row in rows if row.series == series and row.world_size == size]) for size in sizes]
-        lines.append(f"| {series} | " + " | ".join(cells) + " |")
+    for series, library in dict.fromkeys((row.series, row.rl_library) for row in rows):
+        own = [row for row in rows if (row.series, row.rl_library) == (series, library)]
+        cells = [_cell([row for row in own if row.world_size == size]) for size in sizes]
+        lines.append(f"| {series}, {library} | " + " | ".join(cells) + " |")
     return "\n".join([*lines, "", _identity(results)])
 
 

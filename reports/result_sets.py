@@ -102,6 +102,10 @@ class Version:
         kinds = {part.kind for part in self.series(name)}
         return kinds.pop() if len(kinds) == 1 else "scaling"
 
+    def is_control(self, name: str) -> bool:
+        """Whether a series runs a part of an iteration alone, in every set that has it."""
+        return not any(part.is_training for part in self.series(name))
+
     @property
     def has_open_division(self) -> bool:
         return any(result.case.division == "open" for one in self.scaling for result in one.campaign.results)

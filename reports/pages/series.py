@@ -14,18 +14,9 @@ from reports.result_sets import Version
 from reports.tables import Displayed, Html, bullets, heading, paragraph, together
 from suite.round_flags import flags
 
-CONTROL_NOTE = (
-    "This series is a control: it explains what a part of an iteration costs when nothing else runs, and trains"
-    " nothing."
-)
-
 
 def facts(version: Version, name: str) -> Html:
-    def shown(series: Campaign) -> list[Displayed]:
-        parts: list[Displayed] = [series_tables.series_facts(series.rows, series.kind)]
-        return parts if series.is_training else [paragraph(CONTROL_NOTE), *parts]
-
-    return _of_every_set(version, name, shown)
+    return _of_every_set(version, name, lambda series: [series_tables.series_facts(series.rows, series.kind)])
 
 
 def cases(version: Version, name: str) -> Html:
@@ -41,16 +32,15 @@ def verdicts(version: Version, name: str) -> Html:
         version,
         name,
         lambda series: [verdict_table.verdicts(series.results, label=f"Verdicts {series.title}".strip())],
-        trains=True,
     )
 
 
 def speedup(version: Version, name: str) -> Html:
-    return _of_every_set(version, name, lambda series: [_unless_nodes(series, scaling_charts.speedup)], trains=True)
+    return _of_every_set(version, name, lambda series: [_unless_nodes(series, scaling_charts.speedup)])
 
 
 def efficiency(version: Version, name: str) -> Html:
-    return _of_every_set(version, name, lambda series: [_unless_nodes(series, scaling_charts.efficiency)], trains=True)
+    return _of_every_set(version, name, lambda series: [_unless_nodes(series, scaling_charts.efficiency)])
 
 
 def throughput(version: Version, name: str) -> Html:
@@ -62,7 +52,7 @@ def environments(version: Version, name: str) -> Html:
 
 
 def gains(version: Version, name: str) -> Html:
-    return _of_every_set(version, name, lambda series: [division.of_series(series)], trains=True)
+    return _of_every_set(version, name, lambda series: [division.of_series(series)])
 
 
 def time_split(version: Version, name: str) -> Html:
@@ -78,7 +68,7 @@ def resources(version: Version, name: str) -> Html:
 
 
 def learning(version: Version, name: str) -> Html:
-    return _of_every_set(version, name, lambda series: [learning_charts.learning(series)], trains=True)
+    return _of_every_set(version, name, lambda series: [learning_charts.learning(series)])
 
 
 def remarks(version: Version, name: str) -> Html:
@@ -114,17 +104,11 @@ def _unless_nodes(series: Campaign, chart: Callable[[Campaign], Displayed]) -> D
     )
 
 
-def _of_every_set(
-    version: Version, name: str, show: Callable[[Campaign], list[Displayed]], *, trains: bool = False
-) -> Html:
-    """``trains``: a question that a control has no answer to."""
+def _of_every_set(version: Version, name: str, show: Callable[[Campaign], list[Displayed]]) -> Html:
     parts: list[Displayed] = []
     found = version.series(name)
     for series in found:
         if len(found) > 1 or series.is_contributed:
             parts.append(heading(series.title, depth=3))
-        if trains and not series.is_training:
-            parts.append(paragraph("A control has no answer to this."))
-        else:
-            parts += show(series)
+        parts += show(series)
     return together(parts)

@@ -31,6 +31,7 @@ from reports.tables import (
     paragraph,
     percent,
     percent_interval,
+    seconds,
     side_by_side,
     together,
 )
@@ -134,7 +135,8 @@ def _answers(one: ResultSet) -> Html:
         return _cost_of_nodes(one, pairs)
     campaign = _scaling(one.campaign)
     if not campaign.results:
-        return together(_without_scaling(one.campaign.series(name), one.title) for name in one.campaign.series_names)
+        parts = [_without_scaling(one.campaign.series(name), one.title) for name in one.campaign.series_names]
+        return together([*parts, _controls(one)])
     sizes = sorted({row.world_size for row in campaign.rows if row.rounds_completed})
     unit = "GPU" if all(row.device == "cuda" for row in campaign.rows) else "rank"
     groups = {(group.series, group.curve): group for group in scaling_groups(campaign.results)}
@@ -145,7 +147,7 @@ def _answers(one: ResultSet) -> Html:
             *_judged(campaign.rows, groups.get((series, curve)), series, curve),
         ]
         for series in campaign.series_names
-        for curve in curves_of(of_scaling(campaign.series(series).rows))
+        for curve in curves_of(_tried(of_scaling(campaign.series(series).rows)))
     ]
     headings = ["Series", *(counted(size, unit) for size in sizes), "Efficiency", "Interval", "Verdict"]
     in_words = paragraph(_in_words(campaign, list(groups.values()), unit))
@@ -159,6 +161,34 @@ def _without_scaling(series: Campaign, title: str) -> Html:
     if series.is_tuned:
         return division.headline(series, label=f"Headline {title} {series.rows[0].series}".strip())
     return _sweep(series, title) if series.is_sweep else Html(markup="", text="")
+
+
+def _tried(rows: Sequence[CaseRow]) -> Sequence[CaseRow]:
+    """Without the cases that the hardware had no place for, unless there are no others: *Limits* has them."""
+    failed = [row.case_id for row in rows if any(failure.outcome != "skipped" for failure in row.failures)]
+    return [row for row in rows if row.rounds_completed or row.case_id in failed] or rows
+
+
+def _controls(one: ResultSet) -> Html:
+    """Seconds an iteration of every control, by number of ranks; nothing where there is none."""
+    rows = [row for row in one.campaign.only(lambda result: not result.case.learns).rows if row.rounds_completed]
+    if not rows:
+        return Html(markup="", text="")
+    sizes = sorted({row.world_size for row in rows})
+    unit = "GPU" if all(row.device == "cuda" for row in rows) else "rank"
+    times_s = {(row.series, row.world_size): row.iteration_time_s for row in reversed(rows)}  # one node before several
+    table = html_table(
+        ["Control", *(counted(size, unit) for size in sizes)],
+        (
+            [
+                link(f"{name}: {series_title(one.campaign.series(name).results[0].case)}", f"{page_of(name)}.html"),
+                *(seconds(times_s.get((name, size))) for size in sizes),
+            ]
+            for name in dict.fromkeys(row.series for row in rows)
+        ),
+        label=f"Controls {one.title}".strip(),
+    )
+    return together([paragraph("One part of an iteration and nothing else: seconds an iteration."), table])
 
 
 def _sweep(series: Campaign, title: str) -> Html:

@@ -1,0 +1,157 @@
+"""What a part of an iteration takes alone, as the controls measured it, and the same part within training. Pure.
+
+Times are of a unit that does not depend on how much a control repeats: one step of all environments of a rank, with
+what cameras draw for it, or one all-reduce. They are of the slowest rank; an all-reduce is that of the rank that waited
+least, which is the least that explains it.
+"""
+
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from reports.curves import comparison_key
+from reports.places import hardware
+from suite.reduce import marked_iterations
+from suite.schema import Case, CaseResult, RunRecord, Stack, Workload
+
+type Unit = Literal["step", "all-reduce"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timed:
+    """One case's time of the part; a control's where it ran alone."""
+
+    case: Case
+    where: str
+    time_s: float  # of a unit, median over rounds
+    times_fewest: float | None  # over that of the fewest GPUs of the same set and size; None for those
+
+    @property
+    def is_alone(self) -> bool:
+        return not self.case.learns
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartAlone:
+    """Controls of one part and size with the training that does as much of it in a rank."""
+
+    workload: Workload
+    task: str
+    stack: Stack
+    num_envs: int | None  # of a rank; None for all-reduces, whose size is the agent's
+    unit: Unit
+    timed: tuple[Timed, ...]  # controls first, then training, each by set and number of GPUs
+
+
+COLUMNS: Final[dict[Workload, str]] = {
+    "environment_step": "environment_step_time_s",
+    "rendering": "render_time_s",
+    "all_reduce": "all_reduce_time_s",
+}
+
+
+def parts_alone(sets: Iterable[Sequence[CaseResult]]) -> tuple[PartAlone, ...]:
+    """One for each control of GPUs by task and environments a rank, in order of appearance.
+
+    Training counts on one node as upstream ships it, for all-reduces with the control's library: a gradient is its
+    agent's.
+    """
+    every = [[result for result in one if result.completed and result.case.device == "cuda"] for one in sets]
+    keys = dict.fromkeys(_key(result.case) for one in every for result in one if not result.case.learns)
+    parts = []
+    for key in keys:
+        workload, task, stack, num_envs, _ = key
+        timed = [each for one in every for each in _timed(one, key)]
+        parts.append(
+            PartAlone(
+                workload=workload,
+                task=task,
+                stack=stack,
+                num_envs=num_envs,
+                unit="all-reduce" if workload == "all_reduce" else "step",
+                timed=tuple(sorted(timed, key=lambda each: not each.is_alone)),
+            )
+        )
+    return tuple(part for part in parts if part.timed)
+
+
+type _Key = tuple[Workload, str, Stack, int | None, str | None]
+
+
+def _key(control: Case) -> _Key:
+    reduces = control.workload == "all_reduce"
+    return (
+        control.workload,
+        control.task,
+        control.stack,
+        None if reduces else control.num_envs,
+        control.rl_library if reduces else None,
+    )
+
+
+def _timed(results: Sequence[CaseResult], key: _Key) -> list[Timed]:
+    """Of one set: controls and training apart, each against its own fewest GPUs."""
+    workload, task, stack, num_envs, library = key
+    found = []
+    for learns in (False, True):
+        group = [
+            (result, time_s)
+            for result in sorted(results, key=lambda result: result.case.world_size)
+            if (result.case.learns, result.case.task, result.case.stack) == (learns, task, stack)
+            and (result.case.nnodes, result.case.division) == (1, "closed")
+            and (learns or result.case.workload == workload)
+            and num_envs in (None, result.case.num_envs)
+            and library in (None, result.case.rl_library)
+            and (time_s := _time_s(result, workload)) is not None
+        ]
+        fewest: dict[tuple[str | int, ...], float] = {}
+        for result, time_s in group:
+            first_s = fewest.setdefault(comparison_key(result.case), time_s)
+            found.append(
+                Timed(
+                    case=result.case,
+                    where=_where(result.completed),
+                    time_s=time_s,
+                    times_fewest=None if first_s is time_s else time_s / first_s,
+                )
+            )
+    return found
+
+
+def _where(records: Sequence[RunRecord]) -> str:
+    environment = records[0].environment
+    return environment.host_label or hardware(environment)
+
+
+def _time_s(result: CaseResult, workload: Workload) -> float | None:
+    rounds = [_round_s(record, workload) for record in result.completed]
+    known = [time_s for time_s in rounds if time_s is not None]
+    return statistics.median(known) if known else None
+
+
+def _round_s(record: RunRecord, workload: Workload) -> float | None:
+    """Of the marked steady iterations, the median; None where no rank has it in one of them."""
+    of_ranks: Callable[[Iterable[float]], float] = min if workload == "all_reduce" else max
+    times_s = []
+    for iteration in marked_iterations(record):
+        own_s = [_unit_s(record, rank, iteration, workload) for rank in range(len(record.ranks))]
+        known = [time_s for time_s in own_s if time_s is not None]
+        if known and len(known) == len(own_s):
+            times_s.append(of_ranks(known))
+    return statistics.median(times_s) if times_s else None
+
+
+def _unit_s(record: RunRecord, rank: int, iteration: int, workload: Workload) -> float | None:
+    samples = record.ranks[rank].samples
+    time_s = _at(samples.get(COLUMNS[workload], ()), iteration)
+    units = (
+        _at(samples.get("all_reduce_calls", ()), iteration)
+        if workload == "all_reduce"
+        else float(record.case.num_steps_per_env)
+    )
+    return time_s / units if time_s is not None and units else None
+
+
+def _at(column: Sequence[float | None], iteration: int) -> float | None:
+    return column[iteration] if iteration < len(column) else None

@@ -1,0 +1,104 @@
+"""What scaling loses and to what, and what the parts of an iteration take alone: sections of the page *Findings*."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from reports.alone import PartAlone, parts_alone
+from reports.inside import PARTS
+from reports.lost import Loss, losses
+from reports.result_sets import Version
+from reports.tables import Displayed, Html, heading, html_table, paragraph, percent, ratio, together
+from suite.schema import Workload
+from suite.words import counted
+
+NAMES: Final[dict[Workload, str]] = {
+    "environment_step": "Environment steps",
+    "rendering": "Rendering",
+    "all_reduce": "All-reduce",
+}
+IN_MS, IN_US = 1e3, 1e6
+CLOSE: Final = 0.005  # what a percentage without decimals cannot tell from none
+
+
+def lost(version: Version) -> Html:
+    """A table for each set."""
+    found = [(one, losses(one.campaign)) for one in version.scaling]
+    if not any(those for _, those in found):
+        return paragraph("No case on several GPUs says what its iterations go to beside one on fewer.")
+    parts: list[Displayed] = []
+    for one, those in found:
+        if those:
+            parts += [heading(one.title)] if version.must_name_sets else []
+            parts.append(_losses(those, label=f"What scaling loses {one.title}".strip()))
+    return together(parts)
+
+
+def _losses(found: Sequence[Loss], *, label: str) -> Html:
+    shown = [part for part in PARTS.values() if any(part in loss.parts for loss in found)]
+    return html_table(
+        ["Case", "Lost", "Most of it", *(part.capitalize() for part in shown)],
+        (
+            [
+                loss.case_id,
+                percent(loss.lost),
+                _most(loss),
+                *(percent(loss.parts.get(part)) for part in shown),
+            ]
+            for loss in found
+        ),
+        label=label,
+        text_headings=("Most of it",),
+    )
+
+
+def _most(loss: Loss) -> str:
+    """The part that loses most; ``nothing`` where as good as nothing is lost, however parts lie around that."""
+    return max(loss.parts, key=loss.parts.__getitem__) if loss.lost > CLOSE else "nothing"
+
+
+def alone(version: Version) -> Html:
+    """A table for each control: its times beside those of the same part in training."""
+    found = parts_alone([one.campaign.results for one in version.scaling])
+    if not found:
+        return paragraph("No control ran on GPUs.")
+    parts: list[Displayed] = []
+    for part in found:
+        parts += [heading(_title(part)), _times(part)]
+    return together(parts)
+
+
+def beside_training(version: Version, name: str) -> Html:
+    """Of one control what ``alone`` shows of all."""
+    found = [
+        part
+        for part in parts_alone([one.campaign.results for one in version.scaling])
+        if any(each.case.series == name for each in part.timed)
+    ]
+    if not found:
+        return paragraph("It did not complete on GPUs, so there is nothing to hold against training.")
+    return together(displayed for part in found for displayed in (heading(_title(part)), _times(part)))
+
+
+def _title(part: PartAlone) -> str:
+    size = "" if part.num_envs is None else f", {counted(part.num_envs, 'environment')} a rank"
+    return f"{NAMES[part.workload]}: {part.task}, {part.stack}{size}"
+
+
+def _times(part: PartAlone) -> Html:
+    factor, unit = (IN_US, "µs an all-reduce") if part.unit == "all-reduce" else (IN_MS, "ms a step")
+    return html_table(
+        ["Case", "Runs", "Where", "GPUs", unit, "Times the fewest GPUs"],
+        (
+            [
+                each.case.case_id,
+                "alone" if each.is_alone else "in training",
+                each.where,
+                str(each.case.world_size),
+                f"{factor * each.time_s:.3g}",
+                ratio(each.times_fewest),
+            ]
+            for each in part.timed
+        ),
+        label=_title(part),
+        text_headings=("Runs", "Where"),
+    )
