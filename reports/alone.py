@@ -8,7 +8,7 @@ least, which is the least that explains it.
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from reports.curves import comparison_key
 from reports.places import hardware
@@ -51,71 +51,70 @@ COLUMNS: Final[dict[Workload, str]] = {
 }
 
 
-def parts_alone(sets: Iterable[Sequence[CaseResult]]) -> tuple[PartAlone, ...]:
-    """One for each control of GPUs by task and environments a rank, in order of appearance.
+class _Key(NamedTuple):
+    """What cases have in common that do the same part as often in a rank."""
 
-    Training counts on one node as upstream ships it, for all-reduces with the control's library: a gradient is its
-    agent's.
-    """
+    workload: Workload
+    task: str
+    stack: Stack
+    num_envs: int | None
+    rl_library: str | None  # of all-reduces, since a gradient is its agent's
+
+    @classmethod
+    def of(cls, control: Case) -> "_Key":
+        reduces = control.workload == "all_reduce"
+        num_envs, rl_library = (None, control.rl_library) if reduces else (control.num_envs, None)
+        return cls(control.workload, control.task, control.stack, num_envs, rl_library)
+
+    def has(self, case: Case) -> bool:
+        """Its controls, and training on one node as upstream ships it."""
+        return (
+            (case.task, case.stack, case.nnodes, case.division) == (self.task, self.stack, 1, "closed")
+            and (case.learns or case.workload == self.workload)
+            and self.num_envs in (None, case.num_envs)
+            and self.rl_library in (None, case.rl_library)
+        )
+
+
+def parts_alone(sets: Iterable[Sequence[CaseResult]]) -> tuple[PartAlone, ...]:
+    """One for each control of GPUs by task, stack and environments a rank, in order of appearance."""
     every = [[result for result in one if result.completed and result.case.device == "cuda"] for one in sets]
-    keys = dict.fromkeys(_key(result.case) for one in every for result in one if not result.case.learns)
+    keys = dict.fromkeys(_Key.of(result.case) for one in every for result in one if not result.case.learns)
     parts = []
     for key in keys:
-        workload, task, stack, num_envs, _ = key
-        timed = [each for one in every for each in _timed(one, key)]
+        timed = [each for one in every for each in _timed([r for r in one if key.has(r.case)], key.workload)]
         parts.append(
             PartAlone(
-                workload=workload,
-                task=task,
-                stack=stack,
-                num_envs=num_envs,
-                unit="all-reduce" if workload == "all_reduce" else "step",
+                workload=key.workload,
+                task=key.task,
+                stack=key.stack,
+                num_envs=key.num_envs,
+                unit="all-reduce" if key.workload == "all_reduce" else "step",
                 timed=tuple(sorted(timed, key=lambda each: not each.is_alone)),
             )
         )
     return tuple(part for part in parts if part.timed)
 
 
-type _Key = tuple[Workload, str, Stack, int | None, str | None]
-
-
-def _key(control: Case) -> _Key:
-    reduces = control.workload == "all_reduce"
-    return (
-        control.workload,
-        control.task,
-        control.stack,
-        None if reduces else control.num_envs,
-        control.rl_library if reduces else None,
-    )
-
-
-def _timed(results: Sequence[CaseResult], key: _Key) -> list[Timed]:
-    """Of one set: controls and training apart, each against its own fewest GPUs."""
-    workload, task, stack, num_envs, library = key
+def _timed(results: Sequence[CaseResult], workload: Workload) -> list[Timed]:
+    """Of one set, each against the fewest GPUs of its curve. Without the cases that do not time the part."""
+    fewest: dict[tuple[str | int, ...], float] = {}
     found = []
-    for learns in (False, True):
-        group = [
-            (result, time_s)
-            for result in sorted(results, key=lambda result: result.case.world_size)
-            if (result.case.learns, result.case.task, result.case.stack) == (learns, task, stack)
-            and (result.case.nnodes, result.case.division) == (1, "closed")
-            and (learns or result.case.workload == workload)
-            and num_envs in (None, result.case.num_envs)
-            and library in (None, result.case.rl_library)
-            and (time_s := _time_s(result, workload)) is not None
-        ]
-        fewest: dict[tuple[str | int, ...], float] = {}
-        for result, time_s in group:
-            first_s = fewest.setdefault(comparison_key(result.case), time_s)
-            found.append(
-                Timed(
-                    case=result.case,
-                    where=_where(result.completed),
-                    time_s=time_s,
-                    times_fewest=None if first_s is time_s else time_s / first_s,
-                )
+    for result in sorted(results, key=lambda result: result.case.world_size):
+        time_s = _time_s(result, workload)
+        if time_s is None:
+            continue
+        curve = comparison_key(result.case)
+        first_s = fewest.get(curve)
+        fewest.setdefault(curve, time_s)
+        found.append(
+            Timed(
+                case=result.case,
+                where=_where(result.completed),
+                time_s=time_s,
+                times_fewest=None if first_s is None else time_s / first_s,
             )
+        )
     return found
 
 

@@ -139,6 +139,9 @@ def test_the_page_says_of_results_in_git_what_their_rounds_say(committed: Versio
             assert f"\t{100 * (1 - row.scaling_efficiency):.1f} %\t" in line
     gained = next(line for line in said if line.startswith("shadow-horizontal/rsl_rl-kitless-n2048-1x4\t-"))
     assert gained.split("\t")[2] == "nothing"
+    of_ant = page.of_series(committed, "ant-weak").text
+    assert "ant-weak/rsl_rl-kitless-n4096-1x4\t" in of_ant
+    assert "cartpole" not in of_ant.replace("Cartpole and Ant", "")
     alone = page.alone(committed).text
     assert "Rendering: Isaac-Reorient-Cube-Shadow-Camera-Direct, kitless, 512 environments a rank" in alone
     assert "control-cartpole-all-reduce/rsl_rl-kitless-n256-1x4\talone\tH200 host L\t4\t67.1\tn/a" in alone
@@ -182,3 +185,5 @@ def test_a_version_without_several_gpus_or_controls_says_so(tmp_path: Path) -> N
     version = read_version(write_results([make_result(weak(1), 0.4)], tmp_path), name="v")
     assert page.lost(version).text == "No case on several GPUs says what its iterations go to beside one on fewer."
     assert page.alone(version).text == "No control ran on GPUs."
+    assert page.of_series(version, "ant-weak").text == ""
+    assert "nothing to hold against training" in page.beside_training(version, "ant-weak").text

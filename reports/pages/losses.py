@@ -33,6 +33,21 @@ def lost(version: Version) -> Html:
     return together(parts)
 
 
+def of_series(version: Version, name: str) -> Html:
+    """What ``lost`` shows, of one series; nothing where nothing is known."""
+    found = [(one, losses(one)) for one in version.series(name)]
+    shown = [(one, those) for one, those in found if those]
+    if not shown:
+        return Html(markup="", text="")
+    parts: list[Displayed] = [
+        paragraph("What is lost against the fewest GPUs, by the part that takes longer than ideal scaling allows:")
+    ]
+    for one, those in shown:
+        parts += [heading(one.title)] if len(found) > 1 or one.is_contributed else []
+        parts.append(_losses(those, label=f"What {name} loses {one.title}".strip()))
+    return together(parts)
+
+
 def _losses(found: Sequence[Loss], *, label: str) -> Html:
     shown = [part for part in PARTS.values() if any(part in loss.parts for loss in found)]
     return html_table(
