@@ -18,6 +18,7 @@ from rich.text import Text
 from suite.schema import Case, PlannedCase, RunRecord
 
 HEARTBEAT_S: Final = 30.0
+PACE_S: Final = 10.0  # of a run's iterations, before they say when it ends
 
 
 def clock(seconds: float) -> str:
@@ -117,6 +118,8 @@ class Reporter:
                 iterations=case.iterations,
                 campaign_started_s=self._started_s,
                 rest_s=self._rest_s(),
+                own_s=self._rest.of([case], share=self.share),
+                share=self.share(case),
             )
             if not self._console.is_terminal:
                 line.print_to(self._console)
@@ -177,20 +180,46 @@ class Reporter:
 class RunLine:
     """The state of the run in progress; ``update`` is what a launcher calls with the iterations done."""
 
-    def __init__(self, *, title: str, iterations: int, campaign_started_s: float, rest_s: float | None) -> None:
+    def __init__(
+        self,
+        *,
+        title: str,
+        iterations: int,
+        campaign_started_s: float,
+        rest_s: float | None,
+        own_s: float | None,
+        share: float,
+    ) -> None:
+        """``rest_s``: of the campaign when this run starts, ``own_s`` of it is this run's, as ``share`` of the host."""
         self._title, self._iterations = title, iterations
         self._campaign_started_s, self._rest_s = campaign_started_s, rest_s
+        self._own_s, self._share = own_s, share
         self._started_s = self._printed_s = time.monotonic()
-        self._done = 0
+        self._done, self._heard_s = 0, self._started_s
+        self._first: tuple[int, float] | None = None  # iterations done and when, as first heard: no start-up after that
         self._log: Console | None = None
         self.row: TaskID | None = None  # in the live display
 
     def text(self) -> str:
         now_s = time.monotonic()
-        elapsed_s = now_s - self._started_s
         state = f"iteration {self._done}/{self._iterations}" if self._done else "starting"
-        left = "" if self._rest_s is None else f", about {clock(max(0.0, self._rest_s - elapsed_s))} left"
-        return f"{self._title} {state}, {clock(elapsed_s)} (elapsed {clock(now_s - self._campaign_started_s)}{left})"
+        left_s = self._left_s(now_s)
+        left = "" if left_s is None else f", about {clock(left_s)} left"
+        own = clock(now_s - self._started_s)
+        return f"{self._title} {state}, {own} (elapsed {clock(now_s - self._campaign_started_s)}{left})"
+
+    def _left_s(self, now_s: float) -> float | None:
+        """Of the campaign: by the plan, and once its iterations have a pace, by that for this run."""
+        if self._rest_s is None:
+            return None
+        elapsed_s = now_s - self._started_s
+        if self._own_s is None or self._first is None or self._heard_s - self._first[1] < PACE_S:
+            return max(0.0, self._rest_s - elapsed_s)
+        done, first_s = self._first
+        pace_s = (self._heard_s - first_s) / (self._done - done)
+        own_left_s = max(0.0, pace_s * (self._iterations - self._done) - (now_s - self._heard_s))
+        others_s = self._rest_s - self._own_s - (1 - self._share) * elapsed_s  # the rest of the host worked on them
+        return max(0.0, others_s) + self._share * own_left_s
 
     def print_to(self, console: Console) -> None:
         """Print the line now and again with later updates, for an output that is not a terminal."""
@@ -199,7 +228,9 @@ class RunLine:
 
     def update(self, done: int) -> None:
         """Note ``done`` finished iterations."""
-        self._done = done
+        if done > self._done:
+            self._done, self._heard_s = done, time.monotonic()
+            self._first = self._first or (done, self._heard_s)
         if self._log and time.monotonic() - self._printed_s > HEARTBEAT_S:
             self._printed_s = time.monotonic()
             self.print_to(self._log)

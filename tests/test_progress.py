@@ -1,5 +1,6 @@
 import io
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -114,6 +115,30 @@ def test_runs_side_by_side_are_told_apart_and_counted_once(make_case: CaseMaker,
     assert first.startswith("[1/3] a/1 round 0 on GPU 0 starting, 0:00 (elapsed 0:00, about 1:30 left)")
     assert second.startswith("[2/3] a/2 round 0 on GPU 1 starting")
     assert ended.startswith("[2/3] a/2 round 0: completed in 1:00 (elapsed 0:00, about 1:00 left)")
+
+
+@pytest.mark.parametrize(("share", "left"), [(1.0, ("16:30", "15:30", "2:24")), (0.5, ("8:15", "7:15", "0:57"))])
+def test_a_run_that_has_a_pace_says_itself_when_it_ends(
+    make_case: CaseMaker, monkeypatch: pytest.MonkeyPatch, share: float, left: tuple[str, str, str]
+) -> None:
+    """Planned 16:00, in truth 10 s an iteration after the first, and a run of 30 s after it or beside it."""
+    now_s = 100.0
+    monkeypatch.setattr("suite.progress.time", SimpleNamespace(monotonic=lambda: now_s))
+    long, after = planned(make_case, "a/1", 960.0), planned(make_case, "a/2", 30.0)
+    long = replace(long, case=replace(long.case, iterations=20))
+    reporter = Reporter(Console(file=io.StringIO(), width=160), [long, after], [long.case, after.case])
+    reporter.share = lambda _: share
+    said = []
+    with reporter.run(long.case, 0) as line:
+        said.append(line.text())
+        now_s += 60  # of starting up, and of kernels in the first iteration
+        line.update(1)
+        said.append(line.text())
+        now_s += 70
+        line.update(8)
+        now_s += 6  # not heard of the ninth yet: 12 of 10 s are left but 6 s
+        said.append(line.text())
+    assert [line.rpartition("about ")[2] for line in said] == [f"{each} left)" for each in left]
 
 
 def test_a_terminal_shows_a_row_for_each_run(make_case: CaseMaker) -> None:
