@@ -80,6 +80,16 @@ def test_a_series_that_failed_has_sentences_instead_of_charts() -> None:
     assert {type(figure) for figure in figures} == {Html}
 
 
+def test_throughput_has_no_line_for_cases_that_never_ran() -> None:
+    """As `full` without a launcher for several nodes: the legend had `rsl_rl, 2 nodes` and the chart nothing of it."""
+    cases = [make_case("ant-weak", world_size=ranks, scaling="weak", num_envs_global=32 * ranks) for ranks in (1, 2)]
+    nodes = make_case("ant-weak", world_size=2, nnodes=2, scaling="weak", num_envs_global=64)
+    skipped = failed_result(nodes, outcome="skipped", reason="needs a multi-node launcher and 2 nodes, available: 1")
+    results = [*(make_result(case, 0.4) for case in cases), skipped]
+    assert "2 nodes" in {row.curve.rpartition(", ")[2] for row in Campaign.from_results(results).rows}
+    assert "2 nodes" not in json.dumps(figure_of(scaling.throughput(Campaign.from_results(results))).spec)
+
+
 def layers(figure: Figure | Html) -> list[Mapping[str, Any]]:
     assert isinstance(figure, Figure)
     return list(figure.spec["layer"])

@@ -148,8 +148,8 @@ def throughput(series: Campaign) -> Figure | Html:
     points = throughput_points(series)
     if not points:
         return tables.paragraph("No case of this series completed, so there is no throughput to show.")
-    curves, kinds = curves_of(series.rows), list(KIND_COLUMNS)
     shown = [row for row in series.rows if row.case_id in {point["case_id"] for point in points}]
+    curves, kinds = curves_of(shown), list(KIND_COLUMNS)
     picked, x = pick("curve" if len(curves) > 1 else "kind"), ranks_axis(shown)
     values = [point[name] for point in points for name in ("low", "high", "ideal")]
     ticks = log_ticks(min(values), max(values))
