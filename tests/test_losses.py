@@ -131,7 +131,12 @@ def test_an_all_reduce_is_that_of_the_rank_that_waited_least_and_of_one_library(
 
 
 def test_the_page_says_of_results_in_git_what_their_rounds_say(committed: Version) -> None:
-    said = page.lost(committed).text.splitlines()
+    first, *said = page.lost(committed).text.splitlines()
+    largest = {(one.name, loss.baseline_id): loss for one in committed.scaling for loss in losses(one.campaign)}
+    much = [loss for loss in largest.values() if loss.lost > 0.1]
+    waiting = sum(max(loss.parts, key=loss.parts.__getitem__) == "waiting" for loss in much)
+    assert first.startswith(f"{len(much)} of {len(largest)} curves lose over 10.0 % of ideal at their most GPUs;")
+    assert f"waiting in {waiting}" in first
     rsl_rl = next(one.campaign for one in committed.sets if one.name == "h200-x4-rsl")
     for row in rsl_rl.rows:
         if row.world_size == 4 and row.scaling_efficiency:

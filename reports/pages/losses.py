@@ -1,5 +1,6 @@
 """What scaling loses and to what, and what the parts of an iteration take alone: sections of the page *Findings*."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -17,20 +18,34 @@ NAMES: Final[dict[Workload, str]] = {
     "all_reduce": "All-reduce",
 }
 IN_MS, IN_US = 1e3, 1e6
+MUCH: Final = 0.1
 CLOSE: Final = 0.005  # what a percentage without decimals cannot tell from none
 
 
 def lost(version: Version) -> Html:
-    """A table for each set."""
+    """What loses most in how many curves, and a table for each set."""
     found = [(one, losses(one.campaign)) for one in version.scaling]
     if not any(those for _, those in found):
         return paragraph("No case on several GPUs says what its iterations go to beside one on fewer.")
-    parts: list[Displayed] = []
+    parts: list[Displayed] = [paragraph(_in_words([loss for _, those in found for loss in _largest(those)]))]
     for one, those in found:
         if those:
             parts += [heading(one.title)] if version.must_name_sets else []
             parts.append(_losses(those, label=f"What scaling loses {one.title}".strip()))
     return together(parts)
+
+
+def _largest(found: Sequence[Loss]) -> list[Loss]:
+    """Of each curve the loss with the most GPUs."""
+    return list({loss.baseline_id: loss for loss in sorted(found, key=lambda loss: loss.world_size)}.values())
+
+
+def _in_words(largest: Sequence[Loss]) -> str:
+    much = [loss for loss in largest if loss.lost > MUCH]
+    said = f"{len(much)} of {counted(len(largest), 'curve')} lose over {percent(MUCH)} of ideal at their most GPUs"
+    causes = Counter(_most(loss) for loss in much).most_common()
+    named = ", ".join(f"{part} in {number}" for part, number in causes)
+    return f"{said}; most of it goes to {named}." if named else f"{said}."
 
 
 def of_series(version: Version, name: str) -> Html:
