@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from reports.campaign import Campaign
 from reports.findings import BETWEEN_RANKS, as_shipped, curves
 from reports.inside import PARTS, Part
+from reports.resampling import Interval
 from suite.reduce import round_time_s
 from suite.schema import CaseResult
 
@@ -24,6 +25,7 @@ class Loss:
     baseline_id: str
     world_size: int
     parts: Mapping[Part, float]  # below 0 for a part that gained
+    lost_interval: Interval | None  # 95 %, of all parts together; None where too few rounds are there
 
     @property
     def lost(self) -> float:
@@ -45,6 +47,8 @@ def _loss(series: Campaign, baseline: CaseResult, other: CaseResult) -> Loss | N
     own = after.keys() - set(BETWEEN_RANKS)
     if not before or own != before.keys() - set(BETWEEN_RANKS) or own == after.keys():
         return None
+    (row,) = (row for row in series.rows if row.case_id == other.case.case_id)
+    kept = row.scaling_efficiency_interval
     ideal = _time_s(baseline) / _time_s(other)
     if other.case.scaling == "strong":
         ideal *= baseline.case.world_size / other.case.world_size
@@ -53,6 +57,7 @@ def _loss(series: Campaign, baseline: CaseResult, other: CaseResult) -> Loss | N
         baseline_id=baseline.case.case_id,
         world_size=other.case.world_size,
         parts={part: after[part] - ideal * before.get(part, 0.0) for part in PARTS.values() if part in after},
+        lost_interval=kept and (1 - kept[1], 1 - kept[0]),
     )
 
 

@@ -63,6 +63,19 @@ def test_what_is_lost_in_strong_scaling_is_held_against_a_share_of_the_time() ->
     assert loss.parts["rest of steps"] == pytest.approx(0.5 - 0.5 * 0.5)
 
 
+def test_what_is_lost_has_the_interval_of_the_efficiency() -> None:
+    rounds = [make_result(weak(1), 0.40, 0.41, 0.42), make_result(weak(4), 0.50, 0.52, 0.55)]
+    campaign = Campaign.from_results(rounds)
+    (loss,) = losses(campaign)
+    (row,) = (row for row in campaign.rows if row.world_size == 4)
+    assert row.scaling_efficiency_interval is not None
+    low, high = row.scaling_efficiency_interval
+    assert loss.lost_interval == pytest.approx((1 - high, 1 - low))
+    assert 1 - high < loss.lost < 1 - low
+    few = [make_result(weak(1), 0.40), make_result(weak(4), 0.50)]
+    assert losses(Campaign.from_results(few))[0].lost_interval is None
+
+
 def test_a_rank_that_lags_makes_the_others_wait() -> None:
     record = make_record(weak(2), iteration_time_s=[0.4, 0.5])
     (loss,) = losses(Campaign.from_results([make_result(weak(1), 0.4), CaseResult(case=weak(2), rounds=(record,))]))
@@ -143,10 +156,12 @@ def test_the_page_says_of_results_in_git_what_their_rounds_say(committed: Versio
             line = next(line for line in said if line.startswith(f"{row.case_id}\t"))
             assert f"\t{100 * (1 - row.scaling_efficiency):.1f} %\t" in line
     gained = next(line for line in said if line.startswith("shadow-horizontal/rsl_rl-kitless-n2048-1x4\t-"))
-    assert gained.split("\t")[2] == "nothing"
+    assert gained.split("\t")[2:4] == ["n/a", "nothing"]  # one round at four GPUs has no interval
     of_ant = page.of_series(committed, "ant-weak").text
     assert "ant-weak/rsl_rl-kitless-n4096-1x4\t" in of_ant
     assert "cartpole" not in of_ant.replace("Cartpole and Ant", "")
+    unsure = next(line for line in said if line.startswith("ant-weak/rl_games-kitless-n2048-1x2\t0.9 %\t-"))
+    assert unsure.split("\t")[3] == "nothing"
     alone = page.alone(committed).text
     assert "Rendering: Isaac-Reorient-Cube-Shadow-Camera-Direct, kitless, 512 environments a rank" in alone
     assert "control-cartpole-all-reduce/rsl_rl-kitless-n256-1x4\talone\tH200 host L\t4\t67.1\tn/a" in alone

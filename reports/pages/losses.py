@@ -8,7 +8,7 @@ from reports.alone import PartAlone, parts_alone
 from reports.inside import PARTS
 from reports.lost import Loss, losses
 from reports.result_sets import Version
-from reports.tables import Displayed, Html, heading, html_table, paragraph, percent, ratio, together
+from reports.tables import Displayed, Html, heading, html_table, paragraph, percent, percent_interval, ratio, together
 from suite.schema import Workload
 from suite.words import counted
 
@@ -66,11 +66,12 @@ def of_series(version: Version, name: str) -> Html:
 def _losses(found: Sequence[Loss], *, label: str) -> Html:
     shown = [part for part in PARTS.values() if any(part in loss.parts for loss in found)]
     return html_table(
-        ["Case", "Lost", "Most of it", *(part.capitalize() for part in shown)],
+        ["Case", "Lost", "Interval", "Most of it", *(part.capitalize() for part in shown)],
         (
             [
                 loss.case_id,
                 percent(loss.lost),
+                percent_interval(loss.lost_interval),
                 _most(loss),
                 *(percent(loss.parts.get(part)) for part in shown),
             ]
@@ -82,8 +83,9 @@ def _losses(found: Sequence[Loss], *, label: str) -> Html:
 
 
 def _most(loss: Loss) -> str:
-    """The part that loses most; ``nothing`` where as good as nothing is lost, however parts lie around that."""
-    return max(loss.parts, key=loss.parts.__getitem__) if loss.lost > CLOSE else "nothing"
+    """The part that loses most; ``nothing`` where as good as nothing is lost, or no loss at all is in the interval."""
+    may_be_none = loss.lost_interval is not None and loss.lost_interval[0] <= 0
+    return "nothing" if loss.lost <= CLOSE or may_be_none else max(loss.parts, key=loss.parts.__getitem__)
 
 
 def alone(version: Version) -> Html:
