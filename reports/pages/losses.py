@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from reports.alone import PartAlone, parts_alone
-from reports.inside import PARTS
+from reports.inside import PARTS, Part
 from reports.lost import Loss, losses
 from reports.result_sets import Version
 from reports.tables import Displayed, Html, heading, html_table, paragraph, percent, percent_interval, ratio, together
@@ -17,9 +17,9 @@ NAMES: Final[dict[Workload, str]] = {
     "rendering": "Rendering",
     "all_reduce": "All-reduce",
 }
+INFERENCE, REST_OF_ROLLOUT = PARTS["infer"], PARTS["other"]
 IN_MS, IN_US = 1e3, 1e6
 MUCH: Final = 0.1
-CLOSE: Final = 0.005  # what a percentage without decimals cannot tell from none
 
 
 def lost(version: Version) -> Html:
@@ -41,9 +41,12 @@ def _largest(found: Sequence[Loss]) -> list[Loss]:
 
 
 def _in_words(largest: Sequence[Loss]) -> str:
-    much = [loss for loss in largest if loss.lost > MUCH]
-    said = f"{len(much)} of {counted(len(largest), 'curve')} lose over {percent(MUCH)} of ideal at their most GPUs"
-    causes = Counter(_most(loss) for loss in much).most_common()
+    """A curve counts where its interval, if it has one, leaves no doubt that something is lost."""
+    much = [
+        loss for loss in largest if loss.lost > MUCH and (loss.lost_interval is None or min(loss.lost_interval) > 0)
+    ]
+    said = f"Over {percent(MUCH)} of ideal is lost at the most GPUs of {len(much)} of {counted(len(largest), 'curve')}"
+    causes = Counter(max(loss.parts, key=loss.parts.__getitem__) for loss in much).most_common()
     named = ", ".join(f"{part} in {number}" for part, number in causes)
     return f"{said}; most of it goes to {named}." if named else f"{said}."
 
@@ -64,28 +67,31 @@ def of_series(version: Version, name: str) -> Html:
 
 
 def _losses(found: Sequence[Loss], *, label: str) -> Html:
-    shown = [part for part in PARTS.values() if any(part in loss.parts for loss in found)]
+    """With inference in the rest of the rollout: more columns are wider than a page."""
+    rows = [(loss, _columns(loss)) for loss in found]
+    shown = [part for part in PARTS.values() if any(part in columns for _, columns in rows)]
     return html_table(
-        ["Case", "Lost", "Interval", "Most of it", *(part.capitalize() for part in shown)],
+        ["Case", "Lost", "Interval", *(part.capitalize() for part in shown)],
         (
             [
                 loss.case_id,
                 percent(loss.lost),
                 percent_interval(loss.lost_interval),
-                _most(loss),
-                *(percent(loss.parts.get(part)) for part in shown),
+                *(percent(columns.get(part)) for part in shown),
             ]
-            for loss in found
+            for loss, columns in rows
         ),
         label=label,
-        text_headings=("Most of it",),
     )
 
 
-def _most(loss: Loss) -> str:
-    """The part that loses most; ``nothing`` where as good as nothing is lost, or no loss at all is in the interval."""
-    may_be_none = loss.lost_interval is not None and loss.lost_interval[0] <= 0
-    return "nothing" if loss.lost <= CLOSE or may_be_none else max(loss.parts, key=loss.parts.__getitem__)
+def _columns(loss: Loss) -> dict[Part, float]:
+    inference = loss.parts.get(INFERENCE, 0.0)
+    return {
+        part: share + (inference if part == REST_OF_ROLLOUT else 0.0)
+        for part, share in loss.parts.items()
+        if part != INFERENCE
+    }
 
 
 def alone(version: Version) -> Html:
