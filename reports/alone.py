@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 from reports.curves import comparison_key
+from reports.inside import samples_at
 from reports.places import hardware
 from suite.reduce import marked_iterations
-from suite.schema import Case, CaseResult, RunRecord, Stack, Workload
+from suite.schema import Case, CaseResult, RankRecord, RunRecord, Stack, Workload
 
 type Unit = Literal["step", "all-reduce"]
 
@@ -130,27 +131,21 @@ def _time_s(result: CaseResult, workload: Workload) -> float | None:
 
 
 def _round_s(record: RunRecord, workload: Workload) -> float | None:
-    """Of the marked steady iterations, the median; None where no rank has it in one of them."""
+    """Of the marked steady iterations in which every rank has it, the median; None where there is none."""
     of_ranks: Callable[[Iterable[float]], float] = min if workload == "all_reduce" else max
-    times_s = []
-    for iteration in marked_iterations(record):
-        own_s = [_unit_s(record, rank, iteration, workload) for rank in range(len(record.ranks))]
-        known = [time_s for time_s in own_s if time_s is not None]
-        if known and len(known) == len(own_s):
-            times_s.append(of_ranks(known))
-    return statistics.median(times_s) if times_s else None
+    columns = [_units_s(rank, record, workload) for rank in record.ranks]
+    known = [[time_s for time_s in times_s if time_s is not None] for times_s in zip(*columns, strict=False)]
+    of_iterations = [of_ranks(times_s) for times_s in known if len(times_s) == len(columns)]
+    return statistics.median(of_iterations) if of_iterations else None
 
 
-def _unit_s(record: RunRecord, rank: int, iteration: int, workload: Workload) -> float | None:
-    samples = record.ranks[rank].samples
-    time_s = _at(samples.get(COLUMNS[workload], ()), iteration)
-    units = (
-        _at(samples.get("all_reduce_calls", ()), iteration)
-        if workload == "all_reduce"
-        else float(record.case.num_steps_per_env)
-    )
-    return time_s / units if time_s is not None and units else None
-
-
-def _at(column: Sequence[float | None], iteration: int) -> float | None:
-    return column[iteration] if iteration < len(column) else None
+def _units_s(rank: RankRecord, record: RunRecord, workload: Workload) -> list[float | None]:
+    """Of every marked steady iteration what one unit took on one rank."""
+    marked = marked_iterations(record)
+    times_s = samples_at(rank, COLUMNS[workload], marked)
+    units: Sequence[float | None] = [float(record.case.num_steps_per_env)] * len(marked)
+    if workload == "all_reduce":
+        units = samples_at(rank, "all_reduce_calls", marked)
+    return [
+        time_s / count if time_s is not None and count else None for time_s, count in zip(times_s, units, strict=False)
+    ]

@@ -117,7 +117,7 @@ def _measured_row(result: CaseResult, curve: str) -> CaseRow:
         failures=_failures(result),
         iteration_time_s=time_s,
         iteration_time_interval_s=median_interval(times_s),
-        total_fps=case.frames_per_iteration / time_s if time_s else None,
+        total_fps=case.frames_per_iteration / time_s if time_s and case.has_frames else None,
         all_reduce_share=_median_over_rounds(result, lambda record: _share(record, "all_reduce_time_s")),
         interconnect=interconnect_of(result),
         rank_skew=_median_over_rounds(result, _rank_skew),

@@ -107,18 +107,18 @@ def inside(result: CaseResult, fastest_probe_s: Mapping[Host, float] | None = No
 
 def _kinds(result: CaseResult) -> Iterable[tuple[Kind, str]]:
     """A control that only reduces gradients takes no environment step, so it has no throughput."""
-    return KIND_COLUMNS.items() if result.case.workload != "all_reduce" else ()
+    return KIND_COLUMNS.items() if result.case.has_frames else ()
 
 
 def _fps(record: RunRecord, column: str) -> float | None:
     """Frames of all ranks over the median time of the slowest rank in ``column``, in the iterations that have it."""
     counted = marked_iterations(record) if column == KIND_COLUMNS["step"] else counted_iterations(record)
-    columns = [_at(rank, column, counted) for rank in record.ranks]
+    columns = [samples_at(rank, column, counted) for rank in record.ranks]
     slowest = [max(times) for values in zip(*columns, strict=False) if len(times := _present(values)) == len(columns)]
     return record.case.frames_per_iteration / statistics.median(slowest) if slowest and min(slowest) > 0 else None
 
 
-def _at(rank: RankRecord, column: str, iterations: Sequence[int]) -> list[float | None]:
+def samples_at(rank: RankRecord, column: str, iterations: Sequence[int]) -> list[float | None]:
     """Nothing for a column that was never measured."""
     stored = rank.samples.get(column, ())
     return [stored[iteration] for iteration in iterations if iteration < len(stored)]
@@ -130,7 +130,7 @@ def _printed_fps(records: Sequence[RunRecord]) -> dict[Kind, float]:
         rounds = [
             statistics.median(printed)
             for record in records
-            if (printed := _present(_at(record.ranks[0], column, counted_iterations(record))))
+            if (printed := _present(samples_at(record.ranks[0], column, counted_iterations(record))))
         ]
         if rounds:
             found[kind] = statistics.median(rounds)
@@ -163,14 +163,14 @@ def _rank_ratios(records: Sequence[RunRecord]) -> tuple[Values, ...]:
         if len(record.ranks) < 2:  # noqa: PLR2004 - one rank has nothing to be compared with
             return ()
         counted = counted_iterations(record)
-        own_s = [statistics.median(_present(_at(rank, "iteration_time_s", counted))) for rank in record.ranks]
+        own_s = [statistics.median(_present(samples_at(rank, "iteration_time_s", counted))) for rank in record.ranks]
         rounds.append([time_s / statistics.median(own_s) for time_s in own_s])
     return tuple(found for ratios in zip(*rounds, strict=False) if (found := _values(ratios)) is not None)
 
 
 def core_probe_us(record: RunRecord) -> float | None:
     """Median over the marked iterations, of the rank where it is longest."""
-    probed = (_present(_at(rank, "core_probe_time_s", marked_iterations(record))) for rank in record.ranks)
+    probed = (_present(samples_at(rank, "core_probe_time_s", marked_iterations(record))) for rank in record.ranks)
     return max((1e6 * statistics.median(times_s) for times_s in probed if times_s), default=None)
 
 

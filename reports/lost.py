@@ -44,8 +44,10 @@ def losses(campaign: Campaign) -> tuple[Loss, ...]:
 
 def _loss(series: Campaign, baseline: CaseResult, other: CaseResult) -> Loss | None:
     before, after = (series.inside[result.case.case_id].shares for result in (baseline, other))
-    own = after.keys() - set(BETWEEN_RANKS)
-    if not before or own != before.keys() - set(BETWEEN_RANKS) or own == after.keys():
+    between = set(BETWEEN_RANKS)
+    if not between <= after.keys() or before.keys() != after.keys() - (
+        between if baseline.case.world_size == 1 else set()
+    ):
         return None
     (row,) = (row for row in series.rows if row.case_id == other.case.case_id)
     kept = row.scaling_efficiency_interval

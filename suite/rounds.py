@@ -137,7 +137,8 @@ def figures(record: RunRecord) -> str:
     if record.outcome != "completed":
         return ""
     time_s = round_time_s(record)
-    return f", {time_s:.3g} s/iteration, {record.case.frames_per_iteration / time_s:,.0f} frames/s"
+    frames = f", {record.case.frames_per_iteration / time_s:,.0f} frames/s" if record.case.has_frames else ""
+    return f", {time_s:.3g} s/iteration{frames}"
 
 
 def ended_records(campaign: Campaign, folder: Folder, case: Case) -> tuple[RunRecord, ...]:

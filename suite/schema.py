@@ -115,6 +115,11 @@ class Case:
         return f"{self.nnodes}x{self.nproc_per_node}"
 
     @property
+    def has_frames(self) -> bool:
+        """Whether it takes environment steps or draws pictures; an all-reduce alone has nothing to count a second."""
+        return self.workload != "all_reduce"
+
+    @property
     def frames_per_iteration(self) -> int:
         """Environment steps of all ranks in one iteration."""
         return self.num_envs_global * self.num_steps_per_env

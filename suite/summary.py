@@ -142,7 +142,7 @@ def print_summary(console: Console, results: Sequence[CaseResult]) -> None:
             f"{case.num_envs_global:,}",
             f"{len(times_s)}/{len(result.rounds)}",
             "-" if time_s is None else f"{time_s:.3g}",
-            "-" if time_s is None else f"{case.frames_per_iteration / time_s:,.0f}",
+            "-" if time_s is None or not case.has_frames else f"{case.frames_per_iteration / time_s:,.0f}",
             *(_power_columns(result) if has_power else ()),
             ", ".join(outcomes),
         )

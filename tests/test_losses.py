@@ -7,10 +7,13 @@ import pytest
 
 from reports.alone import parts_alone
 from reports.campaign import Campaign
+from reports.charts.scaling import throughput
 from reports.lost import losses
 from reports.pages import losses as page
 from reports.result_sets import Version, read_version
+from reports.tables import Html
 from suite.a_a import noise_budget, twin_pairs
+from suite.rounds import figures
 from suite.schema import Case, CaseResult, RlLibrary, Workload
 from tests.generated_results import make_case, make_record, make_result, node_results, sweep_results, write_results
 
@@ -184,7 +187,7 @@ def test_what_the_readme_says_of_what_scaling_loses_holds(committed: Version) ->
     ) in said
     assert max(ant.parts.values()) == ant.parts["waiting"]
     cases = (cartpole.baseline_id, cartpole.case_id)
-    fps = {row.world_size: row.total_fps or 0 for row in campaign.rows if row.case_id in cases}
+    fps = {row.world_size: row.total_fps for row in campaign.rows if row.case_id in cases and row.total_fps is not None}
     assert f"they lose {100 * cartpole.lost:.0f} %, and are slower than one" in said
     assert fps[4] < fps[1]
     shares = {row.world_size: campaign.inside[row.case_id].shares for row in campaign.rows if row.case_id in cases}
@@ -208,6 +211,19 @@ def test_no_part_is_blamed_where_nothing_may_be_lost(tmp_path: Path) -> None:
     assert said(0.50, 0.52, 0.55) == much.format(1) + "; most of it goes to rest of steps in 1."
     assert said(0.36, 0.52, 0.55) == much.format(0) + "."  # one round gained
     assert said(0.40, 0.41, 0.42) == much.format(0) + "."
+
+
+def test_an_all_reduce_alone_has_no_frames_and_says_so() -> None:
+    """It had 3.7 million a second in a table and on the terminal, and a page that said that no case completed."""
+    campaign = Campaign.from_results([make_result(control("all_reduce", 2), 0.4)])
+    (row,) = campaign.rows
+    assert row.iteration_time_s == pytest.approx(0.4)
+    assert row.total_fps is None
+    assert "frames/s" not in figures(campaign.results[0].rounds[0])
+    assert "frames/s" in figures(make_record(weak(2)))
+    shown = throughput(campaign)
+    assert isinstance(shown, Html)
+    assert shown.text == "This series takes no environment steps, so it has no throughput."
 
 
 def test_a_version_without_several_gpus_or_controls_says_so(tmp_path: Path) -> None:

@@ -146,6 +146,8 @@ def efficiency(series: Campaign, *, is_small: bool = False) -> Figure | Html:
 def throughput(series: Campaign) -> Figure | Html:
     """Environment steps per second of all ranks: of the steps alone, with inference, and with learning."""
     points = throughput_points(series)
+    if not points and any(row.rounds_completed for row in series.rows):
+        return tables.paragraph("This series takes no environment steps, so it has no throughput.")
     if not points:
         return tables.paragraph("No case of this series completed, so there is no throughput to show.")
     shown = [row for row in series.rows if row.case_id in {point["case_id"] for point in points}]
