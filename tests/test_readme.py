@@ -39,6 +39,8 @@ MEASURED = (
     "h200-x4-rsl",
     "h200-x2-nodes",
     "h200-x2-envs",
+    "h200-ant-envs",
+    "h200-physx",
     "h200-open",
     "h200-x4-open",
 )
