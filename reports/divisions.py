@@ -12,14 +12,14 @@ from typing import Final, Literal
 
 from reports.analysis import CaseTimes, case_times, speedup_of
 from reports.learning_curves import mean_rewards
-from reports.resampling import Estimate, Interval
+from reports.noise import Speed, against_noise
+from reports.resampling import Estimate
 from reports.thresholds import SMOOTHING_WINDOW, iterations_to_reward, smoothed
 from suite.a_a import is_twin, noise_budget, twin_pairs
 from suite.schema import Case, CaseResult
 
 type Learning = Literal["the same", "as well", "less", "unknown"]
 type Equal = Literal["frames", "iterations", "time"]
-type Speed = Literal["faster", "slower", "within the noise", "unknown"]
 type _Curve = tuple[float | None, ...]  # mean reward of every iteration
 
 _MIN_RUNS: Final = 3  # of either side, before all of one below all of the other says something: by chance 1 in 20
@@ -55,13 +55,7 @@ class Gain:
     @property
     def speed(self) -> Speed:
         """Whether the gain is more than what nothing differs by: the A/A noise, and the interval where there is one."""
-        if self.gain is None or (self.noise is None and self.gain.interval is None):
-            return "unknown"
-        low, high = self.gain.interval or (self.gain.value, self.gain.value)
-        least, most = noise_band(self.noise)
-        if least <= self.gain.value <= most or low <= 1 <= high:
-            return "within the noise"
-        return "faster" if self.gain.value > 1 else "slower"
+        return against_noise(self.gain, self.noise)
 
     @property
     def is_never_as_good(self) -> bool:
@@ -78,11 +72,6 @@ class Gain:
         if min(len(at.tuned), len(at.closed)) < _MIN_RUNS:
             return "unknown"
         return "less" if max(at.tuned) < min(at.closed) else "as well"
-
-
-def noise_band(noise: float | None) -> Interval:
-    """Gains that are none: a time that is longer by the noise, or another that is."""
-    return 1 / (1 + (noise or 0)), 1 + (noise or 0)
 
 
 def gains(results: Sequence[CaseResult], twins: Sequence[CaseResult] = ()) -> tuple[Gain, ...]:

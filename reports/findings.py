@@ -156,13 +156,14 @@ def learned_in_strong_scaling(campaign: Campaign, of_seeds: Sequence[Seeds] = ()
     for curve in curves(as_shipped(campaign.results)):
         if (curve[0].case.scaling, curve[0].case.minibatch_rule) != ("strong", "fixed_minibatch"):
             continue
-        known = tuple(one for one in (_learned(result, of_seeds) for result in curve) if one is not None)
+        known = tuple(one for one in (learned(result, of_seeds) for result in curve) if one is not None)
         if len(known) == len(curve) and len({one.world_size for one in known}) > 1:
             found.append(known)
     return tuple(found)
 
 
-def _learned(result: CaseResult, of_seeds: Sequence[Seeds]) -> Learned | None:
+def learned(result: CaseResult, of_seeds: Sequence[Seeds] = ()) -> Learned | None:
+    """None where a completed round reports no rewards."""
     case = result.case
     others = [
         smoothed(rewards[: case.iterations], SMOOTHING_WINDOW)

@@ -3,9 +3,22 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from reports.analysis import CaseRow
+from reports.inside import PARTS
 from reports.pairs_of_cases import CasePair
 from reports.resampling import Estimate
-from reports.tables import MISSING, Html, bullets, count, estimated, html_table, link, percent, seconds
+from reports.stack_parts import StackPair
+from reports.tables import (
+    MISSING,
+    Html,
+    bullets,
+    count,
+    estimated,
+    html_table,
+    link,
+    percent,
+    percent_interval,
+    seconds,
+)
 
 STACK_NAMES: Mapping[str, str] = {
     "kitless": "Newton, kit-less",
@@ -14,10 +27,10 @@ STACK_NAMES: Mapping[str, str] = {
 }
 
 
-def stacks(pairs: Sequence[CasePair], rows: Mapping[str, CaseRow], *, label: str) -> Html:
+def stacks(pairs: Sequence[StackPair], rows: Mapping[str, CaseRow], *, label: str) -> Html:
     """``rows`` by case id."""
     return html_table(
-        ["Case", "Stack", "Total FPS", "Held against", "Total FPS there", "Ratio", "Rounds"],
+        ["Case", "Stack", "Total FPS", "Held against", "Total FPS there", "Ratio", "Against the noise", "Rounds"],
         (
             [
                 pair.case.case.case_id,
@@ -25,14 +38,70 @@ def stacks(pairs: Sequence[CasePair], rows: Mapping[str, CaseRow], *, label: str
                 count(rows[pair.case.case.case_id].total_fps),
                 STACK_NAMES[pair.base.case.stack],
                 count(rows[pair.base.case.case_id].total_fps),
-                estimated(pair.over_base),
-                _rounds(pair),
+                estimated(pair.ratio.over_base),
+                pair.speed,
+                _rounds(pair.ratio),
             ]
             for pair in pairs
         ),
         label=label,
-        text_headings=("Stack", "Held against"),
+        text_headings=("Stack", "Held against", "Against the noise"),
     )
+
+
+def parts_of_stacks(pairs: Sequence[StackPair], *, label: str) -> Html:
+    """What an iteration of each goes to, and what is learned."""
+    sides = [side for pair in pairs for side in (pair.base, pair.case)]
+    shown = [part for part in PARTS.values() if any(part in side.parts_s for side in sides)]
+    return html_table(
+        ["Case", "Iteration in ms", *(part.capitalize() for part in shown), "Reward"],
+        (
+            [
+                side.case.case_id,
+                _ms(side.iteration_time_s),
+                *(_ms(side.parts_s.get(part)) for part in shown),
+                MISSING if side.reward is None else f"{side.reward:.3g}",
+            ]
+            for side in sides
+        ),
+        label=label,
+    )
+
+
+def stack_in_words(pair: StackPair) -> str:
+    """How much longer an iteration takes, where, and whether that is more than noise."""
+    ours, theirs = (STACK_NAMES[side.case.stack] for side in (pair.case, pair.base))
+    slower_by = pair.ratio.slower_by
+    if slower_by is None:
+        return f"{pair.case.case.case_id}: {ours} and {theirs} did not both complete."
+    said = f"{pair.case.case.case_id}: an iteration takes {_longer(slower_by)} than on {theirs}; {_noise(pair)}."
+    longer_s = pair.longer_s
+    if pair.speed == "slower" and longer_s:
+        most = max(longer_s, key=longer_s.__getitem__)
+        said += f" Most of it is {most}, {1e3 * longer_s[most]:.0f} of {1e3 * sum(longer_s.values()):.0f} ms."
+    return said
+
+
+def _longer(slower_by: Estimate) -> str:
+    sign, word = (1, "longer") if slower_by.value >= 0 else (-1, "shorter")
+    said = f"{percent(sign * slower_by.value)} {word}"
+    if slower_by.interval is None:
+        return said
+    low, high = sorted(sign * bound for bound in slower_by.interval)
+    return f"{said} ({percent_interval((low, high))})"
+
+
+def _noise(pair: StackPair) -> str:
+    """What the verdict rests on; which way it goes was said before."""
+    verdict = {"unknown": "it is unknown whether that is noise", "within the noise": "that is within the noise"}
+    said = verdict.get(pair.speed, "that is more than noise")
+    if pair.noise is None:
+        return f"{said}, though no A/A pair ran" if pair.speed != "unknown" else f"{said}: no A/A pair ran"
+    return f"{said}: a case that ran twice differed from itself by {percent(pair.noise)}"
+
+
+def _ms(time_s: float | None) -> str:
+    return MISSING if time_s is None else f"{1e3 * time_s:.1f}"
 
 
 def nodes(pairs: Sequence[CasePair], rows: Mapping[str, CaseRow], *, label: str) -> Html:

@@ -19,8 +19,9 @@ from reports.charts.drawing import (
     shape,
     tip,
 )
-from reports.divisions import Gain, noise_band
+from reports.divisions import Gain
 from reports.figure import RULE, Figure
+from reports.noise import noise_band
 from reports.resampling import Estimate
 
 ROW_PX: Final = 30

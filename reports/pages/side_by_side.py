@@ -9,7 +9,8 @@ from reports.curves import interconnect_of, is_emulated
 from reports.pages.addresses import page_of
 from reports.pairs_of_cases import CasePair, nodes_side_by_side, stacks_side_by_side
 from reports.result_sets import ResultSet, Version
-from reports.tables import Displayed, Html, bullets, heading, link, together
+from reports.stack_parts import stack_pairs
+from reports.tables import Displayed, Html, bullets, heading, link, paragraph, together
 from suite.schema import CaseResult
 from suite.words import counted
 
@@ -32,14 +33,30 @@ def has_node_pairs(version: Version) -> bool:
 
 
 def stacks(version: Version) -> Html:
-    """Of every series with more than one stack: chart and table."""
+    """Of every series with more than one stack: chart, table, and what the difference is made of."""
 
     def shown(series: Campaign, pairs: Sequence[CasePair], label: str) -> list[Displayed]:
-        table = pair_tables.stacks(pairs, {row.case_id: row for row in series.rows}, label=label)
+        found = stack_pairs(series)
+        table = pair_tables.stacks(found, {row.case_id: row for row in series.rows}, label=label)
         names = pair_tables.STACK_NAMES
-        return [charts.ratios(series, pairs, name_of=lambda stack: names[stack], data=table), table]
+        return [
+            charts.ratios(series, pairs, name_of=lambda stack: names[stack], data=table),
+            table,
+            bullets(map(pair_tables.stack_in_words, found)),
+            pair_tables.parts_of_stacks(found, label=f"Parts of iterations: {label}"),
+        ]
 
     return _of_every_series(version, stacks_side_by_side, shown)
+
+
+def stacks_in_words(version: Version) -> Html:
+    """A sentence for each case on another stack, and the way to their page."""
+    campaigns = (one.campaign for one in version.scaling)
+    series = (campaign.series(name) for campaign in campaigns for name in campaign.series_names)
+    said = [pair_tables.stack_in_words(pair) for one in series for pair in stack_pairs(one)]
+    if not said:
+        return paragraph("No case ran on two stacks.")
+    return together([bullets(said), bullets([link("Stacks side by side", "stacks.html")])])
 
 
 def nodes(version: Version) -> Html:

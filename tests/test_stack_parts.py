@@ -1,0 +1,109 @@
+"""What two stacks spend an iteration on, against GENERATED results and those in git."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reports.campaign import Campaign
+from reports.noise import against_noise, noise_band
+from reports.pair_tables import parts_of_stacks, stack_in_words
+from reports.resampling import Estimate
+from reports.result_sets import read_version
+from reports.stack_parts import StackPair, stack_pairs
+from suite.a_a import SUFFIX
+from suite.schema import CaseResult
+from tests.generated_results import failed_result, make_result, stack_results
+
+RESULTS = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
+
+
+def one_gpu(newton_s: float, physx_s: float, *, twin_s: float | None = None, rounds: int = 3) -> list[CaseResult]:
+    newton, physx = (result.case for result in stack_results()[:2])
+    results = [make_result(newton, *[newton_s] * rounds), make_result(physx, *[physx_s] * rounds)]
+    if twin_s is not None:
+        twin = replace(newton, case_id=newton.case_id + SUFFIX)
+        results.append(make_result(twin, *[twin_s] * rounds))
+    return results
+
+
+def the_pair(results: list[CaseResult]) -> StackPair:
+    (pair,) = stack_pairs(Campaign.from_results(results))
+    return pair
+
+
+@pytest.mark.parametrize(
+    ("ratio", "interval", "noise", "speed"),
+    [
+        (0.8, (0.7, 0.85), 0.1, "slower"),
+        (0.8, (0.7, 0.85), 0.3, "within the noise"),
+        (0.8, (0.7, 1.1), 0.1, "within the noise"),
+        (1.3, None, 0.1, "faster"),
+        (1.3, (1.2, 1.4), None, "faster"),
+        (1.3, None, None, "unknown"),
+    ],
+)
+def test_a_ratio_is_more_than_noise_only_beyond_both(
+    ratio: float, interval: tuple[float, float] | None, noise: float | None, speed: str
+) -> None:
+    assert against_noise(Estimate(value=ratio, interval=interval), noise) == speed
+
+
+def test_nothing_measured_is_unknown_and_the_band_is_symmetric_in_time() -> None:
+    assert against_noise(None, 0.1) == "unknown"
+    assert noise_band(0.25) == (0.8, 1.25)
+    assert noise_band(None) == (1, 1)
+
+
+def test_the_parts_of_both_add_up_to_their_iterations_and_to_the_difference() -> None:
+    pair = the_pair(one_gpu(0.5, 1.0))
+    for side, time_s in ((pair.base, 0.5), (pair.case, 1.0)):
+        assert side.iteration_time_s == pytest.approx(time_s)
+        assert sum(side.parts_s.values()) == pytest.approx(time_s)
+    assert sum(pair.longer_s.values()) == pytest.approx(0.5)
+    assert pair.base.reward is not None
+
+
+def test_a_difference_within_what_a_case_differs_from_itself_is_no_finding() -> None:
+    pair = the_pair(one_gpu(0.5, 0.54, twin_s=0.55))
+    assert pair.noise == pytest.approx(0.1)
+    said = stack_in_words(pair)
+    assert "8.0 % longer" in said
+    assert said.endswith("that is within the noise: a case that ran twice differed from itself by 10.0 %.")
+    assert "shorter" in stack_in_words(the_pair(one_gpu(0.5, 0.4, twin_s=0.51)))
+
+
+def test_a_stack_that_failed_has_no_parts_and_says_so() -> None:
+    newton, physx = one_gpu(0.5, 1.0)
+    crashed = failed_result(physx.case, outcome="crashed", reason="generated")
+    pair = the_pair([newton, crashed])
+    assert (pair.case.iteration_time_s, pair.case.reward, pair.speed) == (None, None, "unknown")
+    assert pair.longer_s == {}
+    assert "did not both complete" in stack_in_words(pair)
+    row = parts_of_stacks([pair], label="generated").text.splitlines()[2]
+    assert set(row.split("\t")[1:]) == {"n/a"}
+
+
+def test_one_round_without_an_a_a_pair_is_not_called_slower() -> None:
+    said = stack_in_words(the_pair(one_gpu(0.5, 1.0, rounds=1)))
+    assert said.endswith(
+        "100.0 % longer than on Newton, kit-less; it is unknown whether that is noise: no A/A pair ran."
+    )
+
+
+def test_physx_in_git_takes_longer_than_newton_mostly_in_physics() -> None:
+    (campaign,) = (one.campaign for one in read_version(RESULTS, name="v").sets if one.name == "h200-physx")
+    pairs = [pair for name in campaign.series_names for pair in stack_pairs(campaign.series(name))]
+    assert [pair.case.case.series for pair in pairs] == ["ant-physics", "cartpole-physics"]
+    said = " ".join((RESULTS.parents[2] / "README.md").read_text().split())
+    for pair in pairs:
+        assert pair.speed == "slower"
+        assert max(pair.longer_s, key=pair.longer_s.__getitem__) == "physics"
+        assert pair.ratio.slower_by is not None
+        assert pair.ratio.slower_by.interval is not None
+        assert pair.noise is not None
+        low, high = (100 * bound for bound in pair.ratio.slower_by.interval)
+        task = pair.case.case.task.split("-")[1]
+        assert f"{100 * pair.ratio.slower_by.value:.0f} % longer on {task} ({low:.0f} to {high:.0f})" in said
+        assert f"{1e3 * pair.longer_s['physics']:.0f} of {1e3 * sum(pair.longer_s.values()):.0f} ms" in said
+        assert f"{100 * pair.noise:.1f} %" in said
