@@ -77,10 +77,18 @@ def page_sources(version: Version) -> dict[str, str]:
 
 def _series_source(version: Version, name: str) -> str:
     kind = version.kind(name)
-    own = "control" if version.is_control(name) else "series" if kind == "scaling" else kind
-    template = string.Template(_text(own))
+    template = string.Template(_text(_template(version, name)))
     title = series_title(version.series(name)[0].results[0].case, kind)
     return template.substitute(series=name, title=title.replace('"', "'"))
+
+
+def _template(version: Version, name: str) -> str:
+    kind = version.kind(name)
+    if version.is_control(name):
+        return "control"
+    if kind == "scaling":
+        return "one_size" if version.has_one_size(name) else "series"
+    return kind
 
 
 def page_files(version: Version) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from reports.cost import Cost, cost
 from reports.curves import comparison_key
 from reports.inside import Inside, inside
 from reports.learning_curves import CurvePoint, learning_curve
-from reports.pairs_of_cases import CasePair, nodes_side_by_side
+from reports.pairs_of_cases import CasePair, nodes_side_by_side, stacks_side_by_side
 from reports.places import Place, places
 from reports.series_kind import SeriesKind, series_kind
 from reports.tables import where_it_ran
@@ -134,6 +134,12 @@ class Campaign:
         kinds = {comparison_key(result.case) for result in self.results}
         sizes = {(comparison_key(result.case), result.case.world_size) for result in self.results}
         return nodes_side_by_side(self.results) if len(kinds) == len(sizes) else ()
+
+    @property
+    def compares_stacks_alone(self) -> bool:
+        """Whether what completed on one number of ranks, all of it, is there for its stacks."""
+        sizes = {result.case.world_size for result in self.results if result.completed}
+        return len(sizes) == 1 and bool(stacks_side_by_side(self.results))
 
     def series(self, name: str) -> "Campaign":
         return self.only(lambda result: result.case.series == name)

@@ -106,6 +106,16 @@ class Version:
         """Whether a series runs a part of an iteration alone, in every set that has it."""
         return not any(part.is_training for part in self.series(name))
 
+    def has_one_size(self, name: str) -> bool:
+        """Whether all that completed of a series ran on one number of ranks of one node: nothing of it can scale."""
+        sizes = {
+            (result.case.world_size, result.case.nnodes)
+            for part in self.series(name)
+            for result in part.results
+            if result.completed
+        }
+        return len({size for size, _ in sizes}) == 1 and {nnodes for _, nnodes in sizes} == {1}
+
     @property
     def has_open_division(self) -> bool:
         return any(result.case.division == "open" for one in self.scaling for result in one.campaign.results)

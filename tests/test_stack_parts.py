@@ -5,15 +5,17 @@ from pathlib import Path
 
 import pytest
 
+from reports.book import page_sources
 from reports.campaign import Campaign
 from reports.noise import against_noise, noise_band
+from reports.pages import choosing, side_by_side, summary
 from reports.pair_tables import parts_of_stacks, stack_in_words
 from reports.resampling import Estimate
 from reports.result_sets import read_version
 from reports.stack_parts import StackPair, stack_pairs
 from suite.a_a import SUFFIX
 from suite.schema import CaseResult
-from tests.generated_results import failed_result, make_result, stack_results
+from tests.generated_results import failed_result, make_result, stack_results, write_results
 
 RESULTS = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
 
@@ -89,6 +91,33 @@ def test_one_round_without_an_a_a_pair_is_not_called_slower() -> None:
     assert said.endswith(
         "100.0 % longer than on Newton, kit-less; it is unknown whether that is noise: no A/A pair ran."
     )
+
+
+def test_a_campaign_of_stacks_on_one_gpu_shows_its_table_and_nothing_of_scaling(tmp_path: Path) -> None:
+    version = read_version(write_results(one_gpu(0.5, 1.0), tmp_path / "one"), name="v")
+    shown = summary.answers(version).text
+    assert "cartpole-physics/rsl_rl-ovphysx-n4096-1x1\tPhysX without Isaac Sim\t" in shown
+    assert "Efficiency" not in shown
+    assert "nothing is known of scaling" in summary.verdicts(version).text
+    page = page_sources(version)["series-cartpole-physics"]
+    assert "## Speed-up" not in page
+    assert "nothing can be said of how it scales" in page
+    assert "100.0 % longer" in side_by_side.stacks_of(version, "cartpole-physics").text
+    assert "nothing to choose from" in choosing.in_short(version).text
+    assert "cartpole-physics: rsl_rl, ovphysx" in choosing.rewards(version).text
+    several = read_version(write_results(stack_results(), tmp_path / "several"), name="v")
+    assert "Efficiency" in summary.answers(several).text
+    assert "cartpole-physics: rsl_rl, ovphysx" in choosing.in_short(several).text
+    assert "## Speed-up" in page_sources(several)["series-cartpole-physics"]
+
+
+def test_one_number_of_ranks_has_no_efficiency(tmp_path: Path) -> None:
+    """It was 100 % at 1 and inconclusive."""
+    version = read_version(write_results([one_gpu(0.5, 1.0)[0]], tmp_path), name="v")
+    shown = summary.answers(version).text
+    assert "nothing is known of scaling" in shown
+    assert "inconclusive" not in shown
+    assert side_by_side.stacks_of(version, "cartpole-physics").text == ""
 
 
 def test_physx_in_git_takes_longer_than_newton_mostly_in_physics() -> None:

@@ -124,7 +124,7 @@ def rewards(version: Version) -> Html:
             )
         return parts
 
-    return _of_every_set(version, table, "Nothing was measured of this.")
+    return _of_every_set(version, table, "Nothing was measured of this.", part=_training)
 
 
 def reward_rule() -> Html:
@@ -136,12 +136,17 @@ def reward_rule() -> Html:
 
 
 def _of_every_set(
-    version: Version, show: Callable[[Campaign], list[Displayed]], nothing: str, *, depth: int = 3
+    version: Version,
+    show: Callable[[Campaign], list[Displayed]],
+    nothing: str,
+    *,
+    depth: int = 3,
+    part: Callable[[Campaign], Campaign] | None = None,
 ) -> Html:
-    """``show`` gets of each set what trains on several numbers of ranks and has a completed round."""
+    """``show`` gets of each set ``part``, by default what has numbers of ranks to choose from, if any is there."""
     parts: list[Displayed] = []
     for one in version.scaling:
-        campaign = _scaling(one.campaign)
+        campaign = (part or _scaling)(one.campaign)
         if campaign.rows:
             parts += [heading(one.title, depth=depth)] if version.must_name_sets else []
             parts += show(campaign)
@@ -149,7 +154,14 @@ def _of_every_set(
 
 
 def _scaling(campaign: Campaign) -> Campaign:
-    """Of the series that train, those with a completed round that vary the number of ranks, and not that of nodes."""
+    """Without the series that compare stacks alone: between them there is no number of ranks to choose."""
+    found = _training(campaign)
+    stacks = {name for name in found.series_names if found.series(name).compares_stacks_alone}
+    return found.only(lambda result: result.case.series not in stacks)
+
+
+def _training(campaign: Campaign) -> Campaign:
+    """Of the series that train, those of scaling with a completed round, and not those that vary nodes alone."""
     trained = campaign.only(lambda result: result.case.learns)
     parts = {name: trained.series(name) for name in trained.series_names}
     kept = {

@@ -59,6 +59,21 @@ def stacks_in_words(version: Version) -> Html:
     return together([bullets(said), bullets([link("Stacks side by side", "stacks.html")])])
 
 
+def stacks_of_set(one: ResultSet) -> Html:
+    """The table of a set on the first page: every series in one."""
+    found = [pair for name in one.campaign.series_names for pair in stack_pairs(one.campaign.series(name))]
+    rows = {row.case_id: row for row in one.campaign.rows}
+    words = "The same case on one number of GPUs, on another stack: frames per second, learning included."
+    table = pair_tables.stacks(found, rows, label=f"Stacks {one.title}".strip())
+    return together([paragraph(words), table, bullets([link("Stacks side by side", "stacks.html")])])
+
+
+def stacks_of(version: Version, name: str) -> Html:
+    """The sentences of one series; nothing where it ran on one stack."""
+    said = [pair_tables.stack_in_words(pair) for part in version.series(name) for pair in stack_pairs(part)]
+    return together([bullets(said), bullets([link("Stacks side by side", "stacks.html")])]) if said else paragraph("")
+
+
 def nodes(version: Version) -> Html:
     """Of every series with cases on several nodes: chart and table."""
 

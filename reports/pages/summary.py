@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from reports import pair_tables, verdict_table
 from reports.analysis import CaseRow
@@ -10,6 +11,7 @@ from reports.charts.points import curves_of, of_scaling
 from reports.charts.scaling import efficiency
 from reports.charts.sweep import environments
 from reports.pages import division
+from reports.pages import side_by_side as side_by_side_page
 from reports.pages.addresses import page_of
 from reports.pages.contributors import byline
 from reports.pages.under_titles import under_titles
@@ -37,6 +39,8 @@ from reports.tables import (
 )
 from reports.verdicts import verdict
 from suite.words import counted
+
+JUDGED: Final = ("Efficiency", "Interval", "Verdict")
 
 
 def opening(version: Version) -> Html:
@@ -119,11 +123,12 @@ def caution(version: Version) -> Html:
 
 
 def _by_set_that_scales(version: Version, show: Callable[[ResultSet], Displayed], *, with_all: bool = False) -> Html:
-    """Without the sets that compare nodes alone; ``with_all``: with those that vary anything but ranks."""
+    """Without the sets that compare nodes or stacks alone; ``with_all``: with those that vary anything but ranks."""
     sets = [
         one
         for one in version.scaling
-        if not one.campaign.pairs_without_scaling and (with_all or _scaling(one.campaign).results)
+        if not (one.campaign.pairs_without_scaling or one.campaign.compares_stacks_alone)
+        and (with_all or _scaling(one.campaign).results)
     ]
     if version.scaling and not sets:
         return paragraph("Every case has as many ranks as what it is held against: nothing is known of scaling.")
@@ -133,25 +138,29 @@ def _by_set_that_scales(version: Version, show: Callable[[ResultSet], Displayed]
 def _answers(one: ResultSet) -> Html:
     if pairs := one.campaign.pairs_without_scaling:
         return _cost_of_nodes(one, pairs)
+    if one.campaign.compares_stacks_alone:
+        return side_by_side_page.stacks_of_set(one)
     campaign = _scaling(one.campaign)
     if not campaign.results:
         parts = [_without_scaling(one.campaign.series(name), one.title) for name in one.campaign.series_names]
         return together([*parts, _controls(one)])
     sizes = sorted({row.world_size for row in campaign.rows if row.rounds_completed})
     unit = "GPU" if all(row.device == "cuda" for row in campaign.rows) else "rank"
+    scales = len(sizes) != 1
     groups = {(group.series, group.curve): group for group in scaling_groups(campaign.results)}
     rows: list[list[Cell]] = [
         [
             link(f"{series}: {curve}", f"{page_of(series)}.html"),
             *(_fps(campaign.rows, series, curve, size) for size in sizes),
-            *_judged(campaign.rows, groups.get((series, curve)), series, curve),
+            *(_judged(campaign.rows, groups.get((series, curve)), series, curve) if scales else []),
         ]
         for series in campaign.series_names
         for curve in curves_of(_tried(of_scaling(campaign.series(series).rows)))
     ]
-    headings = ["Series", *(counted(size, unit) for size in sizes), "Efficiency", "Interval", "Verdict"]
+    headings = ["Series", *(counted(size, unit) for size in sizes), *(JUDGED if scales else ())]
     in_words = paragraph(_in_words(campaign, list(groups.values()), unit))
-    explanation = f"Frames per second, learning included, by number of {unit}s, and what is left of ideal at the most:"
+    left = ", and what is left of ideal at the most" if scales else ""
+    explanation = f"Frames per second, learning included, by number of {unit}s{left}:"
     return together(
         [in_words, paragraph(explanation), html_table(headings, rows, label=f"Headline {one.title}".strip())]
     )
