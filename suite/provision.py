@@ -99,9 +99,8 @@ def provision_worker(
         )
     else:
         pins_sha256 = None
-        python = Path(shutil.which(worker_python) or worker_python).absolute()
-        versions = check_python(python, stack=stack)
-        key = "own-" + hashlib.sha256(json.dumps([str(python), versions], sort_keys=True).encode()).hexdigest()[:12]
+        python = _found(worker_python)
+        key = _own_key(python, check_python(python, stack=stack))
     asset_root, asset_sha256 = find_assets(
         assets, python=python, key=key, project_root=project_root, command=asset_command, on_message=on_message
     )
@@ -127,6 +126,15 @@ def worker_pins(project_root: Path, stack: Stack) -> Path:
             "Run this stack in an Isaac Sim image, or pass the Python of an Isaac Lab there with --worker-python."
         )
     return project_root / PINS_DIR / ("worker.txt" if stack == "kitless" else f"{stack}.txt")
+
+
+def _found(python: Path) -> Path:
+    return Path(shutil.which(python) or python).absolute()
+
+
+def _own_key(python: Path, versions: Mapping[str, str | None]) -> str:
+    """Kernels compiled by one Python of the user are not those of another, or of other versions in it."""
+    return "own-" + hashlib.sha256(json.dumps([str(python), versions], sort_keys=True).encode()).hexdigest()[:12]
 
 
 def check_python(python: Path, *, stack: Stack) -> dict[str, str | None]:
@@ -226,8 +234,11 @@ def locate_worker(*, project_root: Path, stack: Stack, worker_python: Path | Non
         key = pins_sha256[:12]
         python = cache / (f"worker-{key}" if stack == "kitless" else f"worker-{key}-{stack}") / "bin" / "python"
     else:
-        pins_sha256, key = None, "own"
-        python = Path(worker_python or "python")
+        pins_sha256, key, python = None, "own", Path("python")
+        if worker_python is not None:
+            python = _found(worker_python)
+            with contextlib.suppress(WorkerEnvironmentError):  # bench says what is wrong with it
+                key = _own_key(python, check_python(python, stack=stack))
     return Worker(
         python=python,
         pins_sha256=pins_sha256,

@@ -10,7 +10,7 @@ import pytest
 
 from suite import pins, provision
 from suite.errors import WorkerEnvironmentError
-from suite.provision import Worker, provision_worker
+from suite.provision import Worker, locate_worker, provision_worker
 from suite.schema import Assets, Stack
 from tests.synthetic_wheels import make_environment, pin, write_wheel
 
@@ -164,6 +164,15 @@ def test_own_python_is_checked_and_kept(project: Path, tmp_path: Path) -> None:
     assert worker.pins_sha256 is None
     assert worker.asset_root is not None
     assert not list((tmp_path / "cache").glob("worker-*"))
+    planned = locate_worker(project_root=project, stack="kitless", worker_python=python)
+    assert (planned.python, planned.cache_dir) == (worker.python, worker.cache_dir)
+    assert planned.asset_root == worker.asset_root
+
+
+def test_a_plan_needs_no_python_that_works(project: Path, tmp_path: Path) -> None:
+    for python in (tmp_path / "nowhere", Path("/bin/false")):
+        planned = locate_worker(project_root=project, stack="kitless", worker_python=python)
+        assert (planned.python, planned.cache_dir.name) == (python, "kernels-own")
 
 
 def test_own_python_without_what_is_needed_names_all_of_it(project: Path, tmp_path: Path) -> None:
