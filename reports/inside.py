@@ -87,7 +87,7 @@ def inside(result: CaseResult, fastest_probe_s: Mapping[Host, float] | None = No
         case_id=result.case.case_id,
         fps={kind: values for kind, values in fps.items() if values is not None},
         printed_fps=_printed_fps(records),
-        shares=_mean_shares(records),
+        shares=part_shares(records),
         rank_ratios=_rank_ratios(records),
         peak_memory_gb=over_rounds(lambda record: max(_present(r.peak_memory_gb for r in record.ranks), default=None)),
         gpu_memory_gb=telemetry(lambda seen: max(_of_gpus(seen, "memory_used_gb", "max"), default=None)),
@@ -137,7 +137,8 @@ def _printed_fps(records: Sequence[RunRecord]) -> dict[Kind, float]:
     return found
 
 
-def _mean_shares(records: Sequence[RunRecord]) -> dict[Part, float]:
+def part_shares(records: Sequence[RunRecord]) -> dict[Part, float]:
+    """Of the iteration time, mean over the ranks of these rounds; nothing where no split is known."""
     split = [part for record in records for part in _attribution(record)]
     if not split:
         return {}

@@ -86,6 +86,17 @@ def _draws(lengths: tuple[int, ...], pairing: Pairing) -> tuple[tuple[tuple[int,
     return tuple(draw() for _ in range(BOOTSTRAP_RESAMPLES))
 
 
+def resampled_rounds(samples: Sequence[Timed]) -> tuple[tuple[tuple[int, ...], ...], ...] | None:
+    """``BOOTSTRAP_RESAMPLES`` times for each sample the numbers of the rounds drawn; None when one has too few."""
+    numbers = [sorted(sample.times_s) for sample in samples]
+    if min(map(len, numbers), default=0) < MIN_ROUNDS_FOR_INTERVAL:
+        return None
+    return tuple(
+        tuple(tuple(own[place] for place in places) for own, places in zip(numbers, drawn, strict=True))
+        for drawn in _draws(tuple(map(len, numbers)), pairing_of(samples))
+    )
+
+
 def _median(values: Sequence[float], places: Sequence[int]) -> float:
     return statistics.median([values[place] for place in places])
 

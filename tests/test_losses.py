@@ -8,7 +8,7 @@ import pytest
 from reports.alone import parts_alone
 from reports.campaign import Campaign
 from reports.charts.scaling import throughput
-from reports.lost import losses
+from reports.lost import Loss, losses
 from reports.pages import losses as page
 from reports.result_sets import Version, read_version
 from reports.tables import Html
@@ -77,6 +77,43 @@ def test_what_is_lost_has_the_interval_of_the_efficiency() -> None:
     assert 1 - high < loss.lost < 1 - low
     few = [make_result(weak(1), 0.40), make_result(weak(4), 0.50)]
     assert losses(Campaign.from_results(few))[0].lost_interval is None
+
+
+def test_every_part_has_an_interval_that_holds_it_and_widens_with_the_rounds() -> None:
+    def of(*times_s: float) -> Loss:
+        (loss,) = losses(Campaign.from_results([make_result(weak(1), 0.4, 0.4, 0.4), make_result(weak(4), *times_s)]))
+        return loss
+
+    steady, noisy = of(0.5, 0.5, 0.5), of(0.45, 0.5, 0.6)
+    assert steady.part_intervals.keys() == steady.parts.keys()
+    for part, interval in steady.part_intervals.items():
+        assert interval == pytest.approx((steady.parts[part],) * 2)
+    # Steps are half of an iteration: 0.5 - 0.5 * 0.4 / 0.45 in the quickest round, over 0.6 in the slowest.
+    assert noisy.part_intervals["rest of steps"] == pytest.approx((0.5 - 0.2 / 0.45, 0.5 - 0.2 / 0.6))
+    assert noisy.part_intervals["all-reduce"] == pytest.approx((0.1, 0.1))
+    assert losses(Campaign.from_results([make_result(weak(1), 0.4), make_result(weak(4), 0.5)]))[0].part_intervals == {}
+
+
+def test_inference_is_in_the_rest_of_the_rollout() -> None:
+    def timed(result: CaseResult) -> CaseResult:
+        rounds = [
+            replace(
+                record,
+                ranks=tuple(
+                    replace(rank, samples={**rank.samples, "inference_time_s": infer_s})
+                    for rank in record.ranks
+                    for infer_s in [tuple(s and 0.1 * s for s in rank.samples["iteration_time_s"])]
+                ),
+            )
+            for record in result.rounds
+        ]
+        return replace(result, rounds=tuple(rounds))
+
+    plain = [make_result(weak(1), 0.4), make_result(weak(4), 0.5)]
+    (loss,) = losses(Campaign.from_results(plain))
+    (with_inference,) = losses(Campaign.from_results([timed(result) for result in plain]))
+    assert "inference" in Campaign.from_results([timed(plain[0])]).inside[weak(1).case_id].shares
+    assert with_inference.parts == pytest.approx(loss.parts)
 
 
 def test_a_rank_that_lags_makes_the_others_wait() -> None:

@@ -5,10 +5,21 @@ from collections.abc import Sequence
 from typing import Final
 
 from reports.alone import PartAlone, parts_alone
-from reports.inside import PARTS, Part
+from reports.inside import PARTS
 from reports.lost import Loss, losses
 from reports.result_sets import Version
-from reports.tables import Displayed, Html, heading, html_table, paragraph, percent, percent_interval, ratio, together
+from reports.tables import (
+    Displayed,
+    Html,
+    bullets,
+    heading,
+    html_table,
+    paragraph,
+    percent,
+    percent_interval,
+    ratio,
+    together,
+)
 from suite.schema import Workload
 from suite.words import counted
 
@@ -17,9 +28,9 @@ NAMES: Final[dict[Workload, str]] = {
     "rendering": "Rendering",
     "all_reduce": "All-reduce",
 }
-INFERENCE, REST_OF_ROLLOUT = PARTS["infer"], PARTS["other"]
 IN_MS, IN_US = 1e3, 1e6
 MUCH: Final = 0.1
+NUM_NAMED: Final = 3
 
 
 def lost(version: Version) -> Html:
@@ -31,7 +42,7 @@ def lost(version: Version) -> Html:
     for one, those in found:
         if those:
             parts += [heading(one.title)] if version.must_name_sets else []
-            parts.append(_losses(those, label=f"What scaling loses {one.title}".strip()))
+            parts += _losses(those, label=f"What scaling loses {one.title}".strip())
     return together(parts)
 
 
@@ -62,14 +73,28 @@ def of_series(version: Version, name: str) -> Html:
     ]
     for one, those in shown:
         parts += [heading(one.title)] if len(found) > 1 or one.is_contributed else []
-        parts.append(_losses(those, label=f"What {name} loses {one.title}".strip()))
+        parts += _losses(those, label=f"What {name} loses {one.title}".strip())
     return together(parts)
 
 
-def _losses(found: Sequence[Loss], *, label: str) -> Html:
-    """With inference in the rest of the rollout: more columns are wider than a page."""
-    rows = [(loss, _columns(loss)) for loss in found]
-    shown = [part for part in PARTS.values() if any(part in columns for _, columns in rows)]
+def _losses(found: Sequence[Loss], *, label: str) -> list[Displayed]:
+    """The table, and below it the largest parts with their intervals where rounds tell them from nothing."""
+    sure = [said for loss in found if (said := _surely(loss))]
+    return [_table(found, label=label), *([bullets(sure)] if sure else [])]
+
+
+def _surely(loss: Loss) -> str | None:
+    """None where nothing is lost for sure, or too few rounds ran to say."""
+    if loss.lost_interval is None or min(loss.lost_interval) <= 0:
+        return None
+    lost = [part for part, (low, _) in loss.part_intervals.items() if low > 0]
+    largest = sorted(lost, key=lambda part: -loss.parts[part])[:NUM_NAMED]
+    named = (f"{part} {percent(loss.parts[part])} ({percent_interval(loss.part_intervals[part])})" for part in largest)
+    return f"{loss.case_id}: {', '.join(named)}." if largest else None
+
+
+def _table(found: Sequence[Loss], *, label: str) -> Html:
+    shown = [part for part in PARTS.values() if any(part in loss.parts for loss in found)]
     return html_table(
         ["Case", "Lost", "Interval", *(part.capitalize() for part in shown)],
         (
@@ -77,21 +102,12 @@ def _losses(found: Sequence[Loss], *, label: str) -> Html:
                 loss.case_id,
                 percent(loss.lost),
                 percent_interval(loss.lost_interval),
-                *(percent(columns.get(part)) for part in shown),
+                *(percent(loss.parts.get(part)) for part in shown),
             ]
-            for loss, columns in rows
+            for loss in found
         ),
         label=label,
     )
-
-
-def _columns(loss: Loss) -> dict[Part, float]:
-    inference = loss.parts.get(INFERENCE, 0.0)
-    return {
-        part: share + (inference if part == REST_OF_ROLLOUT else 0.0)
-        for part, share in loss.parts.items()
-        if part != INFERENCE
-    }
 
 
 def alone(version: Version) -> Html:
