@@ -50,16 +50,17 @@ def stacks(pairs: Sequence[StackPair], rows: Mapping[str, CaseRow], *, label: st
 
 
 def parts_of_stacks(pairs: Sequence[StackPair], *, label: str) -> Html:
-    """What an iteration of each goes to, and what is learned."""
+    """What an iteration of each goes to, what it holds of a GPU, and what is learned."""
     sides = [side for pair in pairs for side in (pair.base, pair.case)]
     shown = [part for part in PARTS.values() if any(part in side.parts_s for side in sides)]
     return html_table(
-        ["Case", "Iteration in ms", *(part.capitalize() for part in shown), "Reward"],
+        ["Case", "Iteration in ms", *(part.capitalize() for part in shown), "GPU memory in GB", "Reward"],
         (
             [
                 side.case.case_id,
                 _ms(side.iteration_time_s),
                 *(_ms(side.parts_s.get(part)) for part in shown),
+                MISSING if side.gpu_memory_gb is None else f"{side.gpu_memory_gb:.1f}",
                 MISSING if side.reward is None else f"{side.reward:.3g}",
             ]
             for side in sides

@@ -19,6 +19,7 @@ class Side:
     case: Case
     iteration_time_s: float | None  # median round; None where none completed
     parts_s: Mapping[Part, float]  # mean over ranks and rounds, scaled to the median round; empty where not measured
+    gpu_memory_gb: float | None  # in use on the GPU with most, whatever uses it; median round
     reward: float | None  # mean of the last iterations, median over rounds
 
 
@@ -55,11 +56,12 @@ def stack_pairs(series: Campaign) -> tuple[StackPair, ...]:
 def _side(series: Campaign, result: CaseResult) -> Side:
     (row,) = (row for row in series.rows if row.case_id == result.case.case_id)
     time_s = row.iteration_time_s
-    shares = series.inside[result.case.case_id].shares
+    seen = series.inside[result.case.case_id]
     rewarded = learned(result) if result.completed else None
     return Side(
         case=result.case,
         iteration_time_s=time_s,
-        parts_s={} if time_s is None else {part: share * time_s for part, share in shares.items()},
+        parts_s={} if time_s is None else {part: share * time_s for part, share in seen.shares.items()},
+        gpu_memory_gb=None if seen.gpu_memory_gb is None else seen.gpu_memory_gb.median,
         reward=None if rewarded is None else rewarded.reward,
     )

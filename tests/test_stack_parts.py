@@ -125,6 +125,11 @@ def test_physx_in_git_takes_longer_than_newton_mostly_in_physics() -> None:
     pairs = [pair for name in campaign.series_names for pair in stack_pairs(campaign.series(name))]
     assert [pair.case.case.series for pair in pairs] == ["ant-physics", "cartpole-physics"]
     said = " ".join((RESULTS.parents[2] / "README.md").read_text().split())
+    memory_gb = [
+        [side.gpu_memory_gb for side in sides] for sides in zip(*((p.base, p.case) for p in pairs), strict=True)
+    ]
+    base, case = (" and ".join(f"{gb:.1f}" for gb in each if gb is not None) for each in memory_gb)
+    assert f"takes {case} GB of the GPU where Newton takes {base}." in said
     for pair in pairs:
         assert pair.speed == "slower"
         assert max(pair.longer_s, key=pair.longer_s.__getitem__) == "physics"
