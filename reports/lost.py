@@ -48,7 +48,7 @@ def losses(campaign: Campaign) -> tuple[Loss, ...]:
 def _loss(series: Campaign, baseline: CaseResult, other: CaseResult) -> Loss | None:
     before, after = (_Rounds.of(result) for result in (baseline, other))
     between = set(BETWEEN_RANKS) if baseline.case.world_size == 1 else set()
-    if not set(BETWEEN_RANKS) <= after.names or not after.names or before.names != after.names - between:
+    if not set(BETWEEN_RANKS) <= after.names or before.names != after.names - between:
         return None
     (row,) = (row for row in series.rows if row.case_id == other.case.case_id)
     kept = row.scaling_efficiency_interval
