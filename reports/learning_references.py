@@ -28,6 +28,7 @@ class Size(NamedTuple):
 
     task: str
     rl_library: str
+    stack: str
     frames_per_iteration: int
     optimiser_steps: int
     iterations: int
@@ -72,9 +73,10 @@ def _least(size: Size, of_seeds: Mapping[int, float | None]) -> float:
     known = [reward for reward in of_seeds.values() if reward is not None]
     if len(known) < max(MIN_SEEDS, len(of_seeds)):
         raise UsageError(
-            f"{size.task} with {size.rl_library}, {size.frames_per_iteration} frames an iteration: {len(known)} of"
-            f" {len(of_seeds)} seeds have a reward at iteration {size.iterations}. A reference needs all of them, and"
-            f" {MIN_SEEDS} at least. Run bench --matrix learning with more values of --seed, or name another --at."
+            f"{size.task} with {size.rl_library} on {size.stack}, {size.frames_per_iteration} frames an iteration:"
+            f" {len(known)} of {len(of_seeds)} seeds have a reward at iteration {size.iterations}. A reference needs"
+            f" all of them, and {MIN_SEEDS} at least. Run bench --matrix learning with more values of --seed, or name"
+            " another --at."
         )
     worst, best = min(known), max(known)
     return worst - max(best - worst, MIN_MARGIN * abs(best))
@@ -87,7 +89,8 @@ def catalog_lines(found: Mapping[Size, float], *, source: str) -> Iterator[str]:
         yield "learning_references = ["
         for size in sizes:
             yield (
-                f"    {{ frames_per_iteration = {size.frames_per_iteration}, optimiser_steps = {size.optimiser_steps},"
+                f'    {{ stack = "{size.stack}",'
+                f" frames_per_iteration = {size.frames_per_iteration}, optimiser_steps = {size.optimiser_steps},"
                 f' iterations = {size.iterations}, reward_at_least = {found[size]:.4f}, source = "{source}" }},'
             )
         yield "]"

@@ -17,12 +17,13 @@ class Size(NamedTuple):
 
     task: str
     rl_library: str
+    stack: str
     frames_per_iteration: int
     optimiser_steps: int
 
     @classmethod
     def of(cls, case: Case) -> "Size":
-        return cls(case.task, case.rl_library, case.frames_per_iteration, case.optimiser_steps)
+        return cls(case.task, case.rl_library, case.stack, case.frames_per_iteration, case.optimiser_steps)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +68,7 @@ def _seeds(size: Size, runs: Mapping[int, CaseResult], measured: Sequence[CaseRe
         judged=tuple(
             _judged(reference, runs, alike)
             for reference in known(case)
-            if (reference.frames_per_iteration, reference.optimiser_steps) == size[2:]
+            if (reference.stack, reference.frames_per_iteration, reference.optimiser_steps) == size[2:]
         ),
     )
 

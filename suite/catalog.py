@@ -39,9 +39,11 @@ class StackEntry(TomlTable):
 class LearningReference(TomlTable):
     """A reward that every sound run of one size has reached by an iteration; below it, a round is no measurement.
 
-    What an iteration teaches follows from the samples that all ranks collect in it and from the optimiser's steps.
+    What an iteration teaches follows from the samples that all ranks collect in it and from the optimiser's steps, and
+    from the physics that they are of.
     """
 
+    stack: Stack  # of the runs that it was made of
     frames_per_iteration: Count  # of all ranks
     optimiser_steps: Count  # of an iteration
     iterations: Count

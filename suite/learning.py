@@ -12,24 +12,10 @@ NAME: Final = "learning"
 
 
 def check_learning(case: Case, rewards: Sequence[float | None], references: Sequence[LearningReference]) -> CheckResult:
-    """Judge the rewards of rank 0, one for each iteration (None before an episode ended).
-
-    By the reference of the case's size; of several, the one of the latest iteration that the rewards reach.
-    """
-    if not references:
-        return _result("not_checked", f"the catalog has no reference for {case.task} with {case.rl_library}")
-    size = (case.frames_per_iteration, case.optimiser_steps)
-    of_size = [entry for entry in references if (entry.frames_per_iteration, entry.optimiser_steps) == size]
-    if not of_size:
-        return _result(
-            "not_checked",
-            f"the catalog has no reference for {size[0]} frames and {size[1]} optimiser steps in an iteration",
-        )
-    reached = [entry for entry in of_size if entry.iterations <= len(rewards)]
-    if not reached:
-        first = min(entry.iterations for entry in of_size)
-        return _result("not_checked", f"{len(rewards)} iterations; the reference is of {first}")
-    reference = max(reached, key=lambda entry: entry.iterations)
+    """Judge the rewards of rank 0, one for each iteration (None before an episode ended)."""
+    reference = _reference_of(case, len(rewards), references)
+    if isinstance(reference, str):
+        return _result("not_checked", reference)
     wanted = f"at least {reference.reward_at_least:g} is known of iteration {reference.iterations}"
     reward = reward_at(rewards, reference.iterations)
     if reward is None:
@@ -37,6 +23,21 @@ def check_learning(case: Case, rewards: Sequence[float | None], references: Sequ
     if reward < reference.reward_at_least:
         return _result("failure", f"the reward is {reward:g}; {wanted}", fault="learns_worse")
     return _result("ok", f"the reward is {reward:g}; {wanted}")
+
+
+def _reference_of(case: Case, num_iterations: int, references: Sequence[LearningReference]) -> LearningReference | str:
+    """Of the case's stack and size, the one of the latest iteration that was reached; else why there is none."""
+    of_stack = [entry for entry in references if entry.stack == case.stack]
+    if not of_stack:
+        return f"the catalog has no reference for {case.task} with {case.rl_library} on the stack {case.stack}"
+    size = (case.frames_per_iteration, case.optimiser_steps)
+    of_size = [entry for entry in of_stack if (entry.frames_per_iteration, entry.optimiser_steps) == size]
+    if not of_size:
+        return f"the catalog has no reference for {size[0]} frames and {size[1]} optimiser steps in an iteration"
+    reached = [entry for entry in of_size if entry.iterations <= num_iterations]
+    if not reached:
+        return f"{num_iterations} iterations; the reference is of {min(entry.iterations for entry in of_size)}"
+    return max(reached, key=lambda entry: entry.iterations)
 
 
 def reward_at(rewards: Sequence[float | None], iterations: int) -> float | None:

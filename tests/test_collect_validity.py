@@ -109,6 +109,7 @@ def test_what_was_not_checked_is_said_and_no_fault(rank_files: RankFiles) -> Non
 def test_learning_worse_than_the_reference_is_invalid(rank_files: RankFiles, monkeypatch: pytest.MonkeyPatch) -> None:
     case = rank_files.case
     reference = LearningReference(
+        stack=case.stack,
         frames_per_iteration=case.frames_per_iteration,
         optimiser_steps=case.optimiser_steps,
         iterations=3,

@@ -7,7 +7,7 @@ from suite.learning import check_learning
 from tests.conftest import CaseMaker
 
 REFERENCE = LearningReference(
-    frames_per_iteration=1024, optimiser_steps=20, iterations=10, reward_at_least=4.0, source="a test"
+    stack="kitless", frames_per_iteration=1024, optimiser_steps=20, iterations=10, reward_at_least=4.0, source="a test"
 )
 
 
@@ -51,11 +51,20 @@ def test_a_case_of_another_size_is_not_held_to_it(changed: dict[str, int], make_
     assert (result.verdict, result.found) == ("not_checked", f"the catalog has no reference for {size}")
 
 
+def test_other_physics_is_not_held_to_it(make_case: CaseMaker) -> None:
+    """PhysX was held to what runs on Newton had learned."""
+    result = check_learning(make_case(stack="ovphysx", device="cuda"), [0.0] * 10, [REFERENCE])
+    assert (result.verdict, result.found) == (
+        "not_checked",
+        "the catalog has no reference for Isaac-Cartpole-Direct with rsl_rl on the stack ovphysx",
+    )
+
+
 def test_without_a_reference_it_says_so(make_case: CaseMaker) -> None:
     result = check_learning(make_case(), [1.0], [])
     assert (result.verdict, result.found) == (
         "not_checked",
-        "the catalog has no reference for Isaac-Cartpole-Direct with rsl_rl",
+        "the catalog has no reference for Isaac-Cartpole-Direct with rsl_rl on the stack kitless",
     )
 
 

@@ -41,6 +41,17 @@ def test_each_size_and_count_has_its_own_as_far_below_the_worst_seed_as_that_bel
     assert least_rewards(runs(), [5, 20, 40]) == {Size(*of_case, 5): 1.8, Size(*of_case, 20): 4.0}
 
 
+def test_another_stack_has_a_reference_of_its_own() -> None:
+    physx = [replace(result, case=replace(result.case, stack="ovphysx")) for result in runs()]
+    found = least_rewards([*runs(), *physx], [20])
+    assert [size.stack for size in found] == ["kitless", "ovphysx"]
+    lines = list(catalog_lines(found, source="a test"))
+    assert [line.split(",")[0].strip() for line in lines if "stack" in line] == [
+        '{ stack = "kitless"',
+        '{ stack = "ovphysx"',
+    ]
+
+
 def test_a_seed_counts_by_its_worst_run() -> None:
     assert list(least_rewards([*runs(), run(1, reward=4.5)], [20]).values()) == [3.0]
     assert list(least_rewards([run(1, reward=4.5), *runs()], [20]).values()) == [3.0]
@@ -110,7 +121,12 @@ def test_the_catalog_says_what_its_sources_do() -> None:
                 assert folders, reference.source
                 results = [result for folder in folders for result in load_results(folder)]
                 size = Size(
-                    task, library, reference.frames_per_iteration, reference.optimiser_steps, reference.iterations
+                    task,
+                    library,
+                    reference.stack,
+                    reference.frames_per_iteration,
+                    reference.optimiser_steps,
+                    reference.iterations,
                 )
                 of_size = [result for result in results if seeds.Size.of(result.case) == size[:-1]]
                 (least,) = least_rewards(of_size, [reference.iterations]).values()

@@ -16,6 +16,7 @@ from tests.generated_results import failed_result, make_case, make_result, write
 
 CASE = make_case("ant-weak", iterations=10)
 REFERENCE = LearningReference(
+    stack=CASE.stack,
     frames_per_iteration=CASE.frames_per_iteration,
     optimiser_steps=CASE.optimiser_steps,
     iterations=10,

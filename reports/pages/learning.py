@@ -40,8 +40,8 @@ def runs(version: Version) -> Html:
 def rule() -> Html:
     return paragraph(
         f"A reference needs {MIN_SEEDS} seeds. Of the runs that it names, it lies as far below the worst as that one"
-        f" below the best, {MIN_MARGIN:.0%} of the best at least, and is of one size: other numbers of frames or"
-        " optimiser steps in an iteration learn otherwise. A reward is"
+        f" below the best, {MIN_MARGIN:.0%} of the best at least, and is of one stack and size: other physics and"
+        " other numbers of frames or optimiser steps in an iteration learn otherwise. A reward is"
         f" the median of the last {OVER} iterations."
     )
 
