@@ -137,9 +137,15 @@ class Campaign:
 
     @property
     def compares_stacks_alone(self) -> bool:
-        """Whether what completed on one number of ranks, all of it, is there for its stacks."""
-        sizes = {result.case.world_size for result in self.results if result.completed}
-        return len(sizes) == 1 and bool(stacks_side_by_side(self.results))
+        """Whether all that completed ran on one number of ranks and has its like on another stack beside it."""
+        completed = [result for result in self.results if result.completed]
+        pairs = stacks_side_by_side(completed)
+        paired = {side.case.case_id for pair in pairs for side in (pair.base, pair.case)}
+        return (
+            len({result.case.world_size for result in completed}) == 1
+            and all(result.case.case_id in paired for result in completed)
+            and all(self.series(name).kind == "scaling" for name in self.series_names)
+        )
 
     def series(self, name: str) -> "Campaign":
         return self.only(lambda result: result.case.series == name)

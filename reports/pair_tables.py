@@ -79,7 +79,7 @@ def stack_in_words(pair: StackPair) -> str:
     longer_s = pair.longer_s
     if pair.speed == "slower" and longer_s:
         most = max(longer_s, key=longer_s.__getitem__)
-        said += f" Most of it is {most}, {1e3 * longer_s[most]:.0f} of {1e3 * sum(longer_s.values()):.0f} ms."
+        said += f" Its largest part is {most}, {1e3 * longer_s[most]:.0f} of {1e3 * sum(longer_s.values()):.0f} ms."
     return said
 
 

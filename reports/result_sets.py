@@ -114,7 +114,7 @@ class Version:
             for result in part.results
             if result.completed
         }
-        return len({size for size, _ in sizes}) == 1 and {nnodes for _, nnodes in sizes} == {1}
+        return len(sizes) == 1 and all(nnodes == 1 for _, nnodes in sizes)
 
     @property
     def has_open_division(self) -> bool:

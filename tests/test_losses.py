@@ -245,7 +245,7 @@ def test_no_part_is_blamed_where_nothing_may_be_lost(tmp_path: Path) -> None:
         return page.lost(read_version(write_results(results, tmp_path / str(times_s)), name="v")).text.splitlines()[0]
 
     much = "Over 10.0 % of ideal is lost at the most GPUs of {} of 1 curve"
-    assert said(0.50, 0.52, 0.55) == much.format(1) + "; most of it goes to rest of steps in 1."
+    assert said(0.50, 0.52, 0.55) == much.format(1) + "; the largest part of it is rest of steps in 1."
     assert said(0.36, 0.52, 0.55) == much.format(0) + "."  # one round gained
     assert said(0.40, 0.41, 0.42) == much.format(0) + "."
 

@@ -119,7 +119,7 @@ def test_stacks_have_a_page_where_there_are_two(tmp_path: Path) -> None:
     assert first.split("\t")[-3:] == ["0.50 (0.50 to 0.50)", "slower", "3 and 3"]
     assert (
         "an iteration takes 100.0 % longer (100.0 to 100.0 %) than on Newton, kit-less; that is more than noise,"
-        " though no A/A pair ran. Most of it is rest of steps, " in text
+        " though no A/A pair ran. Its largest part is rest of steps, " in text
     )
     assert text.count("that is more than noise") == side_by_side.stacks_in_words(version).text.count("than noise") == 2
     assert "different workloads" in " ".join(book.page_sources(version)["stacks"].split())

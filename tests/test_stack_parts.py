@@ -15,7 +15,7 @@ from reports.result_sets import read_version
 from reports.stack_parts import StackPair, stack_pairs
 from suite.a_a import SUFFIX
 from suite.schema import CaseResult
-from tests.generated_results import failed_result, make_result, stack_results, write_results
+from tests.generated_results import failed_result, make_case, make_result, stack_results, write_results
 
 RESULTS = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
 
@@ -111,6 +111,12 @@ def test_a_campaign_of_stacks_on_one_gpu_shows_its_table_and_nothing_of_scaling(
     assert "## Speed-up" in page_sources(several)["series-cartpole-physics"]
 
 
+def test_other_cases_on_one_gpu_are_not_hidden_behind_pairs_of_stacks(tmp_path: Path) -> None:
+    alone = make_result(make_case("ant-weak", scaling="weak", num_envs_global=1024, device="cuda"), 0.5)
+    version = read_version(write_results([*one_gpu(0.5, 1.0), alone], tmp_path), name="v")
+    assert "ant-weak: rsl_rl" in summary.answers(version).text
+
+
 def test_one_number_of_ranks_has_no_efficiency(tmp_path: Path) -> None:
     """It was 100 % at 1 and inconclusive."""
     version = read_version(write_results([one_gpu(0.5, 1.0)[0]], tmp_path), name="v")
@@ -129,7 +135,12 @@ def test_physx_in_git_takes_longer_than_newton_mostly_in_physics() -> None:
         [side.gpu_memory_gb for side in sides] for sides in zip(*((p.base, p.case) for p in pairs), strict=True)
     ]
     base, case = (" and ".join(f"{gb:.1f}" for gb in each if gb is not None) for each in memory_gb)
-    assert f"takes {case} GB of the GPU where Newton takes {base}." in said
+    assert f"PhysX takes {case} GB of the GPU where Newton takes {base}." in said
+    noise = " and ".join(f"{100 * pair.noise:.1f} %" for pair in pairs if pair.noise is not None)
+    assert f"An A/A pair differed from itself by {noise}." in said
+    ranks = [rank for pair in pairs for record in pair.ratio.case.completed for rank in record.ranks]
+    assert {rank.settings["versions.ovphysx"] for rank in ranks} == {"0.6.4.72118723"}
+    assert "ovphysx 0.6.4," in said
     for pair in pairs:
         assert pair.speed == "slower"
         assert max(pair.longer_s, key=pair.longer_s.__getitem__) == "physics"
@@ -140,4 +151,3 @@ def test_physx_in_git_takes_longer_than_newton_mostly_in_physics() -> None:
         task = pair.case.case.task.split("-")[1]
         assert f"{100 * pair.ratio.slower_by.value:.0f} % longer on {task} ({low:.0f} to {high:.0f})" in said
         assert f"{1e3 * pair.longer_s['physics']:.0f} of {1e3 * sum(pair.longer_s.values()):.0f} ms" in said
-        assert f"{100 * pair.noise:.1f} %" in said

@@ -59,7 +59,7 @@ def _in_words(largest: Sequence[Loss]) -> str:
     said = f"Over {percent(MUCH)} of ideal is lost at the most GPUs of {len(much)} of {counted(len(largest), 'curve')}"
     causes = Counter(max(loss.parts, key=loss.parts.__getitem__) for loss in much).most_common()
     named = ", ".join(f"{part} in {number}" for part, number in causes)
-    return f"{said}; most of it goes to {named}." if named else f"{said}."
+    return f"{said}; the largest part of it is {named}." if named else f"{said}."
 
 
 def of_series(version: Version, name: str) -> Html:

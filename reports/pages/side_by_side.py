@@ -71,7 +71,7 @@ def stacks_of_set(one: ResultSet) -> Html:
 def stacks_of(version: Version, name: str) -> Html:
     """The sentences of one series; nothing where it ran on one stack."""
     said = [pair_tables.stack_in_words(pair) for part in version.series(name) for pair in stack_pairs(part)]
-    return together([bullets(said), bullets([link("Stacks side by side", "stacks.html")])]) if said else paragraph("")
+    return together([bullets(said), bullets([link("Stacks side by side", "stacks.html")])] if said else [])
 
 
 def nodes(version: Version) -> Html:
