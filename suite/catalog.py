@@ -76,6 +76,7 @@ class CostEntry(TomlTable):
 
     device: Device
     rl_library: RlLibrary
+    stack: Stack = "kitless"
     num_envs: Count
     num_steps_per_env: Count
     start_up_s: Seconds
@@ -121,13 +122,18 @@ class TaskEntry(TaskTable):
 
     task: str
 
-    def cost(self, *, rl_library: RlLibrary, device: Device, num_envs: int) -> CostEntry | None:
-        """The measurement nearest to a case: of the same device, and of the same library if there is one.
+    def cost(self, *, rl_library: RlLibrary, device: Device, stack: Stack, num_envs: int) -> CostEntry | None:
+        """The measurement nearest to a case: of the same device, and of the same stack and library if there is one.
 
-        Of several, the one with most environments that the case has too, or else with the fewest.
+        A stack without any is taken for ``kitless``, a library without any for the first that has some. Of several, the
+        one with most environments that the case has too, or else with the fewest.
         """
-        costs = [entry for entry in self.costs if entry.device == device]
-        costs = [entry for entry in costs if entry.rl_library == rl_library] or costs[:1]
+        on_device = [entry for entry in self.costs if entry.device == device]
+        costs = [entry for entry in on_device if entry.stack == stack]
+        costs = costs or [entry for entry in on_device if entry.stack == "kitless"]
+        costs = [entry for entry in costs if entry.rl_library == rl_library] or [
+            entry for entry in costs if entry.rl_library == costs[0].rl_library
+        ]
         fitting = [entry for entry in costs if entry.num_envs <= num_envs]
         if fitting:
             return max(fitting, key=lambda entry: entry.num_envs)

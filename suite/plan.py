@@ -194,7 +194,7 @@ def _workload_reasons(case: Case, task: TaskEntry) -> Iterator[str]:
 
 
 def _wall_s(case: Case, task: TaskEntry) -> float | None:
-    cost = task.cost(rl_library=case.rl_library, device=case.device, num_envs=case.num_envs)
+    cost = task.cost(rl_library=case.rl_library, device=case.device, stack=case.stack, num_envs=case.num_envs)
     if cost is None:
         return None
     return cost.wall_s(

@@ -133,6 +133,7 @@ def test_a_file_is_written_and_what_cannot_be_done_is_said(tmp_path: Path, capsy
                 "h200-x4-controls: ",
                 "h200-x2-nodes: ",
                 "h200-x2-envs: ",
+                "h200-ant-sweep: ",
                 "h200-ant-envs: ",
                 "h200-physx: ",
                 "h200-open: ",

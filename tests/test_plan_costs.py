@@ -2,17 +2,29 @@
 
 import statistics
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from reports.analysis import case_times
 from suite.catalog import CATALOG_PATH, CostEntry, load_catalog
 from suite.errors import MatrixError
-from suite.schema import Case, CaseResult
+from suite.schema import Case, CaseResult, Stack
 from suite.store import load_results
 
 RESULTS = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
-MEASURED = ("h200-x4-full", "h200-x4", "h200-x4-short", "h200-x4-rsl", "h200-x2-envs", "h200-open")
+MEASURED = (
+    "h200-x4-full",
+    "h200-x4",
+    "h200-x4-short",
+    "h200-x4-rsl",
+    "h200-x4-upstream",
+    "h200-x2-envs",
+    "h200-ant-sweep",
+    "h200-ant-envs",
+    "h200-physx",
+    "h200-open",
+)
 FEW = CostEntry(
     device="cuda",
     rl_library="rl_games",
@@ -29,7 +41,7 @@ FEW = CostEntry(
 def planned_s(case: Case, *, iterations: int) -> tuple[float, float]:
     """Seconds of the start-up, and of all with it."""
     cost = load_catalog().resolve(case.task).cost(
-        rl_library=case.rl_library, device=case.device, num_envs=case.num_envs
+        rl_library=case.rl_library, device=case.device, stack=case.stack, num_envs=case.num_envs
     )  # fmt: skip
     assert cost is not None
     return cost.start_up_s, cost.wall_s(
@@ -87,18 +99,28 @@ def test_the_nearest_measurement_has_no_more_environments_if_there_is_one() -> N
     task = task.model_copy(update={"costs": (other, many, FEW)})
 
     def found(num_envs: int) -> CostEntry | None:
-        return task.cost(rl_library="rl_games", device="cuda", num_envs=num_envs)
+        return task.cost(rl_library="rl_games", device="cuda", stack="kitless", num_envs=num_envs)
 
     assert [found(n) for n in (10, 1000, 7999, 8000, 9000)] == [FEW, FEW, FEW, many, many]
-    assert task.cost(rl_library="skrl", device="cuda", num_envs=5) == other
-    assert task.cost(rl_library="rl_games", device="cpu", num_envs=5) is None
+    assert task.cost(rl_library="skrl", device="cuda", stack="kitless", num_envs=5) == other
+    assert task.cost(rl_library="rl_games", device="cpu", stack="kitless", num_envs=5) is None
+
+
+def test_a_stack_has_measurements_of_its_own_or_else_those_of_newton() -> None:
+    physx = FEW.model_copy(update={"stack": "ovphysx", "iteration_s": 9.0})
+    task = load_catalog().resolve("Isaac-Ant")
+    task = task.model_copy(update={"costs": (physx, FEW, FEW.model_copy(update={"num_envs": 8000}))})
+    found = {
+        stack: task.cost(rl_library="rsl_rl", device="cuda", stack=stack, num_envs=2000) for stack in get_args(Stack)
+    }
+    assert found == {"kitless": FEW, "ovphysx": physx, "isaacsim": FEW}
 
 
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [
-        ("optimiser_step_s = 0.0035", "", "both optimiser_steps and optimiser_step_s"),
-        ("optimiser_step_s = 0.0035", "optimiser_step_s = 0.35", "less than iteration_s together"),
+        ("optimiser_step_s = 0.0047", "", "both optimiser_steps and optimiser_step_s"),
+        ("optimiser_step_s = 0.0047", "optimiser_step_s = 0.47", "less than iteration_s together"),
     ],
 )
 def test_costs_that_contradict_themselves_are_refused(tmp_path: Path, old: str, new: str, why: str) -> None:
