@@ -10,6 +10,7 @@ from reports.analysis import CaseRow
 from reports.foreign.foreign_set import bundle_paths
 from reports.inside import PARTS, Inside, Values
 from reports.result_sets import ResultSet, Version
+from reports.start_ups import StartUps, start_ups
 from reports.verification.hashes import SUMS, members
 
 DATA_FOLDER: Final = "data"
@@ -44,7 +45,10 @@ def write(version: Version, site: Path) -> None:
 
 def cases_csv(version: Version) -> str:
     """One line a case; an empty field is a value that was not measured. Units are in the names."""
-    lines = [_line(one, row) for one in version.sets for row in one.campaign.rows]
+    lines = []
+    for one in version.sets:
+        starts = {result.case.case_id: start_ups(result) for result in one.campaign.results}
+        lines += [_line(one, row, starts[row.case_id]) for row in one.campaign.rows]
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=list(lines[0]) if lines else [], lineterminator="\n")
     writer.writeheader()
@@ -59,7 +63,7 @@ def _members(folder: Path) -> list[Path]:
     return [*(found or sorted(folder.glob("*.json"))), *([sums] if found and sums.is_file() else [])]
 
 
-def _line(one: ResultSet, row: CaseRow) -> Mapping[str, str | float | None]:
+def _line(one: ResultSet, row: CaseRow, starts: StartUps) -> Mapping[str, str | float | None]:
     found = one.campaign.inside[row.case_id]
     low, high = row.iteration_time_interval_s or (None, None)
     least, most = row.scaling_efficiency_interval or (None, None)
@@ -90,6 +94,8 @@ def _line(one: ResultSet, row: CaseRow) -> Mapping[str, str | float | None]:
         "scaling_efficiency_high": most,
         "interconnect": row.interconnect,
         "rank_skew": row.rank_skew,
+        "warm_start_s": starts.median_s("warm"),
+        "cold_start_s": starts.median_s("cold"),
         **_measured(found),
     }
 

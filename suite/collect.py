@@ -239,6 +239,7 @@ def _rank_record(file: RankFile, case: Case) -> RankRecord:
         validity=_validity(case, file),
         parameters_sha256=file.end.parameters_sha256 if file.end else None,
         peak_memory_gb=file.end.peak_memory_gb if file.end else None,
+        kernels_compiled=file.end.kernels_compiled if file.end else None,
         error=str(file.error) if file.error else None,
         node=file.start.node if file.start else None,
     )

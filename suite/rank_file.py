@@ -86,6 +86,7 @@ class End:
     event: Literal["end"]
     parameters_sha256: str | None = None
     peak_memory_gb: float | None = None
+    kernels_compiled: int | None = None
 
 
 @validated(frozen=True, kw_only=True)

@@ -227,6 +227,7 @@ class RankRecord:
     validity: tuple[CheckResult, ...] = ()  # whether what was measured was the work it is said to be
     parameters_sha256: str | None = None  # of the trained parameters at the end
     peak_memory_gb: float | None = None  # of the torch allocator on the rank's GPU
+    kernels_compiled: int | None = None  # on its node while it trained, by any rank; None: another rank's, or not known
     error: str | None = None  # "Type: message" when the rank raised
     node: int | None = None  # as the launcher numbers them, its head 0; rank 0 need not be there. None: not known
 

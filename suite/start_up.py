@@ -1,8 +1,9 @@
 """How long a process takes until it trains: cold and warm start as figures of their own. Pure.
 
-A start is cold when kernels were compiled during it. A record does not say so itself, but compiled kernels are kept
-between rounds, so a cold start shows beside the other rounds of its case: it takes more than ``COLD_FACTOR`` times as
-long as the shortest of them. Of a single round nothing can be said.
+A start is cold when kernels were compiled in its round. Records say how many since they count the files in the caches.
+Of older ones, and of rounds beside others that share the caches, the time says it: compiled kernels are kept between
+rounds, so a cold start takes more than ``COLD_FACTOR`` times as long as the shortest of its case. Of a single such
+round nothing can be said.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,9 @@ from typing import Final, Literal
 from suite.reduce import iteration_times_s
 from suite.schema import RunRecord
 
-COLD_FACTOR: Final = 1.5  # on H200s cold starts took 2.4 to 9.3 times as long as the shortest, warm ones up to 1.3
+# On H200s a later round of a case, which compiles nothing, took up to 1.56 times as long as the shortest, on a host
+# that had become quicker since. First rounds of a host took 2.2 to 9.3 times (reports/results/2026.11).
+COLD_FACTOR: Final = 1.75
 
 Start = Literal["cold", "warm"]
 
@@ -25,6 +28,7 @@ class StartUp:
     total_s: float  # phases and first iteration
     first_iteration_s: float
     phases_s: Mapping[str, float]
+    kernels_compiled: int | None = None  # in the round, on the node with most; None: not known
 
 
 def start_up(record: RunRecord) -> StartUp:
@@ -38,12 +42,27 @@ def start_up(record: RunRecord) -> StartUp:
         total_s=sum(slowest.phases_s.values()) + times_s[0],
         first_iteration_s=times_s[0],
         phases_s=slowest.phases_s,
+        kernels_compiled=_kernels_compiled(record),
     )
 
 
+def _kernels_compiled(record: RunRecord) -> int | None:
+    """None beside other rounds too: theirs go to the same caches."""
+    counts = [rank.kernels_compiled for rank in record.ranks if rank.local_rank == 0]
+    known = [count for count in counts if count is not None]
+    return max(known) if record.neighbours == 0 and known and len(known) == len(counts) else None
+
+
 def classify(starts: Sequence[StartUp]) -> tuple[Start | None, ...]:
-    """Say of each start of one case on one host whether it was cold; None when there is no other to compare with."""
-    if len(starts) < 2:  # noqa: PLR2004  (one cannot be compared)
-        return (None,) * len(starts)
-    shortest_s = min(start.total_s for start in starts)
-    return tuple("cold" if start.total_s > COLD_FACTOR * shortest_s else "warm" for start in starts)
+    """Say of each start of one case on one host whether it was cold; None when nothing says it."""
+    shortest_s = min((start.total_s for start in starts), default=0.0)
+
+    def by_time(start: StartUp) -> Start | None:
+        if len(starts) < 2:  # noqa: PLR2004  (one cannot be compared)
+            return None
+        return "cold" if start.total_s > COLD_FACTOR * shortest_s else "warm"
+
+    return tuple(
+        by_time(start) if start.kernels_compiled is None else "cold" if start.kernels_compiled else "warm"
+        for start in starts
+    )

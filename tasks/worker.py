@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from suite.schema import Case
-from tasks import network, profiling
+from tasks import kernel_cache, network, profiling
 from tasks.rank_log import RankLog
 
 
@@ -55,6 +55,8 @@ def own_cpus(case: Case, local_rank: int, available: Sequence[int]) -> tuple[int
 
 def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
     """Join the other ranks, train, and write what the end of training says."""
+    is_first_of_node = os.environ["LOCAL_RANK"] == "0"  # its caches are those of the node's other ranks
+    kernels_before = kernel_cache.compiled_kernels(os.environ) if is_first_of_node else None
     with log.phase("imports_torch"):
         import torch
 
@@ -80,8 +82,10 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
             model = adapter.train(context, running, agent_settings)
             if (written_s := network.nccl_log_written_s(run_dir, ranks.rank, timer.clock_zero_s)) is not None:
                 log.write("network", nccl_log_written_s=written_s)
+            kernels = kernel_cache.compiled_kernels(os.environ) if kernels_before is not None else None
             log.write(
                 "end",
+                kernels_compiled=None if kernels is None else len(kernels - (kernels_before or frozenset())),
                 parameters_sha256=parameters_sha256(model),
                 peak_memory_gb=torch.cuda.max_memory_allocated(device) / 1e9 if device.type == "cuda" else None,
             )

@@ -70,7 +70,7 @@ def iterations(count: int, **columns: float | None) -> Events:
 
 
 def end(digest: str | None = "ab" * 32) -> Events:
-    return [{"event": "end", "parameters_sha256": digest, "peak_memory_gb": 1.5}]
+    return [{"event": "end", "parameters_sha256": digest, "peak_memory_gb": 1.5, "kernels_compiled": 7}]
 
 
 def error(message: str, *, kind: str = "RuntimeError", time_unix_s: float = 10.0, oom: bool = False) -> Events:

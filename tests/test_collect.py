@@ -32,6 +32,7 @@ def test_completed_run_becomes_columns(rank_files: RankFiles) -> None:
     assert second.phases_s == {"imports": 2.5}
     assert second.settings == {"seed": 43, "tf32": True, "versions.torch": "2.11.0"}
     assert (second.parameters_sha256, second.peak_memory_gb, second.error) == ("ab" * 32, 1.5, None)
+    assert second.kernels_compiled == 7
 
 
 def test_torn_last_line_is_ignored(rank_files: RankFiles) -> None:

@@ -63,6 +63,7 @@ EXTRA = {
     "reports/verify.py": {"suite.options"},
     "reports/pages/clock.py": {"suite.upstream"},
     "reports/pages/series.py": {"suite.round_flags"},
+    "reports/start_ups.py": {"suite.start_up"},
 }
 FILES = sorted(path for folder in ("suite", "tasks", "reports") for path in (ROOT / folder).rglob("*.py"))
 

@@ -1,13 +1,17 @@
 """Cold and warm start, from the phases and the first iteration of each round."""
 
+from dataclasses import replace
+
 import pytest
 
 from suite.start_up import COLD_FACTOR, StartUp, classify, start_up
 from tests.generated_results import make_case, make_rank, make_record
 
 
-def start(total_s: float) -> StartUp:
-    return StartUp(round=0, total_s=total_s, first_iteration_s=0.0, phases_s={})
+def start(total_s: float, kernels_compiled: int | None = None) -> StartUp:
+    return StartUp(
+        round=0, total_s=total_s, first_iteration_s=0.0, phases_s={}, kernels_compiled=kernels_compiled
+    )  # fmt: skip
 
 
 def test_a_start_is_phases_and_first_iteration_of_the_slowest_rank() -> None:
@@ -31,6 +35,32 @@ def test_cold_is_what_takes_much_longer_than_the_shortest() -> None:
     assert classify([start(69.0), start(12.3), start(12.0)]) == ("cold", "warm", "warm")
     assert classify([start(12.3), start(12.0)]) == ("warm", "warm")
     assert classify([start(COLD_FACTOR * 10.0), start(10.0)]) == ("warm", "warm")
+
+
+def test_a_count_of_kernels_goes_before_the_time() -> None:
+    assert classify([start(12.0, 96)]) == ("cold",)
+    assert classify([start(56.2, 0), start(35.8, 0), start(12.0, 1)]) == ("warm", "warm", "cold")
+    assert classify([start(69.0), start(12.3, 0)]) == ("cold", "warm")
+
+
+@pytest.mark.parametrize(
+    ("counts", "neighbours", "expected"),
+    [
+        ((96, None), 0, 96),
+        ((0, None), 0, 0),
+        ((None, None), 0, None),  # a record of before they were counted
+        ((96, None), 1, None),  # whose kernels they are is not known
+        ((96, None), None, None),
+    ],
+)
+def test_kernels_are_those_that_the_first_rank_of_a_node_counted(
+    counts: tuple[int | None, ...], neighbours: int | None, expected: int | None
+) -> None:
+    record = make_record(make_case(world_size=2))
+    ranks = tuple(
+        replace(rank, kernels_compiled=count) for rank, count in zip(record.ranks, counts, strict=True)
+    )  # fmt: skip
+    assert start_up(replace(record, ranks=ranks, neighbours=neighbours)).kernels_compiled == expected
 
 
 def test_of_one_start_nothing_is_said() -> None:

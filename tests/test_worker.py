@@ -239,6 +239,7 @@ def test_start_up_is_timed_by_phases(trained: Trained) -> None:
         assert (start["event"], start["world_size"]) == ("start", trained.case.world_size)
         since_clock_zero = [duration_s for name, duration_s in rank.phases_s.items() if name != "imports_torch"]
         assert sum(since_clock_zero) < numbers(rank, "start_s")[0]
+        assert (rank.kernels_compiled is None) == (rank.local_rank != 0)  # one counts for its node
 
 
 def test_upstreams_bundle_is_written_by_rank_0(trained: Trained) -> None:

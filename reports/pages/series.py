@@ -11,8 +11,10 @@ from reports.charts import sweep as sweep_charts
 from reports.neighbours import neighbours_sentence
 from reports.pages import division
 from reports.result_sets import Version
+from reports.start_ups import SAID, start_up_table
 from reports.tables import Displayed, Html, bullets, heading, paragraph, together
 from suite.round_flags import flags
+from suite.schema import CaseResult
 
 
 def facts(version: Version, name: str) -> Html:
@@ -67,6 +69,14 @@ def resources(version: Version, name: str) -> Html:
     return _of_every_set(version, name, lambda series: [inside_charts.memory(series), inside_charts.energy(series)])
 
 
+def start_up(version: Version, name: str) -> Html:
+    def shown(series: Campaign) -> list[Displayed]:
+        label = f"Start-up of {name} {series.title}".strip()
+        return [start_up_table(_in_order(series), label=label)]
+
+    return together([_of_every_set(version, name, shown), paragraph(SAID)])
+
+
 def learning(version: Version, name: str) -> Html:
     return _of_every_set(version, name, lambda series: [learning_charts.learning(series)])
 
@@ -75,11 +85,9 @@ def remarks(version: Version, name: str) -> Html:
     """What is odd about the rounds, why cases got no more of them, and rounds that did not complete."""
 
     def shown(series: Campaign) -> list[Displayed]:
-        by_case = {result.case.case_id: result for result in series.results}
-        in_order = [by_case[row.case_id] for row in series.rows]  # 2048 before 16384
         notes = [
             f"{result.case.case_id}: {sentence}"
-            for result in in_order
+            for result in _in_order(series)
             for sentence in (*flags(result.rounds), *([result.ended_because] if result.ended_because else []))
         ]
         odd = bullets(notes) if notes else paragraph("Nothing is odd about the times of the rounds.")
@@ -91,6 +99,12 @@ def remarks(version: Version, name: str) -> Html:
         ]
 
     return _of_every_set(version, name, shown)
+
+
+def _in_order(series: Campaign) -> list[CaseResult]:
+    """As its tables have them: 2048 before 16384."""
+    by_case = {result.case.case_id: result for result in series.results}
+    return [by_case[row.case_id] for row in series.rows]
 
 
 def _unless_nodes(series: Campaign, chart: Callable[[Campaign], Displayed]) -> Displayed:
