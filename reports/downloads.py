@@ -118,5 +118,6 @@ def _measured(found: Inside) -> dict[str, float | None]:
         "full_core_speed_iteration_time_s": found.core_speed.full_speed_iteration_s if found.core_speed else None,
         "slower_after_slowed_core": found.core_speed.slower_by if found.core_speed else None,
         "stolen_cpu_share": median(found.stolen_share),
+        "other_processes_cpu_share": median(found.others_share),
         "sampler_core_share": median(found.sampler_core_share),
     }

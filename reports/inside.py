@@ -68,6 +68,7 @@ class Inside:
     core_probe_us: Values | None  # for a fixed piece of the interpreter's work on the slowest rank's core
     core_speed: CoreSpeed | None  # None where it was not probed, and for CPU ranks
     stolen_share: Values | None  # of the hosts' CPU time in use, what a hypervisor gave to others
+    others_share: Values | None  # of the hosts' CPU time, what processes used that are not the run's
     sampler_core_share: Values | None  # of one core, what the sampling of the above cost; the busiest node's
     without_telemetry: tuple[str, ...]  # why rounds have none, each reason once
 
@@ -100,6 +101,9 @@ def inside(result: CaseResult, fastest_probe_s: Mapping[Host, float] | None = No
         core_probe_us=over_rounds(core_probe_us),
         core_speed=core_speed(records, fastest_probes_s(records) if fastest_probe_s is None else fastest_probe_s),
         stolen_share=telemetry(lambda seen: seen.stolen_share),
+        others_share=telemetry(
+            lambda seen: None if seen.host_others_percent is None else seen.host_others_percent / 100
+        ),
         sampler_core_share=telemetry(lambda seen: seen.sampler_cpu_share),
         without_telemetry=_without_telemetry(records),
     )

@@ -160,6 +160,7 @@ def _resources(found: Inside) -> dict[str, str]:
         "Looks that found a slowed core": _slowed(found),
         "Iteration at full core speed in s": _at_full_speed(found),
         "CPU time taken by a hypervisor": text(found.stolen_share, "{:.1%}"),
+        "CPU time of other processes": text(found.others_share, "{:.1%}"),
         "Sampler's share of a core": text(found.sampler_core_share, "{:.1%}"),
     }
 

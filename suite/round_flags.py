@@ -1,4 +1,4 @@
-"""What is odd about the rounds of a case: two groups of times, a drift, no steady part, stolen CPU time. Pure.
+"""What is odd about the rounds of a case: two groups of times, a drift, no steady part, CPU time that others had. Pure.
 
 A flag is a sentence. It rejects nothing: the numbers stay as they are, and who reads them is told.
 """
@@ -15,6 +15,8 @@ from suite.schema import RunRecord
 from suite.words import listed
 
 MIN_ROUNDS: Final = 5  # with fewer no order of the rounds is rarer than 5 %
+# Of all cores. A quiet host's own services and the launcher take under 1 %, a compiler beside two ranks half of all.
+OTHERS_PERCENT: Final = 5.0
 MATTERS: Final = 0.01  # relative; smaller gaps and drifts are true perhaps, but change no conclusion
 DRIFT_LEVEL: Final = 0.05
 GAP_LEVEL: Final = 0.01
@@ -29,7 +31,7 @@ def flags(records: Sequence[RunRecord]) -> tuple[str, ...]:
     completed = [record for record in records if record.counts]
     started = sorted(completed, key=lambda record: (record.started_utc or "", record.round))
     times_s = [round_time_s(record) for record in started]
-    found = [bimodal(times_s), drifting(times_s), unsteady(completed), stolen(completed)]
+    found = [bimodal(times_s), drifting(times_s), unsteady(completed), stolen(completed), shared(completed)]
     return tuple(flag for flag in found if flag)
 
 
@@ -99,6 +101,19 @@ def stolen(completed: Sequence[RunRecord]) -> str | None:
         return None
     most = max(shares.values())
     return f"{listed('round', [*shares])}: a hypervisor gave up to {most:.1%} of the CPU time in use here to others"
+
+
+def shared(completed: Sequence[RunRecord]) -> str | None:
+    """The rounds beside which something else was at work, other than rounds of the same campaign."""
+    counted = {
+        record.round: record.telemetry.host_others_percent
+        for record in completed
+        if record.telemetry and not record.neighbours
+    }
+    found = {number: percent for number, percent in counted.items() if percent is not None and percent > OTHERS_PERCENT}
+    if not found:
+        return None
+    return f"{listed('round', [*found])}: other processes took up to {max(found.values()):.0f}% of the host's CPU time"
 
 
 def _inversion_counts(size: int) -> list[int]:

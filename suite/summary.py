@@ -13,7 +13,7 @@ from suite.packing import Forecast
 from suite.progress import clock
 from suite.reduce import round_time_s
 from suite.repeats import Rule, completed_times_s, median_interval, relative_half_width
-from suite.round_flags import flags
+from suite.round_flags import flags, unsteady
 from suite.schema import Case, CaseResult, Environment, PlannedCase
 from suite.schema_telemetry import TelemetrySummary
 from suite.start_up import classify, start_up
@@ -186,10 +186,15 @@ def print_rounds(console: Console, results: Sequence[CaseResult]) -> None:
                 console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
     single = [result for result in results if len(result.completed) == 1]
     if single:
-        unsteady = sum(bool(flags(result.rounds)) for result in single)
-        also = f", and {unsteady} of them are too short or unsettled to show a steady part" if unsteady else ""
+        short = [flag for result in single if (flag := unsteady(result.completed))]
+        also = f", and {len(short)} of them are too short or unsettled to show a steady part" if short else ""
         with_one = f"{counted(len(single), 'case')} with one round"
         console.print(f"{with_one}: nothing is known of the spread between rounds{also}.", highlight=False)
+        for result in single:
+            for flag in (flag for flag in flags(result.rounds) if flag not in short):
+                console.print(
+                    f"{result.case.case_id}: {flag}", style="yellow", highlight=False, markup=False, soft_wrap=True
+                )
 
 
 def _lines_on_rounds(result: CaseResult) -> list[str]:

@@ -18,6 +18,7 @@ from typing import IO, Final
 
 import psutil
 
+from suite.host_cpu import HostCpu
 from suite.nvml import LiveGpus
 from suite.rank_file import rank_path, read_start
 from suite.telemetry_file import (
@@ -127,20 +128,21 @@ class Sampler:
         self._gpus = LiveGpus(num_gpus)
         self._ranks = (NodeRankProcesses if is_of_several else RankProcesses)(run_dir, num_ranks)
         self._noted: set[str] = set()
-        self._has_sampled = False
+        self._num_ranks = num_ranks  # that are to be seen
+        self._cpu = HostCpu()
 
     def sample(self) -> Sample:
         time_unix_s, monotonic_s = time.time(), time.perf_counter()
         gpus, ranks = self._gpus.read(), self._ranks.read()
-        memory, cpu = psutil.virtual_memory(), psutil.cpu_times_percent()
+        cpu = self._cpu.use([rank.cpu_percent for rank in ranks] + [None] * (self._num_ranks - len(ranks)))
+        memory = psutil.virtual_memory()
         host = HostReading(
-            # At first there is nothing yet that these could count from.
-            cpu_percent=max(0.0, 100 - cpu.idle - cpu.iowait) if self._has_sampled else None,
-            stolen_percent=cpu.steal if self._has_sampled else None,
+            cpu_percent=cpu.busy,
+            stolen_percent=cpu.stolen,
+            others_percent=cpu.others,
             memory_used_gb=(memory.total - memory.available) / _GB,
             load=os.getloadavg()[0],
         )
-        self._has_sampled = True
         return Sample(
             time_unix_s=time_unix_s,
             monotonic_s=monotonic_s,

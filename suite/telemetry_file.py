@@ -33,6 +33,7 @@ class RankReading:
 class HostReading:
     cpu_percent: float | None = None  # since the last sample; 100 is all cores
     stolen_percent: float | None = None  # part of it that a hypervisor gave to others instead
+    others_percent: float | None = None  # part of it that processes used which are not the run's; errs both ways
     memory_used_gb: float | None = None
     load: float | None = None  # the kernel's mean over one minute
 

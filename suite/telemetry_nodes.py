@@ -78,6 +78,9 @@ def _together(
         ranks=tuple(rank for summary in each for rank in summary.ranks if rank.rank in there),
         host_cpu_percent=_of_all([summary.host_cpu_percent for summary in each]),
         host_stolen_percent=_of_all([summary.host_stolen_percent for summary in each]),
+        host_others_percent=max(
+            (s.host_others_percent for s in each if s.host_others_percent is not None), default=None
+        ),
         host_memory_used_gb=_of_all([summary.host_memory_used_gb for summary in each]),
         host_load=_of_all([summary.host_load for summary in each]),
         energy_j=energy_j,

@@ -86,6 +86,7 @@ def summarise(content: TelemetryContent, window: Window, *, frames: int, num_gpu
         ranks=tuple(_rank(rank, samples) for rank in sorted({r.rank for sample in samples for r in sample.ranks})),
         host_cpu_percent=spread(sample.host.cpu_percent for sample in samples),
         host_stolen_percent=spread(sample.host.stolen_percent for sample in samples),
+        host_others_percent=_others([sample.host.others_percent for sample in samples]),
         host_memory_used_gb=spread(sample.host.memory_used_gb for sample in samples),
         host_load=spread(sample.host.load for sample in samples),
         power_w=spread(total_power_w(sample.gpus) for sample in samples) if is_complete else None,
@@ -220,6 +221,12 @@ def spread(values: Iterable[float | None]) -> Spread | None:
 
 def _share(flags: Sequence[bool]) -> float | None:
     return rounded(sum(flags) / len(flags)) if flags else None
+
+
+def _others(percents: Sequence[float | None]) -> float | None:
+    """None where a rank was not seen in some sample, as in a container, since its time would be taken for others'."""
+    known = [percent for percent in percents if percent is not None]
+    return max(0.0, rounded(statistics.fmean(known))) if known and len(known) == len(percents) else None
 
 
 def _cpu_share(samples: Sequence[Sample]) -> float | None:

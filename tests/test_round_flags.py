@@ -108,6 +108,20 @@ def test_rounds_whose_machine_was_short_of_cpu_time_are_named() -> None:
     assert flags(watched[:1]) == flags(watched[2:3]) == flags(records) == ()
 
 
+def test_rounds_beside_other_work_are_named_and_rounds_of_the_same_campaign_are_none() -> None:
+    def seen(others_percent: float | None) -> TelemetrySummary:
+        return TelemetrySummary(
+            window_start_unix_s=0.0, window_s=10.0, rate_hz=5.0, num_samples=50, host_others_percent=others_percent
+        )  # fmt: skip
+
+    records = [make_record(make_case(), index=index, iteration_time_s=1.0) for index in range(4)]
+    watched = [
+        replace(record, telemetry=seen(value)) for record, value in zip(records, (0.7, 49.4, None, 5.1), strict=True)
+    ]
+    assert flags(watched) == ("rounds 1, 3: other processes took up to 49% of the host's CPU time",)
+    assert flags([replace(record, neighbours=1) for record in watched]) == flags(watched[:1]) == ()
+
+
 def test_a_usual_case_has_no_flag() -> None:
     assert flags(make_result(make_case(), 1.0, 1.003, 0.998, 1.001, 0.999, 1.002).rounds) == ()
     assert flags([make_record(make_case(), outcome="crashed", reason="x")]) == ()

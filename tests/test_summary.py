@@ -129,6 +129,15 @@ def test_a_cold_start_and_a_flag_stand_beside_the_case() -> None:
     ]
 
 
+def test_what_is_odd_about_a_single_round_is_said_though_that_it_is_short_is_counted_alone() -> None:
+    case = make_case(iterations=3)
+    seen = TelemetrySummary(window_start_unix_s=0.0, window_s=9.0, rate_hz=5.0, num_samples=9, host_others_percent=49.0)
+    record = replace(make_record(case, index=0, iteration_time_s=1.0), telemetry=seen)
+    *short, odd = printed_rounds(CaseResult(case=case, rounds=(record,)))
+    assert "1 of them are too short" in " ".join(short)
+    assert odd == f"{case.case_id}: round 0: other processes took up to 49% of the host's CPU time"
+
+
 def test_cases_of_one_round_share_a_line_and_a_failed_case_is_not_there() -> None:
     long, short = make_case(), make_case("ant-weak", scaling="weak", iterations=3)
     too_short = CaseResult(case=short, rounds=(make_record(short, index=0, iteration_time_s=1.0),))

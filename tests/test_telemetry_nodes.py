@@ -32,7 +32,7 @@ def readings(node: int, *, step_w: float = 0.0, base_w: float = 300.0, ahead_s: 
                 sampler_cpu_s=0.004 * number,
                 gpus=(gpu,),
                 ranks=(RankReading(rank=node, memory_gb=1.0 + node),),
-                host=HostReading(cpu_percent=20.0 + 40.0 * node),
+                host=HostReading(cpu_percent=20.0 + 40.0 * node, others_percent=1.0 + node),
             )
         )
     return TelemetryContent(rate_hz=5.0, samples=samples)
@@ -69,6 +69,7 @@ def test_power_and_energy_of_all_nodes_add_up(record: RunRecord) -> None:
     assert [(gpu.node, gpu.index) for gpu in seen.gpus] == [(0, 0), (1, 0)]
     assert [(rank.rank, rank.memory_gb and rank.memory_gb.mean) for rank in seen.ranks] == [(0, 1.0), (1, 2.0)]
     assert seen.host_cpu_percent == Spread(min=20.0, mean=40.0, max=60.0)
+    assert seen.host_others_percent == 2.0  # of the node with most
     assert [(node.node, node.energy_j) for node in seen.nodes] == [(0, 1350.0), (1, 900.0)]
     assert (seen.sample_time_max_s, seen.num_samples) == (0.002, min(node.num_samples for node in seen.nodes))
     assert seen.frames_per_joule == pytest.approx(9 * record.case.frames_per_iteration / 2250.0, rel=1e-5)

@@ -30,7 +30,13 @@ def sample(time_s: float, gpus: tuple[GpuReading, ...] = (), ranks: tuple[RankRe
         sampler_cpu_s=0.2 + 0.004 * time_s,
         gpus=gpus,
         ranks=ranks,
-        host=HostReading(cpu_percent=50.0, stolen_percent=1.0 if time_s > 6 else 0.0, memory_used_gb=time_s, load=None),
+        host=HostReading(
+            cpu_percent=50.0,
+            stolen_percent=1.0 if time_s > 6 else 0.0,
+            others_percent=8.0 if time_s > 6 else -2.0,
+            memory_used_gb=time_s,
+            load=None,
+        ),
     )
 
 
@@ -183,10 +189,20 @@ def test_a_case_without_gpus_has_host_and_ranks_but_no_energy() -> None:
     assert seen.host_load is None
     assert seen.host_stolen_percent == Spread(min=0.0, mean=0.5, max=1.0)
     assert seen.stolen_share == 0.01
+    assert seen.host_others_percent == 3.0
     assert seen.ranks[0].cpu_percent == Spread(min=0.0, mean=50.0, max=100.0)
     assert seen.ranks[0].threads == Spread(min=8.0, mean=8.0, max=8.0)
     assert seen.ranks[0].memory_gb is None
     assert (seen.ranks[1].cpu_percent, seen.ranks[1].threads) == (None, None)
+
+
+def test_what_others_had_is_not_known_where_one_sample_does_not_know_it() -> None:
+    known = content()
+    hidden = [
+        replace(sample, host=replace(sample.host, others_percent=None)) if number == 20 else sample
+        for number, sample in enumerate(known.samples)
+    ]
+    assert summarise(replace(known, samples=hidden), WINDOW, frames=6000, num_gpus=0).host_others_percent is None
 
 
 def test_shares_of_slowdowns() -> None:
