@@ -78,9 +78,7 @@ def _together(
         ranks=tuple(rank for summary in each for rank in summary.ranks if rank.rank in there),
         host_cpu_percent=_of_all([summary.host_cpu_percent for summary in each]),
         host_stolen_percent=_of_all([summary.host_stolen_percent for summary in each]),
-        host_others_percent=max(
-            (s.host_others_percent for s in each if s.host_others_percent is not None), default=None
-        ),
+        host_others_percent=_others_percent(record, list(each)),
         host_memory_used_gb=_of_all([summary.host_memory_used_gb for summary in each]),
         host_load=_of_all([summary.host_load for summary in each]),
         energy_j=energy_j,
@@ -104,6 +102,13 @@ def _together(
         ),
         missing_nodes=missing,
     )
+
+
+def _others_percent(record: RunRecord, each: Sequence[TelemetrySummary]) -> float | None:
+    """Of the node with most; None where nodes may share a machine, since each would take the others' ranks for it."""
+    if record.transport is None or record.transport.emulated is not False:
+        return None
+    return max((one.host_others_percent for one in each if one.host_others_percent is not None), default=None)
 
 
 def _shifted(content: TelemetryContent, offset_s: float) -> TelemetryContent:

@@ -7,7 +7,7 @@ import pytest
 
 from suite.gpu_state import GpuReading
 from suite.rank_file import Clock, RankFile, Start
-from suite.schema import NodeClock, RankRecord, RunRecord
+from suite.schema import NodeClock, RankRecord, RunRecord, Transport
 from suite.schema_telemetry import Spread, TelemetrySummary
 from suite.telemetry_file import HostReading, RankReading, Sample, TelemetryContent
 from suite.telemetry_nodes import summarise_nodes
@@ -61,6 +61,15 @@ def of(record: RunRecord, *contents: TelemetryContent | str) -> TelemetrySummary
     return summarise_nodes(record, RANK_0, by_node)
 
 
+@pytest.mark.parametrize(("emulated", "expected"), [(False, 2.0), (True, None), (None, None)])
+def test_what_others_had_is_that_of_the_worst_node_unless_nodes_share_a_machine(
+    record: RunRecord, emulated: bool | None, expected: float | None
+) -> None:
+    there = replace(record, transport=Transport(library="nccl", emulated=emulated))
+    assert of(there, readings(0), readings(1, ahead_s=AHEAD_S)).host_others_percent == expected
+    assert of(record, readings(0), readings(1, ahead_s=AHEAD_S)).host_others_percent is None
+
+
 def test_power_and_energy_of_all_nodes_add_up(record: RunRecord) -> None:
     seen = of(record, readings(0), readings(1, base_w=200.0, ahead_s=AHEAD_S))
     assert seen.window_s == 4.5
@@ -69,7 +78,6 @@ def test_power_and_energy_of_all_nodes_add_up(record: RunRecord) -> None:
     assert [(gpu.node, gpu.index) for gpu in seen.gpus] == [(0, 0), (1, 0)]
     assert [(rank.rank, rank.memory_gb and rank.memory_gb.mean) for rank in seen.ranks] == [(0, 1.0), (1, 2.0)]
     assert seen.host_cpu_percent == Spread(min=20.0, mean=40.0, max=60.0)
-    assert seen.host_others_percent == 2.0  # of the node with most
     assert [(node.node, node.energy_j) for node in seen.nodes] == [(0, 1350.0), (1, 900.0)]
     assert (seen.sample_time_max_s, seen.num_samples) == (0.002, min(node.num_samples for node in seen.nodes))
     assert seen.frames_per_joule == pytest.approx(9 * record.case.frames_per_iteration / 2250.0, rel=1e-5)
