@@ -15,7 +15,7 @@ from suite.schema import RunRecord
 from suite.words import listed
 
 MIN_ROUNDS: Final = 5  # with fewer no order of the rounds is rarer than 5 %
-# Of all cores. A quiet host's own services and the launcher take under 1 %, a compiler beside two ranks half of all.
+# Of all cores. A quiet host's services and the launcher take under 1 %; a busy loop beside took 34 to 50 % of two.
 OTHERS_PERCENT: Final = 5.0
 MATTERS: Final = 0.01  # relative; smaller gaps and drifts are true perhaps, but change no conclusion
 DRIFT_LEVEL: Final = 0.05

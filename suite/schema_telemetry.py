@@ -74,9 +74,7 @@ class TelemetrySummary:
     ranks: tuple[RankTelemetry, ...] = ()
     host_cpu_percent: Spread | None = None  # 100 is all cores
     host_stolen_percent: Spread | None = None  # part of it that a hypervisor gave to others instead
-    host_others_percent: float | None = (
-        None  # part of it that processes used which are not the run's, mean; of several nodes the most
-    )
+    host_others_percent: float | None = None  # part of it that other processes than the run's used, mean; worst node
     host_memory_used_gb: Spread | None = None
     host_load: Spread | None = None
     power_w: Spread | None = None  # of all GPUs of the case together

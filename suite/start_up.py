@@ -14,7 +14,8 @@ from suite.reduce import iteration_times_s
 from suite.schema import RunRecord
 
 # On H200s a later round of a case, which compiles nothing, took up to 1.56 times as long as the shortest, on a host
-# that had become quicker since. First rounds of a host took 2.2 to 9.3 times (reports/results/2026.11).
+# that had become quicker since. Rounds that are known to have compiled took 2.2 to 9.3 times, those of which it is not
+# known up to 1.95 (reports/results/2026.11).
 COLD_FACTOR: Final = 1.75
 
 Start = Literal["cold", "warm"]
