@@ -178,8 +178,8 @@ def _draft(result: CaseResult, path: Path) -> dict[str, Any]:
             "rounds_are": "independent processes",
             "statistic": ROUND_STATISTIC,
             "rounds": [record.round for record in result.completed],
-            "frames_per_iteration": case.frames_per_iteration,
-            "total_fps": [case.frames_per_iteration / sample_s for sample_s in samples_s],
+            "frames_per_iteration": case.frames_per_iteration if case.has_frames else None,
+            "total_fps": [case.frames_per_iteration / sample_s for sample_s in samples_s] if case.has_frames else None,
         },
         "machine_info": {"environment": _plain(source.environment), **versions},
         "commit_info": {

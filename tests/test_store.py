@@ -326,6 +326,14 @@ def test_a_session_that_stores_other_numbers_is_refused(benchmarks: list[dict[st
         session._check({"benchmarks": benchmarks}, {"case_id": "a", "samples_s": [0.1 + 0.2]})
 
 
+def test_an_all_reduce_alone_has_no_frames(make_record: RecordMaker, make_case: CaseMaker, tmp_path: Path) -> None:
+    record = make_record(case=make_case(workload="all_reduce"))
+    document = written(CaseResult(case=record.case, rounds=(record,)), tmp_path / "a.json")
+    extra = document["benchmarks"][0]["extra_info"]
+    assert (extra["frames_per_iteration"], extra["total_fps"]) == (None, None)
+    assert extra["rounds"] == [0]
+
+
 def test_rounds_that_do_not_belong_together_are_refused(
     make_record: RecordMaker, make_case: CaseMaker, tmp_path: Path
 ) -> None:
