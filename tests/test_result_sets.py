@@ -1,5 +1,6 @@
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,22 @@ def test_a_contributed_set_is_theirs_wherever_it_is_shown(tmp_path: Path) -> Non
     assert {line["contributed_by"] for line in lines} == {"Lab & Sons"}
     entries = json.loads(export.github_action_benchmark(version))
     assert all(entry["extra"].endswith("; contributed by Lab & Sons") for entry in entries)
+
+
+def test_the_first_page_counts_all_sets_and_says_below_each_title_where_it_ran(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write_results(smoke_results(), tmp_path / name)
+    version = read_version(tmp_path, name="v")
+    (one, other) = version.scaling
+    cases, rounds = len(one.campaign.rows), sum(row.rounds_completed for row in one.campaign.rows)
+    opening = summary.opening(version).text
+    assert opening.startswith(f"2 sets, {2 * cases} cases, on ")
+    assert f": {2 * rounds} rounds completed" in opening
+    assert summary.answers(version).text.count(f" on {one.campaign.where}: {rounds} rounds completed") == 2
+    alone = replace(version, sets=(one,))
+    assert f"{cases} cases in " in summary.opening(alone).text
+    assert "rounds completed" not in summary.answers(alone).text
+    assert other.title in summary.answers(version).text
 
 
 def test_a_set_is_compared_with_older_ones_of_the_same_people_only(tmp_path: Path) -> None:

@@ -44,32 +44,47 @@ JUDGED: Final = ("Efficiency", "Interval", "Verdict")
 
 
 def opening(version: Version) -> Html:
-    """How many cases of what, on what, and what became of them."""
-    sentences = [_measured(one, is_named=version.must_name_sets) for one in version.scaling]
-    alone = sentences[0] if sentences else "Nothing here was measured by labscale."
-    parts: list[Displayed] = [bullets(sentences) if len(sentences) > 1 else paragraph(alone)]
+    """How many cases of what, on what, and what became of them; of each of several sets below its own title."""
+    if not version.scaling:
+        text = "Nothing here was measured by labscale."
+    elif len(version.scaling) == 1:
+        text = _measured(version.scaling[0], is_named=version.must_name_sets)
+    else:
+        text = _all_measured(version.scaling)
+    parts: list[Displayed] = [paragraph(text)]
     if version.foreign:
         sets = f"{counted(len(version.foreign), 'set')} of other tools, apart from these"
         parts.append(bullets([link(f"Imported results: {sets}", "foreign.html")]))
     return together(parts)
 
 
+def _all_measured(sets: Sequence[ResultSet]) -> str:
+    rows = [row for one in sets for row in one.campaign.rows]
+    environments = [place.environment for one in sets for place in one.campaign.places]
+    names = {name for one in environments for name in ({gpu.name for gpu in one.gpus} or {one.cpu_model or "unknown"})}
+    counts = f"{counted(len(sets), 'set')}, {counted(len(rows), 'case')}, on {' and '.join(sorted(names))}"
+    compared = "A set is one campaign; frames per second are compared within a set, not between two."
+    return f"{counts}: {_rounds(rows)}. {compared}"
+
+
 def _measured(one: ResultSet, *, is_named: bool) -> str:
-    rows = one.campaign.rows
+    rows, name = one.campaign.rows, f"{one.title}: " if is_named else ""
+    series = len(one.campaign.series_names)
+    return f"{name}{counted(len(rows), 'case')} in {series} series on {one.campaign.where}: {_rounds(rows)}."
+
+
+def _rounds(rows: Sequence[CaseRow]) -> str:
     failed = Counter(failure.outcome for row in rows for failure in row.failures)
-    completed = sum(row.rounds_completed for row in rows)
-    rounds = ", ".join([f"{completed} completed", *(f"{number} {name}" for name, number in sorted(failed.items()))])
-    return (
-        f"{f'{one.title}: ' if is_named else ''}{counted(len(rows), 'case')} in {len(one.campaign.series_names)} series"
-        f" on {one.campaign.where}. Rounds: {rounds}."
-    )
+    completed = counted(sum(row.rounds_completed for row in rows), "round")
+    return ", ".join([f"{completed} completed", *(f"{number} {name}" for name, number in sorted(failed.items()))])
 
 
 def answers(version: Version) -> Html:
     """One row a curve: frames per second at every number of ranks, efficiency at the largest, verdict."""
 
     def shown(one: ResultSet) -> Html:
-        return together([byline(one.contributor), _answers(one)])
+        where = [paragraph(_measured(one, is_named=False))] if len(version.scaling) > 1 else []
+        return together([byline(one.contributor), *where, _answers(one)])
 
     return under_titles(version.scaling, shown, are_named=version.must_name_sets, depth=2)
 
