@@ -139,7 +139,7 @@ def _span(record: RunRecord) -> Span:
 def cost_table(found: Cost | None) -> Html:
     """Both prices of both ways, and per point; a sentence where there is nothing to pay for."""
     if found is None:
-        return paragraph("No case was measured on GPUs, so there is no cost to speak of.")
+        return paragraph("No training was timed on GPUs, so there is no loop over upstream's commands to compare with.")
     return html_table(
         ["Way", "Points", "GPU-minutes in use", "per point", "GPU-minutes of the host", "per point of the host"],
         [
