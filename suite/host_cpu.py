@@ -1,7 +1,7 @@
 """What the cores of a host do between two readings of the kernel's counters.
 
 psutil's own percentages are not used: they divide by at least one second of CPU time, so on few cores and several times
-a second they take idle time for less than it is (85 % busy where it was 62 %: two cores, 5 Hz, psutil 5.9.8).
+a second they take idle time for less than it is (85 % busy where it was 62 %: two cores, 5 Hz, psutil 7.2.2).
 """
 
 import time

@@ -56,12 +56,11 @@ def _kernels_compiled(record: RunRecord) -> int | None:
 
 def classify(starts: Sequence[StartUp]) -> tuple[Start | None, ...]:
     """Say of each start of one case on one host whether it was cold; None when nothing says it."""
-    shortest_s = min((start.total_s for start in starts), default=0.0)
 
     def by_time(start: StartUp) -> Start | None:
         if len(starts) < 2:  # noqa: PLR2004  (one cannot be compared)
             return None
-        return "cold" if start.total_s > COLD_FACTOR * shortest_s else "warm"
+        return "cold" if start.total_s > COLD_FACTOR * min(other.total_s for other in starts) else "warm"
 
     return tuple(
         by_time(start) if start.kernels_compiled is None else "cold" if start.kernels_compiled else "warm"

@@ -1,4 +1,4 @@
-"""Which compiled kernels lie in the caches of a node, so that what a round added shows whether its start was cold."""
+"""How many kernels were compiled while a rank trained, by what appeared in the caches of its node."""
 
 import os
 from collections.abc import Mapping
@@ -22,3 +22,9 @@ def compiled_kernels(environ: Mapping[str, str]) -> frozenset[Path] | None:
         for name in names
         if Path(name).suffix in COMPILED
     )
+
+
+def compiled_since(before: frozenset[Path] | None, environ: Mapping[str, str]) -> int | None:
+    """How many files were not there ``before``; None where that is not known."""
+    now = compiled_kernels(environ)
+    return None if before is None or now is None else len(now - before)

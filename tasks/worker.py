@@ -82,10 +82,9 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
             model = adapter.train(context, running, agent_settings)
             if (written_s := network.nccl_log_written_s(run_dir, ranks.rank, timer.clock_zero_s)) is not None:
                 log.write("network", nccl_log_written_s=written_s)
-            kernels = kernel_cache.compiled_kernels(os.environ) if kernels_before is not None else None
             log.write(
                 "end",
-                kernels_compiled=None if kernels is None else len(kernels - (kernels_before or frozenset())),
+                kernels_compiled=kernel_cache.compiled_since(kernels_before, os.environ),
                 parameters_sha256=parameters_sha256(model),
                 peak_memory_gb=torch.cuda.max_memory_allocated(device) / 1e9 if device.type == "cuda" else None,
             )

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tasks.kernel_cache import CACHES, compiled_kernels
+from tasks.kernel_cache import CACHES, compiled_kernels, compiled_since
 
 
 def test_compiled_files_count_and_what_lies_beside_them_does_not(tmp_path: Path) -> None:
@@ -17,9 +17,13 @@ def test_compiled_files_count_and_what_lies_beside_them_does_not(tmp_path: Path)
     for path in (*made, warp / "wp_solver.cu", warp / "wp_solver.meta", triton / "triton_.json"):
         path.touch()
     assert compiled_kernels(environ) == made
+    (triton / "later.cubin").touch()
+    assert compiled_since(made, environ) == 1
 
 
 def test_without_a_named_cache_nothing_is_known_and_one_that_is_not_there_yet_is_empty(tmp_path: Path) -> None:
     assert compiled_kernels({}) is None
+    assert compiled_since(None, {"WARP_CACHE_PATH": str(tmp_path)}) is None
+    assert compiled_since(frozenset(), {}) is None
     assert compiled_kernels(dict.fromkeys(CACHES, "")) is None
     assert compiled_kernels({"WARP_CACHE_PATH": str(tmp_path / "none")}) == frozenset()

@@ -11,7 +11,7 @@ import pytest
 from suite import reduce, store
 from suite.errors import StoreError
 from suite.schema import CheckResult
-from tests.test_store import ENVIRONMENT, written
+from tests.stored_rounds import ENVIRONMENT, written
 
 VERSION_1 = Path(__file__).parent / "golden" / "store_case_v1.json"
 GOLDEN = VERSION_1.with_name("store_case_v2.json")

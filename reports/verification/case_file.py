@@ -87,11 +87,10 @@ def _check_benchmark(
     data = samples_s(result, rule)
     shown = {name: value for name, value in benchmark.get("stats", {}).items() if name not in NOT_RECOMPUTED}
     yield from differing(where, "stats", shown, stats(data), next_step=STORE_ANEW)
-    has_frames = case.workload != "all_reduce"
     figures = {
         "rounds": [record.round for record in result.completed],
-        "frames_per_iteration": case.frames_per_iteration if has_frames else None,
-        "total_fps": [case.frames_per_iteration / sample_s for sample_s in data] if has_frames else None,
+        "frames_per_iteration": case.frames_per_iteration if case.has_frames else None,
+        "total_fps": [case.frames_per_iteration / sample_s for sample_s in data] if case.has_frames else None,
     }
     for name, value in figures.items():
         yield from differing(where, f"extra_info.{name}", extra.get(name), value, next_step=STORE_ANEW)
