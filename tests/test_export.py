@@ -134,9 +134,11 @@ def test_a_file_is_written_and_what_cannot_be_done_is_said(tmp_path: Path, capsy
                 "h200-x2-nodes: ",
                 "h200-x2-envs: ",
                 "h200-ant-sweep: ",
+                "h200-ant-capacity: ",
                 "h200-ant-envs: ",
                 "h200-physx: ",
                 "h200-open: ",
+                "h200-ant-open: ",
                 "h200-x4-open: ",
             )
         )

@@ -23,6 +23,8 @@ MEASURED = (
     "h200-ant-sweep",
     "h200-ant-envs",
     "h200-physx",
+    "h200-ant-open",
+    "h200-ant-capacity",
     "h200-open",
 )
 FEW = CostEntry(

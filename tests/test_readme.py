@@ -7,11 +7,8 @@ from pathlib import Path
 import pytest
 
 from reports.analysis import case_rows
-from reports.curves import variant_of
-from reports.divisions import gains
 from reports.findings import fillings, learned_in_strong_scaling
 from reports.pairs_of_cases import nodes_side_by_side
-from reports.published import read_published
 from reports.readme import BEGIN, END, results_table
 from reports.result_sets import read_version
 from reports.seeds import seeds
@@ -234,52 +231,3 @@ def test_what_the_readme_says_of_cases_that_must_not_run_side_by_side_holds() ->
     assert price.points == 9
     said = f"cost {price.spent.host:.0f} GPU-minutes there where a plain loop would have taken {price.loop.host:.0f};"
     assert f"so nine points {said}" in README
-
-
-def test_what_the_readme_says_of_the_open_division_holds() -> None:
-    (tuned,) = (one for one in read_version(RESULTS, name="").sets if one.name == "h200-open")
-    found = {variant_of(gain.case): gain for gain in gains(tuned.campaign.results, tuned.campaign.twins)}
-    assert {gain.rounds for gain in found.values()} == {2, 3}
-    wide, graphs = found["wide"], found["wide-graphs"]
-    for gain, place in ((wide, "with 32768 environments"), (graphs, "with CUDA graphs in the update too")):
-        assert gain.fps is not None
-        assert f"{gain.fps / 1e6:.2f} million " in README.partition(place)[0]
-        assert gain.sooner is not None
-    assert (wide.case.num_envs, wide.case.optimiser_steps) == (8 * wide.closed.num_envs, wide.closed.optimiser_steps)
-    assert wide.gain is not None
-    assert graphs.gain is not None
-    assert f"{wide.gain.value:.1f} and {graphs.gain.value:.1f} times what upstream ships" in README
-    assert wide.sooner is not None
-    assert graphs.sooner is not None
-    assert f"same reward {wide.sooner.value:.2f} and {graphs.sooner.value:.2f} times sooner" in README
-    minibatch, physics = found["one-minibatch"], found["no-cuda-graph"]
-    assert minibatch.gain is not None
-    assert minibatch.gain.value == pytest.approx(2, abs=0.1)
-    assert minibatch.sooner is None
-    assert physics.gain is not None
-    assert physics.gain.value == pytest.approx(0.5, abs=0.05)
-    assert wide.noise is not None
-    assert f"of which {100 * wide.noise:.1f} % is what a case differed from itself" in README
-    others = set(found) - {"wide", "wide-graphs", "one-minibatch", "no-cuda-graph"}
-    assert others == {"compile-reduce-overhead", "no-compile", "mixed-precision", "one-thread", "pinned"}
-    assert {found[name].speed for name in others} == {"within the noise"}
-
-
-def test_what_the_readme_says_of_the_open_division_on_four_gpus_holds() -> None:
-    (tuned,) = (one for one in read_version(RESULTS, name="").sets if one.name == "h200-x4-open")
-    found = {variant_of(gain.case): gain for gain in gains(tuned.campaign.results, tuned.campaign.twins)}
-    assert {(gain.rounds, gain.closed_rounds, gain.case.world_size) for gain in found.values()} == {(1, 1, 4)}
-    pair = found["wide"], found["wide-graphs"]
-    fps, gained, sooner = (
-        [gain.fps / 1e6 for gain in pair if gain.fps],
-        [gain.gain.value for gain in pair if gain.gain],
-        [gain.sooner.value for gain in pair if gain.sooner],
-    )
-    said = " ".join(README.split())
-    assert f"the two make {fps[0]:.2f} and {fps[1]:.2f} million" in said
-    assert f"{gained[0]:.1f} and {gained[1]:.1f} times what upstream ships there" in said
-    assert f"the same reward {sooner[0]:.2f} and {sooner[1]:.2f} times sooner" in said
-    theirs = next(table for table in read_published().table if table.tuned).rows[-1]
-    assert theirs.total is not None
-    assert f"{theirs.total.value / 1e6:.1f} million for {theirs.gpus} L40" in said
-    assert min(fps) > theirs.total.value / 1e6

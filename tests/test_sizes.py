@@ -1,13 +1,9 @@
 """How many environments, in sweeps whose answer can be worked out by hand."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import pytest
 
-from reports.findings import fillings
-from reports.inside import part_shares
-from reports.result_sets import read_version
 from reports.sizes import NEAR_MOST, SizeChoice, size_choices
 from tests.generated_results import failed_result, make_case, make_result, sweep_results
 
@@ -56,24 +52,3 @@ def test_sizes_that_failed_are_named_and_one_alone_is_no_choice() -> None:
     (found,) = size_choices([*sweep_results(), failed])
     assert found.failed == (case.case_id,)
     assert size_choices([sweep_results()[0], failed]) == ()
-
-
-def test_what_the_readme_says_of_ants_environments_holds() -> None:
-    root = Path(__file__).resolve().parents[1]
-    sets = read_version(root / "reports" / "results" / "2026.11", name="v").sets
-    (sweep,) = (one.campaign for one in sets if one.name == "h200-ant-sweep")
-    (filling,), (choice,) = fillings(sweep), size_choices(sweep.results)
-    *_, half, most = choice.sizes
-    assert (2 * half.num_envs, most.of_most.value, {one.rounds for one in choice.sizes}) == (most.num_envs, 1.0, {3})
-    assert half.of_most.interval is not None
-    (busy,) = (one.busy_percent for one in filling if one.num_envs == most.num_envs)
-    (largest,) = (result for result in sweep.results if result.case.case_id == most.case_id)
-    low, high = (100 * end for end in half.of_most.interval)
-    said = " ".join((root / "README.md").read_text().split())
-    assert (
-        f"Ant, learning included, makes {choice.sizes[0].total_fps:,.0f} frames per second with "
-        f"{choice.sizes[0].num_envs} environments and {most.total_fps:,.0f} with {most.num_envs}, where learning is "
-        f"{100 * part_shares(largest.completed)['learning']:.0f} % of an iteration and the GPU still runs a kernel "
-        f"{busy:.0f} % of the time; half as many environments make {100 * half.of_most.value:.0f} % of that "
-        f"({low:.0f} to {high:.0f} at 95 %;"
-    ) in said
