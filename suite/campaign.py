@@ -1,6 +1,5 @@
 """A campaign from options to results: the program is the tuples of steps at the end of this file."""
 
-import hashlib
 import importlib.util
 import subprocess
 import sys
@@ -15,10 +14,11 @@ from rich.console import Console
 from suite import a_a, capacity_search, environment, packed, profiling, runtime_choice, upstream
 from suite.campaign_plan import make_plan, show_plan
 from suite.campaign_state import Campaign
+from suite.continuing import identity, is_whole, with_more_rounds
 from suite.env_check.report import summarised
 from suite.env_check.table import print_faults
 from suite.errors import EnvironmentNotFit, ReportError, RunsFailed, UsageError
-from suite.folder import Folder, opened
+from suite.folder import Folder, opened, settle
 from suite.manifests import write_manifests
 from suite.options import ROOT, Options
 from suite.progress import Reporter
@@ -92,9 +92,11 @@ def check_environment(campaign: Campaign) -> Campaign:
 def run_all(campaign: Campaign) -> Campaign:
     """Run every round that is wanted and not finished, round by round over all cases, and store each decided case."""
     campaign = replace(campaign, started_s=time.monotonic())
-    with opened(campaign.out, identity(campaign)) as folder:
+    whose = identity(campaign)
+    with opened(campaign.out, whose) as own:
         if campaign.options.retry_failed:
-            set_failures_aside(campaign, folder)
+            set_failures_aside(campaign, own)
+        folder = with_more_rounds(campaign, own)
         _say_what_is_left(campaign, folder, len(known_rounds(campaign, folder)))
         if why_not := packed.why_not_shared(campaign):
             campaign.console.print(f"One after another: {why_not}.", highlight=False, markup=False)
@@ -102,6 +104,8 @@ def run_all(campaign: Campaign) -> Campaign:
             _run_one_after_another(campaign, folder)
         with disk_errors(folder.root):
             results = tuple(store_if_complete(campaign, folder, item) for item in campaign.planned)
+            if folder.asks_for_more and is_whole(campaign):
+                settle(folder, whose)
     return replace(campaign, results=tuple(result for result in results if result))
 
 
@@ -119,7 +123,8 @@ def write_scripts(campaign: Campaign) -> Campaign:
     """Write the script of every round that is not there yet, and say how each is submitted."""
     if campaign.runtime is None or campaign.runtime.write_script is None:
         raise AssertionError("provision comes before write_scripts, and checks the launcher")
-    with opened(campaign.out, identity(campaign)) as folder:
+    with opened(campaign.out, identity(campaign)) as own:
+        folder = with_more_rounds(campaign, own)
         for item, round_index in known_rounds(campaign, folder):
             launch = render(
                 campaign,
@@ -133,37 +138,6 @@ def write_scripts(campaign: Campaign) -> Campaign:
                 script = campaign.runtime.write_script(launch)
                 campaign.console.print(f"sbatch {script}", highlight=False, markup=False, soft_wrap=True)
     return campaign
-
-
-def identity(campaign: Campaign) -> dict[str, object]:
-    """What must be equal for results to share a folder; narrowing options are not in it, so a campaign can grow."""
-    matrix_text = "\n".join(repr(item.case) for item in make_plan(_whole(campaign)).planned)
-    machine = campaign.machine
-    return {
-        "matrix": campaign.options.matrix,
-        "capacity": campaign.options.capacity,
-        "matrix_sha256": hashlib.sha256(matrix_text.encode()).hexdigest(),
-        "rounds": campaign.options.repeats,
-        "precision": campaign.rule.precision,
-        "max_rounds": None if campaign.rule.precision is None else campaign.rule.max_rounds,
-        "device": campaign.device,
-        "cpus_per_rank": len(campaign.slots[0].cpus) if campaign.slots else None,  # None: those of the host are divided
-        "stack": campaign.stack,
-        "assets": campaign.options.assets,
-        "asset_sha256": machine.asset_sha256,
-        "worker_pins_sha256": machine.worker_pins_sha256,
-        "cpu_model": machine.cpu_model,
-        "gpus": [gpu.name for gpu in machine.gpus],
-        "driver_version": machine.driver_version,
-        "host_label": machine.host_label,
-        "emulated_nodes": campaign.options.emulate_nodes,
-        "image_digest": campaign.runtime.image_digest if campaign.runtime else None,
-    }
-
-
-def _whole(campaign: Campaign) -> Campaign:
-    whole = replace(campaign.options, series=(), case_globs=(), rl_libraries=(), gpus=())
-    return replace(campaign, options=whole)
 
 
 def _say_what_is_left(campaign: Campaign, folder: Folder, todo: int) -> None:

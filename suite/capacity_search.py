@@ -14,6 +14,7 @@ from suite.campaign_state import Campaign
 from suite.capacity import MIN_RISE, RESOLUTION, Capacity, Trial, next_step
 from suite.cases import with_num_envs
 from suite.catalog import Catalog, load_catalog
+from suite.continuing import is_reopened
 from suite.errors import UsageError
 from suite.folder import Folder
 from suite.matrix import load_matrix
@@ -172,6 +173,8 @@ def _resized_id(case: Case, num_envs: int) -> str:
 def _measure(campaign: Campaign, folder: Folder, item: PlannedCase) -> CaseResult:
     if campaign.options.retry_failed:
         set_failures_aside(replace(campaign, planned=(item,)), folder)
+    if is_reopened(campaign, folder, item.case):
+        folder = replace(folder, reopened=frozenset({item.case.case_id}))
     rounds = [index for index in range(campaign.rule.rounds) if is_wanted(campaign, folder, item.case, index)]
     reporter = Reporter(campaign.console, [item], [item.case] * len(rounds))
     for index in rounds:

@@ -6,7 +6,7 @@ ARCHITECTURE.md has the layout. A round is finished when its ``record.json`` exi
 import fcntl
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +15,11 @@ from typing import Any, Final
 from suite import interference
 from suite.a_a import is_twin
 from suite.errors import CampaignError
+from suite.repeats import Rule
 from suite.schema import Case
 
+IDENTITY_FILE: Final = "campaign.json"
+RULE: Final = ("rounds", "precision", "max_rounds")  # of an identity: may ask for more than at first
 MIN_FREE_GB: Final = 0.5  # a round of 8 ranks with its library's logs and checkpoints stays far below
 
 
@@ -25,6 +28,8 @@ class Folder:
     """Paths of one campaign."""
 
     root: Path
+    asks_for_more: bool = False  # rounds than the command that began it
+    reopened: frozenset[str] = frozenset()  # ids of stored cases that get more rounds now
 
     def run_dir(self, case: Case, round_index: int) -> Path:
         return self.root / "raw" / case.case_id / f"r{round_index}"
@@ -36,6 +41,10 @@ class Folder:
         # What is measured of the host stays out of the results: a report would take it for cases of their own.
         kind = "a_a" if is_twin(case) else interference.FOLDER if interference.is_of_test(case) else "cases"
         return self.root / kind / f"{case.case_id}.json"
+
+    def is_decided(self, case: Case) -> bool:
+        """Say whether a case is stored and gets no further round."""
+        return case.case_id not in self.reopened and self.case_path(case).exists()
 
     def is_finished(self, case: Case, round_index: int) -> bool:
         return self.record_path(case, round_index).exists()
@@ -86,34 +95,52 @@ def opened(root: Path, identity: Mapping[str, Any]) -> Iterator[Folder]:
             raise CampaignError(
                 f"Another labscale process is using {root}. Wait for it to end, or choose another folder with --out."
             ) from error
-        _claim(root / "campaign.json", identity)
-        yield Folder(root=root)
+        yield Folder(root=root, asks_for_more=_claim(root / IDENTITY_FILE, identity))
 
 
-def _claim(path: Path, identity: Mapping[str, Any]) -> None:
+def settle(folder: Folder, identity: Mapping[str, Any]) -> None:
+    """Write whose results these are, atomically: at first, and when all of them have the more rounds of a new rule."""
+    path = folder.root / IDENTITY_FILE
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(json.dumps(identity, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    temporary.replace(path)
+
+
+def _claim(path: Path, identity: Mapping[str, Any]) -> bool:
+    """Check whose folder it is, or make it this campaign's. True when more rounds are asked for than at first."""
     wanted = json.loads(json.dumps(identity))
     if not path.exists():
-        temporary = path.with_suffix(".tmp")
-        temporary.write_text(json.dumps(wanted, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-        temporary.replace(path)
-        return
+        settle(Folder(root=path.parent), wanted)
+        return False
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise CampaignError(
             f"{path} is not readable: {error}. Move the folder away, or choose another with --out."
         ) from error
-    differences = [
-        f"{name}: there {found.get(name)!r}, now {wanted.get(name)!r}"
-        for name in sorted({*found, *wanted})
-        if found.get(name) != wanted.get(name)
-    ]
-    if differences:
+    differing = [name for name in sorted({*found, *wanted}) if found.get(name) != wanted.get(name)]
+    _refuse_others(path.parent, [name for name in differing if name not in RULE], found, wanted)
+    if differing and not _rule(wanted).is_at_least(_rule(found)):
         raise CampaignError(
-            f"{path.parent} holds another campaign's results, which must not be mixed with these:\n  "
-            + "\n  ".join(differences)
+            f"{path.parent} was begun with {_rule(found)} for each case; now {_rule(wanted)} are asked for. Rounds can "
+            "be added, and none are taken away: ask for at least as many, or choose another folder with --out."
+        )
+    return bool(differing)
+
+
+def _refuse_others(root: Path, names: Sequence[str], found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    if names:
+        raise CampaignError(
+            f"{root} holds another campaign's results, which must not be mixed with these:\n  "
+            + "\n  ".join(f"{name}: there {found.get(name)!r}, now {wanted.get(name)!r}" for name in names)
             + "\nChoose another folder with --out, or give the options of that campaign to go on with it."
         )
+
+
+def _rule(identity: Mapping[str, Any]) -> Rule:
+    """Of a campaign.json; those of earlier versions say nothing where the matrix gave the number, so any is more."""
+    rounds, precision = identity.get("rounds") or 0, identity.get("precision")
+    return Rule(rounds=rounds, precision=precision, max_rounds=identity.get("max_rounds") or rounds)
 
 
 def drop_checkpoints(folder: Path) -> None:

@@ -157,16 +157,21 @@ def decision(campaign: Campaign, ended: Sequence[RunRecord]) -> Decision:
 def store_if_complete(campaign: Campaign, folder: Folder, item: PlannedCase) -> CaseResult | None:
     """Return the stored result of a case, storing it first if no round is to follow; None before that."""
     path = folder.case_path(item.case)
-    if path.exists():
-        return store.read_case(path)
+    stored = store.read_case(path) if path.exists() else None
+    if stored and folder.is_decided(item.case):
+        return stored
     if item.infeasible:
         result = CaseResult(case=item.case, rounds=(_skipped(campaign, item),))
     else:
         records = ended_records(campaign, folder, item.case)
+        if stored and len(stored.rounds) == len(records):
+            return stored
         decided = decision(campaign, records)
         if decided.go_on:
             return None
-        result = CaseResult(case=item.case, rounds=records, ended_because=decided.reason)
+        at_first = f"; {len(stored.rounds)} were asked for at first" if stored else ""
+        result = CaseResult(case=item.case, rounds=records, ended_because=decided.reason + at_first)
+    folder.set_aside(path, "superseded")
     store.write_case(result, path)
     return result
 

@@ -74,8 +74,8 @@ def is_wanted(campaign: Campaign, folder: Folder, case: Case, round_index: int) 
     """Say whether something of this round is to be run now."""
     if folder.is_finished(case, round_index):
         return not is_done(campaign, folder, case, round_index)
-    if folder.case_path(case).exists():
-        return False  # decided by an earlier command, perhaps when its time was spent
+    if folder.is_decided(case):
+        return False
     ended = ended_records(campaign, folder, case)
     latest = ended[-1].round if ended else -1
     return round_index < max(campaign.rule.rounds, latest) or decision(campaign, ended).go_on

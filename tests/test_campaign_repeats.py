@@ -1,11 +1,13 @@
 """The same campaign: its rounds are not fixed, and are decided as if it had never been interrupted."""
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 
 from suite.store import load_results, read_case, read_record
-from tests.bench_runs import CASE, TWIN, Stage
+from tests.bench_runs import CASE, TWIN, Bench, Stage
 
 pytestmark = pytest.mark.worker
 
@@ -47,7 +49,23 @@ def test_the_twin_is_another_measurement_of_the_same(finished_campaign: Stage) -
     assert "Noise budget: " in finished_campaign.said
 
 
-def test_another_target_is_refused(finished_campaign: Stage) -> None:
+def test_fewer_rounds_are_refused(finished_campaign: Stage) -> None:
     bench = finished_campaign.bench
     assert bench.run("--target-precision", "0.5") == 13
-    assert "precision: there 1e-06, now 0.5" in bench.said()
+    assert f"{bench.out} was begun with 1 to 2 rounds, 0.0001 % for each case; now 1 to 2 rounds, 50 %" in bench.said()
+    assert "ask for at least as many, or choose another folder with --out" in bench.said()
+    assert bench.snapshot() == finished_campaign.files
+
+
+def test_more_rounds_are_added_to_what_is_finished(finished_campaign: Stage, tmp_path: Path) -> None:
+    shutil.copytree(finished_campaign.bench.out, tmp_path / "out")
+    bench = Bench(matrix=finished_campaign.bench.matrix, out=tmp_path / "out")
+    before = read_case(bench.case_path(CASE))
+    assert bench.run("--repeats", "3", "--case", CASE) == 0
+    assert "1 run to do, 2 finished earlier and kept" in bench.said()
+    result = read_case(bench.case_path(CASE))
+    assert [record.round for record in result.completed] == [0, 1, 2]
+    assert result.rounds[:2] == before.rounds
+    assert result.ended_because == "as many rounds as were asked for; 2 were asked for at first"
+    aside = bench.case_path(CASE).with_name(f"{bench.case_path(CASE).name}.superseded-1")
+    assert aside.read_bytes() == (finished_campaign.bench.case_path(CASE)).read_bytes()
