@@ -1,6 +1,7 @@
 """A campaign through the real command line: interrupted, killed, gone on with, and never the worse for it."""
 
 import json
+import re
 import shutil
 import signal
 from pathlib import Path
@@ -52,7 +53,10 @@ def test_every_record_has_what_env_check_said(finished_campaign: Stage) -> None:
     _, second = read_case(finished_campaign.bench.case_path(CASE)).completed
     verdicts = {check.name: check.verdict for check in second.environment.checks}
     assert verdicts["worker_packages"] == verdicts["asset_root"] == verdicts["libc"] == "ok"
-    assert "no fault that concerns kitless on cpu" in finished_campaign.said
+    # Other tests keep the host busy, which it may say.
+    faults = {name for name, verdict in verdicts.items() if verdict in ("warning", "failure")} - {"cpu_load"}
+    assert not faults
+    assert re.search(r"env_check: (1 of \d+ checks found a|\d+ checks, no) fault", finished_campaign.said)
 
 
 def test_a_machine_that_is_not_fit_is_refused_before_anything_runs(worker: Worker, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from suite.env_check import (
     graphics,
     host,
     host_checks,
+    load,
     nccl,
     requirements,
     rt_cores,
@@ -34,6 +35,7 @@ from suite.env_check.cores import CoreFacts
 from suite.env_check.driver import DriverFacts
 from suite.env_check.graphics import GraphicsSeen
 from suite.env_check.host import HostFacts
+from suite.env_check.load import LoadFacts
 from suite.env_check.nccl import NcclFacts
 from suite.env_check.node_reports import read_report
 from suite.env_check.request import Request
@@ -56,6 +58,7 @@ class Machine:
     graphics: GraphicsSeen
     nccl: NcclFacts
     host: HostFacts
+    load: LoadFacts
     cores: CoreFacts
     worker: WorkerFacts
     assets: AssetFacts
@@ -139,6 +142,7 @@ def env_check(request: Request, environ: Mapping[str, str] = os.environ) -> Repo
 def look(request: Request, environ: Mapping[str, str]) -> Machine:
     """Read everything; what takes long runs beside the rest, in processes of its own."""
     located = provision.locate_worker(project_root=ROOT, stack=request.stack, worker_python=request.worker_python)
+    seen_load = load.read()
     seen_cores = cores.read(environ, has_gpu=_has_device_node())  # alone: the others would be neighbours
     with ThreadPoolExecutor() as pool:
         of_nvml = pool.submit(gpu.read, environ)
@@ -162,6 +166,7 @@ def look(request: Request, environ: Mapping[str, str]) -> Machine:
             graphics=graphics.read(environ, driver_version=version),
             nccl=of_nccl.result(),
             host=host.read(environ, cache_dir=provision.cache_root()),
+            load=seen_load,
             cores=seen_cores,
             worker=of_worker.result(),
             assets=of_assets.result(),
@@ -226,6 +231,7 @@ def judge(machine: Machine, request: Request) -> tuple[Check[Any], ...]:
         gpu_settings.check_pcie_width(nvml),
         host_checks.check_cpu_governor(machine.host),
         host_checks.check_cores_per_gpu(machine.host, num_gpus),
+        load.check_cpu_load(machine.load),
         cores.check_core_speed(machine.cores),
         gpu.check_gpus_alike(nvml),
         gpu_links.check_gpu_links(nvml),
