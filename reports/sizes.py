@@ -1,7 +1,8 @@
 """How many environments to give one GPU, from series that vary nothing else. Pure.
 
 More environments bring more frames until the GPU is full; beyond, they bring memory and staleness only. So the question
-is which is the fewest that is within a stated part of the most throughput measured.
+is which is the fewest that is within a stated part of the most throughput measured. Where throughput still rises at the
+most environments that were tried, only memory that ran out beyond makes that an answer.
 """
 
 import statistics
@@ -13,7 +14,7 @@ from reports.analysis import CaseTimes, case_times
 from reports.choosing import Pick, at_least
 from reports.resampling import MIN_ROUNDS_FOR_INTERVAL, Estimate, estimate, pairing_of
 from suite.a_a import is_twin
-from suite.schema import CaseResult
+from suite.schema import CaseResult, Outcome
 
 # Of the most. A convention, stated so that everyone can judge by another.
 NEAR_MOST: Final = 0.95
@@ -31,6 +32,15 @@ class Size:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Failed:
+    """A number of environments without a completed round."""
+
+    case_id: str
+    num_envs: int
+    outcome: Outcome  # of its last round
+
+
+@dataclass(frozen=True, kw_only=True)
 class SizeChoice:
     """Sizes of one library on one stack, fewest environments first. ``Pick.number`` is one of environments here."""
 
@@ -38,7 +48,7 @@ class SizeChoice:
     who: str
     sizes: tuple[Size, ...]
     enough: Pick
-    failed: tuple[str, ...]  # case ids of sizes without a completed round
+    failed: tuple[Failed, ...]
 
 
 def size_choices(results: Sequence[CaseResult]) -> tuple[SizeChoice, ...]:
@@ -56,14 +66,19 @@ def _choice(group: Sequence[CaseResult]) -> SizeChoice:
     timed = [(result, case_times(result)) for result in group if result.completed]
     most = max(timed, key=lambda one: _fps(*one))
     sizes = tuple(_size(result, times, most) for result, times in timed)
+    failed = tuple(_failed(result) for result in group if not result.completed)
     case = group[0].case
     return SizeChoice(
         series=case.series,
         who=f"{case.rl_library}, {case.stack}",
         sizes=sizes,
-        enough=_enough(sizes),
-        failed=tuple(result.case.case_id for result in group if not result.completed),
+        enough=_enough(sizes, failed),
+        failed=failed,
     )
+
+
+def _failed(result: CaseResult) -> Failed:
+    return Failed(case_id=result.case.case_id, num_envs=result.case.num_envs, outcome=result.rounds[-1].outcome)
 
 
 def _fps(result: CaseResult, times: CaseTimes) -> float:
@@ -85,20 +100,28 @@ def _size(result: CaseResult, times: CaseTimes, most: tuple[CaseResult, CaseTime
     )
 
 
-def _enough(sizes: Sequence[Size]) -> Pick:
+def _enough(sizes: Sequence[Size], failed: Sequence[Failed]) -> Pick:
     """The fewest within ``NEAR_MOST`` of the most by the medians; decided if it surely is, and every fewer is not."""
     index = next(index for index, size in enumerate(sizes) if size.of_most.value >= NEAR_MOST)
     picked = sizes[index]
     unsure = [size for size in sizes[:index] if at_least(size.of_most, NEAR_MOST) is not False]
     if picked.of_most.value < 1 and not at_least(picked.of_most, NEAR_MOST):
         unsure.append(picked)
-    if not unsure:
+    too_many = [one.num_envs for one in failed if one.outcome == "oom" and one.num_envs > picked.num_envs]
+    is_rising = picked is sizes[-1] and not too_many
+    if not unsure and not is_rising:
         reason = f"{picked.of_most.value:.0%} of the most; every fewer is surely below {NEAR_MOST:.0%}"
+        if picked is sizes[-1]:
+            reason += f", and {min(too_many):,} ran out of memory"
         return Pick(number=picked.num_envs, word="decided", reason=reason)
-    interval = unsure[0].of_most.interval
-    reason = (
-        f"too few rounds for an interval, which needs {MIN_ROUNDS_FOR_INTERVAL}"
-        if interval is None
-        else f"the interval at {unsure[0].num_envs:,}, {interval[0]:.0%} to {interval[1]:.0%}, holds {NEAR_MOST:.0%}"
-    )
-    return Pick(number=picked.num_envs, word="inconclusive", reason=reason)
+    reasons = [_unsure(unsure[0])] if unsure else []
+    if is_rising:
+        reasons.append(f"throughput still rises at {picked.num_envs:,}, the most that were tried")
+    return Pick(number=picked.num_envs, word="inconclusive", reason="; ".join(reasons))
+
+
+def _unsure(size: Size) -> str:
+    if size.of_most.interval is None:
+        return f"too few rounds for an interval, which needs {MIN_ROUNDS_FOR_INTERVAL}"
+    low, high = size.of_most.interval
+    return f"the interval at {size.num_envs:,}, {low:.0%} to {high:.0%}, holds {NEAR_MOST:.0%}"

@@ -11,7 +11,7 @@ from reports.choosing import KNEE_WORTH, Choice, choice
 from reports.pages.addresses import page_of
 from reports.result_sets import Version
 from reports.scaling_laws import scaling_groups
-from reports.sizes import NEAR_MOST, SizeChoice, size_choices
+from reports.sizes import NEAR_MOST, Failed, SizeChoice, size_choices
 from reports.tables import Displayed, Html, bullets, heading, link, paragraph, side_by_side, together
 from reports.thresholds import SMOOTHING_WINDOW, common_reward, time_to_reward
 
@@ -185,9 +185,13 @@ def _sizes(series: Campaign, found: tuple[SizeChoice, ...]) -> list[Displayed]:
         f" {NEAR_MOST:.0%} of the most throughput ({one.enough.reason})."
         for one in found
     ]
-    sentences += [f"{case_id}: no round completed." for one in found for case_id in one.failed]
+    sentences += [f"{failed.case_id}: {_ended(failed)}." for one in found for failed in one.failed]
     label = f"Environments of {series.rows[0].series} {series.title}".strip()
     return [bullets(sentences), environments(series), choosing_tables.sizes(found, series.inside, label=label)]
+
+
+def _ended(failed: Failed) -> str:
+    return "ran out of memory" if failed.outcome == "oom" else f"no round completed ({failed.outcome})"
 
 
 def _unit(campaign: Campaign) -> str:
