@@ -62,11 +62,12 @@ def look_at_hosts(place: SshPlace, arguments: Sequence[str], *, differing_is_fin
                 "slowest. Leave out those that differ, or try all the same with --ignore-env-check."
             )
     head = facts[place.hosts[0]]
-    return NodeFacts(environment=head.environment, report=_worst([found.report for found in facts.values()]))
+    return NodeFacts(environment=head.environment, report=worst([found.report for found in facts.values()]))
 
 
-def _worst(reports: Sequence[Report]) -> Report:
-    return next((report for report in reports if report.failures), reports[0])
+def worst(reports: Sequence[Report]) -> Report:
+    """The first with a failure, else the first with a warning: what one host alone finds is not to be lost."""
+    return min(reports, key=lambda report: (not report.failures, not report.warnings))
 
 
 def _ask(place: SshPlace, command: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:

@@ -38,6 +38,7 @@ def report(
     clock_mhz: int = 1980,
     bandwidth: float = 250.0,
     persistence: str | None = None,
+    busy: str | None = None,
     has_tried_vulkan: bool = True,
 ) -> str:
     """What a node sends; whoever sends it has weighed it, so the exit code is part of it."""
@@ -47,6 +48,7 @@ def report(
         check("gpus_present", {"gpus": [gpu] * gpus}),
         check("nccl_all_reduce", {"result": {"nccl": "2.28.9", "bus_bandwidth_gb_s": bandwidth}}),
         check("persistence", {"gpus": []}, "warning" if persistence else "ok", persistence),
+        check("cpu_load", {"others_percent": 0.0}, "warning" if busy else "ok", busy),
         {**check("vulkan_frame", {}, "ok" if has_tried_vulkan else "not_checked"), "feature": "vulkan"},
     ]
     return json.dumps(
@@ -55,7 +57,7 @@ def report(
             "stack": "kitless",
             "device": "cuda",
             "needed": ["cuda", "host", "vulkan", "worker"],
-            "exit_code": 1 if persistence or not has_tried_vulkan else 0,
+            "exit_code": 1 if persistence or busy or not has_tried_vulkan else 0,
             "duration_s": 1.5,
             "checks": checks,
         }
@@ -64,6 +66,11 @@ def report(
 
 def reports(**texts: str) -> dict[str, NodeReport]:
     return {node: read_report(text) for node, text in texts.items()}
+
+
+def test_a_busy_moment_makes_no_other_kind_of_node() -> None:
+    """Nodes that differ are refused, and a process that ran for a second on one of them is no reason for that."""
+    assert differences(reports(n1=report("n1", busy="host_busy"), n2=report("n2"))) == ()
 
 
 def test_alike_nodes_do_not_differ() -> None:

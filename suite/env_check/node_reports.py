@@ -87,6 +87,9 @@ _FACTS: Final = (
     _Fact(subject="assets", check="asset_root", path="manifest_sha256"),
 )
 
+# Of a moment, not of a machine: what they find warns, and makes no node another kind of node.
+_MOMENTARY: Final = frozenset({"cpu_load", "core_speed"})
+
 
 def read_report(text: str) -> NodeReport:
     """Parse a report. Raises ValueError that says in one line what is wrong with it."""
@@ -111,6 +114,7 @@ def differences(reports: Mapping[str, NodeReport]) -> tuple[Difference, ...]:
     found += [
         _difference(f"check {name}", {node: _verdict(report, name) for node, report in reports.items()})
         for name in names
+        if name not in _MOMENTARY
     ]
     return tuple(difference for difference in found if difference)
 
