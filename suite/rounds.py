@@ -23,6 +23,7 @@ from suite.repeats import Decision, decide
 from suite.runtime import Runtime
 from suite.schema import Case, CaseResult, Launch, PlannedCase, RunRecord
 from suite.summary import print_pair
+from suite.words import counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,7 +170,7 @@ def store_if_complete(campaign: Campaign, folder: Folder, item: PlannedCase) -> 
         decided = decision(campaign, records)
         if decided.go_on:
             return None
-        at_first = f"; {len(stored.rounds)} were asked for at first" if stored else ""
+        at_first = f"; at first {counted(len(stored.rounds), 'round')}" if stored else ""
         result = CaseResult(case=item.case, rounds=records, ended_because=decided.reason + at_first)
     folder.set_aside(path, "superseded")
     store.write_case(result, path)

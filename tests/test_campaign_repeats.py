@@ -66,6 +66,6 @@ def test_more_rounds_are_added_to_what_is_finished(finished_campaign: Stage, tmp
     result = read_case(bench.case_path(CASE))
     assert [record.round for record in result.completed] == [0, 1, 2]
     assert result.rounds[:2] == before.rounds
-    assert result.ended_because == "as many rounds as were asked for; 2 were asked for at first"
+    assert result.ended_because == "as many rounds as were asked for; at first 2 rounds"
     aside = bench.case_path(CASE).with_name(f"{bench.case_path(CASE).name}.superseded-1")
     assert aside.read_bytes() == (finished_campaign.bench.case_path(CASE)).read_bytes()

@@ -79,7 +79,7 @@ def test_the_end_is_that_of_the_larger_campaign(
         assert result.rounds == whole.rounds
         assert result.rounds[: len(before[case_id])] == before[case_id]
         grown = len(result.rounds) > len(before[case_id])
-        assert (result.ended_because or "").endswith(f"{len(before[case_id])} were asked for at first") is grown
+        assert (result.ended_because or "").endswith(f"; at first {len(before[case_id])} rounds") is grown
     assert go_on(campaign, root) == []  # and nothing more, nor is anything stored anew
 
 
