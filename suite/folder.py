@@ -122,7 +122,7 @@ def _claim(path: Path, identity: Mapping[str, Any]) -> bool:
     _refuse_others(path.parent, [name for name in differing if name not in RULE], found, wanted)
     if differing and not _rule(wanted).is_at_least(_rule(found)):
         raise CampaignError(
-            f"{path.parent} was begun with {_rule(found)} for each case; now {_rule(wanted)} are asked for. Rounds can "
+            f"{path.parent} was begun with {_rule(found)} for each case, now it is {_rule(wanted)}. Rounds can "
             "be added, and none are taken away: ask for at least as many, or choose another folder with --out."
         )
     return bool(differing)

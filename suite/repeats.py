@@ -13,6 +13,7 @@ from typing import Final
 
 from suite.reduce import round_time_s
 from suite.schema import RunRecord
+from suite.words import counted
 
 CONFIDENCE: Final = 0.95
 MIN_ROUNDS_FOR_INTERVAL: Final = 6
@@ -42,8 +43,8 @@ class Rule:
 
     def __str__(self) -> str:
         if self.precision is None:
-            return f"{self.rounds} rounds"
-        return f"{self.rounds} to {self.most_rounds} rounds, {100 * self.precision:g} %"
+            return counted(self.rounds, "round")
+        return f"{self.rounds} to {counted(self.most_rounds, 'round')} until {100 * self.precision:g} %"
 
 
 @dataclass(frozen=True, kw_only=True)

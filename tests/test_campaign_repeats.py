@@ -52,7 +52,7 @@ def test_the_twin_is_another_measurement_of_the_same(finished_campaign: Stage) -
 def test_fewer_rounds_are_refused(finished_campaign: Stage) -> None:
     bench = finished_campaign.bench
     assert bench.run("--target-precision", "0.5") == 13
-    assert f"{bench.out} was begun with 1 to 2 rounds, 0.0001 % for each case; now 1 to 2 rounds, 50 %" in bench.said()
+    assert f"{bench.out} was begun with 1 to 2 rounds until 0.0001 % for each case, now it is 1 to 2" in bench.said()
     assert "ask for at least as many, or choose another folder with --out" in bench.said()
     assert bench.snapshot() == finished_campaign.files
 

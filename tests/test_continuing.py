@@ -175,7 +175,7 @@ def test_rounds_are_never_taken_away(tmp_path: Path, begun_with: Rule, asked: Ru
         with opened(tmp_path, identity_of(asked)) as folder:
             assert folder.asks_for_more is (asked != begun_with)
     else:
-        said = re.escape(f"was begun with {begun_with} for each case; now {asked} are asked for.")
+        said = re.escape(f"was begun with {begun_with} for each case, now it is {asked}.")
         with pytest.raises(CampaignError, match=said), opened(tmp_path, identity_of(asked)):
             pass
     assert (tmp_path / "campaign.json").read_bytes() == before
