@@ -211,3 +211,17 @@ def test_the_summary_says_nothing_of_scaling_by_emulated_nodes() -> None:
         f"4 GPUs reach {100 * at_most['weak', 1]:.0f} % of ideal where the work grows with them,"
         f" and {100 * at_most['strong', 1]:.0f} % of ideal" in said
     )
+
+
+def test_a_search_for_capacity_beside_scaling_has_its_environments_and_no_speed_up(tmp_path: Path) -> None:
+    """It is of the same series, on one rank; eight points at 100 % of ideal would say nothing."""
+    cases = [make_case("ant-weak", scaling="weak", num_envs_global=n, device="cuda") for n in (1024, 2048)]
+    write_results([make_result(case, 0.1, 0.1, 0.1) for case in cases], tmp_path / "capacity")
+    write_results([result for result in full_results() if result.case.series == "ant-weak"], tmp_path / "scaling")
+    version = read_version(tmp_path, name="v")
+    assert [part.is_sweep for part in version.series("ant-weak")] == [True, False]
+    said = "Different numbers of environments on one number of ranks: no speed-up to show."
+    for shown in (series.speedup(version, "ant-weak"), series.efficiency(version, "ant-weak")):
+        assert shown.text.count(said) == 1
+        assert shown.markup.count("<figure") == 1
+    assert series.throughput(version, "ant-weak").markup.count("<figure") == 2

@@ -38,15 +38,19 @@ def verdicts(version: Version, name: str) -> Html:
 
 
 def speedup(version: Version, name: str) -> Html:
-    return _of_every_set(version, name, lambda series: [_unless_nodes(series, scaling_charts.speedup)])
+    return _of_every_set(version, name, lambda series: [_over_ranks(series, scaling_charts.speedup)])
 
 
 def efficiency(version: Version, name: str) -> Html:
-    return _of_every_set(version, name, lambda series: [_unless_nodes(series, scaling_charts.efficiency)])
+    return _of_every_set(version, name, lambda series: [_over_ranks(series, scaling_charts.efficiency)])
 
 
 def throughput(version: Version, name: str) -> Html:
-    return _of_every_set(version, name, lambda series: [scaling_charts.throughput(series)])
+    return _of_every_set(version, name, lambda series: [_throughput(series)])
+
+
+def _throughput(series: Campaign) -> Displayed:
+    return sweep_charts.environments(series) if series.is_sweep else scaling_charts.throughput(series)
 
 
 def environments(version: Version, name: str) -> Html:
@@ -107,7 +111,10 @@ def _in_order(series: Campaign) -> list[CaseResult]:
     return [by_case[row.case_id] for row in series.rows]
 
 
-def _unless_nodes(series: Campaign, chart: Callable[[Campaign], Displayed]) -> Displayed:
+def _over_ranks(series: Campaign, chart: Callable[[Campaign], Displayed]) -> Displayed:
+    """Where there is something to show over them: a set may vary the environments alone, as a search for capacity."""
+    if series.is_sweep:
+        return paragraph("Different numbers of environments on one number of ranks: no speed-up to show.")
     if not series.pairs_without_scaling:
         return chart(series)
     return together(
