@@ -33,7 +33,10 @@ def verify(folder: Path) -> Verified:
 
 
 def set_folders(folder: Path) -> list[Path]:
-    """Every folder with ``cases`` or imported bundles in it. Raises UsageError when there is none."""
+    """Every folder with ``cases`` or imported bundles in it. Raises UsageError when there is none.
+
+    A set within a set is what its own report offers for download, the same cases once more.
+    """
     names = ("cases", BUNDLES)
     found = sorted({path.parent for name in names for path in folder.rglob(name) if path.is_dir()})
     if not found:
@@ -41,7 +44,7 @@ def set_folders(folder: Path) -> list[Path]:
             f"{folder} has no folder `cases` or `{BUNDLES}` at or below it, so there is nothing to verify."
             " Name a folder that `nox -s bench` wrote, or one below reports/results."
         )
-    return found
+    return [path for path in found if not any(parent in found for parent in path.parents)]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
