@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Final
 
 from suite import container_owner, image_worker
+from suite.cache import cache_root
 from suite.container_spec import ContainerSpec, ImageFacts, Mount
 from suite.docker_engine import Engine
 from suite.errors import ContainerError
-from suite.provision import Worker, cache_root
+from suite.provision import Worker
 from suite.schema import Assets
 
 BUILD_TIMEOUT_S: Final = 600.0

@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from suite.asset_root import RunPython, find_assets
+from suite.cache import cache_root
 from suite.images import find_image
 from suite.pins import sha256
-from suite.provision import RunPython, Worker, cache_root, find_assets, worker_pins
+from suite.provision import Worker, worker_pins
 from suite.schema import Assets, Stack
 
 

@@ -8,25 +8,25 @@ Both are kept in a cache and reused while the pins are unchanged::
 """
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from suite.asset_root import BUILD_ASSETS, find_assets, offline_root
+from suite.cache import cache_root, locked
 from suite.errors import WorkerEnvironmentError
 from suite.pins import PINS_DIR, PYTHON_VERSION, find_uv, sha256
 from suite.schema import Assets, Stack
+from suite.words import last_lines
 
 INSTALL_DISK_GB: Final = 12.0  # the environment takes 7.4 GB, uv's downloads the rest
-BUILD_ASSETS: Final = ("-m", "tasks.assets", "build")
 
 # What a worker imports, with the version that the adapters and overrides of this suite were written for.
 NEEDED: Final[Mapping[Stack, Mapping[str, str | None]]] = {
@@ -52,10 +52,6 @@ for name in sys.argv[1:]:
         versions[name] = None
 print(json.dumps({"python": ".".join(map(str, sys.version_info[:3])), "versions": versions}))
 """
-
-
-# Runs a command with variables added to its environment, here or in a container.
-type RunPython = Callable[[Sequence[str], Mapping[str, str]], subprocess.CompletedProcess[str]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,13 +105,6 @@ def provision_worker(
     return Worker(
         python=python, pins_sha256=pins_sha256, asset_root=asset_root, asset_sha256=asset_sha256, cache_dir=kernels
     )
-
-
-def cache_root() -> Path:
-    """Folder of everything that is installed or built: $LABSCALE_CACHE, else the user's cache folder."""
-    if chosen := os.environ.get("LABSCALE_CACHE"):
-        return Path(chosen).expanduser().absolute()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "labscale"
 
 
 def worker_pins(project_root: Path, stack: Stack) -> Path:
@@ -183,7 +172,7 @@ def install(
     marker = environment / "complete.json"
     if marker.exists() and python.exists():
         return python
-    with _locked(environment.with_suffix(".lock"), on_message):
+    with locked(environment.with_suffix(".lock"), on_message):
         if marker.exists() and python.exists():  # another process installed it while this one waited
             return python
         if environment.exists():  # an install that was interrupted
@@ -242,69 +231,10 @@ def locate_worker(*, project_root: Path, stack: Stack, worker_python: Path | Non
     return Worker(
         python=python,
         pins_sha256=pins_sha256,
-        asset_root=Path(own_assets) if own_assets else cache / f"assets-{key}-{_sources_sha256(project_root)[:12]}",
+        asset_root=Path(own_assets) if own_assets else offline_root(key, project_root),
         asset_sha256=None,
         cache_dir=cache / f"kernels-{key}",
     )
-
-
-def find_assets(
-    assets: Assets,
-    *,
-    python: Path,
-    key: str,
-    project_root: Path,
-    command: Sequence[str] = BUILD_ASSETS,
-    run: RunPython | None = None,
-    on_message: Callable[[str], None],
-) -> tuple[Path | None, str | None]:
-    """Return root and manifest hash of the assets; offline ones are built unless they are there.
-
-    ``run`` runs ``python`` where it is not one of this machine. ISAACSIM_ASSET_ROOT of the user is taken for official
-    assets, and for offline ones if it has a manifest of ours, as the folder of an installed bundle does.
-    """
-    own = os.environ.get("ISAACSIM_ASSET_ROOT")
-    if assets == "official":
-        return (Path(own) if own else None), None
-    if own and (manifest := Path(own) / "manifest.json").exists():
-        return Path(own), sha256(manifest)
-    root = cache_root() / f"assets-{key}-{_sources_sha256(project_root)[:12]}"
-    manifest = root / "manifest.json"
-    if not manifest.exists():
-        with _locked(root.with_suffix(".lock"), on_message):
-            if not manifest.exists():
-                on_message(f"Building the offline assets in {root}")
-                _build_assets(root, python=python, project_root=project_root, command=command, run=run or _run_here)
-    return root, sha256(manifest)
-
-
-def _run_here(argv: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(argv, env={**os.environ, **env}, capture_output=True, text=True, check=False)
-
-
-def _build_assets(root: Path, *, python: Path, project_root: Path, command: Sequence[str], run: RunPython) -> None:
-    python_path = os.pathsep.join(part for part in (str(project_root), os.environ.get("PYTHONPATH")) if part)
-    with tempfile.TemporaryDirectory(prefix=f"{root.name}-", dir=root.parent) as scratch:
-        building = Path(scratch) / "assets"
-        done = run([str(python), *command, str(building)], {"PYTHONPATH": python_path})
-        if done.returncode != 0 or not (building / "manifest.json").exists():
-            raise WorkerEnvironmentError(
-                f"The offline assets could not be built by {python} {' '.join(command)}, exit code {done.returncode}:\n"
-                f"{_tail(done.stderr or done.stdout)}\nCheck the worker environment, or use --assets official."
-            )
-        if root.exists():  # left without a manifest by something else
-            shutil.rmtree(root)
-        building.rename(root)
-
-
-def _sources_sha256(project_root: Path) -> str:
-    """Hash of the code that builds the assets, so that a change of it builds them anew."""
-    tasks = project_root / "tasks"
-    sources = sorted({*tasks.glob("assets*.py"), *tasks.glob("assets/**/*.py")})
-    digest = hashlib.sha256()
-    for source in sources:
-        digest.update(f"{source.relative_to(tasks)}\0{sha256(source)}\n".encode())
-    return digest.hexdigest()
 
 
 def _run_uv(*arguments: str, doing: str) -> None:
@@ -314,29 +244,13 @@ def _run_uv(*arguments: str, doing: str) -> None:
     done = subprocess.run([find_uv(), *arguments], stdout=subprocess.DEVNULL, stderr=stderr, text=True, check=False)
     if done.returncode != 0:
         raise WorkerEnvironmentError(
-            f"uv could not {doing}, exit code {done.returncode}:\n{_tail(done.stderr or 'its words are above')}\n"
+            f"uv could not {doing}, exit code {done.returncode}:\n{last_lines(done.stderr or 'its words are above')}\n"
             "Check the network, or set UV_DEFAULT_INDEX to your mirror; a host without a network installs a bundle "
             "(`nox -s bundle`)."
         )
-
-
-@contextlib.contextmanager
-def _locked(path: Path, on_message: Callable[[str], None]) -> Iterator[None]:
-    """Hold a lock file; the system lets go of it when the process ends, however it ends."""
-    with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            on_message(f"Waiting for another process that holds {path}")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _write_atomically(path: Path, text: str) -> None:
     temporary = path.with_suffix(".tmp")
     temporary.write_text(text + "\n")
     temporary.replace(path)
-
-
-def _tail(text: str, lines: int = 20) -> str:
-    return "\n".join(text.strip().splitlines()[-lines:])

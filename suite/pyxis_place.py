@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from suite import slurm
+from suite.cache import cache_root
 from suite.errors import ContainerError, UsageError
 from suite.image_worker import provision_in_image_of
 from suite.launch import eula, pyxis
@@ -15,7 +16,7 @@ from suite.launch.pyxis import PyxisOptions
 from suite.launch.slurm_script import SlurmOptions, requested
 from suite.pins import sha256
 from suite.plan import THREAD_VARIABLES
-from suite.provision import Worker, cache_root
+from suite.provision import Worker
 from suite.schema import Assets, Launch, Stack
 
 BUILD_MINUTES: Final = 15  # of a job that builds the assets

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from suite.cache import cache_root
 from suite.env_check.report import Report
 from suite.env_check.report import read as read_report
 from suite.env_check.request import Request
@@ -17,7 +18,6 @@ from suite.images import SUITE_PYTHON
 from suite.launch import apptainer
 from suite.options import ROOT, Options
 from suite.pins import sha256
-from suite.provision import cache_root
 from suite.runtime import Runtime, Say
 from suite.schema import Device, Stack
 

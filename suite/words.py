@@ -11,3 +11,8 @@ def counted(number: int, noun: str) -> str:
 def listed(noun: str, numbers: Sequence[int]) -> str:
     """``round 1``, ``rounds 0, 2``."""
     return f"{noun}{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+
+
+def last_lines(text: str, lines: int = 20) -> str:
+    """What a program said at its end."""
+    return "\n".join(text.strip().splitlines()[-lines:])

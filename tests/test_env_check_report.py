@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from suite import __main__, provision
+from suite import __main__
+from suite.cache import cache_root
 from suite.env_check import report as report_module
 from suite.env_check.node_reports import read_report
 from suite.env_check.report import Report, env_check, summarised
@@ -110,7 +111,7 @@ def test_records_keep_no_folder_of_this_machine(report: Report) -> None:
     kept = summarised(report)
     assert len(kept) == len(report.checks)
     texts = " ".join(check.found for check in kept)
-    assert str(provision.cache_root()) not in texts
+    assert str(cache_root()) not in texts
     assert str(report_module.ROOT) not in texts
     assert str(Path.home()) not in texts
 

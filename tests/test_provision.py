@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from suite import pins, provision
+from suite.cache import cache_root
 from suite.errors import WorkerEnvironmentError
 from suite.provision import Worker, locate_worker, provision_worker
 from suite.schema import Assets, Stack
@@ -257,9 +258,9 @@ def test_offline_assets_of_a_bundle_are_taken_as_they_are(
 
 def test_cache_is_where_the_user_wants_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LABSCALE_CACHE", str(tmp_path / "a"))
-    assert provision.cache_root() == tmp_path / "a"
+    assert cache_root() == tmp_path / "a"
     monkeypatch.delenv("LABSCALE_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "b"))
-    assert provision.cache_root() == tmp_path / "b" / "labscale"
+    assert cache_root() == tmp_path / "b" / "labscale"
     monkeypatch.delenv("XDG_CACHE_HOME")
-    assert provision.cache_root() == Path.home() / ".cache" / "labscale"
+    assert cache_root() == Path.home() / ".cache" / "labscale"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from suite import provision
+from suite.cache import cache_root
 from suite.env_check import (
     assets,
     container,
@@ -165,7 +166,7 @@ def look(request: Request, environ: Mapping[str, str]) -> Machine:
             nvml=nvml,
             graphics=graphics.read(environ, driver_version=version),
             nccl=of_nccl.result(),
-            host=host.read(environ, cache_dir=provision.cache_root()),
+            host=host.read(environ, cache_dir=cache_root()),
             load=seen_load,
             cores=seen_cores,
             worker=of_worker.result(),
@@ -254,7 +255,7 @@ def _driver_libraries(seen: DriverFacts, names: tuple[str, ...]) -> tuple[str, .
 
 def summarised(report: Report) -> tuple[CheckResult, ...]:
     """Every check as records keep it: without evidence, and without what names this machine's folders."""
-    private = {str(ROOT): "LABSCALE", str(provision.cache_root()): "CACHE", str(Path.home()): "HOME"}
+    private = {str(ROOT): "LABSCALE", str(cache_root()): "CACHE", str(Path.home()): "HOME"}
 
     def public(text: str) -> str:
         for folder, name in private.items():

@@ -1,0 +1,85 @@
+"""The assets of a worker: official ones as Isaac Lab finds them, or offline ones that are built here, once."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from suite.cache import cache_root, locked
+from suite.errors import WorkerEnvironmentError
+from suite.pins import sha256
+from suite.schema import Assets
+from suite.words import last_lines
+
+BUILD_ASSETS: Final = ("-m", "tasks.assets", "build")
+
+# Runs a command with variables added to its environment, here or in a container.
+type RunPython = Callable[[Sequence[str], Mapping[str, str]], subprocess.CompletedProcess[str]]
+
+
+def find_assets(
+    assets: Assets,
+    *,
+    python: Path,
+    key: str,
+    project_root: Path,
+    command: Sequence[str] = BUILD_ASSETS,
+    run: RunPython | None = None,
+    on_message: Callable[[str], None],
+) -> tuple[Path | None, str | None]:
+    """Return root and manifest hash of the assets; offline ones are built unless they are there.
+
+    ``run`` runs ``python`` where it is not one of this machine. ISAACSIM_ASSET_ROOT of the user is taken for official
+    assets, and for offline ones if it has a manifest of ours, as the folder of an installed bundle does.
+    """
+    own = os.environ.get("ISAACSIM_ASSET_ROOT")
+    if assets == "official":
+        return (Path(own) if own else None), None
+    if own and (manifest := Path(own) / "manifest.json").exists():
+        return Path(own), sha256(manifest)
+    root = offline_root(key, project_root)
+    manifest = root / "manifest.json"
+    if not manifest.exists():
+        with locked(root.with_suffix(".lock"), on_message):
+            if not manifest.exists():
+                on_message(f"Building the offline assets in {root}")
+                _build_assets(root, python=python, project_root=project_root, command=command, run=run or _run_here)
+    return root, sha256(manifest)
+
+
+def offline_root(key: str, project_root: Path) -> Path:
+    """Of a worker with this key; another where the code that builds the assets is another."""
+    return cache_root() / f"assets-{key}-{_sources_sha256(project_root)[:12]}"
+
+
+def _run_here(argv: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(argv, env={**os.environ, **env}, capture_output=True, text=True, check=False)
+
+
+def _build_assets(root: Path, *, python: Path, project_root: Path, command: Sequence[str], run: RunPython) -> None:
+    python_path = os.pathsep.join(part for part in (str(project_root), os.environ.get("PYTHONPATH")) if part)
+    with tempfile.TemporaryDirectory(prefix=f"{root.name}-", dir=root.parent) as scratch:
+        building = Path(scratch) / "assets"
+        done = run([str(python), *command, str(building)], {"PYTHONPATH": python_path})
+        if done.returncode != 0 or not (building / "manifest.json").exists():
+            raise WorkerEnvironmentError(
+                f"The offline assets could not be built by {python} {' '.join(command)}, exit code {done.returncode}:\n"
+                f"{last_lines(done.stderr or done.stdout)}\nCheck the worker environment, or use --assets official."
+            )
+        if root.exists():  # left without a manifest by something else
+            shutil.rmtree(root)
+        building.rename(root)
+
+
+def _sources_sha256(project_root: Path) -> str:
+    """Hash of the code that builds the assets, so that a change of it builds them anew."""
+    tasks = project_root / "tasks"
+    sources = sorted({*tasks.glob("assets*.py"), *tasks.glob("assets/**/*.py")})
+    digest = hashlib.sha256()
+    for source in sources:
+        digest.update(f"{source.relative_to(tasks)}\0{sha256(source)}\n".encode())
+    return digest.hexdigest()
