@@ -26,7 +26,9 @@ LOGIN: Final = "login"
 NODES: Final = ("n1", "n2", "n3")
 START_PATIENCE_S: Final = 60.0  # a node starts within a second; a busy machine is not a fault
 _PATH: Final = os.environ["PATH"]  # without what ``programs`` puts before it, which would enter a host twice
-NODE_LOST_S: Final = 15  # Slurm's SlurmdTimeout: a node that is silent for so long is down
+# Slurm's SlurmdTimeout: a node that is silent for so long is down. An env_check beside a dead node takes 12 s, and more
+# on a busy machine; then its job was ended before it had answered.
+NODE_LOST_S: Final = 25
 
 # The first process of a host; it goes on when its network is there, and reaps what others leave to it.
 _INIT: Final = r"""
