@@ -3,6 +3,7 @@
 One busy process on two cores made an iteration 1.3 to 5.6 times as long (a virtual machine, 2026-11-22).
 """
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,12 +12,13 @@ from typing import Final
 import psutil
 
 from suite.env_check.check import Check
-from suite.host_cpu import Counters, read_counters
+from suite.host_cpu import Counters, HostCpu, read_counters
 from suite.round_flags import OTHERS_PERCENT
 
 LOOK_S: Final = 1.0
 NAMED: Final = 3  # of the busiest processes
 WORTH_NAMING_S: Final = 0.1  # of CPU time within the look
+NO_RANK: Final = (0.0,)  # for HostCpu, which tells the others from a run: nothing runs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,17 +39,17 @@ class LoadFacts:
 
 def read(look_s: float = LOOK_S, *, counters: Callable[[], Counters] = read_counters) -> LoadFacts:
     """Watch the host for ``look_s`` seconds while this process does nothing."""
-    own_pid, before, first = psutil.Process().pid, _cpu_times_s(), counters()
+    host, own_pid, start_s, before = HostCpu(counters), os.getpid(), time.monotonic(), _cpu_times_s()
+    host.use(NO_RANK)
     time.sleep(look_s)
-    last, after = counters(), _cpu_times_s()
-    total_s, elapsed_s = last.total_s - first.total_s, last.monotonic_s - first.monotonic_s
-    if total_s <= 0 or elapsed_s <= 0:
+    others, after = host.use(NO_RANK).others, _cpu_times_s()
+    elapsed_s = time.monotonic() - start_s
+    if others is None:
         return LoadFacts(others_percent=None, busiest=(), message="the kernel's counters of CPU time stand still")
-    others_s = total_s - (last.idle_s - first.idle_s) - (last.stolen_s - first.stolen_s) - (last.own_s - first.own_s)
     used_s = {key: spent_s - before[key] for key, spent_s in after.items() if key in before and key[0] != own_pid}
     at_work = [key for key, spent_s in used_s.items() if spent_s >= WORTH_NAMING_S]
     return LoadFacts(
-        others_percent=min(100.0, max(0.0, 100 * others_s / total_s)),
+        others_percent=max(0.0, others),  # idle time goes ahead by a tick
         busiest=tuple(
             Busy(pid=pid, name=name, percent=100 * used_s[pid, name] / elapsed_s)
             for pid, name in sorted(at_work, key=lambda key: -used_s[key])[:NAMED]
