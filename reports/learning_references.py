@@ -29,6 +29,7 @@ class Size(NamedTuple):
     task: str
     rl_library: str
     stack: str
+    world_size: int | None  # None where all ranks learn together
     frames_per_iteration: int
     optimiser_steps: int
     iterations: int
@@ -88,8 +89,9 @@ def catalog_lines(found: Mapping[Size, float], *, source: str) -> Iterator[str]:
         yield f"[tasks.{task}.agents.{rl_library}]"
         yield "learning_references = ["
         for size in sizes:
+            ranks = "" if size.world_size is None else f" world_size = {size.world_size},"
             yield (
-                f'    {{ stack = "{size.stack}",'
+                f'    {{ stack = "{size.stack}",{ranks}'
                 f" frames_per_iteration = {size.frames_per_iteration}, optimiser_steps = {size.optimiser_steps},"
                 f' iterations = {size.iterations}, reward_at_least = {found[size]:.4f}, source = "{source}" }},'
             )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from reports.learning_curves import mean_rewards
-from suite.catalog import LearningReference
+from suite.catalog import LearningReference, load_catalog
 from suite.learning import reward_at
 from suite.schema import Case, CaseResult
 
@@ -18,12 +18,26 @@ class Size(NamedTuple):
     task: str
     rl_library: str
     stack: str
+    world_size: int | None  # None where all ranks learn together
     frames_per_iteration: int
     optimiser_steps: int
 
     @classmethod
     def of(cls, case: Case) -> "Size":
-        return cls(case.task, case.rl_library, case.stack, case.frames_per_iteration, case.optimiser_steps)
+        ranks = load_catalog().ranks_of_learning(case)
+        return cls(case.task, case.rl_library, case.stack, ranks, case.frames_per_iteration, case.optimiser_steps)
+
+    @classmethod
+    def of_reference(cls, reference: LearningReference, case: Case) -> "Size":
+        """``case``: any of its task and library."""
+        return cls(
+            case.task,
+            case.rl_library,
+            reference.stack,
+            reference.world_size,
+            reference.frames_per_iteration,
+            reference.optimiser_steps,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,9 +80,7 @@ def _seeds(size: Size, runs: Mapping[int, CaseResult], measured: Sequence[CaseRe
         case=case,
         curves={seed: tuple(mean_rewards(result.completed[0])) for seed, result in runs.items()},
         judged=tuple(
-            _judged(reference, runs, alike)
-            for reference in known(case)
-            if (reference.stack, reference.frames_per_iteration, reference.optimiser_steps) == size[2:]
+            _judged(reference, runs, alike) for reference in known(case) if Size.of_reference(reference, case) == size
         ),
     )
 

@@ -7,7 +7,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from suite.errors import MatrixError
-from suite.schema import Device, RlLibrary, Stack
+from suite.schema import Case, Device, RlLibrary, Stack
 from suite.toml_file import NonEmptyTuple, Problem, TomlTable, Tuple, did_you_mean, read_toml
 
 CATALOG_PATH = Path(__file__).parent.parent / "tasks" / "catalog.toml"
@@ -40,10 +40,11 @@ class LearningReference(TomlTable):
     """A reward that every sound run of one size has reached by an iteration; below it, a round is no measurement.
 
     What an iteration teaches follows from the samples that all ranks collect in it and from the optimiser's steps, and
-    from the physics that they are of.
+    from the physics that they are of; and from the number of ranks, where each learns something alone.
     """
 
     stack: Stack  # of the runs that it was made of
+    world_size: Count | None = None  # of no other number of ranks; None where all learn together
     frames_per_iteration: Count  # of all ranks
     optimiser_steps: Count  # of an iteration
     iterations: Count
@@ -115,6 +116,16 @@ class TaskTable(TomlTable):
     differences: NonEmptyTuple[str]  # from the 2.x task of the alias, a sentence each
     agents: dict[RlLibrary, AgentEntry]
     costs: Tuple[CostEntry] = ()
+    ranks_learn_alone: str | None = None  # what no rank shares with the others, in words
+
+    @model_validator(mode="after")
+    def _references_say_ranks(self) -> Self:
+        for reference in (entry for agent in self.agents.values() for entry in agent.learning_references):
+            if (reference.world_size is None) != (self.ranks_learn_alone is None):
+                raise ValueError(
+                    "should have learning_references with world_size where ranks_learn_alone, and there only"
+                )
+        return self
 
 
 class TaskEntry(TaskTable):
@@ -157,6 +168,11 @@ class Catalog(TomlTable):
         """Return what a task is known to learn with a library, by size; empty where the task is not known."""
         agent = self.tasks[task].agents.get(rl_library) if task in self.tasks else None
         return agent.learning_references if agent else ()
+
+    def ranks_of_learning(self, case: Case) -> int | None:
+        """How many ranks what is learned depends on: those of the case, or None where all learn together."""
+        entry = self.tasks.get(case.task)
+        return case.world_size if entry and entry.ranks_learn_alone else None
 
     def resolve(self, task_id: str) -> TaskEntry:
         """Return the task of an id or of an alias from Isaac Lab 2.x. Raises MatrixError for an unknown one."""

@@ -6,6 +6,7 @@ from typing import Final
 
 from suite.catalog import LearningReference
 from suite.schema import Case, CheckResult
+from suite.words import counted
 
 OVER: Final = 5  # iterations; the median of their rewards counts, one alone is noisy
 NAME: Final = "learning"
@@ -32,11 +33,13 @@ def _reference_of(case: Case, num_iterations: int, references: Sequence[Learning
         return f"the catalog has no reference for {case.task} with {case.rl_library} on the stack {case.stack}"
     size = (case.frames_per_iteration, case.optimiser_steps)
     of_size = [entry for entry in of_stack if (entry.frames_per_iteration, entry.optimiser_steps) == size]
-    if not of_size:
-        return f"the catalog has no reference for {size[0]} frames and {size[1]} optimiser steps in an iteration"
-    reached = [entry for entry in of_size if entry.iterations <= num_iterations]
+    of_ranks = [entry for entry in of_size if entry.world_size in (None, case.world_size)]
+    if not of_ranks:
+        ranks = f" on {counted(case.world_size, 'rank')}" if of_size else ""
+        return f"the catalog has no reference for {size[0]} frames and {size[1]} optimiser steps in an iteration{ranks}"
+    reached = [entry for entry in of_ranks if entry.iterations <= num_iterations]
     if not reached:
-        return f"{num_iterations} iterations; the reference is of {min(entry.iterations for entry in of_size)}"
+        return f"{num_iterations} iterations; the reference is of {min(entry.iterations for entry in of_ranks)}"
     return max(reached, key=lambda entry: entry.iterations)
 
 

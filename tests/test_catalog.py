@@ -92,6 +92,12 @@ def test_an_agent_has_a_size_or_a_count_of_minibatches(tmp_path: Path) -> None:
         load_catalog(path)
 
 
+@pytest.mark.parametrize(("old", "new"), [(" world_size = 1,", ""), ("ranks_learn_alone = ", "# ")])
+def test_references_say_how_many_ranks_where_each_learns_alone(old: str, new: str, tmp_path: Path) -> None:
+    with pytest.raises(MatrixError, match=rf"{HAND}: .*world_size where ranks_learn_alone, and there only"):
+        load_catalog(edited(tmp_path, old, new))
+
+
 def test_contradictions_are_reported_together(tmp_path: Path) -> None:
     text = CATALOG_PATH.read_text(encoding="utf-8")
     for old, new in [

@@ -51,6 +51,17 @@ def test_a_case_of_another_size_is_not_held_to_it(changed: dict[str, int], make_
     assert (result.verdict, result.found) == ("not_checked", f"the catalog has no reference for {size}")
 
 
+def test_where_ranks_learn_something_alone_other_ranks_are_not_held_to_it(make_case: CaseMaker) -> None:
+    case = make_case()
+    own, other = (REFERENCE.model_copy(update={"world_size": case.world_size + more}) for more in (0, 1))
+    assert check_learning(case, [0.0] * 10, [own]).verdict == "failure"
+    assert check_learning(case, [0.0] * 10, [REFERENCE]).verdict == "failure"  # whose ranks learn together
+    result = check_learning(case, [0.0] * 10, [other])
+    size = f"{case.frames_per_iteration} frames and {case.optimiser_steps} optimiser steps in an iteration"
+    missing = f"the catalog has no reference for {size} on {case.world_size} ranks"
+    assert (result.verdict, result.found) == ("not_checked", missing)
+
+
 def test_other_physics_is_not_held_to_it(make_case: CaseMaker) -> None:
     """PhysX was held to what runs on Newton had learned."""
     result = check_learning(make_case(stack="ovphysx", device="cuda"), [0.0] * 10, [REFERENCE])

@@ -124,6 +124,7 @@ def test_the_catalog_says_what_its_sources_do() -> None:
                     task,
                     library,
                     reference.stack,
+                    reference.world_size,
                     reference.frames_per_iteration,
                     reference.optimiser_steps,
                     reference.iterations,

@@ -24,6 +24,7 @@ MEASURED = (
     "h200-ant-envs",
     "h200-physx",
     "h200-ant-open",
+    "h200-x2-shadow",
     "h200-ant-capacity",
     "h200-open",
 )

@@ -15,6 +15,7 @@ from suite.schema import Case, CaseResult
 from tests.generated_results import failed_result, make_case, make_result, write_results
 
 CASE = make_case("ant-weak", iterations=10)
+ALONE = "Isaac-Reorient-Cube-Shadow-Camera-Direct"  # whose ranks each train the network that reads their pictures
 REFERENCE = LearningReference(
     stack=CASE.stack,
     frames_per_iteration=CASE.frames_per_iteration,
@@ -56,6 +57,12 @@ def test_a_round_that_ended_before_has_no_reward_there() -> None:
     (found,) = seeds([learned(CASE, 1.0)], [short, failed_result(CASE, outcome="oom", reason="x")], known)
     assert found.judged[0].measured == ()
     assert seeds([failed_result(CASE, outcome="oom", reason="x")], [], known) == ()
+
+
+def test_one_rank_stands_for_several_only_where_ranks_learn_together() -> None:
+    two = replace(CASE, nproc_per_node=2)
+    assert Size.of(two) == Size.of(CASE)
+    assert Size.of(replace(two, task=ALONE)) != Size.of(replace(CASE, task=ALONE))
 
 
 @pytest.fixture

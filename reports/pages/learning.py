@@ -30,6 +30,7 @@ def runs(version: Version) -> Html:
             paragraph(
                 f"{counted(len(found.curves), 'seed')}, {found.size.frames_per_iteration:,} frames and"
                 f" {found.size.optimiser_steps} optimiser steps an iteration."
+                + _alone(catalog.tasks[found.size.task].ranks_learn_alone)
             ),
             seed_charts.curves(_of_first_seed(version, found), found, data=table),
             table,
@@ -44,6 +45,10 @@ def rule() -> Html:
         " other numbers of frames or optimiser steps in an iteration learn otherwise. A reward is"
         f" the median of the last {OVER} iterations."
     )
+
+
+def _alone(what: str | None) -> str:
+    return f" Each rank learns something alone: {what}. So references are of as many ranks." if what else ""
 
 
 def _sets(version: Version) -> list[ResultSet]:
