@@ -54,6 +54,7 @@ EXTRA = {
     "reports/foreign/reading.py": {"pydantic", "pydantic_core"},
     "reports/learning_references.py": {"suite.learning"},
     "reports/pages/learning.py": {"suite.catalog", "suite.learning"},
+    "reports/ranks_together.py": {"suite.learning"},
     "reports/seeds.py": {"suite.catalog", "suite.learning"},
     "reports/manifest.py": {"pydantic", "suite.toml_file"},
     "reports/result_sets.py": {"suite.upstream", "suite.interference"},

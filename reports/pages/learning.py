@@ -5,10 +5,12 @@ import statistics
 from reports.campaign import Campaign
 from reports.charts import seeds as seed_charts
 from reports.learning_references import MIN_MARGIN, MIN_SEEDS
+from reports.ranks_together import MIN_ITERATIONS, MIN_SHARED_SEEDS, several_beside_one
+from reports.resampling import CONFIDENCE
 from reports.result_sets import ResultSet, Version
 from reports.seeds import Seeds, Size, seeds
 from reports.series_tables import series_title
-from reports.tables import MISSING, Displayed, Html, heading, html_table, paragraph, together
+from reports.tables import MISSING, Displayed, Html, estimated, heading, html_table, paragraph, together
 from suite.catalog import load_catalog
 from suite.learning import OVER
 from suite.words import counted
@@ -36,6 +38,50 @@ def runs(version: Version) -> Html:
             table,
         ]
     return together(parts)
+
+
+def ranks(version: Version) -> Html:
+    """Several ranks beside one, of all sets."""
+    pairs = several_beside_one(result for one in version.sets for result in one.campaign.results)
+    if not pairs:
+        return paragraph("No size ran on one rank and on several.")
+    return html_table(
+        [
+            "Task and library",
+            "Frames, steps",
+            "Iteration",
+            "One rank (seeds)",
+            "Ranks",
+            "Together (seeds)",
+            "Seeds of both",
+            "Difference",
+            "Several learn",
+        ],
+        (
+            [
+                f"{pair.work.task}, {pair.work.rl_library}, {pair.work.stack}",
+                f"{pair.work.frames_per_iteration:,}, {pair.work.optimiser_steps}",
+                str(pair.iterations),
+                _range(tuple(pair.alone.values())),
+                str(pair.world_size),
+                _range(tuple(pair.together.values())),
+                str(len(pair.differences)),
+                estimated(pair.difference, lambda value: f"{value:.3g}"),
+                pair.verdict,
+            ]
+            for pair in pairs
+        ),
+        label="Several ranks beside one rank with as many environments",
+    )
+
+
+def ranks_rule() -> Html:
+    return paragraph(
+        "Ranks average their gradients, so several should learn what one learns with the environments of all: the same"
+        " frames, the same optimiser steps. What they do not share may tell them apart. Rewards of the last iteration"
+        f" that both ran, {MIN_ITERATIONS} at least, mean over ranks. The difference is the median over the seeds that"
+        f" both have ({CONFIDENCE:.0%} interval); fewer than {MIN_SHARED_SEEDS} have none."
+    )
 
 
 def rule() -> Html:

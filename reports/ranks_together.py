@@ -1,0 +1,106 @@
+"""What several ranks learn beside one rank that has the environments of all, seed by seed. Pure.
+
+Both see as many frames and take as many optimiser steps. What ranks do not share, such as statistics or networks that
+each trains alone, shows here.
+"""
+
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
+
+from reports.learning_curves import mean_rewards
+from reports.resampling import Estimate, median_interval
+from suite.learning import reward_at
+from suite.schema import Case, CaseResult
+
+MIN_SHARED_SEEDS: Final = 3  # fewer have no interval
+MIN_ITERATIONS: Final = 20  # the first episodes' rewards say little of what is learned
+
+type Word = Literal["less", "more", "not told apart", "too few seeds in common"]
+
+
+class Work(NamedTuple):
+    """What an iteration learns of, on any number of ranks."""
+
+    task: str
+    rl_library: str
+    stack: str
+    frames_per_iteration: int
+    optimiser_steps: int
+
+    @classmethod
+    def of(cls, case: Case) -> "Work":
+        return cls(case.task, case.rl_library, case.stack, case.frames_per_iteration, case.optimiser_steps)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beside:
+    """Rewards by seed after so many iterations, on one rank and on several; a seed that ran again has its median."""
+
+    work: Work
+    iterations: int
+    world_size: int  # of the several
+    alone: Mapping[int, float]
+    together: Mapping[int, float]
+
+    @property
+    def differences(self) -> tuple[float, ...]:
+        """Several ranks less one, for every seed that both have."""
+        return tuple(
+            self.together[seed] - self.alone[seed] for seed in sorted(self.alone.keys() & self.together.keys())
+        )
+
+    @property
+    def difference(self) -> Estimate | None:
+        """The median over the seeds that both have; None where those are fewer than ``MIN_SHARED_SEEDS``."""
+        if len(self.differences) < MIN_SHARED_SEEDS:
+            return None
+        return Estimate(value=statistics.median(self.differences), interval=median_interval(self.differences))
+
+    @property
+    def verdict(self) -> Word:
+        interval = self.difference.interval if self.difference else None
+        if interval is None:
+            return "too few seeds in common"
+        if interval[0] <= 0 <= interval[1]:
+            return "not told apart"
+        return "less" if interval[1] < 0 else "more"
+
+
+def several_beside_one(results: Iterable[CaseResult]) -> tuple[Beside, ...]:
+    """Of closed cases that train, wherever they ran: what is learned goes with the seed and not with the pace."""
+    runs: dict[Work, dict[int, list[CaseResult]]] = {}
+    for result in results:
+        if result.completed and result.case.learns and result.case.division == "closed":
+            of_ranks = runs.setdefault(Work.of(result.case), {})
+            of_ranks.setdefault(result.case.world_size, []).append(result)
+    pairs = (
+        _beside(work, world_size, of_ranks[1], several)
+        for work, of_ranks in runs.items()
+        for world_size, several in sorted(of_ranks.items())
+        if world_size > 1 and 1 in of_ranks
+    )
+    return tuple(pair for pair in pairs if pair is not None)
+
+
+def _beside(work: Work, world_size: int, alone: list[CaseResult], together: list[CaseResult]) -> Beside | None:
+    """None where either ended too soon, or has no rewards yet."""
+    iterations = min(max(result.case.iterations for result in results) for results in (alone, together))
+    if iterations < MIN_ITERATIONS:
+        return None
+    rewards = [_by_seed(results, iterations) for results in (alone, together)]
+    if not all(rewards):
+        return None
+    return Beside(work=work, iterations=iterations, world_size=world_size, alone=rewards[0], together=rewards[1])
+
+
+def _by_seed(results: Iterable[CaseResult], iterations: int) -> dict[int, float]:
+    found: dict[int, list[float]] = {}
+    for result in results:
+        for record in result.completed:
+            rewards = mean_rewards(record)
+            reward = reward_at(rewards, iterations) if len(rewards) >= iterations else None
+            if reward is not None:
+                found.setdefault(result.case.seed, []).append(reward)
+    return {seed: statistics.median(of_seed) for seed, of_seed in sorted(found.items())}

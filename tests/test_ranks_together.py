@@ -1,0 +1,74 @@
+"""Several ranks beside one with as many environments: seeds of both are paired, others are shown and not compared."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from reports.ranks_together import MIN_ITERATIONS, several_beside_one
+from suite.schema import CaseResult
+from tests.generated_results import failed_result, make_case, make_result
+
+ONE = make_case("ant-weak", iterations=MIN_ITERATIONS)
+TWO = replace(ONE, case_id="ant-weak/two", nproc_per_node=2, num_envs_global=ONE.num_envs_global)
+
+
+def runs(rewards: dict[int, float], *, ranks: int = 1, **changes: object) -> list[CaseResult]:
+    """By seed the reward of every iteration."""
+    return [_run(seed, [reward], ranks=ranks, **changes) for seed, reward in rewards.items()]
+
+
+def _run(seed: int, rewards: Sequence[float], *, ranks: int = 1, **changes: object) -> CaseResult:
+    """One round for each reward."""
+    case = replace(TWO if ranks > 1 else ONE, seed=seed, **changes)  # type: ignore[arg-type]
+    rounds = []
+    for number, reward in enumerate(rewards):
+        (record,) = make_result(case, 0.5).rounds
+        of_ranks = tuple(
+            replace(rank, samples={**rank.samples, "reward_mean": (reward,) * rank.num_iterations})
+            for rank in record.ranks
+        )
+        rounds.append(replace(record, round=number, ranks=of_ranks))
+    return CaseResult(case=case, rounds=tuple(rounds))
+
+
+def test_seeds_that_both_have_are_paired() -> None:
+    alone, together = {1: 10.0, 2: 20.0, 3: 30.0, 9: 0.0}, {1: 9.0, 2: 18.0, 3: 27.0, 8: 0.0}
+    (pair,) = several_beside_one(runs(alone) + runs(together, ranks=2))
+    assert (pair.work.frames_per_iteration, pair.world_size, pair.iterations) == (ONE.frames_per_iteration, 2, 20)
+    assert (pair.alone, pair.together) == (alone, together)
+    assert pair.differences == (-1.0, -2.0, -3.0)
+    assert pair.difference is not None
+    assert (pair.difference.value, pair.difference.interval) == (-2.0, (-3.0, -1.0))
+    assert pair.verdict == "less"
+
+
+@pytest.mark.parametrize(
+    ("together", "verdict"),
+    [
+        ({1: 11.0, 2: 22.0, 3: 33.0}, "more"),
+        ({1: 9.0, 2: 22.0, 3: 30.0}, "not told apart"),
+        ({1: 9.0, 2: 18.0}, "too few seeds in common"),
+        ({4: 9.0, 5: 18.0, 6: 27.0}, "too few seeds in common"),
+    ],
+)
+def test_a_verdict_needs_an_interval_that_leaves_no_difference_out(together: dict[int, float], verdict: str) -> None:
+    (pair,) = several_beside_one(runs({1: 10.0, 2: 20.0, 3: 30.0}) + runs(together, ranks=2))
+    assert pair.verdict == verdict
+    assert (pair.difference is None) == (verdict == "too few seeds in common")
+
+
+def test_a_seed_that_ran_again_has_its_median() -> None:
+    results = [_run(1, [1.0, 5.0, 6.0]), *runs({1: 7.0}), *runs({1: 5.0}, ranks=2)]
+    (pair,) = several_beside_one(results)
+    assert (pair.alone, pair.together) == ({1: 5.5}, {1: 5.0})
+
+
+def test_other_work_short_runs_and_what_never_learned_are_left_out() -> None:
+    alone = runs({1: 10.0})
+    assert several_beside_one(alone + runs({1: 9.0}, ranks=2, optimiser_steps=ONE.optimiser_steps + 1)) == ()
+    assert several_beside_one(alone + runs({1: 9.0}, ranks=2, stack="ovphysx")) == ()
+    assert several_beside_one(alone + runs({1: 9.0}, ranks=2, division="open")) == ()
+    assert several_beside_one(alone + runs({1: 9.0}, ranks=2, iterations=MIN_ITERATIONS - 1)) == ()
+    assert several_beside_one([*alone, failed_result(TWO, outcome="oom", reason="x")]) == ()
+    assert several_beside_one(alone) == ()
