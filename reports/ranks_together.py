@@ -17,7 +17,7 @@ from suite.schema import Case, CaseResult
 MIN_SHARED_SEEDS: Final = 3  # fewer have no interval
 MIN_ITERATIONS: Final = 20  # the first episodes' rewards say little of what is learned
 
-type Word = Literal["less", "more", "not told apart", "too few seeds in common"]
+type Word = Literal["less", "more", "not told apart", "unknown"]
 
 
 class Work(NamedTuple):
@@ -62,7 +62,7 @@ class Beside:
     def verdict(self) -> Word:
         interval = self.difference.interval if self.difference else None
         if interval is None:
-            return "too few seeds in common"
+            return "unknown"
         if interval[0] <= 0 <= interval[1]:
             return "not told apart"
         return "less" if interval[1] < 0 else "more"

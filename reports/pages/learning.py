@@ -52,10 +52,10 @@ def ranks(version: Version) -> Html:
             "Iteration",
             "One rank (seeds)",
             "Ranks",
-            "Together (seeds)",
-            "Seeds of both",
+            "Several (seeds)",
+            "Both have",
             "Difference",
-            "Several learn",
+            "They learn",
         ],
         (
             [
@@ -80,7 +80,8 @@ def ranks_rule() -> Html:
         "Ranks average their gradients, so several should learn what one learns with the environments of all: the same"
         " frames, the same optimiser steps. What they do not share may tell them apart. Rewards of the last iteration"
         f" that both ran, {MIN_ITERATIONS} at least, mean over ranks. The difference is the median over the seeds that"
-        f" both have ({CONFIDENCE:.0%} interval); fewer than {MIN_SHARED_SEEDS} have none."
+        f" both have ({CONFIDENCE:.0%} interval); fewer than {MIN_SHARED_SEEDS} have none,"
+        " and which learn more is unknown."
     )
 
 
