@@ -1,8 +1,9 @@
 """What a part of an iteration takes alone, as the controls measured it, and the same part within training. Pure.
 
 Times are of a unit that does not depend on how much a control repeats: one step of all environments of a rank, with
-what cameras draw for it, or one all-reduce. They are of the slowest rank; an all-reduce is that of the rank that waited
-least, which is the least that explains it.
+what cameras draw for it, or the all-reduces of one optimiser step: rsl_rl has a small one beside that of the gradient,
+which the control has not. They are of the slowest rank; all-reduces are those of the rank that waited least, which is
+the least that explains them.
 """
 
 import statistics
@@ -16,7 +17,7 @@ from reports.places import hardware
 from suite.reduce import marked_iterations
 from suite.schema import Case, CaseResult, RankRecord, RunRecord, Stack, Workload
 
-type Unit = Literal["step", "all-reduce"]
+type Unit = Literal["step", "optimiser step"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +91,7 @@ def parts_alone(sets: Iterable[Sequence[CaseResult]]) -> tuple[PartAlone, ...]:
                 task=key.task,
                 stack=key.stack,
                 num_envs=key.num_envs,
-                unit="all-reduce" if key.workload == "all_reduce" else "step",
+                unit="optimiser step" if key.workload == "all_reduce" else "step",
                 timed=tuple(sorted(timed, key=lambda each: not each.is_alone)),
             )
         )
@@ -143,9 +144,6 @@ def _units_s(rank: RankRecord, record: RunRecord, workload: Workload) -> list[fl
     """Of every marked steady iteration what one unit took on one rank."""
     marked = marked_iterations(record)
     times_s = samples_at(rank, COLUMNS[workload], marked)
-    units: Sequence[float | None] = [float(record.case.num_steps_per_env)] * len(marked)
-    if workload == "all_reduce":
-        units = samples_at(rank, "all_reduce_calls", marked)
-    return [
-        time_s / count if time_s is not None and count else None for time_s, count in zip(times_s, units, strict=False)
-    ]
+    case = record.case
+    units = case.optimiser_steps if workload == "all_reduce" else case.num_steps_per_env
+    return [None if time_s is None else time_s / units for time_s in times_s]

@@ -14,11 +14,12 @@ from typing import Final, Literal
 
 from reports.analysis import case_times
 from reports.resampling import MIN_ROUNDS_FOR_INTERVAL, Estimate, Pairing, Rounds, estimate, pairing_of
-from suite.a_a import is_twin, noise_budget, twin_pairs
+from suite.a_a import apart, is_twin, noise_budget, twin_pairs
 from suite.errors import UsageError
 from suite.schema import CaseResult, RunRecord
 
 MAX_NAMED: Final = 12  # differences of a case in a sentence; a change of the task can bring a hundred
+_ROUNDING: Final = 1e-9  # a pair is within the noise that it makes
 DEFAULT_THRESHOLD: Final = 0.02  # smaller changes are seldom worth a search for their cause
 
 # Limits of the suite, not of the work.
@@ -33,8 +34,10 @@ _NOT_OF_THE_SETTINGS: Final = frozenset({"seed", "num_envs", "device", "gpu_name
 AXES: Final = (
     "cpu_model", "num_cpus", "os", "kernel", "driver_version", "cuda_driver_version", "suite_version",
     "worker_pins_sha256", "gpu_names", "image_digest", "versions.*", "settings.torch_num_threads",
-    "settings.cpus_allowed", "settings.backend", "settings.cuda*", "settings.cudnn*",
+    "settings.cpus_allowed", "settings.backend", "settings.cuda*", "settings.cudnn*", "interconnect",
 )  # fmt: skip
+# Compared where both sides say it: one rank has none, and older results do not say.
+_WHERE_KNOWN: Final = frozenset({"interconnect"})
 
 type Word = Literal["regression", "improvement", "unchanged", "inconclusive", "failed", "incomparable"]
 
@@ -161,11 +164,11 @@ def _judged(old: Rounds, new: Rounds, change: Estimate | None, margin: float) ->
         few = f"{len(old)} and {len(new)} rounds completed"
         return "inconclusive", f"{few}, and an interval needs {MIN_ROUNDS_FOR_INTERVAL} on both sides"
     low, high = change.interval
-    beyond = abs(change.value) > margin
+    beyond = apart(change.value) > margin + _ROUNDING
     if beyond and (low > 0 or high < 0):
         word: Word = "regression" if low > 0 else "improvement"
         return word, f"{'slower' if low > 0 else 'faster'}, beyond {margin:.1%} and the noise of the rounds"
-    if -margin <= low and high <= margin:
+    if max(apart(low), apart(high)) <= margin:
         return "unchanged", f"the whole interval is within {margin:.1%}"
     why = "the rounds of one set differ as much" if beyond else f"it may be more or less than {margin:.1%}"
     return "inconclusive", f"{why}; more rounds would tell"
@@ -198,7 +201,7 @@ def differences(before: CaseResult, after: CaseResult) -> tuple[Difference, ...]
         old, new = (_without_fingerprint(each, result) for each, result in ((old, before), (new, after)))
     return tuple(
         Difference(name=name, before=_said(old.get(name, ())), after=_said(new.get(name, ())))
-        for name in sorted(old.keys() | new.keys())
+        for name in sorted((old.keys() | new.keys()) - (_WHERE_KNOWN - (old.keys() & new.keys())))
         if old.get(name) != new.get(name) or len(old.get(name, ())) > 1
     )
 
@@ -225,6 +228,9 @@ def identity(result: CaseResult) -> Mapping[str, tuple[str, ...]]:
     per_round = [_round_identity(record) for record in result.completed]
     for name in {name for each in per_round for name in each}:
         found[name] = tuple(sorted({each.get(name, "not set") for each in per_round}))
+    interconnects = {record.transport.interconnect for record in result.completed if record.transport} - {None}
+    if interconnects:
+        found["interconnect"] = tuple(sorted(map(repr, interconnects)))
     return found
 
 

@@ -122,8 +122,15 @@ def _host(environment: Environment) -> Host:
 
 
 def _gpus(records: Iterable[RunRecord]) -> int:
-    """GPUs of a host, or of all its nodes together."""
-    return max(max(len(record.environment.gpus), record.case.nproc_per_node) * record.case.nnodes for record in records)
+    """GPUs of a host, or of all its nodes together; emulated nodes share one."""
+    return max(_gpus_of_round(record) for record in records)
+
+
+def _gpus_of_round(record: RunRecord) -> int:
+    seen = len(record.environment.gpus)
+    if record.transport is not None and record.transport.emulated:
+        return max(seen, record.case.world_size)
+    return max(seen, record.case.nproc_per_node) * record.case.nnodes
 
 
 def _span(record: RunRecord) -> Span:

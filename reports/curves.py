@@ -74,6 +74,11 @@ def interconnect_of(result: CaseResult) -> str | None:
     return ", ".join(dict.fromkeys(word.replace("_", " ") for word in found if word)) or None
 
 
+def was_skipped(result: CaseResult) -> bool:
+    """Never tried, since the machine is not of that size."""
+    return bool(result.rounds) and all(record.outcome == "skipped" for record in result.rounds)
+
+
 def is_emulated(result: CaseResult) -> bool:
     """Whether in any round several nodes were parts of one machine."""
     return any(record.transport is not None and record.transport.emulated for record in result.completed)

@@ -18,7 +18,7 @@ from reports.thresholds import SMOOTHING_WINDOW, iterations_to_reward, smoothed
 from suite.a_a import is_twin, noise_budget, twin_pairs
 from suite.schema import Case, CaseResult
 
-type Learning = Literal["the same", "as well", "less", "unknown"]
+type Learning = Literal["the same", "not surely less", "less", "unknown"]
 type Equal = Literal["frames", "iterations", "time"]
 type _Curve = tuple[float | None, ...]  # mean reward of every iteration
 
@@ -71,7 +71,7 @@ class Gain:
         at = self.rewards["frames"]
         if min(len(at.tuned), len(at.closed)) < _MIN_RUNS:
             return "unknown"
-        return "less" if max(at.tuned) < min(at.closed) else "as well"
+        return "less" if max(at.tuned) < min(at.closed) else "not surely less"
 
 
 def gains(results: Sequence[CaseResult], twins: Sequence[CaseResult] = ()) -> tuple[Gain, ...]:

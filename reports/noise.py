@@ -1,15 +1,18 @@
 """Whether a ratio of throughputs is more than what nothing differs by. Pure."""
 
-from typing import Literal
+from typing import Final, Literal
 
 from reports.resampling import Estimate, Interval
+
+_ROUNDING: Final = 1e-9  # a pair is within the noise that it makes
 
 type Speed = Literal["faster", "slower", "within the noise", "unknown"]
 
 
 def noise_band(noise: float | None) -> Interval:
     """Ratios that say nothing: a time that is longer by the noise, or another that is."""
-    return 1 / (1 + (noise or 0)), 1 + (noise or 0)
+    most = (1 + (noise or 0)) * (1 + _ROUNDING)
+    return 1 / most, most
 
 
 def against_noise(throughput_ratio: Estimate | None, noise: float | None) -> Speed:

@@ -14,7 +14,7 @@ from reports.resampling import Estimate, median_interval
 from suite.learning import reward_at
 from suite.schema import Case, CaseResult
 
-MIN_SHARED_SEEDS: Final = 3  # fewer have no interval
+MIN_SHARED_SEEDS: Final = 5  # all of one sign by chance once in 16 times; of 3, once in 4
 MIN_ITERATIONS: Final = 20  # the first episodes' rewards say little of what is learned
 
 type Word = Literal["less", "more", "not told apart", "unknown"]
@@ -85,14 +85,20 @@ def several_beside_one(results: Iterable[CaseResult]) -> tuple[Beside, ...]:
 
 
 def _beside(work: Work, world_size: int, alone: list[CaseResult], together: list[CaseResult]) -> Beside | None:
-    """None where either ended too soon, or has no rewards yet."""
-    iterations = min(max(result.case.iterations for result in results) for results in (alone, together))
-    if iterations < MIN_ITERATIONS:
-        return None
-    rewards = [_by_seed(results, iterations) for results in (alone, together)]
-    if not all(rewards):
-        return None
-    return Beside(work=work, iterations=iterations, world_size=world_size, alone=rewards[0], together=rewards[1])
+    """At the iteration that most seeds of both reached, the last of several; None where either has no rewards."""
+    lengths = {result.case.iterations for result in (*alone, *together) if result.case.iterations >= MIN_ITERATIONS}
+    found = [
+        Beside(
+            work=work,
+            iterations=iterations,
+            world_size=world_size,
+            alone=_by_seed(alone, iterations),
+            together=_by_seed(together, iterations),
+        )
+        for iterations in sorted(lengths)
+    ]
+    known = [pair for pair in found if pair.alone and pair.together]
+    return max(known, key=lambda pair: (len(pair.differences), pair.iterations), default=None)
 
 
 def _by_seed(results: Iterable[CaseResult], iterations: int) -> dict[int, float]:

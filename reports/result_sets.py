@@ -22,6 +22,7 @@ from reports.foreign.foreign_set import ForeignSet, is_foreign, read_foreign_set
 from reports.manifest import Contributor, Entry, Role, read_manifest
 from reports.series_kind import SeriesKind
 from suite import interference
+from suite.a_a import noise_budget, twin_pairs
 from suite.errors import ReportError
 from suite.interference import Interference
 from suite.schema import CaseResult, CheckResult
@@ -202,12 +203,14 @@ def _read_either(folder: Path, entry: Entry, *, is_alone: bool) -> ResultSet | F
 def _read_set(folder: Path, *, name: str, title: str, role: Role, contributor: Contributor | None = None) -> ResultSet:
     pairs = tuple(Pair(**pair) for pair in _read_json(folder / "upstream.json", []))
     of_test = _of_interference_test(folder / interference.FOLDER)
+    results = load_results(folder)
+    twins = load_results(folder / "a_a") if (folder / "a_a").is_dir() else ()
     try:
         campaign = Campaign.from_results(
-            load_results(folder),
+            results,
             name=name,
             title=title,
-            twins=load_results(folder / "a_a") if (folder / "a_a").is_dir() else (),
+            twins=twins,
             packing=next((one for one in of_test if interference.is_probe(one.case)), None),
             beside=[one for one in of_test if not interference.is_probe(one.case)],
             upstream_wall_s=_upstream_walls(pairs),
@@ -215,7 +218,7 @@ def _read_set(folder: Path, *, name: str, title: str, role: Role, contributor: C
         )
     except ValueError as error:
         raise ReportError(f"{folder}: a completed round has no number: {error}. Move its case away.") from error
-    noise = _read_json(folder / "noise.json", {})
+    noise = noise_budget(twin_pairs((*results, *twins)))
     return ResultSet(
         name=name,
         title=title,
@@ -223,7 +226,7 @@ def _read_set(folder: Path, *, name: str, title: str, role: Role, contributor: C
         folder=folder,
         campaign=campaign,
         pairs=pairs,
-        noise=noise.get("noise_budget"),
+        noise=noise,
         packing=interference.read(folder / interference.FILE),
         contributor=contributor,
     )

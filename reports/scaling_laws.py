@@ -18,7 +18,7 @@ from scipy.optimize import nnls
 
 from reports.all_reduce import all_reduce_times_s
 from reports.analysis import case_times, speedup_of, start_up_s
-from reports.curves import comparison_key, curve_label
+from reports.curves import comparison_key, curve_label, is_emulated, was_skipped
 from reports.resampling import Estimate, Pairing, Rounds, estimate, pairing_of, percentile_interval, resampled_medians
 from suite.a_a import is_twin
 from suite.schema import CaseResult, Scaling
@@ -167,12 +167,12 @@ _FORMS: Final[Mapping[Law, _Form]] = {
 
 
 def scaling_groups(results: Sequence[CaseResult]) -> tuple[ScalingGroup, ...]:
-    """Results that may be compared, by series and curve; A/A twins, which measure noise, are left out.
+    """Results that may be compared, by series and curve, without A/A twins, emulated nodes and what was not tried.
 
     Where two topologies have the same number of ranks, the one with fewer nodes is taken: another network is another
     curve.
     """
-    results = [result for result in results if not is_twin(result.case)]
+    results = [one for one in results if not (is_twin(one.case) or is_emulated(one) or was_skipped(one))]
     groups: dict[tuple[str | int, ...], dict[int, CaseResult]] = {}
     for result in sorted(results, key=lambda result: (result.case.world_size, result.case.nnodes, result.case.case_id)):
         groups.setdefault(comparison_key(result.case), {}).setdefault(result.case.world_size, result)

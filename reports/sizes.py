@@ -116,7 +116,7 @@ def _enough(sizes: Sequence[Size], failed: Sequence[Failed]) -> Pick:
         return Pick(number=picked.num_envs, word="decided", reason=reason)
     reasons = [_unsure(unsure[0])] if unsure else []
     if is_rising:
-        reasons.append(f"throughput still rises at {picked.num_envs:,}, the most that were tried")
+        reasons.append(f"throughput still rises at {picked.num_envs:,}, the most that ran")
     return Pick(number=picked.num_envs, word="inconclusive", reason="; ".join(reasons))
 
 

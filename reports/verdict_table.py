@@ -69,7 +69,7 @@ def _name(group: ScalingGroup) -> str:
 def _prediction_row(group: ScalingGroup) -> list[str]:
     law: Law = "amdahl" if group.scaling == "strong" else "gustafson"
     fitted = fit(law, group)
-    found = predict(law, group, 2 * group.points[-1].world_size)
+    found = predict(law, group, 2 * max((point.world_size for point in group.measured), default=1))
     if isinstance(fitted, NoFit) or isinstance(found, NoPrediction):
         reason = fitted.reason if isinstance(fitted, NoFit) else found.reason if isinstance(found, NoPrediction) else ""
         return [_name(group), f"none: {reason}", MISSING, MISSING, MISSING, MISSING]

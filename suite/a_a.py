@@ -72,8 +72,16 @@ def twin_pairs(results: Sequence[CaseResult]) -> tuple[TwinPair, ...]:
 
 
 def noise_budget(pairs: Sequence[TwinPair]) -> float | None:
-    """The largest relative difference between a case and its twin, without sign; None without a pair."""
-    return max((abs(pair.difference) for pair in pairs), default=None)
+    """By how much the slower of a case and its twin took longer, of the pair that differs most; None without a pair.
+
+    Which of the two is called the twin is chance: it is the same either way round.
+    """
+    return max((apart(pair.difference) for pair in pairs), default=None)
+
+
+def apart(change: float) -> float:
+    """Of a relative change the size, the same for a time that doubles and for one that halves: 1."""
+    return max(1 + change, 1 / (1 + change)) - 1
 
 
 def write_noise(pairs: Sequence[TwinPair], path: Path) -> None:

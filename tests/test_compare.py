@@ -7,8 +7,9 @@ import pytest
 
 from reports.compare import ENVIRONMENT_IDENTITY, CaseComparison, Comparison, compare, differences
 from reports.compare_command import main
+from suite.a_a import noise_budget, twin_pairs
 from suite.errors import StoreError, UsageError
-from suite.schema import CaseResult, Environment, RunRecord, Scalar
+from suite.schema import CaseResult, Environment, Interconnect, RunRecord, Scalar, Transport
 from tests.generated_results import failed_result, make_case, make_result, write_results
 
 QUIET = (1.0, 1.002, 1.004, 0.998, 1.001)
@@ -85,6 +86,29 @@ def test_a_change_must_be_beyond_threshold_and_a_a_noise() -> None:
     assert words(compare(results(), slower, threshold=0.1)) == {"unchanged"}
     assert compare(results(), slower, noise=0.1).exit_code == 0
     assert compare(results(), slower, noise=0.01).exit_code == 1
+
+
+def test_a_case_and_its_own_twin_are_within_their_noise_either_way_round() -> None:
+    times_s = (1.0, 1.001, 1.002)
+    case, twin = make_case(), make_case(variant="aa")
+    for factor in (0.92, 1.09):
+        pair = [make_result(case, *times_s), make_result(twin, *(factor * time_s for time_s in times_s))]
+        as_case = [replace(pair[1], case=case, rounds=tuple(replace(one, case=case) for one in pair[1].rounds))]
+        for before, after in ((pair[:1], as_case), (as_case, pair[:1])):
+            noise = noise_budget(twin_pairs(pair))
+            assert words(compare(before, after, noise=noise)) <= {"unchanged", "inconclusive"}
+            assert words(compare(before, after, noise=0.05)) <= {"regression", "improvement"}
+
+
+def test_nodes_that_reached_each_other_otherwise_are_another_thing() -> None:
+    def over(word: Interconnect | None) -> list[CaseResult]:
+        transport = word and Transport(library="nccl", between_nodes=(word,))
+        return changed(results(), lambda record: replace(record, transport=transport))
+
+    (found, _) = compare(over("infiniband"), over("ethernet")).cases
+    assert [item.name for item in found.differences] == ["interconnect"]
+    assert words(compare(over("infiniband"), over("ethernet"), across=["interconnect"])) == {"unchanged"}
+    assert words(compare(over("infiniband"), over(None))) == {"unchanged"}  # older results do not say
 
 
 def test_twins_give_the_noise_and_are_not_compared() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from reports.cost import Price, cost, cost_table, union_s
 from reports.result_sets import read_version
-from suite.schema import Case, CaseResult, RunRecord
+from suite.schema import Case, CaseResult, RunRecord, Transport
 from tests.generated_results import GPU_HOST, make_case, make_record, write_results
 
 HOST = replace(GPU_HOST, gpus=GPU_HOST.gpus[:4])
@@ -48,6 +48,15 @@ def test_a_round_that_saw_its_own_gpu_only_is_on_the_same_host() -> None:
     found = cost([*results, SIDE_BY_SIDE[1]])
     assert found is not None
     assert (found.spent.host, found.loop.host) == (8, 16)
+
+
+def test_emulated_nodes_share_one_host() -> None:
+    nodes = case_of(2, nnodes=2)
+    transport = Transport(library="nccl", emulated=True)
+    alone = CaseResult(case=nodes, rounds=(at(nodes, 0, 0.0), at(nodes, 1, 1.0)))
+    emulated = CaseResult(case=nodes, rounds=tuple(replace(one, transport=transport) for one in alone.rounds))
+    found = [cost([one]) for one in (alone, emulated)]
+    assert [one and one.spent.host for one in found] == [2 * 4 * 2, 2 * 4]
 
 
 def test_twins_controls_and_failures_cost_and_are_no_points() -> None:

@@ -231,9 +231,12 @@ def test_what_the_readme_says_of_what_scaling_loses_holds(committed: Version) ->
     for part in ("rest of steps", "learning"):
         assert shares[4][part] / fps[4] > 0.95 * shares[1][part] / fps[1]  # an iteration has as many frames
     found = parts_alone([one.campaign.results for one in committed.scaling])
-    (reduced,) = (part for part in found if part.unit == "all-reduce")
+    (reduced,) = (part for part in found if part.unit == "optimiser step")
     alone_us, training_us = (1e6 * each.time_s for each in reduced.timed if each.case.world_size == 4)
-    assert f"takes {alone_us:.0f} µs between four GPUs; in training {training_us:.0f} µs" in said
+    assert (
+        f"takes {alone_us:.0f} µs between four GPUs; in training, with a small one that rsl_rl adds, those of an optimiser step take {training_us:.0f} µs"
+        in said
+    )
     (drawn,) = (part for part in found if part.workload == "rendering")
     one_ms, four_ms = (1e3 * each.time_s for each in drawn.timed if each.is_alone)
     assert f"({four_ms:.2f} and {one_ms:.2f} ms a step)" in said

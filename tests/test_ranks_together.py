@@ -32,30 +32,39 @@ def _run(seed: int, rewards: Sequence[float], *, ranks: int = 1, **changes: obje
     return CaseResult(case=case, rounds=tuple(rounds))
 
 
+ALONE = {1: 10.0, 2: 20.0, 3: 30.0, 4: 40.0, 5: 50.0}
+
+
 def test_seeds_that_both_have_are_paired() -> None:
-    alone, together = {1: 10.0, 2: 20.0, 3: 30.0, 9: 0.0}, {1: 9.0, 2: 18.0, 3: 27.0, 8: 0.0}
+    alone, together = ALONE | {9: 0.0}, {1: 9.0, 2: 18.0, 3: 27.0, 4: 36.0, 5: 45.0, 8: 0.0}
     (pair,) = several_beside_one(runs(alone) + runs(together, ranks=2))
     assert (pair.work.frames_per_iteration, pair.world_size, pair.iterations) == (ONE.frames_per_iteration, 2, 20)
     assert (pair.alone, pair.together) == (alone, together)
-    assert pair.differences == (-1.0, -2.0, -3.0)
+    assert pair.differences == (-1.0, -2.0, -3.0, -4.0, -5.0)
     assert pair.difference is not None
-    assert (pair.difference.value, pair.difference.interval) == (-2.0, (-3.0, -1.0))
+    assert (pair.difference.value, pair.difference.interval) == (-3.0, (-5.0, -1.0))
     assert pair.verdict == "less"
 
 
 @pytest.mark.parametrize(
     ("together", "verdict"),
     [
-        ({1: 11.0, 2: 22.0, 3: 33.0}, "more"),
-        ({1: 9.0, 2: 22.0, 3: 30.0}, "not told apart"),
-        ({1: 9.0, 2: 18.0}, "unknown"),
-        ({4: 9.0, 5: 18.0, 6: 27.0}, "unknown"),
+        ({seed: 1.1 * reward for seed, reward in ALONE.items()}, "more"),
+        (ALONE | {1: 9.0, 2: 22.0}, "not told apart"),
+        ({seed: 0.9 * ALONE[seed] for seed in (1, 2, 3, 4)}, "unknown"),  # of one sign by chance too often
+        (dict.fromkeys((6, 7, 8, 9, 10), 1.0), "unknown"),
     ],
 )
 def test_a_verdict_needs_an_interval_that_leaves_no_difference_out(together: dict[int, float], verdict: str) -> None:
-    (pair,) = several_beside_one(runs({1: 10.0, 2: 20.0, 3: 30.0}) + runs(together, ranks=2))
+    (pair,) = several_beside_one(runs(ALONE) + runs(together, ranks=2))
     assert pair.verdict == verdict
     assert (pair.difference is None) == (verdict == "unknown")
+
+
+def test_a_longer_run_of_another_seed_takes_no_shared_seeds_away() -> None:
+    longer = [run for ranks in (1, 2) for run in runs({42: 7.0}, ranks=ranks, iterations=3 * MIN_ITERATIONS)]
+    (pair,) = several_beside_one([*runs(ALONE), *runs(ALONE, ranks=2), *longer])
+    assert (pair.iterations, len(pair.differences)) == (MIN_ITERATIONS, 6)
 
 
 def test_a_seed_that_ran_again_has_its_median() -> None:

@@ -77,7 +77,7 @@ def test_what_the_readme_says_of_ant_tuned_holds() -> None:
     ):
         assert gain.gain is not None
         assert gain.gain.interval is not None
-        assert (gain.speed, gain.learning) == ("faster", "as well")
+        assert (gain.speed, gain.learning) == ("faster", "not surely less")
         assert text.format(*(f"{number:.2f}" for number in (gain.gain.value, *gain.gain.interval))) in said
     assert {gain.noise for gain in found.values()} == {wide.noise}
     assert wide.noise is not None

@@ -160,3 +160,12 @@ def test_what_env_check_said_of_several_hosts_alike_is_shown_once() -> None:
     text = machines.env_checks(read_version(COMMITTED, name="2026.11")).text
     assert all(text.count(f"What seed {seed} learns, on two CPU cores: two CPU cores") == 1 for seed in range(1, 6))
     assert text.count("\nrt_cores\tnot checked") == 1
+
+
+def test_a_set_knows_its_noise_from_its_own_twins(tmp_path: Path) -> None:
+    """Sets in git have the twins and no noise.json."""
+    write_results([make_result(make_case(), 1.0)], tmp_path / "set")
+    write_results([make_result(make_case(variant="aa"), 0.8)], tmp_path / "set" / "a_a")
+    version = read_version(tmp_path, name="v")
+    assert [one.noise for one in version.sets] == [pytest.approx(0.25)]
+    assert "lay up to 25.0% apart" in machines.noise(version).text

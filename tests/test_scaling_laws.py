@@ -1,6 +1,7 @@
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -17,7 +18,7 @@ from reports.scaling_laws import (
     point_speedup,
     scaling_groups,
 )
-from suite.schema import CaseResult, Scaling
+from suite.schema import CaseResult, Scaling, Transport
 from tests.generated_results import failed_result, full_results, make_case, make_record, make_result
 
 WORLD_SIZES = (1, 2, 4, 8, 16)
@@ -237,8 +238,7 @@ def test_groups_hold_what_differs_in_ranks_only() -> None:
         ("cartpole-strong", "rl_games"),
         ("cartpole-strong", "rsl_rl"),
     ]
-    assert [len(group.points) for group in groups] == [4, 5, 4, 4]
-    assert len(groups[1].measured) == 4
+    assert [len(group.points) for group in groups] == [4, 4, 4, 4]  # without what was skipped
 
 
 def test_of_two_topologies_with_as_many_ranks_the_one_with_fewer_nodes_is_taken() -> None:
@@ -246,6 +246,16 @@ def test_of_two_topologies_with_as_many_ranks_the_one_with_fewer_nodes_is_taken(
     results.append(make_result(make_case(world_size=4), 0.3))
     (group,) = scaling_groups(results)
     assert [dict(point.times_s) for point in group.points] == [{0: 1.0}, {0: 0.3}]
+
+
+def test_emulated_nodes_are_no_scaling() -> None:
+    transport = Transport(library="nccl", emulated=True)
+    two_nodes = make_result(make_case(world_size=4, nnodes=2), 0.9)
+    emulated = replace(two_nodes, rounds=tuple(replace(record, transport=transport) for record in two_nodes.rounds))
+    (group,) = scaling_groups([make_result(make_case(), 1.0), emulated])
+    assert [point.world_size for point in group.points] == [1]
+    (group,) = scaling_groups([make_result(make_case(), 1.0), two_nodes])
+    assert [point.world_size for point in group.points] == [1, 4]
 
 
 def test_twins_of_an_a_a_run_are_no_group() -> None:

@@ -62,10 +62,10 @@ RISING = [make_result(make_case("ant-envs", scaling="weak", num_envs_global=n), 
 def test_where_throughput_still_rises_the_most_is_not_known() -> None:
     (found,) = size_choices(RISING)
     assert (found.enough.number, found.enough.word) == (200, "inconclusive")
-    assert found.enough.reason == "throughput still rises at 200, the most that were tried"
+    assert found.enough.reason == "throughput still rises at 200, the most that ran"
     (once,) = size_choices([replace(result, rounds=result.rounds[:1]) for result in RISING])
     assert once.enough.reason == (
-        "too few rounds for an interval, which needs 3; throughput still rises at 200, the most that were tried"
+        "too few rounds for an interval, which needs 3; throughput still rises at 200, the most that ran"
     )
 
 

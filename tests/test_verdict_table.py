@@ -1,7 +1,7 @@
 from reports.tables import Html
 from reports.verdict_table import predictions, rule, verdicts
 from suite.schema import CaseResult
-from tests.generated_results import make_case, make_result
+from tests.generated_results import failed_result, make_case, make_result
 
 
 def amdahl(serial_fraction: float, world_size: int) -> float:
@@ -37,6 +37,16 @@ def test_a_prediction_says_how_wrong_its_law_was() -> None:
     assert cells["Predicted for ranks"] == "8"
     assert cells["Predicted total FPS"] == f"{case.frames_per_iteration / amdahl(0.2, 8):,.0f}"
     assert cells["Off by at the largest"].removeprefix("-").removeprefix("+") == "0.0 % at 4"
+
+
+def test_more_ranks_that_were_skipped_or_failed_move_no_prediction() -> None:
+    more = make_case("cartpole-strong", world_size=8)
+    skipped, crashed = (failed_result(more, outcome=outcome, reason="x") for outcome in ("skipped", "crashed"))
+    said = predictions(results(1, 2, 4)).text
+    assert predictions([*results(1, 2, 4), skipped]).text == said
+    assert predictions([*results(1, 2, 4), crashed]).text == said
+    assert verdicts([*results(1, 2, 4), skipped]).text == verdicts(results(1, 2, 4)).text
+    assert cells_of(verdicts([*results(1, 2, 4), crashed]))["Verdict"] == "inconclusive"  # it was tried
 
 
 def test_the_rule_has_the_limits_of_the_verdicts() -> None:

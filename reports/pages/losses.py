@@ -139,7 +139,9 @@ def _title(part: PartAlone) -> str:
 
 
 def _times(part: PartAlone) -> Html:
-    factor, unit = (IN_US, "µs an all-reduce") if part.unit == "all-reduce" else (IN_MS, "ms a step")
+    factor, unit = (
+        (IN_US, "µs of all-reduces an optimiser step") if part.unit == "optimiser step" else (IN_MS, "ms a step")
+    )
     return html_table(
         ["Case", "Runs", "Where", "GPUs", unit, "Times the fewest GPUs"],
         (
