@@ -233,10 +233,8 @@ def test_what_the_readme_says_of_what_scaling_loses_holds(committed: Version) ->
     found = parts_alone([one.campaign.results for one in committed.scaling])
     (reduced,) = (part for part in found if part.unit == "optimiser step")
     alone_us, training_us = (1e6 * each.time_s for each in reduced.timed if each.case.world_size == 4)
-    assert (
     assert f"takes {alone_us:.0f} µs between four GPUs" in said
     assert f"those of an optimiser step take {training_us:.0f} µs, for the rank that waits least" in said
-    )
     (drawn,) = (part for part in found if part.workload == "rendering")
     one_ms, four_ms = (1e3 * each.time_s for each in drawn.timed if each.is_alone)
     assert f"({four_ms:.2f} and {one_ms:.2f} ms a step)" in said
