@@ -1,7 +1,6 @@
 """The command line behind nox's sessions ``env_check``, ``plan``, ``bench`` and ``bundle``."""
 
 import argparse
-import math
 import signal
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ from suite.campaign import BENCH, CAPACITY, MANIFESTS, PLAN, RENDER, execute
 from suite.capacity_search import of_capacity
 from suite.env_check import command as env_check
 from suite.errors import Interrupted, LabscaleError, UsageError
+from suite.option_values import counts, fraction, hosts, minutes, positive, ranks
 from suite.options import ROOT, LauncherName, Options, RenderFor
 from suite.provision import provision_worker
 from suite.repeats import TARGET_PRECISION
@@ -29,35 +29,6 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message}\nSee: nox -s {self.prog.rsplit(' ', 1)[-1]} -- --help")
 
 
-def positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"got {text}, allowed is 1 or more")
-    return value
-
-
-def fraction(text: str) -> float:
-    value = float(text)
-    if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"got {text}, allowed is more than 0 and less than 1, e.g. 0.01")
-    return value
-
-
-def minutes(text: str) -> float:
-    value = float(text)
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"got {text}, allowed is a number above 0")
-    return value
-
-
-def counts(text: str) -> tuple[int, ...]:
-    return tuple(positive(part) for part in text.split(","))
-
-
-def words(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
 def parse(argv: list[str]) -> argparse.Namespace:
     parser = Parser(prog="suite", description="Plan and run scaling benchmarks of NVIDIA Isaac Lab.")
     commands = parser.add_subparsers(dest="command", required=True, parser_class=Parser)
@@ -66,7 +37,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
         _add_selection(command)
         command.add_argument("--out", type=Path, metavar="DIR", help="results folder (default: runs/<matrix>)")
         command.add_argument(
-            "--nodes", type=words, default=(), metavar="HOST,HOST", help="run on these hosts over ssh, the head first"
+            "--nodes", type=hosts, default=(), metavar="HOST,HOST", help="run on these hosts over ssh, the head first"
         )
         command.add_argument("--ssh-config", type=Path, metavar="FILE", help="with --nodes, as `ssh -F` has it")
         command.add_argument(
@@ -101,12 +72,6 @@ def options_of(arguments: argparse.Namespace) -> Options:
     if fields["emulate_nodes"] and fields.get("launcher", "native") == "native":
         fields["launcher"] = "emulated"
     return Options(**fields)
-
-
-def ranks(text: str) -> tuple[int, ...]:
-    if not all(part.isdecimal() for part in text.split(",")):
-        raise argparse.ArgumentTypeError(f"got {text}, allowed are numbers of ranks from 0 on, e.g. 0 or 0,3")
-    return tuple(int(part) for part in text.split(","))
 
 
 def _add_selection(parser: argparse.ArgumentParser) -> None:

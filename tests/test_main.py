@@ -35,6 +35,10 @@ def test_options_reach_the_campaign() -> None:
     ("argv", "said"),
     [
         (["bench", "--gpus", "0"], "allowed is 1 or more"),
+        (["bench", "--nodes", ","], "got ',', which names no host; allowed is one or more, e.g. gpu01,gpu02"),
+        (["plan", "--nodes", ""], "got '', which names no host"),
+        (["env_check", "--nodes", ","], "got ',', which names no host"),
+        (["env_check", "--nodes="], "got '', which names no host"),
         (["bench", "--stack", "unity"], "'kitless', 'ovphysx', 'isaacsim'"),
         (["bench", "--repeat-it"], "unrecognized arguments: --repeat-it"),
         (["fly"], "invalid choice: 'fly'"),

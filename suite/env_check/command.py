@@ -16,11 +16,12 @@ from suite.env_check.node_reports import differences
 from suite.env_check.report import ROOT, env_check
 from suite.env_check.request import Request
 from suite.env_check.table import print_nodes, print_report
+from suite.option_values import hosts
 from suite.runtime_containers import check_image
 from suite.schema import Device, Stack
 
 REQUIRABLE: Final = tuple(feature for feature in get_args(Feature) if feature not in ("host", "worker"))
-OF_ALLOCATION: Final = ""  # --nodes without names
+OF_ALLOCATION: Final = ()  # --nodes without names
 FAILED: Final = 2
 
 
@@ -46,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--image", metavar="NAME", help="check inside this container image")
     where.add_argument(
-        "--nodes", nargs="?", const=OF_ALLOCATION, metavar="HOST[,HOST]",
+        "--nodes", type=hosts, nargs="?", const=OF_ALLOCATION, metavar="HOST[,HOST]",
         help="check every node of this Slurm allocation, or these hosts over ssh, and say where they differ",
     )  # fmt: skip
 
@@ -82,9 +83,8 @@ def _check_nodes(arguments: argparse.Namespace, console: Console) -> int:
         with tempfile.TemporaryDirectory(prefix="env_check-", dir=runs) as folder:
             collected = nodes.collect_slurm(asked, nodes=names, folder=Path(folder), environ=os.environ)
     else:
-        names = tuple(name.strip() for name in arguments.nodes.split(",") if name.strip())
         collected = nodes.collect_ssh(
-            asked, hosts=names, working_dir=ROOT, environ=os.environ, config=arguments.ssh_config
+            asked, hosts=arguments.nodes, working_dir=ROOT, environ=os.environ, config=arguments.ssh_config
         )
     differing = differences(collected.reports)
     print_nodes(console, dict(collected.reports), collected.failures, differing)

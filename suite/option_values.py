@@ -1,0 +1,42 @@
+"""What the values of options may be, as argparse reads them. Pure; each says what it got and what is allowed."""
+
+import argparse
+import math
+
+
+def positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"got {text}, allowed is 1 or more")
+    return value
+
+
+def fraction(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"got {text}, allowed is more than 0 and less than 1, e.g. 0.01")
+    return value
+
+
+def minutes(text: str) -> float:
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"got {text}, allowed is a number above 0")
+    return value
+
+
+def counts(text: str) -> tuple[int, ...]:
+    return tuple(positive(part) for part in text.split(","))
+
+
+def ranks(text: str) -> tuple[int, ...]:
+    if not all(part.isdecimal() for part in text.split(",")):
+        raise argparse.ArgumentTypeError(f"got {text}, allowed are numbers of ranks from 0 on, e.g. 0 or 0,3")
+    return tuple(int(part) for part in text.split(","))
+
+
+def hosts(text: str) -> tuple[str, ...]:
+    names = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not names:  # as a variable that is not set leaves it: then this machine alone would run everything
+        raise argparse.ArgumentTypeError(f"got {text!r}, which names no host; allowed is one or more, e.g. gpu01,gpu02")
+    return names
