@@ -13,7 +13,7 @@ from suite.campaign import BENCH, CAPACITY, MANIFESTS, PLAN, RENDER, execute
 from suite.capacity_search import of_capacity
 from suite.env_check import command as env_check
 from suite.errors import Interrupted, LabscaleError, UsageError
-from suite.option_values import counts, fraction, hosts, minutes, positive, ranks
+from suite.option_values import counts, fraction, hosts, minutes, positive, ranks, seed
 from suite.options import ROOT, LauncherName, Options, RenderFor
 from suite.provision import provision_worker
 from suite.repeats import TARGET_PRECISION
@@ -98,7 +98,7 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--stack", choices=get_args(Stack), help="physics and rendering (default: the matrix's)")
     parser.add_argument("--device", choices=get_args(Device), help="default: cuda when there is a GPU")
     parser.add_argument("--assets", choices=get_args(Assets), default="offline", help="default: offline")
-    parser.add_argument("--seed", type=int, help="of rank 0 (default: the matrix's)")
+    parser.add_argument("--seed", type=seed, help="of rank 0 (default: the matrix's)")
     parser.add_argument("--worker-python", type=Path, metavar="PATH", help="a Python that has Isaac Lab already")
 
 

@@ -1,12 +1,14 @@
 """What a matrix file may hold: its tables, as values. What they mean together is in ``suite.matrix_check``."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field, StringConstraints
 
 from suite.catalog import Count, Seconds
 from suite.schema import Division, MinibatchRule, RlLibrary, Scaling, Stack, Workload
 from suite.toml_file import NonEmptyTuple, TomlTable, Tuple
+
+LARGEST_SEED: Final = 4_000_000_000  # numpy takes none above 2**32 - 1; rank r adds r, and rl_games adds it again
 
 type Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$")]  # also a folder's name
 type Topology = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]*x[1-9][0-9]*$")]  # nnodes x nproc_per_node
@@ -55,7 +57,7 @@ class MatrixTable(TomlTable):
     precision: Fraction | None = None  # go on until the median is known to this half-width, see suite.repeats
     max_rounds: Count | None = None  # of a case, with a precision
     a_a: bool = False  # run the baseline of every series twice, see suite.a_a
-    seed: Annotated[int, Field(ge=0)]
+    seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)]
     defaults: Defaults = Defaults()
     series: NonEmptyTuple[Series]
 

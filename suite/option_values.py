@@ -3,6 +3,8 @@
 import argparse
 import math
 
+from suite.matrix_table import LARGEST_SEED
+
 
 def positive(text: str) -> int:
     value = int(text)
@@ -23,6 +25,12 @@ def minutes(text: str) -> float:
     if not 0 < value < math.inf:
         raise argparse.ArgumentTypeError(f"got {text}, allowed is a number above 0")
     return value
+
+
+def seed(text: str) -> int:
+    if not text.isdecimal() or int(text) > LARGEST_SEED:
+        raise argparse.ArgumentTypeError(f"got {text}, allowed are whole numbers from 0 to {LARGEST_SEED}")
+    return int(text)
 
 
 def counts(text: str) -> tuple[int, ...]:

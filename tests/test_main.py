@@ -39,6 +39,9 @@ def test_options_reach_the_campaign() -> None:
         (["plan", "--nodes", ""], "got '', which names no host"),
         (["env_check", "--nodes", ","], "got ',', which names no host"),
         (["env_check", "--nodes="], "got '', which names no host"),
+        (["bench", "--seed", "-5"], "got -5, allowed are whole numbers from 0 to 4000000000"),
+        (["plan", "--seed", "4294967295"], "got 4294967295, allowed are whole numbers"),  # rank 1 would have 2**32
+        (["plan", "--seed", "x"], "got x, allowed are whole numbers"),
         (["bench", "--stack", "unity"], "'kitless', 'ovphysx', 'isaacsim'"),
         (["bench", "--repeat-it"], "unrecognized arguments: --repeat-it"),
         (["fly"], "invalid choice: 'fly'"),

@@ -200,6 +200,7 @@ def test_a_point_that_does_not_divide_is_still_a_case(tmp_path: Path, catalog: C
     [
         ("rounds = 2", "rounds = 0", 2, "rounds", "got 0; should be greater than 0"),
         ("seed = 7", "seed = -1", 3, "seed", "got -1; should be greater than or equal to 0"),
+        ("seed = 7", "seed = 4294967295", 3, "seed", "got 4294967295; should be less than or equal to 4000000000"),
         ("rounds = 2", "rounds = true", 2, "rounds", "got True; should be a valid integer"),
         ("rounds = 2", "rounds = 2\nprecision = 1.0", 3, "precision", "got 1.0; should be less than 1"),
         ("rounds = 2", "rounds = 2\nprecision = 0", 3, "precision", "should be greater than 0"),
