@@ -13,7 +13,17 @@ from suite.campaign import BENCH, CAPACITY, MANIFESTS, PLAN, RENDER, execute
 from suite.capacity_search import of_capacity
 from suite.env_check import command as env_check
 from suite.errors import Interrupted, LabscaleError, UsageError
-from suite.option_values import counts, fraction, hosts, minutes, positive, ranks, seed
+from suite.option_values import (
+    above_zero,
+    counts,
+    fraction,
+    hosts,
+    positive,
+    ranks,
+    sbatch_option,
+    seed,
+    slurm_time,
+)
 from suite.options import ROOT, LauncherName, Options, RenderFor
 from suite.provision import provision_worker
 from suite.repeats import TARGET_PRECISION
@@ -112,7 +122,10 @@ def _add_repeats(parser: argparse.ArgumentParser) -> None:
         "--max-rounds", type=positive, metavar="N", help="of a case, if the target is not reached before"
     )
     parser.add_argument(
-        "--budget-minutes", type=minutes, metavar="MIN", help="wall time after which only the matrix's rounds still run"
+        "--budget-minutes",
+        type=above_zero,
+        metavar="MIN",
+        help="wall time after which only the matrix's rounds still run",
     )
     parser.add_argument(
         "--a-a", action=argparse.BooleanOptionalAction, help="run each series' baseline twice (default: the matrix's)"
@@ -144,7 +157,9 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
         help="with --launcher container (default: what `build` made); a .sif file with --launcher apptainer or slurm, "
         "a .sqsh file with slurm and its plugin pyxis",
     )  # fmt: skip
-    parser.add_argument("--shm-gb", type=float, metavar="GB", help="a /dev/shm for the container alone, of this size")
+    parser.add_argument(
+        "--shm-gb", type=above_zero, metavar="GB", help="with --launcher container: a /dev/shm of its own, of this size"
+    )
     parser.add_argument("--accept-eula", action="store_true", help="you accept NVIDIA's licence of Isaac Sim")
     parser.add_argument(
         "--ignore-env-check", action="store_true", help="run also where env_check says that the stack cannot"
@@ -155,10 +170,12 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
 def _add_slurm(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--partition", metavar="NAME", help="with --launcher slurm, as sbatch has it")
     parser.add_argument("--account", metavar="NAME", help="with --launcher slurm, as sbatch has it")
-    parser.add_argument("--time", metavar="TIME", help="of a job, as sbatch has it (default: by the case's timeout)")
     parser.add_argument(
-        "--sbatch-option", action="append", default=[], metavar="NAME[=VALUE]", dest="sbatch_options",
-        help="any other option of sbatch, without its dashes; repeatable",
+        "--time", type=slurm_time, metavar="TIME", help="of a job, as sbatch has it (default: by the case's timeout)"
+    )
+    parser.add_argument(
+        "--sbatch-option", type=sbatch_option, action="append", default=[], metavar="NAME[=VALUE]",
+        dest="sbatch_options", help="any other option of sbatch, without its dashes; repeatable",
     )  # fmt: skip
     parser.add_argument(
         "--render-only", action="store_true", help="with --launcher slurm: write the scripts, submit nothing"

@@ -27,6 +27,7 @@ from suite.summary import (
     print_plan,
     print_rule,
 )
+from suite.words import counted
 
 
 def make_plan(campaign: Campaign) -> Campaign:
@@ -98,7 +99,17 @@ def _stacks(campaign: Campaign) -> tuple[Stack, ...]:
 
 
 def show_plan(campaign: Campaign) -> Campaign:
-    """Print the plan with the commands that ``bench`` would run; the worker need not be installed for that."""
+    """Print the plan with the commands that ``bench`` would run; the worker need not be installed for that.
+
+    Raises:
+        UsageError: commands for each of several nodes, and no case that has several.
+    """
+    if campaign.options.node_commands and all(item.case.nnodes == 1 for item in campaign.planned):
+        raise UsageError(
+            "--node-commands prints what each node of a case with several runs, and no case that is chosen has "
+            f"several; got {counted(len(campaign.planned), 'case')} of one node. Leave it out, or choose others, e.g. "
+            "--matrix nodes."
+        )
     worker = locate_worker(project_root=ROOT, stack=campaign.stack, worker_python=campaign.options.worker_python)
     folder = Folder(root=campaign.out)
     python_path = os.environ.get("PYTHONPATH")

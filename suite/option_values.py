@@ -2,8 +2,14 @@
 
 import argparse
 import math
+import re
+from typing import Final
 
 from suite.matrix_table import LARGEST_SEED
+
+SBATCH_OPTION: Final = re.compile(r"[^\s=-][^\s=]*(=.*)?")  # becomes a line of a script: #SBATCH --NAME=VALUE
+# minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes, days-hours:minutes:seconds
+SLURM_TIME: Final = re.compile(r"\d+(:\d+){0,2}|\d+-\d+(:\d+){0,2}|infinite|unlimited", re.ASCII | re.IGNORECASE)
 
 
 def positive(text: str) -> int:
@@ -20,7 +26,7 @@ def fraction(text: str) -> float:
     return value
 
 
-def minutes(text: str) -> float:
+def above_zero(text: str) -> float:
     value = float(text)
     if not 0 < value < math.inf:
         raise argparse.ArgumentTypeError(f"got {text}, allowed is a number above 0")
@@ -48,3 +54,19 @@ def hosts(text: str) -> tuple[str, ...]:
     if not names:  # as a variable that is not set leaves it: then this machine alone would run everything
         raise argparse.ArgumentTypeError(f"got {text!r}, which names no host; allowed is one or more, e.g. gpu01,gpu02")
     return names
+
+
+def sbatch_option(text: str) -> str:
+    if not SBATCH_OPTION.fullmatch(text):
+        raise argparse.ArgumentTypeError(
+            f"got {text!r}, allowed is NAME or NAME=VALUE on one line, the name without its dashes, e.g. mem=0"
+        )
+    return text
+
+
+def slurm_time(text: str) -> str:
+    if not SLURM_TIME.fullmatch(text):
+        raise argparse.ArgumentTypeError(
+            f"got {text!r}, allowed are minutes, [HOURS:]MINUTES:SECONDS and DAYS-HOURS[:MINUTES[:SECONDS]], e.g. 90"
+        )
+    return text

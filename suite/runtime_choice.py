@@ -9,9 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from suite import environment, slurm_place, ssh_place
-from suite.errors import UsageError
 from suite.launch import emulated
-from suite.launch.slurm_script import SlurmOptions
+from suite.option_rules import check_options
 from suite.options import Options
 from suite.resources import UNBOUNDED, Resources
 from suite.runtime import Runtime, Say, on_this_machine
@@ -25,24 +24,15 @@ def resources(options: Options, machine: Environment) -> Resources:
     """How much the place that the user chose can run.
 
     Raises:
-        UsageError: an option is of another launcher than the one chosen.
+        UsageError: options contradict each other, or one would do nothing.
         SchedulerError: Slurm does not answer, or has no such partition.
     """
-    if (options.launcher == "emulated") != (options.emulate_nodes is not None):
-        raise UsageError(
-            f"--emulate-nodes N takes parts of this machine for nodes, and no --launcher but its own (emulated); got"
-            f" --launcher {options.launcher} and {options.emulate_nodes or 'no'} nodes to emulate."
-        )
+    check_options(options)
     if options.render:
         return UNBOUNDED
     if options.launcher == "ssh" and not options.node_commands:
         return ssh_place.resources(ssh_place_of(options, print))
     if options.launcher != "slurm":
-        if options.render_only or slurm_options(options) != SlurmOptions():
-            raise UsageError(
-                "--partition, --account, --time, --sbatch-option and --render-only need --launcher slurm, got "
-                f"{options.launcher}."
-            )
         nnodes = UNBOUNDED.nnodes if options.node_commands else options.emulate_nodes or 1
         return Resources(
             nnodes=nnodes,
@@ -69,7 +59,7 @@ def provision(
     Raises:
         WorkerEnvironmentError: something is missing that cannot be installed.
         ContainerError: there is no engine or no image.
-        UsageError: options contradict each other.
+        UsageError: an image is missing, or there is a Python beside it.
     """
     if options.launcher == "container":
         return in_containers(options, stack=stack, device=device, on_message=on_message)
@@ -79,10 +69,6 @@ def provision(
         return over_ssh(options, stack, device, on_message)
     if options.launcher == "apptainer":
         return in_apptainer(options, stack=stack, device=device, on_message=on_message)
-    if options.image is not None:
-        raise UsageError(
-            f"--image {options.image} needs --launcher container, apptainer or slurm, got {options.launcher}."
-        )
     if options.launcher == "emulated":
         gpus = emulated.visible_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"), len(environment.capture().gpus))
         launch = functools.partial(emulated.run, gpus=gpus, cpus=environment.cores_in_order())

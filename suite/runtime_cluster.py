@@ -8,7 +8,6 @@ from pathlib import Path
 from suite import node_facts, pyxis_place, slurm_place, ssh_place
 from suite.env_check.report import env_check
 from suite.env_check.request import Request
-from suite.errors import UsageError
 from suite.images import SUITE_PYTHON
 from suite.launch import apptainer, native, pyxis, slurm, ssh
 from suite.launch.slurm import SlurmPlace
@@ -97,8 +96,6 @@ def _by_pyxis(
 
 def over_ssh(options: Options, stack: Stack, device: Device, on_message: Say) -> Runtime:
     """The worker in the same folder on every host that ``--nodes`` names; hosts that differ are refused by name."""
-    if options.image is not None:
-        raise UsageError(f"--image {options.image} cannot be used over ssh. Use --launcher slurm, or leave it out.")
     inner = on_this_machine(options, stack=stack, device=device, on_message=on_message)
     place = ssh_place_of(options, on_message)
     request = Request(stack=stack, device=device, worker_python=options.worker_python)

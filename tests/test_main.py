@@ -42,6 +42,12 @@ def test_options_reach_the_campaign() -> None:
         (["bench", "--seed", "-5"], "got -5, allowed are whole numbers from 0 to 4000000000"),
         (["plan", "--seed", "4294967295"], "got 4294967295, allowed are whole numbers"),  # rank 1 would have 2**32
         (["plan", "--seed", "x"], "got x, allowed are whole numbers"),
+        (["bench", "--sbatch-option=--foo"], "got '--foo', allowed is NAME or NAME=VALUE"),
+        (["bench", "--sbatch-option", ""], "got '', allowed is NAME or NAME=VALUE"),
+        (["bench", "--sbatch-option", "=x"], "got '=x', allowed is NAME or NAME=VALUE"),
+        (["bench", "--sbatch-option", "mem=0\n#SBATCH"], "NAME=VALUE on one line"),
+        (["bench", "--time", "abc"], "got 'abc', allowed are minutes"),
+        (["bench", "--shm-gb", "-1"], "got -1, allowed is a number above 0"),
         (["bench", "--stack", "unity"], "'kitless', 'ovphysx', 'isaacsim'"),
         (["bench", "--repeat-it"], "unrecognized arguments: --repeat-it"),
         (["fly"], "invalid choice: 'fly'"),

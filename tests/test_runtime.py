@@ -72,7 +72,6 @@ def image(tmp_path: Path, worker: Worker) -> Path:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        (Options(matrix="smoke", image="x"), UsageError, "--image x needs --launcher container, apptainer or slurm"),
         (OPTIONS, UsageError, "--launcher apptainer needs --image"),
         (replace(OPTIONS, image="missing.sif"), UsageError, "missing.sif does not exist. Make one: apptainer build"),
         (

@@ -263,4 +263,4 @@ def test_render_only_writes_the_scripts_and_submits_nothing(worker: Worker, tmp_
         [sys.executable, "-m", "suite", *argv], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert refused.returncode == 11
-    assert "--render-only need --launcher slurm, got native" in refused.stderr
+    assert "--render-only: only with --launcher slurm, got --launcher native" in refused.stderr

@@ -16,6 +16,7 @@ from suite.env_check.node_reports import differences
 from suite.env_check.report import ROOT, env_check
 from suite.env_check.request import Request
 from suite.env_check.table import print_nodes, print_report
+from suite.errors import UsageError
 from suite.option_values import hosts
 from suite.runtime_containers import check_image
 from suite.schema import Device, Stack
@@ -53,7 +54,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def command(arguments: argparse.Namespace, console: Console) -> int:
-    """Run what was asked for; 0: the stack can run, 1: with warnings, 2: it cannot."""
+    """Run what was asked for; 0: the stack can run, 1: with warnings, 2: it cannot.
+
+    Raises:
+        UsageError: settings of ssh, and no hosts that it would reach.
+    """
+    if arguments.ssh_config is not None and not arguments.nodes:
+        raise UsageError(
+            f"--ssh-config {arguments.ssh_config}: only with --nodes HOST,HOST, which ssh reaches, got no hosts. Name "
+            "them, or leave it out."
+        )
     if arguments.nodes is not None:
         return _check_nodes(arguments, console)
     request = request_of(arguments)

@@ -1,0 +1,105 @@
+"""Options that would do nothing beside the others are refused by name; those that make sense together are not."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from suite.__main__ import main, options_of, parse
+from suite.errors import UsageError
+from suite.option_rules import check_options
+from suite.option_values import sbatch_option, slurm_time
+from suite.options import Options
+from suite.resources import UNBOUNDED
+from suite.runtime_choice import resources
+from suite.schema import Environment
+
+
+def check(command: str) -> None:
+    check_options(options_of(parse(command.split())))
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("bench --launcher slurm --render-only --nodes a,b", "--nodes: only with --launcher ssh"),
+        ("bench --launcher container --nodes a,b", "--nodes: only with --launcher ssh"),
+        ("bench --shm-gb 2", "--shm-gb: only with --launcher container, got --launcher native"),
+        ("bench --launcher slurm --shm-gb 2", "--shm-gb: only with --launcher container, got --launcher slurm"),
+        ("bench --ssh-config f", "--ssh-config: only with --nodes HOST,HOST"),
+        ("bench --launcher slurm --ssh-config f", "--ssh-config: only with --nodes HOST,HOST"),
+        ("plan --node-commands --nodes a,b --ssh-config f", "--node-commands prints .* no use for --ssh-config"),
+        (
+            "bench --launcher slurm --render-only --upstream --profile 0 --retry-failed",
+            "--render-only writes scripts .* no use for --upstream, --profile, --retry-failed",
+        ),
+        ("bench --launcher slurm --render-only --capacity ant-weak", "--render-only .* no use for --capacity"),
+        ("bench --image x", "--image: only with bench --launcher container, apptainer or slurm, or with plan --render"),
+        ("bench --nodes a,b --image x", "--image: only with .* got --launcher ssh"),
+        ("plan --image x", "--image: only with .* plan --render, got --launcher native"),
+        ("plan --volume-claim x", "--volume-claim: only with plan --render kubernetes, got no --render"),
+        ("plan --render osmo --image i --volume-claim x", "plan --render kubernetes, got --render osmo"),
+        ("plan --render kubernetes --image i --nodes a,b", "--render kubernetes writes files .* no use for --nodes"),
+        ("plan --render osmo --image i --emulate-nodes 2", "no use for --emulate-nodes"),
+        ("plan --render kubernetes --image i --node-commands", "no use for --node-commands"),
+        ("bench --partition p --time 5 --render-only", "--partition, --time, --render-only: only with"),
+        ("bench --sbatch-option mem=0", "--sbatch-option: only with --launcher slurm, got --launcher native"),
+        ("bench --nodes a,b --account x", "--account: only with --launcher slurm, got --launcher ssh"),
+        ("bench --nodes a,b --emulate-nodes 2", "--emulate-nodes N takes parts of this machine"),
+    ],
+)
+def test_what_would_do_nothing_is_refused(command: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        check(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "bench",
+        "bench --profile 0,3 --upstream --retry-failed",
+        "bench --launcher container --image i --shm-gb 2 --accept-eula",
+        "bench --launcher apptainer --image i.sif",
+        "bench --launcher slurm --partition gpu --account robots --time 1-0 --sbatch-option mem=0 --upstream",
+        "bench --launcher slurm --image i.sif --render-only --ignore-env-check --no-report",
+        "bench --nodes a,b --ssh-config f",
+        "bench --launcher ssh --nodes a,b",
+        "bench --emulate-nodes 2",
+        "plan --nodes a,b --ssh-config f",
+        "plan --node-commands --nodes a,b",
+        "plan --node-commands",
+        "plan --render kubernetes --image i --volume-claim x --out d --accept-eula",
+        "plan --render osmo --image i --out d",
+    ],
+)
+def test_what_makes_sense_together_is_not(command: str) -> None:
+    check(command)
+
+
+def test_the_place_is_asked_only_after_that(environment: Environment) -> None:
+    scripts = Options(matrix="smoke", launcher="slurm", render_only=True)
+    assert resources(scripts, environment) == UNBOUNDED
+    with pytest.raises(UsageError, match="--upstream"):
+        resources(replace(scripts, upstream=True), environment)
+
+
+def test_node_commands_without_a_case_of_several_nodes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--node-commands", "--device", "cpu", "--out", str(tmp_path / "out")]) == 11
+    assert "no case that is chosen has several; got 8 cases of one node" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("nodes", [(), ("--nodes",)])
+def test_settings_of_ssh_without_hosts(nodes: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["env_check", "--ssh-config", "f", *nodes]) == 11
+    assert "--ssh-config f: only with --nodes HOST,HOST" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["5", "5:30", "1:00:00", "2-0", "2-00:30", "2-00:30:00", "0", "UNLIMITED", "infinite"])
+def test_every_form_of_time_that_slurm_takes(text: str) -> None:
+    assert slurm_time(text) == text
+
+
+@pytest.mark.parametrize("text", ["oversubscribe", "constraint=h200&ib", "comment=a = b", "nodelist=n2,n3", "x11="])
+def test_options_of_sbatch_are_left_as_they_are(text: str) -> None:
+    assert sbatch_option(text) == text
