@@ -3,8 +3,9 @@
 import argparse
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final, NoReturn, get_args
 
 from rich.console import Console
 
@@ -28,6 +29,7 @@ from suite.options import ROOT, LauncherName, Options, RenderFor
 from suite.provision import provision_worker
 from suite.repeats import TARGET_PRECISION
 from suite.schema import Assets, Device, RlLibrary, Stack
+from suite.toml_file import did_you_mean
 
 LOG_WIDTH: Final = 240
 
@@ -35,8 +37,15 @@ LOG_WIDTH: Final = 240
 class Parser(argparse.ArgumentParser):
     """argparse, with labscale's exit code and hint for wrong options."""
 
-    def error(self, message: str) -> None:  # type: ignore[override]
-        raise UsageError(f"{message}\nSee: nox -s {self.prog.rsplit(' ', 1)[-1]} -- --help")
+    def error(self, message: str) -> NoReturn:
+        _, _, session = self.prog.partition(" ")
+        raise UsageError(f"{message}\nSee: nox -s {session} -- --help" if session else f"{message}\nSee: nox -l")
+
+    def refuse(self, unknown: Sequence[str]) -> NoReturn:
+        """End with what the options do not have, and what the first of it may have been meant for."""
+        name = next((word.partition("=")[0] for word in unknown if word.startswith("-")), "")
+        hint = did_you_mean(name, self._option_string_actions)
+        self.error(f"unrecognized arguments: {' '.join(unknown)}{hint and '.' + hint}")
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
@@ -68,7 +77,10 @@ def parse(argv: list[str]) -> argparse.Namespace:
     _add_packing(pack)
     build.add_arguments(commands.add_parser("build", help="build a container image", description=build.__doc__))
     env_check.add_arguments(commands.add_parser("env_check", help="check this machine", description=env_check.__doc__))
-    return parser.parse_args(argv)
+    arguments, unknown = parser.parse_known_args(argv)
+    if unknown:  # by itself argparse does not say of which command
+        commands.choices[arguments.command].refuse(unknown)
+    return arguments
 
 
 def options_of(arguments: argparse.Namespace) -> Options:

@@ -13,39 +13,47 @@ SLURM_TIME: Final = re.compile(r"\d+(:\d+){0,2}|\d+-\d+(:\d+){0,2}|infinite|unli
 
 
 def positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"got {text}, allowed is 1 or more")
-    return value
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"got {text!r}, allowed is a whole number, 1 or more")
+    return int(text)
 
 
 def fraction(text: str) -> float:
-    value = float(text)
-    if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"got {text}, allowed is more than 0 and less than 1, e.g. 0.01")
-    return value
+    if not 0 < _number(text) < 1:
+        raise argparse.ArgumentTypeError(f"got {text!r}, allowed is more than 0 and less than 1, e.g. 0.01")
+    return float(text)
 
 
 def above_zero(text: str) -> float:
-    value = float(text)
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"got {text}, allowed is a number above 0")
-    return value
+    if not 0 < _number(text) < math.inf:
+        raise argparse.ArgumentTypeError(f"got {text!r}, allowed is a number above 0")
+    return float(text)
+
+
+def _number(text: str) -> float:
+    """NaN, which no bound holds for, where the text is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def seed(text: str) -> int:
     if not text.isdecimal() or int(text) > LARGEST_SEED:
-        raise argparse.ArgumentTypeError(f"got {text}, allowed are whole numbers from 0 to {LARGEST_SEED}")
+        raise argparse.ArgumentTypeError(f"got {text!r}, allowed are whole numbers from 0 to {LARGEST_SEED}")
     return int(text)
 
 
 def counts(text: str) -> tuple[int, ...]:
-    return tuple(positive(part) for part in text.split(","))
+    parts = text.split(",")
+    if not all(part.strip().isdecimal() and int(part) > 0 for part in parts):
+        raise argparse.ArgumentTypeError(f"got {text!r}, allowed are whole numbers from 1 on, e.g. 2 or 1,2,4")
+    return tuple(int(part) for part in parts)
 
 
 def ranks(text: str) -> tuple[int, ...]:
     if not all(part.isdecimal() for part in text.split(",")):
-        raise argparse.ArgumentTypeError(f"got {text}, allowed are numbers of ranks from 0 on, e.g. 0 or 0,3")
+        raise argparse.ArgumentTypeError(f"got {text!r}, allowed are numbers of ranks from 0 on, e.g. 0 or 0,3")
     return tuple(int(part) for part in text.split(","))
 
 

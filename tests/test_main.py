@@ -34,23 +34,27 @@ def test_options_reach_the_campaign() -> None:
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (["bench", "--gpus", "0"], "allowed is 1 or more"),
+        (["bench", "--gpus", "0"], "got '0', allowed are whole numbers from 1 on, e.g. 2 or 1,2,4"),
+        (["bench", "--gpus", "x"], "got 'x', allowed are whole numbers from 1 on"),
+        (["plan", "--gpus", "1,"], "got '1,', allowed are whole numbers from 1 on"),
+        (["plan", "--repeats", "x"], "got 'x', allowed is a whole number, 1 or more"),
+        (["plan", "--target-precision", "abc"], "got 'abc', allowed is more than 0 and less than 1, e.g. 0.01"),
+        (["plan", "--budget-minutes", "nan"], "got 'nan', allowed is a number above 0"),
         (["bench", "--nodes", ","], "got ',', which names no host; allowed is one or more, e.g. gpu01,gpu02"),
         (["plan", "--nodes", ""], "got '', which names no host"),
         (["env_check", "--nodes", ","], "got ',', which names no host"),
         (["env_check", "--nodes="], "got '', which names no host"),
-        (["bench", "--seed", "-5"], "got -5, allowed are whole numbers from 0 to 4000000000"),
-        (["plan", "--seed", "4294967295"], "got 4294967295, allowed are whole numbers"),  # rank 1 would have 2**32
-        (["plan", "--seed", "x"], "got x, allowed are whole numbers"),
+        (["bench", "--seed", "-5"], "got '-5', allowed are whole numbers from 0 to 4000000000"),
+        (["plan", "--seed", "4294967295"], "got '4294967295', allowed are whole numbers"),  # rank 1 would have 2**32
+        (["plan", "--seed", "x"], "got 'x', allowed are whole numbers"),
         (["bench", "--sbatch-option=--foo"], "got '--foo', allowed is NAME or NAME=VALUE"),
         (["bench", "--sbatch-option", ""], "got '', allowed is NAME or NAME=VALUE"),
         (["bench", "--sbatch-option", "=x"], "got '=x', allowed is NAME or NAME=VALUE"),
         (["bench", "--sbatch-option", "mem=0\n#SBATCH"], "NAME=VALUE on one line"),
         (["bench", "--time", "abc"], "got 'abc', allowed are minutes"),
-        (["bench", "--shm-gb", "-1"], "got -1, allowed is a number above 0"),
+        (["bench", "--shm-gb", "-1"], "got '-1', allowed is a number above 0"),
         (["bench", "--stack", "unity"], "'kitless', 'ovphysx', 'isaacsim'"),
         (["bench", "--repeat-it"], "unrecognized arguments: --repeat-it"),
-        (["fly"], "invalid choice: 'fly'"),
     ],
 )
 def test_a_wrong_option_is_named_with_what_is_allowed(
@@ -59,7 +63,22 @@ def test_a_wrong_option_is_named_with_what_is_allowed(
     assert main(argv) == 11
     error = capsys.readouterr().err
     assert said in error
-    assert "--help" in error
+    assert f"See: nox -s {argv[0]} -- --help" in error
+
+
+def test_a_misspelt_option_is_answered_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--matrx", "smoke"]) == 11
+    assert "unrecognized arguments: --matrx smoke. Did you mean '--matrix'?" in capsys.readouterr().err
+    assert main(["env_check", "--requires=cuda", "kitless"]) == 11
+    assert "--requires=cuda kitless. Did you mean '--require'?" in capsys.readouterr().err
+    assert main(["plan", "smoke"]) == 11
+    assert capsys.readouterr().err == "unrecognized arguments: smoke\nSee: nox -s plan -- --help\n"
+
+
+@pytest.mark.parametrize("argv", [[], ["fly"]])
+def test_without_a_command_there_is_the_list_of_all(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(argv) == 11
+    assert capsys.readouterr().err.endswith("See: nox -l\n")
 
 
 def test_plan_prints_what_would_run_and_why_not(capsys: pytest.CaptureFixture[str]) -> None:
