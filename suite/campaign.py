@@ -1,6 +1,7 @@
 """A campaign from options to results: the program is the tuples of steps at the end of this file."""
 
 import importlib.util
+import shlex
 import subprocess
 import sys
 import time
@@ -136,7 +137,8 @@ def write_scripts(campaign: Campaign) -> Campaign:
             )
             if not campaign.runtime.is_submitted(Path(launch.run_dir)):
                 script = campaign.runtime.write_script(launch)
-                campaign.console.print(f"sbatch {script}", highlight=False, markup=False, soft_wrap=True)
+                line = f"sbatch {shlex.quote(str(script))}"
+                campaign.console.print(line, highlight=False, markup=False, soft_wrap=True)
     return campaign
 
 
@@ -194,31 +196,26 @@ def build_report(campaign: Campaign) -> Campaign:
     """Build the HTML page in a process of its own, where the report's packages are installed."""
     if not campaign.options.with_report:
         return campaign
-    command = [
-        sys.executable,
-        "-m",
-        "reports.build",
-        str(campaign.out / "cases"),
-        "--out",
-        str(campaign.out / "report"),
-    ]
+    page = campaign.out / "report"
+    command = [sys.executable, "-m", "reports.build", str(campaign.out / "cases"), "--out", str(page)]
+    again = f"nox -s report -- {shlex.quote(str(campaign.out))}"
     if importlib.util.find_spec("altair") is None:
         campaign.console.print(
             f"No report: its packages are not installed here. Copy {campaign.out} to a machine with them and run\n"
-            f"  nox -s report -- {campaign.out}",
+            f"  {again}",
             highlight=False,
             markup=False,
+            soft_wrap=True,
         )
         return campaign
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode != 0:
+        elsewhere = " --out OTHER, a folder that is not there yet" if page.exists() else ""  # it may be in the way
         raise ReportError(
             f"The results are stored, but their page could not be built:\n{done.stdout}{done.stderr}\n"
-            f"Try again with: nox -s report -- {campaign.out}"
+            f"Try again with: {again}{elsewhere}"
         )
-    campaign.console.print(
-        f"Report: {campaign.out / 'report' / 'index.html'}", highlight=False, markup=False, soft_wrap=True
-    )
+    campaign.console.print(f"Report: {page / 'index.html'}", highlight=False, markup=False, soft_wrap=True)
     return campaign
 
 
