@@ -18,7 +18,7 @@ from suite.matrix import load_matrix
 from suite.matrix_table import Matrix
 from suite.options import ROOT, Options
 from suite.plan import plan, shell_command
-from suite.provision import Worker, locate_worker
+from suite.provision import Worker, locate_worker, require_python
 from suite.repeats import MAX_ROUNDS, Rule
 from suite.rounds import render
 from suite.schema import Case, PlannedCase, Stack
@@ -103,6 +103,7 @@ def show_plan(campaign: Campaign) -> Campaign:
 
     Raises:
         UsageError: commands for each of several nodes, and no case that has several.
+        WorkerEnvironmentError: the Python that the user brought is not there, so no case could run.
     """
     if campaign.options.node_commands and all(item.case.nnodes == 1 for item in campaign.planned):
         raise UsageError(
@@ -110,6 +111,8 @@ def show_plan(campaign: Campaign) -> Campaign:
             f"several; got {counted(len(campaign.planned), 'case')} of one node. Leave it out, or choose others, e.g. "
             "--matrix nodes."
         )
+    if campaign.options.worker_python is not None:
+        require_python(campaign.options.worker_python)
     worker = locate_worker(project_root=ROOT, stack=campaign.stack, worker_python=campaign.options.worker_python)
     folder = Folder(root=campaign.out)
     python_path = os.environ.get("PYTHONPATH")

@@ -121,6 +121,16 @@ def _found(python: Path) -> Path:
     return Path(shutil.which(python) or python).absolute()
 
 
+def require_python(python: Path) -> None:
+    """Raise WorkerEnvironmentError where there is no such file, as ``provision_worker`` would. Starts nothing."""
+    if not (found := _found(python)).exists():
+        raise _missing(found)
+
+
+def _missing(python: Path) -> WorkerEnvironmentError:
+    return WorkerEnvironmentError(f"The worker's Python {python} does not exist. Pass the path of a Python.")
+
+
 def _own_key(python: Path, versions: Mapping[str, str | None]) -> str:
     """Kernels compiled by one Python of the user are not those of another, or of other versions in it."""
     return "own-" + hashlib.sha256(json.dumps([str(python), versions], sort_keys=True).encode()).hexdigest()[:12]
@@ -132,9 +142,7 @@ def check_python(python: Path, *, stack: Stack) -> dict[str, str | None]:
     try:
         done = subprocess.run([python, "-c", INSPECT, *needed], capture_output=True, text=True, check=True, timeout=120)
     except FileNotFoundError:
-        raise WorkerEnvironmentError(
-            f"The worker's Python {python} does not exist. Pass the path of a Python."
-        ) from None
+        raise _missing(python) from None
     except (OSError, subprocess.SubprocessError) as error:
         raise WorkerEnvironmentError(
             f"The worker's Python {python} does not run: {error}. Try `{python} -V`."

@@ -91,6 +91,15 @@ def test_plan_prints_what_would_run_and_why_not(capsys: pytest.CaptureFixture[st
     assert "needs a multi-node launcher and 2 nodes" in printed
 
 
+def test_a_plan_for_a_python_that_is_not_there_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    missing = tmp_path / "python"
+    assert main(["plan", "--worker-python", str(missing)]) == 12
+    printed = capsys.readouterr()
+    assert f"The worker's Python {missing} does not exist. Pass the path of a Python." in printed.err
+    assert "can run here" not in printed.out
+    assert main(["plan", "--worker-python", "/bin/false"]) == 0  # bench says what is wrong with one that is there
+
+
 def test_an_empty_selection_is_an_error_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--series", "bat-strong"]) == 10
     assert "cartpole-strong" in capsys.readouterr().err
