@@ -16,6 +16,7 @@ from rich.text import Text
 from reports import comparison_markdown
 from reports.changed_sets import changed_sets, results_with_twins
 from reports.compare import AXES, DEFAULT_THRESHOLD, MAX_NAMED, CaseComparison, Comparison, compare
+from reports.file_errors import told_when_unwritable
 from suite.errors import LabscaleError, UsageError
 
 _STYLES = {"regression": "red", "failed": "red", "incomparable": "magenta", "improvement": "green"}
@@ -35,18 +36,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """0: nothing got slower; 1: something did, or fails now; 2: incomparable; others as in ``suite.errors``."""
     try:
         options = parser().parse_args(arguments)
-        if options.changed:
-            return _write_changes(options)
-        comparison = compare(
-            results_with_twins(options.before),
-            results_with_twins(options.after),
-            threshold=options.threshold / 100,
-            noise=None if options.noise is None else options.noise / 100,
-            across=options.across,
-        )
+        return _write_changes(options) if options.changed else _write_comparison(options)
     except LabscaleError as error:
         print(error, file=sys.stderr)
         return error.exit_code
+
+
+def _write_comparison(options: argparse.Namespace) -> int:
+    if options.out is not None and not (options.json or options.markdown):
+        raise UsageError(
+            f"--out {options.out} needs a format for the file: allowed are --json and --markdown. Add one."
+        )
+    comparison = compare(
+        results_with_twins(options.before),
+        results_with_twins(options.after),
+        threshold=options.threshold / 100,
+        noise=None if options.noise is None else options.noise / 100,
+        across=options.across,
+    )
     if options.json:
         _write(json.dumps(asdict(comparison) | {"exit_code": comparison.exit_code}, indent=1) + "\n", options.out)
     elif options.markdown:
@@ -66,9 +73,11 @@ def _write_changes(options: argparse.Namespace) -> int:
 
 
 def _write(text: str, out: Path | None) -> None:
+    """Raises ReportError for a file that cannot be written: the exit code 1 of a traceback says "a regression"."""
     if out is None:
         sys.stdout.write(text)
-    else:
+        return
+    with told_when_unwritable(out):
         out.write_text(text, encoding="utf-8")
 
 

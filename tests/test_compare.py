@@ -8,7 +8,7 @@ import pytest
 from reports.compare import ENVIRONMENT_IDENTITY, CaseComparison, Comparison, compare, differences
 from reports.compare_command import main
 from suite.a_a import noise_budget, twin_pairs
-from suite.errors import StoreError, UsageError
+from suite.errors import ReportError, StoreError, UsageError
 from suite.schema import CaseResult, Environment, Interconnect, RunRecord, Scalar, Transport
 from tests.generated_results import failed_result, make_case, make_result, write_results
 
@@ -303,3 +303,23 @@ def test_mistakes_have_other_exit_codes_than_incomparable(
     assert main([before, before, "--threshold", "-1"]) == UsageError.exit_code
     assert main([before, str(tmp_path / "nothing")]) == StoreError.exit_code
     assert "holds no results" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["--json", "--markdown"])
+def test_a_file_that_cannot_be_written_is_no_regression(
+    before: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    for out, reason in ((tmp_path / "no" / "file", "No such file"), (tmp_path, "Is a directory")):
+        assert main([before, before, form, "--out", str(out)]) == ReportError.exit_code
+        said = capsys.readouterr().err
+        assert said.startswith(f"{out} cannot be written: {reason}")
+        assert "choose another with --out" in said
+
+
+def test_a_file_needs_a_format(before: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "comparison"
+    assert main([before, before, "--out", str(out)]) == UsageError.exit_code
+    assert "allowed are --json and --markdown" in capsys.readouterr().err
+    assert not out.exists()
+    assert main([before, before, "--markdown", "--out", str(out)]) == 0
+    assert out.read_text(encoding="utf-8")
