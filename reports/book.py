@@ -4,6 +4,7 @@ All pages' cells run in one kernel, page after page, because starting one takes 
 fetched: the site works from a disk and asks no other host.
 """
 
+import errno
 import json
 import os
 import shutil
@@ -27,6 +28,7 @@ from traitlets.config import Config
 from reports import downloads
 from reports.charts.drawing import SCHEMA_URL
 from reports.figure import vega_lite_version
+from reports.file_errors import told_when_unwritable
 from reports.pages.addresses import page_of
 from reports.pages.findings import has_findings
 from reports.pages.learning import has_seeds
@@ -102,6 +104,7 @@ def build_site(version: Version, out_dir: Path, *, siblings: Sequence[Sibling] =
     ``out_dir`` holds something else.
     """
     check_replaceable(out_dir)
+    _require_folder_for(out_dir)
     with tempfile.TemporaryDirectory(prefix="labscale-report-") as folder:
         project = Path(folder) / "project"
         pages = {name: _notebook(name, text) for name, text in page_sources(version).items()}
@@ -109,24 +112,33 @@ def build_site(version: Version, out_dir: Path, *, siblings: Sequence[Sibling] =
         _write_project(project, pages, version=version, siblings=siblings)
         site = _run_jupyter_book(project)
         downloads.write(version, site)
-        out_dir.parent.mkdir(parents=True, exist_ok=True)
-        if out_dir.exists():
-            shutil.rmtree(out_dir)
-        shutil.copytree(site, out_dir)
+        with told_when_unwritable(out_dir):
+            if out_dir.exists():
+                shutil.rmtree(out_dir)
+            shutil.copytree(site, out_dir)
     return out_dir / "index.html"
 
 
 def check_replaceable(out_dir: Path) -> None:
     """A folder is replaced only if it is empty or an earlier report. Raises ReportError for any other."""
-    if not out_dir.exists():
-        return
-    if not out_dir.is_dir():
-        raise ReportError(f"{out_dir} is a file, so no report can be written there. Choose another folder.")
-    if any(out_dir.iterdir()) and not (out_dir / "assets" / "vega-bundle.js").is_file():
-        raise ReportError(
-            f"{out_dir} holds files that are no report, and a report would replace them."
-            " Choose a new or an empty folder."
-        )
+    with told_when_unwritable(out_dir):
+        if not out_dir.exists():
+            return
+        if not out_dir.is_dir():
+            raise ReportError(f"{out_dir} is a file, so no report can be written there. Choose another folder.")
+        if any(out_dir.iterdir()) and not (out_dir / "assets" / "vega-bundle.js").is_file():
+            raise ReportError(
+                f"{out_dir} holds files that are no report, and a report would replace them."
+                " Choose a new or an empty folder."
+            )
+
+
+def _require_folder_for(out_dir: Path) -> None:
+    """Say before the pages are built, which takes minutes, that nothing can be put there."""
+    with told_when_unwritable(out_dir):
+        out_dir.parent.mkdir(parents=True, exist_ok=True)
+        if not os.access(out_dir.parent, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(out_dir))
 
 
 def _text(name: str) -> str:

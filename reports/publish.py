@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from reports.book import BOOK, ROOT, Sibling, build_site, page_files
+from reports.file_errors import told_when_unreadable, told_when_unwritable
 from reports.result_sets import Version, read_version, version_order
 from suite.errors import LabscaleError, ReportError
 
@@ -46,7 +47,7 @@ def publish(results_dir: Path, out_dir: Path) -> tuple[str, ...]:
     """Write the site of every version below ``results_dir`` to ``out_dir``; return the versions built, newest first.
 
     Versions that are there and unchanged are kept, those that no longer have results are removed. Raises ReportError
-    when there is no version, a page fails, or ``out_dir`` holds something else.
+    when there is no version, a page fails, or ``out_dir`` holds something else or cannot be written.
     """
     names = version_names(results_dir)
     _check_replaceable(out_dir)
@@ -54,8 +55,14 @@ def publish(results_dir: Path, out_dir: Path) -> tuple[str, ...]:
     for name in reversed(names):
         versions.insert(0, replace(read_version(results_dir / name, name=name), older=tuple(versions)))
     siblings = tuple(Sibling(name=version.name, pages=page_files(version)) for version in versions)
+    with told_when_unwritable(out_dir):
+        return _write_site(versions, siblings, out_dir)
+
+
+def _write_site(versions: Sequence[Version], siblings: Sequence[Sibling], out_dir: Path) -> tuple[str, ...]:
     out_dir.mkdir(parents=True, exist_ok=True)
     built = [version.name for version in versions if _build(version, out_dir / version.name, siblings)]
+    names = [version.name for version in versions]
     _remove_others(out_dir, names)
     _copy(out_dir / names[0], out_dir / LATEST)
     (out_dir / "index.html").write_text(_ENTRANCE, encoding="utf-8")
@@ -90,7 +97,8 @@ def _inputs_sha256(version: Version, siblings: Sequence[Sibling]) -> str:
     digest = hashlib.sha256(repr(siblings).encode())
     folders = [version.folder, *(older.folder for older in version.older), BOOK]
     for path in [*_files(folders), *_code()]:
-        content = path.read_bytes()
+        with told_when_unreadable(path):  # the site's folder is not at fault
+            content = path.read_bytes()
         digest.update(f"{path.name} {len(content)}\n".encode())
         digest.update(content)
     return digest.hexdigest()
@@ -114,12 +122,14 @@ def _code() -> Iterator[Path]:
 
 
 def _check_replaceable(out_dir: Path) -> None:
-    if out_dir.is_dir() and any(out_dir.iterdir()) and not (out_dir / VERSIONS_FILE).is_file():
-        raise ReportError(
-            f"{out_dir} holds files that are no site, and a site would replace them. Choose a new or an empty folder."
-        )
-    if out_dir.exists() and not out_dir.is_dir():
-        raise ReportError(f"{out_dir} is a file, so no site can be written there. Choose another folder.")
+    with told_when_unwritable(out_dir):
+        if out_dir.is_dir() and any(out_dir.iterdir()) and not (out_dir / VERSIONS_FILE).is_file():
+            raise ReportError(
+                f"{out_dir} holds files that are no site, and a site would replace them."
+                " Choose a new or an empty folder."
+            )
+        if out_dir.exists() and not out_dir.is_dir():
+            raise ReportError(f"{out_dir} is a file, so no site can be written there. Choose another folder.")
 
 
 def _remove_others(out_dir: Path, names: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ from reports.foreign.foreign_set import BUNDLES, is_foreign
 from reports.verification.foreign_folder import verify_foreign
 from reports.verification.hashes import SUMS, write_hashes
 from reports.verification.set_folder import Verified, verify_set
-from suite.errors import LabscaleError, ResultsDiffer, UsageError
+from suite.errors import LabscaleError, ResultsDiffer, StoreError, UsageError
 from suite.options import ROOT
 
 
@@ -99,7 +99,10 @@ def _verify_one(folder: Path, *, root: Path) -> Verified:
 
 
 def _hash(folder: Path) -> Path:
-    """Hashes are of what is right: a set with another fault gets none. Raises ResultsDiffer, with every fault."""
+    """Hashes are of what is right: a set with another fault gets none.
+
+    Raises ResultsDiffer, with every fault, and StoreError when the file cannot be written.
+    """
     faults = [
         finding
         for finding in _verify_one(folder, root=folder).findings
@@ -108,7 +111,13 @@ def _hash(folder: Path) -> Path:
     if faults:
         told = "\n".join(map(str, faults))
         raise ResultsDiffer(f"{told}\nNo hashes were written for {folder}: what is wrong must not be sealed.")
-    return write_hashes(folder)
+    try:
+        return write_hashes(folder)
+    except OSError as error:
+        raise StoreError(
+            f"{error.filename or folder / SUMS} cannot be written: {error.strerror}. Check space and permissions, or"
+            " write the hashes into a copy of the folder."
+        ) from error
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import sys
 import tarfile
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -49,7 +50,7 @@ def make_bundle(
     """Write a bundle into ``out_dir`` and return its files: the parts, ``bundle.json`` and ``install.py``.
 
     ``target_freeze``: output of ``pip freeze`` on the target; what it has and what fits is not packed.
-    Raises BundleError when something that is needed is not there to be packed.
+    Raises BundleError when something that is needed is not there to be packed, or ``out_dir`` cannot be written.
     """
     if part_size_mib < 1:
         raise BundleError(f"The part size is {part_size_mib} MiB; it has to be at least 1.")
@@ -66,8 +67,6 @@ def make_bundle(
 
     _clear(out_dir)
     parts = _pack(entries, out_dir=out_dir, part_bytes=part_size_mib * 2**20)
-    installer = out_dir / "install.py"
-    installer.write_text(INSTALLER.read_text())
     description = {
         "format": FORMAT,
         "created_utc": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -83,8 +82,10 @@ def make_bundle(
         "expected_on_target": [{**asdict(item), "assumed": item.version is None} for item in selection.expected],
         "left_out": dict(sorted(selection.left_out.items())),
     }
-    index = out_dir / "bundle.json"
-    index.write_text(json.dumps(description, indent=1) + "\n")  # last: a folder without it is no bundle
+    installer, index = out_dir / "install.py", out_dir / "bundle.json"
+    with _writing_to(out_dir):
+        installer.write_text(INSTALLER.read_text())
+        index.write_text(json.dumps(description, indent=1) + "\n")  # last: a folder without it is no bundle
     return [*(out_dir / part.name for part in parts), index, installer]
 
 
@@ -123,7 +124,8 @@ class PartWriter(io.RawIOBase):
         content = bytes(self._buffer[:size])
         del self._buffer[:size]
         name = f"part-{len(self.parts):03d}"
-        (self._out_dir / name).write_bytes(content)
+        with _writing_to(self._out_dir):
+            (self._out_dir / name).write_bytes(content)
         self.parts.append(Part(name=name, bytes=size, sha256=hashlib.sha256(content).hexdigest()))
 
 
@@ -195,12 +197,25 @@ def _git(project_root: Path, *arguments: str) -> str:
 
 def _clear(out_dir: Path) -> None:
     """Remove an older bundle; refuse a folder that holds anything else."""
-    out_dir.mkdir(parents=True, exist_ok=True)
-    old = list(out_dir.iterdir())
+    with _writing_to(out_dir):
+        out_dir.mkdir(parents=True, exist_ok=True)
+        old = list(out_dir.iterdir())
     foreign = [
         path.name for path in old if not (path.match("part-[0-9]*") or path.name in {"bundle.json", "install.py"})
     ]
     if foreign:
         raise BundleError(f"{out_dir} holds {foreign[0]!r}, which is not part of a bundle. Choose an empty folder.")
-    for path in sorted(old):  # bundle.json before the parts
-        path.unlink()
+    with _writing_to(out_dir):
+        for path in sorted(old):  # bundle.json before the parts
+            path.unlink()
+
+
+@contextmanager
+def _writing_to(out_dir: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise BundleError(
+            f"The bundle cannot be written to {out_dir}: {error.strerror}. Check space and permissions, or choose"
+            " another folder with --out."
+        ) from error

@@ -77,9 +77,12 @@ class Selection:
 
 
 def read_freeze(path: Path) -> dict[str, str | None]:
-    """Parse ``pip freeze`` into name -> version; a bare name, or one with an address, has version None."""
+    """Parse ``pip freeze`` into name -> version; a bare name, or one with an address, has version None.
+
+    Raises BundleError for a file or a line that cannot be read.
+    """
     target: dict[str, str | None] = {}
-    for number, line in enumerate(path.read_text().splitlines(), start=1):
+    for number, line in enumerate(_freeze_lines(path), start=1):
         text = line.partition("#")[0].strip()
         if not text or text.startswith("-"):
             continue
@@ -93,6 +96,17 @@ def read_freeze(path: Path) -> dict[str, str | None]:
         exact = [specifier.version for specifier in requirement.specifier if specifier.operator in {"==", "==="}]
         target[canonicalize_name(requirement.name)] = exact[0] if exact else None
     return target
+
+
+def _freeze_lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise BundleError(
+            f"{path} cannot be read: {reason}. Name with --target-has what `python3 -m pip freeze --all` printed on"
+            " the target."
+        ) from error
 
 
 def installed(search_path: Iterable[str]) -> dict[str, importlib.metadata.Distribution]:

@@ -1,7 +1,7 @@
 """Write what a cluster with a control plane of its own runs: ``plan --render kubernetes|osmo --out DIR``."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -23,7 +23,7 @@ def write_manifests(campaign: Campaign) -> Campaign:
     """Write one file for all cases of one node, and for Kubernetes one for each round of several.
 
     Raises:
-        UsageError: an option is missing, or nothing is left to render.
+        UsageError: an option is missing, nothing is left to render, or a file cannot be written.
     """
     options = campaign.options
     if options.image is None or options.out is None:
@@ -35,13 +35,23 @@ def write_manifests(campaign: Campaign) -> Campaign:
     documents = dict(_documents(campaign, image))
     if not documents:
         raise UsageError("no case is left to render: osmo takes cases of one node, and the selection has none.")
-    options.out.mkdir(parents=True, exist_ok=True)
     for name, document in documents.items():
         path = options.out / name
-        path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        _write(document, path)
         how = "kubectl apply -f" if options.render == "kubernetes" else "osmo workflow submit"
         campaign.console.print(f"{how} {path}", highlight=False, markup=False, soft_wrap=True)
     return campaign
+
+
+def _write(document: Mapping[str, Any], path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"{path} cannot be written: {error.strerror}. Check space and permissions, or choose another folder with"
+            " --out."
+        ) from error
 
 
 def _documents(campaign: Campaign, image: Image) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -1,4 +1,5 @@
 import ast
+import errno
 import importlib.metadata
 import json
 import os
@@ -323,6 +324,31 @@ def test_what_cannot_be_bundled(made: Path, tmp_path: Path, options: dict[str, A
             }
         )
     assert not (tmp_path / "out").exists()
+
+
+def test_a_place_that_cannot_be_written_is_said(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BundleError, match=r"cannot be written to .*/file/out: Not a directory"):
+        make(made, tmp_path / "file" / "out")
+    (tmp_path / "old" / "part-000").mkdir(parents=True)
+    with pytest.raises(BundleError, match=r"cannot be written to .*/old: Is a directory"):
+        make(made, tmp_path / "old")
+
+    def disk_full(_: Path, _content: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_bytes", disk_full)
+    with pytest.raises(BundleError, match=r"cannot be written to .*/full: No space left on device"):
+        make(made, tmp_path / "full")
+
+
+@pytest.mark.parametrize(("content", "message"), [(None, "No such file"), (b"\xff\xfe\x00", "it is not text")])
+def test_freeze_that_cannot_be_read_is_said(tmp_path: Path, content: bytes | None, message: str) -> None:
+    freeze = tmp_path / "freeze.txt"
+    if content is not None:
+        freeze.write_bytes(content)
+    with pytest.raises(BundleError, match=rf"freeze.txt cannot be read: {message}.*pip freeze"):
+        bundle_contents.read_freeze(freeze)
 
 
 def test_freeze_that_cannot_be_read_names_the_line(tmp_path: Path) -> None:

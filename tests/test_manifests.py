@@ -95,6 +95,13 @@ def test_the_full_matrix_is_rendered_and_valid(tmp_path: Path) -> None:
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
     done = plan("--render", "osmo", "--out", str(tmp_path))
     assert (done.returncode, "--render needs --image" in done.stderr) == (11, True)
+    (tmp_path / "file").write_text("")
+    out = tmp_path / "file" / "k"
+    done = plan("--render", "kubernetes", "--image", "registry.example/kitless:1", "--out", str(out))
+    assert (done.returncode, f"{out}/labscale-full.json cannot be written: Not a directory" in done.stderr) == (
+        11,
+        True,
+    )
 
 
 @pytest.mark.parametrize(("code", "limit_s", "ended", "outcome"), [(3, "60", 3, "crashed"), (0, "1", 124, "timeout")])

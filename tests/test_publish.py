@@ -93,6 +93,14 @@ def test_what_is_no_site_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFix
     assert (tmp_path / "out" / "thesis.txt").read_text() == "keep me"
 
 
+def test_a_place_that_cannot_be_written_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_results(smoke_results(), tmp_path / "results" / "1" / "desk")
+    (tmp_path / "file").write_text("")
+    out = tmp_path / "file" / "site"
+    assert publishing.main(["--results", str(tmp_path / "results"), "--out", str(out)]) == ReportError.exit_code
+    assert capsys.readouterr().err.startswith(f"{out} cannot be written: Not a directory")
+
+
 def test_figures_come_to_life_with_tooltips_and_legends_that_select(site: Path, browser: Browser) -> None:
     tab = Tab.opened(browser, (site / NEWER / SERIES).as_uri(), width=1440)
     tab.value(f"{CHART}.scrollIntoView({{block: 'center'}})")

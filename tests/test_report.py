@@ -224,6 +224,39 @@ def test_errors_are_one_message_and_an_exit_code(tmp_path: Path, capsys: pytest.
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("place", ["file", "file/report", "file/below/report"])
+def test_a_folder_that_cannot_be_written_is_said_before_anything_is_built(
+    results_dir: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    place: str,
+) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    monkeypatch.setattr(book, "_execute", lambda *_: pytest.fail("pages were built"))
+    out = tmp_path / place
+    assert report.main([str(results_dir), "--out", str(out)]) == ReportError.exit_code
+    said = capsys.readouterr().err
+    assert str(tmp_path / "file") in said
+    assert "hoose another" in said
+
+
+def test_a_report_that_cannot_be_copied_to_its_place_is_one_message(
+    results_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def disk_full(source: Path, target: Path) -> None:
+        raise shutil.Error([(f"{source}/{name}", f"{target}/{name}", "No space left") for name in ("a", "b")])
+
+    (tmp_path / "site").mkdir()
+    for name, stand_in in {"_execute": None, "_write_project": None, "_run_jupyter_book": tmp_path / "site"}.items():
+        monkeypatch.setattr(book, name, lambda *_, result=stand_in, **__: result)
+    monkeypatch.setattr("reports.downloads.write", lambda *_: None)
+    monkeypatch.setattr(shutil, "copytree", disk_full)
+    out = tmp_path / "out"
+    assert report.main([str(results_dir), "--out", str(out)]) == ReportError.exit_code
+    assert capsys.readouterr().err.startswith(f"{out} cannot be written: No space left. Check")
+
+
 def test_missing_node_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("sysconfig.get_path", lambda _: str(tmp_path))

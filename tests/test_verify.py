@@ -21,7 +21,7 @@ from reports.verification.set_folder import verify_set
 from reports.verification.statistics import NOT_RECOMPUTED, stats
 from suite import store
 from suite.a_a import twin_pairs, write_noise
-from suite.errors import ResultsDiffer, UsageError
+from suite.errors import ResultsDiffer, StoreError, UsageError
 from suite.schema import CaseResult, RunRecord
 from suite.schema_telemetry import GpuTelemetry, Spread, TelemetrySummary
 from tests.generated_results import full_results, make_case, make_result, write_results
@@ -298,6 +298,12 @@ def test_the_program_says_what_differs_and_how_many_it_looked_at(
     assert program.main([str(folder), "--json"]) == ResultsDiffer.exit_code
     printed = capsys.readouterr().out
     assert json.loads(printed[printed.index("{\n") :])["findings"][0]["got"] == "0.05"
+
+
+def test_hashes_that_cannot_be_written_are_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / SUMS).mkdir()
+    assert program.main([str(folder), "--write-hashes"]) == StoreError.exit_code
+    assert f"{folder / SUMS} cannot be written: Is a directory" in capsys.readouterr().err
 
 
 def test_nothing_to_verify_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
