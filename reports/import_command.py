@@ -13,13 +13,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from reports.foreign.bundle import FORMAT
-from reports.foreign.foreign_set import BUNDLES, ForeignCase, cases_of, efficiencies, refuse_repeated
+from reports.foreign.foreign_set import ForeignCase, cases_of, efficiencies, refuse_repeated
 from reports.foreign.reading import ImportedRun, read_run
 from reports.foreign.words import RANK_0, case_name
 from reports.manifest import MANIFEST
 from reports.tables import count, percent, seconds
 from reports.verification.hashes import write_hashes
 from suite.errors import ForeignResultError, LabscaleError
+from suite.result_folders import BUNDLES
 
 
 def import_bundles(paths: Sequence[Path], out: Path) -> tuple[ImportedRun, ...]:

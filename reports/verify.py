@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from reports.foreign.foreign_set import BUNDLES, is_foreign
+from reports.foreign.foreign_set import is_foreign
 from reports.verification.foreign_folder import verify_foreign
 from reports.verification.hashes import SUMS, write_hashes
 from reports.verification.set_folder import Verified, verify_set
 from suite.errors import LabscaleError, ResultsDiffer, StoreError, UsageError
 from suite.options import ROOT
+from suite.result_folders import BUNDLES
 
 
 def verify(folder: Path) -> Verified:

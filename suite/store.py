@@ -20,6 +20,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from suite.errors import StoreError
 from suite.reduce import ROUND_STATISTIC, round_time_s
 from suite.replay.session import replay
+from suite.result_folders import case_files
 from suite.schema import SCHEMA_VERSION, CaseResult, RunRecord
 
 KNOWN_SCHEMA_VERSIONS: Final = tuple(range(1, SCHEMA_VERSION + 1))
@@ -74,12 +75,11 @@ def read_case(path: Path) -> CaseResult:
 
 
 def load_results(folder: Path) -> list[CaseResult]:
-    """All cases below ``folder/cases`` (or ``folder`` itself when it has no such folder), sorted by case id.
+    """All cases of the set ``folder`` (or below ``folder`` itself when it is no set), sorted by case id.
 
-    Raises StoreError when there is none, a file is not valid, or two files hold the same case.
+    Raises StoreError when there is none or are several sets, a file is not valid, or two files hold the same case.
     """
-    cases = folder / "cases"
-    paths = sorted((cases if cases.is_dir() else folder).rglob("*.json"))
+    paths = case_files(folder)
     if not paths:
         raise StoreError(
             f"{folder} holds no results. Run `nox -s bench -- --out {folder}` first, or name another folder."

@@ -8,8 +8,8 @@ import pytest
 from reports import comparison_markdown
 from reports.changed_sets import ChangedSet, changed_sets
 from reports.compare_command import main
-from reports.foreign.foreign_set import BUNDLES
 from suite.errors import UsageError
+from suite.result_folders import BUNDLES
 from suite.schema import CaseResult
 from tests.generated_results import failed_result, make_case, make_result, write_results
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from reports import import_command
 from reports.compare import ENVIRONMENT_IDENTITY, CaseComparison, Comparison, compare, differences
 from reports.compare_command import main
 from suite.a_a import noise_budget, twin_pairs
@@ -323,3 +324,14 @@ def test_a_file_needs_a_format(before: str, tmp_path: Path, capsys: pytest.Captu
     assert not out.exists()
     assert main([before, before, "--markdown", "--out", str(out)]) == 0
     assert out.read_text(encoding="utf-8")
+
+
+def test_imported_results_are_not_called_corrupt(
+    before: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle = Path(__file__).parent / "golden" / "isaaclab_1.4" / "upstream-seed42.json"
+    assert import_command.main([str(bundle), "--out", str(tmp_path / "imported")]) == 0
+    assert main([before, str(tmp_path / "imported")]) == StoreError.exit_code
+    said = capsys.readouterr().err
+    assert said.startswith(f"{tmp_path / 'imported'} holds imported results only")
+    assert "Move the file away" not in said

@@ -11,7 +11,7 @@ import pytest
 from reports import export, import_command
 from reports.analysis import CaseRow
 from reports.result_sets import read_version
-from suite.errors import ReportError
+from suite.errors import ReportError, StoreError
 from tests.generated_results import full_results, make_case, make_result, write_results
 
 RESULTS = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
@@ -113,6 +113,13 @@ def test_imported_results_alone_are_not_exported_as_ours(tmp_path: Path, capsys:
     for name in export.FORMATS:
         assert export.main([str(tmp_path / "set"), "--format", name]) == ReportError.exit_code
     assert "holds imported results only" in capsys.readouterr().err
+
+
+def test_several_versions_are_no_set(capsys: pytest.CaptureFixture[str]) -> None:
+    assert export.main([str(RESULTS.parent), "--format", "csv"]) == StoreError.exit_code
+    said = capsys.readouterr().err
+    assert said.startswith(f"{RESULTS.parent} is not one set of results; below it there are 2026.11/")
+    assert "Move" not in said
 
 
 def test_cases_without_a_measurement_are_left_out(tmp_path: Path) -> None:

@@ -16,11 +16,12 @@ from typing import Any
 import pytest
 
 from reports import book, downloads, import_command, verify
-from reports.foreign.foreign_set import BUNDLES, efficiencies
+from reports.foreign.foreign_set import efficiencies
 from reports.foreign.reading import parse, read_run
 from reports.pages import foreign, machines, summary
 from reports.result_sets import Version, read_version
 from suite.errors import ForeignResultError, ReportError, ResultsDiffer
+from suite.result_folders import BUNDLES
 from tests.generated_results import smoke_results, write_results
 
 GOLDEN = Path(__file__).parent / "golden" / "isaaclab_1.4"

@@ -10,6 +10,7 @@ import pytest
 
 from suite import reduce, store
 from suite.errors import StoreError
+from suite.result_folders import BUNDLES
 from suite.schema import CheckResult
 from tests.stored_rounds import ENVIRONMENT, written
 
@@ -97,3 +98,26 @@ def test_a_folder_that_cannot_be_told_is_refused(tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text(GOLDEN.read_text(encoding="utf-8")[:-20], encoding="utf-8")
     with pytest.raises(StoreError, match=r"b.json is corrupt, not JSON"):
         store.load_results(tmp_path)
+
+
+def test_sets_below_a_folder_are_named_and_none_is_called_corrupt(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        golden_copy(tmp_path / name / "cases" / "s" / "a.json")
+        (tmp_path / name / "campaign.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(
+        StoreError, match=r"is not one set of results; below it there are one, two\. Name one"
+    ) as caught:
+        store.load_results(tmp_path)
+    assert f"for example {tmp_path / 'one'}." in str(caught.value)
+    for number in range(7):
+        golden_copy(tmp_path / "version" / f"set-{number}" / "cases" / "a.json")
+    with pytest.raises(StoreError, match=r"there are set-0, set-1, set-2, set-3, set-4 and 2 more\."):
+        store.load_results(tmp_path / "version")
+
+
+def test_imported_results_are_sound_and_no_cases(tmp_path: Path) -> None:
+    bundles = tmp_path / "sets" / "imported" / BUNDLES
+    golden_copy(bundles / "seed42.json")
+    for folder in (bundles, bundles.parent, bundles.parent.parent):
+        with pytest.raises(StoreError, match=rf"^{folder} holds imported results only, .*Name a folder"):
+            store.load_results(folder)

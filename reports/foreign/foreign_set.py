@@ -13,8 +13,7 @@ from typing import Final, Literal
 from reports.foreign.reading import ImportedRun, read_run
 from reports.manifest import Contributor
 from suite.errors import ForeignResultError
-
-BUNDLES: Final = "isaaclab-bundles"
+from suite.result_folders import BUNDLES
 
 type Kind = Literal["strong", "weak"]
 

@@ -3,12 +3,13 @@
 from pathlib import Path
 from typing import Final
 
-from reports.foreign.foreign_set import BUNDLES, bundle_paths, cases_of, refuse_repeated
+from reports.foreign.foreign_set import bundle_paths, cases_of, refuse_repeated
 from reports.foreign.reading import ImportedRun, read_run
 from reports.verification.finding import RESTORE, Finding
 from reports.verification.hashes import below, check_hashes, read_hashes
 from reports.verification.set_folder import Verified
 from suite.errors import ForeignResultError
+from suite.result_folders import BUNDLES
 
 _IMPORT_AGAIN: Final = "Take the file anew from whoever wrote it, and import it again with `nox -s import`."
 

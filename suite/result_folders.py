@@ -1,0 +1,82 @@
+"""What lies in a folder of results: one set, several, or imported bundles. Lists files and opens none.
+
+Folders are walked here, not with ``rglob``: that leaves out, without a word, what it may not read.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from suite.errors import StoreError
+
+CASES: Final = "cases"
+BUNDLES: Final = "isaaclab-bundles"  # imported results of another tool
+MAX_NAMED: Final = 5
+
+
+def case_files(folder: Path) -> list[Path]:
+    """Every file below ``folder/cases``, or ``folder`` itself when no set is at or below it, sorted.
+
+    Raises StoreError when ``folder`` holds sets but is none, holds imported bundles only, or cannot be read.
+    """
+    found = set_folders(folder)
+    ours = [one for one in found if _has_folder(one, CASES)]
+    if folder.name == BUNDLES or (found and not ours):
+        raise StoreError(
+            f"{folder} holds imported results only, which have no cases of labscale."
+            " Name a folder that `nox -s bench` wrote."
+        )
+    if not ours:
+        return json_files(folder)
+    if folder not in ours:
+        raise StoreError(
+            f"{folder} is not one set of results; below it there are {_named(ours, folder)}."
+            f" Name one set, for example {ours[0]}."
+        )
+    return json_files(folder / CASES)
+
+
+def set_folders(folder: Path) -> list[Path]:
+    """Every folder with ``cases`` or imported bundles in it, at or below ``folder``, sorted.
+
+    A set within a set is what its own report offers for download, the same cases once more: it is left out.
+
+    Raises StoreError for a folder that cannot be read.
+    """
+    found = []
+    for root, folders, _ in folder.walk(on_error=_refuse_unreadable):
+        if _has_folder(root, CASES) or _has_folder(root, BUNDLES):
+            found.append(root)
+            folders.clear()
+    return sorted(found)
+
+
+def json_files(folder: Path) -> list[Path]:
+    """All below ``folder``, sorted; none where it is missing. Raises StoreError for a folder that cannot be read."""
+    return sorted(path for path in _files(folder) if path.suffix == ".json")
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for root, _, names in folder.walk(on_error=_refuse_unreadable):
+        yield from (root / name for name in names)
+
+
+def _has_folder(folder: Path, name: str) -> bool:
+    try:
+        return (folder / name).is_dir()
+    except OSError as error:
+        _refuse_unreadable(error)
+        return False
+
+
+def _refuse_unreadable(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):  # what is missing holds nothing
+        raise StoreError(
+            f"{error.filename} cannot be read: {error.strerror}. Check the path and its permissions."
+        ) from error
+
+
+def _named(sets: Sequence[Path], folder: Path) -> str:
+    names = [one.relative_to(folder).as_posix() for one in sets]
+    more = len(names) - MAX_NAMED
+    return ", ".join(names[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
