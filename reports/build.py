@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reports.book import build_site, check_replaceable
+from reports.file_errors import told_when_unreadable
 from reports.result_sets import read_version
 from suite import __version__
 from suite.errors import LabscaleError
@@ -17,11 +18,13 @@ from suite.errors import LabscaleError
 def build(results_dir: Path, out_dir: Path, *, version: str) -> Path:
     """Write the report of ``results_dir`` to ``out_dir``, replacing an earlier report there; return its index.html.
 
-    Raises ReportError when there are no results, a page fails or ``out_dir`` holds something else, and StoreError when
-    a result cannot be read.
+    Raises ReportError when there are no results, a folder cannot be read, a page fails or ``out_dir`` holds something
+    else or cannot be written, and StoreError when a result cannot be read.
     """
     check_replaceable(out_dir)
-    return build_site(read_version(results_dir, name=version), out_dir)
+    with told_when_unreadable(results_dir):
+        read = read_version(results_dir, name=version)
+    return build_site(read, out_dir)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

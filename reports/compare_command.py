@@ -16,7 +16,7 @@ from rich.text import Text
 from reports import comparison_markdown
 from reports.changed_sets import changed_sets, results_with_twins
 from reports.compare import AXES, DEFAULT_THRESHOLD, MAX_NAMED, CaseComparison, Comparison, compare
-from reports.file_errors import told_when_unwritable
+from reports.file_errors import told_when_unreadable, told_when_unwritable
 from suite.errors import LabscaleError, UsageError
 
 _STYLES = {"regression": "red", "failed": "red", "incomparable": "magenta", "improvement": "green"}
@@ -67,7 +67,8 @@ def _write_changes(options: argparse.Namespace) -> int:
     """A change to results is told, not judged: what is slower may be so for a reason that its text gives."""
     if not options.markdown or options.across or options.noise is not None:
         raise UsageError("--changed needs --markdown, and takes neither --across nor --noise. Leave them out.")
-    found = changed_sets(options.before, options.after, threshold=options.threshold / 100)
+    with told_when_unreadable(options.after):
+        found = changed_sets(options.before, options.after, threshold=options.threshold / 100)
     _write(comparison_markdown.changes(found), options.out)
     return 0
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from reports.analysis import CaseRow
 from reports.downloads import cases_csv
+from reports.file_errors import told_when_unreadable, told_when_unwritable
 from reports.places import hardware
 from reports.planned import MATRIX, planned_cases
 from reports.reframe_test import render
@@ -135,7 +136,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, metavar="FILE", help="default: print it")
     options = parser.parse_args(arguments)
     try:
-        version = read_version(options.results, name="")
+        with told_when_unreadable(options.results):
+            version = read_version(options.results, name="")
         if not version.sets:
             raise ReportError(
                 f"{options.results} holds imported results only, whose files are in Isaac Lab's own format already."
@@ -146,13 +148,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.out is None:
             print(text, end="")
         else:
-            options.out.write_text(text, encoding="utf-8")
+            with told_when_unwritable(options.out):
+                options.out.write_text(text, encoding="utf-8")
     except LabscaleError as error:
         print(error, file=sys.stderr)
         return error.exit_code
-    except OSError as error:
-        print(f"{options.out} cannot be written: {error.strerror}. Choose another file.", file=sys.stderr)
-        return ReportError.exit_code
     return 0
 
 

@@ -27,8 +27,22 @@ def told_when_unreadable(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise ReportError(
-            f"{error.filename or path} cannot be read: {_reason(error)}. Check the path and its permissions."
+            f"{_at_fault(error, path)} cannot be read: {_reason(error)}. Check the path and its permissions."
         ) from error
+
+
+def _at_fault(error: OSError, path: Path) -> Path:
+    """What nobody may look at is in a folder that may not be entered: that one is at fault, or what the error names."""
+    named = Path(error.filename or path)
+    return next((one for one in (named, *named.parents) if not _is_hidden(one)), named)
+
+
+def _is_hidden(path: Path) -> bool:
+    try:
+        path.stat()
+    except OSError as error:
+        return isinstance(error, PermissionError)
+    return False
 
 
 def _reason(error: OSError) -> str:

@@ -49,11 +49,14 @@ def publish(results_dir: Path, out_dir: Path) -> tuple[str, ...]:
     Versions that are there and unchanged are kept, those that no longer have results are removed. Raises ReportError
     when there is no version, a page fails, or ``out_dir`` holds something else or cannot be written.
     """
-    names = version_names(results_dir)
+    with told_when_unreadable(results_dir):
+        names = version_names(results_dir)
     _check_replaceable(out_dir)
     versions: list[Version] = []
     for name in reversed(names):
-        versions.insert(0, replace(read_version(results_dir / name, name=name), older=tuple(versions)))
+        with told_when_unreadable(results_dir / name):
+            read = read_version(results_dir / name, name=name)
+        versions.insert(0, replace(read, older=tuple(versions)))
     siblings = tuple(Sibling(name=version.name, pages=page_files(version)) for version in versions)
     with told_when_unwritable(out_dir):
         return _write_site(versions, siblings, out_dir)

@@ -10,13 +10,15 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from reports.file_errors import told_when_unreadable
 from reports.foreign.foreign_set import is_foreign
 from reports.verification.foreign_folder import verify_foreign
 from reports.verification.hashes import SUMS, write_hashes
 from reports.verification.set_folder import Verified, verify_set
+from suite import result_folders
 from suite.errors import LabscaleError, ResultsDiffer, StoreError, UsageError
 from suite.options import ROOT
-from suite.result_folders import BUNDLES
+from suite.result_folders import BUNDLES, CASES
 
 
 def verify(folder: Path) -> Verified:
@@ -34,18 +36,14 @@ def verify(folder: Path) -> Verified:
 
 
 def set_folders(folder: Path) -> list[Path]:
-    """Every folder with ``cases`` or imported bundles in it. Raises UsageError when there is none.
-
-    A set within a set is what its own report offers for download, the same cases once more.
-    """
-    names = ("cases", BUNDLES)
-    found = sorted({path.parent for name in names for path in folder.rglob(name) if path.is_dir()})
+    """Raises UsageError when there is none, and StoreError for a folder that cannot be read."""
+    found = result_folders.set_folders(folder)
     if not found:
         raise UsageError(
-            f"{folder} has no folder `cases` or `{BUNDLES}` at or below it, so there is nothing to verify."
+            f"{folder} has no folder `{CASES}` or `{BUNDLES}` at or below it, so there is nothing to verify."
             " Name a folder that `nox -s bench` wrote, or one below reports/results."
         )
-    return [path for path in found if not any(parent in found for parent in path.parents)]
+    return found
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -96,7 +94,8 @@ def show(verified: Verified, *, as_json: bool) -> None:
 
 
 def _verify_one(folder: Path, *, root: Path) -> Verified:
-    return verify_foreign(folder, root=root) if is_foreign(folder) else verify_set(folder, root=root)
+    with told_when_unreadable(folder):
+        return verify_foreign(folder, root=root) if is_foreign(folder) else verify_set(folder, root=root)
 
 
 def _hash(folder: Path) -> Path:

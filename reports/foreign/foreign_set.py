@@ -13,7 +13,7 @@ from typing import Final, Literal
 from reports.foreign.reading import ImportedRun, read_run
 from reports.manifest import Contributor
 from suite.errors import ForeignResultError
-from suite.result_folders import BUNDLES
+from suite.result_folders import BUNDLES, json_files
 
 type Kind = Literal["strong", "weak"]
 
@@ -91,7 +91,9 @@ def is_foreign(folder: Path) -> bool:
 
 
 def bundle_paths(folder: Path) -> list[Path]:
-    return sorted((folder / BUNDLES).glob("*.json"))
+    """Raises StoreError for a folder that cannot be read."""
+    bundles = folder / BUNDLES
+    return [path for path in json_files(bundles) if path.parent == bundles]
 
 
 def read_foreign_set(folder: Path, *, name: str, title: str, contributor: Contributor | None) -> ForeignSet:

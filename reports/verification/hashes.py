@@ -8,13 +8,15 @@ from typing import Final
 from reports.foreign.foreign_set import bundle_paths
 from reports.verification.finding import Finding, differing
 from suite.interference import FILE, FOLDER
+from suite.result_folders import CASES, json_files
 
 SUMS: Final = "SHA256SUMS"
 _HASH_AGAIN: Final = "Restore the file; or, if it was added on purpose, write the hashes again with --write-hashes."
 
 
 def case_paths(folder: Path) -> list[Path]:
-    return sorted(path for name in ("cases", "a_a", FOLDER) for path in (folder / name).rglob("*.json"))
+    """Raises StoreError for a folder that cannot be read: it would look as if it held no case."""
+    return sorted(path for name in (CASES, "a_a", FOLDER) for path in json_files(folder / name))
 
 
 def write_hashes(folder: Path) -> Path:

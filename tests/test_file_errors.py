@@ -1,0 +1,65 @@
+"""A folder of results that may not be read is named by every program that reads results; nothing else is blamed."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from reports import build, compare_command, export, publish, verify
+from reports.verification.hashes import write_hashes
+from suite.errors import ReportError, StoreError
+from tests.denied_folders import deny
+from tests.generated_results import smoke_results, write_results
+
+Program = Callable[[list[str]], int]
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    return write_results(smoke_results(), tmp_path / "results" / "1" / "desk")
+
+
+def check(folder: Path, program: Program, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert program(arguments) in {ReportError.exit_code, StoreError.exit_code}
+    said = capsys.readouterr().err
+    assert said == f"{folder} cannot be read: Permission denied. Check the path and its permissions.\n"
+
+
+@pytest.mark.parametrize("name", ["cases", "."])
+def test_a_folder_that_cannot_be_read_is_named(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    denied, out = results / name, str(tmp_path / "out")
+    sound = shutil.copytree(results, tmp_path / "sound")
+    deny(monkeypatch, denied)
+    commands: list[tuple[Program, list[str]]] = [
+        (export.main, [str(results), "--format", "csv"]),
+        (export.main, [str(results), "--format", "csv", "--out", out]),
+        (verify.main, [str(results)]),
+        (verify.main, [str(results.parent), "--write-hashes"]),
+        (compare_command.main, [str(sound), str(results)]),
+        (build.main, [str(results), "--out", out]),
+        (publish.main, ["--results", str(results.parent.parent), "--out", out]),
+    ]
+    for program, arguments in commands:
+        check(denied, program, arguments, capsys)
+    assert not Path(out).exists()
+
+
+def test_sets_that_cannot_be_read_are_named_where_changes_are_looked_for(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    versions = results.parent.parent
+    before = shutil.copytree(versions, tmp_path / "before")
+    deny(monkeypatch, results)
+    check(results, compare_command.main, [str(before), str(versions), "--changed", "--markdown"], capsys)
+
+
+def test_a_file_that_cannot_be_hashed_is_named(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    case = min((results / "cases").rglob("*.json"))
+    write_hashes(results)
+    case.unlink()
+    case.symlink_to(case)  # nobody can open it
+    assert verify.main([str(results)]) == ReportError.exit_code
+    assert f"{case} cannot be read: Too many levels of symbolic links" in capsys.readouterr().err
