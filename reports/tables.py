@@ -16,6 +16,7 @@ from reports.resampling import Estimate
 MISSING = "n/a"
 MAX_COLUMNS, MAX_TEXT_COLUMNS = 16, 6  # that report.css knows
 _REGION = 'role="region" aria-label="'
+_NUMBER = re.compile(r"\d[\d.,]*")
 _LONG_NAME = re.compile(r"\b[a-z_]+(?:\.\w+){2,}")
 
 
@@ -93,8 +94,9 @@ def html_table(
         f'<th scope="col"{kind}>{html.escape(name)}</th>' for kind, name in zip(kinds, headings, strict=True)
     )
     # On a phone a row is a block of its own, whose lines begin with the headings: report.css takes them from here, so
-    # that not every cell has to have its own.
-    names = ";".join(f"--h{index}:{_css_text(heading)}" for index, heading in enumerate(headings[1:], start=2))
+    # that not every cell has to have its own. The first cell says what it is itself, but for a bare number.
+    shown = list(enumerate(headings, start=1))[0 if any(_is_number(row[0]) for row in rows) else 1 :]
+    names = ";".join(f"--h{index}:{_css_text(heading)}" for index, heading in shown)
     body = "".join(f"<tr>{_cells(row, kinds)}</tr>\n" for row in rows)
     markup = (
         f'<div class="scroll" tabindex="0" {_REGION}{html.escape(label)}">'
@@ -123,7 +125,12 @@ def _cells(row: Sequence[Cell], kinds: Sequence[str]) -> str:
     # A case id may break after its series.
     heading = html.escape(first).replace("/", "/<wbr>", 1) if isinstance(first, str) else first.markup
     cells = "".join(f"<td{kind}>{_markup(cell)}</td>" for kind, cell in zip(kinds[1:], rest, strict=True))
-    return f'<th scope="row">{heading}</th>{cells}'
+    kind = ' class="number"' if _is_number(first) else ""
+    return f'<th scope="row"{kind}>{heading}</th>{cells}'
+
+
+def _is_number(cell: Cell) -> bool:
+    return isinstance(cell, str) and _NUMBER.fullmatch(cell) is not None
 
 
 def _markup(cell: Cell) -> str:
