@@ -62,6 +62,12 @@ def of_capacity(options: Options) -> Options:
     ]
     if useless:
         raise UsageError(f"--capacity {options.capacity} has no use for {', '.join(useless)}; leave it out.")
+    if options.render_only:  # "leave it out" would be bad advice: jobs are what its user does not want
+        raise UsageError(
+            f"--render-only cannot write the scripts of --capacity {options.capacity}: how many environments a round "
+            "of the search has depends on how the one before it ended. Nothing was submitted. Write the scripts of a "
+            "matrix, without --capacity; or search without --render-only, which submits a job for each round."
+        )
     one_rank = replace(options, series=(options.capacity or "",), gpus=(1,), a_a=False, pack=False)
     return replace(one_rank, repeats=options.repeats or 1)
 
