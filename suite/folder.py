@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from suite import interference
+from suite import interference, store
 from suite.a_a import is_twin
-from suite.errors import CampaignError
+from suite.errors import CampaignError, StoreError
 from suite.repeats import Rule
 from suite.schema import Case
 
@@ -79,8 +79,10 @@ def opened(root: Path, identity: Mapping[str, Any]) -> Iterator[Folder]:
     """Lock the folder for this process and check that it belongs to the campaign with this identity.
 
     Raises:
-        CampaignError: another process holds it, it belongs to another campaign, or it cannot be written.
+        CampaignError: another process holds it, it belongs to another campaign or to one that nobody can tell, or it
+            cannot be written.
     """
+    require_identity(root)
     try:
         root.mkdir(parents=True, exist_ok=True)
         lock = (root / ".lock").open("w")
@@ -96,6 +98,45 @@ def opened(root: Path, identity: Mapping[str, Any]) -> Iterator[Folder]:
                 f"Another labscale process is using {root}. Wait for it to end, or choose another folder with --out."
             ) from error
         yield Folder(root=root, asks_for_more=_claim(root / IDENTITY_FILE, identity))
+
+
+def require_identity(root: Path) -> None:
+    """Refuse results without the file that says whose they are, before anything is written among them.
+
+    A campaign writes that file before its first round, so such results were published, or copied in part.
+
+    Raises:
+        CampaignError: there are such results.
+    """
+    path = root / IDENTITY_FILE
+    if path.exists() or (result := _result_of_bench(root)) is None:
+        return
+    if path.exists():  # by now: a command that began meanwhile wrote both
+        return
+    raise CampaignError(
+        f"{root} holds results ({result.relative_to(root)}), but no {IDENTITY_FILE}, which says of what machine and "
+        "options they are: a published set, or a copy of a part. They must not be mixed with others, and nothing was "
+        f"written. Choose another folder with --out, or put their {IDENTITY_FILE} back to go on with them."
+    )
+
+
+def _result_of_bench(root: Path) -> Path | None:
+    """A finished round, or a stored case, that is not ``suite.record``'s; None when there is none."""
+    paths = (*(root / "cases").rglob("*.json"), *(root / "raw").rglob("record.json"))
+    return next((path for path in sorted(paths) if not _is_by_hand(path)), None)
+
+
+def _is_by_hand(path: Path) -> bool:
+    """Whether ``suite.record`` wrote it, of a round of several nodes that no ``bench`` started.
+
+    Of one matrix such rounds share the folder with those that ``bench`` runs, and may end before it begins.
+    """
+    try:
+        records = [store.read_record(path)] if path.name == "record.json" else store.read_case(path).rounds
+    except StoreError:
+        return False  # so nobody can tell
+    # Of a round that it starts, bench keeps the command; of one that cannot run here, it says "skipped".
+    return all(record.case.nnodes > 1 and not record.argv and record.outcome != "skipped" for record in records)
 
 
 def settle(folder: Folder, identity: Mapping[str, Any]) -> None:

@@ -1,12 +1,20 @@
 import json
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
+from suite import campaign as steps
 from suite import folder as folder_module
+from suite import record as by_hand
+from suite import store
 from suite.errors import CampaignError
-from suite.folder import Folder, opened
+from suite.folder import Folder, opened, require_identity
+from suite.repeats import Rule
+from suite.schema import CaseResult, Environment, RunRecord
 from tests.conftest import CaseMaker
+from tests.generated_results import make_case, make_record
+from tests.test_schedule import campaign_of
 
 IDENTITY = {"matrix": "smoke", "gpus": ["H200"], "rounds": None}
 
@@ -37,6 +45,58 @@ def test_a_corrupt_campaign_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(CampaignError, match=r"campaign\.json is not readable"), opened(tmp_path, IDENTITY):
         pass
     assert (tmp_path / "campaign.json").read_text() == '{"matrix": '
+
+
+def stored(root: Path, record: RunRecord, *, how: str) -> Path:
+    """``record`` below ``root`` as a published case, as a round of a campaign, or as something that cannot be read."""
+    folder = Folder(root=root)
+    if how == "case":
+        path = folder.case_path(record.case)
+        store.write_case(CaseResult(case=record.case, rounds=(record,)), path)
+    else:
+        path = folder.record_path(record.case, record.round)
+        path.parent.mkdir(parents=True)
+        store.write_record(record, path)
+        if how == "damaged":
+            path.write_text("[]", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("how", ["case", "round", "damaged"])
+@pytest.mark.parametrize("nnodes", [1, 2])
+def test_results_that_say_not_whose_they_are_stay_as_they_are(
+    tmp_path: Path, environment: Environment, how: str, nnodes: int
+) -> None:
+    path = stored(tmp_path, make_record(make_case(nnodes=nnodes, world_size=2)), how=how)
+    before = {found: found.read_bytes() for found in tmp_path.rglob("*") if found.is_file()}
+    message = rf"holds results \({path.relative_to(tmp_path)}\), but no campaign\.json.*another folder with --out"
+    with pytest.raises(CampaignError, match=message), opened(tmp_path, IDENTITY):
+        pass
+    campaign = campaign_of(environment, Rule(rounds=1))
+    with pytest.raises(CampaignError, match=message):  # a node that Slurm gives is described in that folder
+        steps.provision(replace(campaign, options=replace(campaign.options, out=tmp_path, launcher="slurm")))
+    assert {found: found.read_bytes() for found in tmp_path.rglob("*") if found.is_file()} == before
+
+
+def test_a_case_that_could_not_run_is_a_result_too(tmp_path: Path) -> None:
+    skipped = replace(make_record(make_case(nnodes=2, world_size=2), outcome="skipped", reason="2 nodes"), argv=())
+    stored(tmp_path, skipped, how="case")
+    with pytest.raises(CampaignError, match="holds results"), opened(tmp_path, IDENTITY):
+        pass
+
+
+def test_rounds_of_several_nodes_may_end_before_bench_begins_the_others(tmp_path: Path) -> None:
+    """They are started by hand or by Kubernetes, which knows no campaign, and share the folder with those of bench."""
+    case = make_case(nnodes=2, world_size=2)
+    run_dir = Folder(root=tmp_path).run_dir(case, 0)
+    run_dir.mkdir(parents=True)
+    (run_dir / "case.json").write_text(json.dumps(asdict(case)), encoding="utf-8")
+    require_identity(tmp_path)  # it is planned, and nothing has ended
+
+    by_hand.record(run_dir, by_hand.Ended(rounds=1, exit_code=1, started_unix_s=0.0))
+    assert Folder(root=tmp_path).case_path(case).exists()
+    with opened(tmp_path, IDENTITY) as folder:
+        assert json.loads((folder.root / "campaign.json").read_text()) == IDENTITY
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
