@@ -19,7 +19,7 @@ from suite.schema import Case
 def identity(campaign: Campaign) -> dict[str, object]:
     """What must be equal for results to share a folder; narrowing options are not in it, so a campaign can grow.
 
-    Of ``suite.folder.RULE`` more may be asked for.
+    ``suite.campaign_file`` compares: of its ``RULE`` more may be asked for, and how the matrix is named is for readers.
     """
     matrix_text = "\n".join(repr(item.case) for item in make_plan(_whole(campaign)).planned)
     machine = campaign.machine

@@ -6,20 +6,18 @@ ARCHITECTURE.md has the layout. A round is finished when its ``record.json`` exi
 import fcntl
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from suite import interference, store
+from suite import campaign_file, interference, store
 from suite.a_a import is_twin
+from suite.campaign_file import IDENTITY_FILE, RULE, rule_of
 from suite.errors import CampaignError, StoreError
-from suite.repeats import Rule
 from suite.schema import Case
 
-IDENTITY_FILE: Final = "campaign.json"
-RULE: Final = ("rounds", "precision", "max_rounds")  # of an identity: may ask for more than at first
 MIN_FREE_GB: Final = 0.5  # a round of 8 ranks with its library's logs and checkpoints stays far below
 
 
@@ -153,35 +151,17 @@ def _claim(path: Path, identity: Mapping[str, Any]) -> bool:
     if not path.exists():
         settle(Folder(root=path.parent), wanted)
         return False
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    found = campaign_file.read(path)
+    campaign_file.refuse_others(path.parent, found, wanted)
+    now, at_first = rule_of(wanted), rule_of(found)
+    if all(found.get(name) == wanted.get(name) for name in RULE):
+        return False
+    if not now.is_at_least(at_first):
         raise CampaignError(
-            f"{path} is not readable: {error}. Move the folder away, or choose another with --out."
-        ) from error
-    differing = [name for name in sorted({*found, *wanted}) if found.get(name) != wanted.get(name)]
-    _refuse_others(path.parent, [name for name in differing if name not in RULE], found, wanted)
-    if differing and not _rule(wanted).is_at_least(_rule(found)):
-        raise CampaignError(
-            f"{path.parent} was begun with {_rule(found)} for each case, now it is {_rule(wanted)}. Rounds can "
+            f"{path.parent} was begun with {at_first} for each case, now it is {now}. Rounds can "
             "be added, and none are taken away: ask for at least as many, or choose another folder with --out."
         )
-    return bool(differing)
-
-
-def _refuse_others(root: Path, names: Sequence[str], found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    if names:
-        raise CampaignError(
-            f"{root} holds another campaign's results, which must not be mixed with these:\n  "
-            + "\n  ".join(f"{name}: there {found.get(name)!r}, now {wanted.get(name)!r}" for name in names)
-            + "\nChoose another folder with --out, or give the options of that campaign to go on with it."
-        )
-
-
-def _rule(identity: Mapping[str, Any]) -> Rule:
-    """Of a campaign.json; those of earlier versions say nothing where the matrix gave the number, so any is more."""
-    rounds, precision = identity.get("rounds") or 0, identity.get("precision")
-    return Rule(rounds=rounds, precision=precision, max_rounds=identity.get("max_rounds") or rounds)
+    return True
 
 
 def drop_checkpoints(folder: Path) -> None:

@@ -1,0 +1,53 @@
+"""``campaign.json``, which says whose the results of a folder are: read it, and refuse another campaign's."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from suite.errors import CampaignError
+from suite.repeats import Rule
+
+IDENTITY_FILE: Final = "campaign.json"
+RULE: Final = ("rounds", "precision", "max_rounds")  # may ask for more than at first
+SPELLED: Final = "matrix"  # as the user named it; one file has many spellings, and its cases have a hash of their own
+
+
+def read(path: Path) -> dict[str, Any]:
+    """What is in a campaign.json.
+
+    Raises:
+        CampaignError: it cannot be read.
+    """
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise CampaignError(
+            f"{path} is not readable: {error}. Move the folder away, or choose another with --out."
+        ) from error
+    return found
+
+
+def refuse_others(root: Path, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """Name all that has to be equal for results to share the folder ``root``, and is not.
+
+    Raises:
+        CampaignError: there is some.
+    """
+    if names := _differing(found, wanted):
+        raise CampaignError(
+            f"{root} holds another campaign's results, which must not be mixed with these:\n  "
+            + "\n  ".join(f"{name}: there {found.get(name)!r}, now {wanted.get(name)!r}" for name in names)
+            + "\nChoose another folder with --out, or give the options of that campaign to go on with it."
+        )
+
+
+def _differing(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
+    names = sorted({*found, *wanted} - {*RULE, SPELLED})
+    return [name for name in names if found.get(name) != wanted.get(name)]
+
+
+def rule_of(identity: Mapping[str, Any]) -> Rule:
+    """Of a campaign.json; those of earlier versions say nothing where the matrix gave the number, so any is more."""
+    rounds, precision = identity.get("rounds") or 0, identity.get("precision")
+    return Rule(rounds=rounds, precision=precision, max_rounds=identity.get("max_rounds") or rounds)
