@@ -11,6 +11,9 @@ from suite.repeats import Rule
 IDENTITY_FILE: Final = "campaign.json"
 RULE: Final = ("rounds", "precision", "max_rounds")  # may ask for more than at first
 SPELLED: Final = "matrix"  # as the user named it; one file has many spellings, and its cases have a hash of their own
+CASES: Final = "matrix_sha256"  # that hash, which tells a user nothing
+IN_CASES: Final = ("seed", "a_a", "device", "stack", "assets")  # cases follow from these too, and users know them
+NEWER: Final = ("seed", "a_a")  # campaigns that earlier versions began do not say these
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -37,14 +40,27 @@ def refuse_others(root: Path, found: Mapping[str, Any], wanted: Mapping[str, Any
     if names := _differing(found, wanted):
         raise CampaignError(
             f"{root} holds another campaign's results, which must not be mixed with these:\n  "
-            + "\n  ".join(f"{name}: there {found.get(name)!r}, now {wanted.get(name)!r}" for name in names)
+            + "\n  ".join(_said(name, found, wanted) for name in names)
             + "\nChoose another folder with --out, or give the options of that campaign to go on with it."
         )
 
 
 def _differing(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
-    names = sorted({*found, *wanted} - {*RULE, SPELLED})
-    return [name for name in names if found.get(name) != wanted.get(name)]
+    unknown = {name for name in NEWER if name not in found}
+    names = sorted({*found, *wanted} - {*RULE, SPELLED} - unknown)
+    names = [name for name in names if found.get(name) != wanted.get(name)]
+    # The hash follows from any of them, and says nothing beside it.
+    return [name for name in names if name != CASES or not set(names) & set(IN_CASES)]
+
+
+def _said(name: str, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    if name != CASES:
+        return f"{name}: there {found.get(name)!r}, now {wanted.get(name)!r}"
+    options = ["--stack", *(f"--{name.replace('_', '-')}" for name in NEWER if name not in found)]
+    return (
+        f"cases: there of the matrix {found.get(SPELLED)!r}, now of {wanted.get(SPELLED)!r}, and not the same: it is "
+        f"another or was edited, {' or '.join(options)} is another, or labscale is of another version"
+    )
 
 
 def rule_of(identity: Mapping[str, Any]) -> Rule:

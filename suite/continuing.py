@@ -8,6 +8,7 @@ import hashlib
 from dataclasses import replace
 
 from suite import store
+from suite.a_a import is_twin
 from suite.campaign_plan import make_plan
 from suite.campaign_state import Campaign
 from suite.errors import CampaignError
@@ -21,12 +22,15 @@ def identity(campaign: Campaign) -> dict[str, object]:
 
     ``suite.campaign_file`` compares: of its ``RULE`` more may be asked for, and how the matrix is named is for readers.
     """
-    matrix_text = "\n".join(repr(item.case) for item in make_plan(_whole(campaign)).planned)
+    cases = [item.case for item in make_plan(_whole(campaign)).planned]
+    matrix_text = "\n".join(map(repr, cases))
     machine = campaign.machine
     return {
         "matrix": campaign.options.matrix,
         "capacity": campaign.options.capacity,
         "matrix_sha256": hashlib.sha256(matrix_text.encode()).hexdigest(),
+        "seed": cases[0].seed,
+        "a_a": any(map(is_twin, cases)),
         "rounds": campaign.rule.rounds,
         "precision": campaign.rule.precision,
         "max_rounds": None if campaign.rule.precision is None else campaign.rule.max_rounds,

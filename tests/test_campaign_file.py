@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from rich.console import Console
 from suite.campaign_plan import make_plan
 from suite.campaign_state import Campaign
 from suite.continuing import identity
+from suite.errors import CampaignError
 from suite.folder import opened
 from suite.matrix import MATRICES_PATH
 from suite.options import Options
@@ -36,3 +38,55 @@ def test_a_matrix_may_be_named_otherwise(tmp_path: Path, environment: Environmen
         with opened(tmp_path / "out", identity_of(environment, named)) as folder:
             assert not folder.asks_for_more
     assert json.loads((tmp_path / "out" / "campaign.json").read_text())["matrix"] == before
+
+
+def said_of(root: Path, whose: dict[str, object]) -> list[str]:
+    """Each difference that the refusal names."""
+    with pytest.raises(CampaignError, match="another campaign's results") as refused, opened(root, whose):
+        pass
+    return [line.strip() for line in str(refused.value).splitlines() if line.startswith("  ")]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [({"seed": 7}, "seed: there 42, now 7"), ({"a_a": True}, "a_a: there False, now True")],
+    ids=["seed", "a_a"],
+)
+def test_an_option_that_makes_other_cases_is_named(
+    tmp_path: Path, environment: Environment, options: dict[str, object], said: str
+) -> None:
+    smoke = identity_of(environment, SMOKE)
+    with opened(tmp_path, smoke):
+        pass
+    assert said_of(tmp_path, identity_of(environment, SMOKE, **options)) == [said]
+    with opened(tmp_path, identity_of(environment, SMOKE, seed=42, a_a=False)):  # what the matrix says by itself
+        pass
+
+
+def test_a_matrix_that_was_edited_is_named_without_hashes(tmp_path: Path, environment: Environment) -> None:
+    matrix, out = tmp_path / "own.toml", tmp_path / "out"
+    text = SMOKE.read_text(encoding="utf-8")
+    matrix.write_text(text, encoding="utf-8")
+    with opened(out, identity_of(environment, matrix)):
+        pass
+    matrix.write_text(re.sub(r"^iterations = \d+", "iterations = 77", text, flags=re.MULTILINE), encoding="utf-8")
+    (said,) = said_of(out, identity_of(environment, matrix))
+    for part in (
+        f"cases: there of the matrix {str(matrix)!r}, now",
+        "edited, --stack is another, or",
+        "another version",
+    ):
+        assert part in said
+    assert not re.search(r"sha256|[0-9a-f]{32}|--seed", said)
+
+
+def test_a_folder_that_an_earlier_version_began_goes_on(tmp_path: Path, environment: Environment) -> None:
+    """It did not say the seed, so only what is known of it is compared."""
+    smoke = identity_of(environment, SMOKE)
+    earlier = {name: value for name, value in smoke.items() if name not in ("seed", "a_a")}
+    with opened(tmp_path, earlier):
+        pass
+    with opened(tmp_path, smoke) as folder:
+        assert not folder.asks_for_more
+    (said,) = said_of(tmp_path, identity_of(environment, SMOKE, seed=7))
+    assert "edited, --stack or --seed or --a-a is another" in said
