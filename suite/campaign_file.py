@@ -22,12 +22,17 @@ def read(path: Path) -> dict[str, Any]:
     Raises:
         CampaignError: it cannot be read.
     """
+    next_step = "Move the folder away, or choose another with --out."
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise CampaignError(
-            f"{path} is not readable: {error}. Move the folder away, or choose another with --out."
-        ) from error
+        raise CampaignError(f"{path} is not readable: {error}. {next_step}") from error
+    if not isinstance(found, dict):
+        kind = type(found).__name__
+        raise CampaignError(f"{path} is not readable: it holds a {kind} where a JSON object was expected. {next_step}")
+    if odd := [name for name in RULE if not isinstance(found.get(name), int | float | None)]:
+        said = ", ".join(f"{name} is {found[name]!r}" for name in odd)
+        raise CampaignError(f"{path} is not readable: {said}, allowed are a number and null. {next_step}")
     return found
 
 

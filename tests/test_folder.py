@@ -40,11 +40,21 @@ def test_a_folder_in_use_is_refused(tmp_path: Path) -> None:
         pass
 
 
-def test_a_corrupt_campaign_file_is_named(tmp_path: Path) -> None:
-    (tmp_path / "campaign.json").write_text('{"matrix": ')
-    with pytest.raises(CampaignError, match=r"campaign\.json is not readable"), opened(tmp_path, IDENTITY):
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('{"matrix": ', "Expecting value"),
+        ("[]", "it holds a list where a JSON object was expected"),
+        ("null", "it holds a NoneType where a JSON object was expected"),
+        ('{"matrix": "smoke", "gpus": ["H200"], "rounds": "3"}', "rounds is '3', allowed are a number and null"),
+    ],
+)
+def test_a_corrupt_campaign_file_is_named(tmp_path: Path, text: str, why: str) -> None:
+    (tmp_path / "campaign.json").write_text(text)
+    message = rf"campaign\.json is not readable: {why}.*another with --out"
+    with pytest.raises(CampaignError, match=message), opened(tmp_path, IDENTITY):
         pass
-    assert (tmp_path / "campaign.json").read_text() == '{"matrix": '
+    assert (tmp_path / "campaign.json").read_text() == text
 
 
 def stored(root: Path, record: RunRecord, *, how: str) -> Path:

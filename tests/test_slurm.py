@@ -1,14 +1,21 @@
 """What Slurm's commands print, as values; the commands themselves run in tests/test_launch_slurm.py."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from suite import slurm, slurm_place
 from suite.errors import SchedulerError
+from suite.launch import slurm as launcher
+from suite.launch import slurm_notes
 from suite.launch.result import EndedBy, LaunchResult
 from suite.launch.slurm import judged
-from suite.launch.slurm_script import SlurmOptions
+from suite.launch.slurm_script import END, JOB, SlurmOptions
 from suite.resources import Resources
+from suite.schema import Launch
 from suite.slurm import Job, NodeGroup, parse_job, parse_node_groups
+from tests.conftest import CaseMaker
 
 # As Slurm 22.05 prints them, shortened.
 PENDING = "JobId=7 JobName=x JobState=PENDING Reason=Resources Dependency=(null) ExitCode=0:0 NodeList=\n"
@@ -101,3 +108,40 @@ def test_a_forgotten_job_whose_script_did_not_end_is_lost() -> None:
     got, again = judged(result, None, "7", script_ended=False)
     assert (got.ended_by, again) == ("lost", True)
     assert judged(result, None, "7", script_ended=True) == (result, False)
+
+
+@pytest.mark.parametrize(("name", "next_step"), [(JOB, "submitted anew"), (END, "Slurm is asked")])
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[]", "document: Input should be an object"),
+        ('{"job_id": "7", "att', "document: Invalid JSON"),
+        ("{}", "(job_id|exit_code): Field required"),
+        ('{"job_id": 7, "attempt": 1, "exit_code": "x"}', "(job_id|exit_code): Input should be a valid"),
+    ],
+)
+def test_a_damaged_note_of_a_job_is_named(tmp_path: Path, name: str, next_step: str, text: str, why: str) -> None:
+    read = slurm_notes.submitted if name == JOB else slurm_notes.ended
+    assert read(tmp_path) is None
+    path = tmp_path / name
+    path.parent.mkdir()
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(SchedulerError, match=rf"{re.escape(str(path))} is not readable: {why}.*Delete it.*{next_step}"):
+        read(tmp_path)
+
+
+def test_the_launcher_reads_the_notes_before_it_asks_slurm(tmp_path: Path, make_case: CaseMaker) -> None:
+    path = tmp_path / JOB
+    path.parent.mkdir()
+    path.write_text("[]", encoding="utf-8")
+    launch = Launch(case=make_case(), round=0, argv=(), env={}, run_dir=str(tmp_path))
+    with pytest.raises(SchedulerError, match=r"job\.json is not readable"):
+        launcher.run(launch, place=launcher.SlurmPlace(options=SlurmOptions(), say=print))
+
+
+def test_the_scripts_clock_is_the_jobs(tmp_path: Path) -> None:
+    result = LaunchResult(exit_code=0, ended_by=None, started_utc="", wall_time_s=1.0)
+    (tmp_path / END).parent.mkdir()
+    (tmp_path / END).write_text('{"exit_code": 3, "started_unix_s": 60.5, "ended_unix_s": 70.75}', encoding="utf-8")
+    found = launcher._with_the_scripts_word(result, tmp_path)
+    assert (found.exit_code, found.started_utc, found.wall_time_s) == (3, "1970-01-01T00:01:00+00:00", 10.25)

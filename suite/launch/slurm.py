@@ -18,6 +18,7 @@ from typing import Final
 from suite import slurm
 from suite.errors import EnvironmentNotFit, SchedulerError
 from suite.folder import Folder
+from suite.launch import slurm_notes
 from suite.launch.result import EndedBy, LaunchResult
 from suite.launch.sampling import sampler_argv
 from suite.launch.slurm_script import (
@@ -85,12 +86,13 @@ def run(
 
     Raises:
         StoreError: the run directory cannot be written, or holds a finished round.
-        SchedulerError: Slurm refuses the job, or has not answered for long.
+        SchedulerError: Slurm refuses the job, or has not answered for long; or the folder's notes of it are damaged.
         EnvironmentNotFit: the job's nodes are not alike.
     """
     run_dir = Path(launch.run_dir)
     while True:
-        job_id, attempt = _read_job(run_dir) or _submit(launch, place)
+        known = slurm_notes.submitted(run_dir)
+        job_id, attempt = (known.job_id, known.attempt) if known else _submit(launch, place)
         with _goes_on(job_id, place.say):
             result, may_be_repeated = _follow(launch, job_id, place.say, on_progress, stop)
         if result.ended_by == "interrupted":
@@ -137,13 +139,6 @@ def job_name(run_dir: Path) -> str:
 def is_submitted(run_dir: Path) -> bool:
     """Whether a job has this directory, so that it is not to be set aside."""
     return (run_dir / JOB).exists()
-
-
-def _read_job(run_dir: Path) -> tuple[str, int] | None:
-    if not is_submitted(run_dir):
-        return None
-    stored = json.loads((run_dir / JOB).read_text(encoding="utf-8"))
-    return stored["job_id"], stored["attempt"]
 
 
 def _submit(launch: Launch, place: SlurmPlace, *, attempt: int = 1) -> tuple[str, int]:
@@ -205,7 +200,7 @@ def _follow(
     result = LaunchResult(
         exit_code=0, ended_by=ended_by, started_utc=started_utc, wall_time_s=time.monotonic() - seen_s
     )
-    result = _with_the_scripts_word(result, run_dir / END)
+    result = _with_the_scripts_word(result, run_dir)
     return (result, False) if ended_by else judged(result, last, job_id, (run_dir / END).exists())
 
 
@@ -271,11 +266,11 @@ def _dump_stacks(job_id: str, nnodes: int, name: str) -> None:
     time.sleep(1.0)  # for the ranks to write
 
 
-def _with_the_scripts_word(result: LaunchResult, path: Path) -> LaunchResult:
+def _with_the_scripts_word(result: LaunchResult, run_dir: Path) -> LaunchResult:
     """How the script ended, and its own clock, which was there when labscale was not."""
-    if not path.exists():
+    end = slurm_notes.ended(run_dir)
+    if end is None:
         return result
-    end = json.loads(path.read_text(encoding="utf-8"))
-    started_utc = datetime.fromtimestamp(end["started_unix_s"], UTC).isoformat(timespec="seconds")
-    wall_time_s = end["ended_unix_s"] - end["started_unix_s"]
-    return replace(result, exit_code=end["exit_code"], started_utc=started_utc, wall_time_s=wall_time_s)
+    started_utc = datetime.fromtimestamp(end.started_unix_s, UTC).isoformat(timespec="seconds")
+    wall_time_s = end.ended_unix_s - end.started_unix_s
+    return replace(result, exit_code=end.exit_code, started_utc=started_utc, wall_time_s=wall_time_s)
