@@ -1,6 +1,7 @@
 """Write what a cluster with a control plane of its own runs: ``plan --render kubernetes|osmo --out DIR``."""
 
 import json
+import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -39,7 +40,7 @@ def write_manifests(campaign: Campaign) -> Campaign:
         path = options.out / name
         _write(document, path)
         how = "kubectl apply -f" if options.render == "kubernetes" else "osmo workflow submit"
-        campaign.console.print(f"{how} {path}", highlight=False, markup=False, soft_wrap=True)
+        campaign.console.print(f"{how} {shlex.quote(str(path))}", highlight=False, markup=False, soft_wrap=True)
     return campaign
 
 

@@ -6,6 +6,7 @@ numbers in a file and the numbers pytest-benchmark saw are the same. Numbers tha
 """
 
 import json
+import shlex
 import os
 import reprlib
 from collections.abc import Mapping
@@ -82,7 +83,7 @@ def load_results(folder: Path) -> list[CaseResult]:
     paths = case_files(folder)
     if not paths:
         raise StoreError(
-            f"{folder} holds no results. Run `nox -s bench -- --out {folder}` first, or name another folder."
+            f"{folder} holds no results. Run `nox -s bench -- --out {shlex.quote(str(folder))}` first, or name another folder."
         )
     found: dict[str, tuple[Path, CaseResult]] = {}
     for path in paths:
