@@ -6,9 +6,9 @@ numbers in a file and the numbers pytest-benchmark saw are the same. Numbers tha
 """
 
 import json
-import shlex
 import os
 import reprlib
+import shlex
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime
@@ -83,7 +83,8 @@ def load_results(folder: Path) -> list[CaseResult]:
     paths = case_files(folder)
     if not paths:
         raise StoreError(
-            f"{folder} holds no results. Run `nox -s bench -- --out {shlex.quote(str(folder))}` first, or name another folder."
+            f"{folder} holds no results. Run `nox -s bench -- --out {shlex.quote(str(folder))}` first, or name"
+            " another folder."
         )
     found: dict[str, tuple[Path, CaseResult]] = {}
     for path in paths:
