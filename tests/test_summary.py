@@ -165,7 +165,7 @@ def test_the_noise_budget_is_printed() -> None:
     print_noise(target, [pair])
     assert output.getvalue().splitlines() == [
         "A/A a/1: 1 s/iteration and again 0.98 (-2.00%, 3 and 3 rounds)",
-        "Noise budget: 2.00%. Smaller differences mean nothing here.",
+        "Noise budget: 2.04%. Smaller differences mean nothing here.",
     ]
 
 
