@@ -257,7 +257,9 @@ def test_the_worst_node_decides(
     assert shown in capsys.readouterr().out
 
 
-def test_a_node_that_cannot_is_worse_than_one_with_warnings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_that_cannot_is_worse_than_one_with_warnings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A fake ssh: each host sends its own report."""
     (tmp_path / "n1").write_text(report("n1", persistence="persistence_off"))
     cannot = json.loads(report("n2"))
@@ -266,6 +268,12 @@ def test_a_node_that_cannot_is_worse_than_one_with_warnings(tmp_path: Path, monk
     answer = f'print(Path("{tmp_path}", sys.argv[sys.argv.index("--") + 1]).read_text())'
     monkeypatch.setenv("PATH", fake_program(tmp_path, "ssh", answer)["PATH"])
     assert __main__.main(["env_check", "--nodes", "n1,n2"]) == 2
+    capsys.readouterr()
+    assert __main__.main(["env_check", "--json", "--nodes", "n1,n2"]) == 2
+    said = json.loads(capsys.readouterr().out)
+    assert {name: node["exit_code"] for name, node in said["nodes"].items()} == {"n1": 1, "n2": 2}
+    assert said["failures"] == []
+    assert any(difference["subject"] == "check persistence" for difference in said["differences"])
     (tmp_path / "n1").write_text("no report")
     (tmp_path / "n2").write_text(report("n2"))
     assert __main__.main(["env_check", "--nodes", "n1,n2"]) == 2

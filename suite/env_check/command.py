@@ -1,10 +1,12 @@
 """The command line of env_check: this machine, an image, or every node."""
 
 import argparse
+import json
 import os
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final, get_args
 
@@ -12,7 +14,7 @@ from rich.console import Console
 
 from suite.env_check import nodes
 from suite.env_check.check import Feature
-from suite.env_check.node_reports import differences
+from suite.env_check.node_reports import Difference, differences
 from suite.env_check.report import ROOT, env_check
 from suite.env_check.request import Request
 from suite.env_check.table import print_nodes, print_report
@@ -97,7 +99,19 @@ def _check_nodes(arguments: argparse.Namespace, console: Console) -> int:
             asked, hosts=arguments.nodes, working_dir=ROOT, environ=os.environ, config=arguments.ssh_config
         )
     differing = differences(collected.reports)
-    print_nodes(console, dict(collected.reports), collected.failures, differing)
+    if arguments.as_json:
+        sys.stdout.write(_nodes_as_json(collected, differing) + "\n")
+    else:
+        print_nodes(console, dict(collected.reports), collected.failures, differing)
     if collected.failures:
         return FAILED
     return max([1 if differing else 0, *(report.exit_code for report in collected.reports.values())])
+
+
+def _nodes_as_json(collected: nodes.Collected, differing: Sequence[Difference]) -> str:
+    document = {
+        "nodes": {name: asdict(report) for name, report in collected.reports.items()},
+        "failures": [asdict(failure) for failure in collected.failures],
+        "differences": [asdict(difference) for difference in differing],
+    }
+    return json.dumps(document, indent=1, allow_nan=False, default=sorted)  # what a node needs is a set
