@@ -14,12 +14,11 @@ from typing import Final, Literal
 
 from reports.analysis import case_times
 from reports.resampling import MIN_ROUNDS_FOR_INTERVAL, Estimate, Pairing, Rounds, estimate, pairing_of
-from suite.a_a import apart, is_twin, noise_budget, twin_pairs
+from suite.a_a import is_twin, is_within, noise_budget, twin_pairs
 from suite.errors import UsageError
 from suite.schema import CaseResult, RunRecord
 
 MAX_NAMED: Final = 12  # differences of a case in a sentence; a change of the task can bring a hundred
-_ROUNDING: Final = 1e-9  # a pair is within the noise that it makes
 DEFAULT_THRESHOLD: Final = 0.02  # smaller changes are seldom worth a search for their cause
 
 # Limits of the suite, not of the work.
@@ -164,11 +163,11 @@ def _judged(old: Rounds, new: Rounds, change: Estimate | None, margin: float) ->
         few = f"{len(old)} and {len(new)} rounds completed"
         return "inconclusive", f"{few}, and an interval needs {MIN_ROUNDS_FOR_INTERVAL} on both sides"
     low, high = change.interval
-    beyond = apart(change.value) > margin + _ROUNDING
+    beyond = not is_within(change.value, margin)
     if beyond and (low > 0 or high < 0):
         word: Word = "regression" if low > 0 else "improvement"
         return word, f"{'slower' if low > 0 else 'faster'}, beyond {margin:.1%} and the noise of the rounds"
-    if max(apart(low), apart(high)) <= margin:
+    if is_within(low, margin) and is_within(high, margin):
         return "unchanged", f"the whole interval is within {margin:.1%}"
     why = "the rounds of one set differ as much" if beyond else f"it may be more or less than {margin:.1%}"
     return "inconclusive", f"{why}; more rounds would tell"

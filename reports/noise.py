@@ -1,18 +1,16 @@
 """Whether a ratio of throughputs is more than what nothing differs by. Pure."""
 
-from typing import Final, Literal
+from typing import Literal
 
 from reports.resampling import Estimate, Interval
-
-_ROUNDING: Final = 1e-9  # a pair is within the noise that it makes
+from suite.a_a import is_within
 
 type Speed = Literal["faster", "slower", "within the noise", "unknown"]
 
 
 def noise_band(noise: float | None) -> Interval:
     """Ratios that say nothing: a time that is longer by the noise, or another that is."""
-    most = (1 + (noise or 0)) * (1 + _ROUNDING)
-    return 1 / most, most
+    return 1 / (1 + (noise or 0)), 1 + (noise or 0)
 
 
 def against_noise(throughput_ratio: Estimate | None, noise: float | None) -> Speed:
@@ -23,7 +21,6 @@ def against_noise(throughput_ratio: Estimate | None, noise: float | None) -> Spe
     if throughput_ratio is None or (noise is None and throughput_ratio.interval is None):
         return "unknown"
     low, high = throughput_ratio.interval or (throughput_ratio.value, throughput_ratio.value)
-    least, most = noise_band(noise)
-    if least <= throughput_ratio.value <= most or low <= 1 <= high:
+    if is_within(throughput_ratio.value - 1, noise or 0.0) or low <= 1 <= high:
         return "within the noise"
     return "faster" if throughput_ratio.value > 1 else "slower"

@@ -7,12 +7,13 @@ each trains alone, shows here.
 import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from reports.learning_curves import mean_rewards
 from reports.resampling import Estimate, median_interval
+from reports.seeds import Size
 from suite.learning import reward_at
-from suite.schema import Case, CaseResult
+from suite.schema import CaseResult
 
 MIN_SHARED_SEEDS: Final = 5  # all of one sign by chance once in 16 times; of 3, once in 4
 MIN_ITERATIONS: Final = 20  # the first episodes' rewards say little of what is learned
@@ -20,25 +21,11 @@ MIN_ITERATIONS: Final = 20  # the first episodes' rewards say little of what is 
 type Word = Literal["less", "more", "not told apart", "unknown"]
 
 
-class Work(NamedTuple):
-    """What an iteration learns of, on any number of ranks."""
-
-    task: str
-    rl_library: str
-    stack: str
-    frames_per_iteration: int
-    optimiser_steps: int
-
-    @classmethod
-    def of(cls, case: Case) -> "Work":
-        return cls(case.task, case.rl_library, case.stack, case.frames_per_iteration, case.optimiser_steps)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Beside:
     """Rewards by seed after so many iterations, on one rank and on several; a seed that ran again has its median."""
 
-    work: Work
+    size: Size  # on any number of ranks
     iterations: int
     world_size: int  # of the several
     alone: Mapping[int, float]
@@ -70,26 +57,26 @@ class Beside:
 
 def several_beside_one(results: Iterable[CaseResult]) -> tuple[Beside, ...]:
     """Of closed cases that train, wherever they ran: what is learned goes with the seed and not with the pace."""
-    runs: dict[Work, dict[int, list[CaseResult]]] = {}
+    runs: dict[Size, dict[int, list[CaseResult]]] = {}
     for result in results:
         if result.completed and result.case.learns and result.case.division == "closed":
-            of_ranks = runs.setdefault(Work.of(result.case), {})
+            of_ranks = runs.setdefault(Size.of(result.case)._replace(world_size=None), {})
             of_ranks.setdefault(result.case.world_size, []).append(result)
     pairs = (
-        _beside(work, world_size, of_ranks[1], several)
-        for work, of_ranks in runs.items()
+        _beside(size, world_size, of_ranks[1], several)
+        for size, of_ranks in runs.items()
         for world_size, several in sorted(of_ranks.items())
         if world_size > 1 and 1 in of_ranks
     )
     return tuple(pair for pair in pairs if pair is not None)
 
 
-def _beside(work: Work, world_size: int, alone: list[CaseResult], together: list[CaseResult]) -> Beside | None:
+def _beside(size: Size, world_size: int, alone: list[CaseResult], together: list[CaseResult]) -> Beside | None:
     """At the iteration that most seeds of both reached, the last of several; None where either has no rewards."""
     lengths = {result.case.iterations for result in (*alone, *together) if result.case.iterations >= MIN_ITERATIONS}
     found = [
         Beside(
-            work=work,
+            size=size,
             iterations=iterations,
             world_size=world_size,
             alone=_by_seed(alone, iterations),

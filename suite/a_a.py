@@ -16,6 +16,7 @@ from suite.repeats import completed_times_s
 from suite.schema import Case, CaseResult
 
 SUFFIX: Final = "-aa"
+_ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +83,11 @@ def noise_budget(pairs: Sequence[TwinPair]) -> float | None:
 def apart(change: float) -> float:
     """Of a relative change the size, the same for a time that doubles and for one that halves: 1."""
     return max(1 + change, 1 / (1 + change)) - 1
+
+
+def is_within(change: float, noise: float) -> bool:
+    """Whether a relative change is no larger than ``noise``; a pair is within the noise that it makes."""
+    return apart(change) <= noise + _ROUNDING
 
 
 def write_noise(pairs: Sequence[TwinPair], path: Path) -> None:

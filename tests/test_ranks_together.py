@@ -38,7 +38,7 @@ ALONE = {1: 10.0, 2: 20.0, 3: 30.0, 4: 40.0, 5: 50.0}
 def test_seeds_that_both_have_are_paired() -> None:
     alone, together = ALONE | {9: 0.0}, {1: 9.0, 2: 18.0, 3: 27.0, 4: 36.0, 5: 45.0, 8: 0.0}
     (pair,) = several_beside_one(runs(alone) + runs(together, ranks=2))
-    assert (pair.work.frames_per_iteration, pair.world_size, pair.iterations) == (ONE.frames_per_iteration, 2, 20)
+    assert (pair.size.frames_per_iteration, pair.world_size, pair.iterations) == (ONE.frames_per_iteration, 2, 20)
     assert (pair.alone, pair.together) == (alone, together)
     assert pair.differences == (-1.0, -2.0, -3.0, -4.0, -5.0)
     assert pair.difference is not None

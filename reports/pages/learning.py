@@ -59,8 +59,8 @@ def ranks(version: Version) -> Html:
         ],
         (
             [
-                f"{pair.work.task}, {pair.work.rl_library}, {pair.work.stack}",
-                f"{pair.work.frames_per_iteration:,}, {pair.work.optimiser_steps}",
+                f"{pair.size.task}, {pair.size.rl_library}, {pair.size.stack}",
+                f"{pair.size.frames_per_iteration:,}, {pair.size.optimiser_steps}",
                 str(pair.iterations),
                 _range(tuple(pair.alone.values())),
                 str(pair.world_size),
@@ -78,9 +78,10 @@ def ranks(version: Version) -> Html:
 def ranks_rule() -> Html:
     return paragraph(
         "Ranks average their gradients, so several should learn what one learns with the environments of all: the same"
-        " frames, the same optimiser steps. What they do not share may tell them apart. Rewards of the last iteration"
-        f" that both ran, {MIN_ITERATIONS} at least, mean over ranks. The difference is the median over the seeds that"
-        f" both have ({CONFIDENCE:.0%} interval); fewer than {MIN_SHARED_SEEDS} have none,"
+        " frames, the same optimiser steps. What they do not share may tell them apart. Rewards of the iteration"
+        f" that most seeds of both reached, {MIN_ITERATIONS} at least, mean over ranks. The difference is the median"
+        f" over the seeds that both have, with a {CONFIDENCE:.0%} bootstrap interval, which for few seeds is hardly"
+        f" narrower than their range and holds the true median less often; fewer than {MIN_SHARED_SEEDS} have none,"
         " and which learn more is unknown."
     )
 
