@@ -130,7 +130,7 @@ def test_cases_without_a_measurement_are_left_out(tmp_path: Path) -> None:
 def test_a_file_is_written_and_what_cannot_be_done_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "figures.json"
     assert export.main([str(RESULTS), "--format", "bencher", "--out", str(out)]) == 0
-    sets = tuple(f"{folder.name}: " for folder in RESULTS.glob("h200-*/") if "learning" not in folder.name)
+    sets = tuple(f"{folder.name}: " for folder in RESULTS.glob("h[12]00-*/") if "learning" not in folder.name)
     names = list(json.loads(out.read_text()))
     assert names
     assert [name for name in names if not name.startswith(sets)] == []

@@ -25,6 +25,7 @@ MEASURED = (
     "h200-physx",
     "h200-ant-open",
     "h200-x2-shadow",
+    "h200-x2-cartpole",
     "h200-ant-capacity",
     "h200-open",
 )
