@@ -17,6 +17,7 @@ from reports.resampling import MIN_ROUNDS_FOR_INTERVAL, Estimate, Pairing, Round
 from suite.a_a import is_twin, is_within, noise_budget, twin_pairs
 from suite.errors import UsageError
 from suite.schema import CaseResult, RunRecord
+from suite.words import counted
 
 MAX_NAMED: Final = 12  # differences of a case in a sentence; a change of the task can bring a hundred
 DEFAULT_THRESHOLD: Final = 0.02  # smaller changes are seldom worth a search for their cause
@@ -141,6 +142,8 @@ def _compared(before: CaseResult, after: CaseResult, *, margin: float, across: S
         change = estimate([old, new], lambda medians: medians[1] / medians[0] - 1, pairing)
     word: Word
     word, reason = ("incomparable", _names(refused)) if refused else _judged(old, new, change, margin)
+    if change is not None:
+        reason += _company(before, after)
     return CaseComparison(
         case_id=before.case.case_id,
         word=word,
@@ -171,6 +174,18 @@ def _judged(old: Rounds, new: Rounds, change: Estimate | None, margin: float) ->
         return "unchanged", f"the whole interval is within {margin:.1%}"
     why = "the rounds of one set differ as much" if beyond else f"it may be more or less than {margin:.1%}"
     return "inconclusive", f"{why}; more rounds would tell"
+
+
+def _company(before: CaseResult, after: CaseResult) -> str:
+    """Where one side's rounds ran beside other cases and the other's alone, that it may be this. Not known: nothing."""
+    known = [[one.neighbours for one in result.completed if one.neighbours is not None] for result in (before, after)]
+    most = [max(numbers, default=None) for numbers in known]
+    if None in most or bool(most[0]) == bool(most[1]):
+        return ""
+    sides = ("before", "after") if most[0] else ("after", "before")
+    return (
+        f"; {sides[0]}, rounds ran beside up to {counted(most[0] or most[1] or 0, 'other case')}, and alone {sides[1]}"
+    )
 
 
 def _median(rounds: Rounds) -> float | None:

@@ -247,7 +247,9 @@ def _upstream_walls(pairs: Sequence[Pair]) -> dict[str, float]:
 
 
 def _env_checks(folder: Path) -> tuple[EnvCheckReport, ...]:
-    reports = {path.stem: _read_json(path, {}) for path in sorted(folder.glob("*.json"))}
+    # Not by a glob, which finds nothing in a folder that may not be listed.
+    paths = sorted(path for path in folder.iterdir() if path.suffix == ".json") if folder.exists() else []
+    reports = {path.stem: _read_json(path, {}) for path in paths}
     return tuple(
         EnvCheckReport(
             name=name,

@@ -15,11 +15,11 @@ from rich.console import Console
 from suite import a_a, capacity_search, environment, packed, profiling, runtime_choice, upstream
 from suite.campaign_plan import make_plan, show_plan
 from suite.campaign_state import Campaign
-from suite.continuing import identity, is_whole, with_more_rounds
+from suite.continuing import identity, is_whole, refuse_other_options, with_more_rounds
 from suite.env_check.report import summarised
 from suite.env_check.table import print_faults
 from suite.errors import EnvironmentNotFit, ReportError, RunsFailed, UsageError
-from suite.folder import Folder, opened, require_identity, settle
+from suite.folder import Folder, opened, settle
 from suite.manifests import write_manifests
 from suite.options import ROOT, Options
 from suite.progress import Reporter
@@ -54,7 +54,7 @@ def start(options: Options, console: Console) -> Campaign:
 
 def provision(campaign: Campaign) -> Campaign:
     """Install the worker environment and build the assets, find the image, or check what the user brought."""
-    require_identity(campaign.out)  # here already: what a node of Slurm is, is kept in that folder
+    refuse_other_options(campaign)  # here already: it costs an installation later, and nodes of Slurm write there
     place = runtime_choice.provision(
         campaign.options,
         stack=campaign.stack,

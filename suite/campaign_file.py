@@ -50,6 +50,20 @@ def refuse_others(root: Path, found: Mapping[str, Any], wanted: Mapping[str, Any
         )
 
 
+def refuse_fewer(root: Path, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """Name both rules where the folder ``root`` was begun with more rounds than are wanted now.
+
+    Raises:
+        CampaignError: it was.
+    """
+    now, at_first = rule_of(wanted), rule_of(found)
+    if not now.is_at_least(at_first):
+        raise CampaignError(
+            f"{root} was begun with {at_first} for each case, now it is {now}. Rounds can "
+            "be added, and none are taken away: ask for at least as many, or choose another folder with --out."
+        )
+
+
 def _differing(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
     unknown = {name for name in NEWER if name not in found}
     names = sorted({*found, *wanted} - {*RULE, SPELLED} - unknown)

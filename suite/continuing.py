@@ -5,16 +5,32 @@ all cases have it, so that whatever is interrupted goes on.
 """
 
 import hashlib
+import json
 from dataclasses import replace
+from typing import Final
 
-from suite import store
+from suite import campaign_file, store
 from suite.a_a import is_twin
 from suite.campaign_plan import make_plan
 from suite.campaign_state import Campaign
 from suite.errors import CampaignError
-from suite.folder import Folder
+from suite.folder import Folder, require_identity
 from suite.rounds import decision
 from suite.schema import Case
+
+# Of an identity, what follows from options and matrix; the rest is known when the worker is there.
+OF_OPTIONS: Final = (
+    "matrix",
+    "capacity",
+    "matrix_sha256",
+    "seed",
+    "a_a",
+    "device",
+    "stack",
+    "assets",
+    "host_label",
+    "emulated_nodes",
+)
 
 
 def identity(campaign: Campaign) -> dict[str, object]:
@@ -47,6 +63,21 @@ def identity(campaign: Campaign) -> dict[str, object]:
         "emulated_nodes": campaign.options.emulate_nodes,
         "image_digest": campaign.runtime.image_digest if campaign.runtime else None,
     }
+
+
+def refuse_other_options(campaign: Campaign) -> None:
+    """Refuse a folder that other options began, before anything is installed or checked for these.
+
+    Raises:
+        CampaignError: they differ, fewer rounds are asked for, or nobody can tell whose results the folder has.
+    """
+    require_identity(campaign.out)
+    path = campaign.out / campaign_file.IDENTITY_FILE
+    if path.exists():
+        found, wanted = campaign_file.read(path), json.loads(json.dumps(identity(campaign)))
+        both = ({name: whose[name] for name in OF_OPTIONS if name in whose} for whose in (found, wanted))
+        campaign_file.refuse_others(campaign.out, *both)
+        campaign_file.refuse_fewer(campaign.out, found, wanted)
 
 
 def is_whole(campaign: Campaign) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from suite import campaign_file, interference, store
 from suite.a_a import is_twin
-from suite.campaign_file import IDENTITY_FILE, RULE, rule_of
+from suite.campaign_file import IDENTITY_FILE, RULE
 from suite.errors import CampaignError, StoreError
 from suite.schema import Case
 
@@ -153,14 +153,9 @@ def _claim(path: Path, identity: Mapping[str, Any]) -> bool:
         return False
     found = campaign_file.read(path)
     campaign_file.refuse_others(path.parent, found, wanted)
-    now, at_first = rule_of(wanted), rule_of(found)
     if all(found.get(name) == wanted.get(name) for name in RULE):
         return False
-    if not now.is_at_least(at_first):
-        raise CampaignError(
-            f"{path.parent} was begun with {at_first} for each case, now it is {now}. Rounds can "
-            "be added, and none are taken away: ask for at least as many, or choose another folder with --out."
-        )
+    campaign_file.refuse_fewer(path.parent, found, wanted)
     return True
 
 

@@ -4,14 +4,16 @@ import io
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from suite.campaign import provision
 from suite.campaign_plan import make_plan
 from suite.campaign_state import Campaign
-from suite.continuing import identity
+from suite.continuing import identity, refuse_other_options
 from suite.errors import CampaignError
 from suite.folder import opened
 from suite.matrix import MATRICES_PATH
@@ -22,11 +24,16 @@ from suite.schema import Environment
 SMOKE = MATRICES_PATH / "smoke.toml"
 
 
-def identity_of(environment: Environment, matrix: str | Path, **options: object) -> dict[str, object]:
+def planned(environment: Environment, matrix: str | Path, **options: object) -> Campaign:
     asked = Options(matrix=str(matrix), **options)  # type: ignore[arg-type]
     console = Console(file=io.StringIO())
-    campaign = Campaign(options=asked, console=console, machine=environment, device="cpu", resources=UNBOUNDED)
-    return identity(make_plan(campaign))
+    machine = replace(environment, host_label=asked.host_label)
+    campaign = Campaign(options=asked, console=console, machine=machine, device="cpu", resources=UNBOUNDED)
+    return make_plan(campaign)
+
+
+def identity_of(environment: Environment, matrix: str | Path, **options: object) -> dict[str, object]:
+    return identity(planned(environment, matrix, **options))
 
 
 @pytest.mark.parametrize("before", ["smoke", "another name"])
@@ -90,3 +97,33 @@ def test_a_folder_that_an_earlier_version_began_goes_on(tmp_path: Path, environm
         assert not folder.asks_for_more
     (said,) = said_of(tmp_path, identity_of(environment, SMOKE, seed=7))
     assert "edited, --stack or --seed or --a-a is another" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"seed": 7}, "seed: there 42, now 7"),
+        ({"host_label": "desk"}, "host_label: there None, now 'desk'"),
+        ({"repeats": 2}, "was begun with 3 rounds for each case, now it is 2 rounds"),
+    ],
+    ids=["seed", "label", "rounds"],
+)
+def test_other_options_are_refused_before_anything_is_installed(
+    tmp_path: Path, environment: Environment, options: dict[str, object], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path, identity_of(environment, SMOKE, repeats=3)):
+        pass
+    monkeypatch.setattr("suite.runtime_choice.provision", lambda *_, **__: pytest.fail("it installs"))
+    other = planned(environment, SMOKE, **{"repeats": 3, "out": tmp_path, **options})
+    with pytest.raises(CampaignError, match=re.escape(said)):
+        provision(other)
+
+
+def test_what_only_a_worker_tells_is_left_until_there_is_one(tmp_path: Path, environment: Environment) -> None:
+    """On a login node, of a cluster whose nodes have other processors, before the assets' hash is known."""
+    began = replace(environment, cpu_model="of the node", asset_sha256="f" * 64)
+    with opened(tmp_path, identity_of(began, SMOKE)):
+        pass
+    again = planned(environment, SMOKE, out=tmp_path)
+    refuse_other_options(again)
+    assert "cpu_model: there 'of the node'" in " ".join(said_of(tmp_path, identity(again)))

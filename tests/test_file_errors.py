@@ -47,6 +47,17 @@ def test_a_folder_that_cannot_be_read_is_named(
     assert not Path(out).exists()
 
 
+def test_what_env_check_said_is_not_left_out_where_it_cannot_be_read(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    of_version = results.parent / "env_check"
+    of_version.mkdir()
+    deny(monkeypatch, of_version)
+    out = tmp_path / "out"
+    check(of_version, publish.main, ["--results", str(results.parent.parent), "--out", str(out)], capsys)
+    assert not out.exists()
+
+
 def test_sets_that_cannot_be_read_are_named_where_changes_are_looked_for(
     results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
