@@ -6,7 +6,7 @@ their range, which holds the true median three times out of four, and not 19 tim
 
 import random
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, lru_cache, partial
@@ -15,6 +15,7 @@ from typing import Final, Literal, Protocol
 
 CONFIDENCE: Final = 0.95
 MIN_ROUNDS_FOR_INTERVAL: Final = 3  # of two rounds, nothing but their difference is known
+MAX_ROUNDS_OF_A_RANGE: Final = 5  # up to here an interval is from the fastest round to the slowest
 BOOTSTRAP_RESAMPLES: Final = 2000
 
 type Interval = tuple[float, float]
@@ -119,3 +120,21 @@ def estimate(samples: Sequence[Rounds], statistic: Callable[[tuple[float, ...]],
 def median_interval(values: Sequence[float]) -> Interval | None:
     """Of the median of ``values``; None for fewer than ``MIN_ROUNDS_FOR_INTERVAL``."""
     return estimate([dict(enumerate(values))], lambda medians: medians[0], "unpaired").interval if values else None
+
+
+def held_by_range(rounds: int) -> float:
+    """How often the range of so many rounds holds the true median: unless all of them lie on one side of it."""
+    return 1 - 2.0 ** (1 - rounds)
+
+
+def of_few_rounds(numbers: Iterable[int]) -> str:
+    """A sentence of what intervals are worth that have so few rounds; empty where none has.
+
+    Of rounds in pairs and of one case alone it is so; where each case is drawn for itself it is a little more.
+    """
+    few = sorted({number for number in numbers if MIN_ROUNDS_FOR_INTERVAL <= number <= MAX_ROUNDS_OF_A_RANGE})
+    if not few:
+        return ""
+    held = ", ".join(f"{held_by_range(number):.0%} with {number}" for number in few)
+    less = f"holds the true median less often than {CONFIDENCE:.0%}"
+    return f"An interval of few rounds is their range and {less} of the time: {held}."

@@ -1,10 +1,20 @@
+import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from reports.resampling import estimate, median_interval, pairing_of, resampled_medians
+from reports.resampling import (
+    MAX_ROUNDS_OF_A_RANGE,
+    MIN_ROUNDS_FOR_INTERVAL,
+    estimate,
+    held_by_range,
+    median_interval,
+    of_few_rounds,
+    pairing_of,
+    resampled_medians,
+)
 
 
 def test_interval_of_the_median_needs_three_rounds_and_is_repeatable() -> None:
@@ -16,6 +26,38 @@ def test_interval_of_the_median_needs_three_rounds_and_is_repeatable() -> None:
     assert interval == median_interval(values)
     assert interval is not None
     assert 1.0 < interval[0] < 1.3 < interval[1] < 9.0
+
+
+@pytest.mark.parametrize("rounds", range(MIN_ROUNDS_FOR_INTERVAL, 11))
+def test_up_to_five_rounds_an_interval_is_their_range(rounds: int) -> None:
+    values = [float(value) for value in range(rounds)]
+    is_range = median_interval(values) == (values[0], values[-1])
+    assert is_range == (rounds <= MAX_ROUNDS_OF_A_RANGE)
+
+
+@pytest.mark.parametrize("rounds", [3, 4, 5])
+def test_the_range_of_few_rounds_holds_the_median_less_often_than_it_says(rounds: int) -> None:
+    """Drawn: rounds around a known median, alone and in pairs of which the ratio is known."""
+    generator = random.Random(rounds)  # noqa: S311 - rounds, not secrets
+    draws = 600
+    alone = in_pairs = 0
+    for _ in range(draws):
+        common = [1 + 0.03 * generator.gauss(0, 1) for _ in range(rounds)]
+        first, second = ({i: c * (1 + 0.02 * generator.gauss(0, 1)) for i, c in enumerate(common)} for _ in range(2))
+        ratio = estimate([first, second], lambda medians: medians[1] / medians[0], "paired").interval
+        single = median_interval([1 + 0.02 * generator.gauss(0, 1) for _ in range(rounds)])
+        assert ratio is not None
+        assert single is not None
+        alone += single[0] <= 1 <= single[1]
+        in_pairs += ratio[0] <= 1 <= ratio[1]
+    assert alone / draws == pytest.approx(held_by_range(rounds), abs=0.05)
+    assert in_pairs / draws == pytest.approx(held_by_range(rounds), abs=0.05)
+
+
+def test_what_few_rounds_are_worth_is_said_of_those_that_are_there() -> None:
+    assert of_few_rounds([1, 2, 6, 10]) == ""
+    said = of_few_rounds([1, 3, 3, 4, 10])
+    assert said.endswith("less often than 95% of the time: 75% with 3, 88% with 4.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,7 +34,7 @@ from reports.charts.drawing import (
 from reports.charts.points import curves_of, of_scaling, powers_of_two, spoken, throughput_points
 from reports.figure import RULE, Figure
 from reports.inside import KIND_COLUMNS
-from reports.resampling import CONFIDENCE, MIN_ROUNDS_FOR_INTERVAL
+from reports.resampling import CONFIDENCE, MIN_ROUNDS_FOR_INTERVAL, of_few_rounds
 from reports.tables import Html
 
 SPEEDUP_PX: Final = 260
@@ -226,6 +226,6 @@ def _whiskers(rows: Sequence[CaseRow]) -> str:
     if any(row.speedup_interval for row in rows):
         return (
             f"Whiskers: {CONFIDENCE:.0%} bootstrap interval over rounds, where both cases have at least"
-            f" {MIN_ROUNDS_FOR_INTERVAL}."
-        )
+            f" {MIN_ROUNDS_FOR_INTERVAL}. {of_few_rounds(row.rounds_completed for row in rows)}"
+        ).rstrip()
     return f"No interval is known: that takes {MIN_ROUNDS_FOR_INTERVAL} rounds of both cases."

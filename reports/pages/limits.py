@@ -7,7 +7,7 @@ from reports import series_tables
 from reports.neighbours import neighbours_sentence
 from reports.pages.side_by_side import has_node_pairs, has_stacks
 from reports.pages.under_titles import under_titles
-from reports.resampling import MIN_ROUNDS_FOR_INTERVAL
+from reports.resampling import MIN_ROUNDS_FOR_INTERVAL, of_few_rounds
 from reports.result_sets import ResultSet, Version
 from reports.tables import Html, bullets, html_table, paragraph, together
 from suite.schema import Case, RunRecord
@@ -58,7 +58,9 @@ def uncertain(version: Version) -> Html:
         return f"{sum(map(of_rounds, records))} of {len(records)} rounds {text}."
 
     with_interval = sum(row.iteration_time_interval_s is not None for row in rows)
-    fewest = f"An interval needs {MIN_ROUNDS_FOR_INTERVAL}, and is narrow only with more."
+    fewest = (
+        f"An interval needs {MIN_ROUNDS_FOR_INTERVAL}, and is narrow only with more. {of_few_rounds(rounds)}".rstrip()
+    )
     return bullets(
         [
             f"Completed rounds a case: {by_rounds}. {fewest}",

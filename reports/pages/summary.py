@@ -16,6 +16,7 @@ from reports.pages.addresses import page_of
 from reports.pages.contributors import byline
 from reports.pages.under_titles import under_titles
 from reports.pairs_of_cases import CasePair
+from reports.resampling import of_few_rounds
 from reports.result_sets import ResultSet, Version
 from reports.scaling_laws import ScalingGroup, scaling_groups
 from reports.series_tables import series_title
@@ -51,7 +52,8 @@ def opening(version: Version) -> Html:
         text = _measured(version.scaling[0], is_named=version.must_name_sets)
     else:
         text = _all_measured(version.scaling)
-    parts: list[Displayed] = [paragraph(text)]
+    few = of_few_rounds(row.rounds_completed for one in version.scaling for row in one.campaign.rows)
+    parts: list[Displayed] = [paragraph(f"{text} {few}".rstrip())]
     if version.foreign:
         sets = f"{counted(len(version.foreign), 'set')} of other tools, apart from these"
         parts.append(bullets([link(f"Imported results: {sets}", "foreign.html")]))
