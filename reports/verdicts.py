@@ -69,7 +69,9 @@ def verdict(group: ScalingGroup) -> Verdict:
     if low >= SCALES_EFFICIENCY:
         return _verdict("scales", f"at least {SCALES_EFFICIENCY:.2f} of ideal at {largest} ranks", decided)
     if high < SCALES_EFFICIENCY:
-        return _verdict("limited", limit(group), decided)
+        slower = high * largest < group.baseline.world_size  # not even the frames of the fewest ranks
+        loss = f"; {_ranks(largest)} are slower than {group.baseline.world_size}" if slower else ""
+        return _verdict("limited", limit(group) + loss, decided)
     return _verdict(
         "inconclusive",
         f"the interval at {largest} ranks, {low:.2f} to {high:.2f}, lies on both sides of {SCALES_EFFICIENCY:.2f}",

@@ -34,6 +34,14 @@ def test_the_whole_interval_must_be_at_or_above_the_threshold() -> None:
     assert judged(0.7, 0.71, 0.72).word == "limited"
 
 
+@pytest.mark.parametrize(("times_s", "is_said"), [((1.2, 1.1, 1.3), True), ((1.2, 0.9, 1.3), False)])
+def test_more_ranks_that_surely_make_fewer_frames_are_named(times_s: tuple[float, ...], is_said: bool) -> None:
+    """Of strong scaling, against 1 s on one rank."""
+    found = judged(*times_s)
+    assert found.word == "limited"
+    assert found.reason.endswith("; 2 ranks are slower than 1") == is_said
+
+
 def test_limited_by_a_serial_part() -> None:
     found = verdict(group_of(amdahl(0.2)))
     assert found.word == "limited"

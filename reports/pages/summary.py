@@ -261,7 +261,7 @@ def _in_words(campaign: Campaign, groups: Sequence[ScalingGroup], unit: str) -> 
             low, high = (f"{100 * value:.0f}" for value in (min(found), max(found)))
             kept = f"{low} %" if low == high else f"{low} to {high} %"
             parts.append(f"{kept} of ideal where the work {work}")
-    words = Counter(verdict(group).word for group in groups)
+    words = Counter(verdict(group).word for group in groups if len(group.points) > 1)
     said = ", ".join(f"{number} {word}" for word, number in words.most_common())
     return f"{counted(most, unit)} reach {', and '.join(parts)}. Verdicts by their intervals: {said}."
 
