@@ -7,6 +7,12 @@ from tests.rank_events import Events, RankFiles, error, head, iterations, whole
 GLOO_PEER = "[/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:547] Connection closed by peer [127.0.0.1]:58085"
 CUDA_OOM = "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 139.80 GiB."
 
+# Of an H100 on which another process held all memory but 2.6 GB (reports/results/2026.11/h100-memory).
+WARP_OOM = (
+    "Graph launch error: Warp CUDA error 2: out of memory"
+    " (in function wp_cuda_graph_launch, /builds/omniverse/warp/warp/native/warp.cu:4544)"
+)
+
 
 def test_hang_after_an_error_tells_the_error(rank_files: RankFiles) -> None:
     rank_files.rank(0, head(0) + iterations(2))
@@ -21,6 +27,7 @@ def test_hang_after_an_error_tells_the_error(rank_files: RankFiles) -> None:
     [
         error("no room", oom=True, time_unix_s=11.0),
         error(CUDA_OOM, kind="OutOfMemoryError", time_unix_s=11.0),
+        error(WARP_OOM, time_unix_s=11.0),
         error("Failed to allocate 4096 bytes on device 'cuda:0'", time_unix_s=11.0),
     ],
 )
