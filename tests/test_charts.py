@@ -193,6 +193,17 @@ def test_a_sweep_is_drawn_over_environments_in_their_order() -> None:
     assert not Campaign.from_results([make_result(make_case(), 0.5)]).is_sweep
 
 
+def test_a_sweep_shows_where_memory_ran_out() -> None:
+    ran = [make_result(make_case(scaling="weak", num_envs_global=size), size / 1e5) for size in (1024, 2048)]
+    failed = failed_result(make_case(scaling="weak", num_envs_global=4096), outcome="oom", reason="out of memory")
+    figure = sweep.environments(Campaign.from_results([*ran, failed]))
+    assert isinstance(figure, Figure)
+    _, too_many = figure.spec["datasets"].values()
+    assert [(point["num_envs"], point["said"]) for point in too_many] == [(4096, "out of memory")]
+    assert figure.alt_text.endswith("4096: out of memory.")
+    assert "Dashed: no round had room in memory." in figure.caption
+
+
 def test_learning_in_a_sweep_has_a_colour_for_each_number_of_environments() -> None:
     sizes = (1024, 2048, 16384)
     results = [

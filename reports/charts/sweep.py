@@ -5,9 +5,10 @@ from typing import Any, Final
 import altair as alt
 
 from reports import series_tables, tables
+from reports.analysis import CaseRow
 from reports.campaign import Campaign
-from reports.charts.drawing import SHORT_NUMBER, colour, faded_unless, figure, log_ticks, pick, shape, tip
-from reports.figure import Figure
+from reports.charts.drawing import RULE_DASH, SHORT_NUMBER, colour, faded_unless, figure, log_ticks, pick, shape, tip
+from reports.figure import INK, Figure
 from reports.tables import Html
 
 SWEEP_PX: Final = 260
@@ -21,7 +22,8 @@ def environments(series: Campaign, *, is_small: bool = False) -> Figure | Html:
             "No case of this series completed, so nothing is known of how many environments to take."
         )
     who = list(dict.fromkeys(point["who"] for point in points))
-    sizes = sorted({point["num_envs"] for point in points})
+    too_many = _too_many(series)
+    sizes = sorted({point["num_envs"] for point in (*points, *too_many)})
     picked = pick("who")
     x = alt.X(
         "num_envs:Q",
@@ -47,12 +49,16 @@ def environments(series: Campaign, *, is_small: bool = False) -> Figure | Html:
     ]
     marks = base.mark_point(filled=True, size=75).encode(y=y, shape=shape(who, "who"), tooltip=tooltip)
     words = "; ".join(f"{point['who']}, {point['num_envs']}: {point['fps']:,.0f}" for point in points)
+    words += "".join(f"; {point['who']}, {point['num_envs']}: out of memory" for point in too_many)
     caption = "Environment steps per second with learning, median round; whiskers reach over the rounds."
+    if too_many:
+        caption += " Dashed: no round had room in memory."
     return figure(
         [
             marks.add_params(picked),
             base.mark_line(strokeWidth=2).encode(y=y),
             base.mark_rule(strokeWidth=2).encode(y="low:Q", y2="high:Q"),
+            *(_out_of_memory(too_many, x) if too_many else ()),
         ],
         series,
         chart="environments",
@@ -64,12 +70,37 @@ def environments(series: Campaign, *, is_small: bool = False) -> Figure | Html:
     )
 
 
+def _out_of_memory(too_many: list[dict[str, Any]], x: alt.X) -> tuple[alt.Chart, alt.Chart]:
+    """A line where memory had no room, named at its foot: frames are many there, so points are above."""
+    base = alt.Chart(alt.InlineData(values=too_many)).encode(x=x)
+    tooltip = [tip("case_id:N", "Case"), tip("num_envs:Q", "Environments", ",d"), tip("said:N", "Outcome")]
+    rule: alt.Chart = base.mark_rule(color=INK, strokeDash=RULE_DASH, strokeWidth=1.5).encode(tooltip=tooltip)
+    text = base.mark_text(align="right", dx=-6, color=INK, fontSize=12).encode(
+        y=alt.value(SWEEP_PX - 12), text="said:N"
+    )
+    return rule, text
+
+
+def _too_many(series: Campaign) -> list[dict[str, Any]]:
+    """Numbers of environments of which every round ran out of memory, in their order."""
+    found = [
+        {"case_id": row.case_id, "who": _who(series, row), "num_envs": row.num_envs}
+        for row in sorted(series.rows, key=lambda row: row.num_envs)
+        if not row.rounds_completed and any(failure.outcome == "oom" for failure in row.failures)
+    ]
+    several = len({row.rl_library for row in series.rows}) > 1
+    return [{**one, "said": f"{one['who']}: out of memory" if several else "out of memory"} for one in found]
+
+
+def _who(series: Campaign, row: CaseRow) -> str:
+    return f"{row.rl_library}, {row.stack}" if len({one.stack for one in series.rows}) > 1 else row.rl_library
+
+
 def _points(series: Campaign) -> list[dict[str, Any]]:
-    several_stacks = len({row.stack for row in series.rows}) > 1
     return [
         {
             "case_id": row.case_id,
-            "who": f"{row.rl_library}, {row.stack}" if several_stacks else row.rl_library,
+            "who": _who(series, row),
             "num_envs": row.num_envs,
             "rounds": row.rounds_completed,
             "fps": fps.median,
