@@ -6,7 +6,7 @@ places of one kind differ, and what more GPUs do to learning.
 
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from reports.campaign import Campaign
@@ -117,9 +117,13 @@ class Places:
 
 
 def places_of_cases(results: Iterable[CaseResult]) -> tuple[Places, ...]:
-    """GPU cases that completed in several places with one kind of GPU, the furthest apart first."""
+    """GPU cases that completed in several places with one kind of GPU, the furthest apart first.
+
+    Rounds that are known to have run beside others are left out: their places would look slower than they are.
+    """
     found: dict[tuple[str, str], dict[str, list[CaseResult]]] = {}
-    for result in as_shipped(results):
+    alone = (replace(one, rounds=tuple(each for each in one.rounds if not each.neighbours)) for one in results)
+    for result in as_shipped(alone):
         records = result.completed
         gpus = ", ".join(sorted({gpu.name for record in records for gpu in record.environment.gpus}))
         label = records[0].environment.host_label

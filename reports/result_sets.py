@@ -13,13 +13,14 @@ import re
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Final
 
 from reports.campaign import Campaign
 from reports.foreign.foreign_set import ForeignSet, is_foreign, read_foreign_set
 from reports.manifest import Contributor, Entry, Role, read_manifest
+from reports.neighbours import with_other_campaigns
 from reports.series_kind import SeriesKind
 from suite import interference
 from suite.a_a import noise_budget, twin_pairs
@@ -131,6 +132,19 @@ class Version:
     def learned(self) -> tuple[CaseResult, ...]:
         """Of the sets that were made to see what is learned."""
         return tuple(result for one in self.sets if one.role == "learning" for result in one.campaign.results)
+
+    @cached_property
+    def beside_others(self) -> Mapping[str, tuple[CaseResult, ...]]:
+        """The results of every set by its name; their neighbours are those of other sets of the same people too.
+
+        Labels of hosts are whoever's measured, so another's host of the same label is another host.
+        """
+        found: dict[str, tuple[CaseResult, ...]] = {}
+        for who in dict.fromkeys(one.contributor for one in self.sets):
+            theirs = [one for one in self.sets if one.contributor == who]
+            with_others = with_other_campaigns([one.campaign.results for one in theirs])
+            found |= {one.name: results for one, results in zip(theirs, with_others, strict=True)}
+        return found
 
     @property
     def pairs(self) -> tuple[Pair, ...]:

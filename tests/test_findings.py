@@ -88,6 +88,8 @@ def test_places_are_compared_by_all_of_their_rounds() -> None:
     assert (found.quickest, found.slowest) == ("here", "there")
     assert found.ratio == pytest.approx(2)
     assert findings.places_of_cases(here) == ()
+    packed = replace(there, rounds=tuple(replace(each, neighbours=4) for each in there.rounds))
+    assert findings.places_of_cases([*here, packed]) == ()  # what shared its host says nothing of it
     other_gpu = replace(
         there,
         rounds=tuple(

@@ -10,8 +10,16 @@ from reports.downloads import cases_csv
 from reports.pages import beyond, choosing, comparison, division, downloads, limits, machines, series, summary
 from reports.result_sets import read_version
 from suite.errors import ReportError
+from suite.schema import CheckResult
 from tests.generated_results import full_results, make_case, make_result, smoke_results, write_results
 
+BUS = CheckResult(
+    name="nccl_all_reduce",
+    feature="nccl",
+    verdict="ok",
+    found="NCCL 2.28.9 over 2 GPU(s), bus bandwidth 294.0 GB/s at 256 MiB",
+    fault=None,
+)
 COMMITTED = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
 
 
@@ -172,3 +180,25 @@ def test_a_set_knows_its_noise_from_its_own_twins(tmp_path: Path) -> None:
     version = read_version(tmp_path, name="v")
     assert [one.noise for one in version.sets] == [pytest.approx(0.25)]
     assert "lay up to 25.0% apart" in machines.noise(version).text
+
+
+def test_sets_that_ran_at_the_same_time_on_one_host_know_of_each_other(tmp_path: Path) -> None:
+    def stored(name: str, *, seconds: float) -> None:
+        results = [make_result(make_case(device="cuda"), 0.5)]
+        rounds = [replace(each, neighbours=0, wall_time_s=seconds) for each in results[0].rounds]
+        environments = [replace(each.environment, host_label="one", checks=(BUS,)) for each in rounds]
+        both = zip(rounds, environments, strict=True)
+        rounds = [replace(each, environment=environment) for each, environment in both]
+        write_results([replace(results[0], rounds=tuple(rounds))], tmp_path / name)
+
+    stored("a", seconds=60.0)
+    alone = read_version(tmp_path, name="v")
+    assert "0 of 1 rounds ran beside other cases" in limits.uncertain(alone).text
+    assert "294 GB/s" in beyond.links(alone).text
+    stored("b", seconds=90.0)
+    together = read_version(tmp_path, name="v")
+    assert limits.uncertain(together).text.count("1 of 1 rounds ran beside other cases on their host") == len("ab")
+    assert "GB/s" not in beyond.links(together).text  # neither had the link to itself
+    manifest(tmp_path, '[[set]]\nfolder = "b"\ncontributed_by = "Another"\n')
+    strangers = read_version(tmp_path, name="v")  # who label their own host alike
+    assert limits.uncertain(strangers).text.count("0 of 1 rounds ran beside other cases") == len("ab")

@@ -111,8 +111,9 @@ def links(version: Version) -> Html:
             " links."
         )
     text = (
-        "Large messages do not reach a line rate, so a prediction with a large gradient is too fast by as much. Not"
-        " stored, so missing here: messages of a gradient's size, more GPUs of one node, any network between nodes."
+        "Large messages do not reach a line rate, so a prediction with a large gradient is too fast by as much. What"
+        " was measured while others ran on the same host is left out. Not stored, so missing here: messages of a"
+        " gradient's size, more GPUs of one node, any network between nodes."
     )
     return together([table, paragraph(text)])
 
@@ -144,9 +145,16 @@ def _titled(found: Curves, one: ResultSet) -> list[Displayed]:
 
 
 def _checks(version: Version) -> Iterator[tuple[str, CheckResult]]:
-    """Of the reports beside the results, and of the machines in the records, each once."""
+    """Of the reports beside the results, and of the machines in the records, each once.
+
+    Not where other sets ran at that time: what they had of a link is missing from what was measured of it.
+    """
     for report in version.env_checks:
         yield from ((report.name, check) for check in report.checks)
     for one in version.sets:
-        for checks in dict.fromkeys(place.environment.checks for place in one.campaign.places):
+        known = version.beside_others[one.name]
+        pairs = zip(one.campaign.results, known, strict=True)
+        records = [pair for ours, all_of_it in pairs for pair in zip(ours.rounds, all_of_it.rounds, strict=True)]
+        alone = [record for record, with_others in records if with_others is record]  # as its own campaign saw it
+        for checks in dict.fromkeys(record.environment.checks for record in alone):
             yield from ((one.title or "this campaign", check) for check in checks)

@@ -68,7 +68,7 @@ def sizes(version: Version) -> Html:
 def places(version: Version) -> Html:
     """The same case in several places."""
     own = [one for one in version.sets if not one.contributor]
-    found = findings.places_of_cases(result for one in own for result in one.campaign.results)
+    found = findings.places_of_cases(result for one in own for result in version.beside_others[one.name])
     if not found:
         return paragraph("No case ran in more than one place.")
     said = (

@@ -88,9 +88,10 @@ def _not_compared(version: Version) -> list[str]:
 
 
 def _neighbours(version: Version) -> list[str]:
-    """Of every set, which may have ran alone or packed."""
+    """Of every set, which may have run alone, packed, or while another campaign ran."""
     return [
-        f"{f'{one.title}: ' if len(version.sets) > 1 else ''}{neighbours_sentence(one.campaign.completed)}"
+        f"{f'{one.title}: ' if len(version.sets) > 1 else ''}"
+        + neighbours_sentence([record for result in version.beside_others[one.name] for record in result.completed])
         for one in version.sets
     ]
 
