@@ -188,6 +188,16 @@ def test_limits_say_how_many_rounds_ran_beside_others(tmp_path: Path, neighbours
     assert ("Of 9 rounds it is not known" in said) == (neighbours is None)
 
 
+def test_limits_say_how_many_rounds_have_not_shown_to_be_steady(tmp_path: Path) -> None:
+    calm, drifting = make_result(make_case(), 0.5, 0.5), make_result(make_case("ant-weak"), 0.5)
+    (record,) = drifting.rounds
+    times_s = tuple(0.5 * 1.1**index for index in range(record.case.iterations))
+    ranks = [replace(rank, samples={**rank.samples, "iteration_time_s": times_s}) for rank in record.ranks]
+    drifting = replace(drifting, rounds=(replace(record, ranks=tuple(ranks)),))
+    said = limits.uncertain(version_of([calm, drifting], tmp_path)).text
+    assert "1 of 3 rounds have not shown that they are steady: the halves" in said
+
+
 def test_the_summary_says_in_a_sentence_what_is_left_of_ideal(tmp_path: Path) -> None:
     said = summary.answers(version_of(full_results(), tmp_path / "gpus")).text.strip()
     # Eight ranks by Amdahl with serial parts of 0.10 and 0.04, and iterations 1.6 and 1.24 times as long; their slowest

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from reports import series_tables
 from reports.neighbours import neighbours_sentence
@@ -10,7 +11,13 @@ from reports.pages.under_titles import under_titles
 from reports.resampling import MIN_ROUNDS_FOR_INTERVAL, of_few_rounds
 from reports.result_sets import ResultSet, Version
 from reports.tables import Html, bullets, html_table, paragraph, together
+from suite.reduce import steady_part
 from suite.schema import Case, RunRecord
+
+_DRIFT: Final = (
+    "the halves of what is left after the warm-up lie too far apart, or too few iterations are left. None is left out;"
+    " the remarks of each series name them"
+)
 
 
 def failures(version: Version) -> Html:
@@ -65,6 +72,9 @@ def uncertain(version: Version) -> Html:
         [
             f"Completed rounds a case: {by_rounds}. {fewest}",
             f"{with_interval} of {len(rows)} cases have an interval.",
+            share(
+                lambda record: steady_part(record).flag is not None, f"have not shown that they are steady: {_DRIFT}"
+            ),
             share(lambda record: record.telemetry is not None, "have power and memory sampled beside them"),
             share(lambda record: bool(record.environment.checks), "have what env_check said of their machine"),
             share(
