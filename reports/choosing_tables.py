@@ -30,7 +30,7 @@ def in_short(choices: Sequence[Choice], *, frames: int, unit: str, label: str) -
                 f"{_hours(one.fastest.wall_s_per_frame, frames)}{NO_BREAK}h on{NO_BREAK}{one.fastest.world_size}",
                 f"{_hours(_cost(one), frames)} on{NO_BREAK}{one.cheapest.number}",
                 MISSING if one.knee is None else str(one.knee.number),
-                _how_sure(one),
+                _how_sure(one, unit),
             ]
             for one in choices
         ),
@@ -142,8 +142,10 @@ def _cost(one: Choice) -> Estimate:
     return next(option.rank_s_per_frame for option in one.options if option.world_size == one.cheapest.number)
 
 
-def _how_sure(one: Choice) -> str:
+def _how_sure(one: Choice, unit: str) -> str:
     """Of the cheapest and of the most worth adding; the soonest is what the medians say."""
+    if len(one.options) == 1:
+        return f"nothing to choose: measured on {counted(one.fastest.world_size, unit)} alone"
     asked = {"fewest hours": one.cheapest} if one.knee is None else {"fewest hours": one.cheapest, "most": one.knee}
     unsure = {name: pick.reason for name, pick in asked.items() if pick.word == "inconclusive"}
     if not unsure:

@@ -49,6 +49,21 @@ def test_every_measured_number_of_gpus_has_its_hours_and_cost(tmp_path: Path) ->
     assert one[-1] == "3"
 
 
+def test_one_measured_number_of_gpus_decides_nothing(tmp_path: Path) -> None:
+    text = choosing.in_short(version_of([make_result(make_case(device="cuda"), 0.5, 0.5, 0.5)], tmp_path)).text
+    assert "decided" not in text
+    assert "nothing to choose: measured on 1 GPU alone" in text
+
+
+def test_what_was_skipped_is_not_called_too_short_for_a_reward(tmp_path: Path) -> None:
+    one, four, spread = node_results()
+    ran = choosing.rewards(version_of([one, four, spread], tmp_path / "ran")).text
+    skipped = failed_result(spread.case, outcome="skipped", reason="no second node")
+    lacking = choosing.rewards(version_of([one, four, skipped], tmp_path / "skipped")).text
+    assert "2 nodes" in ran
+    assert "2 nodes" not in lacking
+
+
 def test_in_short_says_how_sure_it_is(tmp_path: Path) -> None:
     text = choosing.in_short(version_of(full_results(), tmp_path)).text
     assert cells(text, "cartpole-strong: rsl_rl")[2:] == ["8", "decided"]

@@ -34,7 +34,8 @@ def rules() -> Html:
             ),
             (
                 "A claim is decided when the intervals over rounds leave no other. It is inconclusive where they do, or"
-                " where too few rounds ran to have any; then it is what the medians say."
+                " where too few rounds ran to have any; then it is what the medians say. The fewest GPU-hours and the"
+                " most GPUs worth adding are such claims; the soonest is always what the medians say."
             ),
         ]
     )
@@ -109,6 +110,8 @@ def rewards(version: Version) -> Html:
             results = [result for result in campaign.results if result.case.case_id in ids and result.completed]
             results.sort(key=lambda result: result.case.world_size)
             name, reward = ": ".join(curve), common_reward(results)
+            if not results:
+                continue  # nothing ran of it, which is no matter of how long rounds are; Limits has it
             if reward is None:
                 without.append(name)
             else:
