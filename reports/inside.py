@@ -83,7 +83,7 @@ def inside(result: CaseResult, fastest_probe_s: Mapping[Host, float] | None = No
     def telemetry(value: Callable[[TelemetrySummary], float | None]) -> Values | None:
         return over_rounds(lambda record: None if record.telemetry is None else value(record.telemetry))
 
-    fps = {kind: _values(_fps(record, column) for record in records) for kind, column in _kinds(result)}
+    fps = {kind: _rates(_fps(record, column) for record in records) for kind, column in _kinds(result)}
     return Inside(
         case_id=result.case.case_id,
         fps={kind: values for kind, values in fps.items() if values is not None},
@@ -137,7 +137,7 @@ def _printed_fps(records: Sequence[RunRecord]) -> dict[Kind, float]:
             if (printed := _present(samples_at(record.ranks[0], column, counted_iterations(record))))
         ]
         if rounds:
-            found[kind] = statistics.median(rounds)
+            found[kind] = median_rate(rounds)
     return found
 
 
@@ -196,6 +196,19 @@ def _without_telemetry(records: Sequence[RunRecord]) -> tuple[str, ...]:
 def _values(values: Iterable[float | None]) -> Values | None:
     found = _present(values)
     return Values(median=statistics.median(found), low=min(found), high=max(found)) if found else None
+
+
+def _rates(values: Iterable[float | None]) -> Values | None:
+    found = _present(values)
+    return Values(median=median_rate(found), low=min(found), high=max(found)) if found else None
+
+
+def median_rate(rates: Sequence[float]) -> float:
+    """That of the median time. Of an even number of rounds it is below the median of the rates.
+
+    A case's time is the median of its rounds, so frames per second by any other rule would differ from it.
+    """
+    return statistics.harmonic_mean([statistics.median_low(rates), statistics.median_high(rates)])
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from reports.analysis import case_rows
 from reports.inside import inside
 from suite.schema import CaseResult, RankRecord, RunRecord
 from suite.schema_telemetry import GpuTelemetry, Spread, TelemetrySummary
@@ -57,6 +58,19 @@ def test_values_are_medians_over_rounds_with_their_extremes() -> None:
     total = inside(make_result(case, 1.0, 2.0, 4.0)).fps["total"]
     frames = case.frames_per_iteration
     assert (total.low, total.median, total.high) == pytest.approx((frames / 4, frames / 2, frames))
+
+
+def test_throughput_of_two_rounds_is_that_of_the_time_of_the_case() -> None:
+    result = make_result(make_case(), 1.0, 2.0)
+    (row,) = case_rows([result])
+    assert inside(result).fps["total"].median == pytest.approx(row.total_fps)
+    assert inside(result).fps["total"].median == pytest.approx(result.case.frames_per_iteration / 1.5)
+    printed = [
+        replace(each.ranks[0], samples={**each.ranks[0].samples, "rl_games.total_fps": (fps,) * 12})
+        for each, fps in zip(result.rounds, (6.0, 3.0), strict=True)
+    ]
+    rounds = [replace(each, ranks=(rank,)) for each, rank in zip(result.rounds, printed, strict=True)]
+    assert inside(replace(result, rounds=tuple(rounds))).printed_fps == {"total": 4.0}
 
 
 def test_shares_add_up_to_one() -> None:
