@@ -63,12 +63,12 @@ def validation(curves: Iterable[Curve], *, label: str) -> Html:
     )
 
 
-def lags(curves: Iterable[Curve]) -> Html:
+def lags(curves: Iterable[Curve], *, label: str) -> Html:
     """What the slowest rank lags behind the median one: measured, and drawn from the same measurements."""
     return html_table(
         ["Curve", "GPUs", "Measured", "Drawn for as many", f"Predicted for {MAX_GPUS} (band)"],
         (_lag_row(curve.name, curve.model.lags) for curve in curves if isinstance(curve.model, Model)),
-        label="How far the slowest rank lags behind the median rank",
+        label=label,
     )
 
 

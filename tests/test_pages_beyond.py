@@ -84,6 +84,15 @@ def test_the_page_carries_scaling_alone_and_names_each_set_once() -> None:
         assert [line.count(f"({name})") for name in names] == [1] * len(names), line
 
 
+def test_lags_of_the_same_curve_in_two_sets_say_which_set_they_are_of(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        write_results(series(lambda _: 0.5, scaling="weak"), tmp_path / name)
+    lines = page.lags(page.curves(read_version(tmp_path, name="v"))).text.splitlines()
+    (curve,) = {line.split("\t")[0] for line in lines if "%" in line}
+    assert [line for line in lines if line in ("first", "second")] == ["first", "second"]
+    assert sum(line.startswith(curve + "\t") for line in lines) == len(("first", "second"))
+
+
 def test_the_size_of_a_gradient_may_be_known_from_another_set(tmp_path: Path) -> None:
     curve = series(lambda _: 0.5, scaling="weak", counts=(1, 2, 4))
     sized = replace(curve[1], case=replace(curve[1].case, series="other", case_id="other/any-1x2", device="cpu"))

@@ -98,8 +98,13 @@ def validation(found: Curves) -> Html:
 
 
 def lags(found: Curves) -> Html:
-    shown = [curve for _, curve in _carried(found)]
-    return beyond_tables.lags(shown) if shown else paragraph("No curve has ranks whose lag is known.")
+    parts: list[Displayed] = []
+    for one, those in found:
+        shown = [curve for curve in those if curve.carried]
+        if shown:
+            label = f"How far the slowest rank lags behind the median rank {one.title}".strip()
+            parts += [*_titled(found, one), beyond_tables.lags(shown, label=label)]
+    return together(parts) if parts else paragraph("No curve has ranks whose lag is known.")
 
 
 def links(version: Version) -> Html:
