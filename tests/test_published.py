@@ -81,6 +81,7 @@ def test_ours_stand_beside_theirs_on_their_terms() -> None:
     assert "R. Noroian\t4\t1,672,000\t1,208,000\t608,000\t62.3 %" in text
     assert "labscale, Four H200s of one host\t4\t" in text
     assert "15 above 100 % as printed, 11 even after" in page.above_ideal().text
+    assert ": 1 implied efficiency, of which" in page.above_ideal().text
 
 
 def test_a_series_has_the_tables_that_stand_beside_it() -> None:

@@ -65,8 +65,9 @@ def above_ideal() -> Html:
     for source in published.source:
         found = [pair for table in published.table if table.source == source.name for pair in figures.implied(table)]
         surely = sum(interval[0] > 1 for _, interval in found)
+        number = f"{len(found)} implied {'efficiency' if len(found) == 1 else 'efficiencies'}"
         sentences.append(
-            f"{source.author}: {len(found)} implied efficiencies, of which {sum(value > 1 for value, _ in found)} above"
+            f"{source.author}: {number}, of which {sum(value > 1 for value, _ in found)} above"
             f" 100 % as printed, {surely} even after the worst rounding."
         )
     return bullets(sentences)
