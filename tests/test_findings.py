@@ -80,6 +80,15 @@ def test_a_gpu_fills_with_environments() -> None:
     assert found[0].fps["step"] == pytest.approx(2 * found[0].fps["total"])  # half of an iteration is steps
 
 
+def test_half_of_the_most_is_not_said_to_need_the_fewest_that_ran(tmp_path: Path) -> None:
+    whole = page.sizes(read_version(write_results(sweep_results(), tmp_path / "whole"), name="v")).text
+    assert "half of the most needs 2,048" in whole
+    most = sweep_results()[2:]
+    few = page.sizes(read_version(write_results(most, tmp_path / "few"), name="v")).text
+    assert "half of the most needs" not in few
+    assert "the fewest that ran have half of the most already" in few
+
+
 def test_places_are_compared_by_all_of_their_rounds() -> None:
     case = make_case("ant-weak", scaling="weak", device="cuda")
     here = [elsewhere(make_result(case, 0.2, 0.2, 0.2), "here"), elsewhere(make_result(case, 0.4, 0.4), "here")]

@@ -128,12 +128,13 @@ def _splits(one: ResultSet, found: Sequence[Split]) -> Html:
 def _filling(found: Sequence[Filling]) -> str:
     least, most = found[0], found[-1]
     half = [one for one in found if "step" in one.of_most and one.of_most["step"] >= 0.5]  # noqa: PLR2004
-    middle = count(half[0].num_envs if half else None)
+    middle = f"half of the most needs {count(half[0].num_envs if half else None)}"
+    if half and half[0] is least:
+        middle = "the fewest that ran have half of the most already, so fewer may have it too"
     return (
         f"{least.who}: environment steps alone go from {count(least.fps.get('step'))} a second with {least.num_envs:,}"
-        f" environments to {count(most.fps.get('step'))} with {most.num_envs:,}; half of the most needs"
-        f" {middle}. With learning it is {count(least.fps.get('total'))} and"
-        f" {count(most.fps.get('total'))}."
+        f" environments to {count(most.fps.get('step'))} with {most.num_envs:,}; {middle}. With learning it is"
+        f" {count(least.fps.get('total'))} and {count(most.fps.get('total'))}."
     )
 
 
