@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from reports.result_sets import ResultSet, Version
 from reports.tables import MISSING, Displayed, Html, heading, html_table, paragraph, seconds, together
 from suite.upstream import Pair, bracketed_differences
+from suite.words import counted
 
 
 def pairs(version: Version) -> Html:
@@ -22,8 +23,9 @@ def _set(one: ResultSet) -> list[Displayed]:
     return [
         heading(one.title or "This campaign"),
         paragraph(
-            f"{len(one.pairs)} pairs on {one.campaign.where}. Our iteration time against upstream's: median"
-            f" {statistics.median(differences):+.1%}, from {min(differences):+.1%} to {max(differences):+.1%}."
+            f"{counted(len(one.pairs), 'pair')} on {one.campaign.where}. Our iteration time against upstream's: median"
+            f" {statistics.median(differences):+.1%}, from {min(differences):+.1%} to {max(differences):+.1%}. In the"
+            " table a difference is the median of those of the pairs, and not that of the medians beside it."
         ),
         html_table(
             [
