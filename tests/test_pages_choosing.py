@@ -1,5 +1,6 @@
 """What the pages on choosing, stacks and nodes say of GENERATED results. The cells alone: no page is built."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -7,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from reports import book
-from reports.pages import choosing, limits, series, side_by_side, summary
+from reports.pages import choosing, clock, limits, series, side_by_side, summary
 from reports.result_sets import Version, read_version
-from suite.schema import CaseResult, Transport
+from suite.schema import CaseResult, CheckResult, Transport
 from suite.schema_telemetry import TelemetrySummary
 from tests.generated_results import (
     failed_result,
@@ -47,6 +48,33 @@ def test_every_measured_number_of_gpus_has_its_hours_and_cost(tmp_path: Path) ->
     assert one[:4] == ["0.677 (0.657 to 0.696)", "0.677", "1.00", "n/a"]
     assert four[1:3] == ["0.886", "1.31 (1.31 to 1.31)"]
     assert one[-1] == "3"
+
+
+def test_memory_of_a_gpu_that_others_use_is_not_the_cases_alone(tmp_path: Path) -> None:
+    found = CheckResult(
+        name="other_processes", feature="gpu", verdict="warning", found="1 with 82.4 GB", fault="gpu_in_use"
+    )
+
+    def shared(result: CaseResult) -> CaseResult:
+        return replace(
+            result,
+            rounds=tuple(
+                replace(each, environment=replace(each.environment, checks=(found,))) for each in result.rounds
+            ),
+        )
+
+    said = choosing.sizes(version_of([shared(one) for one in sweep_results()], tmp_path / "shared")).text
+    assert said.count("Other processes were on the GPU (1 with 82.4 GB)") == 1
+    assert "Other processes" not in choosing.sizes(version_of(sweep_results(), tmp_path / "alone")).text
+
+
+def test_a_difference_of_clocks_is_said_to_be_the_median_of_those_of_the_pairs(tmp_path: Path) -> None:
+    folder = write_results([make_result(make_case(), 0.5)], tmp_path)
+    pair = {"case_id": make_case().case_id, "round": 0, "ours_s": 0.5, "theirs_s": 0.4, "library_s": None}
+    (tmp_path / "upstream.json").write_text(json.dumps([pair]))
+    said = clock.pairs(read_version(folder, name="v")).text
+    assert "1 pair on" in said
+    assert "a difference is the median of those of the pairs" in said
 
 
 def test_one_measured_number_of_gpus_decides_nothing(tmp_path: Path) -> None:

@@ -189,8 +189,19 @@ def _sizes(series: Campaign, found: tuple[SizeChoice, ...]) -> list[Displayed]:
         for one in found
     ]
     sentences += [f"{failed.case_id}: {_ended(failed)}." for one in found for failed in one.failed]
+    if others := _other_processes(series):
+        sentences.append(
+            f"Other processes were on the GPU ({others}): the memory below holds theirs, and speed may have suffered."
+        )
     label = f"Environments of {series.rows[0].series} {series.title}".strip()
     return [bullets(sentences), environments(series), choosing_tables.sizes(found, series.inside, label=label)]
+
+
+def _other_processes(series: Campaign) -> str:
+    """What env_check found on the GPUs before these rounds; empty where it found none, or did not look."""
+    checks = (check for record in series.completed for check in record.environment.checks)
+    found = [check.found for check in checks if (check.name, check.verdict) == ("other_processes", "warning")]
+    return "; ".join(dict.fromkeys(found))
 
 
 def _ended(failed: Failed) -> str:
