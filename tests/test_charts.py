@@ -144,6 +144,15 @@ def test_efficiency_starts_at_zero_and_log_axes_say_so() -> None:
         assert all(title.endswith("log scale") for title in titles)
 
 
+def test_numbers_of_an_axis_do_not_run_into_each_other() -> None:
+    campaign = Campaign.from_results([make_result(make_case(world_size=ranks), 1.0 / ranks) for ranks in (1, 2)])
+    sizes = [make_result(make_case("ant-envs", scaling="weak", num_envs_global=number), 0.5) for number in (512, 1024)]
+    for figure in (scaling.efficiency(campaign), sweep.environments(Campaign.from_results(sizes))):
+        axes = [layer["encoding"].get("x", {}).get("axis") for layer in layers(figure)]
+        assert any(axes)
+        assert all(axis["labelSeparation"] > 0 for axis in axes if axis)
+
+
 @pytest.mark.parametrize(("low", "high", "ticks"), [(3, 40, [2, 5, 10, 20, 50]), (1, 1, [1]), (0.5, 2, [0.5, 1, 2])])
 def test_ticks_of_a_log_axis_hold_the_data(low: float, high: float, ticks: list[float]) -> None:
     assert drawing.log_ticks(low, high) == pytest.approx(ticks)

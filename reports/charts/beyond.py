@@ -7,7 +7,7 @@ import altair as alt
 
 from reports.beyond import Carried
 from reports.campaign import Campaign
-from reports.charts.drawing import PALETTE, SHAPES, figure, tip
+from reports.charts.drawing import LABEL_SEPARATION_PX, PALETTE, SHAPES, figure, tip
 from reports.figure import INK, RULE, Figure
 from reports.scaling_laws import ScalingGroup, point_efficiency
 from reports.tables import Html, percent
@@ -31,7 +31,7 @@ def efficiency(series: Campaign, group: ScalingGroup, carried: Sequence[Carried]
         "world_size:Q",
         title="GPUs, log scale",
         scale=alt.Scale(type="log", base=2, padding=24, nice=False),
-        axis=alt.Axis(values=counts, format="d", grid=False),
+        axis=alt.Axis(values=counts, format="d", grid=False, labelSeparation=LABEL_SEPARATION_PX),
     )
     y = alt.Y(
         "efficiency:Q",

@@ -23,6 +23,7 @@ PLAIN_NUMBER: Final = ",~f"  # as many decimals as the steps need; "~g" makes 20
 FADED: Final = 0.15
 SPEC_DIGITS: Final = 6
 TWO_COLUMNS_CHARACTERS: Final = 18
+LABEL_SEPARATION_PX: Final = 6  # between the numbers of an axis, which read as one number where they touch
 LABEL_GAP_PX: Final = 14  # between two labels, so that neither touches the other
 LABEL_MARGIN_PX: Final = 52  # right of the last point
 # In pixels; more would leave no room for bars on a phone. A drawing that is not live has no container.
@@ -90,7 +91,7 @@ def ranks_axis(rows: Sequence[CaseRow]) -> alt.X:
         "world_size:Q",
         title=f"{'GPUs' if all(row.device == 'cuda' for row in rows) else 'Ranks'}, log scale",
         scale=alt.Scale(type="log", base=2, padding=24, nice=False),
-        axis=alt.Axis(values=ranks, format="d", grid=False),
+        axis=alt.Axis(values=ranks, format="d", grid=False, labelSeparation=LABEL_SEPARATION_PX),
     )
 
 

@@ -43,7 +43,7 @@ def gains(series: Campaign, found: Sequence[Gain], *, is_small: bool = False) ->
     picked = pick("kind")
     x = alt.X(
         "value:Q",
-        title="Times upstream's own, log scale",
+        title="Times upstream's, log scale",  # a phone has no room for more
         scale=alt.Scale(type="log", domain=[ticks[0], ticks[-1]], nice=False),
         axis=alt.Axis(values=ticks, format="~g", labelOverlap="greedy"),
     )

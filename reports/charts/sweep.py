@@ -7,7 +7,18 @@ import altair as alt
 from reports import series_tables, tables
 from reports.analysis import CaseRow
 from reports.campaign import Campaign
-from reports.charts.drawing import RULE_DASH, SHORT_NUMBER, colour, faded_unless, figure, log_ticks, pick, shape, tip
+from reports.charts.drawing import (
+    LABEL_SEPARATION_PX,
+    RULE_DASH,
+    SHORT_NUMBER,
+    colour,
+    faded_unless,
+    figure,
+    log_ticks,
+    pick,
+    shape,
+    tip,
+)
 from reports.figure import INK, Figure
 from reports.tables import Html
 
@@ -29,7 +40,7 @@ def environments(series: Campaign, *, is_small: bool = False) -> Figure | Html:
         "num_envs:Q",
         title="Environments of one rank, log scale",
         scale=alt.Scale(type="log", base=2, padding=24, nice=False),
-        axis=alt.Axis(values=sizes, format="d", grid=False, labelOverlap="greedy"),
+        axis=alt.Axis(values=sizes, format="d", grid=False, labelOverlap="greedy", labelSeparation=LABEL_SEPARATION_PX),
     )
     ticks = log_ticks(min(point["low"] for point in points), max(point["high"] for point in points))
     y = alt.Y(
