@@ -117,5 +117,5 @@ def rotated[T](items: Sequence[T], round_index: int) -> list[T]:
 def _reached(times_s: Sequence[float]) -> str:
     width = relative_half_width(times_s)
     if width is None:
-        return f"no interval of the median from {len(times_s)} rounds ({MIN_ROUNDS_FOR_INTERVAL} are needed)"
+        return f"no exact interval of the median from {len(times_s)} rounds ({MIN_ROUNDS_FOR_INTERVAL} are needed)"
     return f"the median is known to {width:.1%} after {len(times_s)} rounds"

@@ -9,6 +9,7 @@ import pytest
 
 from reports import book
 from reports.pages import choosing, clock, limits, series, side_by_side, summary
+from reports.pages.caution import caution
 from reports.result_sets import Version, read_version
 from suite.schema import CaseResult, CheckResult, Transport
 from suite.schema_telemetry import TelemetrySummary
@@ -237,7 +238,10 @@ def test_limits_say_how_many_rounds_have_not_shown_to_be_steady(tmp_path: Path) 
     times_s = tuple(0.5 * 1.1**index for index in range(record.case.iterations))
     ranks = [replace(rank, samples={**rank.samples, "iteration_time_s": times_s}) for rank in record.ranks]
     drifting = replace(drifting, rounds=(replace(record, ranks=tuple(ranks)),))
-    said = limits.uncertain(version_of([calm, drifting], tmp_path)).text
+    version = version_of([calm, drifting], tmp_path)
+    assert "1 of 3 rounds have not shown that they are steady: iterations were still getting" in caution(version).text
+    assert "steady" not in caution(version_of([calm], tmp_path / "calm")).text
+    said = limits.uncertain(version).text
     assert "1 of 3 rounds have not shown that they are steady: the halves" in said
 
 

@@ -72,7 +72,7 @@ def test_what_the_readme_says_of_ant_tuned_holds() -> None:
         found[name] for name in ("full-precision", "compile-reduce-overhead", "envs", "wide")
     )
     for gain, text in (
-        (precision, "that upstream ships makes {} times as many frames ({} to {} at 95 %)"),
+        (precision, "that upstream ships makes {} times as many frames ({} to {})"),
         (graphs, "CUDA graphs in the update {} times ({} to {}), and neither surely learns less"),
     ):
         assert gain.gain is not None

@@ -31,7 +31,7 @@ def test_what_the_readme_says_of_ants_environments_holds() -> None:
         f"{choice.sizes[0].num_envs} environments and {most.total_fps:,.0f} with {most.num_envs}, where learning is "
         f"{100 * part_shares(largest.completed)['learning']:.0f} % of an iteration and the GPU still runs a kernel "
         f"{busy:.0f} % of the time; half as many environments make {100 * half.of_most.value:.0f} % of that "
-        f"({low:.0f} to {high:.0f} at 95 %;"
+        f"({low:.0f} to {high:.0f};"
     ) in README
 
 

@@ -64,8 +64,8 @@ def test_the_half_width_is_relative_to_the_median() -> None:
         (FIXED, [1.0, 2.0, 3.0], False, "as many rounds as were asked for"),
         (FIXED, [None, None, None], False, "as many rounds as were asked for"),
         (ADAPTIVE, [1.0, 1.0], True, "2 of 3 rounds"),
-        (ADAPTIVE, [1.0] * 3, True, "no interval of the median from 3 rounds (6 are needed), 1 % is the target"),
-        (ADAPTIVE, [1.0] * 5, True, "no interval of the median from 5 rounds (6 are needed), 1 % is the target"),
+        (ADAPTIVE, [1.0] * 3, True, "no exact interval of the median from 3 rounds (6 are needed), 1 % is the target"),
+        (ADAPTIVE, [1.0] * 5, True, "no exact interval of the median from 5 rounds (6 are needed), 1 % is the target"),
         (
             ADAPTIVE,
             [1.0, 1.0, 1.0, 1.0, 1.009, 0.991],
@@ -88,13 +88,16 @@ def test_the_half_width_is_relative_to_the_median() -> None:
             ADAPTIVE,
             [None, None, None],
             False,
-            "none of 3 rounds completed: no interval of the median from 0 rounds (6 are needed), 1 % is the target",
+            (
+                "none of 3 rounds completed: no exact interval of the median from 0 rounds (6 are needed),"
+                " 1 % is the target"
+            ),
         ),
         (
             ADAPTIVE,
             [None, 1.0, 1.0, 1.0, 1.0, 1.0],
             True,
-            "no interval of the median from 5 rounds (6 are needed), 1 % is the target",
+            "no exact interval of the median from 5 rounds (6 are needed), 1 % is the target",
         ),
         (Rule(rounds=8, precision=0.5, max_rounds=8), [1.0] * 7, True, "7 of 8 rounds"),
     ],
@@ -107,7 +110,7 @@ def test_decisions(rule: Rule, times_s: list[float | None], go_on: bool, reason:
 def test_failed_rounds_spend_the_budget() -> None:
     decision = decide(rounds([1.0] * 5 + [None] * 5), ADAPTIVE)
     assert not decision.go_on
-    assert decision.reason.startswith("the budget of 10 rounds is spent: no interval of the median from 5 rounds")
+    assert decision.reason.startswith("the budget of 10 rounds is spent: no exact interval of the median from 5 rounds")
 
 
 @pytest.mark.parametrize(("count", "elapsed_s", "go_on"), [(2, 999.0, True), (3, 59.0, True), (3, 60.0, False)])

@@ -25,7 +25,6 @@ from reports.tables import (
     Cell,
     Displayed,
     Html,
-    aside,
     bullets,
     count,
     heading,
@@ -115,28 +114,6 @@ def predictions(version: Version) -> Html:
             _scaling(one.campaign).results, label=f"Predictions {one.title}, not measurements"
         ),
     )
-
-
-def caution(version: Version) -> Html:
-    """What a reader must know before using the numbers; empty when there is nothing."""
-    rows = [row for one in version.scaling for row in one.campaign.rows]
-    notes = []
-    if any(row.device == "cpu" for row in rows):
-        notes.append(
-            "Cases on the device cpu show that the whole chain works: the simulation, training with several ranks, and"
-            " this report. Their times are no statement about performance on GPUs, and ranks that share the cores of"
-            " one processor cannot be expected to be faster."
-        )
-    if any(row.rounds_completed == 1 for row in rows):
-        notes.append("Where only one round completed, nothing is known about the spread between rounds.")
-    labels = {place.environment.host_label for one in version.scaling for place in one.campaign.places}
-    if len(labels) > 1:
-        notes.append(
-            "The results come from more than one environment. Cases are compared within a set only, and where one set"
-            " has several environments a speed-up mixes them."
-        )
-    notes += version.slowed_cores
-    return aside("Before you use these numbers", notes)
 
 
 def _by_set_that_scales(version: Version, show: Callable[[ResultSet], Displayed], *, with_all: bool = False) -> Html:

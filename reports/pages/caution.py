@@ -1,0 +1,33 @@
+"""What a reader must know before using the numbers."""
+
+from reports.result_sets import Version
+from reports.tables import Html, aside
+from suite.reduce import steady_part
+
+
+def caution(version: Version) -> Html:
+    """What a reader must know before using the numbers; empty when there is nothing."""
+    rows = [row for one in version.scaling for row in one.campaign.rows]
+    notes = []
+    if any(row.device == "cpu" for row in rows):
+        notes.append(
+            "Cases on the device cpu show that the whole chain works: the simulation, training with several ranks, and"
+            " this report. Their times are no statement about performance on GPUs, and ranks that share the cores of"
+            " one processor cannot be expected to be faster."
+        )
+    if any(row.rounds_completed == 1 for row in rows):
+        notes.append("Where only one round completed, nothing is known about the spread between rounds.")
+    records = [record for one in version.scaling for record in one.campaign.completed]
+    if drifting := sum(steady_part(record).flag is not None for record in records):
+        notes.append(
+            f"{drifting} of {len(records)} rounds have not shown that they are steady: iterations were still getting"
+            " faster or slower, or were too few. None is left out; the pages of the series name them."
+        )
+    labels = {place.environment.host_label for one in version.scaling for place in one.campaign.places}
+    if len(labels) > 1:
+        notes.append(
+            "The results come from more than one environment. Cases are compared within a set only, and where one set"
+            " has several environments a speed-up mixes them."
+        )
+    notes += version.slowed_cores
+    return aside("Before you use these numbers", notes)
