@@ -52,7 +52,8 @@ def summarise_nodes(
     if not seen:
         raise ValueError("; ".join(notes))
     missing = tuple(sorted(contents.keys() - seen.keys()))
-    power = None if missing or not per_node else _power([shifted[node] for node in seen], window)
+    has_all_gpus = 0 < per_node == min(len(summary.gpus) for summary in seen.values())
+    power = _power([shifted[node] for node in seen], window) if has_all_gpus and not missing else None
     first = seen.get(reference) or next(iter(seen.values()))
     return _together(record, seen, replace(first, power_w=power), frames, missing, notes)
 

@@ -111,6 +111,16 @@ def test_a_missing_node_is_named_and_nothing_is_said_of_all(
     assert [node.energy_j for node in seen.nodes] == [1350.0]
 
 
+def test_power_of_a_node_that_does_not_see_its_gpus_is_not_taken_for_0(record: RunRecord) -> None:
+    """NVML may not open on one node; its host is seen all the same."""
+    blind = readings(1, ahead_s=AHEAD_S)
+    blind = replace(blind, samples=[replace(sample, gpus=()) for sample in blind.samples], notes=["GPUs: no driver"])
+    seen = of(record, readings(0), blind)
+    assert (seen.missing_nodes, seen.notes) == ((), ("node 1: GPUs: no driver",))
+    assert (seen.power_w, seen.energy_j, seen.energy_agrees, seen.frames_per_joule) == (None, None, None, None)
+    assert [node.power_w and node.power_w.mean for node in seen.nodes] == [300.0, None]
+
+
 def test_readings_on_another_clock_lie_outside_of_the_window(record: RunRecord) -> None:
     """What would happen without the clocks' offset."""
     (clock,) = record.clocks or ()
