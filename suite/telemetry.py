@@ -19,6 +19,7 @@ from typing import IO, Final
 import psutil
 
 from suite.host_cpu import HostCpu
+from suite.launch.node import NODE_RANK
 from suite.nvml import LiveGpus
 from suite.rank_file import rank_path, read_start
 from suite.telemetry_file import (
@@ -79,12 +80,14 @@ class RankProcesses:
 class NodeRankProcesses:
     """The processes of the ranks that run on this node, one of several, found among its processes.
 
-    Files of all ranks would say the same, but hundreds of nodes would read hundreds of files again and again.
+    Files of all ranks would say the same, but hundreds of nodes would read hundreds of files again and again. Nodes
+    that are emulated share a machine, so a process has to be of this node, as its launcher told it.
     """
 
-    def __init__(self, run_dir: Path, num_ranks: int) -> None:
+    def __init__(self, run_dir: Path, num_ranks: int, *, node: int) -> None:
         self._run_dir = str(run_dir)
         self._num_ranks = num_ranks  # on this node
+        self._node = str(node)
         self._found: dict[int, psutil.Process] = {}
         self._looked_s = -LOOK_EVERY_S
 
@@ -100,7 +103,9 @@ class NodeRankProcesses:
             line = process.info["cmdline"] or ()
             if self._run_dir in line and _WORKER in line:
                 with contextlib.suppress(psutil.Error, KeyError, ValueError):  # torchrun itself has no rank
-                    self._add(int(process.environ()["RANK"]), process)
+                    environ = process.environ()
+                    if environ[NODE_RANK] == self._node:
+                        self._add(int(environ["RANK"]), process)
 
     def _add(self, rank: int, process: psutil.Process) -> None:
         if rank not in self._found:
@@ -122,11 +127,13 @@ def _reading(rank: int, process: psutil.Process) -> RankReading:
 
 
 class Sampler:
-    """Reads everything once per call; what cannot be read is None."""
+    """Reads everything once per call; what cannot be read is None. ``node``: which one, where there are several."""
 
-    def __init__(self, run_dir: Path, *, num_gpus: int, num_ranks: int, is_of_several: bool = False) -> None:
+    def __init__(self, run_dir: Path, *, num_gpus: int, num_ranks: int, node: int | None = None) -> None:
         self._gpus = LiveGpus(num_gpus)
-        self._ranks = (NodeRankProcesses if is_of_several else RankProcesses)(run_dir, num_ranks)
+        self._ranks = (
+            RankProcesses(run_dir, num_ranks) if node is None else NodeRankProcesses(run_dir, num_ranks, node=node)
+        )
         self._noted: set[str] = set()
         self._num_ranks = num_ranks  # that are to be seen
         self._cpu = HostCpu()
@@ -198,9 +205,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--rate-hz", type=float, default=RATE_HZ)
     arguments = parser.parse_args(argv)
     node: int | None = arguments.node
-    sampler = Sampler(
-        arguments.run_dir, num_gpus=arguments.gpus, num_ranks=arguments.ranks, is_of_several=node is not None
-    )
+    sampler = Sampler(arguments.run_dir, num_gpus=arguments.gpus, num_ranks=arguments.ranks, node=node)
     with telemetry_path(arguments.run_dir, node).open("ab", buffering=0) as stream:
         sample_until(_stdin_closes, sampler, stream, rate_hz=arguments.rate_hz)
     sampler.close()

@@ -70,13 +70,15 @@ def _together(
     gpus = tuple(replace(gpu, node=node) for node, summary in seen.items() for gpu in summary.gpus)
     is_complete = not missing and len(gpus) == record.case.world_size
     energy_j = total_energy_j(gpus) if is_complete else None
-    there = {rank.rank for rank in record.ranks if rank.node in seen}
+    node_of = {rank.rank: rank.node for rank in record.ranks}
     each = seen.values()
     return replace(
         first,
         num_samples=min(summary.num_samples for summary in each),
         gpus=gpus,
-        ranks=tuple(rank for summary in each for rank in summary.ranks if rank.rank in there),
+        ranks=tuple(  # nodes may share a machine, and then see each other's
+            rank for node, summary in seen.items() for rank in summary.ranks if node_of.get(rank.rank) == node
+        ),
         host_cpu_percent=_of_all([summary.host_cpu_percent for summary in each]),
         host_stolen_percent=_of_all([summary.host_stolen_percent for summary in each]),
         host_others_percent=_others_percent(record, list(each)),

@@ -111,6 +111,18 @@ def test_a_missing_node_is_named_and_nothing_is_said_of_all(
     assert [node.energy_j for node in seen.nodes] == [1350.0]
 
 
+def test_a_rank_that_two_samplers_of_one_machine_saw_is_there_once(record: RunRecord) -> None:
+    """Emulated nodes, as they were stored before a sampler told its own node's ranks from those of others."""
+
+    def both(node: int, ahead_s: float = 0.0) -> TelemetryContent:
+        content = readings(node, ahead_s=ahead_s)
+        ranks = tuple(RankReading(rank=rank, memory_gb=1.0 + node) for rank in (0, 1))
+        return replace(content, samples=[replace(sample, ranks=ranks) for sample in content.samples])
+
+    seen = of(record, both(0), both(1, AHEAD_S))
+    assert [(rank.rank, rank.memory_gb and rank.memory_gb.mean) for rank in seen.ranks] == [(0, 1.0), (1, 2.0)]
+
+
 def test_power_of_a_node_that_does_not_see_its_gpus_is_not_taken_for_0(record: RunRecord) -> None:
     """NVML may not open on one node; its host is seen all the same."""
     blind = readings(1, ahead_s=AHEAD_S)
