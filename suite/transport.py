@@ -108,15 +108,21 @@ def _is_emulated(record: RunRecord, files: Sequence[RankFile], nccl_nodes: int |
 
 
 def _logged_while_steady(record: RunRecord, files: Sequence[RankFile]) -> bool | None:
-    written = [
-        file.network.nccl_log_written_s
+    """Each rank by its own clock, whose zero is when its imports were done: those of two lie seconds apart."""
+    written = {
+        file.rank: file.network.nccl_log_written_s
         for file in files
         if file.network and file.network.nccl_log_written_s is not None
-    ]
+    }
     if record.outcome != "completed" or not written:
         return None
     try:
-        starts_s = steady_part(record).of(record.ranks[0].samples.get("start_s", ()))
+        part = steady_part(record)
     except ValueError:  # too short to have a steady part
         return None
-    return None if not starts_s or starts_s[0] is None else max(written) > starts_s[0] + _SLACK_S
+    late = [
+        written[rank.rank] > starts_s[0] + _SLACK_S
+        for rank in record.ranks
+        if rank.rank in written and (starts_s := part.of(rank.samples.get("start_s", ()))) and starts_s[0] is not None
+    ]
+    return any(late) if late else None

@@ -162,12 +162,15 @@ def test_no_log_says_nothing(rank_files: RankFiles) -> None:
 
 
 @pytest.mark.parametrize(("written_s", "late"), [(0.4, False), (900.0, True)])
-def test_a_log_that_grows_in_steady_iterations_is_flagged(rank_files: RankFiles, written_s: float, late: bool) -> None:
-    events = iterations(3)
-    for row, event in enumerate(events):
-        event["samples"]["start_s"] = 0.5 * row
+@pytest.mark.parametrize("ahead_s", [(0.0, 0.0), (0.0, 20.0), (20.0, 0.0)])  # whose imports were done earlier
+def test_a_log_that_grows_in_steady_iterations_is_flagged(
+    rank_files: RankFiles, written_s: float, late: bool, ahead_s: tuple[float, float]
+) -> None:
     for rank in (0, 1):
-        said = [{"event": "network", "nccl_log_written_s": written_s}]
+        events = iterations(3)
+        for row, event in enumerate(events):
+            event["samples"] = {**event["samples"], "start_s": ahead_s[rank] + 0.5 * row}
+        said = [{"event": "network", "nccl_log_written_s": ahead_s[rank] + written_s}]
         rank_files.rank(rank, started(rank, node=0) + said + events + end())
         path = nccl_log_path(rank_files.run_dir, rank)
         path.parent.mkdir(exist_ok=True)
