@@ -13,8 +13,9 @@ SAID: Final = (
     "From the first line of a process to the end of its first iteration, median of the rounds. Cold: kernels were "
     f"compiled in the round, or, where its record does not say, it took over {COLD_FACTOR:g} times as long as the "
     "shortest of the case. Scene and first iteration: their part of the warm ones, or of all where none is known to be "
-    "warm; the rest is imports, settings and the simulator's launch. The launcher, containers and queues come before "
-    "it and are not in it; and none of it is in an iteration time."
+    "warm; the rest is imports, settings, the simulator's launch, and until the ranks are joined and the library has "
+    "prepared itself. The launcher, containers and queues come before it and are not in it; and none of it is in an "
+    "iteration time."
 )
 
 

@@ -22,6 +22,22 @@ def test_a_start_is_phases_and_first_iteration_of_the_slowest_rank() -> None:
     assert found.total_s == pytest.approx(15.0)
 
 
+def test_what_lies_between_the_phases_belongs_to_the_start() -> None:
+    """Ranks are joined and a library prepares itself outside of every phase: 10 of 20 s here; rank 1 is ready first."""
+    record = make_record(make_case(world_size=2), iteration_time_s=(0.1, 0.4))
+    ranks = tuple(
+        replace(
+            rank,
+            phases_s={"imports_torch": imports_s, "environment_creation": 8.0},
+            samples={**rank.samples, "start_s": tuple(first_s + x for x in rank.samples["start_s"] if x is not None)},
+        )
+        for rank, imports_s, first_s in zip(record.ranks, (1.0, 2.0), (18.0, 14.0), strict=True)
+    )
+    found = start_up(replace(record, ranks=ranks))
+    assert found.total_s == pytest.approx(1.0 + 18.0 + 1.0)
+    assert found.first_iteration_s == pytest.approx(4.0)
+
+
 def test_a_round_without_an_iteration_has_no_start() -> None:
     case = make_case(iterations=1)
     record = make_record(case)
