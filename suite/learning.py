@@ -10,6 +10,7 @@ from suite.words import counted
 
 OVER: Final = 5  # iterations; the median of their rewards counts, one alone is noisy
 NAME: Final = "learning"
+REFERENCE_ASSETS: Final = "offline"  # of all runs that references are made of; another robot learns otherwise
 
 
 def check_learning(case: Case, rewards: Sequence[float | None], references: Sequence[LearningReference]) -> CheckResult:
@@ -28,6 +29,10 @@ def check_learning(case: Case, rewards: Sequence[float | None], references: Sequ
 
 def _reference_of(case: Case, num_iterations: int, references: Sequence[LearningReference]) -> LearningReference | str:
     """Of the case's stack and size, the one of the latest iteration that was reached; else why there is none."""
+    if not case.learns:
+        return "nothing learns in a control"
+    if case.assets != REFERENCE_ASSETS:
+        return f"references are of {REFERENCE_ASSETS} assets, and these are {case.assets}"
     of_stack = [entry for entry in references if entry.stack == case.stack]
     if not of_stack:
         return f"the catalog has no reference for {case.task} with {case.rl_library} on the stack {case.stack}"

@@ -71,6 +71,19 @@ def test_other_physics_is_not_held_to_it(make_case: CaseMaker) -> None:
     )
 
 
+@pytest.mark.parametrize("workload", ["environment_step", "all_reduce"])
+def test_a_control_learns_nothing_and_is_held_to_nothing(workload: str, make_case: CaseMaker) -> None:
+    """Controls of the size and length of a reference were invalid: no episode is counted in them."""
+    result = check_learning(make_case(workload=workload), [None] * 10, [REFERENCE])
+    assert (result.verdict, result.found) == ("not_checked", "nothing learns in a control")
+
+
+def test_other_assets_are_not_held_to_it(make_case: CaseMaker) -> None:
+    result = check_learning(make_case(assets="official"), [0.0] * 10, [REFERENCE])
+    assert result.verdict == "not_checked"
+    assert result.found == "references are of offline assets, and these are official"
+
+
 def test_without_a_reference_it_says_so(make_case: CaseMaker) -> None:
     result = check_learning(make_case(), [1.0], [])
     assert (result.verdict, result.found) == (
