@@ -44,7 +44,7 @@ class Window:
 
 
 def window_of(record: RunRecord, rank_0: RankFile) -> tuple[Window, int]:
-    """Time of rank 0's steady iterations and the number of frames of all ranks in them.
+    """Time of rank 0's steady iterations and the number of frames of all ranks in them, 0 where there are none.
 
     Raises ValueError when there is none, or when the rank's clock cannot be related to the sampler's.
     """
@@ -57,7 +57,7 @@ def window_of(record: RunRecord, rank_0: RankFile) -> tuple[Window, int]:
         raise ValueError("rank 0 did not write when its iterations began")
     zero_s = rank_0.clock.zero_monotonic_s
     window = Window(start_s=zero_s + starts_s[0], end_s=zero_s + starts_s[-1] + times_s[-1])
-    return window, part.length * record.case.frames_per_iteration
+    return window, part.length * record.case.frames_per_iteration if record.case.has_frames else 0
 
 
 def summarise(content: TelemetryContent, window: Window, *, frames: int, num_gpus: int) -> TelemetrySummary:
@@ -92,7 +92,7 @@ def summarise(content: TelemetryContent, window: Window, *, frames: int, num_gpu
         power_w=spread(total_power_w(sample.gpus) for sample in samples) if is_complete else None,
         energy_j=energy_j,
         energy_agrees=agrees(gpus) if is_complete else None,
-        frames_per_joule=rounded(frames / energy_j) if energy_j else None,
+        frames_per_joule=rounded(frames / energy_j) if frames and energy_j else None,
         sample_time_mean_s=rounded(statistics.fmean(reading_times_s)),
         sample_time_max_s=rounded(max(reading_times_s)),
         sampler_cpu_share=_cpu_share(samples),

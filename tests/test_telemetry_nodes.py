@@ -81,6 +81,8 @@ def test_power_and_energy_of_all_nodes_add_up(record: RunRecord) -> None:
     assert [(node.node, node.energy_j) for node in seen.nodes] == [(0, 1350.0), (1, 900.0)]
     assert (seen.sample_time_max_s, seen.num_samples) == (0.002, min(node.num_samples for node in seen.nodes))
     assert seen.frames_per_joule == pytest.approx(9 * record.case.frames_per_iteration / 2250.0, rel=1e-5)
+    alone = replace(record, case=replace(record.case, workload="all_reduce"))
+    assert of(alone, readings(0), readings(1, ahead_s=AHEAD_S)).frames_per_joule is None
 
 
 def test_readings_of_nodes_are_added_at_the_same_time(record: RunRecord) -> None:
