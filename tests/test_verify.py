@@ -29,6 +29,7 @@ from tests.generated_results import full_results, make_case, make_result, write_
 COMMITTED = Path(__file__).resolve().parents[1] / "reports" / "results"
 PAIRS = COMMITTED / "2026.11" / "h200-x4-pairs"
 CASE = "cases/ant-weak/rl_games-kitless-n2048-1x2.json"
+FAILED = {"name": "camera form", "feature": "cameras", "verdict": "failure", "found": "grey", "fault": "constant"}
 Damage = Callable[[Any], None]
 
 
@@ -115,7 +116,11 @@ def test_a_set_of_a_version_must_have_its_hashes(tmp_path: Path) -> None:
         (lambda d: column(d, "reward_mean").pop(), "round 0, rank 1: the number of reward_mean"),
         (lambda d: set_item(column(d, "learning_time_s"), 7, None), "round 0, rank 1: learning_time_s"),
         (lambda d: rounds(d)[0]["ranks"][0].update(parameters_sha256=None), "round 0, rank 0: parameters_sha256"),
+        (lambda d: rounds(d)[0]["ranks"][0].update(parameters_sha256="0" * 64), "round 0: the ranks' parameters"),
+        (lambda d: rounds(d)[0]["ranks"][1].update(validity=[FAILED]), "round 0, rank 1: camera form"),
         (lambda d: set_item(column(d, "iteration_time_s"), 9, 5.0), "round 0, rank 1: iteration 9 of 5 s"),
+        (lambda d: scale(column(d, "learning_time_s"), -1.0), "round 0, rank 1: learning_time_s of iteration"),
+        (lambda d: scale(column(d, "all_reduce_time_s"), 99.0), "round 0, rank 1: all_reduce_time_s of iteration"),
         (lambda d: scale(column(d, "iteration_time_s"), 0.5), "collection_time_s of iteration"),
         (lambda d: scale(column(d, "iteration_time_s"), 0.97), "stats.data[0]"),
         (lambda d: rounds(d)[2].update(outcome="crashed", reason=None), "the reason of round 2, crashed,"),
