@@ -160,7 +160,7 @@ def _cuda_driver_version() -> str:
 
 
 def _visible_handles() -> Iterator[object]:
-    """Follow CUDA: devices by number or UUID, and none from the first unknown one on."""
+    """Follow CUDA: devices by number, UUID or the beginning of one, and none from the first unknown one on."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     names = [str(number) for number in range(pynvml.nvmlDeviceGetCount())] if visible is None else visible.split(",")
     for name in map(str.strip, names):
@@ -168,9 +168,23 @@ def _visible_handles() -> Iterator[object]:
             if name.isdecimal():
                 yield pynvml.nvmlDeviceGetHandleByIndex(int(name))
             else:
-                yield pynvml.nvmlDeviceGetHandleByUUID(name)
+                yield _handle_by_uuid(name)
         except (pynvml.NVMLError_InvalidArgument, pynvml.NVMLError_NotFound):
             return
+
+
+def _handle_by_uuid(name: str) -> object:
+    """NVML wants a UUID whole, CUDA as much of it as no other GPU has."""
+    try:
+        return pynvml.nvmlDeviceGetHandleByUUID(name)
+    except (pynvml.NVMLError_InvalidArgument, pynvml.NVMLError_NotFound):
+        if not name.startswith("GPU-"):
+            raise
+        handles = map(pynvml.nvmlDeviceGetHandleByIndex, range(pynvml.nvmlDeviceGetCount()))
+        found = [handle for handle in handles if pynvml.nvmlDeviceGetUUID(handle).startswith(name)]
+        if len(found) != 1:
+            raise
+        return found[0]
 
 
 def _gpu(index: int, handle: object) -> Gpu:

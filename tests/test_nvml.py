@@ -15,6 +15,8 @@ from suite.gpu_state import GpuReading, NvmlState
 from suite.nvml import LiveGpus, read, read_gpus
 from suite.schema import Gpu
 
+UUIDS = ("GPU-5a7f", "GPU-5b")
+
 
 def refusal(code: int) -> Callable[..., None]:
     def refuse(*_: object) -> None:
@@ -33,9 +35,9 @@ def two_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
         return index
 
     def by_uuid(uuid: str) -> int:
-        if uuid not in ("GPU-a", "GPU-b"):
+        if uuid not in UUIDS:
             raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_FOUND)
-        return ("GPU-a", "GPU-b").index(uuid)
+        return UUIDS.index(uuid)
 
     def memory(handle: int) -> SimpleNamespace:
         if handle == 1:
@@ -51,6 +53,7 @@ def two_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
         "nvmlDeviceGetCount": lambda: 2,
         "nvmlDeviceGetHandleByIndex": by_index,
         "nvmlDeviceGetHandleByUUID": by_uuid,
+        "nvmlDeviceGetUUID": lambda handle: UUIDS[handle],
         "nvmlDeviceGetName": lambda handle: ("NVIDIA H200", "NVIDIA GB10")[handle],
         "nvmlDeviceGetMemoryInfo": memory,
         "nvmlDeviceGetCudaComputeCapability": lambda handle: ((9, 0), (12, 1))[handle],
@@ -85,9 +88,11 @@ def test_gpus_are_read() -> None:
     [
         ("1", ["NVIDIA GB10"]),
         ("1, 0", ["NVIDIA GB10", "NVIDIA H200"]),
-        ("GPU-b", ["NVIDIA GB10"]),
+        ("GPU-5b", ["NVIDIA GB10"]),
+        ("GPU-5a7,GPU-5b", ["NVIDIA H200", "NVIDIA GB10"]),  # as CUDA abbreviates
+        ("GPU-5", []),  # which is both
         ("0,7,1", ["NVIDIA H200"]),
-        ("GPU-z,GPU-a", []),
+        ("GPU-z,GPU-5a7f", []),
         ("", []),
         ("-1", []),
     ],
