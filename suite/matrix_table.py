@@ -27,7 +27,7 @@ class Series(TomlTable):
     num_envs: Count  # of all ranks for strong scaling, per rank for weak
     num_envs_more: Tuple[Count] = ()  # a sweep: the table again for each of these
     topologies: NonEmptyTuple[Topology]
-    iterations: Count
+    iterations: Annotated[int, Field(ge=2)]  # the first is never steady, so of one there would be no figure
     minibatch_rule: MinibatchRule = "fixed_minibatch"
     minibatch_size: Count | None = None  # samples per rank; under fixed_updates those of a single rank
     num_steps_per_env: Count | None = None  # None takes the agent's

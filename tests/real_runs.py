@@ -98,8 +98,8 @@ def warm_kernels(worker: Worker, folder: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if done.exists():
             return
-        (case,) = cases_of(matrix_of(cartpole("rsl_rl", iterations=1)), folder)
-        result = native.run(launch_of(worker, case, folder / "r0"))
+        (case,) = cases_of(matrix_of(cartpole("rsl_rl")), folder)
+        result = native.run(launch_of(worker, replace(case, iterations=1), folder / "r0"))
         assert result.exit_code == 0, (folder / "r0" / "logs" / "torchrun.log").read_text(encoding="utf-8")
         done.touch()
 

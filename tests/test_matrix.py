@@ -210,6 +210,7 @@ def test_a_point_that_does_not_divide_is_still_a_case(tmp_path: Path, catalog: C
         ("rounds = 2", "rounds = 2\na_a = 1", 3, "a_a", "should be a valid boolean"),
         ("seed = 7", "sed = 7", 3, "sed", "Did you mean 'seed'?"),
         ("num_envs = 4096", "num_envs = 0", 11, "series[0].num_envs", "got 0; should be greater than 0"),
+        ("iterations = 5", "iterations = 1", 13, "series[0].iterations", "got 1; should be greater than or equal to 2"),
         ("num_envs = 4096", "num_envs = 4.5", 11, "series[0].num_envs", "got 4.5; should be a valid integer"),
         ("num_envs = 4096", "nun_envs = 1", 11, "series[0].nun_envs", "Did you mean 'num_envs'?"),
         ('"strong"', '"strung"', 8, "series[0].scaling", "got 'strung'; should be 'strong' or 'weak'"),
