@@ -10,6 +10,7 @@ from suite.reduce import steady_part
 from suite.schema import Interconnect, Route, RunRecord, Transport
 
 NVLINK: Final = frozenset({"LOC", "NVL", "NVB", "C2C"})  # NCCL's words for paths between GPUs; the others cross PCIe
+_UNKNOWN: Final = "unknown"  # what tasks.network calls an interface whose address tells it not
 _SLACK_S: Final = 1.0  # of a file system that notes when a file was written
 
 
@@ -93,10 +94,9 @@ def _of(route: Route, logs: Sequence[NcclLog], interfaces: Sequence[str]) -> Ite
 
 def _of_sockets(interfaces: Iterable[str]) -> tuple[Interconnect, ...]:
     """Sockets are Ethernet's, but for InfiniBand's interfaces; the loopback leads to no other machine."""
-    found: set[Interconnect] = {
-        "infiniband" if name.startswith("ib") else "ethernet" for name in interfaces if name != "lo"
-    }
-    return tuple(sorted(found)) or ("host_memory",)
+    names = set(interfaces) - {"lo"}
+    found: set[Interconnect] = {"infiniband" if name.startswith("ib") else "ethernet" for name in names - {_UNKNOWN}}
+    return tuple(sorted(found)) if names else ("host_memory",)
 
 
 def _is_emulated(record: RunRecord, files: Sequence[RankFile], nccl_nodes: int | None) -> bool | None:

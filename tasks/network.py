@@ -6,6 +6,7 @@ Imports no torch.
 import contextlib
 import fcntl
 import hashlib
+import ipaddress
 import socket
 import struct
 import time
@@ -16,6 +17,8 @@ from typing import Final
 # Written while communicators are made; NCCL's lines of every collective are in other subsystems.
 NCCL_SUBSYSTEMS: Final = "INIT,NET,GRAPH"
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+_INET6: Final = Path("/proc/net/if_inet6")
+UNKNOWN: Final = "unknown"  # an interface by its second IPv4 address
 _ESTABLISHED: Final = "01"  # proc(5), net/tcp
 _SIOCGIFADDR: Final = 0x8915  # ioctl(2), Linux
 
@@ -67,7 +70,14 @@ def bound_interfaces(store_port: int) -> list[str]:
         if inode in inodes and store_port not in ports
     }
     names = _interfaces()
-    return sorted({names.get(address, address) for address in found})
+    return sorted({_name_of(address, names) for address in found})
+
+
+def _name_of(address: str, names: Mapping[str, str]) -> str:
+    """Never the address itself, which would be published: the whole of 127/8 is the loopback's."""
+    if ipaddress.ip_address(address).is_loopback:
+        return "lo"
+    return names.get(address, UNKNOWN)
 
 
 def _own_sockets() -> Iterator[str]:
@@ -99,8 +109,11 @@ def _address(hexadecimal: str) -> str:
 
 
 def _interfaces() -> dict[str, str]:
-    """IPv4 address of each interface, and IPv6's loopback."""
-    found = {"::1": "lo"}
+    """The first IPv4 address of each interface, and every IPv6 one."""
+    found = {}
+    if _INET6.exists():
+        for packed, *_, name in map(str.split, _INET6.read_text(encoding="ascii").splitlines()):
+            found[socket.inet_ntop(socket.AF_INET6, bytes.fromhex(packed))] = name
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         for _, name in socket.if_nameindex():
             with contextlib.suppress(OSError):  # it has no IPv4 address

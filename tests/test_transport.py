@@ -186,6 +186,13 @@ def test_gloo_names_the_interfaces_it_bound(rank_files: RankFiles) -> None:
     assert found == Transport(library="gloo", interfaces=("eth0",), between_nodes=("ethernet",), emulated=False)
 
 
+def test_an_interface_that_is_not_known_says_nothing_of_what_was_crossed(rank_files: RankFiles) -> None:
+    said: list[dict[str, Any]] = [{"event": "network", "interfaces": [network.UNKNOWN]}]
+    found = transport(rank_files, machines="ab", nnodes=2, more=said)
+    assert found is not None
+    assert (found.between_nodes, found.interconnect) == ((), None)
+
+
 # ---- the rank's part ----
 
 
@@ -197,6 +204,25 @@ def test_bound_interfaces_are_those_of_this_process() -> None:
             assert "lo" in network.bound_interfaces(1)
             assert client.getsockname()[0] == "127.0.0.1"
             assert "lo" not in network.bound_interfaces(port), "the store's connection does not count"
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.0.1.1", "127.9.9.9"])  # Debian names the host by the second
+def test_every_address_of_the_loopback_is_the_loopbacks(address: str) -> None:
+    with socket.create_server((address, 0)) as server:
+        source = (address, 0)
+        with socket.create_connection(server.getsockname(), source_address=source), server.accept()[0]:
+            assert {"lo"} <= set(network.bound_interfaces(1)) <= {"lo", *(name for _, name in socket.if_nameindex())}
+
+
+def test_an_address_of_no_known_interface_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(network, "_own_sockets", lambda: iter(["7"]))
+    monkeypatch.setattr(
+        network, "_connections", lambda _: [("2001:db8::5", (1, 2), "7"), ("198.51.100.9", (1, 2), "7")]
+    )
+    assert network.bound_interfaces(3) == [network.UNKNOWN]
+    (tmp_path / "if_inet6").write_text("20010db8000000000000000000000005 02 40 00 80     eth7\n")
+    monkeypatch.setattr(network, "_INET6", tmp_path / "if_inet6")
+    assert network.bound_interfaces(3) == ["eth7", network.UNKNOWN]
 
 
 def test_an_address_within_ipv6_is_ipv4() -> None:
