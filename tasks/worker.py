@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from suite.schema import Case
-from tasks import kernel_cache, network, profiling
+from tasks import agent_settings, kernel_cache, network, profiling
 from tasks.rank_log import RankLog
 
 
@@ -77,9 +77,10 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
         torch.distributed.all_reduce = timer.all_reduce.wrap(torch.distributed.all_reduce)
         with simulation.simulation(context, agent_entry_point=adapter.AGENT_ENTRY_POINT) as running:
             log.write("settings", settings=settings.capture(context, running))
-            agent_settings = adapter.configure(context, running)
-            log.write("workload", workload=workload.describe(context, running, agent_settings))
-            model = adapter.train(context, running, agent_settings)
+            settings_of_agent = adapter.configure(context, running)
+            agent_settings.check(case, settings_of_agent)
+            log.write("workload", workload=workload.describe(context, running, settings_of_agent))
+            model = adapter.train(context, running, settings_of_agent)
             if (written_s := network.nccl_log_written_s(run_dir, ranks.rank, timer.clock_zero_s)) is not None:
                 log.write("network", nccl_log_written_s=written_s)
             log.write(

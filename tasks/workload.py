@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from suite.schema import Case, Scalar
+from tasks.agent_settings import look_up
 from tasks.context import RankContext
 from tasks.simulation import Simulation
 
@@ -186,15 +187,6 @@ def short(value: Any) -> Scalar:
 
 def sha256(value: Any) -> str:
     return f"sha256:{hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]}"
-
-
-def look_up(settings: Mapping[str, Any], path: str, default: Any) -> Any:
-    found: Any = settings
-    for key in path.split("."):
-        if not isinstance(found, Mapping) or key not in found:
-            return default
-        found = found[key]
-    return found
 
 
 def matches(name: str, patterns: Sequence[str]) -> bool:
