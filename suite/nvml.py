@@ -83,16 +83,21 @@ def read_gpus() -> tuple[tuple[Gpu, ...], str | None, str | None]:
     except (pynvml.NVMLError_LibraryNotFound, pynvml.NVMLError_DriverNotLoaded, pynvml.NVMLError_NoPermission):
         return (), None, None
     except pynvml.NVMLError as error:
-        message = (
-            f"the NVIDIA driver does not answer: {error}. Repair it until nvidia-smi works (after a driver update:"
-            " restart), or set CUDA_VISIBLE_DEVICES to nothing to use the CPU only."
-        )
-        raise WorkerEnvironmentError(message) from error
+        raise _no_answer(error) from error
     try:
         gpus = tuple(_gpu(index, handle) for index, handle in enumerate(_visible_handles()))
         return gpus, pynvml.nvmlSystemGetDriverVersion(), _cuda_driver_version()
+    except pynvml.NVMLError as error:  # a GPU that is lost
+        raise _no_answer(error) from error
     finally:
         pynvml.nvmlShutdown()
+
+
+def _no_answer(error: pynvml.NVMLError) -> WorkerEnvironmentError:
+    return WorkerEnvironmentError(
+        f"the NVIDIA driver does not answer: {error}. Repair it until nvidia-smi works (after a driver update:"
+        " restart), or set CUDA_VISIBLE_DEVICES to nothing to use the CPU only."
+    )
 
 
 class LiveGpus:

@@ -142,6 +142,14 @@ def test_every_end_of_nvml_has_its_word(code: int, fault: str, monkeypatch: pyte
 
 
 @pytest.mark.usefixtures("two_gpus")
+@pytest.mark.parametrize("function", ["nvmlDeviceGetHandleByIndex", "nvmlDeviceGetName"])
+def test_a_lost_gpu_ends_with_what_to_do(function: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pynvml, function, refusal(pynvml.NVML_ERROR_GPU_IS_LOST))
+    with pytest.raises(WorkerEnvironmentError, match="Repair it until nvidia-smi works"):
+        read_gpus()
+
+
+@pytest.mark.usefixtures("two_gpus")
 def test_a_lost_gpu_is_a_fault_and_not_an_exception(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pynvml, "nvmlDeviceGetHandleByIndex", refusal(pynvml.NVML_ERROR_GPU_IS_LOST))
     assert read() == NvmlState(fault="failed", message="GPU is lost")
