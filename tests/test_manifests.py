@@ -51,6 +51,16 @@ def test_a_round_of_several_nodes() -> None:
     assert subprocess.run(["sh", "-n"], input=script, text=True, check=False).returncode == 0
 
 
+def test_a_pod_has_the_threads_that_its_case_says() -> None:
+    def script(cpu_threads: int | None) -> str:
+        launch = replace(NODES, case=replace(NODES.case, division="open", cpu_threads=cpu_threads))
+        document = kubernetes.round_of_nodes(launch, OPTIONS, rounds=3)
+        return str(document["items"][2]["spec"]["template"]["spec"]["containers"][0]["command"][2])
+
+    assert "\nthreads=$(($(nproc) / ranks))" in script(None)
+    assert "\nthreads=3\nexport OMP_NUM_THREADS=$threads" in script(3)
+
+
 def test_a_campaign_of_one_node() -> None:
     document = kubernetes.campaign(("--matrix", "full"), OPTIONS, name="labscale-full", num_gpus=8)
     assert as_file(document) == (GOLDEN / "kubernetes_campaign.json").read_text(encoding="utf-8")

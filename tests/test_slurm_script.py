@@ -102,6 +102,20 @@ def test_without_a_time_the_job_outlasts_the_case() -> None:
     assert "#SBATCH --time=21\n" in render(launch, SlurmOptions(), name="labscale-0")
 
 
+def test_threads_are_those_of_the_case_or_a_share_of_the_nodes_cores() -> None:
+    """Torch took what an open case says, and OpenMP, MKL and USD what the node has."""
+
+    def threads(cpu_threads: int | None) -> list[str]:
+        launch = launch_of(replace(ANT, division="open", cpu_threads=cpu_threads))
+        script = render(launch, SlurmOptions(), name="labscale-0")
+        return [line for line in script.splitlines() if "threads" in line]
+
+    shared, *_ = threads(None)
+    assert shared.startswith("threads=$((SLURM_CPUS_ON_NODE / ")
+    first, exported = threads(3)
+    assert (first, exported.split()[:2]) == ("threads=3", ["export", "OMP_NUM_THREADS=$threads"])
+
+
 def test_what_the_user_asks_comes_last() -> None:
     """sbatch takes the last of two."""
     lines = render(NODES, SlurmOptions(more=("nodes=4", "oversubscribe")), name="labscale-0").splitlines()

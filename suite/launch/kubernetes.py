@@ -25,11 +25,13 @@ SLACK_S: Final = 300.0  # of a job beyond its case's limit: images are fetched, 
 JOB_LABEL: Final = "batch.kubernetes.io/job-name"  # Kubernetes' own, on every pod of a job
 INDEX: Final = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
 
+_SHARE_OF_CORES: Final = 'threads=$(($(nproc) / ranks)); [ "$threads" -gt 0 ] || threads=1'
+
 # $1: labscale's Python, $2: the run directory, $3: ranks a node, $4: rounds of the case, $5: its limit in seconds;
 # then the command of the node.
 _NODE: Final = f"""
 suite=$1 run_dir=$2 ranks=$3 rounds=$4 limit_s=$5; shift 5
-threads=$(($(nproc) / ranks)); [ "$threads" -gt 0 ] || threads=1
+{_SHARE_OF_CORES}
 export {" ".join(f"{variable}=$threads" for variable in THREAD_VARIABLES)}
 [ -z "${{ISAACSIM_ASSET_ROOT:-}}" ] || "$1" -m tasks.assets build "$ISAACSIM_ASSET_ROOT" || exit
 logs=$run_dir/logs/node-${NODE_RANK} part=$run_dir/case.json.${NODE_RANK}
@@ -71,7 +73,10 @@ def round_of_nodes(launch: Launch, options: KubernetesOptions, *, rounds: int) -
         RENDEZVOUS_ID: name,
         RENDEZVOUS_PORT: str(PORT),
     }
-    prefix = ["sh", "-c", _NODE.strip("\n"), "node", options.suite_python, launch.run_dir]
+    script = _NODE.strip("\n")
+    if case.cpu_threads is not None:
+        script = script.replace(_SHARE_OF_CORES, f"threads={case.cpu_threads}")
+    prefix = ["sh", "-c", script, "node", options.suite_python, launch.run_dir]
     command = [*prefix, str(case.nproc_per_node), str(rounds), f"{case.timeout_s:g}", *launch.argv]
     container = _container(options, case.nproc_per_node if case.device == "cuda" else 0, command, env)
     container["env"].append({"name": NODE_RANK, "valueFrom": {"fieldRef": {"fieldPath": INDEX}}})

@@ -125,8 +125,11 @@ def _environment(launch: Launch, prefix: str) -> Iterator[str]:
 
 def _threads(launch: Launch, prefix: str) -> Iterator[str]:
     """Every thread pool is sized for the ranks of a node, which need not be like the one that rendered this."""
-    yield f"threads=$((SLURM_CPUS_ON_NODE / {launch.case.nproc_per_node}))"
-    yield "((threads > 0)) || threads=1"
+    if launch.case.cpu_threads is None:
+        yield f"threads=$((SLURM_CPUS_ON_NODE / {launch.case.nproc_per_node}))"
+        yield "((threads > 0)) || threads=1"
+    else:
+        yield f"threads={launch.case.cpu_threads}"
     yield f"export {' '.join(f'{prefix}{variable}=$threads' for variable in THREAD_VARIABLES)}"
 
 
