@@ -41,9 +41,13 @@ def adapter_for(case: Case) -> ModuleType:
 
 
 def threads_of(case: Case) -> int:
-    """Of a thread pool of this rank: what the case says, else its share of the cores, be they pinned or not."""
+    """Of a thread pool of this rank: what the case says, else its share of the cores, be they pinned or not.
+
+    Never more than the launcher gave the other pools: it knows a container's quota, which affinity does not show.
+    """
     shared_by = 1 if case.pin_cpus else case.nproc_per_node
-    return case.cpu_threads or max(1, len(os.sched_getaffinity(0)) // shared_by)
+    share = max(1, len(os.sched_getaffinity(0)) // shared_by)
+    return case.cpu_threads or min(share, int(os.environ.get("OMP_NUM_THREADS") or share))
 
 
 def own_cpus(case: Case, local_rank: int, available: Sequence[int]) -> tuple[int, ...]:

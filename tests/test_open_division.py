@@ -1,5 +1,6 @@
 """What the open division changes beside overrides: threads and cores of a rank, seen in a real run."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -65,6 +66,21 @@ def test_a_launch_gives_every_thread_pool_what_the_case_says(make_case: CaseMake
     assert pools(None) == {"8"}
     assert pools(3) == {"3"}
     assert threads_of(make_case(cpu_threads=3)) == 3
+
+
+def test_a_quota_of_cores_holds_for_torch_too(make_case: CaseMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pod that may use 2 of the node's 64 cores sees all of them: torch had 32 threads, and the other pools 1."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)))
+    case = make_case(nproc_per_node=2)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert threads_of(case) == 32
+    launch = render_launch(
+        case, round_index=0, worker_python=Path("python"), project_root=Path("/p"), run_dir=Path("/r"),
+        asset_root=Path("/a"), cache_dir=Path("/c"), cpus=2,
+    )  # fmt: skip
+    monkeypatch.setenv("OMP_NUM_THREADS", launch.env["OMP_NUM_THREADS"])
+    assert threads_of(case) == 1
+    assert threads_of(make_case(nproc_per_node=2, cpu_threads=3)) == 3
 
 
 def test_upstream_cannot_pin(make_case: CaseMaker) -> None:
