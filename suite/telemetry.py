@@ -92,11 +92,13 @@ class NodeRankProcesses:
         self._looked_s = -LOOK_EVERY_S
 
     def read(self) -> tuple[RankReading, ...]:
+        """What is found now is read from the next time on: of an instant CPU time says 0 or thousands of percent."""
         now_s = time.monotonic()
+        readings = tuple(_reading(rank, process) for rank, process in sorted(self._found.items()))
         if len(self._found) < self._num_ranks and now_s - self._looked_s >= LOOK_EVERY_S:
             self._looked_s = now_s
             self._look()
-        return tuple(_reading(rank, process) for rank, process in sorted(self._found.items()))
+        return readings
 
     def _look(self) -> None:
         for process in psutil.process_iter(["cmdline"]):

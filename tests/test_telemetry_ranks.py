@@ -29,7 +29,7 @@ def test_nodes_that_share_a_machine_see_their_own_ranks_only(tmp_path: Path) -> 
     try:
         for node, own in ((0, [0, 1]), (1, [2, 3])):
             processes = NodeRankProcesses(tmp_path, 2, node=node)
-            processes.read()
+            assert processes.read() == (), "of the instant since it was found"
             time.sleep(0.05)
             assert [reading.rank for reading in processes.read()] == own
     finally:
