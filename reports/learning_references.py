@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from reports import seeds
 from suite.errors import LabscaleError, UsageError
-from suite.learning import reward_at
+from suite.learning import REFERENCE_ASSETS, reward_at
 from suite.schema import CaseResult
 from suite.store import load_results
 
@@ -36,7 +36,7 @@ class Size(NamedTuple):
 
 
 def least_rewards(results: Iterable[CaseResult], at: Sequence[int]) -> dict[Size, float]:
-    """After so many iterations, for every case of the closed division that has as many.
+    """After so many iterations, for every case of the closed division, on the usual assets, that has as many.
 
     A seed counts once, by the worst of its runs: on another machine it rounds otherwise, and then learns otherwise.
 
@@ -46,7 +46,7 @@ def least_rewards(results: Iterable[CaseResult], at: Sequence[int]) -> dict[Size
     rewards: dict[Size, dict[int, list[float | None]]] = defaultdict(lambda: defaultdict(list))
     for result in results:
         case = result.case
-        if case.division == "open":
+        if case.division == "open" or not case.learns or case.assets != REFERENCE_ASSETS:
             continue
         for record in result.completed:
             column = record.ranks[0].samples.get("reward_mean", ())

@@ -3,6 +3,7 @@
 import tomllib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,10 +58,13 @@ def test_a_seed_counts_by_its_worst_run() -> None:
     assert list(least_rewards([run(1, reward=4.5), *runs()], [20]).values()) == [3.0]
 
 
-def test_tuned_cases_are_no_reference() -> None:
-    tuned = run(1, reward=1.0)
-    tuned = replace(tuned, case=replace(tuned.case, division="open"))
-    assert least_rewards([*runs(), tuned], [20]) == least_rewards(runs(), [20])
+@pytest.mark.parametrize(
+    "other", [{"division": "open"}, {"assets": "official"}, {"workload": "environment_step"}], ids=str
+)
+def test_what_is_tuned_of_other_assets_or_a_control_is_no_reference(other: dict[str, Any]) -> None:
+    odd = run(1, reward=1.0)
+    odd = replace(odd, case=replace(odd.case, **other))
+    assert least_rewards([*runs(), odd], [20]) == least_rewards(runs(), [20])
 
 
 def test_seeds_that_lie_close_together_leave_a_tenth_of_the_best() -> None:

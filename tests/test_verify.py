@@ -118,6 +118,7 @@ def test_a_set_of_a_version_must_have_its_hashes(tmp_path: Path) -> None:
         (lambda d: rounds(d)[0]["ranks"][0].update(parameters_sha256=None), "round 0, rank 0: parameters_sha256"),
         (lambda d: rounds(d)[0]["ranks"][0].update(parameters_sha256="0" * 64), "round 0: the ranks' parameters"),
         (lambda d: rounds(d)[0]["ranks"][1].update(validity=[FAILED]), "round 0, rank 1: camera form"),
+        (lambda d: rounds(d)[0].update(exit_code=1), "round 0: exit_code"),
         (lambda d: set_item(column(d, "iteration_time_s"), 9, 5.0), "round 0, rank 1: iteration 9 of 5 s"),
         (lambda d: scale(column(d, "learning_time_s"), -1.0), "round 0, rank 1: learning_time_s of iteration"),
         (lambda d: scale(column(d, "all_reduce_time_s"), 99.0), "round 0, rank 1: all_reduce_time_s of iteration"),
@@ -244,14 +245,16 @@ def with_telemetry(record: RunRecord) -> RunRecord:
     return replace(record, telemetry=summary)
 
 
-@pytest.mark.parametrize("name", ["energy_j", "window_s", "frames_per_joule"])
-def test_damage_in_telemetry_is_named(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "damaged_to"), [("energy_j", 7.0), ("energy_j", None), ("window_s", 7.0), ("frames_per_joule", 7.0)]
+)
+def test_damage_in_telemetry_is_named(name: str, damaged_to: float | None) -> None:
     plain = make_result(make_case(world_size=2), 0.5)
     result = replace(plain, rounds=tuple(with_telemetry(record) for record in plain.rounds))
     assert telemetry_findings(result) == []
     telemetry = result.rounds[0].telemetry
     assert telemetry is not None
-    change: dict[str, Any] = {name: 7.0}
+    change: dict[str, Any] = {name: damaged_to}
     changed = replace(telemetry, **change)
     damaged = replace(result, rounds=(replace(result.rounds[0], telemetry=changed),))
     assert any(name in what for what in telemetry_findings(damaged))

@@ -151,7 +151,10 @@ def _check_record(where: str, record: RunRecord) -> Iterator[Finding]:
 
 
 def _check_outcome(where: str, at: str, record: RunRecord) -> Iterator[Finding]:
-    """What a campaign calls invalid stays so, whatever the file calls it."""
+    """What a campaign calls crashed or invalid stays so, whatever the file calls it."""
+    if record.exit_code:
+        got = f"{record.exit_code} in a round called completed"
+        yield Finding(where=where, what=f"{at}: exit_code", got=got, expected="0", next_step=RUN_AGAIN)
     policies = sorted({rank.parameters_sha256 for rank in record.ranks if rank.parameters_sha256})
     if len(policies) > 1:
         got = f"of {len(policies)} kinds after training"
@@ -228,7 +231,7 @@ def _check_telemetry(where: str, at: str, record: RunRecord) -> Iterator[Finding
     counted = [gpu.energy_counter_j for gpu in seen.gpus]
     integrated = [gpu.energy_integrated_j for gpu in seen.gpus]
     known = next(([e for e in one if e is not None] for one in (counted, integrated) if one and None not in one), None)
-    if seen.energy_j is not None and known is not None:
+    if known is not None and len(known) == record.case.world_size and not seen.missing_nodes:
         yield from differing(where, f"{at}.energy_j", seen.energy_j, sum(known), tolerance=TELEMETRY_TOLERANCE)
     try:
         part = steady_part(record)
