@@ -128,14 +128,13 @@ def test_a_run_beyond_its_time_keeps_what_it_measured(
 def test_a_rank_that_raises_speaks_for_itself(
     worker: Worker, environment: Environment, rl_games: Case, tmp_path: Path
 ) -> None:
-    """A minibatch that does not divide the batch, which the plan would have refused."""
-    overrides = tuple(token.replace("1024", "1000") for token in rl_games.overrides)
-    assert overrides != rl_games.overrides
+    """An algorithm that the library does not have."""
+    overrides = (*rl_games.overrides, "agent.params.algo.name=nothing")
     record = train(launch_of(worker, replace(rl_games, overrides=overrides), tmp_path / "r0"), environment)
     assert record.outcome == "crashed"
     assert record.reason is not None
-    said = re.fullmatch(r"rank 0: (ValueError: 'batch_size' \(2048\) must be divisible .*)", record.reason)
-    assert said is not None, record.reason  # in rl_games' words, not torchrun's
+    said = re.fullmatch(r"rank 0: (ValueError: nothing)", record.reason)
+    assert said is not None, record.reason  # in rl_games' word, not torchrun's
     (raised,) = record.ranks
     assert raised.error == said[1]
     assert (raised.num_iterations, "environment_creation" in raised.phases_s) == (0, True)
