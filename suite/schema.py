@@ -37,6 +37,7 @@ Scalar = str | int | float | bool | None
 Workload = Literal["train", "environment_step", "rendering", "all_reduce"]  # all but the first are controls
 # What data of a collective cross. host_memory: between processes of one host, through its memory or its loopback.
 Interconnect = Literal["nvlink", "pcie", "host_memory", "infiniband", "roce", "ethernet"]
+UNKNOWN_INTERFACE: Final = "unknown"  # whose socket tells its second IPv4 address only
 Division = Literal["closed", "open"]  # as upstream ships it, or tuned through settings that the libraries offer
 # lost: a scheduler took the place away: its node failed, the job was preempted or cancelled.
 Outcome = Literal["completed", "crashed", "oom", "timeout", "hung", "lost", "skipped", "invalid"]

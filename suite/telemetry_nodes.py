@@ -62,7 +62,7 @@ def _together(
     record: RunRecord,
     seen: Mapping[int, TelemetrySummary],
     first: TelemetrySummary,
-    frames: int,
+    frames: int | None,
     missing: tuple[int, ...],
     notes: Sequence[str],
 ) -> TelemetrySummary:
@@ -86,7 +86,7 @@ def _together(
         host_load=_of_all([summary.host_load for summary in each]),
         energy_j=energy_j,
         energy_agrees=agrees(gpus) if is_complete else None,
-        frames_per_joule=rounded(frames / energy_j) if frames and energy_j else None,
+        frames_per_joule=rounded(frames / energy_j) if frames is not None and energy_j else None,
         sample_time_mean_s=max((s.sample_time_mean_s for s in each if s.sample_time_mean_s is not None), default=None),
         sample_time_max_s=max((s.sample_time_max_s for s in each if s.sample_time_max_s is not None), default=None),
         sampler_cpu_share=max((s.sampler_cpu_share for s in each if s.sampler_cpu_share is not None), default=None),

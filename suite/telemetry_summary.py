@@ -43,8 +43,8 @@ class Window:
         return self.start_s <= sample.monotonic_s <= self.end_s
 
 
-def window_of(record: RunRecord, rank_0: RankFile) -> tuple[Window, int]:
-    """Time of rank 0's steady iterations and the number of frames of all ranks in them, 0 where there are none.
+def window_of(record: RunRecord, rank_0: RankFile) -> tuple[Window, int | None]:
+    """Time of rank 0's steady iterations and the number of frames of all ranks in them, None where there are none.
 
     Raises ValueError when there is none, or when the rank's clock cannot be related to the sampler's.
     """
@@ -57,10 +57,10 @@ def window_of(record: RunRecord, rank_0: RankFile) -> tuple[Window, int]:
         raise ValueError("rank 0 did not write when its iterations began")
     zero_s = rank_0.clock.zero_monotonic_s
     window = Window(start_s=zero_s + starts_s[0], end_s=zero_s + starts_s[-1] + times_s[-1])
-    return window, part.length * record.case.frames_per_iteration if record.case.has_frames else 0
+    return window, part.length * record.case.frames_per_iteration if record.case.has_frames else None
 
 
-def summarise(content: TelemetryContent, window: Window, *, frames: int, num_gpus: int) -> TelemetrySummary:
+def summarise(content: TelemetryContent, window: Window, *, frames: int | None, num_gpus: int) -> TelemetrySummary:
     """Reduce the samples to the window. ``num_gpus`` is how many the case uses, ``frames`` counts those in the window.
 
     Raises ValueError when a line is not an event, time does not go on, or no sample lies in the window.
@@ -92,7 +92,7 @@ def summarise(content: TelemetryContent, window: Window, *, frames: int, num_gpu
         power_w=spread(total_power_w(sample.gpus) for sample in samples) if is_complete else None,
         energy_j=energy_j,
         energy_agrees=agrees(gpus) if is_complete else None,
-        frames_per_joule=rounded(frames / energy_j) if frames and energy_j else None,
+        frames_per_joule=rounded(frames / energy_j) if frames is not None and energy_j else None,
         sample_time_mean_s=rounded(statistics.fmean(reading_times_s)),
         sample_time_max_s=rounded(max(reading_times_s)),
         sampler_cpu_share=_cpu_share(samples),

@@ -7,10 +7,9 @@ from typing import Final
 from suite.nccl_log import Connection, NcclLog, read_log
 from suite.rank_file import RankFile
 from suite.reduce import steady_part
-from suite.schema import Interconnect, Route, RunRecord, Transport
+from suite.schema import UNKNOWN_INTERFACE, Interconnect, Route, RunRecord, Transport
 
 NVLINK: Final = frozenset({"LOC", "NVL", "NVB", "C2C"})  # NCCL's words for paths between GPUs; the others cross PCIe
-_UNKNOWN: Final = "unknown"  # what tasks.network calls an interface whose address tells it not
 _SLACK_S: Final = 1.0  # of a file system that notes when a file was written
 
 
@@ -95,7 +94,9 @@ def _of(route: Route, logs: Sequence[NcclLog], interfaces: Sequence[str]) -> Ite
 def _of_sockets(interfaces: Iterable[str]) -> tuple[Interconnect, ...]:
     """Sockets are Ethernet's, but for InfiniBand's interfaces; the loopback leads to no other machine."""
     names = set(interfaces) - {"lo"}
-    found: set[Interconnect] = {"infiniband" if name.startswith("ib") else "ethernet" for name in names - {_UNKNOWN}}
+    found: set[Interconnect] = {
+        "infiniband" if name.startswith("ib") else "ethernet" for name in names - {UNKNOWN_INTERFACE}
+    }
     return tuple(sorted(found)) if names else ("host_memory",)
 
 

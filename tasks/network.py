@@ -14,11 +14,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from suite.schema import UNKNOWN_INTERFACE
+
 # Written while communicators are made; NCCL's lines of every collective are in other subsystems.
 NCCL_SUBSYSTEMS: Final = "INIT,NET,GRAPH"
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 _INET6: Final = Path("/proc/net/if_inet6")
-UNKNOWN: Final = "unknown"  # an interface by its second IPv4 address
 _ESTABLISHED: Final = "01"  # proc(5), net/tcp
 _SIOCGIFADDR: Final = 0x8915  # ioctl(2), Linux
 
@@ -77,7 +78,7 @@ def _name_of(address: str, names: Mapping[str, str]) -> str:
     """Never the address itself, which would be published: the whole of 127/8 is the loopback's."""
     if ipaddress.ip_address(address).is_loopback:
         return "lo"
-    return names.get(address, UNKNOWN)
+    return names.get(address, UNKNOWN_INTERFACE)
 
 
 def _own_sockets() -> Iterator[str]:

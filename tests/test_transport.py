@@ -10,7 +10,7 @@ import pytest
 
 from suite.nccl_log import Connection, read_log
 from suite.rank_file import nccl_log_path
-from suite.schema import Route, Transport
+from suite.schema import UNKNOWN_INTERFACE, Route, Transport
 from tasks import network
 from tests.rank_events import Events, RankFiles, end, head, iterations
 
@@ -187,7 +187,7 @@ def test_gloo_names_the_interfaces_it_bound(rank_files: RankFiles) -> None:
 
 
 def test_an_interface_that_is_not_known_says_nothing_of_what_was_crossed(rank_files: RankFiles) -> None:
-    said: list[dict[str, Any]] = [{"event": "network", "interfaces": [network.UNKNOWN]}]
+    said: list[dict[str, Any]] = [{"event": "network", "interfaces": [UNKNOWN_INTERFACE]}]
     found = transport(rank_files, machines="ab", nnodes=2, more=said)
     assert found is not None
     assert (found.between_nodes, found.interconnect) == ((), None)
@@ -219,10 +219,10 @@ def test_an_address_of_no_known_interface_is_not_published(tmp_path: Path, monke
     monkeypatch.setattr(
         network, "_connections", lambda _: [("2001:db8::5", (1, 2), "7"), ("198.51.100.9", (1, 2), "7")]
     )
-    assert network.bound_interfaces(3) == [network.UNKNOWN]
+    assert network.bound_interfaces(3) == [UNKNOWN_INTERFACE]
     (tmp_path / "if_inet6").write_text("20010db8000000000000000000000005 02 40 00 80     eth7\n")
     monkeypatch.setattr(network, "_INET6", tmp_path / "if_inet6")
-    assert network.bound_interfaces(3) == ["eth7", network.UNKNOWN]
+    assert network.bound_interfaces(3) == ["eth7", UNKNOWN_INTERFACE]
 
 
 def test_an_address_within_ipv6_is_ipv4() -> None:

@@ -260,6 +260,16 @@ def test_damage_in_telemetry_is_named(name: str, damaged_to: float | None) -> No
     assert any(name in what for what in telemetry_findings(damaged))
 
 
+def test_an_energy_is_that_of_its_gpus_where_nodes_are_missing_too() -> None:
+    plain = make_result(make_case(world_size=2), 0.5)
+    record = with_telemetry(plain.rounds[0])
+    assert record.telemetry is not None
+    for energy_j, is_named in ((7.0, True), (None, False)):  # it may say nothing of all GPUs, and nothing false
+        telemetry = replace(record.telemetry, missing_nodes=(1,), energy_j=energy_j, frames_per_joule=None)
+        result = replace(plain, rounds=(replace(record, telemetry=telemetry),))
+        assert any("energy_j" in what for what in telemetry_findings(result)) == is_named
+
+
 def telemetry_findings(result: CaseResult) -> list[str]:
     document: dict[str, Any] = {"labscale": {"case_result": {"rounds": [{"environment": {}}]}}, "benchmarks": []}
     found = check_case(f"cases/{result.case.case_id}.json", document, result)

@@ -97,7 +97,7 @@ def _too_many(series: Campaign) -> list[dict[str, Any]]:
     found = [
         {"case_id": row.case_id, "who": _who(series, row), "num_envs": row.num_envs}
         for row in sorted(series.rows, key=lambda row: row.num_envs)
-        if not row.rounds_completed and any(failure.outcome == "oom" for failure in row.failures)
+        if not row.rounds_completed and {failure.outcome for failure in row.failures} == {"oom"}
     ]
     several = len({row.rl_library for row in series.rows}) > 1
     return [{**one, "said": f"{one['who']}: out of memory" if several else "out of memory"} for one in found]

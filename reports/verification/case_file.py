@@ -231,7 +231,8 @@ def _check_telemetry(where: str, at: str, record: RunRecord) -> Iterator[Finding
     counted = [gpu.energy_counter_j for gpu in seen.gpus]
     integrated = [gpu.energy_integrated_j for gpu in seen.gpus]
     known = next(([e for e in one if e is not None] for one in (counted, integrated) if one and None not in one), None)
-    if known is not None and len(known) == record.case.world_size and not seen.missing_nodes:
+    is_whole = known is not None and len(known) == record.case.world_size and not seen.missing_nodes
+    if known is not None and (is_whole or seen.energy_j is not None):
         yield from differing(where, f"{at}.energy_j", seen.energy_j, sum(known), tolerance=TELEMETRY_TOLERANCE)
     try:
         part = steady_part(record)

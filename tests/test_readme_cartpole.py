@@ -1,0 +1,51 @@
+"""What the README says of Cartpole with its updates kept, and of memory that ran out, is what results in git say."""
+
+from pathlib import Path
+
+from reports.lost import losses
+from reports.result_sets import ResultSet, read_version
+from suite.a_a import noise_budget, twin_pairs
+
+ROOT = Path(__file__).resolve().parents[1]
+README = " ".join((ROOT / "README.md").read_text().split())
+RESULTS = ROOT / "reports" / "results" / "2026.11"
+
+
+def set_named(name: str) -> ResultSet:
+    (found,) = (one for one in read_version(RESULTS, name="").sets if one.name == name)
+    return found
+
+
+def test_what_the_readme_says_of_updates_kept_holds() -> None:
+    campaign = set_named("h200-x2-cartpole").campaign
+    one, two = (
+        next(row for row in campaign.rows if row.case_id.endswith(f"-n8192-{topology}-fixed_updates"))
+        for topology in ("1x1", "1x2")
+    )
+    assert (one.rounds_completed, two.rounds_completed) == (3, 3)
+    assert all(record.telemetry for record in campaign.completed)
+    assert one.total_fps is not None
+    assert two.total_fps is not None
+    assert two.total_fps < one.total_fps
+    assert two.scaling_efficiency is not None
+    assert two.scaling_efficiency_interval is not None
+    low, high = (100 * value for value in two.scaling_efficiency_interval)
+    noise = noise_budget(twin_pairs((*campaign.results, *campaign.twins)))
+    assert noise is not None
+    (loss,) = losses(campaign)
+    said = (
+        f"h200-x2-cartpole/SHA256SUMS), three rounds, telemetry, A/A {100 * noise:.1f} %): {one.total_fps:,.0f} frames "
+        f"per second and {two.total_fps:,.0f}, an efficiency of {100 * two.scaling_efficiency:.1f} % ({low:.1f} to "
+        f"{high:.1f}). A step with half the minibatch takes as long as with all of it: "
+        f"{100 * loss.parts['learning']:.1f} % of an iteration is lost there, {100 * loss.parts['all-reduce']:.1f} % "
+        "to the all-reduce."
+    )
+    assert said in README
+
+
+def test_what_the_readme_says_of_memory_that_ran_out_holds() -> None:
+    rows = set_named("h100-memory").campaign.rows
+    most = max(row.num_envs for row in rows if row.rounds_completed)
+    (failed,) = (row for row in rows if not row.rounds_completed)
+    assert {failure.outcome for failure in failed.failures} == {"oom"}
+    assert f"the search for the most environments found room for {most} and none for {failed.num_envs}." in README
