@@ -11,7 +11,8 @@ from typing import Final
 from reports.all_reduce import AllReduceSample, NoRing, RingAllReduce, fit_ring
 from reports.prediction import HeldOut, NoPrediction, Prediction, unpredictable
 from reports.resampling import Estimate, estimate
-from reports.scaling_laws import Fit, Law, NoFit, ScalingGroup, ScalingPoint, fit
+from reports.scaling_groups import ScalingGroup, ScalingPoint
+from reports.scaling_laws import Fit, Law, NoFit, fit
 
 NO_RULE: Final = "the optimiser steps of an iteration are neither the same for every number of ranks nor divided by it"
 

@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from reports.collectives import Bound, Links
 from reports.iteration_model import Model, Network, NotCarried, Results, calibrated, model_of
-from reports.scaling_laws import ScalingGroup
+from reports.scaling_groups import ScalingGroup
 from suite.schema import Case
 
 MAX_GPUS: Final = 1024

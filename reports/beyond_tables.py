@@ -10,7 +10,8 @@ from reports.curves_beyond import Curve
 from reports.interconnects import Interconnects, Latency, Network, Node
 from reports.iteration_model import Model, NotCarried
 from reports.prediction import HeldOut, hold_out
-from reports.scaling_laws import Law, point_efficiency
+from reports.scaling_groups import point_efficiency
+from reports.scaling_laws import Law
 from reports.stragglers import Lags
 from reports.tables import MISSING, Html, count, html_table, percent
 from reports.verdict_table import LAW_NAMES

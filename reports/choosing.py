@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from reports.resampling import MIN_ROUNDS_FOR_INTERVAL, Estimate, estimate, pairing_of
-from reports.scaling_laws import ScalingGroup, ScalingPoint
+from reports.scaling_groups import ScalingGroup, ScalingPoint
 
 # Of what a GPU gives where the fewest are used. A convention, stated so that everyone can judge by another.
 KNEE_WORTH: Final = 0.5

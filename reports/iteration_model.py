@@ -18,7 +18,8 @@ from dataclasses import dataclass, replace
 from reports.all_reduce_prediction import NO_RULE, optimiser_steps_of, steps_follow_a_rule
 from reports.collectives import Bound, Links, all_reduce_s
 from reports.resampling import Estimate, estimate
-from reports.scaling_laws import Fit, NoFit, ScalingGroup, ScalingPoint, fit
+from reports.scaling_groups import ScalingGroup, ScalingPoint
+from reports.scaling_laws import Fit, NoFit, fit
 from reports.stragglers import MIN_LAGS, Lags, lags_of
 from suite.reduce import marked_iterations
 from suite.schema import Case, CaseResult, RunRecord

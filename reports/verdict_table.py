@@ -5,7 +5,8 @@ from typing import Final
 
 from reports.prediction import NoPrediction, predict
 from reports.resampling import Estimate
-from reports.scaling_laws import SUPERLINEAR_EFFICIENCY, Law, NoFit, ScalingGroup, fit, scaling_groups
+from reports.scaling_groups import ScalingGroup, scaling_groups
+from reports.scaling_laws import SUPERLINEAR_EFFICIENCY, Law, NoFit, fit
 from reports.tables import MISSING, Html, count, html_table, paragraph, percent
 from reports.verdicts import SCALES_EFFICIENCY, verdict
 from suite.schema import CaseResult

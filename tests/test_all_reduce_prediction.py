@@ -4,9 +4,9 @@ import pytest
 
 from reports.all_reduce_prediction import predict_with_all_reduce
 from reports.prediction import NoPrediction, Prediction, predict
-from reports.scaling_laws import ScalingGroup
+from reports.scaling_groups import ScalingGroup
 from suite.schema import Scaling
-from tests.test_scaling_laws import point_of
+from tests.generated_groups import point_of
 
 FRAMES, ALPHA_S, MESSAGE_S = 1000, 0.002, 0.005
 

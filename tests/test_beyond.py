@@ -10,7 +10,7 @@ from reports.collectives import Links, all_reduce_s
 from reports.curves_beyond import curves_of
 from reports.interconnects import read_interconnects
 from reports.iteration_model import Model, NotCarried, calibrated, gradient_sizes, model_of
-from reports.scaling_laws import ScalingGroup, scaling_groups
+from reports.scaling_groups import ScalingGroup, scaling_groups
 from suite.schema import CaseResult, RankRecord
 from tests.generated_curves import CALLS_BESIDE, CALLS_PER_STEP, amdahl, series
 from tests.generated_results import failed_result, make_case, make_record

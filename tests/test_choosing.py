@@ -7,7 +7,7 @@ import pytest
 
 from reports.choosing import KNEE_WORTH, Choice, at_least, choice, scaled
 from reports.resampling import Estimate
-from reports.scaling_laws import scaling_groups
+from reports.scaling_groups import scaling_groups
 from suite.schema import CaseResult, Scaling
 from tests.generated_results import failed_result, make_case, make_result
 

@@ -4,8 +4,9 @@ from dataclasses import replace
 import pytest
 
 from reports.prediction import HeldOut, NoPrediction, Prediction, hold_out, predict
-from reports.scaling_laws import Law, ScalingGroup
-from tests.test_scaling_laws import amdahl, group_of, gustafson, usl
+from reports.scaling_groups import ScalingGroup
+from reports.scaling_laws import Law
+from tests.generated_groups import amdahl, group_of, gustafson, usl
 
 
 def predicted(law: Law, group: ScalingGroup, world_size: int) -> Prediction:

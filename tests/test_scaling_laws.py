@@ -1,78 +1,14 @@
+"""Laws of scaling: parameters that are known come back, and what cannot be fitted says why."""
+
 import math
-import random
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from reports.scaling_laws import (
-    Fit,
-    Law,
-    NoFit,
-    ScalingGroup,
-    ScalingPoint,
-    fit,
-    karp_flatt,
-    point_efficiency,
-    point_speedup,
-    scaling_groups,
-)
-from suite.schema import CaseResult, Scaling, Transport
-from tests.generated_results import failed_result, full_results, make_case, make_record, make_result
-
-WORLD_SIZES = (1, 2, 4, 8, 16)
-
-
-def point_of(
-    world_size: int,
-    frames_per_iteration: int,
-    times_s: Mapping[int, float],
-    *,
-    all_reduce_s: float | None = None,
-    optimiser_steps: int = 4,
-) -> ScalingPoint:
-    """One point of a campaign that ran round by round."""
-    begin = datetime(2026, 11, 21, tzinfo=UTC)
-    return ScalingPoint(
-        world_size=world_size,
-        frames_per_iteration=frames_per_iteration,
-        times_s=times_s,
-        started={index: begin + timedelta(hours=index, minutes=world_size) for index in times_s},
-        all_reduce_s={} if all_reduce_s is None else dict.fromkeys(times_s, all_reduce_s),
-        optimiser_steps=optimiser_steps,
-    )
-
-
-def group_of(
-    fps: Callable[[int], float],
-    *,
-    scaling: Scaling = "strong",
-    world_sizes: Sequence[int] = WORLD_SIZES,
-    noise: float = 0.0,
-    rounds: int = 3,
-    seed: int = 0,
-) -> ScalingGroup:
-    """Points whose throughput is ``fps`` of the number of ranks, times at most 1 +- ``noise`` in every round."""
-    generator = random.Random(seed)  # noqa: S311 - noise, not secrets
-    points = []
-    for ranks in world_sizes:
-        frames = 1000 * (ranks if scaling == "weak" else 1)
-        times_s = {index: frames / fps(ranks) * (1 + generator.uniform(-noise, noise)) for index in range(rounds)}
-        points.append(point_of(ranks, frames, times_s))
-    return ScalingGroup(series="s", curve="c", scaling=scaling, points=tuple(points))
-
-
-def amdahl(serial: float) -> Callable[[int], float]:
-    return lambda n: 5000 / (serial + (1 - serial) / n)
-
-
-def gustafson(serial: float) -> Callable[[int], float]:
-    return lambda n: 5000 * (serial + (1 - serial) * n)
-
-
-def usl(sigma: float, kappa: float) -> Callable[[int], float]:
-    return lambda n: 5000 * n / (1 + sigma * (n - 1) + kappa * n * (n - 1))
+from reports.scaling_groups import ScalingGroup, scaling_groups
+from reports.scaling_laws import Fit, Law, NoFit, fit, karp_flatt
+from suite.schema import Scaling
+from tests.generated_groups import amdahl, group_of, gustafson, usl
+from tests.generated_results import failed_result, make_case, make_result
 
 
 def fitted(law: Law, group: ScalingGroup) -> Fit:
@@ -211,53 +147,3 @@ def test_karp_flatt_refuses_what_it_is_not_about() -> None:
     (point,) = karp_flatt(group_of(lambda n: 5000 * n**1.2, world_sizes=(1, 2)))
     assert point.serial_fraction is None
     assert point.reason == "superlinear: an efficiency of 1.15"
-
-
-def test_speedups_of_paired_rounds_know_that_they_shared_a_disturbance() -> None:
-    # The second round was disturbed: everything took twice as long, and yet two ranks were twice as fast.
-    results = [make_result(make_case(world_size=ranks), 0.8 / ranks, 1.6 / ranks, 0.8 / ranks) for ranks in (1, 2)]
-    (group,) = scaling_groups(results)
-    assert point_speedup(group, group.points[1]).interval == (2.0, 2.0)
-    assert point_efficiency(group, group.points[1]).interval == (1.0, 1.0)
-    case = make_case(world_size=2)
-    other_rounds = tuple(
-        make_record(case, index=index, iteration_time_s=time_s)
-        for index, time_s in zip((0, 1, 3), (0.4, 0.8, 0.4), strict=True)
-    )
-    (unpaired,) = scaling_groups([results[0], CaseResult(case=case, rounds=other_rounds)])
-    interval = point_speedup(unpaired, unpaired.points[1]).interval
-    assert interval is not None
-    assert interval[0] < 2 < interval[1]
-
-
-def test_groups_hold_what_differs_in_ranks_only() -> None:
-    groups = scaling_groups(full_results())
-    assert [(group.series, group.curve) for group in groups] == [
-        ("ant-weak", "rl_games"),
-        ("ant-weak", "rsl_rl"),
-        ("cartpole-strong", "rl_games"),
-        ("cartpole-strong", "rsl_rl"),
-    ]
-    assert [len(group.points) for group in groups] == [4, 4, 4, 4]  # without what was skipped
-
-
-def test_of_two_topologies_with_as_many_ranks_the_one_with_fewer_nodes_is_taken() -> None:
-    results = [make_result(make_case(), 1.0), make_result(make_case(world_size=4, nnodes=2), 0.9)]
-    results.append(make_result(make_case(world_size=4), 0.3))
-    (group,) = scaling_groups(results)
-    assert [dict(point.times_s) for point in group.points] == [{0: 1.0}, {0: 0.3}]
-
-
-def test_emulated_nodes_are_no_scaling() -> None:
-    transport = Transport(library="nccl", emulated=True)
-    two_nodes = make_result(make_case(world_size=4, nnodes=2), 0.9)
-    emulated = replace(two_nodes, rounds=tuple(replace(record, transport=transport) for record in two_nodes.rounds))
-    (group,) = scaling_groups([make_result(make_case(), 1.0), emulated])
-    assert [point.world_size for point in group.points] == [1]
-    (group,) = scaling_groups([make_result(make_case(), 1.0), two_nodes])
-    assert [point.world_size for point in group.points] == [1, 4]
-
-
-def test_twins_of_an_a_a_run_are_no_group() -> None:
-    (group,) = scaling_groups([make_result(make_case(), 1.0), make_result(make_case(variant="aa"), 1.0)])
-    assert group.curve == "rsl_rl"

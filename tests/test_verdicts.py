@@ -3,10 +3,10 @@ from dataclasses import replace
 
 import pytest
 
-from reports.scaling_laws import ScalingGroup, scaling_groups
+from reports.scaling_groups import ScalingGroup, scaling_groups
 from reports.verdicts import SCALES_EFFICIENCY, Verdict, limit, verdict
+from tests.generated_groups import amdahl, group_of, gustafson, point_of, usl
 from tests.generated_results import failed_result, make_case, make_result
-from tests.test_scaling_laws import amdahl, group_of, gustafson, point_of, usl
 
 
 def with_last(group: ScalingGroup, times_s: Sequence[float]) -> ScalingGroup:

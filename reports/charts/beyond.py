@@ -9,7 +9,7 @@ from reports.beyond import Carried
 from reports.campaign import Campaign
 from reports.charts.drawing import LABEL_SEPARATION_PX, PALETTE, SHAPES, figure, tip
 from reports.figure import INK, RULE, Figure
-from reports.scaling_laws import ScalingGroup, point_efficiency
+from reports.scaling_groups import ScalingGroup, point_efficiency
 from reports.tables import Html, percent
 
 HEIGHT_PX: Final = 220

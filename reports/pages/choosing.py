@@ -10,7 +10,7 @@ from reports.charts.sweep import environments
 from reports.choosing import KNEE_WORTH, Choice, choice
 from reports.pages.addresses import page_of
 from reports.result_sets import Version
-from reports.scaling_laws import scaling_groups
+from reports.scaling_groups import scaling_groups
 from reports.sizes import NEAR_MOST, Failed, SizeChoice, size_choices
 from reports.tables import Displayed, Html, bullets, heading, link, paragraph, side_by_side, together
 from reports.thresholds import SMOOTHING_WINDOW, common_reward, time_to_reward

@@ -18,7 +18,7 @@ from reports.pages.under_titles import under_titles
 from reports.pairs_of_cases import CasePair
 from reports.resampling import of_few_rounds
 from reports.result_sets import ResultSet, Version
-from reports.scaling_laws import ScalingGroup, scaling_groups
+from reports.scaling_groups import ScalingGroup, scaling_groups
 from reports.series_tables import series_title
 from reports.tables import (
     MISSING,

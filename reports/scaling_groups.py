@@ -1,0 +1,95 @@
+"""Cases that differ in nothing but the number of ranks: their points, speed-ups and efficiencies. Pure."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from reports.all_reduce import all_reduce_times_s
+from reports.analysis import case_times, speedup_of, start_up_s
+from reports.curves import comparison_key, curve_label, is_emulated, was_skipped
+from reports.resampling import Estimate, Rounds
+from suite.a_a import is_twin
+from suite.schema import CaseResult, Scaling
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScalingPoint:
+    """One case of a group; without a completed round it has no times."""
+
+    world_size: int
+    frames_per_iteration: int
+    times_s: Rounds  # seconds per iteration
+    started: Mapping[int, datetime]  # of every round
+    all_reduce_s: Rounds  # of an iteration, see reports.all_reduce; without what was not measured
+    optimiser_steps: int  # of an iteration
+    start_up_s: float | None = None  # of a process, everything beyond its iterations at their steady pace
+    case_id: str = ""
+
+    @property
+    def total_fps(self) -> float:
+        """Raises StatisticsError without a completed round."""
+        return self.frames_per_iteration / statistics.median(self.times_s.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScalingGroup:
+    """Cases that differ in nothing but the number of ranks, ordered by it; the first is the baseline."""
+
+    series: str
+    curve: str
+    scaling: Scaling
+    points: tuple[ScalingPoint, ...]
+
+    @property
+    def baseline(self) -> ScalingPoint:
+        return self.points[0]
+
+    @property
+    def measured(self) -> tuple[ScalingPoint, ...]:
+        return tuple(point for point in self.points if point.times_s)
+
+
+def scaling_groups(results: Sequence[CaseResult]) -> tuple[ScalingGroup, ...]:
+    """Results that may be compared, by series and curve, without A/A twins, emulated nodes and what was not tried.
+
+    Where two topologies have the same number of ranks, the one with fewer nodes is taken: another network is another
+    curve.
+    """
+    results = [one for one in results if not (is_twin(one.case) or is_emulated(one) or was_skipped(one))]
+    groups: dict[tuple[str | int, ...], dict[int, CaseResult]] = {}
+    for result in sorted(results, key=lambda result: (result.case.world_size, result.case.nnodes, result.case.case_id)):
+        groups.setdefault(comparison_key(result.case), {}).setdefault(result.case.world_size, result)
+    cases = [result.case for result in results]
+    found = []
+    for by_world_size in groups.values():
+        first = next(iter(by_world_size.values())).case
+        points = tuple(
+            ScalingPoint(
+                world_size=world_size,
+                frames_per_iteration=result.case.frames_per_iteration,
+                times_s=case_times(result).times_s,
+                started=case_times(result).started,
+                all_reduce_s=all_reduce_times_s(result),
+                optimiser_steps=result.case.optimiser_steps,
+                start_up_s=start_up_s(result),
+                case_id=result.case.case_id,
+            )
+            for world_size, result in by_world_size.items()
+        )
+        curve = curve_label(first, cases)
+        found.append(ScalingGroup(series=first.series, curve=curve, scaling=first.scaling, points=points))
+    return tuple(sorted(found, key=lambda group: (group.series, group.curve)))
+
+
+def point_speedup(group: ScalingGroup, point: ScalingPoint) -> Estimate:
+    """Throughput of ``point`` over the baseline's. Raises StatisticsError when one has no completed round."""
+    work = point.frames_per_iteration / group.baseline.frames_per_iteration
+    return speedup_of(point, group.baseline, work=work)
+
+
+def point_efficiency(group: ScalingGroup, point: ScalingPoint) -> Estimate:
+    speedup = point_speedup(group, point)
+    ideal = point.world_size / group.baseline.world_size
+    low_high = speedup.interval
+    return Estimate(value=speedup.value / ideal, interval=low_high and (low_high[0] / ideal, low_high[1] / ideal))

@@ -1,0 +1,57 @@
+"""Which results form a group, and the speed-ups and efficiencies of its points."""
+
+from dataclasses import replace
+
+from reports.scaling_groups import point_efficiency, point_speedup, scaling_groups
+from suite.schema import CaseResult, Transport
+from tests.generated_results import full_results, make_case, make_record, make_result
+
+
+def test_speedups_of_paired_rounds_know_that_they_shared_a_disturbance() -> None:
+    # The second round was disturbed: everything took twice as long, and yet two ranks were twice as fast.
+    results = [make_result(make_case(world_size=ranks), 0.8 / ranks, 1.6 / ranks, 0.8 / ranks) for ranks in (1, 2)]
+    (group,) = scaling_groups(results)
+    assert point_speedup(group, group.points[1]).interval == (2.0, 2.0)
+    assert point_efficiency(group, group.points[1]).interval == (1.0, 1.0)
+    case = make_case(world_size=2)
+    other_rounds = tuple(
+        make_record(case, index=index, iteration_time_s=time_s)
+        for index, time_s in zip((0, 1, 3), (0.4, 0.8, 0.4), strict=True)
+    )
+    (unpaired,) = scaling_groups([results[0], CaseResult(case=case, rounds=other_rounds)])
+    interval = point_speedup(unpaired, unpaired.points[1]).interval
+    assert interval is not None
+    assert interval[0] < 2 < interval[1]
+
+
+def test_groups_hold_what_differs_in_ranks_only() -> None:
+    groups = scaling_groups(full_results())
+    assert [(group.series, group.curve) for group in groups] == [
+        ("ant-weak", "rl_games"),
+        ("ant-weak", "rsl_rl"),
+        ("cartpole-strong", "rl_games"),
+        ("cartpole-strong", "rsl_rl"),
+    ]
+    assert [len(group.points) for group in groups] == [4, 4, 4, 4]  # without what was skipped
+
+
+def test_of_two_topologies_with_as_many_ranks_the_one_with_fewer_nodes_is_taken() -> None:
+    results = [make_result(make_case(), 1.0), make_result(make_case(world_size=4, nnodes=2), 0.9)]
+    results.append(make_result(make_case(world_size=4), 0.3))
+    (group,) = scaling_groups(results)
+    assert [dict(point.times_s) for point in group.points] == [{0: 1.0}, {0: 0.3}]
+
+
+def test_emulated_nodes_are_no_scaling() -> None:
+    transport = Transport(library="nccl", emulated=True)
+    two_nodes = make_result(make_case(world_size=4, nnodes=2), 0.9)
+    emulated = replace(two_nodes, rounds=tuple(replace(record, transport=transport) for record in two_nodes.rounds))
+    (group,) = scaling_groups([make_result(make_case(), 1.0), emulated])
+    assert [point.world_size for point in group.points] == [1]
+    (group,) = scaling_groups([make_result(make_case(), 1.0), two_nodes])
+    assert [point.world_size for point in group.points] == [1, 4]
+
+
+def test_twins_of_an_a_a_run_are_no_group() -> None:
+    (group,) = scaling_groups([make_result(make_case(), 1.0), make_result(make_case(variant="aa"), 1.0)])
+    assert group.curve == "rsl_rl"
