@@ -2,14 +2,13 @@
 
 import contextlib
 import io
-import re
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from suite.container_spec import GPU_CAPABILITIES, OWNER_LABEL, ContainerSpec, Finished, ImageFacts
+from suite.engine_messages import follow_build, next_step
 from suite.errors import ContainerError
 
 # The SDK is loaded where an engine is spoken to: it takes a sixth of the time in which `plan` says everything.
@@ -19,25 +18,7 @@ if TYPE_CHECKING:
 
 CALL_TIMEOUT_S: Final = 120.0  # of one call; builds and waiting have none
 EVENTS_OF_S: Final = 24 * 3600  # how far back they are asked for; the engine keeps the last few hundred
-BUILD_LINES: Final = 30  # of a failed build, in its error
-_BUILT: Final = re.compile(r"Successfully built ([0-9a-f]{12,64})")
-_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")  # what a step writes to stderr comes in red
 _ENDED: Final = ("exited", "dead", "stopped")  # podman says stopped
-
-# What engines say, and what to do about it. The first that is found in the message counts.
-_NEXT_STEPS: Final[Mapping[str, str]] = {
-    "could not select device driver": (
-        "The engine cannot give GPUs to containers: install the NVIDIA Container Toolkit on its host, run "
-        "`nvidia-ctk runtime configure --runtime=docker`, and restart the engine."
-    ),
-    "unknown device": "No such GPU: `nvidia-smi -L` on the engine's host lists those that are there.",
-    "error setting rlimit": (
-        "The engine may not raise this limit (it lacks CAP_SYS_RESOURCE). Leave the ulimit option out."
-    ),
-    "pull access denied": "Log in to the registry with `docker login`, or check the image's name.",
-    "unauthorized": "Log in to the registry with `docker login`; NVIDIA's wants an NGC API key.",
-    "no such host": "The engine's host has no way to the registry: load the image there with `docker load`.",
-}
 
 
 class Engine:
@@ -102,8 +83,6 @@ class Engine:
             ContainerError: a step failed; the message has the last lines of the build.
 
         """
-        last: deque[str] = deque(maxlen=BUILD_LINES)
-        image_id = None
         with _refusals("building the image"):
             events = self._client.api.build(
                 fileobj=io.BytesIO(context),
@@ -117,21 +96,7 @@ class Engine:
                 forcerm=True,
                 decode=True,
             )
-            for event in events:
-                if "error" in event:
-                    said = "\n".join(last)
-                    raise ContainerError(
-                        f"The image was not built: {event['error'].strip()}. The last lines of the build:\n{said}\n"
-                        + _next_step(
-                            event["error"], "Correct what the last step says and build again; the others are cached."
-                        )
-                    )
-                image_id = _image_id(event) or image_id
-                for line in _lines(event):
-                    last.append(line)
-                    on_line(line)
-        if image_id is None:
-            raise ContainerError("The engine ended the build without an error and without an image. See its own log.")
+            image_id = follow_build(events, on_line)
         return self.find_image(image_id).image_id
 
     def tag(self, image_id: str, name: str) -> None:
@@ -285,23 +250,6 @@ def _arguments(spec: ContainerSpec) -> dict[str, Any]:
     return arguments
 
 
-def _image_id(event: Mapping[str, Any]) -> str | None:
-    if isinstance(aux := event.get("aux"), Mapping) and "ID" in aux:
-        return str(aux["ID"])
-    found = _BUILT.search(event.get("stream", ""))
-    return found[1] if found else None
-
-
-def _lines(event: Mapping[str, Any]) -> list[str]:
-    """What one event of a build says; progress bars of a pull are left out."""
-    text = event.get("stream") or ("" if event.get("progressDetail") else event.get("status", ""))
-    return [line for line in map(str.rstrip, _COLOUR.sub("", str(text)).splitlines()) if line]
-
-
-def _next_step(said: str, otherwise: str) -> str:
-    return next((step for sign, step in _NEXT_STEPS.items() if sign in said), otherwise)
-
-
 @contextlib.contextmanager
 def _refusals(doing: str) -> Iterator[None]:
     import requests  # noqa: PLC0415
@@ -316,7 +264,7 @@ def _refusals(doing: str) -> Iterator[None]:
     except errors.APIError as error:
         said = str(error.explanation or error)
         raise ContainerError(
-            f"{doing}: the engine says: {said.strip()}\n{_next_step(said, 'Its log has more.')}"
+            f"{doing}: the engine says: {said.strip()}\n{next_step(said, 'Its log has more.')}"
         ) from error
     except (errors.DockerException, requests.RequestException) as error:
         raise ContainerError(

@@ -1,0 +1,69 @@
+"""What a container engine says: the events of a build, and what to do about its errors. Pure."""
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from suite.errors import ContainerError
+
+BUILD_LINES: Final = 30  # of a failed build, in its error
+_BUILT: Final = re.compile(r"Successfully built ([0-9a-f]{12,64})")
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")  # what a step writes to stderr comes in red
+
+# What engines say, and what to do about it. The first that is found in the message counts.
+_NEXT_STEPS: Final[Mapping[str, str]] = {
+    "could not select device driver": (
+        "The engine cannot give GPUs to containers: install the NVIDIA Container Toolkit on its host, run "
+        "`nvidia-ctk runtime configure --runtime=docker`, and restart the engine."
+    ),
+    "unknown device": "No such GPU: `nvidia-smi -L` on the engine's host lists those that are there.",
+    "error setting rlimit": (
+        "The engine may not raise this limit (it lacks CAP_SYS_RESOURCE). Leave the ulimit option out."
+    ),
+    "pull access denied": "Log in to the registry with `docker login`, or check the image's name.",
+    "unauthorized": "Log in to the registry with `docker login`; NVIDIA's wants an NGC API key.",
+    "no such host": "The engine's host has no way to the registry: load the image there with `docker load`.",
+}
+
+
+def follow_build(events: Iterable[Mapping[str, Any]], on_line: Callable[[str], None]) -> str:
+    """Pass on what a build says, line by line, and return the id of its image.
+
+    Raises:
+        ContainerError: a step failed; the message has the last lines of the build. Or there is no image.
+
+    """
+    last: deque[str] = deque(maxlen=BUILD_LINES)
+    image_id = None
+    for event in events:
+        if "error" in event:
+            said = "\n".join(last)
+            raise ContainerError(
+                f"The image was not built: {event['error'].strip()}. The last lines of the build:\n{said}\n"
+                + next_step(event["error"], "Correct what the last step says and build again; the others are cached.")
+            )
+        image_id = _image_id(event) or image_id
+        for line in _lines(event):
+            last.append(line)
+            on_line(line)
+    if image_id is None:
+        raise ContainerError("The engine ended the build without an error and without an image. See its own log.")
+    return image_id
+
+
+def next_step(said: str, otherwise: str) -> str:
+    return next((step for sign, step in _NEXT_STEPS.items() if sign in said), otherwise)
+
+
+def _image_id(event: Mapping[str, Any]) -> str | None:
+    if isinstance(aux := event.get("aux"), Mapping) and "ID" in aux:
+        return str(aux["ID"])
+    found = _BUILT.search(event.get("stream", ""))
+    return found[1] if found else None
+
+
+def _lines(event: Mapping[str, Any]) -> list[str]:
+    """What one event of a build says; progress bars of a pull are left out."""
+    text = event.get("stream") or ("" if event.get("progressDetail") else event.get("status", ""))
+    return [line for line in map(str.rstrip, _COLOUR.sub("", str(text)).splitlines()) if line]
