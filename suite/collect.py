@@ -15,8 +15,9 @@ from suite.launch.result import LaunchResult
 from suite.launch.sampling import SAMPLER_LOG, sampler_log
 from suite.learning import check_learning
 from suite.rank_file import RankFile, nccl_log_path, rank_paths, read_rank_file
-from suite.schema import SAMPLE_COLUMNS, Case, CheckResult, Environment, Outcome, RankRecord, RunRecord, Transport
+from suite.schema import SAMPLE_COLUMNS, Case, CheckResult, Environment, Outcome, RankRecord, RunRecord
 from suite.schema_telemetry import TelemetrySummary
+from suite.schema_transport import Transport
 from suite.telemetry_file import TELEMETRY_FILE, TelemetryContent, read_telemetry, telemetry_path
 from suite.telemetry_nodes import summarise_nodes
 from suite.telemetry_summary import summarise, window_of

@@ -4,8 +4,8 @@ In four parts, each built of those before it:
 
 - what is measured: ``Case``, ``PlannedCase``, ``Launch``;
 - where: ``Environment``, with ``Gpu`` and ``CheckResult``;
-- what was seen of a round: ``RankRecord`` by the ranks, ``NodeClock`` and ``Transport`` between nodes and ranks, and
-  ``TelemetrySummary`` by the sampler, which is in ``suite.schema_telemetry``;
+- what was seen of a round: ``RankRecord`` by the ranks and ``NodeClock`` between nodes; ``TelemetrySummary`` by the
+  sampler is in ``suite.schema_telemetry``, ``Transport`` between ranks in ``suite.schema_transport``;
 - what is kept: ``RunRecord``, a round, and ``CaseResult``, all rounds of a case, which is one file.
 
 Both halves of labscale read this file, so it imports the standard library only and does no I/O. Units are in the names:
@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from suite.schema_telemetry import TelemetrySummary
+from suite.schema_transport import Transport
 
 # History of the stored format. A reader accepts every version listed here; a writer writes the last.
 # 1 (2026-11-21): first version. One document per case; rounds hold every rank's samples as columns.
@@ -35,9 +36,6 @@ MinibatchRule = Literal["fixed_minibatch", "fixed_updates"]
 Assets = Literal["offline", "official"]
 Scalar = str | int | float | bool | None
 Workload = Literal["train", "environment_step", "rendering", "all_reduce"]  # all but the first are controls
-# What data of a collective cross. host_memory: between processes of one host, through its memory or its loopback.
-Interconnect = Literal["nvlink", "pcie", "host_memory", "infiniband", "roce", "ethernet"]
-UNKNOWN_INTERFACE: Final = "unknown"  # whose socket tells its second IPv4 address only
 Division = Literal["closed", "open"]  # as upstream ships it, or tuned through settings that the libraries offer
 # lost: a scheduler took the place away: its node failed, the job was preempted or cancelled.
 Outcome = Literal["completed", "crashed", "oom", "timeout", "hung", "lost", "skipped", "invalid"]
@@ -235,42 +233,6 @@ class RankRecord:
     @property
     def num_iterations(self) -> int:
         return len(self.samples.get("iteration_time_s", ()))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Route:
-    """One way of data between ranks, by the word of NCCL's log for it."""
-
-    kind: str  # P2P/CUMEM, P2P/IPC/read, SHM/direct/direct, NET/Socket, NET/IB/GDRDMA, …
-    between_nodes: bool
-    pairs: int  # of ranks, each direction counted
-    channels: int  # of all these pairs
-
-
-@dataclass(frozen=True, kw_only=True)
-class Transport:
-    """How the ranks reached each other, as the library said in this round, or as its sockets were bound."""
-
-    library: Literal["nccl", "gloo"]
-    version: str | None = None
-    interfaces: tuple[str, ...] = ()  # of the network, on any node: eth0, mlx5_0
-    routes: tuple[Route, ...] = ()  # NCCL's
-    within_node: tuple[Interconnect, ...] = ()  # empty: not known, or nothing was sent there
-    between_nodes: tuple[Interconnect, ...] = ()
-    emulated: bool | None = None  # several nodes share a machine; None: not known
-    nvls: bool | None = (
-        None  # whether NCCL connected the reductions inside NVSwitch; which collective uses them it decides
-    )
-    unread_lines: int = 0  # of NCCL's log, that speak of channels in words that labscale does not know
-    logged_while_steady: bool | None = None  # NCCL wrote to its log also in steady iterations, which costs time
-
-    @property
-    def interconnect(self) -> str | None:
-        """What stands beside a figure: what the round's data crossed between its nodes, or within its one node."""
-        words = " and ".join(self.between_nodes or self.within_node)
-        if self.emulated:
-            return f"emulated ({words})" if words else "emulated"
-        return words or None
 
 
 # --- what is kept ---

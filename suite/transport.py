@@ -7,7 +7,8 @@ from typing import Final
 from suite.nccl_log import Connection, NcclLog, read_log
 from suite.rank_file import RankFile
 from suite.reduce import steady_part
-from suite.schema import UNKNOWN_INTERFACE, Interconnect, Route, RunRecord, Transport
+from suite.schema import RunRecord
+from suite.schema_transport import UNKNOWN_INTERFACE, Interconnect, Route, Transport
 
 NVLINK: Final = frozenset({"LOC", "NVL", "NVB", "C2C"})  # NCCL's words for paths between GPUs; the others cross PCIe
 _SLACK_S: Final = 1.0  # of a file system that notes when a file was written

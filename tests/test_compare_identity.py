@@ -10,7 +10,8 @@ import pytest
 from reports.compare import ENVIRONMENT_IDENTITY, compare, differences
 from reports.compare_command import main
 from suite.errors import UsageError
-from suite.schema import CaseResult, Environment, Interconnect, RunRecord, Scalar, Transport
+from suite.schema import CaseResult, Environment, RunRecord, Scalar
+from suite.schema_transport import Interconnect, Transport
 from tests.generated_results import make_case, make_result, write_results
 from tests.test_compare import QUIET, changed, elsewhere, first, results, words
 

@@ -11,8 +11,9 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # Path prefix -> what it may import besides the standard library. The longest prefix wins.
 ALLOWED = {
-    "suite/schema.py": {"suite.schema_telemetry"},
+    "suite/schema.py": {"suite.schema_telemetry", "suite.schema_transport"},
     "suite/schema_telemetry.py": set[str](),
+    "suite/schema_transport.py": set[str](),
     "suite/errors.py": set[str](),
     "suite/words.py": set[str](),
     "suite/core_probe.py": set[str](),
@@ -24,8 +25,8 @@ ALLOWED = {
     "suite/install_bundle.py": set[str](),
     "suite/launch/node.py": set[str](),  # in the worker environment
     "tasks/": {
-        "suite.schema", "suite.errors", "suite.core_probe", "tasks", "torch", "isaaclab", "isaaclab_rl",
-        "isaaclab_tasks", "warp", "rsl_rl", "rl_games", "skrl", "gymnasium", "newton", "pxr", "PIL",
+        "suite.schema", "suite.schema_transport", "suite.errors", "suite.core_probe", "tasks", "torch", "isaaclab",
+        "isaaclab_rl", "isaaclab_tasks", "warp", "rsl_rl", "rl_games", "skrl", "gymnasium", "newton", "pxr", "PIL",
     },
     "reports/": {
         "suite.schema", "suite.schema_telemetry", "suite.errors", "suite.store", "suite.reduce", "suite.a_a",

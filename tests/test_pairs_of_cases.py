@@ -6,7 +6,8 @@ from reports.analysis import case_rows
 from reports.curves import interconnect_of
 from reports.pair_tables import signed_percent
 from reports.pairs_of_cases import nodes_side_by_side, stacks_side_by_side
-from suite.schema import CaseResult, Transport
+from suite.schema import CaseResult
+from suite.schema_transport import Transport
 from tests.generated_results import failed_result, full_results, make_result, node_results, stack_results
 
 

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from reports.scaling_groups import point_efficiency, point_speedup, scaling_groups
-from suite.schema import CaseResult, Transport
+from suite.schema import CaseResult
+from suite.schema_transport import Transport
 from tests.generated_results import full_results, make_case, make_record, make_result
 
 

@@ -7,8 +7,9 @@ import pytest
 
 from suite.gpu_state import GpuReading
 from suite.rank_file import Clock, RankFile, Start
-from suite.schema import NodeClock, RankRecord, RunRecord, Transport
+from suite.schema import NodeClock, RankRecord, RunRecord
 from suite.schema_telemetry import Spread, TelemetrySummary
+from suite.schema_transport import Transport
 from suite.telemetry_file import HostReading, RankReading, Sample, TelemetryContent
 from suite.telemetry_nodes import summarise_nodes
 from tests.conftest import CaseMaker

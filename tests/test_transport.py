@@ -10,7 +10,7 @@ import pytest
 
 from suite.nccl_log import Connection, read_log
 from suite.rank_file import nccl_log_path
-from suite.schema import UNKNOWN_INTERFACE, Route, Transport
+from suite.schema_transport import UNKNOWN_INTERFACE, Route, Transport
 from tasks import network
 from tests.rank_events import Events, RankFiles, end, head, iterations
 
