@@ -15,7 +15,7 @@ from xdist.scheduler import LoadFileScheduling
 SHARED: Final = {
     "running_engine": (
         "test_build", "test_container", "test_container_refusals", "test_container_slow", "test_container_worker",
-        "test_registry",
+        "test_graphics_layer", "test_registry",
     ),
     "running_slurm": ("test_env_check_slurm", "test_launch_slurm", "test_slurm_bench"),
     "running_ssh_hosts": ("test_by_hand", "test_launch_ssh", "test_manifests", "test_ssh_bench"),
