@@ -4,19 +4,14 @@ The kernel driver itself needs a GPU; its files are made here as it writes them,
 """
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from suite.env_check import driver
-from suite.env_check.container import check_driver_capabilities, check_driver_capabilities_compute, read_container
 from suite.env_check.driver import DriverFacts, check_device_nodes, check_driver_versions
-from suite.env_check.driver_table import DRIVERS_PATH, check_driver_for_stack, drivers_for, read_drivers
 from suite.env_check.search_path import SearchPath
-from suite.errors import MatrixError
 from suite.gpu_state import NvmlFault, NvmlState
-from suite.schema import Stack
 
 OPEN_LINE = (
     "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build  (root@host)  Sun Jul 27 2025\n"
@@ -198,118 +193,3 @@ def test_a_device_node_that_this_user_may_not_open(machine: Machine, monkeypatch
     check = check_device_nodes(machine.facts())
     assert (check.fault, check.evidence.closed_nodes) == ("device_nodes_closed", ("/dev/nvidia-uvm",))
     assert "group" in (check.repair or "")
-
-
-@pytest.mark.parametrize(
-    ("files", "environ", "is_container"),
-    [
-        ({}, {}, False),
-        ({".dockerenv": ""}, {}, True),
-        ({"run/.containerenv": ""}, {}, True),
-        ({"proc/1/cgroup": "0::/kubepods/burstable/pod1\n"}, {}, True),
-        ({"proc/1/cgroup": "0::/init.scope\n"}, {}, False),
-        ({}, {"APPTAINER_CONTAINER": "/images/a.sif"}, True),
-        ({}, {"container": "podman"}, True),
-    ],
-)
-def test_a_container_is_known_by_its_marks(
-    files: dict[str, str], environ: dict[str, str], is_container: bool, tmp_path: Path
-) -> None:
-    for name, text in files.items():
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    assert read_container(environ, tmp_path).is_container is is_container
-
-
-@pytest.mark.parametrize(
-    ("value", "fault", "compute_fault"),
-    [
-        (None, "capabilities_missing", None),
-        ("", "capabilities_missing", None),
-        ("compute,utility", "capabilities_missing", None),
-        ("compute, graphics ,utility", None, None),
-        ("all", None, None),
-        ("graphics", None, "capabilities_missing"),
-        ("compute", "capabilities_missing", "capabilities_missing"),
-    ],
-)
-def test_capabilities_of_a_container(
-    value: str | None, fault: str | None, compute_fault: str | None, tmp_path: Path
-) -> None:
-    (tmp_path / ".dockerenv").touch()
-    container = read_container({} if value is None else {"NVIDIA_DRIVER_CAPABILITIES": value}, tmp_path)
-    graphics = check_driver_capabilities(container, has_driver=True, libraries=())
-    assert (graphics.feature, graphics.fault) == ("vulkan", fault)
-    compute = check_driver_capabilities_compute(container, has_driver=True, libraries=())
-    assert (compute.feature, compute.fault) == ("cuda", compute_fault)
-    if graphics.fault:
-        assert "NVIDIA_DRIVER_CAPABILITIES=compute,utility,graphics" in (graphics.repair or "")
-
-
-def test_capabilities_do_not_matter_where_the_libraries_came_otherwise(tmp_path: Path) -> None:
-    (tmp_path / ".dockerenv").touch()
-    container = read_container({}, tmp_path)
-    check = check_driver_capabilities(container, has_driver=True, libraries=("libGLX_nvidia.so.0",))
-    assert check.verdict == "ok"
-    assert "libGLX_nvidia.so.0 is there" in check.found
-    assert check_driver_capabilities(container, has_driver=False, libraries=()).verdict == "not_checked"
-    host = replace(container, is_container=False)
-    assert check_driver_capabilities(host, has_driver=True, libraries=()).verdict == "ok"
-
-
-@pytest.mark.parametrize(
-    ("stack", "release", "version", "verdict", "fault"),
-    [
-        ("kitless", None, "580.65.06", "ok", None),
-        ("kitless", None, "595.71.05", "ok", None),
-        ("kitless", None, "580.65.05", "failure", "driver_too_old"),
-        ("kitless", None, "570.211.01", "failure", "driver_too_old"),
-        ("ovphysx", None, "580.159.04", "ok", None),
-        ("isaacsim", None, "580.65.06", "failure", "driver_too_old"),
-        ("isaacsim", "6.0.1", "595.58.03", "ok", None),
-        ("isaacsim", "5.1.0", "580.65.06", "ok", None),
-        ("isaacsim", "5.1.0", "595.71.05", "failure", "driver_known_bad"),
-        ("isaacsim", "5.1.0", "610.43.02", "failure", "driver_known_bad"),
-        ("isaacsim", "5.1.0", "600.10", "warning", "driver_not_validated"),
-        ("isaacsim", None, None, "not_checked", None),
-    ],
-)
-def test_driver_for_stack(
-    stack: Stack, release: str | None, version: str | None, verdict: str, fault: str | None
-) -> None:
-    check = check_driver_for_stack(version, drivers_for(stack, read_drivers(), release=release))
-    assert (check.verdict, check.fault) == (verdict, fault)
-    if fault:
-        assert "580." in (check.repair or "")
-    if fault == "driver_known_bad":
-        assert "IsaacSim #" in check.found
-
-
-def test_a_release_that_no_entry_names_gets_the_first() -> None:
-    assert drivers_for("isaacsim", read_drivers(), release="7.0").release == "6"
-    with pytest.raises(LookupError, match="ovphysx"):
-        drivers_for("ovphysx", read_drivers()[:1])
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ('name = "ovphysx"', 'name = "ovfysx"', "should be 'kitless', 'ovphysx' or 'isaacsim'"),
-        ('version = "580.95.05", source = "isaac', 'version = "R580", source = "isaac', "should match pattern"),
-        ('below = "596"', 'below = "595"', "should have a 'from' older than 'below', 595"),
-        ('below = "611"\n', "", "required, but missing"),
-        ('what = "Isaac', 'why = ""\nwhat = "Isaac', "unknown key"),
-        ('release = "5.1"', 'release = "6"', "isaacsim 6 is there twice"),
-        ('source = "isaac-sim/IsaacSim #650"', 'source = ""', "should have at least 1 character"),
-        ("[[stack]]", "[[stack]", "not valid TOML"),
-    ],
-)
-def test_every_error_of_the_table_is_named(old: str, new: str, message: str, tmp_path: Path) -> None:
-    text = DRIVERS_PATH.read_text()
-    assert old in text
-    path = tmp_path / "drivers.toml"
-    path.write_text(text.replace(old, new, 1))
-    with pytest.raises(MatrixError, match=r"drivers\.toml") as caught:
-        read_drivers(path)
-    assert message in str(caught.value)

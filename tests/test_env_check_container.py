@@ -1,0 +1,66 @@
+"""Whether this is a container, and the driver capabilities that it was given."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from suite.env_check.container import check_driver_capabilities, check_driver_capabilities_compute, read_container
+
+
+@pytest.mark.parametrize(
+    ("files", "environ", "is_container"),
+    [
+        ({}, {}, False),
+        ({".dockerenv": ""}, {}, True),
+        ({"run/.containerenv": ""}, {}, True),
+        ({"proc/1/cgroup": "0::/kubepods/burstable/pod1\n"}, {}, True),
+        ({"proc/1/cgroup": "0::/init.scope\n"}, {}, False),
+        ({}, {"APPTAINER_CONTAINER": "/images/a.sif"}, True),
+        ({}, {"container": "podman"}, True),
+    ],
+)
+def test_a_container_is_known_by_its_marks(
+    files: dict[str, str], environ: dict[str, str], is_container: bool, tmp_path: Path
+) -> None:
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert read_container(environ, tmp_path).is_container is is_container
+
+
+@pytest.mark.parametrize(
+    ("value", "fault", "compute_fault"),
+    [
+        (None, "capabilities_missing", None),
+        ("", "capabilities_missing", None),
+        ("compute,utility", "capabilities_missing", None),
+        ("compute, graphics ,utility", None, None),
+        ("all", None, None),
+        ("graphics", None, "capabilities_missing"),
+        ("compute", "capabilities_missing", "capabilities_missing"),
+    ],
+)
+def test_capabilities_of_a_container(
+    value: str | None, fault: str | None, compute_fault: str | None, tmp_path: Path
+) -> None:
+    (tmp_path / ".dockerenv").touch()
+    container = read_container({} if value is None else {"NVIDIA_DRIVER_CAPABILITIES": value}, tmp_path)
+    graphics = check_driver_capabilities(container, has_driver=True, libraries=())
+    assert (graphics.feature, graphics.fault) == ("vulkan", fault)
+    compute = check_driver_capabilities_compute(container, has_driver=True, libraries=())
+    assert (compute.feature, compute.fault) == ("cuda", compute_fault)
+    if graphics.fault:
+        assert "NVIDIA_DRIVER_CAPABILITIES=compute,utility,graphics" in (graphics.repair or "")
+
+
+def test_capabilities_do_not_matter_where_the_libraries_came_otherwise(tmp_path: Path) -> None:
+    (tmp_path / ".dockerenv").touch()
+    container = read_container({}, tmp_path)
+    check = check_driver_capabilities(container, has_driver=True, libraries=("libGLX_nvidia.so.0",))
+    assert check.verdict == "ok"
+    assert "libGLX_nvidia.so.0 is there" in check.found
+    assert check_driver_capabilities(container, has_driver=False, libraries=()).verdict == "not_checked"
+    host = replace(container, is_container=False)
+    assert check_driver_capabilities(host, has_driver=True, libraries=()).verdict == "ok"

@@ -1,0 +1,66 @@
+"""Which driver a stack needs, by the table of drivers, and the errors of that table."""
+
+from pathlib import Path
+
+import pytest
+
+from suite.env_check.driver_table import DRIVERS_PATH, check_driver_for_stack, drivers_for, read_drivers
+from suite.errors import MatrixError
+from suite.schema import Stack
+
+
+@pytest.mark.parametrize(
+    ("stack", "release", "version", "verdict", "fault"),
+    [
+        ("kitless", None, "580.65.06", "ok", None),
+        ("kitless", None, "595.71.05", "ok", None),
+        ("kitless", None, "580.65.05", "failure", "driver_too_old"),
+        ("kitless", None, "570.211.01", "failure", "driver_too_old"),
+        ("ovphysx", None, "580.159.04", "ok", None),
+        ("isaacsim", None, "580.65.06", "failure", "driver_too_old"),
+        ("isaacsim", "6.0.1", "595.58.03", "ok", None),
+        ("isaacsim", "5.1.0", "580.65.06", "ok", None),
+        ("isaacsim", "5.1.0", "595.71.05", "failure", "driver_known_bad"),
+        ("isaacsim", "5.1.0", "610.43.02", "failure", "driver_known_bad"),
+        ("isaacsim", "5.1.0", "600.10", "warning", "driver_not_validated"),
+        ("isaacsim", None, None, "not_checked", None),
+    ],
+)
+def test_driver_for_stack(
+    stack: Stack, release: str | None, version: str | None, verdict: str, fault: str | None
+) -> None:
+    check = check_driver_for_stack(version, drivers_for(stack, read_drivers(), release=release))
+    assert (check.verdict, check.fault) == (verdict, fault)
+    if fault:
+        assert "580." in (check.repair or "")
+    if fault == "driver_known_bad":
+        assert "IsaacSim #" in check.found
+
+
+def test_a_release_that_no_entry_names_gets_the_first() -> None:
+    assert drivers_for("isaacsim", read_drivers(), release="7.0").release == "6"
+    with pytest.raises(LookupError, match="ovphysx"):
+        drivers_for("ovphysx", read_drivers()[:1])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('name = "ovphysx"', 'name = "ovfysx"', "should be 'kitless', 'ovphysx' or 'isaacsim'"),
+        ('version = "580.95.05", source = "isaac', 'version = "R580", source = "isaac', "should match pattern"),
+        ('below = "596"', 'below = "595"', "should have a 'from' older than 'below', 595"),
+        ('below = "611"\n', "", "required, but missing"),
+        ('what = "Isaac', 'why = ""\nwhat = "Isaac', "unknown key"),
+        ('release = "5.1"', 'release = "6"', "isaacsim 6 is there twice"),
+        ('source = "isaac-sim/IsaacSim #650"', 'source = ""', "should have at least 1 character"),
+        ("[[stack]]", "[[stack]", "not valid TOML"),
+    ],
+)
+def test_every_error_of_the_table_is_named(old: str, new: str, message: str, tmp_path: Path) -> None:
+    text = DRIVERS_PATH.read_text()
+    assert old in text
+    path = tmp_path / "drivers.toml"
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(MatrixError, match=r"drivers\.toml") as caught:
+        read_drivers(path)
+    assert message in str(caught.value)
