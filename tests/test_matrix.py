@@ -1,8 +1,6 @@
-"""Matrices: reading, expanding, selecting."""
+"""Matrices: reading, expanding, selecting. What is in those of labscale is in test_shipped_matrices."""
 
-from dataclasses import replace
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
@@ -11,8 +9,7 @@ from suite.catalog import Catalog, load_catalog
 from suite.errors import MatrixError
 from suite.matrix import load_matrix
 from suite.matrix_table import Matrix
-from suite.plan import plan
-from suite.schema import Case, Stack
+from suite.schema import Case
 
 MATRIX = """\
 description = "test"
@@ -50,68 +47,8 @@ def edited(tmp_path: Path, *edits: tuple[str, str]) -> Path:
     return write(tmp_path, text)
 
 
-def cases_of(path: str | Path, catalog: Catalog) -> list[Case]:
+def cases_of(path: Path, catalog: Catalog) -> list[Case]:
     return expand(load_matrix(path, catalog), catalog, device="cuda", assets="offline")
-
-
-@pytest.mark.parametrize("name", ["full", "smoke", "env-sweep", "learning", "nodes", "open", "physx"])
-def test_the_matrices_load_with_unique_ids(name: str, catalog: Catalog) -> None:
-    cases = cases_of(name, catalog)
-    assert cases
-    assert len({case.case_id for case in cases}) == len(cases)
-
-
-@pytest.mark.parametrize("name", ["smoke", "short", "clock"])
-def test_the_other_matrices_have_a_fixed_number_of_rounds(name: str, catalog: Catalog) -> None:
-    matrix = load_matrix(name, catalog)
-    assert (matrix.precision, matrix.max_rounds, matrix.a_a) == (None, None, False)
-
-
-def test_full_has_the_series_of_the_design(catalog: Catalog) -> None:
-    matrix = load_matrix("full", catalog)
-    assert matrix.name == "full"
-    assert (matrix.rounds, matrix.precision, matrix.max_rounds, matrix.a_a) == (3, 0.01, 10, True)
-    points: dict[tuple[str, str, str], set[int]] = {}
-    for case in cases_of("full", catalog):
-        points.setdefault((case.series, case.rl_library, case.minibatch_rule), set()).add(case.world_size)
-    assert points == {
-        ("cartpole-strong", "rl_games", "fixed_minibatch"): {1, 2, 4, 8, 16},
-        ("cartpole-strong", "rl_games", "fixed_updates"): {1, 2, 4, 8, 16},
-        ("cartpole-strong", "rsl_rl", "fixed_updates"): {1, 2, 4, 8, 16},
-        ("cartpole-per-gpu", "rl_games", "fixed_minibatch"): {1, 2, 4, 8},
-        ("ant-weak", "rl_games", "fixed_minibatch"): {1, 2, 4, 8, 16},
-        ("ant-weak", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8, 16},
-        ("ant-weak-4096", "rl_games", "fixed_minibatch"): {1, 2, 4, 8, 16},
-        ("ant-weak-4096", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8, 16},
-        ("shadow-horizontal", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8, 16},
-        ("shadow-vertical", "rsl_rl", "fixed_updates"): {1, 2, 4},
-        ("control-cartpole-step", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8},
-        ("control-ant-step", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8},
-        ("control-shadow-step", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8},
-        ("control-shadow-render", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8},
-        ("control-cartpole-all-reduce", "rsl_rl", "fixed_minibatch"): {2, 4, 8},
-        ("control-shadow-all-reduce", "rsl_rl", "fixed_minibatch"): {2, 4, 8},
-    }
-
-
-def test_smoke_has_every_kind_of_series_on_one_and_two_ranks(catalog: Catalog) -> None:
-    cases = cases_of("smoke", catalog)
-    assert {(case.series, case.world_size) for case in cases} == {
-        (series, world_size)
-        for series in ("cartpole-strong", "ant-weak", "shadow-horizontal", "shadow-vertical")
-        for world_size in (1, 2)
-    }
-
-
-@pytest.mark.parametrize("name", ["full", "smoke"])
-def test_rules_hold_over_world_sizes(name: str, catalog: Catalog) -> None:
-    groups: dict[tuple[str, str, str], list[Case]] = {}
-    for case in cases_of(name, catalog):
-        groups.setdefault((case.series, case.rl_library, case.minibatch_rule), []).append(case)
-    for (_, _, rule), cases in groups.items():
-        assert len({case.num_envs_global if case.scaling == "strong" else case.num_envs for case in cases}) == 1
-        assert len({case.optimiser_steps if rule == "fixed_updates" else case.minibatch_size for case in cases}) == 1
-        assert all(case.num_envs * case.world_size == case.num_envs_global for case in cases)
 
 
 def test_a_case_holds_what_matrix_and_catalog_say(tmp_path: Path, catalog: Catalog) -> None:
@@ -282,45 +219,6 @@ def test_a_sweep_is_a_point_for_each_number_of_environments(tmp_path: Path, cata
         ("one/rl_games-kitless-n2048-2x4", 256, 32768),
         ("one/rl_games-kitless-n4096-2x4", 512, 32768),
     ]
-
-
-def test_the_environment_sweep_runs_whole_on_one_gpu(catalog: Catalog) -> None:
-    cases = cases_of("env-sweep", catalog)
-    sizes = [2**power for power in range(10, 17)]
-    found: dict[tuple[str, str], list[int]] = {}
-    for case in cases:
-        found.setdefault((case.task, case.rl_library), []).append(case.num_envs)
-    assert found == {
-        (task, library): sizes for task in ("Isaac-Cartpole-Direct", "Isaac-Ant") for library in ("rl_games", "rsl_rl")
-    }
-    assert {case.world_size for case in cases} == {1}
-    assert feasible(cases, catalog)
-
-
-def test_a_variant_of_the_open_division_is_told_apart_by_its_case_alone(catalog: Catalog) -> None:
-    cases = cases_of("open", catalog)
-    assert feasible(cases, catalog)
-    ids = {case.case_id: case for case in cases}
-    closed = ids["cartpole-open/rl_games-kitless-n4096-1x1"]
-    assert (closed.division, closed.overrides, closed.cpu_threads, closed.pin_cpus) == ("closed", (), None, False)
-    graphs = ids["cartpole-open/rl_games-kitless-n4096-1x1-compile-reduce-overhead"]
-    assert (graphs.division, graphs.overrides) == ("open", ("agent.params.config.torch_compile=reduce-overhead",))
-    pinned = ids["cartpole-open/rsl_rl-kitless-n16384-1x4-pinned"]
-    assert (pinned.division, pinned.cpu_threads, pinned.pin_cpus) == ("open", 4, True)
-    wide = ids["cartpole-open/rl_games-kitless-n32768-1x1-wide"]
-    assert (wide.minibatch_size, wide.optimiser_steps) == (8 * closed.minibatch_size, closed.optimiser_steps)
-    for case in cases:
-        same = [other for other in cases if replace(other, case_id="") == replace(case, case_id="")]
-        assert same == [case], "two cases differ in their names only"
-
-
-def feasible(cases: list[Case], catalog: Catalog) -> bool:
-    planned = plan(
-        cases, gpus_available=8, cpus_available=16, device="cuda", available_stacks=get_args(Stack), rounds=1,
-        catalog=catalog,
-    )  # fmt: skip
-    assert [item.infeasible for item in planned if item.infeasible] == []
-    return bool(planned)
 
 
 @pytest.fixture

@@ -3,16 +3,15 @@
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from suite.cases import expand
-from suite.catalog import load_catalog
+from suite.catalog import Catalog, load_catalog
 from suite.errors import UsageError
-from suite.matrix import load_matrix
 from suite.packing import Lane
 from suite.plan import plan, render_launch, shell_command
-from suite.schema import Case, Launch, PlannedCase, Stack
+from suite.schema import Case, Device, Launch, PlannedCase, Stack
 
 GOLDEN = Path(__file__).parent / "golden"
 CATALOG = load_catalog()
@@ -47,17 +46,19 @@ def planned(
     gpus: int = 8,
     cpus: int = 16,
     nnodes: int = 1,
-    stacks: Collection[Stack] = ("kitless", "ovphysx", "isaacsim"),
+    device: Device | None = None,
+    stacks: Collection[Stack] = get_args(Stack),
+    catalog: Catalog = CATALOG,
 ) -> PlannedCase:
     [result] = plan(
         [case],
         gpus_available=gpus,
         cpus_available=cpus,
-        device=case.device,
+        device=device or case.device,
         available_stacks=stacks,
         nnodes_available=nnodes,
         rounds=3,
-        catalog=CATALOG,
+        catalog=catalog,
     )
     return result
 
@@ -147,29 +148,11 @@ def test_a_stack_that_is_not_installed(stack: Stack, needed: str) -> None:
 
 def test_a_stack_that_the_catalog_lacks() -> None:
     catalog = CATALOG.model_copy(update={"stacks": {"ovphysx": CATALOG.stacks["ovphysx"]}})
-    [result] = plan(
-        [ANT],
-        gpus_available=2,
-        cpus_available=2,
-        device="cuda",
-        available_stacks=["kitless"],
-        rounds=1,
-        catalog=catalog,
-    )
-    assert result.infeasible == "stack kitless is not in the catalog, which has ovphysx"
+    assert planned(ANT, catalog=catalog).infeasible == "stack kitless is not in the catalog, which has ovphysx"
 
 
 def test_a_case_for_the_other_device() -> None:
-    [result] = plan(
-        [ANT],
-        gpus_available=2,
-        cpus_available=2,
-        device="cpu",
-        available_stacks=["kitless"],
-        rounds=1,
-        catalog=CATALOG,
-    )
-    assert result.infeasible == "is a case for cuda, and this plan is for cpu"
+    assert planned(ANT, device="cpu").infeasible == "is a case for cuda, and this plan is for cpu"
 
 
 def test_all_reasons_are_given_and_gpus_count_per_node() -> None:
@@ -198,39 +181,8 @@ def test_an_estimate_is_start_up_plus_iterations_for_every_round_and_gpu() -> No
 
 def test_nothing_known_is_none() -> None:
     ant = CATALOG.tasks["Isaac-Ant"].model_copy(update={"costs": ()})
-    [result] = plan(
-        [ANT],
-        gpus_available=2,
-        cpus_available=2,
-        device="cuda",
-        available_stacks=["kitless"],
-        rounds=1,
-        catalog=CATALOG.model_copy(update={"tasks": {"Isaac-Ant": ant}}),
-    )
-    assert result.infeasible is None
-    assert result.estimated_wall_s is None
-    assert result.estimated_gpu_minutes is None
-
-
-@pytest.mark.parametrize(("name", "gpus", "nnodes"), [("full", 8, 2), ("smoke", 2, 1)])
-def test_the_matrices_are_feasible_on_the_machines_they_are_for(name: str, gpus: int, nnodes: int) -> None:
-    cases = expand(load_matrix(name, CATALOG), CATALOG, device="cuda", assets="offline")
-    results = plan(
-        cases,
-        gpus_available=gpus,
-        cpus_available=2,
-        device="cuda",
-        available_stacks=["kitless"],
-        nnodes_available=nnodes,
-        rounds=1,
-        catalog=CATALOG,
-    )
-    assert [result.case.case_id for result in results if result.infeasible] == []
-
-
-def test_smoke_is_feasible_on_two_cpu_cores() -> None:
-    cases = expand(load_matrix("smoke", CATALOG), CATALOG, device="cpu", assets="offline")
-    assert [planned(case, gpus=0, cpus=2).infeasible for case in cases] == [None] * len(cases)
+    result = planned(ANT, catalog=CATALOG.model_copy(update={"tasks": {"Isaac-Ant": ant}}))
+    assert (result.infeasible, result.estimated_wall_s, result.estimated_gpu_minutes) == (None, None, None)
 
 
 def launch_of(

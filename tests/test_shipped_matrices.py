@@ -1,0 +1,129 @@
+"""The matrices of ``tasks/matrices``: what is in them, and that it can run on the machines that they are for."""
+
+from dataclasses import replace
+
+import pytest
+
+from suite.cases import expand
+from suite.catalog import load_catalog
+from suite.matrix import load_matrix
+from suite.plan import plan
+from suite.schema import Case, Device
+
+CATALOG = load_catalog()
+
+
+def cases_of(name: str, device: Device = "cuda") -> list[Case]:
+    return expand(load_matrix(name, CATALOG), CATALOG, device=device, assets="offline")
+
+
+@pytest.mark.parametrize("name", ["full", "smoke", "env-sweep", "learning", "nodes", "open", "physx"])
+def test_the_matrices_load_with_unique_ids(name: str) -> None:
+    cases = cases_of(name)
+    assert cases
+    assert len({case.case_id for case in cases}) == len(cases)
+
+
+@pytest.mark.parametrize("name", ["smoke", "short", "clock"])
+def test_the_other_matrices_have_a_fixed_number_of_rounds(name: str) -> None:
+    matrix = load_matrix(name, CATALOG)
+    assert (matrix.precision, matrix.max_rounds, matrix.a_a) == (None, None, False)
+
+
+def test_full_has_the_series_of_the_design() -> None:
+    matrix = load_matrix("full", CATALOG)
+    assert matrix.name == "full"
+    assert (matrix.rounds, matrix.precision, matrix.max_rounds, matrix.a_a) == (3, 0.01, 10, True)
+    points: dict[tuple[str, str, str], set[int]] = {}
+    for case in cases_of("full"):
+        points.setdefault((case.series, case.rl_library, case.minibatch_rule), set()).add(case.world_size)
+    assert points == {
+        ("cartpole-strong", "rl_games", "fixed_minibatch"): {1, 2, 4, 8, 16},
+        ("cartpole-strong", "rl_games", "fixed_updates"): {1, 2, 4, 8, 16},
+        ("cartpole-strong", "rsl_rl", "fixed_updates"): {1, 2, 4, 8, 16},
+        ("cartpole-per-gpu", "rl_games", "fixed_minibatch"): {1, 2, 4, 8},
+        ("ant-weak", "rl_games", "fixed_minibatch"): {1, 2, 4, 8, 16},
+        ("ant-weak", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8, 16},
+        ("ant-weak-4096", "rl_games", "fixed_minibatch"): {1, 2, 4, 8, 16},
+        ("ant-weak-4096", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8, 16},
+        ("shadow-horizontal", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8, 16},
+        ("shadow-vertical", "rsl_rl", "fixed_updates"): {1, 2, 4},
+        ("control-cartpole-step", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8},
+        ("control-ant-step", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8},
+        ("control-shadow-step", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8},
+        ("control-shadow-render", "rsl_rl", "fixed_minibatch"): {1, 2, 4, 8},
+        ("control-cartpole-all-reduce", "rsl_rl", "fixed_minibatch"): {2, 4, 8},
+        ("control-shadow-all-reduce", "rsl_rl", "fixed_minibatch"): {2, 4, 8},
+    }
+
+
+def test_smoke_has_every_kind_of_series_on_one_and_two_ranks() -> None:
+    cases = cases_of("smoke")
+    assert {(case.series, case.world_size) for case in cases} == {
+        (series, world_size)
+        for series in ("cartpole-strong", "ant-weak", "shadow-horizontal", "shadow-vertical")
+        for world_size in (1, 2)
+    }
+
+
+@pytest.mark.parametrize("name", ["full", "smoke"])
+def test_rules_hold_over_world_sizes(name: str) -> None:
+    groups: dict[tuple[str, str, str], list[Case]] = {}
+    for case in cases_of(name):
+        groups.setdefault((case.series, case.rl_library, case.minibatch_rule), []).append(case)
+    for (_, _, rule), cases in groups.items():
+        assert len({case.num_envs_global if case.scaling == "strong" else case.num_envs for case in cases}) == 1
+        assert len({case.optimiser_steps if rule == "fixed_updates" else case.minibatch_size for case in cases}) == 1
+        assert all(case.num_envs * case.world_size == case.num_envs_global for case in cases)
+
+
+def test_the_environment_sweep_has_the_same_sizes_for_every_task_and_library() -> None:
+    sizes = [2**power for power in range(10, 17)]
+    found: dict[tuple[str, str], list[int]] = {}
+    for case in cases_of("env-sweep"):
+        found.setdefault((case.task, case.rl_library), []).append(case.num_envs)
+    assert found == {
+        (task, library): sizes for task in ("Isaac-Cartpole-Direct", "Isaac-Ant") for library in ("rl_games", "rsl_rl")
+    }
+
+
+def test_a_variant_of_the_open_division_is_told_apart_by_its_case_alone() -> None:
+    cases = cases_of("open")
+    ids = {case.case_id: case for case in cases}
+    closed = ids["cartpole-open/rl_games-kitless-n4096-1x1"]
+    assert (closed.division, closed.overrides, closed.cpu_threads, closed.pin_cpus) == ("closed", (), None, False)
+    graphs = ids["cartpole-open/rl_games-kitless-n4096-1x1-compile-reduce-overhead"]
+    assert (graphs.division, graphs.overrides) == ("open", ("agent.params.config.torch_compile=reduce-overhead",))
+    pinned = ids["cartpole-open/rsl_rl-kitless-n16384-1x4-pinned"]
+    assert (pinned.division, pinned.cpu_threads, pinned.pin_cpus) == ("open", 4, True)
+    wide = ids["cartpole-open/rl_games-kitless-n32768-1x1-wide"]
+    assert (wide.minibatch_size, wide.optimiser_steps) == (8 * closed.minibatch_size, closed.optimiser_steps)
+    for case in cases:
+        same = [other for other in cases if replace(other, case_id="") == replace(case, case_id="")]
+        assert same == [case], "two cases differ in their names only"
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "gpus", "cpus", "nnodes"),
+    [
+        ("full", "cuda", 8, 2, 2),
+        ("smoke", "cuda", 2, 2, 1),
+        ("smoke", "cpu", 0, 2, 1),
+        ("env-sweep", "cuda", 1, 1, 1),
+        ("open", "cuda", 4, 16, 1),
+    ],
+)
+def test_they_are_feasible_on_the_machines_they_are_for(
+    name: str, device: Device, gpus: int, cpus: int, nnodes: int
+) -> None:
+    results = plan(
+        cases_of(name, device),
+        gpus_available=gpus,
+        cpus_available=cpus,
+        device=device,
+        available_stacks=["kitless"],
+        nnodes_available=nnodes,
+        rounds=1,
+        catalog=CATALOG,
+    )
+    assert {result.case.case_id: result.infeasible for result in results if result.infeasible} == {}
