@@ -19,47 +19,28 @@ from reports.verification.hashes import SUMS, read_hashes, write_hashes
 from suite import __version__
 from suite.__main__ import parse
 from suite.schema import Stack
-from tests.workflow_rules import OWN_REF, faults, nox_commands, triggers
+from tests.workflow_rules import faults, nox_commands, triggers
 
 ROOT = Path(__file__).resolve().parents[1]
 GITHUB = ROOT / ".github"
 WORKFLOWS = sorted((GITHUB / "workflows").glob("*.y*ml"))
+BENCH = GITHUB / "workflows" / "bench.yml"
 FORMS = sorted(path for path in (GITHUB / "ISSUE_TEMPLATE").glob("*.y*ml") if path.stem != "config")
-SHA = "3d3c42e5aac5ba805825da76410c181273ba90b1"
-
-GOOD = f"""\
-name: good
-on:
-  push:
-    branches: [main]
-  workflow_dispatch:
-    inputs:
-      ref:
-        type: string
-permissions: {{}}
-concurrency:
-  group: good
-jobs:
-  check:
-    runs-on: ubuntu-24.04
-    timeout-minutes: 5
-    permissions:
-      contents: read
-    env:
-      MATRIX: short
-    steps:
-      - uses: actions/checkout@{SHA} # v7.0.1
-        with:
-          persist-credentials: false
-      - run: python3 -m pip install 'nox[uv]'
-      - run: python3 -m nox -s bench -- --matrix "$MATRIX"
-"""
-SELF_HOSTED = GOOD.replace("  push:\n    branches: [main]\n", "").replace("ubuntu-24.04", "[self-hosted, gpu]")
 
 
 def load(path: Path) -> Mapping[str, Any]:
     loaded: Mapping[str, Any] = YAML(typ="safe").load(path.read_text())
     return loaded
+
+
+def damaged(path: Path, folder: Path, old: str, new: str) -> Path:
+    """A copy where the tools look for workflows."""
+    text = path.read_text()
+    assert text.count(old) == 1
+    copy = folder / ".github" / "workflows" / path.name
+    copy.parent.mkdir(parents=True)
+    copy.write_text(text.replace(old, new))
+    return copy
 
 
 def sessions() -> set[str]:
@@ -113,10 +94,7 @@ def test_files_follow_their_schemas(schema: str, paths: list[Path], tmp_path: Pa
 def test_zizmor_finds_nothing_and_would_find_an_injection(tmp_path: Path) -> None:
     done = zizmor(GITHUB)
     assert done.returncode == 0, done.stdout + done.stderr
-    bad = tmp_path / ".github" / "workflows" / "bad.yml"
-    bad.parent.mkdir(parents=True)
-    bad.write_text(GOOD.replace('"$MATRIX"', "${{ inputs.ref }}"))
-    done = zizmor(bad)
+    done = zizmor(damaged(BENCH, tmp_path, '--matrix "$MATRIX"', "--matrix ${{ inputs.ref }}"))
     assert done.returncode != 0
     assert "template-injection" in done.stdout
 
@@ -124,9 +102,7 @@ def test_zizmor_finds_nothing_and_would_find_an_injection(tmp_path: Path) -> Non
 def test_actionlint_finds_nothing_and_would_find_a_wrong_name(tmp_path: Path) -> None:
     done = actionlint(*WORKFLOWS)
     assert done.returncode == 0, done.stdout + done.stderr
-    bad = tmp_path / "bad.yml"
-    bad.write_text(GOOD.replace("MATRIX: short", "MATRIX: ${{ inputs.matirx }}"))
-    done = actionlint(bad)
+    done = actionlint(damaged(BENCH, tmp_path, "inputs.matrix", "inputs.matirx"))
     assert done.returncode == 1
     assert "matirx" in done.stdout
 
@@ -134,104 +110,6 @@ def test_actionlint_finds_nothing_and_would_find_a_wrong_name(tmp_path: Path) ->
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_workflows_keep_the_rules_of_the_house(path: Path) -> None:
     assert faults(path.read_text(), sessions=sessions()) == []
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "fault"),
-    [
-        (SHA, "v7", "not pinned by commit and version: - uses: actions/checkout@v7 # v7.0.1"),
-        (" # v7.0.1", "", f"not pinned by commit and version: - uses: actions/checkout@{SHA}"),
-        ("actions/checkout@", "evil/checkout@", "check: action evil/checkout is not allowed"),
-        ("  push:\n    branches: [main]", "  pull_request_target:", "trigger pull_request_target is not allowed"),
-        ("permissions: {}", "permissions: read-all", "permissions at the top are not {}"),
-        ("permissions: {}\n", "", "permissions at the top are not {}"),
-        ("concurrency:\n  group: good\n", "", "no concurrency"),
-        ("    timeout-minutes: 5\n", "", "check: no timeout-minutes"),
-        ("    permissions:\n      contents: read\n", "", "check: no permissions of its own"),
-        ("contents: read", "contents: write", "check: may write, and runs code of the checkout"),
-        ("ubuntu-24.04", "[self-hosted, gpu]", "check: push reaches a self-hosted runner"),
-        ("ubuntu-24.04", "{group: gpus}", "check: push reaches a self-hosted runner"),
-        ("-s bench", "-s bnech", "check: no nox session bnech"),
-        ("MATRIX: short", "OTHER: short", "check: nothing sets MATRIX"),
-        (' -- --matrix "$MATRIX"', " && ls", "check: not one plain nox command: python3 -m nox -s bench && ls"),
-        (
-            '"$MATRIX"',
-            "${{ inputs.ref }}",
-            "check: not one plain nox command: python3 -m nox -s bench -- --matrix ${{ inputs.ref }}",
-        ),
-        ('"$MATRIX"', "$MATRIX", "check: not one plain nox command: python3 -m nox -s bench -- --matrix $MATRIX"),
-        ("'nox[uv]'", "rich", "check: not one plain nox command: python3 -m pip install rich"),
-    ],
-)
-def test_each_rule_catches_its_fault(old: str, new: str, fault: str) -> None:
-    assert faults(GOOD, sessions=["bench"]) == []
-    assert GOOD.count(old) == 1
-    assert faults(GOOD.replace(old, new), sessions=["bench"]) == [fault]
-
-
-@pytest.mark.parametrize(
-    ("ref", "expected"),
-    [
-        (OWN_REF, []),
-        ("${{ inputs.ref }}", ["check: the self-hosted runner checks out ${{ inputs.ref }}"]),
-        ("refs/pull/1/head", ["check: the self-hosted runner checks out refs/pull/1/head"]),
-    ],
-)
-def test_the_self_hosted_runner_gets_code_of_this_repository_only(ref: str, expected: list[str]) -> None:
-    assert faults(SELF_HOSTED, sessions=["bench"]) == []
-    with_ref = SELF_HOSTED.replace("        with:\n", f'        with:\n          ref: "{ref}"\n')
-    assert faults(with_ref, sessions=["bench"]) == expected
-
-
-FOLLOWING = f"""\
-on:
-  workflow_run:
-    workflows: [good]
-permissions: {{}}
-concurrency:
-  group: following
-jobs:
-  tell:
-    runs-on: ubuntu-24.04
-    timeout-minutes: 5
-    permissions:
-      pull-requests: write
-    steps:
-      - uses: actions/checkout@{SHA} # v7.0.1
-        with:
-          persist-credentials: false
-      - uses: actions/download-artifact@{SHA} # v8.0.1
-        with:
-          path: ${{{{ runner.temp }}}}/made
-      - uses: actions/github-script@{SHA} # v9.0.0
-        with:
-          script: tell()
-"""
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "fault"),
-    [
-        ("on:\n", "on:\n  push:\n", "workflow_run beside other triggers"),
-        ("  pull-requests: write", "  contents: write", "tell: workflow_run may write contents"),
-        ("tell()", "tell(${{ github.event.workflow_run.head_branch }})", "tell: a script has an expression in it"),
-        (
-            "persist-credentials: false",
-            "ref: ${{ github.event.workflow_run.head_sha }}",
-            "tell: workflow_run checks out something else than the default branch",
-        ),
-        ("${{ runner.temp }}/made", "made", "tell: workflow_run unpacks an artifact into the checkout"),
-    ],
-)
-def test_what_follows_a_pull_requests_run_gives_it_nothing(old: str, new: str, fault: str) -> None:
-    assert faults(FOLLOWING, sessions=["bench"]) == []
-    assert FOLLOWING.count(old) == 1
-    assert faults(FOLLOWING.replace(old, new), sessions=["bench"]) == [fault]
-
-
-def test_what_follows_a_pull_requests_run_runs_no_command() -> None:
-    with_command = FOLLOWING + "      - run: python3 -m nox -s bench\n"
-    assert "tell: workflow_run runs a command" in faults(with_command, sessions=["bench"])
 
 
 def test_comments_follow_the_comparison() -> None:
@@ -245,11 +123,6 @@ def test_comments_follow_the_comparison() -> None:
     assert uploaded == downloaded
 
 
-def test_pull_requests_are_rejected_on_the_self_hosted_runner() -> None:
-    opened = SELF_HOSTED.replace("on:\n", "on:\n  pull_request:\n", 1)
-    assert faults(opened, sessions=["bench"]) == ["check: pull_request reaches a self-hosted runner"]
-
-
 def test_one_commit_stands_for_one_version_of_an_action() -> None:
     used = re.findall(r"uses: (\S+)@(\S+) # (v\S+)", "".join(path.read_text() for path in WORKFLOWS))
     assert used
@@ -257,7 +130,7 @@ def test_one_commit_stands_for_one_version_of_an_action() -> None:
 
 
 def test_bench_runs_by_hand_and_by_schedule() -> None:
-    workflow = load(GITHUB / "workflows" / "bench.yml")
+    workflow = load(BENCH)
     assert triggers(workflow) == {"workflow_dispatch", "schedule"}
     assert workflow["on"]["schedule"][0]["cron"]
     inputs = workflow["on"]["workflow_dispatch"]["inputs"]
@@ -272,7 +145,7 @@ def test_bench_uploads_what_the_hashes_of_a_set_list(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("{}")
     listed = {PurePath(name).parts[0] for name in read_hashes(write_hashes(tmp_path).parent)}
-    steps = load(GITHUB / "workflows" / "bench.yml")["jobs"]["bench"]["steps"]
+    steps = load(BENCH)["jobs"]["bench"]["steps"]
     (uploaded,) = (step["with"]["path"].split() for step in steps if step.get("id") == "results")
     assert {PurePath(path).relative_to("runs/workflow").as_posix() for path in uploaded} == {*listed, SUMS}
 
