@@ -7,7 +7,7 @@ import altair as alt
 
 from reports.beyond import Carried
 from reports.campaign import Campaign
-from reports.charts.drawing import LABEL_SEPARATION_PX, PALETTE, SHAPES, figure, tip
+from reports.charts.drawing import PALETTE, SHAPES, counts_axis, efficiency_axis, figure, tip
 from reports.figure import INK, RULE, Figure
 from reports.scaling_groups import ScalingGroup, point_efficiency
 from reports.tables import Html, percent
@@ -25,20 +25,9 @@ def efficiency(series: Campaign, group: ScalingGroup, carried: Sequence[Carried]
     ]
     largest = measured[-1]["world_size"]
     predicted = [point for one in carried for point in _points(one, measured[-1])]
-    counts = sorted({point["world_size"] for point in (*measured, *predicted)})
     top = HEADROOM * max(1.0, *(point["high"] for point in predicted), *(point["efficiency"] for point in measured))
-    x = alt.X(
-        "world_size:Q",
-        title="GPUs, log scale",
-        scale=alt.Scale(type="log", base=2, padding=24, nice=False),
-        axis=alt.Axis(values=counts, format="d", grid=False, labelSeparation=LABEL_SEPARATION_PX),
-    )
-    y = alt.Y(
-        "efficiency:Q",
-        title="Scaling efficiency",
-        scale=alt.Scale(domain=[0, top], nice=False),
-        axis=alt.Axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1]),
-    )
+    x = counts_axis("world_size", "GPUs", (point["world_size"] for point in (*measured, *predicted)))
+    y = efficiency_axis("efficiency", top=top)
     edge = alt.Chart(alt.InlineData(values=[{"world_size": largest}])).encode(x=x)
     side = {"y": alt.value(HEIGHT_PX - 8)}
     known = alt.Chart().encode(x=x, y=y, tooltip=[tip("world_size:Q", "GPUs"), tip("efficiency:Q", "Measured", ".1%")])

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import altair as alt
 
@@ -86,13 +86,52 @@ def tip(field: str, title: str, number_format: str | None = None) -> alt.Tooltip
 
 
 def ranks_axis(rows: Sequence[CaseRow]) -> alt.X:
-    ranks = sorted({row.world_size for row in rows})
+    unit = "GPUs" if all(row.device == "cuda" for row in rows) else "Ranks"
+    return counts_axis("world_size", unit, (row.world_size for row in rows))
+
+
+def counts_axis(field: str, unit: str, counts: Iterable[int], *, is_crowded: bool = False) -> alt.X:
+    """Doublings are equally far apart, and every count has its number, unless they are ``is_crowded``."""
+    overlap: Literal["greedy"] | alt.UndefinedType = "greedy" if is_crowded else alt.Undefined
     return alt.X(
-        "world_size:Q",
-        title=f"{'GPUs' if all(row.device == 'cuda' for row in rows) else 'Ranks'}, log scale",
+        f"{field}:Q",
+        title=f"{unit}, log scale",
         scale=alt.Scale(type="log", base=2, padding=24, nice=False),
-        axis=alt.Axis(values=ranks, format="d", grid=False, labelSeparation=LABEL_SEPARATION_PX),
+        axis=alt.Axis(
+            values=sorted(set(counts)),
+            format="d",
+            grid=False,
+            labelOverlap=overlap,
+            labelSeparation=LABEL_SEPARATION_PX,
+        ),
     )
+
+
+def fps_axis(values: Sequence[float]) -> alt.Y:
+    ticks = log_ticks(min(values), max(values))
+    return alt.Y(
+        "fps:Q",
+        title="Frames per second, log scale",
+        scale=alt.Scale(type="log", domain=[ticks[0], ticks[-1]], nice=False),
+        axis=alt.Axis(labelExpr=SHORT_NUMBER, values=ticks),
+    )
+
+
+def efficiency_axis(field: str, *, top: float, title: str = "Scaling efficiency") -> alt.Y:
+    """From zero, so that heights can be compared."""
+    return alt.Y(
+        f"{field}:Q",
+        title=title,
+        scale=alt.Scale(domain=[0, top], nice=False),
+        axis=alt.Axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1]),
+    )
+
+
+def dashed_line_at(y: float) -> alt.Chart:
+    """What a figure's points are held against."""
+    shown = alt.Chart(alt.InlineData(values=[{}]))
+    line: alt.Chart = shown.mark_rule(color=RULE, strokeDash=RULE_DASH).encode(y=alt.datum(y))
+    return line
 
 
 def pick(field: str) -> alt.Parameter:

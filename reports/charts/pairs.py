@@ -1,13 +1,13 @@
 """What a stack gives over another, and what a second node costs, against the number of ranks. Pure."""
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import altair as alt
 
 from reports.campaign import Campaign
-from reports.charts.drawing import RULE_DASH, colour, faded_unless, figure, pick, shape, tip
-from reports.figure import RULE, Figure
+from reports.charts.drawing import colour, dashed_line_at, faded_unless, figure, pick, shape, tip
+from reports.figure import Figure
 from reports.pairs_of_cases import CasePair
 from reports.resampling import Estimate
 from reports.tables import Html, paragraph
@@ -56,15 +56,10 @@ def _compared(
     caption: str,
     data: Html,
 ) -> Figure | Html:
-    points = [
-        {"who": who, "case_id": pair.case.case.case_id, "ranks": pair.case.case.world_size, "value": found.value}
-        | {"low": (found.interval or (found.value,))[0], "high": (found.interval or (found.value,))[-1]}
-        for who, pair, found in compared
-        if found is not None
-    ]
+    points = [_point(who, pair, found) for who, pair, found in compared if found is not None]
     if not points:
         return paragraph("No two of these cases completed that could be held against each other.")
-    who = list(dict.fromkeys(str(point["who"]) for point in points))
+    who = list(dict.fromkeys(point["who"] for point in points))
     picked = pick("who")
     ranks = sorted({pair.case.case.world_size for _, pair, _ in compared})
     x = alt.X(
@@ -83,11 +78,10 @@ def _compared(
         tip("low:Q", "Interval from", number_format),
         tip("high:Q", "to", number_format),
     ]
-    same = alt.Chart(alt.InlineData(values=[{}])).mark_rule(color=RULE, strokeDash=RULE_DASH).encode(y=alt.datum(equal))
     words = "; ".join(f"{point['who']}, {point['ranks']}: {format(point['value'], number_format)}" for point in points)
     return figure(
         [
-            same,
+            dashed_line_at(equal),
             base.mark_point(filled=True, size=75)
             .encode(y=y, shape=shape(who, "who"), tooltip=tooltip)
             .add_params(picked),
@@ -103,3 +97,10 @@ def _compared(
         caption=caption if len(who) > 1 else f"{who[0]}. {caption}",
         data=data,
     )
+
+
+def _point(who: str, pair: CasePair, found: Estimate) -> dict[str, Any]:
+    case = pair.case.case
+    low, high = found.interval or (found.value, found.value)
+    point: dict[str, Any] = {"who": who, "case_id": case.case_id, "ranks": case.world_size}
+    return point | {"value": found.value, "low": low, "high": high}

@@ -14,18 +14,19 @@ from reports.charts.drawing import (
     PALETTE,
     RULE_DASH,
     SHAPES,
-    SHORT_NUMBER,
     colour,
     curve_colours,
+    dashed_line_at,
+    efficiency_axis,
     end_labels,
     faded_unless,
     figure,
+    fps_axis,
     ideal_line,
     intervals,
     last_rows,
     legend_of,
     lines_and_points,
-    log_ticks,
     pick,
     ranks_axis,
     rows_data,
@@ -102,12 +103,7 @@ def efficiency(series: Campaign, *, is_small: bool = False) -> Figure | Html:
         return tables.paragraph("Without a speed-up there is no scaling efficiency either.")
     highest = [row.scaling_efficiency_interval[1] for row in shown if row.scaling_efficiency_interval]
     top = max(1.0, *(row.scaling_efficiency or 0 for row in shown), *highest) * EFFICIENCY_HEADROOM
-    y = alt.Y(
-        "scaling_efficiency:Q",
-        title="Scaling efficiency",
-        scale=alt.Scale(domain=[0, top], nice=False),
-        axis=alt.Axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1]),
-    )
+    y = efficiency_axis("scaling_efficiency", top=top)
     picked, x = pick("curve"), ranks_axis(shown)
     base = alt.Chart(rows_data(shown)).encode(x=x)
     tooltip = [
@@ -124,10 +120,9 @@ def efficiency(series: Campaign, *, is_small: bool = False) -> Figure | Html:
         colours=curve_colours(shown),
         x=x,
     )
-    ideal = alt.Chart(alt.InlineData(values=[{}])).mark_rule(color=RULE, strokeDash=RULE_DASH).encode(y=alt.datum(1))
     return figure(
         [
-            ideal,
+            dashed_line_at(1),
             *lines_and_points(base, shown, y=y, tooltip=tooltip, picked=picked),
             *intervals(shown, x=x, low="efficiency_low", high="efficiency_high", picked=picked),
             *labels,
@@ -153,22 +148,9 @@ def throughput(series: Campaign) -> Figure | Html:
     shown = [row for row in series.rows if row.case_id in {point["case_id"] for point in points}]
     curves, kinds = curves_of(shown), list(KIND_COLUMNS)
     picked, x = pick("curve" if len(curves) > 1 else "kind"), ranks_axis(shown)
-    values = [point[name] for point in points for name in ("low", "high", "ideal")]
-    ticks = log_ticks(min(values), max(values))
-    y = alt.Y(
-        "fps:Q",
-        title="Frames per second, log scale",
-        scale=alt.Scale(type="log", domain=[ticks[0], ticks[-1]], nice=False),
-        axis=alt.Axis(labelExpr=SHORT_NUMBER, values=ticks),
-    )
+    y = fps_axis([point[name] for point in points for name in ("low", "high", "ideal")])
     base = alt.Chart(alt.InlineData(values=points)).encode(x=x, opacity=faded_unless(picked), detail="curve:N")
-    # With one curve colours tell the kinds apart; with more they tell the curves, and dashes and shapes the kinds.
-    coloured = colour(curves) if len(curves) > 1 else colour(kinds, "kind", PALETTE)
-    dashes = alt.Scale(domain=kinds, range=list(DASHES))
-    # Two legends side by side are wider than a phone.
-    below = alt.Legend(orient="bottom", columns=2) if len(curves) > 1 else legend_of(kinds)
-    scale = alt.Scale(domain=kinds, range=SHAPES[: len(kinds)])
-    marks = alt.Shape("kind:N", title=None, sort=kinds, scale=scale, legend=below)
+    coloured, shapes, dashes = _told_apart(curves, kinds)
     tooltip = [
         tip("case_id:N", "Case"),
         tip("kind:N", "Counted over"),
@@ -184,10 +166,8 @@ def throughput(series: Campaign) -> Figure | Html:
     return figure(
         [
             ideal,
-            lines.mark_point(filled=True, size=70).encode(shape=marks, tooltip=tooltip).add_params(picked),
-            lines.mark_line(strokeWidth=2).encode(
-                strokeDash=alt.StrokeDash("kind:N", title=None, sort=kinds, scale=dashes, legend=below)
-            ),
+            lines.mark_point(filled=True, size=70).encode(shape=shapes, tooltip=tooltip).add_params(picked),
+            lines.mark_line(strokeWidth=2).encode(strokeDash=dashes),
             lines.mark_rule(strokeWidth=2).encode(y=_like(y, "low"), y2="high:Q"),
         ],
         series,
@@ -198,6 +178,20 @@ def throughput(series: Campaign) -> Figure | Html:
         " fastest round. Step counts the time of the environment steps, step and inference the whole rollout, total"
         " the iteration with learning. Thin dashed lines: ideal scaling from the fewest ranks.",
         data=series_tables.throughput(series.rows, series.inside),
+    )
+
+
+def _told_apart(curves: Sequence[str], kinds: Sequence[str]) -> tuple[alt.Color, alt.Shape, alt.StrokeDash]:
+    """With one curve colours tell the kinds apart; with more they tell the curves, and dashes and shapes the kinds."""
+    coloured = colour(curves) if len(curves) > 1 else colour(kinds, "kind", PALETTE)
+    # Two legends side by side are wider than a phone.
+    below = alt.Legend(orient="bottom", columns=2) if len(curves) > 1 else legend_of(kinds)
+    shapes = alt.Scale(domain=kinds, range=SHAPES[: len(kinds)])
+    dashes = alt.Scale(domain=kinds, range=list(DASHES))
+    return (
+        coloured,
+        alt.Shape("kind:N", title=None, sort=kinds, scale=shapes, legend=below),
+        alt.StrokeDash("kind:N", title=None, sort=kinds, scale=dashes, legend=below),
     )
 
 

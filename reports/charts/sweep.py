@@ -8,13 +8,12 @@ from reports import series_tables, tables
 from reports.analysis import CaseRow
 from reports.campaign import Campaign
 from reports.charts.drawing import (
-    LABEL_SEPARATION_PX,
     RULE_DASH,
-    SHORT_NUMBER,
     colour,
+    counts_axis,
     faded_unless,
     figure,
-    log_ticks,
+    fps_axis,
     pick,
     shape,
     tip,
@@ -34,21 +33,10 @@ def environments(series: Campaign, *, is_small: bool = False) -> Figure | Html:
         )
     who = list(dict.fromkeys(point["who"] for point in points))
     too_many = _too_many(series)
-    sizes = sorted({point["num_envs"] for point in (*points, *too_many)})
+    sizes = [point["num_envs"] for point in (*points, *too_many)]
     picked = pick("who")
-    x = alt.X(
-        "num_envs:Q",
-        title="Environments of one rank, log scale",
-        scale=alt.Scale(type="log", base=2, padding=24, nice=False),
-        axis=alt.Axis(values=sizes, format="d", grid=False, labelOverlap="greedy", labelSeparation=LABEL_SEPARATION_PX),
-    )
-    ticks = log_ticks(min(point["low"] for point in points), max(point["high"] for point in points))
-    y = alt.Y(
-        "fps:Q",
-        title="Frames per second, log scale",
-        scale=alt.Scale(type="log", domain=[ticks[0], ticks[-1]], nice=False),
-        axis=alt.Axis(labelExpr=SHORT_NUMBER, values=ticks),
-    )
+    x = counts_axis("num_envs", "Environments of one rank", sizes, is_crowded=True)
+    y = fps_axis([point[name] for point in points for name in ("low", "high")])
     base = alt.Chart(alt.InlineData(values=points)).encode(x=x, color=colour(who, "who"), opacity=faded_unless(picked))
     tooltip = [
         tip("case_id:N", "Case"),
