@@ -56,11 +56,7 @@ def make_bundle(
         raise BundleError(f"The part size is {part_size_mib} MiB; it has to be at least 1.")
     if not (asset_root / "manifest.json").is_file():
         raise BundleError(f"{asset_root} has no manifest.json. Build the assets first (`nox -s build`).")
-    target = bundle_contents.read_freeze(target_freeze) if target_freeze else {}
-    pool = bundle_contents.pooled(
-        bundle_contents.installed(sys.path), bundle_contents.installed(_search_path(worker_python))
-    )
-    selection = bundle_contents.select(_roots(project_root, stack), pool=pool, target=target)
+    selection = _selection(_roots(project_root, stack), worker_python=worker_python, target_freeze=target_freeze)
     entries = sorted(_entries(selection, project_root=project_root, asset_root=asset_root, for_device=for_device))
     unpacked_bytes = sum(path.stat().st_size for _, path in entries)
     on_message(f"Packing {len(selection.bundled)} distributions, {unpacked_bytes / 1e6:.0f} MB, into {out_dir}")
@@ -70,17 +66,14 @@ def make_bundle(
     description = {
         "format": FORMAT,
         "created_utc": datetime.now(UTC).isoformat(timespec="seconds"),
-        "suite_commit": _git(project_root, "rev-parse", "HEAD").strip(),
-        "suite_dirty": bool(_git(project_root, "status", "--porcelain", "--untracked-files=no").strip()),
+        **_checkout(project_root),
         "python": pins.PYTHON_VERSION,
         "stack": stack,
         "for_device": for_device,
         "asset_sha256": pins.sha256(asset_root / "manifest.json"),
         "unpacked_bytes": unpacked_bytes,
         "parts": [asdict(part) for part in parts],
-        "distributions": [{"name": item.name, "version": item.version} for item in selection.bundled],
-        "expected_on_target": [{**asdict(item), "assumed": item.version is None} for item in selection.expected],
-        "left_out": dict(sorted(selection.left_out.items())),
+        **_distributions(selection),
     }
     installer, index = out_dir / "install.py", out_dir / "bundle.json"
     with _writing_to(out_dir):
@@ -159,6 +152,30 @@ def _entries(selection: Selection, *, project_root: Path, asset_root: Path, for_
     for name in _git(project_root, "ls-files", "-z").split("\0"):
         if name and (project_root / name).is_file():  # a tracked file may be deleted in the working tree
             yield f"labscale/{name}", project_root / name
+
+
+def _selection(roots: Iterable[Requirement], *, worker_python: Path, target_freeze: Path | None) -> Selection:
+    """Of what this Python and the worker's have, what the target lacks."""
+    target = bundle_contents.read_freeze(target_freeze) if target_freeze else {}
+    pool = bundle_contents.pooled(
+        bundle_contents.installed(sys.path), bundle_contents.installed(_search_path(worker_python))
+    )
+    return bundle_contents.select(roots, pool=pool, target=target)
+
+
+def _checkout(project_root: Path) -> dict[str, Any]:
+    return {
+        "suite_commit": _git(project_root, "rev-parse", "HEAD").strip(),
+        "suite_dirty": bool(_git(project_root, "status", "--porcelain", "--untracked-files=no").strip()),
+    }
+
+
+def _distributions(selection: Selection) -> dict[str, Any]:
+    return {
+        "distributions": [{"name": item.name, "version": item.version} for item in selection.bundled],
+        "expected_on_target": [{**asdict(item), "assumed": item.version is None} for item in selection.expected],
+        "left_out": dict(sorted(selection.left_out.items())),
+    }
 
 
 def _roots(project_root: Path, stack: Stack) -> list[Requirement]:

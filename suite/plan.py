@@ -93,8 +93,26 @@ def render_launch(
     ``visible_gpus``, leaves. Raises UsageError for offline assets without a root. ``python_path`` is the caller's own
     PYTHONPATH, where an air-gapped host keeps the worker's packages.
     """
+    cpus = len(lane.cpus) if lane else cpus
+    env = _worker_env(case, cache_dir=cache_dir, cpus=cpus) | _asset_env(case, asset_root)
+    if lane and lane.gpus:
+        names = visible_gpus.split(",") if visible_gpus else []
+        env["CUDA_VISIBLE_DEVICES"] = ",".join(names[gpu].strip() if names else str(gpu) for gpu in lane.gpus)
+    # for tasks.worker: the project is not installed in the worker's environment
+    env["PYTHONPATH"] = os.pathsep.join(part for part in (str(project_root), python_path) if part)
+    return Launch(
+        case=case,
+        round=round_index,
+        argv=_argv(case, worker_python, run_dir),
+        env=env,
+        run_dir=str(run_dir),
+        cpus=lane.cpus if lane else (),
+    )
+
+
+def _argv(case: Case, worker_python: Path, run_dir: Path) -> tuple[str, ...]:
     logs = str(run_dir / "logs")
-    argv = (
+    return (
         str(worker_python),
         "-m",
         *(("torch.distributed.run",) if case.nnodes == 1 else ("suite.launch.node", logs)),
@@ -107,16 +125,6 @@ def render_launch(
         "-m",
         "tasks.worker",
         str(run_dir),
-    )
-    cpus = len(lane.cpus) if lane else cpus
-    env = _worker_env(case, cache_dir=cache_dir, cpus=cpus) | _asset_env(case, asset_root)
-    if lane and lane.gpus:
-        names = visible_gpus.split(",") if visible_gpus else []
-        env["CUDA_VISIBLE_DEVICES"] = ",".join(names[gpu].strip() if names else str(gpu) for gpu in lane.gpus)
-    # for tasks.worker: the project is not installed in the worker's environment
-    env["PYTHONPATH"] = os.pathsep.join(part for part in (str(project_root), python_path) if part)
-    return Launch(
-        case=case, round=round_index, argv=argv, env=env, run_dir=str(run_dir), cpus=lane.cpus if lane else ()
     )
 
 

@@ -51,29 +51,20 @@ def look_at_a_node(
     """
     kept = out / FACTS
     if kept.exists():
-        try:
-            return read(kept.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise SchedulerError(
-                f"{kept} is not readable: {error}. Delete it, and a node is looked at anew."
-            ) from error
+        return _kept(kept)
     say("Waiting for a node of Slurm, to see what it is")
-    run = slurm.run_step(
-        (
-            "--job-name=labscale-node",
-            "--nodes=1",
-            *(f"--{option}" for option in (*requested(options, num_gpus=num_gpus), *options.more)),
-            f"--time={options.time or LOOK_MINUTES}",
-            f"--chdir={project_root}",
-            "--cpu-bind=none",  # or it would see one core
-            "--input=none",
-            *container,
-            "env",
-            *(f"{name}={value}" for name, value in env.items()),
-            *argv,
-        ),
-        timeout_s=QUEUE_TIMEOUT_S,
+    of_srun = (
+        "--job-name=labscale-node",
+        "--nodes=1",
+        *(f"--{option}" for option in (*requested(options, num_gpus=num_gpus), *options.more)),
+        f"--time={options.time or LOOK_MINUTES}",
+        f"--chdir={project_root}",
+        "--cpu-bind=none",  # or it would see one core
+        "--input=none",
+        *container,
     )
+    command = ("env", *(f"{name}={value}" for name, value in env.items()), *argv)
+    run = slurm.run_step((*of_srun, *command), timeout_s=QUEUE_TIMEOUT_S)
     try:
         facts = read(run.stdout)
     except ValueError as error:
@@ -87,3 +78,10 @@ def look_at_a_node(
     part.write_text(run.stdout, encoding="utf-8")
     part.rename(kept)
     return facts
+
+
+def _kept(path: Path) -> NodeFacts:
+    try:
+        return read(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise SchedulerError(f"{path} is not readable: {error}. Delete it, and a node is looked at anew.") from error

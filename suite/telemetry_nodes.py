@@ -2,7 +2,7 @@
 
 import statistics
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from suite.clocks import NEEDED_S, clock_of
@@ -87,23 +87,24 @@ def _together(
         energy_j=energy_j,
         energy_agrees=agrees(gpus) if is_complete else None,
         frames_per_joule=rounded(frames / energy_j) if frames is not None and energy_j else None,
-        sample_time_mean_s=max((s.sample_time_mean_s for s in each if s.sample_time_mean_s is not None), default=None),
-        sample_time_max_s=max((s.sample_time_max_s for s in each if s.sample_time_max_s is not None), default=None),
-        sampler_cpu_share=max((s.sampler_cpu_share for s in each if s.sampler_cpu_share is not None), default=None),
+        sample_time_mean_s=_most(summary.sample_time_mean_s for summary in each),
+        sample_time_max_s=_most(summary.sample_time_max_s for summary in each),
+        sampler_cpu_share=_most(summary.sampler_cpu_share for summary in each),
         notes=(*notes, *(f"node {node}: {note}" for node, summary in seen.items() for note in summary.notes)),
-        nodes=tuple(
-            NodeTelemetry(
-                node=node,
-                num_samples=summary.num_samples,
-                power_w=summary.power_w,
-                energy_j=summary.energy_j,
-                host_cpu_percent=summary.host_cpu_percent,
-                host_memory_used_gb=summary.host_memory_used_gb,
-                host_load=summary.host_load,
-            )
-            for node, summary in seen.items()
-        ),
+        nodes=tuple(_of_node(node, summary) for node, summary in seen.items()),
         missing_nodes=missing,
+    )
+
+
+def _of_node(node: int, summary: TelemetrySummary) -> NodeTelemetry:
+    return NodeTelemetry(
+        node=node,
+        num_samples=summary.num_samples,
+        power_w=summary.power_w,
+        energy_j=summary.energy_j,
+        host_cpu_percent=summary.host_cpu_percent,
+        host_memory_used_gb=summary.host_memory_used_gb,
+        host_load=summary.host_load,
     )
 
 
@@ -111,7 +112,12 @@ def _others_percent(record: RunRecord, each: Sequence[TelemetrySummary]) -> floa
     """Of the node with most; None where nodes may share a machine, since each would take the others' ranks for it."""
     if record.transport is None or record.transport.emulated is not False:
         return None
-    return max((one.host_others_percent for one in each if one.host_others_percent is not None), default=None)
+    return _most(one.host_others_percent for one in each)
+
+
+def _most(values: Iterable[float | None]) -> float | None:
+    """None where none is known."""
+    return max((value for value in values if value is not None), default=None)
 
 
 def _shifted(content: TelemetryContent, offset_s: float) -> TelemetryContent:

@@ -67,25 +67,7 @@ def campaign(arguments: Sequence[str], options: KubernetesOptions, *, name: str,
 def round_of_nodes(launch: Launch, options: KubernetesOptions, *, rounds: int) -> dict[str, Any]:
     """A list of objects: the case, the names of the pods, and the pods. A pod that fails ends the others."""
     case, name = launch.case, f"labscale-{hashlib.sha256(launch.run_dir.encode()).hexdigest()[:12]}"
-    env = {name: value for name, value in launch.env.items() if name not in THREAD_VARIABLES} | {
-        HEAD: f"{name}-0.{name}",
-        PEER: f"{name}-1.{name}",
-        RENDEZVOUS_ID: name,
-        RENDEZVOUS_PORT: str(PORT),
-    }
-    script = _NODE.strip("\n")
-    if case.cpu_threads is not None:
-        script = script.replace(_SHARE_OF_CORES, f"threads={case.cpu_threads}")
-    prefix = ["sh", "-c", script, "node", options.suite_python, launch.run_dir]
-    command = [*prefix, str(case.nproc_per_node), str(rounds), f"{case.timeout_s:g}", *launch.argv]
-    container = _container(options, case.nproc_per_node if case.device == "cuda" else 0, command, env)
-    container["env"].append({"name": NODE_RANK, "valueFrom": {"fieldRef": {"fieldPath": INDEX}}})
-    container["volumeMounts"].append({"name": "case", "mountPath": CASE.rpartition("/")[0], "readOnly": True})
-    pod = _pod(options, container)
-    pod["subdomain"] = name
-    pod["volumes"].append({"name": "case", "configMap": {"name": name}})
-    apart = {"labelSelector": {"matchLabels": {JOB_LABEL: name}}, "topologyKey": "kubernetes.io/hostname"}
-    pod["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    pod = _pod_of_node(launch, options, name=name, rounds=rounds)
     metadata = {
         "name": name,
         "labels": _labels(),
@@ -112,6 +94,31 @@ def round_of_nodes(launch: Launch, options: KubernetesOptions, *, rounds: int) -
         {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": job},
     ]
     return {"apiVersion": "v1", "kind": "List", "items": items}
+
+
+def _pod_of_node(launch: Launch, options: KubernetesOptions, *, name: str, rounds: int) -> dict[str, Any]:
+    """Of the job ``name``; no two of its pods are on one host."""
+    case = launch.case
+    env = {name: value for name, value in launch.env.items() if name not in THREAD_VARIABLES} | {
+        HEAD: f"{name}-0.{name}",
+        PEER: f"{name}-1.{name}",
+        RENDEZVOUS_ID: name,
+        RENDEZVOUS_PORT: str(PORT),
+    }
+    script = _NODE.strip("\n")
+    if case.cpu_threads is not None:
+        script = script.replace(_SHARE_OF_CORES, f"threads={case.cpu_threads}")
+    prefix = ["sh", "-c", script, "node", options.suite_python, launch.run_dir]
+    command = [*prefix, str(case.nproc_per_node), str(rounds), f"{case.timeout_s:g}", *launch.argv]
+    container = _container(options, case.nproc_per_node if case.device == "cuda" else 0, command, env)
+    container["env"].append({"name": NODE_RANK, "valueFrom": {"fieldRef": {"fieldPath": INDEX}}})
+    container["volumeMounts"].append({"name": "case", "mountPath": CASE.rpartition("/")[0], "readOnly": True})
+    pod = _pod(options, container)
+    pod["subdomain"] = name
+    pod["volumes"].append({"name": "case", "configMap": {"name": name}})
+    apart = {"labelSelector": {"matchLabels": {JOB_LABEL: name}}, "topologyKey": "kubernetes.io/hostname"}
+    pod["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    return pod
 
 
 def _labels() -> dict[str, str]:
