@@ -44,7 +44,22 @@ def learning(series: Campaign) -> Figure | Html:
     else:
         told = _by_environments(series) if series.is_sweep else _by_topology(points)
     picked = pick(told.field)
-    line = (
+    last = {point.case_id: point for point in points}
+    words = "; ".join(f"{point.curve}, {point.topology}: {point.reward:.3g}" for point in last.values())
+    return figure(
+        [_lines(series, points, told).encode(opacity=faded_unless(picked)).add_params(picked)],
+        series,
+        chart="learning",
+        height=LEARNING_PX,
+        alt_text=f"Mean return of finished episodes over iterations. At the end: {words}.",
+        caption=f"Mean return of finished episodes over iterations, colour by {told.in_words}."
+        " A case's curve is the median over rounds. The axis need not start at zero.",
+        data=series_tables.final_rewards(list(last.values())),
+    )
+
+
+def _lines(series: Campaign, points: Sequence[CurvePoint], told: _Told) -> alt.Chart:
+    lines: alt.Chart = (
         alt.Chart(alt.InlineData(values=_drawn(series, points)))
         .mark_line(strokeWidth=1.8, point=has_single_point(points))
         .encode(
@@ -55,7 +70,6 @@ def learning(series: Campaign) -> Figure | Html:
             ),
             y=alt.Y("reward:Q", title="Mean return", scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=5)),
             color=told.colours,
-            opacity=faded_unless(picked),
             detail="curve:N",
             tooltip=[
                 tip("curve:N", "Curve"),
@@ -67,19 +81,8 @@ def learning(series: Campaign) -> Figure | Html:
     )
     if len(told.dashes) > 1:
         sort, legend = list(told.dashes), legend_of(told.dashes)
-        line = line.encode(strokeDash=alt.StrokeDash(f"{told.dash_field}:N", title=None, sort=sort, legend=legend))
-    last = {point.case_id: point for point in points}
-    words = "; ".join(f"{point.curve}, {point.topology}: {point.reward:.3g}" for point in last.values())
-    return figure(
-        [line.add_params(picked)],
-        series,
-        chart="learning",
-        height=LEARNING_PX,
-        alt_text=f"Mean return of finished episodes over iterations. At the end: {words}.",
-        caption=f"Mean return of finished episodes over iterations, colour by {told.in_words}."
-        " A case's curve is the median over rounds. The axis need not start at zero.",
-        data=series_tables.final_rewards(list(last.values())),
-    )
+        lines = lines.encode(strokeDash=alt.StrokeDash(f"{told.dash_field}:N", title=None, sort=sort, legend=legend))
+    return lines
 
 
 def _by_topology(points: Sequence[CurvePoint]) -> _Told:

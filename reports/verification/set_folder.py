@@ -43,20 +43,10 @@ def is_published(folder: Path) -> bool:
 
 def verify_set(folder: Path, *, root: Path) -> Verified:
     """``root``: what paths are said relative to."""
-    findings: list[Finding] = []
     results: list[CaseResult] = []
     rules: dict[str, str] = {}  # case id -> how its document says that rounds became numbers
     paths = case_paths(folder)
-    if not paths:
-        findings.append(
-            Finding(
-                where=below(folder, root),
-                what="the folder",
-                got="without a case",
-                expected="cases/<series>/<case>.json",
-                next_step="Name a folder that `nox -s bench` wrote.",
-            )
-        )
+    findings = [] if paths else [_no_case(below(folder, root))]
     for path in paths:
         where = below(path, root)
         try:
@@ -79,16 +69,25 @@ def verify_set(folder: Path, *, root: Path) -> Verified:
     return Verified(
         cases=len(results),
         rounds=sum(len(result.rounds) for result in results),
-        samples=sum(
-            len(column)
-            for result in results
-            for record in result.rounds
-            for rank in record.ranks
-            for column in rank.samples.values()
-        ),
+        samples=_num_samples(results),
         hashed_files=len(read_hashes(folder)),
         findings=tuple(findings),
     )
+
+
+def _no_case(where: str) -> Finding:
+    return Finding(
+        where=where,
+        what="the folder",
+        got="without a case",
+        expected="cases/<series>/<case>.json",
+        next_step="Name a folder that `nox -s bench` wrote.",
+    )
+
+
+def _num_samples(results: Sequence[CaseResult]) -> int:
+    ranks = (rank for result in results for record in result.rounds for rank in record.ranks)
+    return sum(len(column) for rank in ranks for column in rank.samples.values())
 
 
 def _check_twice(folder: Path, root: Path, results: Sequence[CaseResult]) -> Iterator[Finding]:
