@@ -14,6 +14,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from suite.__main__ import parse
+from suite.environment import num_usable_cpus
 from suite.errors import StoreError
 from suite.launch import kubernetes
 from suite.launch.kubernetes import KubernetesOptions
@@ -49,16 +50,6 @@ def test_a_round_of_several_nodes() -> None:
     validate(document)
     (script,) = (part for part in document["items"][2]["spec"]["template"]["spec"]["containers"][0]["command"][2:3])
     assert subprocess.run(["sh", "-n"], input=script, text=True, check=False).returncode == 0
-
-
-def test_a_pod_has_the_threads_that_its_case_says() -> None:
-    def script(cpu_threads: int | None) -> str:
-        launch = replace(NODES, case=replace(NODES.case, division="open", cpu_threads=cpu_threads))
-        document = kubernetes.round_of_nodes(launch, OPTIONS, rounds=3)
-        return str(document["items"][2]["spec"]["template"]["spec"]["containers"][0]["command"][2])
-
-    assert "\nthreads=$(($(nproc) / ranks))" in script(None)
-    assert "\nthreads=3\nexport OMP_NUM_THREADS=$threads" in script(3)
 
 
 def test_a_campaign_of_one_node() -> None:
@@ -123,12 +114,10 @@ def test_the_script_of_a_pod_writes_the_record_and_the_case(
     run_dir = tmp_path / "out" / "raw" / case.case_id / "r0"
     (tmp_path / "case.json").write_text(json.dumps(asdict(case)), encoding="utf-8")
     script = kubernetes._NODE.replace(kubernetes.CASE, str(tmp_path / "case.json"))
-    training = (
-        f"import os, sys, time; print(os.environ['OMP_NUM_THREADS'], flush=True); sys.exit({code} or time.sleep(60))"
-    )
+    training = f"import sys, time; sys.exit({code} or time.sleep(60))"
 
     def pod(rank: int) -> int:
-        own = ("sh", "-c", script, "node", sys.executable, str(run_dir), "1", "1", limit_s)
+        own = ("sh", "-c", script, "node", sys.executable, str(run_dir), "1", "1", limit_s, "")
         argv = (*own, sys.executable, "-c", training)
         environ = {name: value for name, value in os.environ.items() if name != "ISAACSIM_ASSET_ROOT"}
         return subprocess.run(argv, cwd=ROOT, env={**environ, NODE_RANK: str(rank)}, check=False).returncode
@@ -138,8 +127,26 @@ def test_the_script_of_a_pod_writes_the_record_and_the_case(
     assert pod(0) == ended
     record = read_record(run_dir / "record.json")
     assert (record.outcome, record.exit_code, record.case) == (outcome, ended, case)
-    assert int((run_dir / "logs" / "node-0" / "torchrun.log").read_text()) > 0
     assert read_case(tmp_path / "out" / "cases" / f"{case.case_id}.json").rounds == (record,)
+
+
+@pytest.mark.parametrize(("cpu_threads", "expected"), [(None, max(1, num_usable_cpus() // 2)), (3, 3)])
+def test_a_pod_has_the_threads_of_its_case_or_a_share_of_its_quota(
+    make_case: CaseMaker, tmp_path: Path, cpu_threads: int | None, expected: int
+) -> None:
+    """nproc, here of a node with 4096 cores, does not know how many of them a pod may use."""
+    case = make_case(nnodes=2, nproc_per_node=2, division="open", cpu_threads=cpu_threads)
+    run_dir = tmp_path / "r0"
+    launch = replace(NODES, case=case, run_dir=str(run_dir), argv=("sh", "-c", "echo $OMP_NUM_THREADS"))
+    _, _, job = kubernetes.round_of_nodes(launch, replace(OPTIONS, suite_python=sys.executable), rounds=1)["items"]
+    (tmp_path / "case.json").write_text("{}", encoding="utf-8")
+    (tmp_path / "nproc").write_text("#!/bin/sh\necho 4096\n", encoding="utf-8")
+    (tmp_path / "nproc").chmod(0o755)
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    argv = [part.replace(kubernetes.CASE, str(tmp_path / "case.json")) for part in container["command"]]
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}", NODE_RANK: "1"}
+    assert subprocess.run(argv, cwd=ROOT, env=env, check=False).returncode == 0
+    assert int((run_dir / "logs" / "node-1" / "torchrun.log").read_text()) == expected
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "containers" / "examples").iterdir()), ids=lambda path: path.name)

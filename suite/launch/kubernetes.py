@@ -25,13 +25,15 @@ SLACK_S: Final = 300.0  # of a job beyond its case's limit: images are fetched, 
 JOB_LABEL: Final = "batch.kubernetes.io/job-name"  # Kubernetes' own, on every pod of a job
 INDEX: Final = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
 
-_SHARE_OF_CORES: Final = 'threads=$(($(nproc) / ranks)); [ "$threads" -gt 0 ] || threads=1'
-
-# $1: labscale's Python, $2: the run directory, $3: ranks a node, $4: rounds of the case, $5: its limit in seconds;
-# then the command of the node.
+# $1: labscale's Python, $2: the run directory, $3: ranks a node, $4: rounds of the case, $5: its limit in seconds,
+# $6: threads of a pool, empty for a rank's share of the pod's cores; then the command of the node.
+# labscale counts the cores, as it does elsewhere: nproc does not know a quota.
 _NODE: Final = f"""
-suite=$1 run_dir=$2 ranks=$3 rounds=$4 limit_s=$5; shift 5
-{_SHARE_OF_CORES}
+suite=$1 run_dir=$2 ranks=$3 rounds=$4 limit_s=$5 threads=$6; shift 6
+if [ -z "$threads" ]; then
+    cores=$("$suite" -c 'from suite.environment import num_usable_cpus; print(num_usable_cpus())') || exit
+    threads=$((cores / ranks)); [ "$threads" -gt 0 ] || threads=1
+fi
 export {" ".join(f"{variable}=$threads" for variable in THREAD_VARIABLES)}
 [ -z "${{ISAACSIM_ASSET_ROOT:-}}" ] || "$1" -m tasks.assets build "$ISAACSIM_ASSET_ROOT" || exit
 logs=$run_dir/logs/node-${NODE_RANK} part=$run_dir/case.json.${NODE_RANK}
@@ -105,11 +107,9 @@ def _pod_of_node(launch: Launch, options: KubernetesOptions, *, name: str, round
         RENDEZVOUS_ID: name,
         RENDEZVOUS_PORT: str(PORT),
     }
-    script = _NODE.strip("\n")
-    if case.cpu_threads is not None:
-        script = script.replace(_SHARE_OF_CORES, f"threads={case.cpu_threads}")
-    prefix = ["sh", "-c", script, "node", options.suite_python, launch.run_dir]
-    command = [*prefix, str(case.nproc_per_node), str(rounds), f"{case.timeout_s:g}", *launch.argv]
+    prefix = ["sh", "-c", _NODE.strip("\n"), "node", options.suite_python, launch.run_dir]
+    numbers = [str(case.nproc_per_node), str(rounds), f"{case.timeout_s:g}", str(case.cpu_threads or "")]
+    command = [*prefix, *numbers, *launch.argv]
     container = _container(options, case.nproc_per_node if case.device == "cuda" else 0, command, env)
     container["env"].append({"name": NODE_RANK, "valueFrom": {"fieldRef": {"fieldPath": INDEX}}})
     container["volumeMounts"].append({"name": "case", "mountPath": CASE.rpartition("/")[0], "readOnly": True})
