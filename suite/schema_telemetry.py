@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """Of the samples in a window."""
+    """Of the samples in a window; of power the mean is over time, and a gap leaves nothing, as of energy."""
 
     min: float
     mean: float

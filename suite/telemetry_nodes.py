@@ -11,16 +11,16 @@ from suite.schema import RunRecord
 from suite.schema_telemetry import NodeTelemetry, Spread, TelemetrySummary
 from suite.telemetry_file import TelemetryContent
 from suite.telemetry_summary import (
-    MAX_GAP_S,
     Points,
     Window,
     agrees,
     at,
+    clipped,
+    power_over_time,
     rounded,
-    spread,
     summarise,
     total_energy_j,
-    total_power_w,
+    total_power,
     window_of,
 )
 
@@ -128,25 +128,17 @@ def _shifted(content: TelemetryContent, offset_s: float) -> TelemetryContent:
 
 def _power(contents: Sequence[TelemetryContent], window: Window) -> Spread | None:
     """Of all nodes' GPUs at the times of the first node's samples; the others are read in between their own."""
-    series: list[Points] = [
-        [(s.monotonic_s, power) for s in content.samples if (power := total_power_w(s.gpus)) is not None]
-        for content in contents
-    ]
-    sums = []
-    for time_s, first_w in series[0]:
-        if window.start_s <= time_s <= window.end_s:
-            others = [_between(points, time_s) for points in series[1:]]
-            sums.append(None if None in others else first_w + sum(w for w in others if w is not None))
-    return None if not sums or None in sums else spread(sums)
-
-
-def _between(points: Points, time_s: float) -> float | None:
-    """Interpolated; None outside of the points, and in a gap."""
-    after = bisect_right(points, time_s, key=lambda point: point[0])
-    pair = points[max(0, after - 1) : after + 1]
-    if len(pair) != 2 or not pair[0][0] <= time_s or pair[1][0] - pair[0][0] > MAX_GAP_S:  # noqa: PLR2004  a pair
+    series = [points for content in contents if (points := clipped(total_power(content.samples), window)) is not None]
+    if len(series) < len(contents):
         return None
-    return at(pair, time_s)[1]
+    first, *others = series
+    sums = [(time_s, first_w + sum(_between(points, time_s) for points in others)) for time_s, first_w in first]
+    return power_over_time(sums, window)
+
+
+def _between(points: Points, time_s: float) -> float:
+    after = min(bisect_right(points, time_s, key=lambda point: point[0]), len(points) - 1)
+    return at(points[after - 1 : after + 1], time_s)[1]
 
 
 def _of_all(spreads: Sequence[Spread | None]) -> Spread | None:

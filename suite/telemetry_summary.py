@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from suite.gpu_state import GpuReading
 from suite.rank_file import RankFile
 from suite.reduce import steady_part
 from suite.schema import RunRecord
@@ -89,7 +88,7 @@ def summarise(content: TelemetryContent, window: Window, *, frames: int | None, 
         host_others_percent=_others([sample.host.others_percent for sample in samples]),
         host_memory_used_gb=spread(sample.host.memory_used_gb for sample in samples),
         host_load=spread(sample.host.load for sample in samples),
-        power_w=spread(total_power_w(sample.gpus) for sample in samples) if is_complete else None,
+        power_w=power_over_time(total_power(content.samples), window) if is_complete else None,
         energy_j=energy_j,
         energy_agrees=agrees(gpus) if is_complete else None,
         frames_per_joule=rounded(frames / energy_j) if frames is not None and energy_j else None,
@@ -112,7 +111,7 @@ def _gpu(index: int, samples: Sequence[Sample], window: Window) -> GpuTelemetry:
         sm_utilisation_percent=spread(gpu.sm_utilisation_percent for gpu in inside),
         memory_utilisation_percent=spread(gpu.memory_utilisation_percent for gpu in inside),
         memory_used_gb=spread(gpu.memory_used_gb for gpu in inside),
-        power_w=spread(gpu.power_w for gpu in inside),
+        power_w=power_over_time(power, window),
         sm_clock_mhz=spread(gpu.sm_clock_mhz for gpu in inside),
         memory_clock_mhz=spread(gpu.memory_clock_mhz for gpu in inside),
         temperature_c=spread(gpu.temperature_c for gpu in inside),
@@ -144,7 +143,7 @@ def _rank(rank: int, samples: Sequence[Sample]) -> RankTelemetry:
 
 def counted_energy_j(counter: Points, window: Window) -> float | None:
     """How far the driver's counter moved in the window; None when it was not seen throughout, or went back."""
-    points = _clipped(counter, window)
+    points = clipped(counter, window)
     if points is None or any(later < earlier for (_, earlier), (_, later) in itertools.pairwise(points)):
         return None
     return rounded(points[-1][1] - points[0][1])
@@ -152,13 +151,25 @@ def counted_energy_j(counter: Points, window: Window) -> float | None:
 
 def integrated_energy_j(power: Points, window: Window) -> float | None:
     """Power integrated over the window by trapezoids; None when it was not seen throughout."""
-    points = _clipped(power, window)
+    points = clipped(power, window)
+    return None if points is None else rounded(_integral(points))
+
+
+def power_over_time(power: Points, window: Window) -> Spread | None:
+    """Its mean is the energy over the window's length; None as that is, when power was not seen throughout."""
+    points = clipped(power, window)
     if points is None:
         return None
-    return rounded(sum((b_s - a_s) * (a_w + b_w) / 2 for (a_s, a_w), (b_s, b_w) in itertools.pairwise(points)))
+    values = [value for _, value in points]
+    mean = _integral(points) / window.length_s
+    return Spread(min=rounded(min(values)), mean=rounded(mean), max=rounded(max(values)))
 
 
-def _clipped(points: Points, window: Window) -> Points | None:
+def _integral(points: Points) -> float:
+    return sum((b_s - a_s) * (a_w + b_w) / 2 for (a_s, a_w), (b_s, b_w) in itertools.pairwise(points))
+
+
+def clipped(points: Points, window: Window) -> Points | None:
     """The points in the window, with interpolated ones at its ends; None when they leave a gap."""
     times_s = [time_s for time_s, _ in points]
     first, last = bisect_right(times_s, window.start_s) - 1, bisect_left(times_s, window.end_s)
@@ -204,9 +215,10 @@ def total_energy_j(gpus: Sequence[GpuTelemetry]) -> float | None:
     return None
 
 
-def total_power_w(gpus: Sequence[GpuReading]) -> float | None:
-    known = [gpu.power_w for gpu in gpus if gpu.power_w is not None]
-    return sum(known) if len(known) == len(gpus) else None
+def total_power(samples: Sequence[Sample]) -> Points:
+    """Of all GPUs together, where each of them gave its own."""
+    readings = [(sample.monotonic_s, [gpu.power_w for gpu in sample.gpus]) for sample in samples]
+    return [(time_s, sum(w for w in each if w is not None)) for time_s, each in readings if None not in each]
 
 
 # ---- small reductions ----

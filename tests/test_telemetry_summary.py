@@ -113,6 +113,29 @@ def test_a_short_gap_is_bridged() -> None:
     assert integrated_energy_j(kept, WINDOW) == 3000.0
 
 
+def with_gap(first_s: float, last_s: float) -> GpuAt:
+    """100 W until 6 s and 300 W from then on, not read from ``first_s`` to ``last_s``."""
+
+    def gpus_at(time_s: float) -> tuple[GpuReading, ...]:
+        power_w = None if first_s <= time_s <= last_s else 100.0 if time_s < 6 else 300.0
+        return (GpuReading(index=0, power_w=power_w),)
+
+    return gpus_at
+
+
+def test_the_mean_power_is_the_energy_over_time_though_readings_are_missing() -> None:
+    """The mean of the readings there are would take the half in which they are missing for less than it was."""
+    seen = one_gpu(with_gap(6.1, 7.5))
+    assert seen.power_w is not None
+    assert seen.energy_j == pytest.approx(seen.power_w.mean * seen.window_s, rel=1e-5)
+    assert seen.gpus[0].power_w == seen.power_w == Spread(min=100.0, mean=202.6, max=300.0)
+
+
+def test_the_mean_power_is_unknown_with_the_energy() -> None:
+    seen = one_gpu(with_gap(6.1, 8.5))
+    assert (seen.energy_j, seen.power_w, seen.gpus[0].power_w) == (None, None, None)
+
+
 def test_counter_that_starts_anew_is_unknown_and_power_takes_its_place() -> None:
     def reloaded(time_s: float) -> tuple[GpuReading, ...]:
         return (GpuReading(index=0, power_w=300.0, energy_j=300 * (time_s if time_s < 6 else time_s - 6)),)
