@@ -270,6 +270,34 @@ def test_an_energy_is_that_of_its_gpus_where_nodes_are_missing_too() -> None:
         assert any("energy_j" in what for what in telemetry_findings(result)) == is_named
 
 
+@pytest.mark.parametrize(
+    ("of_gpu", "of_all", "named"),
+    [
+        (100.0, 200.0, []),
+        (99.5, 200.9, []),  # the mean of readings, as earlier versions stored it
+        (98.0, 200.0, ["gpus[1].power_w.mean"]),
+        (None, 200.0, ["gpus[1].power_w.mean"]),
+        (100.0, 203.0, ["power_w.mean"]),
+        (100.0, None, ["power_w.mean"]),
+    ],
+)
+def test_a_mean_power_is_held_to_energy_over_time(of_gpu: float | None, of_all: float | None, named: list[str]) -> None:
+    plain = make_result(make_case(world_size=2), 0.5)
+    record = with_telemetry(plain.rounds[0])
+    assert record.telemetry is not None
+    powers = [None if mean is None else Spread(min=1.0, mean=mean, max=900.0) for mean in (100.0, of_gpu, of_all)]
+    gpus = tuple(
+        replace(gpu, energy_integrated_j=100.0 * record.telemetry.window_s, power_w=power_w)
+        for gpu, power_w in zip(record.telemetry.gpus, powers[:2], strict=True)
+    )
+    telemetry = replace(record.telemetry, gpus=gpus, power_w=powers[2])
+    found = telemetry_findings(replace(plain, rounds=(replace(record, telemetry=telemetry),)))
+    assert found == [f"round 0, telemetry.{name}" for name in named]
+    telemetry = replace(telemetry, window_s=0.0)
+    found = telemetry_findings(replace(plain, rounds=(replace(record, telemetry=telemetry),)))
+    assert found == ["round 0, telemetry.window_s"]
+
+
 def telemetry_findings(result: CaseResult) -> list[str]:
     document: dict[str, Any] = {"labscale": {"case_result": {"rounds": [{"environment": {}}]}}, "benchmarks": []}
     found = check_case(f"cases/{result.case.case_id}.json", document, result)

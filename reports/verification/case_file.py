@@ -11,6 +11,7 @@ from reports.verification.statistics import NOT_RECOMPUTED, RULES, samples_s, st
 from suite.folder import Folder
 from suite.reduce import steady_part
 from suite.schema import CaseResult, RankRecord, RunRecord
+from suite.schema_telemetry import TelemetrySummary
 
 # What every rank that trained has measured in every iteration.
 REQUIRED_COLUMNS: Final = ("start_s", "iteration_time_s", "collection_time_s", "learning_time_s")
@@ -29,6 +30,8 @@ RUN_AGAIN: Final = "Leave this round out of what is published, and run it again.
 SLACK: Final = 0.01
 SLACK_S: Final = 0.002
 TELEMETRY_TOLERANCE: Final = 1e-4  # its figures are stored to six digits
+# Of a mean power against energy over time. Rounds up to 2026-11-23 have the mean of the readings, at most 0.5 % apart.
+POWER_TOLERANCE: Final = 0.01
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
@@ -234,6 +237,8 @@ def _check_telemetry(where: str, at: str, record: RunRecord) -> Iterator[Finding
     is_whole = known is not None and len(known) == record.case.world_size and not seen.missing_nodes
     if known is not None and (is_whole or seen.energy_j is not None):
         yield from differing(where, f"{at}.energy_j", seen.energy_j, sum(known), tolerance=TELEMETRY_TOLERANCE)
+    if seen.window_s > 0:  # else that is named below
+        yield from _check_power(where, at, seen, is_whole=is_whole)
     try:
         part = steady_part(record)
     except ValueError:
@@ -246,3 +251,19 @@ def _check_telemetry(where: str, at: str, record: RunRecord) -> Iterator[Finding
         yield from differing(
             where, f"{at}.frames_per_joule", seen.frames_per_joule, expected, tolerance=TELEMETRY_TOLERANCE
         )
+
+
+def _check_power(where: str, at: str, seen: TelemetrySummary, *, is_whole: bool) -> Iterator[Finding]:
+    """A mean power is the integrated energy over time, of each GPU and, where ``is_whole``, of all of them."""
+    integrated = [gpu.energy_integrated_j for gpu in seen.gpus]
+    pairs = [
+        (f"gpus[{index}].power_w", gpu.power_w, energy_j)
+        for index, (gpu, energy_j) in enumerate(zip(seen.gpus, integrated, strict=True))
+    ]
+    if integrated and (is_whole or seen.power_w is not None):
+        known = [energy_j for energy_j in integrated if energy_j is not None]
+        pairs.append(("power_w", seen.power_w, sum(known) if len(known) == len(integrated) else None))
+    for name, found, energy_j in pairs:
+        if energy_j is not None:
+            mean_w, expected_w = None if found is None else found.mean, energy_j / seen.window_s
+            yield from differing(where, f"{at}.{name}.mean", mean_w, expected_w, tolerance=POWER_TOLERANCE)
