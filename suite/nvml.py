@@ -4,7 +4,7 @@ import ctypes
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from suite.schema import Gpu
 # whether it is looked at or not.
 COUNT_EVERY_S: Final = 0.95
 _GB: Final = 1e9
+_UUID: Final = "GPU-"
 # NVML's name -> ours, of nvmlClocksEventReasons.
 _SLOWDOWNS: Final = {
     "nvmlClocksEventReasonGpuIdle": "idle",
@@ -91,6 +92,30 @@ def read_gpus() -> tuple[tuple[Gpu, ...], str | None, str | None]:
         raise _no_answer(error) from error
     finally:
         pynvml.nvmlShutdown()
+
+
+def whole_uuids(names: Sequence[str]) -> tuple[str, ...]:
+    """Names as CUDA_VISIBLE_DEVICES has them, with the UUIDs of which it has the beginning written out.
+
+    What NVML does not know stays as it is: a container engine may be another machine's.
+    """
+    if not any(name.startswith(_UUID) for name in names):
+        return tuple(names)
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return tuple(names)
+    try:
+        return tuple(_whole_uuid(name) if name.startswith(_UUID) else name for name in names)
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def _whole_uuid(name: str) -> str:
+    try:
+        return str(pynvml.nvmlDeviceGetUUID(_handle_by_uuid(name)))
+    except pynvml.NVMLError:
+        return name
 
 
 def _no_answer(error: pynvml.NVMLError) -> WorkerEnvironmentError:
@@ -183,7 +208,7 @@ def _handle_by_uuid(name: str) -> object:
     try:
         return pynvml.nvmlDeviceGetHandleByUUID(name)
     except (pynvml.NVMLError_InvalidArgument, pynvml.NVMLError_NotFound):
-        if not name.startswith("GPU-"):
+        if not name.startswith(_UUID):
             raise
         handles = map(pynvml.nvmlDeviceGetHandleByIndex, range(pynvml.nvmlDeviceGetCount()))
         found = [handle for handle in handles if pynvml.nvmlDeviceGetUUID(handle).startswith(name)]

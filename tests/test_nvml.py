@@ -12,6 +12,7 @@ import pytest
 import suite.nvml
 from suite.errors import WorkerEnvironmentError
 from suite.gpu_state import GpuReading, NvmlState
+from suite.launch.container import requested_gpus
 from suite.nvml import LiveGpus, read, read_gpus
 from suite.schema import Gpu
 
@@ -107,11 +108,25 @@ def test_only_visible_gpus_count(visible: str, names: list[str], monkeypatch: py
     assert state.num_gpus == 2
 
 
+@pytest.mark.usefixtures("two_gpus")
+@pytest.mark.parametrize(
+    ("visible", "gpus"),
+    [
+        ("GPU-5a7,1,GPU-5b", ("GPU-5a7f", "1", "GPU-5b")),
+        ("GPU-5,GPU-z", ("GPU-5", "GPU-z")),  # which the engine refuses
+        ("MIG-5a7", ("MIG-5a7",)),
+    ],
+)
+def test_a_container_engine_is_asked_for_whole_uuids(visible: str, gpus: tuple[str, ...]) -> None:
+    assert requested_gpus("cuda", {"CUDA_VISIBLE_DEVICES": visible}) == gpus
+
+
 @pytest.mark.parametrize("code", [pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, pynvml.NVML_ERROR_DRIVER_NOT_LOADED])
 def test_no_driver_means_no_gpus(code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(pynvml, "nvmlInit", refusal(code))
     assert read_gpus() == ((), None, None)
+    assert requested_gpus("cuda", {"CUDA_VISIBLE_DEVICES": "GPU-5a7"}) == ("GPU-5a7",)
 
 
 def test_broken_driver_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from suite.launch import eula
 from suite.launch.result import EndedBy, LaunchResult
 from suite.launch.sampling import sampling
 from suite.launch.watch import LOG, Watch, prepare, wait
+from suite.nvml import whole_uuids
 from suite.schema import Device, Launch
 
 GIB: Final = 2**30
@@ -150,14 +151,18 @@ def render(
 
 
 def requested_gpus(device: Device, environ: Mapping[str, str]) -> Gpus:
-    """What to ask the engine for: the GPUs that CUDA_VISIBLE_DEVICES leaves, all without it, none for a CPU run."""
+    """What to ask the engine for: the GPUs that CUDA_VISIBLE_DEVICES leaves, all without it, none for a CPU run.
+
+    CUDA takes the beginning of a UUID, NVIDIA's container toolkit the whole one only.
+    """
     if device == "cpu":
         return None
     visible = environ.get("CUDA_VISIBLE_DEVICES")
     if visible is None:
         return "all"
     names = (name.strip() for name in visible.split(","))
-    return tuple(itertools.takewhile(lambda name: name not in ("", "-1"), names)) or None  # as CUDA reads it
+    chosen = tuple(itertools.takewhile(lambda name: name not in ("", "-1"), names))  # as CUDA reads it
+    return whole_uuids(chosen) or None
 
 
 def _environment(options: ContainerOptions) -> dict[str, str]:
