@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from reports.choosing import Choice, Option, scaled
-from reports.inside import Inside
+from reports.inside import GPU_MEMORY, Inside
 from reports.resampling import Estimate
 from reports.sizes import SizeChoice
 from reports.tables import MISSING, Html, count, estimated, html_table, percent, percent_interval, seconds
@@ -79,7 +79,7 @@ def sizes(choices: Sequence[SizeChoice], found: Mapping[str, Inside], *, label: 
             "Total FPS",
             "Of the most",
             "Interval",
-            "Memory in GB",
+            GPU_MEMORY,
             "Frames per joule",
             "Rounds",
         ],

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from reports.analysis import CaseRow
-from reports.inside import PARTS
+from reports.inside import GPU_MEMORY, PARTS
 from reports.pairs_of_cases import CasePair
 from reports.resampling import Estimate
 from reports.stack_parts import StackPair
@@ -50,11 +50,11 @@ def stacks(pairs: Sequence[StackPair], rows: Mapping[str, CaseRow], *, label: st
 
 
 def parts_of_stacks(pairs: Sequence[StackPair], *, label: str) -> Html:
-    """What an iteration of each goes to, what it holds of a GPU, and what is learned."""
+    """What an iteration of each goes to, what is in use of its GPU, and what is learned."""
     sides = [side for pair in pairs for side in (pair.base, pair.case)]
     shown = [part for part in PARTS.values() if any(part in side.parts_s for side in sides)]
     return html_table(
-        ["Case", "Iteration in ms", *(part.capitalize() for part in shown), "GPU memory in GB", "Reward"],
+        ["Case", "Iteration in ms", *(part.capitalize() for part in shown), GPU_MEMORY, "Reward"],
         (
             [
                 side.case.case_id,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from reports.analysis import CaseRow
-from reports.inside import PARTS, Inside, Kind, Values
+from reports.inside import GPU_MEMORY, PARTS, Inside, Kind, Values
 from reports.learning_curves import CurvePoint
 from reports.series_kind import SeriesKind
 from reports.tables import (
@@ -151,7 +151,7 @@ def _resources(found: Inside) -> dict[str, str]:
 
     return {
         "Peak of torch's allocator in GB": text(found.peak_memory_gb, "{:.3g}"),
-        "Memory in use on a GPU in GB": text(found.gpu_memory_gb, "{:.3g}"),
+        GPU_MEMORY: text(found.gpu_memory_gb, "{:.3g}"),
         "GPU utilisation": text(found.gpu_utilisation_percent, "{:.0f} %"),
         "Power of all GPUs in W": text(found.power_w, "{:,.0f}"),
         "Energy for a million frames in J": text(found.joules_per_million_frames, "{:,.0f}"),

@@ -4,6 +4,7 @@ import pytest
 
 from reports.analysis import case_rows
 from reports.inside import inside
+from reports.series_tables import resources
 from suite.schema import CaseResult, RankRecord, RunRecord
 from suite.schema_telemetry import GpuTelemetry, Spread, TelemetrySummary
 from tests.generated_results import failed_result, make_case, make_record, make_result
@@ -107,6 +108,15 @@ def test_energy_and_memory_come_from_telemetry_where_there_is_any() -> None:
     assert found.stolen_share.median == 0.025
     assert found.gpu_utilisation_percent is None
     assert found.without_telemetry == ("the sampler was killed",)
+
+
+def test_memory_in_use_is_named_after_all_processes_on_the_gpu() -> None:
+    """A neighbour with 82 GB made 85 GB of a case with 3."""
+    record = with_telemetry(make_record(make_case()), frames_per_joule=1000.0, memory_gb=84.7)
+    result = CaseResult(case=record.case, rounds=(record,))
+    shown = resources(case_rows([result]), {record.case.case_id: inside(result)}).text
+    headings, cells = (line.split("\t") for line in shown.splitlines()[:2])
+    assert cells[headings.index("GPU memory of all processes in GB")] == "84.7"
 
 
 def test_what_printed_columns_say_is_kept_apart() -> None:

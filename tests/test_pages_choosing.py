@@ -67,6 +67,7 @@ def test_memory_of_a_gpu_that_others_use_is_not_the_cases_alone(tmp_path: Path) 
 
     said = choosing.sizes(version_of([shared(one) for one in sweep_results()], tmp_path / "shared")).text
     assert said.count("Other processes were on the GPU (1 with 82.4 GB)") == 1
+    assert "GPU memory of all processes in GB" in said
     assert "Other processes" not in choosing.sizes(version_of(sweep_results(), tmp_path / "alone")).text
 
 

@@ -135,7 +135,8 @@ def memory(series: Campaign) -> Figure | Html:
         title="Peak memory of torch's allocator in GB",
         number_format=".3g",
         caption="Peak of what torch allocated on the GPU of the rank with most. What simulation and rendering allocate"
-        " by other means is not in it; the memory in use on the GPU is in the table where it was sampled.",
+        " by other means is not in it; all that is in use on the GPU, by whichever process, is in the table where it"
+        " was sampled.",
         data=series_tables.resources(series.rows, series.inside),
         nothing="Memory was not measured: on a CPU there is no allocator to ask.",
     )
