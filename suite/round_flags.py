@@ -12,6 +12,7 @@ from typing import Final
 
 from suite.reduce import round_time_s, steady_part
 from suite.schema import RunRecord
+from suite.steady import why_unsteady
 from suite.words import listed
 
 MIN_ROUNDS: Final = 5  # with fewer no order of the rounds is rarer than 5 %
@@ -87,10 +88,8 @@ def trend_p_value(values: Sequence[float]) -> float:
 
 def unsteady(completed: Sequence[RunRecord]) -> str | None:
     """What ``suite.steady`` says of the rounds that have shown no steady part; None when all have."""
-    found = [(record.round, flag) for record in completed if (flag := steady_part(record).flag)]
-    if not found:
-        return None
-    return f"{listed('round', [number for number, _ in found])}: {found[0][1]}"
+    found = {record.round: window for record in completed if (window := steady_part(record)).flag}
+    return f"{listed('round', [*found])}: {why_unsteady([*found.values()])}" if found else None
 
 
 def stolen(completed: Sequence[RunRecord]) -> str | None:

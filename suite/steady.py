@@ -27,11 +27,17 @@ class SteadyWindow:
 
     start: int
     stop: int
-    flag: str | None  # why the round has shown no steady part; None when it has
+    change: float | None  # from the earlier half to the later, relative; None for too few iterations
 
     @property
     def length(self) -> int:
         return self.stop - self.start
+
+    @property
+    def flag(self) -> str | None:
+        """Why the round has shown no steady part; None when it has."""
+        is_settled = self.change is not None and abs(self.change) <= SETTLED_WITHIN
+        return None if is_settled else why_unsteady([self])
 
     def of[T](self, column: Sequence[T]) -> tuple[T, ...]:
         """The part of a column of samples that lies in the window; empty for a column that was never measured."""
@@ -47,7 +53,7 @@ def steady_window(times_s: Sequence[float]) -> SteadyWindow:
     last_start = max(1, min(count // 2, count - MIN_STEADY))
     smooth_s = _smoothed(times_s[1:])
     start = min(range(1, last_start + 1), key=lambda start: _marginal_standard_error(smooth_s[start - 1 :]))
-    return SteadyWindow(start=start, stop=max(start, count), flag=_flag(times_s[start:]))
+    return SteadyWindow(start=start, stop=max(start, count), change=_change(times_s[start:]))
 
 
 def _smoothed(times_s: Sequence[float]) -> list[float]:
@@ -67,15 +73,28 @@ def _marginal_standard_error(times_s: Sequence[float]) -> float:
     return sum((value - mean) ** 2 for value in relative) / len(relative) ** 2
 
 
-def _flag(steady_s: Sequence[float]) -> str | None:
+def _change(steady_s: Sequence[float]) -> float | None:
     if len(steady_s) < MIN_STEADY:
-        return f"{len(steady_s)} iterations after the first are too few to tell a steady part; {MIN_STEADY} are needed"
+        return None
     half = len(steady_s) // 2
-    change = statistics.median(steady_s[-half:]) / statistics.median(steady_s[:half]) - 1
-    if abs(change) > SETTLED_WITHIN:
-        return (
-            f"not steady: the later half of its last {len(steady_s)} iterations takes {abs(change):.1%} "
-            f"{'longer' if change > 0 else 'less'} than the earlier, allowed are {SETTLED_WITHIN:.0%}; "
-            "more iterations are needed"
-        )
-    return None
+    return statistics.median(steady_s[-half:]) / statistics.median(steady_s[:half]) - 1
+
+
+def why_unsteady(windows: Sequence[SteadyWindow]) -> str:
+    """Why rounds of one case have shown no steady part, none of which has; of numbers that differ the range."""
+    lengths = " to ".join(dict.fromkeys(str(pick(window.length for window in windows)) for pick in (min, max)))
+    changes = [window.change for window in windows if window.change is not None]
+    if not changes:  # of all alike: a case says how many iterations a round has
+        return f"{lengths} iterations after the first are too few to tell a steady part; {MIN_STEADY} are needed"
+    return (
+        f"not steady: the later half of the last {lengths} iterations takes {_range(changes)} than the earlier, "
+        f"allowed are {SETTLED_WITHIN:.0%}; more iterations are needed"
+    )
+
+
+def _range(changes: Sequence[float]) -> str:
+    low, high = min(changes), max(changes)
+    if low < 0 < high:
+        return f"{-low:.1%} less to {high:.1%} longer"
+    amounts = dict.fromkeys(f"{amount:.1%}" for amount in sorted((abs(low), abs(high))))
+    return f"{' to '.join(amounts)} {'longer' if high > 0 else 'less'}"

@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 
 from suite.round_flags import bimodal, drifting, flags, trend_p_value
+from suite.schema import RunRecord
 from suite.schema_telemetry import Spread, TelemetrySummary
+from suite.steady import SteadyWindow, why_unsteady
 from tests.generated_results import make_case, make_record, make_result
 
 
@@ -89,6 +91,35 @@ def test_rounds_without_a_steady_part_are_named() -> None:
     assert flags(make_result(short, 1.0, 1.0).rounds) == (
         "rounds 0, 1: 2 iterations after the first are too few to tell a steady part; 4 are needed",
     )
+
+
+@pytest.mark.parametrize(
+    ("later_s", "rounds", "change"),
+    [
+        ((0.941, 1.0, 0.949), "rounds 0, 2", "5.1% to 5.9% less"),
+        ((1.07, 1.0, 1.07), "rounds 0, 2", "7.0% longer"),
+        ((0.94, 1.0, 1.07), "rounds 0, 2", "6.0% less to 7.0% longer"),
+        ((1.0, 0.94, 1.0), "round 1", "6.0% less"),
+    ],
+)
+def test_rounds_that_are_not_steady_are_named_with_the_range_of_their_changes(
+    later_s: tuple[float, ...], rounds: str, change: str
+) -> None:
+    """The figure of the first of them stood for all."""
+    case = make_case(iterations=5)  # so few that the rule may not start later than the second
+
+    def changing(index: int, time_s: float) -> RunRecord:
+        record = make_record(case, index=index, iteration_time_s=1.0)
+        samples = {**record.ranks[0].samples, "iteration_time_s": (9.0, 1.0, 1.0, time_s, time_s)}
+        return replace(record, ranks=(replace(record.ranks[0], samples=samples),))
+
+    (flag,) = flags([changing(index, time_s) for index, time_s in enumerate(later_s)])
+    assert flag.startswith(f"{rounds}: not steady: the later half of the last 4 iterations takes {change} than the")
+
+
+def test_steady_parts_that_differ_in_length_have_a_range_too() -> None:
+    windows = [SteadyWindow(start=start, stop=150, change=0.1) for start in (2, 10, 5)]
+    assert why_unsteady(windows).startswith("not steady: the later half of the last 140 to 148 iterations takes 10.0%")
 
 
 def test_rounds_whose_machine_was_short_of_cpu_time_are_named() -> None:

@@ -77,7 +77,7 @@ def test_times_that_go_on_falling_are_flagged() -> None:
     window = steady_window([0.9**index for index in range(20)])
     assert window.flag is not None
     assert window.flag.startswith(
-        "not steady: the later half of its last 10 iterations takes 41.0% less than the earlier"
+        "not steady: the later half of the last 10 iterations takes 41.0% less than the earlier"
     )
 
 
