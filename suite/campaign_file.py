@@ -1,7 +1,7 @@
 """``campaign.json``, which says whose the results of a folder are: read it, and refuse another campaign's."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,7 +36,26 @@ def read(path: Path) -> dict[str, Any]:
     return found
 
 
-def refuse_others(root: Path, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+def asks_for_more(path: Path, identity: Mapping[str, Any], *, names: Collection[str] | None = None) -> bool:
+    """Whether a campaign of this identity asks for more rounds than the one that began the folder of ``path``.
+
+    They must be one: of ``names`` where these are all that is known so far, of everything otherwise.
+
+    Raises:
+        CampaignError: they are not, fewer rounds are asked for, or the file cannot be read.
+    """
+    found, wanted = read(path), json.loads(json.dumps(identity))
+    there, now = (
+        {name: value for name, value in whose.items() if names is None or name in names} for whose in (found, wanted)
+    )
+    _refuse_others(path.parent, there, now)
+    if all(found.get(name) == wanted.get(name) for name in RULE):
+        return False
+    _refuse_fewer(path.parent, found, wanted)
+    return True
+
+
+def _refuse_others(root: Path, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
     """Name all that has to be equal for results to share the folder ``root``, and is not.
 
     Raises:
@@ -50,7 +69,7 @@ def refuse_others(root: Path, found: Mapping[str, Any], wanted: Mapping[str, Any
         )
 
 
-def refuse_fewer(root: Path, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+def _refuse_fewer(root: Path, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
     """Name both rules where the folder ``root`` was begun with more rounds than are wanted now.
 
     Raises:

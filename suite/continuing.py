@@ -5,7 +5,6 @@ all cases have it, so that whatever is interrupted goes on.
 """
 
 import hashlib
-import json
 from dataclasses import replace
 from typing import Final
 
@@ -74,10 +73,7 @@ def refuse_other_options(campaign: Campaign) -> None:
     require_identity(campaign.out)
     path = campaign.out / campaign_file.IDENTITY_FILE
     if path.exists():
-        found, wanted = campaign_file.read(path), json.loads(json.dumps(identity(campaign)))
-        both = ({name: whose[name] for name in OF_OPTIONS if name in whose} for whose in (found, wanted))
-        campaign_file.refuse_others(campaign.out, *both)
-        campaign_file.refuse_fewer(campaign.out, found, wanted)
+        campaign_file.asks_for_more(path, identity(campaign), names=OF_OPTIONS)
 
 
 def is_whole(campaign: Campaign) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from suite import campaign_file, interference, store
 from suite.a_a import is_twin
-from suite.campaign_file import IDENTITY_FILE, RULE
+from suite.campaign_file import IDENTITY_FILE
 from suite.errors import CampaignError, StoreError
 from suite.schema import Case
 
@@ -147,16 +147,10 @@ def settle(folder: Folder, identity: Mapping[str, Any]) -> None:
 
 def _claim(path: Path, identity: Mapping[str, Any]) -> bool:
     """Check whose folder it is, or make it this campaign's. True when more rounds are asked for than at first."""
-    wanted = json.loads(json.dumps(identity))
-    if not path.exists():
-        settle(Folder(root=path.parent), wanted)
-        return False
-    found = campaign_file.read(path)
-    campaign_file.refuse_others(path.parent, found, wanted)
-    if all(found.get(name) == wanted.get(name) for name in RULE):
-        return False
-    campaign_file.refuse_fewer(path.parent, found, wanted)
-    return True
+    if path.exists():
+        return campaign_file.asks_for_more(path, identity)
+    settle(Folder(root=path.parent), identity)
+    return False
 
 
 def drop_checkpoints(folder: Path) -> None:
