@@ -7,6 +7,7 @@ from reports.curves import variant_of
 from reports.divisions import Equal, Gain
 from reports.tables import MISSING, Html, count, estimated, html_table, link, paragraph, percent, together
 from reports.thresholds import SMOOTHING_WINDOW
+from suite.a_a import NOISE_LEVEL
 from suite.schema import Case
 
 _PAIRS: tuple[Equal, ...] = ("frames", "iterations", "time")
@@ -58,8 +59,8 @@ def _noise(noise: float | None) -> str:
             " is unknown."
         )
     return (
-        f"A case that ran twice under two names, an A/A pair, differed from itself by {percent(noise)}: a gain within"
-        " that, or whose interval holds 1, is noise."
+        f"A case ran twice under two names, an A/A pair. In {NOISE_LEVEL:.0%} of all ways to deal its rounds into two"
+        f" the medians lie at most {percent(noise)} apart: a gain within that, or whose interval holds 1, is noise."
     )
 
 

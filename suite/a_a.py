@@ -1,38 +1,83 @@
 """A against A: the baseline case of each series runs twice, interleaved, to see how much nothing differs by.
 
-The twin is the same case under an id of its own, with rounds of its own. How far the medians of a case and its twin lie
-apart is what this host makes of no difference at all, the noise budget: a smaller difference between two cases means
-nothing here.
+The twin is the same case under an id of its own, with rounds of its own. Which of these rounds are called the twin's
+is chance, so all of them are dealt into two anew, in every way: what the medians lie apart in 95 of 100 ways is what
+this host makes of no difference at all, the noise budget. A smaller difference between two cases means nothing here.
+The one way in which they happened to run is a single draw, and may be near nothing where rounds differ by a third.
 """
 
 import json
+import math
+import random
 import statistics
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from suite.repeats import completed_times_s
 from suite.schema import Case, CaseResult
 
 SUFFIX: Final = "-aa"
+NOISE_LEVEL: Final = 0.95  # of all ways to deal the rounds into two; of up to three and three rounds the largest
+_MAX_WAYS: Final = 2000  # tried; of more, so many are drawn
 _ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
 class TwinPair:
-    """A case beside its twin: medians over their completed rounds [s]."""
+    """A case beside its twin: the times of their completed rounds [s]."""
 
     case_id: str
-    rounds: int
-    twin_rounds: int
-    median_s: float
-    twin_median_s: float
+    times_s: tuple[float, ...]
+    twin_times_s: tuple[float, ...]
+
+    @property
+    def median_s(self) -> float:
+        return statistics.median(self.times_s)
+
+    @property
+    def twin_median_s(self) -> float:
+        return statistics.median(self.twin_times_s)
 
     @property
     def difference(self) -> float:
-        """Relative; positive when the twin took longer."""
+        """Relative, of the medians; positive when the twin took longer."""
         return self.twin_median_s / self.median_s - 1
+
+    @property
+    def noise(self) -> float:
+        """By how much the slower median takes longer in ``NOISE_LEVEL`` of the ways to deal all rounds into two.
+
+        At least what it took longer as the rounds ran. One round each can be dealt in one way only.
+        """
+        distances = sorted(apart(twin_s / case_s - 1) for case_s, twin_s in self._dealt_medians_s())
+        return max(distances[math.ceil(NOISE_LEVEL * len(distances)) - 1], apart(self.difference))
+
+    def _dealt_medians_s(self) -> Iterator[tuple[float, float]]:
+        times_s, rounds = self.times_s + self.twin_times_s, len(self.times_s)
+        places = range(len(times_s))
+        ways: Iterator[Sequence[int]] = combinations(places, rounds)
+        if math.comb(len(times_s), rounds) > _MAX_WAYS:
+            draw = random.Random(0)  # noqa: S311 - the same for everyone who checks a figure
+            ways = (draw.sample(places, rounds) for _ in range(_MAX_WAYS))
+        for way in ways:
+            of_case = set(way)
+            yield (
+                statistics.median(times_s[place] for place in places if place in of_case),
+                statistics.median(times_s[place] for place in places if place not in of_case),
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        """What ``noise.json`` holds of it."""
+        return {
+            "case_id": self.case_id,
+            "times_s": list(self.times_s),
+            "twin_times_s": list(self.twin_times_s),
+            "difference": self.difference,
+            "noise": self.noise,
+        }
 
 
 def is_twin(case: Case) -> bool:
@@ -62,10 +107,8 @@ def twin_pairs(results: Sequence[CaseResult]) -> tuple[TwinPair, ...]:
     return tuple(
         TwinPair(
             case_id=case_id,
-            rounds=len(times_s),
-            twin_rounds=len(twin_s),
-            median_s=statistics.median(times_s),
-            twin_median_s=statistics.median(twin_s),
+            times_s=tuple(times_s),
+            twin_times_s=tuple(twin_s),
         )
         for case_id, times_s in by_id.items()
         if times_s and (twin_s := by_id.get(case_id + SUFFIX))
@@ -73,11 +116,8 @@ def twin_pairs(results: Sequence[CaseResult]) -> tuple[TwinPair, ...]:
 
 
 def noise_budget(pairs: Sequence[TwinPair]) -> float | None:
-    """By how much the slower of a case and its twin took longer, of the pair that differs most; None without a pair.
-
-    Which of the two is called the twin is chance: it is the same either way round.
-    """
-    return max((apart(pair.difference) for pair in pairs), default=None)
+    """The noise of the pair that has most; None without a pair."""
+    return max((pair.noise for pair in pairs), default=None)
 
 
 def apart(change: float) -> float:
@@ -94,6 +134,6 @@ def write_noise(pairs: Sequence[TwinPair], path: Path) -> None:
     """Write the noise budget and the pairs behind it, for comparisons and for whoever wants to check."""
     document = {
         "noise_budget": noise_budget(pairs),
-        "pairs": [asdict(pair) | {"difference": pair.difference} for pair in pairs],
+        "pairs": [pair.to_json() for pair in pairs],
     }
     path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")

@@ -1,9 +1,10 @@
 """Whether rounds may run side by side: what neighbours do to the numbers of a case. Pure but for its files.
 
 The baseline of the campaign runs alone and beside rounds of other cases, ``PAIRS`` times each in an order that drift
-cancels in. The rule is that of A/A (``suite.a_a``): halves of the rounds alone say how far nothing lies from itself,
-and a difference below that, or below the precision that a case's median is known to, means nothing here. A shift that
-every pair shows is a shift all the same, however noisy the host is. Half of the test is enough to refuse with.
+cancels in. Halves of the rounds alone say how far nothing lies from itself, and a difference below that, or below the
+precision that a case's median is known to, means nothing here: one of the ways that A/A (``suite.a_a``) deals rounds
+into two, which allows less than most of them. A shift that every pair shows is a shift all the same, however noisy the
+host is. Half of the test is enough to refuse with.
 """
 
 import json
@@ -13,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from suite.a_a import TwinPair, noise_budget
+from suite.a_a import apart
 from suite.errors import StoreError
 from suite.reduce import round_time_s
 from suite.repeats import MIN_ROUNDS_FOR_INTERVAL, TARGET_PRECISION, median_interval
@@ -107,14 +108,7 @@ def verdict(
     """Judge rounds of ``case_id`` in the order in which they ran, the n-th alone beside the n-th that was not."""
     differences = [beside / alone - 1 for alone, beside in zip(alone_s, beside_s, strict=True)]
     difference, interval = statistics.median(differences), median_interval(differences)
-    halves = TwinPair(
-        case_id=case_id,
-        rounds=len(alone_s[::2]),
-        twin_rounds=len(alone_s[1::2]),
-        median_s=statistics.median(alone_s[::2]),
-        twin_median_s=statistics.median(alone_s[1::2]),
-    )
-    budget = noise_budget([halves]) or 0.0
+    budget = apart(statistics.median(alone_s[1::2]) / statistics.median(alone_s[::2]) - 1)
     tolerance = max(budget, TARGET_PRECISION)
     is_shift = interval is not None and not interval[0] <= 0 <= interval[1] and abs(difference) > TARGET_PRECISION
     packed = abs(difference) <= tolerance and not is_shift

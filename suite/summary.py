@@ -220,10 +220,14 @@ def print_noise(console: Console, pairs: Sequence[TwinPair]) -> None:
     for pair in pairs:
         console.print(
             f"A/A {pair.case_id}: {pair.median_s:.4g} s/iteration and again {pair.twin_median_s:.4g} "
-            f"({pair.difference:+.2%}, {pair.rounds} and {pair.twin_rounds} rounds)",
+            f"({pair.difference:+.2%}, {len(pair.times_s)} and {len(pair.twin_times_s)} rounds)",
             highlight=False,
         )
-    console.print(f"Noise budget: {noise_budget(pairs):.2%}. Smaller differences mean nothing here.", highlight=False)
+    console.print(
+        f"Noise budget: {noise_budget(pairs):.2%}, the most that medians of these rounds lie apart in 95 of 100 ways to"
+        " deal them into two.\nSmaller differences mean nothing here.",
+        highlight=False,
+    )
 
 
 def print_slowed_cores(console: Console, results: Sequence[CaseResult]) -> None:

@@ -2,6 +2,9 @@
 
 import io
 import json
+import math
+import random
+import statistics
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +12,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from suite.a_a import is_twin, noise_budget, twin_pairs, with_twins, write_noise
+from suite.a_a import TwinPair, apart, is_twin, noise_budget, twin_pairs, with_twins, write_noise
 from suite.campaign_plan import make_plan
 from suite.campaign_state import Campaign
 from suite.folder import Folder
@@ -77,12 +80,38 @@ def test_a_twin_is_no_result(tmp_path: Path) -> None:
     assert folder.run_dir(case, 0) != folder.run_dir(twin, 0)
 
 
-def test_the_noise_budget_is_the_largest_difference() -> None:
+def test_the_noise_budget_is_that_of_the_noisiest_pair() -> None:
     first, second = make_result(make_case(), 1.0, 1.1, 1.2), make_result(make_case("ant-weak", scaling="weak"), 2.0)
     pairs = twin_pairs([first, twin_of(first, 1.122), second, twin_of(second, 1.9)])
     assert [pair.difference for pair in pairs] == pytest.approx([0.02, -0.05])
-    assert [(pair.rounds, pair.twin_rounds) for pair in pairs] == [(3, 1), (1, 1)]
-    assert noise_budget(pairs) == pytest.approx(1 / 0.95 - 1)  # the slower took so much longer than the other
+    assert [(len(pair.times_s), len(pair.twin_times_s)) for pair in pairs] == [(3, 1), (1, 1)]
+    assert pairs[1].noise == pytest.approx(1 / 0.95 - 1)  # the slower took so much longer than the other
+    assert pairs[0].noise == pytest.approx(0.122)  # had 1.0 been the twin's round, beside 1.1, 1.122 and 1.2
+    assert noise_budget(pairs) == pairs[0].noise
+
+
+def test_noise_is_not_the_luck_of_one_draw() -> None:
+    times_s, twin_s = (0.533, 0.364, 0.378), (0.410, 0.377, 0.335)
+    pair = TwinPair(case_id="a", times_s=times_s, twin_times_s=twin_s)
+    assert pair.difference == pytest.approx(0.377 / 0.378 - 1)  # although rounds differ by half
+    assert pair.noise == pytest.approx(0.410 / 0.364 - 1)  # the three fastest, and the others
+    assert replace(pair, times_s=twin_s, twin_times_s=times_s).noise == pytest.approx(pair.noise)
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3, 8])
+def test_noise_is_no_less_than_what_ran(rounds: int) -> None:
+    fast, slow = ([level + 0.001 * index for index in range(rounds)] for level in (1.0, 1.5))
+    pair = TwinPair(case_id="a", times_s=tuple(fast), twin_times_s=tuple(slow))
+    assert pair.noise == pytest.approx(statistics.median(slow) / statistics.median(fast) - 1)
+
+
+def test_noise_holds_a_further_difference_as_often_as_it_says() -> None:
+    generator = random.Random(1)  # noqa: S311
+    rounds = [math.exp(generator.gauss(0, 0.1)) for _ in range(12)]
+    pair = TwinPair(case_id="a", times_s=tuple(rounds[:6]), twin_times_s=tuple(rounds[6:]))
+    dealt = [generator.sample(rounds, 12) for _ in range(2000)]
+    within = [apart(statistics.median(way[:6]) / statistics.median(way[6:]) - 1) <= pair.noise for way in dealt]
+    assert 0.94 <= statistics.mean(within) < 1
 
 
 def test_without_a_completed_pair_there_is_no_budget() -> None:
@@ -100,3 +129,5 @@ def test_the_file_says_budget_and_pairs(tmp_path: Path) -> None:
     assert stored["noise_budget"] == pytest.approx(0.1)
     assert stored["pairs"][0]["case_id"] == result.case.case_id
     assert stored["pairs"][0]["difference"] == pytest.approx(0.1)
+    assert stored["pairs"][0]["noise"] == pytest.approx(0.1)
+    assert [stored["pairs"][0][name] for name in ("times_s", "twin_times_s")] == [[1.0], [1.1]]

@@ -135,7 +135,7 @@ def test_what_the_readme_says_of_the_two_hosts_holds() -> None:
     assert "the next iteration took 31% longer" in slowed
     noise = noise_budget(twin_pairs((*campaign.results, *campaign.twins)))
     assert noise is not None
-    assert f"differed from itself by {100 * noise:.1f} %" in said
+    assert f"whose noise is {100 * noise:.1f} %" in said
 
 
 def test_what_the_readme_says_of_learning_in_strong_scaling_holds() -> None:

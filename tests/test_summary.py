@@ -161,11 +161,12 @@ def test_the_rule_is_printed_only_where_it_is_one() -> None:
 
 def test_the_noise_budget_is_printed() -> None:
     target, output = console()
-    pair = TwinPair(case_id="a/1", rounds=3, twin_rounds=3, median_s=1.0, twin_median_s=0.98)
+    pair = TwinPair(case_id="a/1", times_s=(1.0, 1.02, 0.99), twin_times_s=(0.98, 0.97, 1.01))
     print_noise(target, [pair])
     assert output.getvalue().splitlines() == [
         "A/A a/1: 1 s/iteration and again 0.98 (-2.00%, 3 and 3 rounds)",
-        "Noise budget: 2.04%. Smaller differences mean nothing here.",
+        "Noise budget: 3.06%, the most that medians of these rounds lie apart in 95 of 100 ways to deal them into two.",
+        "Smaller differences mean nothing here.",
     ]
 
 

@@ -9,6 +9,7 @@ from reports.pages.under_titles import under_titles
 from reports.places import Place
 from reports.result_sets import ResultSet, Version
 from reports.tables import Displayed, Html, bullets, heading, paragraph, together
+from suite.a_a import NOISE_LEVEL
 
 
 def environments(version: Version) -> Html:
@@ -62,7 +63,8 @@ def noise(version: Version) -> Html:
             + (
                 "no case ran twice against itself, so the noise of this machine is not known."
                 if one.noise is None
-                else f"a case and its twin, which differ in nothing, lay up to {one.noise:.1%} apart."
+                else f"in {NOISE_LEVEL:.0%} of all ways to deal the rounds of a case that ran twice into two the"
+                f" medians lie at most {one.noise:.1%} apart."
             )
             + (f" {slowed}" if (slowed := one.campaign.slowed_cores) else "")
         )

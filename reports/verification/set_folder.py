@@ -131,7 +131,7 @@ def _check_noise(folder: Path, root: Path, results: Sequence[CaseResult]) -> Ite
     if stored is None:
         return
     pairs = twin_pairs(results)
-    expected = [asdict(pair) | {"difference": pair.difference} for pair in pairs]
+    expected = [pair.to_json() for pair in pairs]
     where, by_id = below(path, root), operator.itemgetter("case_id")
     yield from differing(where, "noise_budget", stored["noise_budget"], noise_budget(pairs), next_step=STORE_ANEW)
     yield from differing(
