@@ -69,7 +69,9 @@ def _worst(rewards: Sequence[float | None]) -> float | None:
 def _least(size: Size, of_seeds: Mapping[int, float | None]) -> float:
     """As far below the worst seed as that one lies below the best, and a tenth of the best at least.
 
-    Once a task is learned the seeds that were tried lie close together, and another one's late dip goes further.
+    Once a task is learned the seeds that were tried lie close together, and another one's late dip goes further. Where
+    seeds spread normally a further sound run lies below in 1.5 % of cases with five seeds, 0.8 % with six and 0.3 %
+    with eight (200,000 draws): a round that is, once, beside others that are not, is a reason for more seeds.
     """
     known = [reward for reward in of_seeds.values() if reward is not None]
     if len(known) < max(MIN_SEEDS, len(of_seeds)):

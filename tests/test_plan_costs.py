@@ -26,6 +26,8 @@ MEASURED = (
     "h200-ant-open",
     "h200-x2-shadow",
     "h200-x2-cartpole",
+    "h200-x2-per-gpu",
+    "h200-ant-open-rsl",
     "h200-ant-capacity",
     "h200-open",
 )

@@ -43,6 +43,26 @@ def test_what_the_readme_says_of_updates_kept_holds() -> None:
     assert said in README
 
 
+def test_what_the_readme_says_of_as_many_environments_on_each_gpu_holds() -> None:
+    campaign = set_named("h200-x2-per-gpu").campaign
+    one, two = campaign.rows
+    assert (one.rounds_completed, two.rounds_completed) == (3, 3)
+    assert all(record.telemetry for record in campaign.completed)
+    assert two.scaling_efficiency is not None
+    assert two.scaling_efficiency_interval is not None
+    low, high = (100 * value for value in two.scaling_efficiency_interval)
+    noise = noise_budget(twin_pairs((*campaign.results, *campaign.twins)))
+    assert noise is not None
+    (loss,) = losses(campaign)
+    parts = [100 * loss.parts[name] for name in ("all-reduce", "learning", "waiting")]
+    assert f"efficiency of {100 * two.scaling_efficiency:.1f} % ({low:.1f} to {high:.1f}) on two H200s" in README
+    assert (
+        f"h200-x2-per-gpu/SHA256SUMS), three rounds, telemetry, A/A {100 * noise:.1f} %): {one.total_fps:,.0f} and "
+        f"{two.total_fps:,.0f} frames per second. Of an iteration {parts[0]:.1f} % is lost to the all-reduce, "
+        f"{parts[1]:.1f} % to slower learning, {parts[2]:.1f} % to waiting."
+    ) in README
+
+
 def test_what_the_readme_says_of_memory_that_ran_out_holds() -> None:
     rows = set_named("h100-memory").campaign.rows
     most = max(row.num_envs for row in rows if row.rounds_completed)

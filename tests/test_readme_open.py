@@ -97,3 +97,27 @@ def test_what_the_readme_says_of_ant_tuned_holds() -> None:
         f"as large {wide.gain.value:.1f} times; the same reward comes {envs.sooner.value:.2f} and "
         f"{wide.sooner.value:.2f} times as soon."
     ) in said
+
+
+def test_what_the_readme_says_of_ant_tuned_with_rsl_rl_holds() -> None:
+    (tuned,) = (one for one in read_version(RESULTS, name="").sets if one.name == "h200-ant-open-rsl")
+    found = {variant_of(gain.case): gain for gain in gains(tuned.campaign.results, tuned.campaign.twins)}
+    assert {gain.rounds for gain in found.values()} == {4, 5}
+    said = " ".join(README.split())
+    envs, compiled = found["envs"], found["compile"]
+    assert (envs.speed, compiled.speed, found["pinned"].speed) == ("faster", "slower", "within the noise")
+    assert envs.case.num_envs == 8 * envs.closed.num_envs
+    assert envs.noise is not None
+    assert f"h200-ant-open-rsl/SHA256SUMS), A/A noise {100 * envs.noise:.1f} %) eight times" in said
+    assert envs.sooner is not None
+    for gain, digits, text in (
+        (
+            envs,
+            1,
+            f"make {{}} times as many frames ({{}} to {{}}), with the same reward {envs.sooner.value:.2f} times sooner",
+        ),
+        (compiled, 2, "compiled, the network makes {} times as many ({} to {}), and pinned cores change nothing"),
+    ):
+        assert gain.gain is not None
+        assert gain.gain.interval is not None
+        assert text.format(*(f"{number:.{digits}f}" for number in (gain.gain.value, *gain.gain.interval))) in said
