@@ -179,7 +179,7 @@ def test_a_set_knows_its_noise_from_its_own_twins(tmp_path: Path) -> None:
     write_results([make_result(make_case(variant="aa"), 0.8)], tmp_path / "set" / "a_a")
     version = read_version(tmp_path, name="v")
     assert [one.noise for one in version.sets] == [pytest.approx(0.25)]
-    assert "the medians lie at most 25.0% apart" in machines.noise(version).text
+    assert "set: A/A noise 25.0%." in machines.noise(version).text
 
 
 def test_sets_that_ran_at_the_same_time_on_one_host_know_of_each_other(tmp_path: Path) -> None:

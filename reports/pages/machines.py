@@ -57,19 +57,23 @@ def _verdicts(place: Place) -> Hashable:
 
 def noise(version: Version) -> Html:
     """What no difference at all looks like there: the baseline of every series ran twice."""
-    return together(
+    rule = (
+        "A case that ran twice, as an A/A pair, is two cases by name alone. The noise is what their medians lie apart at"
+        f" most in {NOISE_LEVEL:.0%} of all ways to deal their rounds into two."
+    )
+    sets = (
         paragraph(
             f"{one.title or 'This campaign'}: "
             + (
                 "no case ran twice against itself, so the noise of this machine is not known."
                 if one.noise is None
-                else f"in {NOISE_LEVEL:.0%} of all ways to deal the rounds of a case that ran twice into two the"
-                f" medians lie at most {one.noise:.1%} apart."
+                else f"A/A noise {one.noise:.1%}."
             )
             + (f" {slowed}" if (slowed := one.campaign.slowed_cores) else "")
         )
         for one in version.sets
     )
+    return together([paragraph(rule), *sets])
 
 
 def side_by_side(version: Version) -> Html:
