@@ -58,8 +58,8 @@ def _verdicts(place: Place) -> Hashable:
 def noise(version: Version) -> Html:
     """What no difference at all looks like there: the baseline of every series ran twice."""
     rule = (
-        "A case that ran twice, as an A/A pair, is two cases by name alone. The noise is what their medians lie apart at"
-        f" most in {NOISE_LEVEL:.0%} of all ways to deal their rounds into two."
+        "A case that ran twice, as an A/A pair, is two cases by name alone. The noise is what their medians lie apart"
+        f" at most in {NOISE_LEVEL:.0%} of all ways to deal their rounds into two."
     )
     sets = (
         paragraph(
