@@ -14,6 +14,7 @@ from suite.identity import workload_differences
 from suite.launch.result import LaunchResult
 from suite.launch.sampling import SAMPLER_LOG, sampler_log
 from suite.learning import check_learning
+from suite.public_text import public
 from suite.rank_file import RankFile, nccl_log_path, rank_paths, read_rank_file
 from suite.schema import SAMPLE_COLUMNS, Case, CheckResult, Environment, Outcome, RankRecord, RunRecord
 from suite.schema_telemetry import TelemetrySummary
@@ -68,7 +69,21 @@ def collect(
     )
     record = replace(record, transport=_transport(run_dir, record, files))
     telemetry, note = _telemetry(run_dir, record, files)
-    return replace(record, telemetry=telemetry, telemetry_note=note)
+    return _published(replace(record, telemetry=telemetry, telemetry_note=note), run_dir)
+
+
+def _published(record: RunRecord, run_dir: Path) -> RunRecord:
+    """Without what its messages say of this machine; they are whole in the round's logs."""
+
+    def named(text: str | None) -> str | None:
+        return None if text is None else public(text, folders={run_dir: "ROUND"})
+
+    return replace(
+        record,
+        reason=named(record.reason),
+        telemetry_note=named(record.telemetry_note),
+        ranks=tuple(replace(rank, error=named(rank.error)) for rank in record.ranks),
+    )
 
 
 def _transport(run_dir: Path, record: RunRecord, files: Sequence[RankFile]) -> Transport | None:

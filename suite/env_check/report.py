@@ -43,6 +43,7 @@ from suite.env_check.request import Request
 from suite.env_check.requirements import Needs
 from suite.env_check.worker import WorkerFacts
 from suite.gpu_state import NvmlState
+from suite.public_text import public
 from suite.schema import CheckResult, Device, Stack
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -255,13 +256,6 @@ def _driver_libraries(seen: DriverFacts, names: tuple[str, ...]) -> tuple[str, .
 
 def summarised(report: Report) -> tuple[CheckResult, ...]:
     """Every check as records keep it: without evidence, and without what names this machine's folders."""
-    private = {str(ROOT): "LABSCALE", str(cache_root()): "CACHE", str(Path.home()): "HOME"}
-
-    def public(text: str) -> str:
-        for folder, name in private.items():
-            text = text.replace(folder, name)
-        return text
-
     return tuple(
         CheckResult(
             name=check.name, feature=check.feature, verdict=check.verdict, found=public(check.found), fault=check.fault

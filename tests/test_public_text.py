@@ -1,0 +1,48 @@
+"""What a stored message keeps to itself: folders, users and the name of this machine."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from suite.cache import cache_root
+from suite.options import ROOT
+from suite.public_text import public
+from tests.rank_events import RankFiles, error, head, iterations
+
+
+@pytest.mark.parametrize(
+    ("text", "stored"),
+    [
+        (f"{ROOT}/suite/a.py, line 3", "LABSCALE/suite/a.py, line 3"),
+        (f"no {cache_root()}/worker-1/bin/python", "no CACHE/worker-1/bin/python"),
+        (f"{Path.home()}: full", "HOME: full"),
+        (f"{Path.home()}s-other/x", f"{Path.home()}s-other/x"),
+        ("File /home/alice.smith/x.py, /Users/bob", "File /home/USER/x.py, /Users/USER"),
+        ("a reward of 3.5 at /dev/shm", "a reward of 3.5 at /dev/shm"),
+    ],
+)
+def test_folders_and_users_have_other_names(text: str, stored: str) -> None:
+    assert public(text) == stored
+
+
+def test_this_host_has_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "gethostname", lambda: "gpu-node-17.corp.example")
+    said = "[gpu-node-17.corp.example:29500] refused gpu-node-17, not gpu-node-171 nor my-gpu-node-17"
+    assert public(said) == "[HOST:29500] refused HOST, not gpu-node-171 nor my-gpu-node-17"
+
+
+def test_a_home_of_a_container_may_be_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/")
+    assert public("open /opt/x: denied") == "open /opt/x: denied"
+
+
+def test_a_failed_round_is_stored_without_them(rank_files: RankFiles) -> None:
+    message = f"cannot read {rank_files.run_dir}/x nor /home/alice.smith/data"
+    rank_files.rank(0, [*head(0), *iterations(1), *error(message, kind="OSError")])
+    record = rank_files.collect(exit_code=1)
+    assert record.outcome == "crashed"
+    assert record.ranks[0].error == "OSError: cannot read ROUND/x nor /home/USER/data"
+    assert record.reason is not None
+    assert "alice" not in record.reason
+    assert str(rank_files.run_dir) not in record.reason
