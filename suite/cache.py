@@ -5,6 +5,9 @@ import fcntl
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
+
+from suite.errors import WorkerEnvironmentError
 
 
 def cache_root() -> Path:
@@ -16,11 +19,25 @@ def cache_root() -> Path:
 
 @contextlib.contextmanager
 def locked(path: Path, on_message: Callable[[str], None]) -> Iterator[None]:
-    """Hold a lock file; the system lets go of it when the process ends, however it ends."""
+    """Hold a lock file; the system lets go of it when the process ends, however it ends.
+
+    Raises:
+        WorkerEnvironmentError: its file system has no locks, as Lustre and NFS may be mounted.
+    """
     with path.open("w") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            on_message(f"Waiting for another process that holds {path}")
-            fcntl.flock(file, fcntl.LOCK_EX)
+            _lock(file, path, on_message)
+        except OSError as error:
+            raise WorkerEnvironmentError(
+                f"{path} cannot be locked: {error.strerror}. Its file system has to allow flock; set LABSCALE_CACHE to"
+                " a folder on one that does, such as a local disk."
+            ) from error
         yield
+
+
+def _lock(file: IO[str], path: Path, on_message: Callable[[str], None]) -> None:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        on_message(f"Waiting for another process that holds {path}")
+        fcntl.flock(file, fcntl.LOCK_EX)

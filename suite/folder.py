@@ -78,7 +78,7 @@ def opened(root: Path, identity: Mapping[str, Any]) -> Iterator[Folder]:
 
     Raises:
         CampaignError: another process holds it, it belongs to another campaign or to one that nobody can tell, or it
-            cannot be written.
+            cannot be written or locked.
     """
     require_identity(root)
     try:
@@ -94,6 +94,11 @@ def opened(root: Path, identity: Mapping[str, Any]) -> Iterator[Folder]:
         except BlockingIOError as error:
             raise CampaignError(
                 f"Another labscale process is using {root}. Wait for it to end, or choose another folder with --out."
+            ) from error
+        except OSError as error:  # Lustre and NFS may be mounted without locks
+            raise CampaignError(
+                f"The results folder {root} cannot be locked: {error.strerror}. Its file system has to allow flock;"
+                " choose a folder on one that does with --out."
             ) from error
         yield Folder(root=root, asks_for_more=_claim(root / IDENTITY_FILE, identity))
 

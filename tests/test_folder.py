@@ -1,4 +1,7 @@
+import errno
+import fcntl
 import json
+import os
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -8,7 +11,8 @@ from suite import campaign as steps
 from suite import folder as folder_module
 from suite import record as by_hand
 from suite import store
-from suite.errors import CampaignError
+from suite.cache import locked
+from suite.errors import CampaignError, WorkerEnvironmentError
 from suite.folder import Folder, opened, require_identity
 from suite.repeats import Rule
 from suite.schema import CaseResult, Environment, RunRecord
@@ -36,6 +40,23 @@ def test_a_folder_in_use_is_refused(tmp_path: Path) -> None:
         opened(tmp_path, IDENTITY),
         pytest.raises(CampaignError, match="Another labscale process"),
         opened(tmp_path, IDENTITY),
+    ):
+        pass
+
+
+def test_file_systems_without_locks_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))  # Lustre mounted with noflock
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with (
+        pytest.raises(CampaignError, match=rf"{tmp_path} cannot be locked: Function not implemented.*--out"),
+        opened(tmp_path, IDENTITY),
+    ):
+        pass
+    with (
+        pytest.raises(WorkerEnvironmentError, match=r"x\.lock cannot be locked: Function not.*set LABSCALE_CACHE"),
+        locked(tmp_path / "x.lock", print),
     ):
         pass
 
