@@ -52,6 +52,12 @@ def test_a_round_of_several_nodes() -> None:
     assert subprocess.run(["sh", "-n"], input=script, text=True, check=False).returncode == 0
 
 
+def test_waiting_for_a_node_does_not_count_against_a_round() -> None:
+    _, _, job = kubernetes.round_of_nodes(NODES, OPTIONS, rounds=3)["items"]
+    assert "activeDeadlineSeconds" not in job["spec"]
+    assert job["spec"]["template"]["spec"]["activeDeadlineSeconds"] > NODES.case.timeout_s
+
+
 def test_a_campaign_of_one_node() -> None:
     document = kubernetes.campaign(("--matrix", "full"), OPTIONS, name="labscale-full", num_gpus=8)
     assert as_file(document) == (GOLDEN / "kubernetes_campaign.json").read_text(encoding="utf-8")

@@ -21,7 +21,7 @@ ASSETS: Final = f"{CACHE}/assets"
 USER: Final = 1000  # of the image, and so of the files in the volume
 CASE: Final = "/labscale/case.json"
 PORT: Final = 29400  # a pod has its network to itself
-SLACK_S: Final = 300.0  # of a job beyond its case's limit: images are fetched, records written
+SLACK_S: Final = 3600.0  # of a pod that is on a node, beyond its case's limit: its image is fetched, of 9 GB and more
 JOB_LABEL: Final = "batch.kubernetes.io/job-name"  # Kubernetes' own, on every pod of a job
 INDEX: Final = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
 
@@ -80,7 +80,6 @@ def round_of_nodes(launch: Launch, options: KubernetesOptions, *, rounds: int) -
         "completions": case.nnodes,
         "parallelism": case.nnodes,
         "backoffLimit": 0,  # a round that crashes is never tried again
-        "activeDeadlineSeconds": round(case.timeout_s + SLACK_S),
         "template": {"metadata": {"labels": _labels()}, "spec": pod},
     }
     service = {
@@ -115,6 +114,7 @@ def _pod_of_node(launch: Launch, options: KubernetesOptions, *, name: str, round
     container["volumeMounts"].append({"name": "case", "mountPath": CASE.rpartition("/")[0], "readOnly": True})
     pod = _pod(options, container)
     pod["subdomain"] = name
+    pod["activeDeadlineSeconds"] = round(case.timeout_s + SLACK_S)  # a job's own would count a queue too
     pod["volumes"].append({"name": "case", "configMap": {"name": name}})
     apart = {"labelSelector": {"matchLabels": {JOB_LABEL: name}}, "topologyKey": "kubernetes.io/hostname"}
     pod["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
