@@ -3,8 +3,10 @@
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
@@ -134,6 +136,44 @@ def test_the_script_of_a_pod_writes_the_record_and_the_case(
     record = read_record(run_dir / "record.json")
     assert (record.outcome, record.exit_code, record.case) == (outcome, ended, case)
     assert read_case(tmp_path / "out" / "cases" / f"{case.case_id}.json").rounds == (record,)
+
+
+STOPPABLE: Final = """
+import json, pathlib, signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to stop"))
+with open(pathlib.Path(sys.argv[1]) / "rank-0.jsonl", "a") as stream:
+    stream.write(json.dumps({"event": "start", "rank": 0, "local_rank": 0}) + chr(10))
+time.sleep(60)
+"""
+
+
+def test_a_pod_that_is_evicted_writes_the_record_of_its_attempt_alone(make_case: CaseMaker, tmp_path: Path) -> None:
+    case = make_case(nnodes=2, nproc_per_node=1)
+    run_dir = tmp_path / "out" / "raw" / case.case_id / "r0"
+    run_dir.mkdir(parents=True)
+    names = ("rank-0.jsonl", "rank-1.jsonl", "telemetry-node-0.jsonl", "telemetry-node-1.jsonl")
+    for name in names:  # of an attempt before it, of which the other node may have begun anew already
+        (run_dir / name).write_text("earlier\n", encoding="utf-8")
+    (tmp_path / "case.json").write_text(json.dumps(asdict(case)), encoding="utf-8")
+    script = kubernetes._NODE.replace(kubernetes.CASE, str(tmp_path / "case.json"))
+    own = ("sh", "-c", script, "node", sys.executable, str(run_dir), "1", "1", "60", "1")
+    environ = {name: value for name, value in os.environ.items() if name != "ISAACSIM_ASSET_ROOT"}
+    argv = (*own, sys.executable, "-c", STOPPABLE, str(run_dir))
+    with subprocess.Popen(argv, cwd=ROOT, env={**environ, NODE_RANK: "0"}) as pod:
+        deadline_s = time.monotonic() + 30
+        while '"start"' not in (run_dir / "rank-0.jsonl").read_text(encoding="utf-8"):
+            assert time.monotonic() < deadline_s
+            time.sleep(0.05)
+        pod.send_signal(signal.SIGTERM)
+        assert pod.wait(60) == 1
+    record = read_record(run_dir / "record.json")
+    assert (record.outcome, "told to stop" in (record.reason or "")) == ("crashed", True)
+    assert [(run_dir / name).exists() for name in names] == [True, True, False, True]
+    assert "earlier" not in (run_dir / "rank-0.jsonl").read_text(encoding="utf-8")
+    samples = (run_dir / "rank-0.jsonl").read_bytes()
+    again = subprocess.run(argv, cwd=ROOT, env={**environ, NODE_RANK: "0"}, check=False, capture_output=True, text=True)
+    assert (again.returncode, "holds a finished round" in again.stderr) == (14, True)
+    assert (run_dir / "rank-0.jsonl").read_bytes() == samples
 
 
 @pytest.mark.parametrize(("cpu_threads", "expected"), [(None, max(1, num_usable_cpus() // 2)), (3, 3)])

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from suite.errors import StoreError
 from suite.launch import eula
 from suite.launch.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_ID, RENDEZVOUS_PORT
 from suite.plan import THREAD_VARIABLES
@@ -22,6 +23,8 @@ USER: Final = 1000  # of the image, and so of the files in the volume
 CASE: Final = "/labscale/case.json"
 PORT: Final = 29400  # a pod has its network to itself
 SLACK_S: Final = 3600.0  # of a pod that is on a node, beyond its case's limit: its image is fetched, of 9 GB and more
+STOP_S: Final = 30  # training has after SIGTERM
+GRACE_S: Final = 120  # a pod has after SIGTERM: training stops, the record is written
 JOB_LABEL: Final = "batch.kubernetes.io/job-name"  # Kubernetes' own, on every pod of a job
 INDEX: Final = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
 
@@ -37,10 +40,22 @@ fi
 export {" ".join(f"{variable}=$threads" for variable in THREAD_VARIABLES)}
 [ -z "${{ISAACSIM_ASSET_ROOT:-}}" ] || "$1" -m tasks.assets build "$ISAACSIM_ASSET_ROOT" || exit
 logs=$run_dir/logs/node-${NODE_RANK} part=$run_dir/case.json.${NODE_RANK}
+if [ -e "$run_dir/record.json" ]; then
+    echo "$run_dir holds a finished round, which is never overwritten. Render with another --volume-claim." >&2
+    exit {StoreError.exit_code}
+fi
+# What an attempt that was evicted left of this node: ranks append.
+rm -rf "$logs" "$run_dir/telemetry-node-${NODE_RANK}.jsonl"
+rank=$((${NODE_RANK} * ranks)); next_node=$((rank + ranks))
+while [ "$rank" -lt "$next_node" ]; do rm -f "$run_dir/rank-$rank.jsonl"; rank=$((rank + 1)); done
 mkdir -p "$logs" && cp {CASE} "$part" && mv "$part" "$run_dir/case.json" || exit
 started=$(date +%s)
-timeout --kill-after=30 "$limit_s" "$@" >"$logs/torchrun.log" 2>&1
-code=$?
+# As process 1 a shell is deaf to an eviction's SIGTERM, and would wait for training until it is killed itself.
+timeout --kill-after={STOP_S} "$limit_s" "$@" >"$logs/torchrun.log" 2>&1 &
+training=$!
+trap 'kill "$training" 2>/dev/null' TERM
+wait "$training"; code=$?
+while kill -0 "$training" 2>/dev/null; do wait "$training"; code=$?; done  # a signal ends the waiting too
 if [ "${NODE_RANK}" = 0 ]; then
     "$suite" -m suite.record "$run_dir" --rounds "$rounds" --exit-code "$code" --started-unix-s "$started" || exit
 fi
@@ -146,6 +161,7 @@ def _container(
 def _pod(options: KubernetesOptions, container: dict[str, Any]) -> dict[str, Any]:
     return {
         "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": GRACE_S,
         "securityContext": {"fsGroup": USER},
         "containers": [container],
         "volumes": [
