@@ -52,10 +52,13 @@ mkdir -p "$logs" && cp {CASE} "$part" && mv "$part" "$run_dir/case.json" || exit
 started=$(date +%s)
 # As process 1 a shell is deaf to an eviction's SIGTERM, and would wait for training until it is killed itself.
 timeout --kill-after={STOP_S} "$limit_s" "$@" >"$logs/torchrun.log" 2>&1 &
-training=$!
-trap 'kill "$training" 2>/dev/null' TERM
+training=$! stopped=
+trap 'stopped=1; kill "$training" 2>/dev/null' TERM
 wait "$training"; code=$?
-while kill -0 "$training" 2>/dev/null; do wait "$training"; code=$?; done  # a signal ends the waiting too
+while [ -n "$stopped" ]; do  # the signal may have ended the waiting alone; 127: its end is known already
+    stopped=; wait "$training"; ended=$?
+    [ "$ended" = 127 ] || code=$ended
+done
 if [ "${NODE_RANK}" = 0 ]; then
     "$suite" -m suite.record "$run_dir" --rounds "$rounds" --exit-code "$code" --started-unix-s "$started" || exit
 fi
