@@ -41,6 +41,7 @@ ENV HOME=/var/lib/labscale \
     NVIDIA_DRIVER_CAPABILITIES=compute,utility,graphics,display
 VOLUME /var/cache/labscale /isaac-sim/kit/cache
 WORKDIR /opt/labscale/project
-USER labscale
+# labscale, as numbers: clusters that refuse root (runAsNonRoot) take no name.
+USER 1000:1000
 ENTRYPOINT []
 CMD ["/opt/labscale/suite/bin/python", "-m", "suite", "env_check", "--stack", "isaacsim"]

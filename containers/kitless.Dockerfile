@@ -60,5 +60,6 @@ RUN ln -s /opt/labscale/worker \
       "/var/cache/labscale/worker-$(sha256sum /opt/labscale/project/containers/pins/worker.txt | cut -c 1-12)"
 VOLUME /var/cache/labscale
 WORKDIR /opt/labscale/project
-USER labscale
+# labscale, as numbers: clusters that refuse root (runAsNonRoot) take no name.
+USER 1000:1000
 CMD ["/opt/labscale/suite/bin/python", "-m", "suite", "env_check", "--stack", "kitless"]

@@ -86,7 +86,7 @@ def test_dockerfiles_keep_their_promises(name: str) -> None:
     text = (ROOT / "containers" / find_image(name, ROOT).dockerfile).read_text()
     lines = text.splitlines()
     assert "FROM ${BASE}" in text  # by digest, see render_build_args
-    assert [line for line in lines if line.startswith("USER ")][-1] == "USER labscale"
+    assert [line for line in lines if line.startswith("USER ")][-1] == "USER 1000:1000"  # runAsNonRoot takes no name
     assert "graphics" in text.split("NVIDIA_DRIVER_CAPABILITIES=")[1].split()[0].split(",")
     assert any(line.startswith("VOLUME ") for line in lines)
     assert "ACCEPT_EULA" not in text
