@@ -55,7 +55,7 @@ def make_bundle(
     if part_size_mib < 1:
         raise BundleError(f"The part size is {part_size_mib} MiB; it has to be at least 1.")
     if not (asset_root / "manifest.json").is_file():
-        raise BundleError(f"{asset_root} has no manifest.json. Build the assets first (`nox -s build`).")
+        raise BundleError(f"{asset_root} has no manifest.json. Build the assets first (`nox -s bench`).")
     selection = _selection(_roots(project_root, stack), worker_python=worker_python, target_freeze=target_freeze)
     entries = sorted(_entries(selection, project_root=project_root, asset_root=asset_root, for_device=for_device))
     unpacked_bytes = sum(path.stat().st_size for _, path in entries)
@@ -198,7 +198,7 @@ def _search_path(python: Path) -> list[str]:
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise BundleError(
-            f"The worker's Python {python} does not run: {error}. Install it with `nox -s build`."
+            f"The worker's Python {python} does not run: {error}. Install it with `nox -s bench`."
         ) from error
     search_path: list[str] = json.loads(done.stdout)
     return search_path

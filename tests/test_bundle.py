@@ -238,9 +238,9 @@ def test_target_that_is_not_as_said_is_told_what_it_lacks(made: Path, tmp_path: 
     ("options", "message"),
     [
         ({"part_size_mib": 0}, "at least 1"),
-        ({"asset_root": Path("/nowhere")}, r"manifest\.json"),
+        ({"asset_root": Path("/nowhere")}, r"manifest\.json.*`nox -s bench`"),
         ({"stack": "isaacsim"}, "cannot be bundled"),
-        ({"worker_python": Path("/bin/false")}, "does not run"),
+        ({"worker_python": Path("/bin/false")}, "does not run.*`nox -s bench`"),
     ],
 )
 def test_what_cannot_be_bundled(made: Path, tmp_path: Path, options: dict[str, Any], message: str) -> None:
