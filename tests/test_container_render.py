@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from suite.container_spec import OWNER_LABEL, Gpus, Limit
+from suite.errors import UsageError
 from suite.launch.apptainer import ApptainerOptions
 from suite.launch.apptainer import render as render_apptainer
 from suite.launch.container import ContainerOptions, render, requested_gpus
@@ -77,6 +78,13 @@ def test_rendered_apptainer_command(make_case: Callable[..., Case]) -> None:
     on_cpu = render_apptainer(replace(launch, case=make_case(device="cpu")), replace(options, accept_eula=True))
     assert "--nv" not in on_cpu.argv
     assert on_cpu.env["APPTAINERENV_ACCEPT_EULA"] == "Y"
+
+
+@pytest.mark.parametrize("folder", ["/data/a,b", "/data/a:b"])
+def test_apptainer_cannot_have_every_folder(make_case: Callable[..., Case], folder: str) -> None:
+    options = ApptainerOptions(image=Path("/images/kitless.sif"), project_root=Path(folder))
+    with pytest.raises(UsageError, match="which separate paths for Apptainer"):
+        render_apptainer(cuda_launch(make_case), options)
 
 
 @pytest.mark.skipif(shutil.which("apptainer") is None, reason="apptainer is not installed")

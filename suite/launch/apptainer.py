@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Event
 from typing import Final
 
+from suite.errors import UsageError
 from suite.launch import eula, native
 from suite.launch.result import LaunchResult
 from suite.schema import Launch
@@ -83,5 +84,8 @@ def command(
 def _binds(options: ApptainerOptions, writable: Sequence[Path | None]) -> Iterator[str]:
     folders = [(options.project_root, "ro"), (options.asset_root, "ro"), *((path, "rw") for path in writable)]
     present = [(path, mode) for path, mode in folders if path is not None]
+    for path, _ in present:
+        if "," in str(path) or ":" in str(path):
+            raise UsageError(f"{path} has a comma or a colon, which separate paths for Apptainer. Use another folder.")
     for path, mode in sorted(present, key=lambda bind: len(bind[0].parts)):  # one inside another comes after it
         yield from ("--bind", f"{path}:{path}:{mode}")
