@@ -10,7 +10,7 @@ from suite.campaign_state import Campaign
 from suite.errors import UsageError
 from suite.folder import Folder
 from suite.images import SUITE_PYTHON, Image, find_image
-from suite.launch import kubernetes, osmo
+from suite.launch import eula, kubernetes, osmo
 from suite.matrix import MATRICES_PATH
 from suite.options import ROOT, Options
 from suite.plan import render_launch
@@ -25,6 +25,7 @@ def write_manifests(campaign: Campaign) -> Campaign:
 
     Raises:
         UsageError: an option is missing, nothing is left to render, or a file cannot be written.
+        ContainerError: the licence of Isaac Sim is not accepted.
     """
     options = campaign.options
     if options.image is None or options.out is None:
@@ -32,6 +33,7 @@ def write_manifests(campaign: Campaign) -> Campaign:
     if options.matrix.endswith(".toml"):
         names = ", ".join(sorted(file.stem for file in MATRICES_PATH.glob("*.toml")))
         raise UsageError(f"--render needs a matrix that the image has, got {options.matrix}; allowed are {names}.")
+    eula.require(stack=campaign.stack, accepted=options.accept_eula)
     image = find_image(campaign.stack, ROOT)
     documents = dict(_documents(campaign, image))
     if not documents:
@@ -100,11 +102,20 @@ def bench_arguments(campaign: Campaign, image: Image, *, out: str) -> tuple[str,
     pairs += [("--rl-library", name) for name in options.rl_libraries]
     if options.gpus:
         pairs.append(("--gpus", ",".join(map(str, options.gpus))))
-    chosen = {"--repeats": options.repeats, "--stack": options.stack, "--seed": options.seed}
+    chosen = {
+        "--repeats": options.repeats,
+        "--target-precision": options.target_precision,
+        "--max-rounds": options.max_rounds,
+        "--budget-minutes": options.budget_minutes,
+        "--stack": options.stack,
+        "--seed": options.seed,
+    }
     pairs += [(name, str(value)) for name, value in chosen.items() if value is not None]
+    switches = {"a-a": options.a_a, "pack": options.pack}
+    flags = [f"--{name}" if is_on else f"--no-{name}" for name, is_on in switches.items() if is_on is not None]
     if campaign.stack == "isaacsim":  # labscale does not install this one, so it does not know where it is
         pairs.append(("--worker-python", image.worker_python))
-    return (*(part for pair in pairs for part in pair), "--no-report")
+    return (*(part for pair in pairs for part in pair), *flags, "--no-report")
 
 
 def _results(campaign: Campaign) -> str:

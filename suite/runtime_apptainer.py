@@ -15,7 +15,7 @@ from suite.env_check.request import Request
 from suite.errors import ContainerError, UsageError
 from suite.image_worker import provision_in_image_of
 from suite.images import SUITE_PYTHON
-from suite.launch import apptainer
+from suite.launch import apptainer, eula
 from suite.options import ROOT, Options
 from suite.pins import sha256
 from suite.runtime import Runtime, Say
@@ -25,6 +25,7 @@ from suite.schema import Device, Stack
 def in_apptainer(options: Options, *, stack: Stack, device: Device, on_message: Say) -> Runtime:
     """The worker of the image, started by Apptainer; also what a job of Slurm wraps its command in."""
     of_run = _apptainer_options(options)
+    eula.require(stack=stack, accepted=options.accept_eula)
     cache = cache_root()
 
     def inside(argv: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:

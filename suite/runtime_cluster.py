@@ -9,7 +9,7 @@ from suite import node_facts, pyxis_place, slurm_place, ssh_place
 from suite.env_check.report import env_check
 from suite.env_check.request import Request
 from suite.images import SUITE_PYTHON
-from suite.launch import apptainer, native, pyxis, slurm, ssh
+from suite.launch import apptainer, eula, native, pyxis, slurm, ssh
 from suite.launch.slurm import SlurmPlace
 from suite.launch.slurm_script import NodeCheck, SlurmOptions
 from suite.options import ROOT, Options
@@ -72,6 +72,7 @@ def _by_pyxis(
 ) -> tuple[Runtime, pyxis_place.PyxisPlace]:
     if options.image is None:
         raise AssertionError("the caller has seen the image")
+    eula.require(stack=stack, accepted=options.accept_eula)
     found = pyxis_place.find(options.image, project_root=ROOT, must_run=not options.render_only)
     place = pyxis_place.provision(
         found,

@@ -101,6 +101,28 @@ def test_the_full_matrix_is_rendered_and_valid(tmp_path: Path) -> None:
     assert command[command.index("--case") :][:2] == ["--case", "*-1x*"]
 
 
+def test_the_pod_measures_as_it_was_asked_to(tmp_path: Path) -> None:
+    chosen = ["--target-precision", "0.02", "--max-rounds", "20", "--budget-minutes", "600.0", "--no-a-a", "--no-pack"]
+    done = plan("--render", "osmo", "--image", "registry.example/kitless:1", "--out", str(tmp_path), *chosen)
+    assert done.returncode == 0, done.stderr
+    (path,) = tmp_path.iterdir()
+    arguments = json.loads(path.read_text(encoding="utf-8"))["workflow"]["tasks"][0]["args"]
+    asked = parse(arguments[arguments.index("bench") :])
+    assert (asked.target_precision, asked.max_rounds, asked.budget_minutes) == (0.02, 20, 600.0)
+    assert (asked.a_a, asked.pack) == (False, False)
+
+
+def test_isaac_sim_is_not_rendered_without_its_licence(tmp_path: Path) -> None:
+    asked = ("--render", "kubernetes", "--stack", "isaacsim", "--image", "registry.example/sim:1")
+    done = plan(*asked, "--out", str(tmp_path / "no"))
+    assert (done.returncode, "--accept-eula" in done.stderr, (tmp_path / "no").exists()) == (17, True, False)
+    done = plan(*asked, "--accept-eula", "--out", str(tmp_path / "yes"))
+    assert done.returncode == 0, done.stderr
+    texts = [path.read_text(encoding="utf-8") for path in (tmp_path / "yes").iterdir()]
+    assert texts
+    assert all("ACCEPT_EULA" in text for text in texts)
+
+
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
     done = plan("--render", "osmo", "--out", str(tmp_path))
     assert (done.returncode, "--render needs --image" in done.stderr) == (11, True)

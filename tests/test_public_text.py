@@ -18,7 +18,7 @@ from tests.rank_events import RankFiles, error, head, iterations
         (f"no {cache_root()}/worker-1/bin/python", "no CACHE/worker-1/bin/python"),
         (f"{Path.home()}: full", "HOME: full"),
         (f"{Path.home()}s-other/x", f"{Path.home()}s-other/x"),
-        ("File /home/alice.smith/x.py, /Users/bob", "File /home/USER/x.py, /Users/USER"),
+        ("File /Users/alice.smith/x.py, /Users/bob", "File /Users/USER/x.py, /Users/USER"),
         ("a reward of 3.5 at /dev/shm", "a reward of 3.5 at /dev/shm"),
     ],
 )
@@ -38,11 +38,11 @@ def test_a_home_of_a_container_may_be_the_root(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_failed_round_is_stored_without_them(rank_files: RankFiles) -> None:
-    message = f"cannot read {rank_files.run_dir}/x nor /home/alice.smith/data"
+    message = f"cannot read {rank_files.run_dir}/x nor /Users/alice.smith/data"
     rank_files.rank(0, [*head(0), *iterations(1), *error(message, kind="OSError")])
     record = rank_files.collect(exit_code=1)
     assert record.outcome == "crashed"
-    assert record.ranks[0].error == "OSError: cannot read ROUND/x nor /home/USER/data"
+    assert record.ranks[0].error == "OSError: cannot read ROUND/x nor /Users/USER/data"
     assert record.reason is not None
     assert "alice" not in record.reason
     assert str(rank_files.run_dir) not in record.reason

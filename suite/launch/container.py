@@ -119,11 +119,7 @@ def check_options(engine: Engine, image: ImageFacts, options: ContainerOptions) 
             f"{engine.name} ignores requests for GPUs through its Docker API: the run would go on without any. Use "
             "Docker for GPU runs (unset DOCKER_HOST), or podman with --device cpu."
         )
-    if image.labels.get("labscale.stack") == "isaacsim" and not options.accept_eula:
-        raise ContainerError(
-            "Isaac Sim runs under NVIDIA's licence, which only you can accept: read it at "
-            "https://docs.isaacsim.omniverse.nvidia.com, then add --accept-eula."
-        )
+    eula.require(stack=image.labels.get("labscale.stack"), accepted=options.accept_eula)
 
 
 def render(
