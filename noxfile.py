@@ -123,16 +123,16 @@ def bundle(session: nox.Session) -> None:
 
 @nox.session
 def pins(session: nox.Session) -> None:
-    """Resolve the hashed requirement files in containers/pins anew, and ask the registries for the images' digests."""
+    """Resolve the hashed requirement files anew (--upgrade: newer versions), and ask for the images' digests."""
     install(session, "suite")
-    session.run("python", "-m", "suite.pins")
+    session.run("python", "-m", "suite.pins", *session.posargs)
     # 17: no engine or no registry answers; the digests then stay, as it says
     session.run("python", "-m", "suite.registry", success_codes=[0, 17])
 
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run the tests, real training in the worker environment included (11 to 14 minutes on two cores)."""
+    """Run the tests, real training in the worker environment included (11 to 16 minutes on two cores)."""
     install(session, "tests")
     two_at_a_time = ["--numprocesses=2", "--dist=loadfile", "--no-loadscope-reorder"]  # -n 0: one after another
     session.run("python", "-m", "pytest", *two_at_a_time, *session.posargs)
