@@ -189,10 +189,10 @@ def render_record(plan: BuildPlan, image: ImageFacts, checked: Report, *, num_pa
 
 
 def find_built(engine: Engine, name: str, *, project_root: Path) -> ImageFacts:
-    """The image that ``build NAME`` makes of the present pins, which the engine must have.
+    """The image that ``build NAME`` makes of the present base, Dockerfile and pins, which the engine must have.
 
     Raises:
-        ContainerError: it was not built, or the pins have changed since.
+        ContainerError: it was not built, or one of these has changed since.
 
     """
     tag = tag_of(name, project_root=project_root, version=__version__)
@@ -201,7 +201,7 @@ def find_built(engine: Engine, name: str, *, project_root: Path) -> ImageFacts:
     except ContainerError as error:
         raise ContainerError(
             f"There is no image {tag}. Build it with `nox -s build -- {name}`, or load one that was built of the "
-            "same pins with `docker load`."
+            "same base, Dockerfile and pins with `docker load`."
         ) from error
 
 

@@ -119,7 +119,7 @@ def plan_build(
     return BuildPlan(
         name=name,
         image=image,
-        tag=render_tag(name, version=version, pins_sha256=hashes),
+        tag=tag_of(name, project_root=project_root, version=version),
         files={
             "Dockerfile": (project_root / IMAGES.parent / image.dockerfile).read_bytes(),
             **{f"pins/{pin}.txt": path.read_bytes() for pin, path in pins.items()},
@@ -151,14 +151,19 @@ def pins_of(image: Image, project_root: Path) -> dict[str, Path]:
 
 
 def tag_of(name: str, *, project_root: Path, version: str) -> str:
-    """Name that ``build`` gives the image of the present pins."""
-    pins = pins_of(find_image(name, project_root), project_root)
-    return render_tag(name, version=version, pins_sha256={pin: sha256(path) for pin, path in pins.items()})
+    """Name that ``build`` gives the image of the present base, Dockerfile and pins.
+
+    Sources are no part of it: rounds run those of the project that starts them, which is mounted over the image's.
+    """
+    image = find_image(name, project_root)
+    pins = {pin: sha256(path) for pin, path in pins_of(image, project_root).items()}
+    of_base = {"base": image.digest or "", "Dockerfile": sha256(project_root / IMAGES.parent / image.dockerfile)}
+    return render_tag(name, version=version, parts_sha256=of_base | pins)
 
 
-def render_tag(name: str, *, version: str, pins_sha256: Mapping[str, str]) -> str:
-    """``labscale/<name>:<version>-<short hash of all pins>``."""
-    combined = hashlib.sha256("".join(f"{pin} {digest}\n" for pin, digest in sorted(pins_sha256.items())).encode())
+def render_tag(name: str, *, version: str, parts_sha256: Mapping[str, str]) -> str:
+    """``labscale/<name>:<version>-<short hash of all parts>``."""
+    combined = hashlib.sha256("".join(f"{part} {digest}\n" for part, digest in sorted(parts_sha256.items())).encode())
     return f"labscale/{name}:{version}-{combined.hexdigest()[:12]}"
 
 

@@ -182,9 +182,20 @@ def test_name_changes_with_version_and_pins(project: Path) -> None:
     assert tag_of("tiny", project_root=project, version="2") != name
     (project / "containers" / "pins" / "worker.txt").write_text("torch==2.12.0\n")
     assert tag_of("tiny", project_root=project, version=__version__) != name
-    assert render_tag("a", version="1", pins_sha256={"x": "1", "y": "2"}) == render_tag(
-        "a", version="1", pins_sha256={"y": "2", "x": "1"}
+    assert render_tag("a", version="1", parts_sha256={"x": "1", "y": "2"}) == render_tag(
+        "a", version="1", parts_sha256={"y": "2", "x": "1"}
     )
+
+
+def test_name_changes_with_base_and_dockerfile(project: Path) -> None:
+    """An image of an older base would go on being used under the same name."""
+    name = tag_of("tiny", project_root=project, version=__version__)
+    images = project / "containers" / "images.toml"
+    images.write_text(images.read_text().replace("sha256:0", "sha256:f", 1))
+    other_base = tag_of("tiny", project_root=project, version=__version__)
+    with (project / "containers" / find_image("tiny", project).dockerfile).open("a") as dockerfile:
+        dockerfile.write("\nRUN true\n")
+    assert len({name, other_base, tag_of("tiny", project_root=project, version=__version__)}) == 3
 
 
 def test_env_check_is_asked_about_the_stack_of_the_image() -> None:
