@@ -24,6 +24,7 @@ from suite.errors import LabscaleError, ReportError
 
 RESULTS: Final = ROOT / "reports" / "results"
 LATEST: Final = "latest"
+INCOMING: Final = "incoming"  # where the workflow that measures proposes results
 VERSIONS_FILE: Final = "versions.json"
 STAMP: Final = Path("assets") / "inputs.sha256"
 
@@ -83,6 +84,12 @@ def version_names(results_dir: Path) -> list[str]:
     reserved = sorted(set(names) & {LATEST})
     if reserved:
         raise ReportError(f"{results_dir / LATEST} cannot be a version: that is the address of the newest. Rename it.")
+    if INCOMING in names:
+        raise ReportError(
+            f"{results_dir / INCOMING} is no version: results that a workflow proposes are there until somebody has"
+            f" looked at them. Move each of its folders to {results_dir / 'YEAR.MONTH' / 'HOST'} and name it in the"
+            " report.toml there."
+        )
     return sorted(names, key=version_order, reverse=True)
 
 

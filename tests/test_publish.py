@@ -82,6 +82,13 @@ def test_versions_are_ordered_by_their_numbers(tmp_path: Path) -> None:
         publishing.version_names(tmp_path)
 
 
+def test_proposed_results_are_no_version_until_they_are_moved(tmp_path: Path) -> None:
+    for name in ("2026.11", "incoming"):
+        (tmp_path / name).mkdir()
+    with pytest.raises(ReportError, match=r"incoming is no version: .* Move each of its folders to"):
+        publishing.version_names(tmp_path)
+
+
 def test_what_is_no_site_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_results(smoke_results(), tmp_path / "results" / "1" / "desk")
     (tmp_path / "out").mkdir()
