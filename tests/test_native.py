@@ -238,6 +238,10 @@ def test_ctrl_c_ends_the_run_and_is_raised_again(make_launch: MakeLaunch) -> Non
     assert not is_running(child_pid(launch))
 
 
+# The signal may come while psutil opens a file of /proc, which the interpreter then closes with a warning.
+@pytest.mark.filterwarnings(
+    r"ignore:Exception ignored in. <_io\.\w+ name='/proc/:pytest.PytestUnraisableExceptionWarning"
+)
 @pytest.mark.usefixtures("ctrl_c")
 def test_second_ctrl_c_cuts_the_grace_short(make_launch: MakeLaunch) -> None:
     launch = make_launch(
