@@ -66,6 +66,13 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
+def store(session: nox.Session) -> None:
+    """Store the rounds that a campaign finished before its machine was gone: `nox -s store -- runs/full`."""
+    install(session, "suite")
+    run_module(session, "suite", "store")
+
+
+@nox.session
 def build(session: nox.Session) -> None:
     """Build a container image (default: kitless), check it from inside, and name it only if it passes."""
     install(session, "suite")

@@ -1,4 +1,4 @@
-"""The command line behind nox's sessions ``env_check``, ``plan``, ``bench`` and ``bundle``."""
+"""The command line behind nox's sessions ``env_check``, ``plan``, ``bench``, ``store``, ``build`` and ``bundle``."""
 
 import argparse
 import signal
@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn, get_args
 
 from rich.console import Console
 
-from suite import build, bundle
+from suite import build, bundle, cut_off
 from suite.campaign import BENCH, CAPACITY, MANIFESTS, PLAN, RENDER, execute
 from suite.capacity_search import of_capacity
 from suite.env_check import command as env_check
@@ -75,6 +75,9 @@ def parse(argv: list[str]) -> argparse.Namespace:
         "bundle", help="pack labscale for a machine without internet", description=bundle.__doc__
     )
     _add_packing(pack)
+    cut_off.add_arguments(
+        commands.add_parser("store", help="store what ended of a campaign", description=cut_off.__doc__)
+    )
     build.add_arguments(commands.add_parser("build", help="build a container image", description=build.__doc__))
     env_check.add_arguments(commands.add_parser("env_check", help="check this machine", description=env_check.__doc__))
     arguments, unknown = parser.parse_known_args(argv)
@@ -276,6 +279,8 @@ def main(argv: list[str]) -> int:
             pack(arguments, console)
         elif arguments.command == "build":
             build.command(arguments, project_root=ROOT, console=console)
+        elif arguments.command == "store":
+            cut_off.command(arguments, console)
         elif arguments.command == "env_check":
             return env_check.command(arguments, console)
         else:

@@ -181,13 +181,7 @@ def summarise(campaign: Campaign) -> Campaign:
     print_timing_cost(campaign.console, campaign.results)
     print_slowed_cores(campaign.console, campaign.results)
     if campaign.options.upstream:
-        folder = Folder(root=campaign.out)
-        beside = [
-            pair
-            for result in campaign.results
-            for record in result.completed
-            if (pair := upstream.read_pair(record.case, record.round, folder.run_dir(record.case, record.round)))
-        ]
+        beside = upstream.pairs_of(campaign.results, Folder(root=campaign.out))
         upstream.write_pairs(beside, campaign.out / "upstream.json")
         print_agreement(campaign.console, beside)
     return campaign

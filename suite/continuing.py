@@ -14,6 +14,7 @@ from suite.campaign_plan import make_plan
 from suite.campaign_state import Campaign
 from suite.errors import CampaignError
 from suite.folder import Folder, require_identity
+from suite.repeats import CUT_OFF
 from suite.rounds import decision
 from suite.schema import Case
 
@@ -105,9 +106,10 @@ def is_reopened(campaign: Campaign, folder: Folder, case: Case) -> bool:
     path = folder.case_path(case)
     if not path.exists():
         return False
-    rounds = store.read_case(path).rounds
+    stored = store.read_case(path)
+    rounds, was_cut_off = stored.rounds, (stored.ended_because or "").startswith(CUT_OFF)
     # By the same rule it was decided, if only because the time of that command was spent.
-    if not folder.asks_for_more and len(rounds) >= campaign.rule.rounds:
+    if not folder.asks_for_more and not was_cut_off and len(rounds) >= campaign.rule.rounds:
         return False
     if campaign.options.capacity and not all(record.counts for record in rounds):
         return False  # what memory has no room for, it has none for in the next round

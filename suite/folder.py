@@ -8,7 +8,7 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -80,6 +80,17 @@ def opened(root: Path, identity: Mapping[str, Any]) -> Iterator[Folder]:
         CampaignError: another process holds it, it belongs to another campaign or to one that nobody can tell, or it
             cannot be written or locked.
     """
+    with locked(root) as folder:
+        yield replace(folder, asks_for_more=_claim(root / IDENTITY_FILE, identity))
+
+
+@contextmanager
+def locked(root: Path) -> Iterator[Folder]:
+    """Lock the folder, made when it is missing, for this process.
+
+    Raises:
+        CampaignError: another process holds it, nobody can tell whose it is, or it cannot be written or locked.
+    """
     require_identity(root)
     try:
         root.mkdir(parents=True, exist_ok=True)
@@ -100,7 +111,7 @@ def opened(root: Path, identity: Mapping[str, Any]) -> Iterator[Folder]:
                 f"The results folder {root} cannot be locked: {error.strerror}. Its file system has to allow flock;"
                 " choose a folder on one that does with --out."
             ) from error
-        yield Folder(root=root, asks_for_more=_claim(root / IDENTITY_FILE, identity))
+        yield Folder(root=root)
 
 
 def require_identity(root: Path) -> None:

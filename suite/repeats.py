@@ -19,6 +19,7 @@ CONFIDENCE: Final = 0.95
 MIN_ROUNDS_FOR_INTERVAL: Final = 6
 TARGET_PRECISION: Final = 0.01
 MAX_ROUNDS: Final = 10
+CUT_OFF: Final = "the campaign was cut off"  # begins the reason of a case that `nox -s store` ended, not its rule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +117,7 @@ def rotated[T](items: Sequence[T], round_index: int) -> list[T]:
 
 def _reached(times_s: Sequence[float]) -> str:
     width = relative_half_width(times_s)
+    rounds = counted(len(times_s), "round")
     if width is None:
-        return f"no exact interval of the median from {len(times_s)} rounds ({MIN_ROUNDS_FOR_INTERVAL} are needed)"
-    return f"the median is known to {width:.1%} after {len(times_s)} rounds"
+        return f"no exact interval of the median from {rounds} ({MIN_ROUNDS_FOR_INTERVAL} are needed)"
+    return f"the median is known to {width:.1%} after {rounds}"

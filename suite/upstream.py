@@ -6,15 +6,15 @@ arguments, on the same machine, so that the two interleave. Upstream reports ran
 
 import json
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from suite.errors import StoreError
-from suite.folder import drop_checkpoints
+from suite.folder import Folder, drop_checkpoints
 from suite.launch import Launcher
 from suite.reduce import counted_iterations
-from suite.schema import Case, Launch, RunRecord
+from suite.schema import Case, CaseResult, Launch, RunRecord
 from suite.store import read_record
 
 
@@ -108,6 +108,16 @@ def read_pair(case: Case, round_index: int, run_dir: Path) -> Pair | None:
         theirs_wall_s=written.get("wall_time_s"),
         library_s=library_s,
     )
+
+
+def pairs_of(results: Iterable[CaseResult], folder: Folder) -> list[Pair]:
+    """The pair of every completed round beside which upstream ran too."""
+    return [
+        pair
+        for result in results
+        for record in result.completed
+        if (pair := read_pair(record.case, record.round, folder.run_dir(record.case, record.round)))
+    ]
 
 
 def medians_of_rank_0(record: RunRecord, iterations: Sequence[int] | None = None) -> tuple[float, float | None]:

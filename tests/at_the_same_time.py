@@ -19,7 +19,7 @@ SHARED: Final = {
     ),
     "running_slurm": ("test_env_check_slurm", "test_launch_slurm", "test_slurm_bench"),
     "running_ssh_hosts": ("test_by_hand", "test_launch_ssh", "test_manifests", "test_ssh_bench"),
-    "interrupted_campaign": ("test_campaign", "test_campaign_repeats"),
+    "interrupted_campaign": ("test_campaign", "test_campaign_repeats", "test_cut_off"),
     "hand": ("test_assets", "test_validity"),
     "published_site": ("test_publish", "test_published_pages"),
 }  # fmt: skip

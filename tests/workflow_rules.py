@@ -22,8 +22,8 @@ INSTALL_NOX = "python3 -m pip install 'nox[uv]'"
 OWN_REF = "${{ inputs.ref && format('refs/heads/{0}', inputs.ref) || github.ref }}"
 
 _PINNED = re.compile(r"^\s*(?:- )?uses: [\w.-]+(?:/[\w.-]+)+@[0-9a-f]{40} # v\d+\.\d+\.\d+$")
-# Plain words, and variables in quotes: nothing that a shell would split, expand or run.
-_NOX = re.compile(r'python3 -m nox -s(?P<sessions>(?: [a-z]\w*)+)(?: --(?: (?:[\w./,=-]+|"\$[A-Z_]+"))+)?')
+# Plain words, variables in quotes, and a folder of the home: nothing else that a shell would split, expand or run.
+_NOX = re.compile(r'python3 -m nox -s(?P<sessions>(?: [a-z]\w*)+)(?: --(?: (?:[\w./,=-]+|(?:~/\w+/)?"\$[A-Z_]+"))+)?')
 
 
 def faults(text: str, *, sessions: Collection[str]) -> list[str]:

@@ -1,0 +1,123 @@
+"""The ``store`` command: make results of the rounds that a campaign finished before its machine was gone.
+
+``bench`` stores a case with its last round, and goes on only where the campaign began. This stores what is there, on
+any machine. Where the campaign can still go on, the same ``bench`` adds the missing rounds to what was stored.
+"""
+
+import argparse
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from suite import a_a, campaign_file, interference, store, upstream
+from suite.errors import StoreError
+from suite.folder import Folder, locked
+from suite.repeats import CUT_OFF, decide
+from suite.schema import Case, CaseResult, RunRecord
+from suite.summary import print_noise, print_rounds, print_summary
+from suite.words import counted
+
+RECORD: Final = "record.json"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path, metavar="DIR", help="the --out of `bench`, e.g. runs/full, with its raw/")
+
+
+def command(arguments: argparse.Namespace, console: Console) -> None:
+    """Carry out ``store`` as ``add_arguments`` describes it."""
+    results = store_finished(arguments.folder)
+    print_summary(console, results)
+    print_rounds(console, results)
+    if pairs := a_a.twin_pairs(results):
+        print_noise(console, pairs)
+    unfinished = _unfinished(arguments.folder)
+    if unfinished:
+        names = ", ".join(str(path.relative_to(arguments.folder)) for path in unfinished)
+        console.print(f"Left out, as they have not ended: {names}.", highlight=False, markup=False, soft_wrap=True)
+    console.print(
+        f"Stored: {counted(len(results), 'case')}, {counted(sum(len(one.rounds) for one in results), 'round')}. "
+        f"Their page: nox -s report -- {arguments.folder}",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def store_finished(root: Path) -> list[CaseResult]:
+    """Store every case of which a round has ended, with the rounds that have; return all cases that are stored.
+
+    A case that is stored with these rounds already stays as it is. Rounds of the interference test belong to a decision
+    that the campaign takes (``packing.json``), and are left alone.
+
+    Raises:
+        StoreError: no round has ended, or a record lies where another belongs.
+        CampaignError: another process uses the folder, or nobody can tell whose it is.
+    """
+    if not (root / "raw").is_dir():
+        raise StoreError(f"{root} has no folder raw, where `bench` keeps rounds. Name the --out of a campaign.")
+    with locked(root) as folder:
+        rounds = _finished(folder)
+        if not rounds:
+            raise StoreError(f"No round below {root / 'raw'} has ended, so there is nothing to store.")
+        results = [_stored(folder, case, records) for case, records in rounds]
+        if pairs := a_a.twin_pairs(results):
+            a_a.write_noise(pairs, root / "noise.json")
+        if beside := upstream.pairs_of(results, folder):
+            upstream.write_pairs(beside, root / "upstream.json")
+    return results
+
+
+def _finished(folder: Folder) -> list[tuple[Case, list[RunRecord]]]:
+    """Every case with the records of its rounds, the first round first."""
+    by_case: dict[str, list[RunRecord]] = {}
+    for path in sorted((folder.root / "raw").rglob(RECORD)):
+        record = store.read_record(path)
+        if interference.is_of_test(record.case) or _is_aside(path.parent):
+            continue
+        if folder.record_path(record.case, record.round) != path:
+            raise StoreError(
+                f"{path} is of {record.case.case_id}, round {record.round}, and belongs at "
+                f"{folder.record_path(record.case, record.round)}. Put it there, or take it away."
+            )
+        by_case.setdefault(record.case.case_id, []).append(record)
+    return [(records[0].case, sorted(records, key=lambda one: one.round)) for records in by_case.values()]
+
+
+def _is_aside(run_dir: Path) -> bool:
+    """Whether ``Folder.set_aside`` gave it its name: an attempt that another replaced."""
+    return not run_dir.name.removeprefix("r").isdecimal()
+
+
+def _stored(folder: Folder, case: Case, records: list[RunRecord]) -> CaseResult:
+    path = folder.case_path(case)
+    if path.exists():
+        there = store.read_case(path)
+        if [one.round for one in there.rounds] == [one.round for one in records]:
+            return there
+        if len(there.rounds) > len(records):
+            raise StoreError(
+                f"{path} has {counted(len(there.rounds), 'round')}, below {folder.run_dir(case, 0).parent} there are "
+                f"{len(records)}. Put OUT/raw back where it was: nothing stored is taken away."
+            )
+    result = CaseResult(case=case, rounds=tuple(records), ended_because=_why(folder.root, records))
+    folder.set_aside(path, "superseded")
+    store.write_case(result, path)
+    return result
+
+
+def _why(root: Path, records: list[RunRecord]) -> str:
+    """Why there are no more rounds, in the words of ``suite.repeats`` where the case was at its end."""
+    path = root / campaign_file.IDENTITY_FILE
+    if not path.exists():  # rounds that suite.record wrote alone
+        return f"stored after {counted(len(records), 'round')}"
+    rule = campaign_file.rule_of(campaign_file.read(path))
+    decided = decide(records, rule)
+    return f"{CUT_OFF}: {decided.reason}" if decided.go_on else decided.reason
+
+
+def _unfinished(root: Path) -> list[Path]:
+    """Folders of rounds that began and have no record."""
+    begun = sorted(path.parent for path in (root / "raw").rglob("case.json"))
+    return [path for path in begun if not _is_aside(path) and not (path / RECORD).exists()]

@@ -1,0 +1,160 @@
+"""``nox -s store``: a campaign that was killed becomes results, and can still go on where its machine is there."""
+
+import json
+import shutil
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from suite import store
+from suite.__main__ import main
+from suite.cut_off import store_finished
+from suite.errors import CampaignError, StoreError
+from suite.folder import Folder, locked
+from suite.interference import PROBE_SUFFIX
+from suite.repeats import CUT_OFF
+from suite.schema import Case
+from tests.bench_runs import CASE, TWIN, Bench, Stage
+from tests.stored_rounds import stored_round
+from tests.test_plan import ANT
+
+OTHER = replace(ANT, case_id="ant/rsl_rl-kitless-n4096-1x1", rl_library="rsl_rl")
+
+
+def write_round(root: Path, case: Case, index: int) -> Path:
+    path = Folder(root=root).record_path(case, index)
+    store.write_record(stored_round(index, case=case), path)
+    (path.parent / "case.json").write_text(json.dumps(asdict(case)), encoding="utf-8")
+    return path
+
+
+def write_identity(root: Path, **rule: object) -> None:
+    identity = {"rounds": 3, "precision": None, "max_rounds": None, **rule}
+    (root / "campaign.json").write_text(json.dumps(identity), encoding="utf-8")
+
+
+def test_cases_are_stored_with_the_rounds_that_ended(tmp_path: Path) -> None:
+    for index in range(3):
+        write_round(tmp_path, ANT, index)
+    write_round(tmp_path, OTHER, 0)
+    write_identity(tmp_path)
+    because = {one.case.case_id: (len(one.rounds), one.ended_because) for one in store_finished(tmp_path)}
+    assert because == {
+        ANT.case_id: (3, "as many rounds as were asked for"),
+        OTHER.case_id: (1, f"{CUT_OFF}: 1 of 3 rounds"),
+    }
+    assert {one.case.case_id: len(one.rounds) for one in store.load_results(tmp_path)} == {
+        ANT.case_id: 3,
+        OTHER.case_id: 1,
+    }
+
+
+def test_what_was_stored_stays_and_later_rounds_are_added(tmp_path: Path) -> None:
+    write_round(tmp_path, ANT, 0)
+    write_identity(tmp_path)
+    store_finished(tmp_path)
+    path = Folder(root=tmp_path).case_path(ANT)
+    first = path.read_bytes()
+    store_finished(tmp_path)
+    assert path.read_bytes() == first
+    assert not list(path.parent.glob("*.superseded-*"))
+    write_round(tmp_path, ANT, 1)
+    (result,) = store_finished(tmp_path)
+    assert len(result.rounds) == 2
+    assert path.with_name(f"{path.name}.superseded-1").read_bytes() == first
+
+
+def test_rounds_that_another_replaced_are_no_rounds(tmp_path: Path) -> None:
+    write_round(tmp_path, ANT, 0)
+    write_identity(tmp_path)
+    run_dir = Folder(root=tmp_path).run_dir(ANT, 0)
+    shutil.copytree(run_dir, run_dir.with_name("r0.failed-1"))
+    (result,) = store_finished(tmp_path)
+    assert len(result.rounds) == 1
+
+
+def test_rounds_of_the_interference_test_are_left_alone(tmp_path: Path) -> None:
+    write_round(tmp_path, ANT, 0)
+    probe = replace(ANT, case_id=f"{ANT.case_id}{PROBE_SUFFIX}")
+    write_round(tmp_path, probe, 0)
+    write_identity(tmp_path)
+    assert [one.case.case_id for one in store_finished(tmp_path)] == [ANT.case_id]
+    assert not (tmp_path / "interference").exists()
+
+
+def test_a_record_in_another_rounds_place_is_named(tmp_path: Path) -> None:
+    path = write_round(tmp_path, ANT, 0)
+    write_identity(tmp_path)
+    other = path.parent.with_name("r1")
+    shutil.copytree(path.parent, other)
+    with pytest.raises(StoreError, match=r"r1/record\.json is of .*, round 0, and belongs at .*r0/record\.json"):
+        store_finished(tmp_path)
+    assert not (tmp_path / "cases").exists()
+
+
+def test_stored_rounds_are_never_taken_away(tmp_path: Path) -> None:
+    for index in range(2):
+        write_round(tmp_path, ANT, index)
+    write_identity(tmp_path)
+    store_finished(tmp_path)
+    path = Folder(root=tmp_path).case_path(ANT)
+    first = path.read_bytes()
+    shutil.rmtree(Folder(root=tmp_path).run_dir(ANT, 1))
+    with pytest.raises(StoreError, match=r"has 2 rounds, below .* there are 1\."):
+        store_finished(tmp_path)
+    assert path.read_bytes() == first
+
+
+def test_nothing_to_store_is_said(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="has no folder raw"):
+        store_finished(tmp_path)
+    (tmp_path / "raw").mkdir()
+    with pytest.raises(StoreError, match=r"No round below .* has ended"):
+        store_finished(tmp_path)
+
+
+def test_a_folder_of_nobody_is_refused(tmp_path: Path) -> None:
+    write_round(tmp_path, ANT, 0)
+    with pytest.raises(CampaignError, match=r"but no campaign\.json"):
+        store_finished(tmp_path)
+
+
+def test_a_campaign_that_runs_is_left_alone(tmp_path: Path) -> None:
+    write_round(tmp_path, ANT, 0)
+    write_identity(tmp_path)
+    with locked(tmp_path), pytest.raises(CampaignError, match="Another labscale process is using"):
+        store_finished(tmp_path)
+
+
+@pytest.fixture
+def cut_off(finished_campaign: Stage, tmp_path: Path) -> Bench:
+    """The campaign as its death in the last round left it: without that round's record, and its case not stored."""
+    shutil.copytree(finished_campaign.bench.out, tmp_path / "out")
+    bench = Bench(matrix=finished_campaign.bench.matrix, out=tmp_path / "out")
+    (bench.run_dir(CASE, 1) / "record.json").unlink()
+    bench.case_path(CASE).unlink()
+    (bench.out / "noise.json").unlink()
+    return bench
+
+
+@pytest.mark.worker
+def test_a_killed_campaign_is_stored_elsewhere_and_goes_on(cut_off: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    twin = cut_off.case_path(TWIN).read_bytes()
+    assert main(["store", str(cut_off.out)]) == 0
+    said = capsys.readouterr().out
+    assert f"Left out, as they have not ended: raw/{CASE}/r1." in said
+    assert "Stored: 2 cases, 3 rounds." in said
+    assert "Noise budget: " in said
+    assert (cut_off.out / "noise.json").exists()
+    result = store.read_case(cut_off.case_path(CASE))
+    assert [record.round for record in result.completed] == [0]
+    assert result.ended_because is not None
+    assert result.ended_because.startswith(f"{CUT_OFF}: no exact interval of the median from 1 round (")
+    assert cut_off.case_path(TWIN).read_bytes() == twin
+    assert cut_off.run() == 0
+    result = store.read_case(cut_off.case_path(CASE))
+    assert [record.round for record in result.completed] == [0, 1]
+    assert result.ended_because is not None
+    assert result.ended_because.startswith("the budget of 2 rounds is spent")
+    assert result.ended_because.endswith("; at first 1 round")
