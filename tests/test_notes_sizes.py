@@ -1,4 +1,4 @@
-"""What the README says of how many environments to give a GPU is what results in git say."""
+"""What the notes of version 2026.11 say of how many environments to give a GPU is what results in git say."""
 
 from pathlib import Path
 
@@ -8,16 +8,16 @@ from reports.inside import inside, part_shares
 from reports.result_sets import read_version
 from reports.sizes import size_choices
 
-ROOT = Path(__file__).resolve().parents[1]
-README = " ".join((ROOT / "README.md").read_text().split())
+RESULTS = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
+NOTES = " ".join((RESULTS / "NOTES.md").read_text(encoding="utf-8").split())
 
 
 def campaign_of(name: str) -> Campaign:
-    sets = read_version(ROOT / "reports" / "results" / "2026.11", name="v").sets
+    sets = read_version(RESULTS, name="v").sets
     return next(one.campaign for one in sets if one.name == name)
 
 
-def test_what_the_readme_says_of_ants_environments_holds() -> None:
+def test_what_the_notes_say_of_ants_environments_holds() -> None:
     sweep = campaign_of("h200-ant-sweep")
     (filling,), (choice,) = fillings(sweep), size_choices(sweep.results)
     *_, half, most = choice.sizes
@@ -32,10 +32,10 @@ def test_what_the_readme_says_of_ants_environments_holds() -> None:
         f"{100 * part_shares(largest.completed)['learning']:.0f} % of an iteration and the GPU still runs a kernel "
         f"{busy:.0f} % of the time; half as many environments make {100 * half.of_most.value:.0f} % of that "
         f"({low:.0f} to {high:.0f};"
-    ) in README
+    ) in NOTES
 
 
-def test_what_the_readme_says_of_ants_environments_with_rsl_rl_holds() -> None:
+def test_what_the_notes_say_of_ants_environments_with_rsl_rl_holds() -> None:
     searched, swept = campaign_of("h200-ant-capacity").results, campaign_of("h200-ant-sweep").results
     (choice,) = size_choices(searched)
     fewest, most = choice.sizes[0], choice.sizes[-1]
@@ -51,4 +51,4 @@ def test_what_the_readme_says_of_ants_environments_with_rsl_rl_holds() -> None:
         f"it makes {fewest.total_fps:,.0f} with {fewest.num_envs} environments and {most.total_fps:,.0f} with "
         f"{most.num_envs}, still rising, in {memory.median:.1f} GB of the GPU: an update is {updates} optimiser steps "
         f"there at every size, and {theirs[0]} to {theirs[-1]} with rl_games, whose minibatch stays the same."
-    ) in README
+    ) in NOTES

@@ -1,4 +1,4 @@
-"""What the README says of Cartpole with its updates kept, and of memory that ran out, is what results in git say."""
+"""What the notes of version 2026.11 say of Cartpole on two GPUs and of memory is what results in git say."""
 
 from pathlib import Path
 
@@ -7,8 +7,8 @@ from reports.result_sets import ResultSet, read_version
 from suite.a_a import noise_budget, twin_pairs
 
 ROOT = Path(__file__).resolve().parents[1]
-README = " ".join((ROOT / "README.md").read_text().split())
 RESULTS = ROOT / "reports" / "results" / "2026.11"
+NOTES = " ".join((RESULTS / "NOTES.md").read_text(encoding="utf-8").split())
 
 
 def set_named(name: str) -> ResultSet:
@@ -16,7 +16,7 @@ def set_named(name: str) -> ResultSet:
     return found
 
 
-def test_what_the_readme_says_of_updates_kept_holds() -> None:
+def test_what_the_notes_say_of_updates_kept_holds() -> None:
     campaign = set_named("h200-x2-cartpole").campaign
     one, two = (
         next(row for row in campaign.rows if row.case_id.endswith(f"-n8192-{topology}-fixed_updates"))
@@ -40,10 +40,10 @@ def test_what_the_readme_says_of_updates_kept_holds() -> None:
         f"{100 * loss.parts['learning']:.1f} % of an iteration is lost there, {100 * loss.parts['all-reduce']:.1f} % "
         "to the all-reduce."
     )
-    assert said in README
+    assert said in NOTES
 
 
-def test_what_the_readme_says_of_as_many_environments_on_each_gpu_holds() -> None:
+def test_what_the_notes_say_of_as_many_environments_on_each_gpu_holds() -> None:
     campaign = set_named("h200-x2-per-gpu").campaign
     one, two = campaign.rows
     assert (one.rounds_completed, two.rounds_completed) == (3, 3)
@@ -55,17 +55,17 @@ def test_what_the_readme_says_of_as_many_environments_on_each_gpu_holds() -> Non
     assert noise is not None
     (loss,) = losses(campaign)
     parts = [100 * loss.parts[name] for name in ("all-reduce", "learning", "waiting")]
-    assert f"efficiency of {100 * two.scaling_efficiency:.1f} % ({low:.1f} to {high:.1f}) on two H200s" in README
+    assert f"efficiency of {100 * two.scaling_efficiency:.1f} % ({low:.1f} to {high:.1f}) on two H200s" in NOTES
     assert (
         f"h200-x2-per-gpu/SHA256SUMS), three rounds, telemetry, A/A {100 * noise:.1f} %): {one.total_fps:,.0f} and "
         f"{two.total_fps:,.0f} frames per second. Of an iteration {parts[0]:.1f} % is lost to the all-reduce, "
         f"{parts[1]:.1f} % to slower learning, {parts[2]:.1f} % to waiting."
-    ) in README
+    ) in NOTES
 
 
-def test_what_the_readme_says_of_memory_that_ran_out_holds() -> None:
+def test_what_the_notes_say_of_memory_that_ran_out_holds() -> None:
     rows = set_named("h100-memory").campaign.rows
     most = max(row.num_envs for row in rows if row.rounds_completed)
     (failed,) = (row for row in rows if not row.rounds_completed)
     assert {failure.outcome for failure in failed.failures} == {"oom"}
-    assert f"the search for the most environments found room for {most} and none for {failed.num_envs}." in README
+    assert f"the search for the most environments found room for {most} and none for {failed.num_envs}." in NOTES

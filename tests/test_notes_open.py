@@ -1,4 +1,4 @@
-"""What the README says of the open division is what results in git say."""
+"""What the notes of version 2026.11 say of the open division is what results in git say."""
 
 from pathlib import Path
 
@@ -10,26 +10,26 @@ from reports.published import read_published
 from reports.result_sets import read_version
 
 ROOT = Path(__file__).resolve().parents[1]
-README = (ROOT / "README.md").read_text()
 RESULTS = ROOT / "reports" / "results" / "2026.11"
+NOTES = " ".join((RESULTS / "NOTES.md").read_text(encoding="utf-8").split())
 
 
-def test_what_the_readme_says_of_the_open_division_holds() -> None:
+def test_what_the_notes_say_of_the_open_division_holds() -> None:
     (tuned,) = (one for one in read_version(RESULTS, name="").sets if one.name == "h200-open")
     found = {variant_of(gain.case): gain for gain in gains(tuned.campaign.results, tuned.campaign.twins)}
     assert {gain.rounds for gain in found.values()} == {2, 3}
     wide, graphs = found["wide"], found["wide-graphs"]
     for gain, place in ((wide, "with 32768 environments"), (graphs, "with CUDA graphs in the update too")):
         assert gain.fps is not None
-        assert f"{gain.fps / 1e6:.2f} million " in README.partition(place)[0]
+        assert f"{gain.fps / 1e6:.2f} million " in NOTES.partition(place)[0]
         assert gain.sooner is not None
     assert (wide.case.num_envs, wide.case.optimiser_steps) == (8 * wide.closed.num_envs, wide.closed.optimiser_steps)
     assert wide.gain is not None
     assert graphs.gain is not None
-    assert f"{wide.gain.value:.1f} and {graphs.gain.value:.1f} times what upstream ships" in README
+    assert f"{wide.gain.value:.1f} and {graphs.gain.value:.1f} times what upstream ships" in NOTES
     assert wide.sooner is not None
     assert graphs.sooner is not None
-    assert f"same reward {wide.sooner.value:.2f} and {graphs.sooner.value:.2f} times sooner" in README
+    assert f"same reward {wide.sooner.value:.2f} and {graphs.sooner.value:.2f} times sooner" in NOTES
     minibatch, physics = found["one-minibatch"], found["no-cuda-graph"]
     assert minibatch.gain is not None
     assert minibatch.gain.value == pytest.approx(2, abs=0.1)
@@ -37,13 +37,13 @@ def test_what_the_readme_says_of_the_open_division_holds() -> None:
     assert physics.gain is not None
     assert physics.gain.value == pytest.approx(0.5, abs=0.05)
     assert wide.noise is not None
-    assert f"where the noise of an A/A pair is {100 * wide.noise:.1f} %." in README
+    assert f"where the noise of an A/A pair is {100 * wide.noise:.1f} %." in NOTES
     others = set(found) - {"wide", "wide-graphs", "one-minibatch", "no-cuda-graph"}
     assert others == {"compile-reduce-overhead", "no-compile", "mixed-precision", "one-thread", "pinned"}
     assert {found[name].speed for name in others} == {"within the noise"}
 
 
-def test_what_the_readme_says_of_the_open_division_on_four_gpus_holds() -> None:
+def test_what_the_notes_say_of_the_open_division_on_four_gpus_holds() -> None:
     (tuned,) = (one for one in read_version(RESULTS, name="").sets if one.name == "h200-x4-open")
     found = {variant_of(gain.case): gain for gain in gains(tuned.campaign.results, tuned.campaign.twins)}
     assert {(gain.rounds, gain.closed_rounds, gain.case.world_size) for gain in found.values()} == {(1, 1, 4)}
@@ -53,21 +53,19 @@ def test_what_the_readme_says_of_the_open_division_on_four_gpus_holds() -> None:
         [gain.gain.value for gain in pair if gain.gain],
         [gain.sooner.value for gain in pair if gain.sooner],
     )
-    said = " ".join(README.split())
-    assert f"the two make {fps[0]:.2f} and {fps[1]:.2f} million" in said
-    assert f"{gained[0]:.1f} and {gained[1]:.1f} times what upstream ships there" in said
-    assert f"the same reward {sooner[0]:.2f} and {sooner[1]:.2f} times sooner" in said
+    assert f"the two make {fps[0]:.2f} and {fps[1]:.2f} million" in NOTES
+    assert f"{gained[0]:.1f} and {gained[1]:.1f} times what upstream ships there" in NOTES
+    assert f"the same reward {sooner[0]:.2f} and {sooner[1]:.2f} times sooner" in NOTES
     theirs = next(table for table in read_published().table if table.tuned).rows[-1]
     assert theirs.total is not None
-    assert f"{theirs.total.value / 1e6:.1f} million for {theirs.gpus} L40" in said
+    assert f"{theirs.total.value / 1e6:.1f} million for {theirs.gpus} L40" in NOTES
     assert min(fps) > theirs.total.value / 1e6
 
 
-def test_what_the_readme_says_of_ant_tuned_holds() -> None:
+def test_what_the_notes_say_of_ant_tuned_holds() -> None:
     (tuned,) = (one for one in read_version(RESULTS, name="").sets if one.name == "h200-ant-open")
     found = {variant_of(gain.case): gain for gain in gains(tuned.campaign.results, tuned.campaign.twins)}
     assert {(gain.rounds, gain.closed_rounds) for gain in found.values()} == {(3, 3)}
-    said = " ".join(README.split())
     precision, graphs, envs, wide = (
         found[name] for name in ("full-precision", "compile-reduce-overhead", "envs", "wide")
     )
@@ -82,11 +80,11 @@ def test_what_the_readme_says_of_ant_tuned_holds() -> None:
         assert gain.gain is not None
         assert gain.gain.interval is not None
         assert (gain.speed, gain.learning) == (speed, "not surely less")
-        assert text.format(*(f"{number:.2f}" for number in (gain.gain.value, *gain.gain.interval))) in said
-    assert "and neither surely learns less" in said
+        assert text.format(*(f"{number:.2f}" for number in (gain.gain.value, *gain.gain.interval))) in NOTES
+    assert "and neither surely learns less" in NOTES
     assert {gain.noise for gain in found.values()} == {wide.noise}
     assert wide.noise is not None
-    assert f"where the noise of an A/A pair is {100 * wide.noise:.1f} %: CUDA graphs" in said
+    assert f"where the noise of an A/A pair is {100 * wide.noise:.1f} %: CUDA graphs" in NOTES
     assert wide.gain is not None
     assert wide.sooner is not None
     assert envs.gain is not None
@@ -96,19 +94,18 @@ def test_what_the_readme_says_of_ant_tuned_holds() -> None:
         f"Eight times the environments make {envs.gain.value:.1f} times as many frames, with minibatches eight times "
         f"as large {wide.gain.value:.1f} times; the same reward comes {envs.sooner.value:.2f} and "
         f"{wide.sooner.value:.2f} times as soon."
-    ) in said
+    ) in NOTES
 
 
-def test_what_the_readme_says_of_ant_tuned_with_rsl_rl_holds() -> None:
+def test_what_the_notes_say_of_ant_tuned_with_rsl_rl_holds() -> None:
     (tuned,) = (one for one in read_version(RESULTS, name="").sets if one.name == "h200-ant-open-rsl")
     found = {variant_of(gain.case): gain for gain in gains(tuned.campaign.results, tuned.campaign.twins)}
     assert {gain.rounds for gain in found.values()} == {4, 5}
-    said = " ".join(README.split())
     envs, compiled = found["envs"], found["compile"]
     assert (envs.speed, compiled.speed, found["pinned"].speed) == ("faster", "slower", "within the noise")
     assert envs.case.num_envs == 8 * envs.closed.num_envs
     assert envs.noise is not None
-    assert f"h200-ant-open-rsl/SHA256SUMS), A/A noise {100 * envs.noise:.1f} %) eight times" in said
+    assert f"h200-ant-open-rsl/SHA256SUMS), A/A noise {100 * envs.noise:.1f} %): eight times" in NOTES
     assert envs.sooner is not None
     for gain, digits, text in (
         (
@@ -120,4 +117,4 @@ def test_what_the_readme_says_of_ant_tuned_with_rsl_rl_holds() -> None:
     ):
         assert gain.gain is not None
         assert gain.gain.interval is not None
-        assert text.format(*(f"{number:.{digits}f}" for number in (gain.gain.value, *gain.gain.interval))) in said
+        assert text.format(*(f"{number:.{digits}f}" for number in (gain.gain.value, *gain.gain.interval))) in NOTES
