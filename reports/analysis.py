@@ -114,7 +114,7 @@ def _measured_row(result: CaseResult, curve: str) -> CaseRow:
         curve=curve,
         outcome_counts=Counter(record.outcome for record in result.rounds),
         rounds_completed=len(result.completed),
-        failures=_failures(result),
+        failures=failures_of(result),
         iteration_time_s=time_s,
         iteration_time_interval_s=median_interval(times_s),
         total_fps=case.frames_per_iteration / time_s if time_s and case.has_frames else None,
@@ -124,7 +124,8 @@ def _measured_row(result: CaseResult, curve: str) -> CaseRow:
     )
 
 
-def _failures(result: CaseResult) -> tuple[Failure, ...]:
+def failures_of(result: CaseResult) -> tuple[Failure, ...]:
+    """Every round that did not complete, skipped ones among them."""
     return tuple(
         Failure(case_id=result.case.case_id, round=record.round, outcome=record.outcome, reason=record.reason)
         for record in result.rounds

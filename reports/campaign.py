@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from reports.analysis import CaseRow, case_rows
+from reports.analysis import CaseRow, Failure, case_rows, failures_of
 from reports.cost import Cost, cost
 from reports.curves import comparison_key
 from reports.inside import Inside, inside
@@ -87,6 +87,11 @@ class Campaign:
     def overhead(self) -> tuple[CaseResult, ...]:
         """What was measured of the host: A/A twins, the interference test. It costs, and is no case of its own."""
         return (*self.twins, *((self.packing,) if self.packing else ()), *self.beside)
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """Rounds that did not complete, of A/A twins and of the interference test too."""
+        return tuple(failure for result in (*self.results, *self.overhead) for failure in failures_of(result))
 
     @property
     def cost(self) -> Cost | None:

@@ -60,7 +60,8 @@ def _noise(noise: float | None) -> str:
         )
     return (
         f"A case ran twice under two names, an A/A pair. In {NOISE_LEVEL:.0%} of all ways to deal its rounds into two"
-        f" the medians lie at most {percent(noise)} apart: a gain within that, or whose interval holds 1, is noise."
+        f" the medians lie at most {percent(noise)} apart: a gain within that, or whose interval holds 1, cannot be"
+        " told from none."
     )
 
 
@@ -96,8 +97,9 @@ def learning(found: Sequence[Gain]) -> Html:
     reached = (
         "The reward of the closed case did not rise, so there is none to wait for."
         if target is None
-        else f"The closed case's reward is the most that it reached, {target:.3g}. How much sooner the tuned case has"
-        " it: its iterations at their steady pace, without start-up and compilation."
+        else f"The closed case's reward is the most that every round of it reached, {target:.3g}. How much sooner the"
+        " tuned case has it: its iterations at their steady pace, without start-up and compilation. Where not every"
+        " run has it in its iterations, the table says how many do; more runs make it less likely that all do."
     )
     return together([table, paragraph(f"{words} {reached}")])
 
@@ -111,7 +113,7 @@ def _rewards(gain: Gain, equal: Equal) -> str:
 
 def _iterations(gain: Gain) -> list[str]:
     closed, tuned = (MISSING if needed is None else f"{needed:.0f}" for needed in gain.iterations_to_target)
-    return [closed, "never" if gain.is_never_as_good else tuned]
+    return [closed, gain.runs_with_target if gain.ended_before else tuned]
 
 
 def headline(found: Sequence[Gain], *, address: str, label: str) -> Html:
@@ -132,7 +134,7 @@ def headline(found: Sequence[Gain], *, address: str, label: str) -> Html:
                 estimated(gain.gain),
                 gain.speed,
                 gain.learning,
-                "never" if gain.is_never_as_good else estimated(gain.sooner),
+                gain.runs_with_target if gain.ended_before else estimated(gain.sooner),
             ]
             for gain in found
         ),

@@ -17,6 +17,7 @@ from reports.resampling import Estimate
 from reports.thresholds import SMOOTHING_WINDOW, iterations_to_reward, smoothed
 from suite.a_a import is_twin, noise_budget, twin_pairs
 from suite.schema import Case, CaseResult
+from suite.words import counted
 
 type Learning = Literal["the same", "not surely less", "less", "unknown"]
 type Equal = Literal["frames", "iterations", "time"]
@@ -45,11 +46,12 @@ class Gain:
     fps: float | None
     closed_fps: float | None
     gain: Estimate | None  # throughput over the closed case's; None where one of them has no completed round
-    noise: float | None  # by which a case and its A/A twin differ here, relative; None where no such pair ran
+    noise: float | None  # of the A/A pairs here, see suite.a_a; None where none ran
     learns_the_same: bool  # every round of both has the same reward in every iteration
     rewards: Mapping[Equal, Rewards]
     target: float | None  # the most that every round of the closed case reached; None where that is no rise
-    iterations_to_target: tuple[float | None, float | None]  # closed and tuned, medians; None: never
+    iterations_to_target: tuple[float | None, float | None]  # closed and tuned, medians; None: not every run had it
+    reached: tuple[int, int]  # how many of the tuned runs had it, of how many that learned otherwise, see Rewards
     sooner: Estimate | None  # time of the closed case to the target over the tuned one's, at their steady pace
 
     @property
@@ -58,10 +60,15 @@ class Gain:
         return against_noise(self.gain, self.noise)
 
     @property
-    def is_never_as_good(self) -> bool:
+    def ended_before(self) -> bool:
         """Whether a run ended before it had the closed case's reward; not where none reported any."""
         is_known = self.target is not None and bool(self.rewards["iterations"].tuned)
         return is_known and self.iterations_to_target[1] is None
+
+    @property
+    def runs_with_target(self) -> str:
+        """Such as ``3 of 5 runs``."""
+        return f"{self.reached[0]} of {counted(self.reached[1], 'run')}"
 
     @property
     def learning(self) -> Learning:
@@ -119,6 +126,7 @@ def _gain(tuned: CaseResult, closed: CaseResult, noise: float | None) -> Gain:
         rewards=_rewards(curves, base_curves, _equals(case, base, pace_s, base_pace_s)),
         target=target,
         iterations_to_target=(base_needed, needed),
+        reached=(0 if target is None else len(_reached(curves, target)), len(curves)),
         sooner=speedup_of(times, base_times, work=base_needed / needed) if needed and base_needed else None,
     )
 
@@ -155,12 +163,16 @@ def _target(curves: Sequence[_Curve]) -> float | None:
 
 
 def _iterations(curves: Sequence[_Curve], target: float | None) -> float | None:
-    """Median over the curves; None where one of them never gets there."""
+    """Median over the curves; None where one of them ends before it gets there."""
     if target is None or not curves:
         return None
+    reached = _reached(curves, target)
+    return statistics.median(reached) if len(reached) == len(curves) else None
+
+
+def _reached(curves: Sequence[_Curve], target: float) -> list[int]:
     needed = [iterations_to_reward(curve, target, smoothing_window=SMOOTHING_WINDOW) for curve in curves]
-    reached = [iterations for iterations in needed if iterations is not None]
-    return statistics.median(reached) if len(reached) == len(needed) else None
+    return [iterations for iterations in needed if iterations is not None]
 
 
 def _equals(case: Case, base: Case, pace_s: float | None, base_pace_s: float | None) -> dict[Equal, tuple[int, int]]:

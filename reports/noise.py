@@ -14,7 +14,7 @@ def noise_band(noise: float | None) -> Interval:
 
 
 def against_noise(throughput_ratio: Estimate | None, noise: float | None) -> Speed:
-    """``noise``: by which a case and its A/A twin differ, relative; None where no such pair ran.
+    """``noise``: of A/A pairs, see ``suite.a_a``; None where no such pair ran.
 
     A ratio within it, or whose interval holds 1, is noise; ``unknown`` where neither is there.
     """

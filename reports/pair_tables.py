@@ -98,7 +98,7 @@ def _noise(pair: StackPair) -> str:
     said = verdict.get(pair.speed, "that is more than noise")
     if pair.noise is None:
         return f"{said}, though no A/A pair ran" if pair.speed != "unknown" else f"{said}: no A/A pair ran"
-    return f"{said}: a case that ran twice differed from itself by {percent(pair.noise)}"
+    return f"{said}: medians of rounds of one case, an A/A pair's, lie up to {percent(pair.noise)} apart"
 
 
 def _ms(time_s: float | None) -> str:

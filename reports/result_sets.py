@@ -23,7 +23,7 @@ from reports.manifest import Contributor, Entry, Role, read_manifest
 from reports.neighbours import with_other_campaigns
 from reports.series_kind import SeriesKind
 from suite import interference
-from suite.a_a import noise_budget, twin_pairs
+from suite.a_a import TwinPair, noise_budget, twin_pairs
 from suite.errors import ReportError
 from suite.interference import Interference
 from suite.schema import CaseResult, CheckResult
@@ -43,9 +43,14 @@ class ResultSet:
     folder: Path
     campaign: Campaign
     pairs: tuple[Pair, ...] = ()  # beside upstream's own benchmark
-    noise: float | None = None  # of cases and their A/A twins, relative; None when there were none
+    twin_pairs: tuple[TwinPair, ...] = ()  # cases and their A/A twins
     packing: Interference | None = None  # whether cases may run side by side; None when nobody asked
     contributor: Contributor | None = None  # None: the project's own
+
+    @property
+    def noise(self) -> float | None:
+        """Of the pair that has most, relative; None where there is none."""
+        return noise_budget(self.twin_pairs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,7 +237,6 @@ def _read_set(folder: Path, *, name: str, title: str, role: Role, contributor: C
         )
     except ValueError as error:
         raise ReportError(f"{folder}: a completed round has no number: {error}. Move its case away.") from error
-    noise = noise_budget(twin_pairs((*results, *twins)))
     return ResultSet(
         name=name,
         title=title,
@@ -240,7 +244,7 @@ def _read_set(folder: Path, *, name: str, title: str, role: Role, contributor: C
         folder=folder,
         campaign=campaign,
         pairs=pairs,
-        noise=noise,
+        twin_pairs=twin_pairs((*results, *twins)),
         packing=interference.read(folder / interference.FILE),
         contributor=contributor,
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from reports.analysis import CaseRow
+from reports.analysis import CaseRow, Failure
 from reports.inside import GPU_MEMORY, PARTS, Inside, Kind, Values
 from reports.learning_curves import CurvePoint
 from reports.series_kind import SeriesKind
@@ -185,9 +185,8 @@ def final_rewards(last: Sequence[CurvePoint]) -> Html:
     )
 
 
-def failures(rows: Sequence[CaseRow], *, label: str) -> Html:
+def failures(failed: Sequence[Failure], *, label: str) -> Html:
     """Every round that did not complete, with its reason; a sentence when there is none."""
-    failed = [failure for row in rows for failure in row.failures]
     if not failed:
         return paragraph("Every round of every case completed.")
     return html_table(

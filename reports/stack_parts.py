@@ -30,7 +30,7 @@ class StackPair:
     ratio: CasePair
     base: Side
     case: Side
-    noise: float | None  # by which an A/A pair of the series differed, relative; None where none ran
+    noise: float | None  # of the A/A pairs of the series, see suite.a_a; None where none ran
 
     @property
     def speed(self) -> Speed:

@@ -225,7 +225,7 @@ def print_noise(console: Console, pairs: Sequence[TwinPair]) -> None:
         )
     console.print(
         f"Noise budget: {noise_budget(pairs):.2%}, the most that medians of these rounds lie apart in 95 of 100 ways to"
-        " deal them into two.\nSmaller differences mean nothing here.",
+        " deal them into two.\nSmaller differences cannot be told from none here.",
         highlight=False,
     )
 

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from suite.a_a import TwinPair, apart, is_twin, noise_budget, twin_pairs, with_twins, write_noise
+from reports.pages.machines import NOISE_RULE
+from suite.a_a import TwinPair, apart, is_twin, is_within, noise_budget, twin_pairs, with_twins, write_noise
 from suite.campaign_plan import make_plan
 from suite.campaign_state import Campaign
 from suite.folder import Folder
@@ -112,6 +113,21 @@ def test_noise_holds_a_further_difference_as_often_as_it_says() -> None:
     dealt = [generator.sample(rounds, 12) for _ in range(2000)]
     within = [apart(statistics.median(way[:6]) / statistics.median(way[6:]) - 1) <= pair.noise for way in dealt]
     assert 0.94 <= statistics.mean(within) < 1
+
+
+@pytest.mark.parametrize(("rounds", "one_of"), [(2, 4), (3, 4), (4, 7), (5, 7)])
+def test_how_often_no_difference_lies_beyond_the_noise_is_what_pages_say(rounds: int, one_of: int) -> None:
+    assert "in one of four cases with two or three rounds each, and in one of seven with four or five" in NOISE_RULE
+    draw = random.Random(rounds)  # noqa: S311
+
+    def times_s() -> tuple[float, ...]:
+        return tuple(draw.lognormvariate(0, 0.03) for _ in range(rounds))
+
+    def is_beyond() -> bool:
+        pair = TwinPair(case_id="a", times_s=times_s(), twin_times_s=times_s())
+        return not is_within(statistics.median(times_s()) / pair.median_s - 1, pair.noise)
+
+    assert sum(is_beyond() for _ in range(2000)) / 2000 == pytest.approx(1 / one_of, abs=0.03)
 
 
 def test_without_a_completed_pair_there_is_no_budget() -> None:

@@ -194,20 +194,20 @@ def test_the_tables_have_a_row_for_each_change(fast: Case, lost: Case) -> None:
     assert lines[2].split("\t")[1:] == ["unknown", "9 / n/a", "9 / n/a", "n/a", "12 / n/a", "n/a"]
 
 
-def test_the_headline_says_never_where_the_reward_was_not_reached(fast: Case) -> None:
+def test_the_headline_says_how_many_runs_had_the_reward_where_not_all_did(fast: Case) -> None:
     found = gains([rising(CLOSED, 1.0), rising(fast, 0.5, iteration_time_s=0.1)])
     rows = division_tables.headline(found, address="series-x.html", label="x").text.splitlines()
-    assert rows[1].split("\t") == ["fast", "20,480", "5.00", "unknown", "unknown", "never"]
+    assert rows[1].split("\t") == ["fast", "20,480", "5.00", "unknown", "unknown", "0 of 1 run"]
 
 
-def test_never_is_said_of_a_reward_of_zero_too_and_not_of_runs_without_rewards(fast: Case) -> None:
+def test_runs_are_counted_for_a_reward_of_zero_too_and_not_without_rewards(fast: Case) -> None:
     zero = with_column(CLOSED, tuple(float(index - 9) for index in range(12)))  # the mean of the last five is 0
     lower = with_rewards(make_result(fast, 0.1), -20.0)
     (gain,) = gains([zero, lower])
-    assert (gain.target, gain.is_never_as_good) == (0.0, True)
-    assert division_tables.learning([gain]).text.splitlines()[1].split("\t")[5] == "12 / never"
+    assert (gain.target, gain.ended_before) == (0.0, True)
+    assert division_tables.learning([gain]).text.splitlines()[1].split("\t")[5] == "12 / 0 of 1 run"
     (gain,) = gains([zero, silent(fast)])
-    assert (gain.rounds, gain.is_never_as_good) == (1, False)
+    assert (gain.rounds, gain.ended_before) == (1, False)
     assert division_tables.learning([gain]).text.splitlines()[1].split("\t")[5] == "12 / n/a"
 
 
@@ -239,7 +239,7 @@ def test_the_chart_shows_both_gains_and_names_what_never_gets_there(fast: Case) 
     assert "fast, frames per second: 2.00; fast, time to the same reward: 2.00" in chart.alt_text
     assert "slow, frames per second: 1.00." in chart.alt_text
     assert "slow, time" not in chart.alt_text
-    assert "Never as good as the closed case in its iterations: slow." in chart.caption
+    assert "The closed case's reward, in its iterations, not in every run: slow (0 of 1 run)." in chart.caption
     assert "grey band" in chart.caption
 
 

@@ -11,7 +11,7 @@ from reports.pages import beyond, choosing, comparison, division, downloads, lim
 from reports.result_sets import read_version
 from suite.errors import ReportError
 from suite.schema import CheckResult
-from tests.generated_results import full_results, make_case, make_result, smoke_results, write_results
+from tests.generated_results import failed_result, full_results, make_case, make_result, smoke_results, write_results
 
 BUS = CheckResult(
     name="nccl_all_reduce",
@@ -179,7 +179,19 @@ def test_a_set_knows_its_noise_from_its_own_twins(tmp_path: Path) -> None:
     write_results([make_result(make_case(variant="aa"), 0.8)], tmp_path / "set" / "a_a")
     version = read_version(tmp_path, name="v")
     assert [one.noise for one in version.sets] == [pytest.approx(0.25)]
-    assert "set: A/A noise 25.0%." in machines.noise(version).text
+    assert "\t-20.0%\t25.0%" in machines.noise(version).text
+
+
+def test_a_twins_failed_round_is_a_failed_round(tmp_path: Path) -> None:
+    """It stood on no page."""
+    write_results([make_result(make_case(), 1.0, 1.0)], tmp_path / "set")
+    write_results(
+        [failed_result(make_case(variant="aa"), outcome="invalid", reason="it learned less")], tmp_path / "set" / "a_a"
+    )
+    version = read_version(tmp_path, name="v")
+    assert "1 invalid" in summary.opening(version).text
+    for shown in (limits.failures(version), series.remarks(version, "cartpole-strong")):
+        assert "-aa\t0\tinvalid\tit learned less" in shown.text
 
 
 def test_sets_that_ran_at_the_same_time_on_one_host_know_of_each_other(tmp_path: Path) -> None:

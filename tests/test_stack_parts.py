@@ -71,7 +71,9 @@ def test_a_difference_within_what_a_case_differs_from_itself_is_no_finding() -> 
     assert pair.noise == pytest.approx(0.1)
     said = stack_in_words(pair)
     assert "8.0 % longer" in said
-    assert said.endswith("that is within the noise: a case that ran twice differed from itself by 10.0 %.")
+    assert said.endswith(
+        "that is within the noise: medians of rounds of one case, an A/A pair's, lie up to 10.0 % apart."
+    )
     assert "shorter" in stack_in_words(the_pair(one_gpu(0.5, 0.4, twin_s=0.51)))
 
 

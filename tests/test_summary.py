@@ -166,7 +166,7 @@ def test_the_noise_budget_is_printed() -> None:
     assert output.getvalue().splitlines() == [
         "A/A a/1: 1 s/iteration and again 0.98 (-2.00%, 3 and 3 rounds)",
         "Noise budget: 3.06%, the most that medians of these rounds lie apart in 95 of 100 ways to deal them into two.",
-        "Smaller differences mean nothing here.",
+        "Smaller differences cannot be told from none here.",
     ]
 
 

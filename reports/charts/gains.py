@@ -50,8 +50,9 @@ def gains(series: Campaign, found: Sequence[Gain], *, is_small: bool = False) ->
     axis = alt.Axis(labelLimit=alt.ExprRef(CASE_LABEL_LIMIT), ticks=False, grid=True, domain=False)
     y = alt.Y("change:N", sort=list(labels.values()), title=None, axis=axis)
     kinds = [kind for kind in (FPS, SOONER) if any(point["kind"] == kind for point in points)]
+    beside = alt.YOffset("kind:N", sort=kinds)  # equal gains would hide each other
     base = alt.Chart(alt.InlineData(values=points)).encode(
-        y=y, color=colour(kinds, "kind", PALETTE), opacity=faded_unless(picked)
+        y=y, yOffset=beside, color=colour(kinds, "kind", PALETTE), opacity=faded_unless(picked)
     )
     tooltip = [
         tip("case_id:N", "Case"),
@@ -108,8 +109,9 @@ def _caption(found: Sequence[Gain]) -> str:
     closed = found[0].closed.case_id
     parts = [f"Each change beside {closed}, 1 being what upstream ships. Whiskers: intervals, where rounds are enough."]
     if found[0].noise is not None:
-        parts.append("The grey band is the A/A noise: what lies in it is no gain.")
-    late = [division_tables.short_name(gain, found) for gain in found if gain.is_never_as_good]
+        parts.append("The grey band is the A/A noise of frames per second: a gain in it cannot be told from none.")
+    late = [one for one in found if one.ended_before]
     if late:
-        parts.append(f"Never as good as the closed case in its iterations: {', '.join(late)}.")
+        named = ", ".join(f"{division_tables.short_name(one, found)} ({one.runs_with_target})" for one in late)
+        parts.append(f"The closed case's reward, in its iterations, not in every run: {named}.")
     return " ".join(parts)

@@ -21,7 +21,7 @@ _DRIFT: Final = (
 
 
 def failures(version: Version) -> Html:
-    failed = [one for one in version.sets if any(row.failures for row in one.campaign.rows)]
+    failed = [one for one in version.sets if one.campaign.failures]
     if not failed:
         return paragraph("Every round of every case completed.")
     return under_titles(failed, _failures, are_named=version.must_name_all_sets)
@@ -29,7 +29,7 @@ def failures(version: Version) -> Html:
 
 def _failures(one: ResultSet) -> Html:
     label = f"Rounds that did not complete, {one.title or 'this campaign'}"
-    return series_tables.failures(one.campaign.rows, label=label)
+    return series_tables.failures(one.campaign.failures, label=label)
 
 
 def not_run(version: Version, planned: Sequence[Case], matrix: str) -> Html:

@@ -1,6 +1,7 @@
 """Where it ran, and what env_check said there."""
 
 from collections.abc import Hashable
+from typing import Final
 
 from reports import machine_tables
 from reports.cost import cost_table
@@ -8,8 +9,16 @@ from reports.pages.contributors import byline
 from reports.pages.under_titles import under_titles
 from reports.places import Place
 from reports.result_sets import ResultSet, Version
-from reports.tables import Displayed, Html, bullets, heading, paragraph, together
+from reports.tables import Displayed, Html, bullets, heading, html_table, paragraph, together
 from suite.a_a import NOISE_LEVEL
+
+NOISE_RULE: Final = (
+    "A case that ran twice, as an A/A pair, is two cases by name alone. The noise is what their medians lie apart at"
+    f" most in {NOISE_LEVEL:.0%} of all ways to deal their rounds into two, of up to three rounds each in any way, and"
+    " no less than as they ran. It holds how the host drifted between rounds. A further case that differs by nothing"
+    " lies beyond it in one of four cases with two or three rounds each, and in one of seven with four or five (by"
+    " simulation of rounds that are independent). A set's noise is that of its pair that has most."
+)
 
 
 def environments(version: Version) -> Html:
@@ -57,23 +66,32 @@ def _verdicts(place: Place) -> Hashable:
 
 def noise(version: Version) -> Html:
     """What no difference at all looks like there: the baseline of every series ran twice."""
-    rule = (
-        "A case that ran twice, as an A/A pair, is two cases by name alone. The noise is what their medians lie apart"
-        f" at most in {NOISE_LEVEL:.0%} of all ways to deal their rounds into two."
+    pairs = [(one, pair) for one in version.sets for pair in one.twin_pairs]
+    table = html_table(
+        ["Set", "Case", "Rounds", "Medians as they ran", "Noise"],
+        (
+            [
+                one.title or "This campaign",
+                pair.case_id,
+                f"{len(pair.times_s)} and {len(pair.twin_times_s)}",
+                f"{pair.difference:+.1%}",
+                f"{pair.noise:.1%}",
+            ]
+            for one, pair in pairs
+        ),
+        label="A/A pairs",
+        num_text_columns=2,
     )
-    sets = (
-        paragraph(
-            f"{one.title or 'This campaign'}: "
-            + (
-                "no case ran twice against itself, so the noise of this machine is not known."
-                if one.noise is None
-                else f"A/A noise {one.noise:.1%}."
-            )
-            + (f" {slowed}" if (slowed := one.campaign.slowed_cores) else "")
-        )
-        for one in version.sets
+    unknown = [one.title or "This campaign" for one in version.sets if not one.twin_pairs]
+    slowed = [f"{one.title}: {said}" for one in version.sets if (said := one.campaign.slowed_cores)]
+    return together(
+        [
+            paragraph(NOISE_RULE),
+            *([table] if pairs else []),
+            *([paragraph(f"No case ran twice, so the noise is not known: {'; '.join(unknown)}.")] if unknown else []),
+            *([bullets(slowed)] if slowed else []),
+        ]
     )
-    return together([paragraph(rule), *sets])
 
 
 def side_by_side(version: Version) -> Html:

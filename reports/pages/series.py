@@ -99,7 +99,7 @@ def remarks(version: Version, name: str) -> Html:
             odd,
             paragraph(neighbours_sentence(series.completed)),
             *([paragraph(slowed)] if (slowed := series.slowed_cores) else []),
-            series_tables.failures(series.rows, label=f"Rounds of {name} that did not complete"),
+            series_tables.failures(series.failures, label=f"Rounds of {name} that did not complete"),
         ]
 
     return _of_every_set(version, name, shown)

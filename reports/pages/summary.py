@@ -60,23 +60,24 @@ def opening(version: Version) -> Html:
 
 
 def _all_measured(sets: Sequence[ResultSet]) -> str:
-    rows = [row for one in sets for row in one.campaign.rows]
+    campaigns = [one.campaign for one in sets]
     environments = [place.environment for one in sets for place in one.campaign.places]
     names = {name for one in environments for name in ({gpu.name for gpu in one.gpus} or {one.cpu_model or "unknown"})}
-    counts = f"{counted(len(sets), 'set')}, {counted(len(rows), 'case')}, on {' and '.join(sorted(names))}"
+    num_cases = sum(len(one.rows) for one in campaigns)
+    counts = f"{counted(len(sets), 'set')}, {counted(num_cases, 'case')}, on {' and '.join(sorted(names))}"
     compared = "A set is one campaign; frames per second are compared within a set, not between two."
-    return f"{counts}: {_rounds(rows)}. {compared}"
+    return f"{counts}: {_rounds(campaigns)}. {compared}"
 
 
 def _measured(one: ResultSet, *, is_named: bool) -> str:
-    rows, name = one.campaign.rows, f"{one.title}: " if is_named else ""
-    series = len(one.campaign.series_names)
-    return f"{name}{counted(len(rows), 'case')} in {series} series on {one.campaign.where}: {_rounds(rows)}."
+    name, campaign = f"{one.title}: " if is_named else "", one.campaign
+    cases = f"{counted(len(campaign.rows), 'case')} in {len(campaign.series_names)} series"
+    return f"{name}{cases} on {campaign.where}: {_rounds([campaign])}."
 
 
-def _rounds(rows: Sequence[CaseRow]) -> str:
-    failed = Counter(failure.outcome for row in rows for failure in row.failures)
-    completed = counted(sum(row.rounds_completed for row in rows), "round")
+def _rounds(campaigns: Sequence[Campaign]) -> str:
+    failed = Counter(failure.outcome for campaign in campaigns for failure in campaign.failures)
+    completed = counted(sum(row.rounds_completed for campaign in campaigns for row in campaign.rows), "round")
     return ", ".join([f"{completed} completed", *(f"{number} {name}" for name, number in sorted(failed.items()))])
 
 
