@@ -78,6 +78,10 @@ class HeldOutCount:
         """Above 0: predicted faster than measured."""
         return self.predicted_fps["expected"] / self.measured_fps - 1
 
+    @property
+    def is_in_band(self) -> bool:
+        return self.predicted_fps["high"] <= self.measured_fps <= self.predicted_fps["low"]
+
 
 def carry(model: Model, name: str, network: Network, *, miss: float = 0.0) -> Carried:
     """From the largest measured count by doublings, as far as the work can be cut.

@@ -94,6 +94,10 @@ class Campaign:
         return tuple(failure for result in (*self.results, *self.overhead) for failure in failures_of(result))
 
     @property
+    def with_twins(self) -> tuple[CaseResult, ...]:
+        return (*self.results, *self.twins)
+
+    @property
     def cost(self) -> Cost | None:
         return cost(self.results, overhead=self.overhead, upstream_wall_s=self.upstream_wall_s)
 

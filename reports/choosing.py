@@ -5,7 +5,7 @@ so it is `inconclusive` where too few rounds ran to tell; what the medians say i
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from reports.resampling import MIN_ROUNDS_FOR_INTERVAL, Estimate, estimate, pairing_of
@@ -55,7 +55,23 @@ class Choice:
 
 
 def choice(group: ScalingGroup) -> Choice | None:
-    """None where no round completed."""
+    """None where no round completed. Where the baseline ran twice (A/A), a pick has to be the same with either."""
+    found, twin = _choice(group), group.from_twin
+    other = None if twin is None or len(twin.baseline.times_s) < MIN_ROUNDS_FOR_INTERVAL else _choice(twin)
+    if found is None or other is None:
+        return found
+    knee = found.knee and other.knee and _by_both(found.knee, other.knee)
+    return replace(found, cheapest=_by_both(found.cheapest, other.cheapest), knee=knee)
+
+
+def _by_both(own: Pick, of_twin: Pick) -> Pick:
+    if own.word == "inconclusive" or (of_twin.word, of_twin.number) == ("decided", own.number):
+        return own
+    said = f"it would be {of_twin.number}" if of_twin.word == "decided" else of_twin.reason
+    return replace(own, word="inconclusive", reason=f"with the baseline's A/A twin, which is the same case, {said}")
+
+
+def _choice(group: ScalingGroup) -> Choice | None:
     points = group.measured
     if not points:
         return None

@@ -114,7 +114,7 @@ def nodes(pairs: Sequence[CasePair], rows: Mapping[str, CaseRow], *, label: str)
             "Interconnect",
             "Iteration in s",
             "Longer by",
-            "All-reduce",
+            "All-reduce, waiting included",
             "Rounds",
         ],
         (

@@ -2,14 +2,14 @@
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from reports.all_reduce import all_reduce_times_s
 from reports.analysis import case_times, speedup_of, start_up_s
 from reports.curves import comparison_key, curve_label, is_emulated, was_skipped
 from reports.resampling import Estimate, Rounds
-from suite.a_a import is_twin
+from suite.a_a import SUFFIX, is_twin
 from suite.schema import CaseResult, Scaling
 
 
@@ -40,6 +40,14 @@ class ScalingGroup:
     curve: str
     scaling: Scaling
     points: tuple[ScalingPoint, ...]
+    twin: ScalingPoint | None = None  # the baseline's in the A/A run, which is the same by another name
+
+    @property
+    def from_twin(self) -> "ScalingGroup | None":
+        """The same with the twin as the baseline; None where it has no completed round."""
+        if self.twin is None or not self.twin.times_s:
+            return None
+        return replace(self, points=(self.twin, *self.points[1:]), twin=None)
 
     @property
     def baseline(self) -> ScalingPoint:
@@ -51,11 +59,13 @@ class ScalingGroup:
 
 
 def scaling_groups(results: Sequence[CaseResult]) -> tuple[ScalingGroup, ...]:
-    """Results that may be compared, by series and curve, without A/A twins, emulated nodes and what was not tried.
+    """Results that may be compared, by series and curve, without emulated nodes and what was not tried.
 
+    A/A twins among them are no points; the baseline's stands beside the points.
     Where two topologies have the same number of ranks, the one with fewer nodes is taken: another network is another
     curve.
     """
+    twins = {one.case.case_id: one for one in results if is_twin(one.case)}
     results = [one for one in results if not (is_twin(one.case) or is_emulated(one) or was_skipped(one))]
     groups: dict[tuple[str | int, ...], dict[int, CaseResult]] = {}
     for result in sorted(results, key=lambda result: (result.case.world_size, result.case.nnodes, result.case.case_id)):
@@ -64,22 +74,30 @@ def scaling_groups(results: Sequence[CaseResult]) -> tuple[ScalingGroup, ...]:
     found = []
     for by_world_size in groups.values():
         first = next(iter(by_world_size.values())).case
-        points = tuple(
-            ScalingPoint(
-                world_size=world_size,
-                frames_per_iteration=result.case.frames_per_iteration,
-                times_s=case_times(result).times_s,
-                started=case_times(result).started,
-                all_reduce_s=all_reduce_times_s(result),
-                optimiser_steps=result.case.optimiser_steps,
-                start_up_s=start_up_s(result),
-                case_id=result.case.case_id,
+        twin = twins.get(first.case_id + SUFFIX)
+        found.append(
+            ScalingGroup(
+                series=first.series,
+                curve=curve_label(first, cases),
+                scaling=first.scaling,
+                points=tuple(map(_point, by_world_size.values())),
+                twin=None if twin is None else _point(twin),
             )
-            for world_size, result in by_world_size.items()
         )
-        curve = curve_label(first, cases)
-        found.append(ScalingGroup(series=first.series, curve=curve, scaling=first.scaling, points=points))
     return tuple(sorted(found, key=lambda group: (group.series, group.curve)))
+
+
+def _point(result: CaseResult) -> ScalingPoint:
+    return ScalingPoint(
+        world_size=result.case.world_size,
+        frames_per_iteration=result.case.frames_per_iteration,
+        times_s=case_times(result).times_s,
+        started=case_times(result).started,
+        all_reduce_s=all_reduce_times_s(result),
+        optimiser_steps=result.case.optimiser_steps,
+        start_up_s=start_up_s(result),
+        case_id=result.case.case_id,
+    )
 
 
 def point_speedup(group: ScalingGroup, point: ScalingPoint) -> Estimate:

@@ -154,7 +154,7 @@ def _resources(found: Inside) -> dict[str, str]:
         GPU_MEMORY: text(found.gpu_memory_gb, "{:.3g}"),
         "GPU utilisation": text(found.gpu_utilisation_percent, "{:.0f} %"),
         "Power of all GPUs in W": text(found.power_w, "{:,.0f}"),
-        "Energy for a million frames in J": text(found.joules_per_million_frames, "{:,.0f}"),
+        "Energy for a million frames in J, of all steady iterations": text(found.joules_per_million_frames, "{:,.0f}"),
         "Throttled time": text(found.throttled_share, "{:.1%}"),
         "Core probe in µs": text(found.core_probe_us, "{:.0f}"),
         "Looks that found a slowed core": _slowed(found),

@@ -20,12 +20,15 @@ def rule() -> Html:
         f"A curve scales when the whole interval of its efficiency at the largest number of ranks is at least"
         f" {SCALES_EFFICIENCY:.0%}, and is limited when all of it is below. It is superlinear, which mostly means a"
         f" mistake, when all of it is above {SUPERLINEAR_EFFICIENCY:.0%}, and inconclusive where too few rounds ran"
-        " to tell."
+        " to tell. Where the baseline ran twice as an A/A pair, the word has to hold with either of them."
     )
 
 
 def verdicts(results: Sequence[CaseResult], *, label: str = "Verdicts") -> Html:
-    """One row for each curve with more than one number of ranks; a sentence when there is none."""
+    """One row for each curve with more than one number of ranks; a sentence when there is none.
+
+    ``results``: with A/A twins, where there are any.
+    """
     groups = _curves(results)
     if not groups:
         return paragraph("No case ran with more than one number of ranks, so nothing can be said of scaling.")

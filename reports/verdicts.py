@@ -8,10 +8,13 @@ The rule, in this order:
 3. ``scales``: there, the whole interval is at or above ``SCALES_EFFICIENCY``.
 4. ``limited``: the whole interval is below it. The law that describes the points says by what.
 5. ``inconclusive``: the interval lies on both sides, too wide for either claim.
+
+Where the baseline ran twice (A/A), the word has to hold with either of the two, which are one case; else the curve is
+``inconclusive``. A twin with too few rounds for an interval says nothing.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from reports.resampling import MIN_ROUNDS_FOR_INTERVAL, Estimate
@@ -37,6 +40,22 @@ class Verdict:
 
 def verdict(group: ScalingGroup) -> Verdict:
     """By the rule of this module."""
+    found = _of_baseline(group)
+    from_twin = group.from_twin
+    if found.word == "inconclusive" or from_twin is None:
+        return found
+    other = _of_baseline(from_twin)
+    if other.word == found.word or other.efficiency is None or other.efficiency.interval is None:
+        return found
+    low, high = other.efficiency.interval
+    reason = (
+        f"{found.word} by the baseline and {other.word} by its A/A twin, which is the same case: {low:.2f} to"
+        f" {high:.2f} at {_ranks(group.points[-1].world_size)}"
+    )
+    return replace(found, word="inconclusive", text="inconclusive", reason=reason)
+
+
+def _of_baseline(group: ScalingGroup) -> Verdict:
     efficiencies = {
         point.world_size: point_efficiency(group, point)
         for point in group.points[1:]

@@ -47,6 +47,19 @@ def test_hours_and_cost_follow_from_the_iteration_time() -> None:
     assert (one.over_cheapest.value, one.over_cheapest.interval) == (1.0, None)
 
 
+@pytest.mark.parametrize(
+    ("twin_s", "word"), [((1.0, 1.0, 1.0), "decided"), ((0.7, 1.2, 1.2), "inconclusive"), ((0.7, 1.2), "decided")]
+)
+def test_a_pick_has_to_be_the_same_with_the_baselines_twin(twin_s: tuple[float, ...], word: str) -> None:
+    results = results_of({1: rounds(1.0), 4: rounds(0.3)})
+    (group,) = scaling_groups([*results, make_result(make_case(variant="aa"), *twin_s)])
+    found = choice(group)
+    assert found is not None
+    assert (found.cheapest.number, found.cheapest.word) == (1, word)
+    if word == "inconclusive":
+        assert found.cheapest.reason.startswith("with the baseline's A/A twin, which is the same case, the interval")
+
+
 def test_weak_scaling_counts_the_frames_of_all_ranks() -> None:
     found = choice_of({1: rounds(1.0), 2: rounds(1.25)}, "weak")
     assert found.options[1].rank_s_per_frame.value == pytest.approx(1.25 / FRAMES)

@@ -8,6 +8,7 @@ import pytest
 from reports import book, findings
 from reports.campaign import Campaign
 from reports.pages import findings as page
+from reports.pages.caution import caution
 from reports.result_sets import Version, read_version
 from reports.seeds import seeds
 from suite.schema import CaseResult
@@ -175,6 +176,14 @@ def test_the_page_says_of_results_in_git_what_their_rounds_say(committed: Versio
     assert "ant-weak/rl_games-kitless-n1024-1x1\tH200 host J\t" in places
     assert "After 60 iterations of as many frames" in page.learning(committed).text
     assert "254 of 315 marked iterations" in page.cores(committed).text
+
+
+def test_of_many_sets_the_first_page_says_once_that_cores_were_slowed(committed: Version) -> None:
+    said = caution(committed).text
+    assert f"In {len(committed.slowed_cores)} of {len(committed.scaling)} sets cores were shared or slowed" in said
+    assert "marked iterations" not in said
+    one = replace(committed, sets=tuple(each for each in committed.sets if each.name == "h200-x4-full"))
+    assert "254 of 315 marked iterations" in caution(one).text
 
 
 def test_a_version_without_gpus_has_no_such_page_and_one_with_them_says_what_it_lacks(tmp_path: Path) -> None:

@@ -33,10 +33,12 @@ def test_what_the_notes_say_of_updates_kept_holds() -> None:
     noise = noise_budget(twin_pairs((*campaign.results, *campaign.twins)))
     assert noise is not None
     (loss,) = losses(campaign)
+    learning_s = [(row.iteration_time_s or 0) * campaign.inside[row.case_id].shares["learning"] for row in (one, two)]
     said = (
         f"h200-x2-cartpole/SHA256SUMS), three rounds, telemetry, A/A {100 * noise:.1f} %): {one.total_fps:,.0f} frames "
         f"per second and {two.total_fps:,.0f}, an efficiency of {100 * two.scaling_efficiency:.1f} % ({low:.1f} to "
-        f"{high:.1f}). A step with half the minibatch takes as long as with all of it: "
+        f"{high:.1f}). Updates with half the minibatch take {100 * (learning_s[1] / learning_s[0] - 1):.0f} % longer "
+        "than with all of it: "
         f"{100 * loss.parts['learning']:.1f} % of an iteration is lost there, {100 * loss.parts['all-reduce']:.1f} % "
         "to the all-reduce."
     )

@@ -29,7 +29,7 @@ def test_the_tables_call_every_value_what_it_is() -> None:
     assert [row[1] for row in rows[4:]] == ["predicted"] * 7
     assert all(" to " in cell for row in rows[4:] for cell in row[2:])
     (row,) = beyond_tables.stops([curve], label="x").text.splitlines()[1:]
-    assert row.count("still pays at 1024 (predicted") == len(curve.carried)
+    assert row.count("over 1024 (predicted") == len(curve.carried)
 
 
 def test_notes_name_what_a_curve_lacks() -> None:

@@ -54,5 +54,9 @@ def test_emulated_nodes_are_no_scaling() -> None:
 
 
 def test_twins_of_an_a_a_run_are_no_group() -> None:
-    (group,) = scaling_groups([make_result(make_case(), 1.0), make_result(make_case(variant="aa"), 1.0)])
+    (group,) = scaling_groups([make_result(make_case(), 1.0), make_result(make_case(variant="aa"), 1.2)])
     assert group.curve == "rsl_rl"
+    assert group.twin is not None
+    assert dict(group.twin.times_s) == {0: 1.2}
+    assert group.from_twin is not None
+    assert [dict(point.times_s) for point in group.from_twin.points] == [{0: 1.2}]

@@ -42,6 +42,21 @@ def test_more_ranks_that_surely_make_fewer_frames_are_named(times_s: tuple[float
     assert found.reason.endswith("; 2 ranks are slower than 1") == is_said
 
 
+@pytest.mark.parametrize(
+    ("twin_s", "word"), [((1.0, 1.0, 1.0), "scales"), ((0.7, 1.0, 1.0), "inconclusive"), ((0.7, 0.7), "scales")]
+)
+def test_a_word_has_to_hold_with_the_baselines_twin_too(twin_s: tuple[float, ...], word: str) -> None:
+    """The twin is the same case; with two rounds it says nothing."""
+    points = tuple(point_of(ranks, 1000, dict(enumerate((time_s,) * 3))) for ranks, time_s in ((1, 1.0), (2, 0.5)))
+    twin = point_of(1, 1000, dict(enumerate(twin_s)))
+    found = verdict(ScalingGroup(series="s", curve="c", scaling="strong", points=points, twin=twin))
+    assert found.word == word
+    if word == "inconclusive":
+        assert found.reason == (
+            "scales by the baseline and inconclusive by its A/A twin, which is the same case: 0.70 to 1.00 at 2 ranks"
+        )
+
+
 def test_limited_by_a_serial_part() -> None:
     found = verdict(group_of(amdahl(0.2)))
     assert found.word == "limited"

@@ -4,14 +4,15 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from reports import beyond_tables
-from reports.beyond import MAX_GPUS, WORTH
+from reports.beyond import MAX_GPUS, WORTH, HeldOutCount
 from reports.charts.beyond import efficiency
 from reports.curves_beyond import Curve, curves_of
 from reports.interconnects import read_interconnects
 from reports.pages.published import named_source
 from reports.result_sets import ResultSet, Version
-from reports.tables import Displayed, Html, aside, bullets, heading, paragraph, together
+from reports.tables import Displayed, Html, aside, bullets, heading, paragraph, percent, together
 from suite.schema import CheckResult
+from suite.words import counted
 
 MAX_FIGURES: Final = 6
 
@@ -34,12 +35,25 @@ def warning(found: Curves) -> Html:
     largest = [curve.group.measured[-1].world_size for _, curve in _carried(found)]
     if not largest:
         return paragraph("No curve of this version can be carried further; below stands why.")
-    times = MAX_GPUS // max(largest)
     text = (
         f"At most {max(largest)} GPUs were measured. Everything beyond is arithmetic with assumed networks, up to"
-        f" {times} times as many, and no run has shown it. What learning makes of larger batches is not in it at all."
+        f" {MAX_GPUS // max(largest)} times as many ({MAX_GPUS // min(largest)} times for curves that end at"
+        f" {min(largest)}), and no run has shown it. What learning makes of larger batches is not in it at all."
     )
-    return aside("Predictions, not measurements", [text])
+    return aside("Predictions, not measurements", [text, _how_often_right(found)])
+
+
+def _how_often_right(found: Curves) -> str:
+    """What the model was worth where a measured count could be held out, in one sentence."""
+    checked = [held for _, curve in _carried(found) if isinstance(held := curve.held_out, HeldOutCount)]
+    if not checked:
+        return "No curve has counts enough to hold one out, so the model is not checked at all."
+    in_band = sum(one.is_in_band for one in checked)
+    worst = max(abs(one.relative_error) for one in checked)
+    return (
+        f"The largest measured count could be held out in {counted(len(checked), 'curve')}: it lay in the band of"
+        f" {in_band}, and was missed by up to {percent(worst)}."
+    )
 
 
 def stops(found: Curves) -> Html:

@@ -1,8 +1,12 @@
 """What a reader must know before using the numbers."""
 
+from typing import Final
+
 from reports.result_sets import Version
 from reports.tables import Html, aside
 from suite.reduce import steady_part
+
+MAX_SETS_SAID: Final = 2  # one by one
 
 
 def caution(version: Version) -> Html:
@@ -29,5 +33,13 @@ def caution(version: Version) -> Html:
             "The results come from more than one environment. Cases are compared within a set only, and where one set"
             " has several environments a speed-up mixes them."
         )
-    notes += version.slowed_cores
+    notes += _of_cores(version)
     return aside("Before you use these numbers", notes)
+
+
+def _of_cores(version: Version) -> tuple[str, ...]:
+    said = version.slowed_cores
+    if len(said) <= MAX_SETS_SAID:
+        return said
+    shared = f"In {len(said)} of {len(version.scaling)} sets cores were shared or slowed, which makes iterations longer"
+    return (f"{shared}; the page Findings says how much in each.",)

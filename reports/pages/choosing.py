@@ -176,7 +176,7 @@ def _training(campaign: Campaign) -> Campaign:
 
 
 def _choices(campaign: Campaign) -> list[Choice]:
-    return [found for group in scaling_groups(campaign.results) if (found := choice(group)) is not None]
+    return [found for group in scaling_groups(campaign.with_twins) if (found := choice(group)) is not None]
 
 
 def _sizes(series: Campaign, found: tuple[SizeChoice, ...]) -> list[Displayed]:

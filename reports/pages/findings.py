@@ -40,8 +40,8 @@ def iterations(version: Version) -> Html:
     learning = sorted(split.learning for split in alone)
     most = sum(split.learning > 0.5 for split in alone)  # noqa: PLR2004 - half
     said = (
-        f"On one GPU learning takes {percent(learning[0])} to {percent(learning[-1])} of an iteration, and more than"
-        f" half in {most} of {counted(len(alone), 'case')}."
+        f"In series that scale, on one GPU, learning takes {percent(learning[0])} to {percent(learning[-1])} of an"
+        f" iteration, and more than half in {most} of {counted(len(alone), 'case')}."
     )
     busy = sorted(split.busy_percent for split in alone if split.busy_percent is not None)
     if busy:

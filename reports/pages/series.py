@@ -33,7 +33,7 @@ def verdicts(version: Version, name: str) -> Html:
     return _of_every_set(
         version,
         name,
-        lambda series: [verdict_table.verdicts(series.results, label=f"Verdicts {series.title}".strip())],
+        lambda series: [verdict_table.verdicts(series.with_twins, label=f"Verdicts {series.title}".strip())],
     )
 
 

@@ -104,7 +104,7 @@ def charts(version: Version) -> Html:
 def verdicts(version: Version) -> Html:
     return _by_set_that_scales(
         version,
-        lambda one: verdict_table.verdicts(_scaling(one.campaign).results, label=f"Verdicts {one.title}".strip()),
+        lambda one: verdict_table.verdicts(_scaling(one.campaign).with_twins, label=f"Verdicts {one.title}".strip()),
     )
 
 
@@ -142,7 +142,7 @@ def _answers(one: ResultSet) -> Html:
     sizes = sorted({row.world_size for row in campaign.rows if row.rounds_completed})
     unit = "GPU" if all(row.device == "cuda" for row in campaign.rows) else "rank"
     scales = len(sizes) != 1
-    groups = {(group.series, group.curve): group for group in scaling_groups(campaign.results)}
+    groups = {(group.series, group.curve): group for group in scaling_groups(campaign.with_twins)}
     rows: list[list[Cell]] = [
         [
             link(f"{series}: {curve}", f"{page_of(series)}.html"),
