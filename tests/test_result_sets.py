@@ -132,11 +132,24 @@ def test_the_first_page_counts_all_sets_and_says_below_each_title_where_it_ran(t
     opening = summary.opening(version).text
     assert opening.startswith(f"2 sets, {2 * cases} cases, on ")
     assert f": {2 * rounds} rounds completed" in opening
-    assert summary.answers(version).text.count(f" on {one.campaign.where}: {rounds} rounds completed") == 2
+    assert summary.set_by_set(version).text.count(f" on {one.campaign.where}: {rounds} rounds completed") == 2
     alone = replace(version, sets=(one,))
     assert f"{cases} cases in " in summary.opening(alone).text
     assert "rounds completed" not in summary.answers(alone).text
-    assert other.title in summary.answers(version).text
+    assert summary.set_by_set(alone).text == ""
+    assert other.title in summary.set_by_set(version).text
+
+
+def test_of_several_sets_the_first_page_begins_with_every_curve_in_one_table() -> None:
+    version = read_version(COMMITTED, name="2026.11")
+    rows = [line.split("\t") for line in summary.answers(version).text.splitlines()]
+    curves = {(row[0], row[1]): row for row in rows if len(row) == 8}
+    full = curves["ant-weak: rl_games", "Cartpole and Ant on four H200s of one host, as one node and as two emulated"]
+    assert full[2:] == ["1, 2, 4", "375,811", "90.9 %", "78.8 to 98.4 %", "3, 3, 3", "inconclusive"]
+    of_host_t = next(row for row in curves.values() if "yet another host" in row[1])
+    assert (of_host_t[0], of_host_t[-1]) == ("cartpole-per-gpu: rl_games", "inconclusive")  # with the twin
+    judged = {row[0] for row in curves.values()}
+    assert not any("control" in name or "open" in name or "envs" in name for name in judged)
 
 
 def test_a_set_is_compared_with_older_ones_of_the_same_people_only(tmp_path: Path) -> None:

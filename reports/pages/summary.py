@@ -10,7 +10,7 @@ from reports.campaign import Campaign
 from reports.charts.points import curves_of, of_scaling
 from reports.charts.scaling import efficiency
 from reports.charts.sweep import environments
-from reports.pages import division
+from reports.pages import at_a_glance, division
 from reports.pages import side_by_side as side_by_side_page
 from reports.pages.addresses import page_of
 from reports.pages.contributors import byline
@@ -82,13 +82,26 @@ def _rounds(campaigns: Sequence[Campaign]) -> str:
 
 
 def answers(version: Version) -> Html:
-    """One row a curve: frames per second at every number of ranks, efficiency at the largest, verdict."""
+    """One row a curve; of several sets the curves alone, and ``set_by_set`` has the rest."""
+    return at_a_glance.curves(version) if len(version.scaling) > 1 else _every_answer(version)
+
+
+def set_by_set(version: Version) -> Html:
+    """What each of several sets answers, a section; nothing where there is one."""
+    if len(version.scaling) < 2:  # noqa: PLR2004 - several
+        return together(())
+    return together([heading("Set by set", depth=2), _every_answer(version)])
+
+
+def _every_answer(version: Version) -> Html:
+    """Frames per second at every number of ranks, efficiency at the largest, verdict; or what a set is about."""
 
     def shown(one: ResultSet) -> Html:
         where = [paragraph(_measured(one, is_named=False))] if len(version.scaling) > 1 else []
         return together([byline(one.contributor), *where, _answers(one)])
 
-    return under_titles(version.scaling, shown, are_named=version.must_name_sets, depth=2)
+    depth = 3 if len(version.scaling) > 1 else 2
+    return under_titles(version.scaling, shown, are_named=version.must_name_sets, depth=depth)
 
 
 def charts(version: Version) -> Html:

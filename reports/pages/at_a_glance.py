@@ -1,0 +1,54 @@
+"""Every curve over numbers of ranks in one table, whichever set it is of."""
+
+from collections.abc import Iterator
+
+from reports.pages.addresses import page_of
+from reports.resampling import Estimate
+from reports.result_sets import ResultSet, Version
+from reports.scaling_groups import ScalingGroup, scaling_groups
+from reports.tables import MISSING, Cell, Html, count, html_table, link, paragraph, percent, percent_interval, together
+from reports.verdicts import verdict
+
+
+def curves(version: Version) -> Html:
+    """One row for each curve with several numbers of ranks, by series; a sentence when there is none."""
+    found = sorted(_curves(version), key=lambda curve: (curve[1].series, curve[1].curve))
+    if not found:
+        return paragraph("Nothing here ran on several numbers of ranks, so nothing is known of scaling.")
+    table = html_table(
+        ["Series", "Set", "Ranks", "Frames per second", "Efficiency", "Interval", "Rounds", "Verdict"],
+        (_row(one, group) for one, group in found),
+        label="Every curve",
+        num_text_columns=2,
+        text_headings=("Verdict",),
+    )
+    rule = (
+        "Frames per second and efficiency are those of the most ranks. Sets are of different hosts, so rows of two sets"
+        " do not compare libraries or series: each is held against fewer ranks of its own host."
+    )
+    return together([table, paragraph(rule)])
+
+
+def _curves(version: Version) -> Iterator[tuple[ResultSet, ScalingGroup]]:
+    for one in version.scaling:
+        if one.campaign.pairs_without_scaling or one.campaign.compares_stacks_alone:
+            continue
+        kept = {name for name in one.campaign.series_names if one.campaign.series(name).kind == "scaling"}
+        for group in scaling_groups([each for each in one.campaign.with_twins if each.case.learns]):
+            if group.series in kept and len(group.measured) > 1:
+                yield one, group
+
+
+def _row(one: ResultSet, group: ScalingGroup) -> list[Cell]:
+    said = verdict(group)
+    efficiency: Estimate | None = said.efficiency
+    return [
+        link(f"{group.series}: {group.curve}", f"{page_of(group.series)}.html"),
+        one.title,
+        ", ".join(str(point.world_size) for point in group.measured),
+        count(group.measured[-1].total_fps),
+        MISSING if efficiency is None else percent(efficiency.value),
+        MISSING if efficiency is None else percent_interval(efficiency.interval),
+        ", ".join(str(len(point.times_s)) for point in group.measured),
+        said.word,
+    ]
