@@ -79,7 +79,7 @@ def test_a_table_without_a_source_is_refused(tmp_path: Path) -> None:
 def test_ours_stand_beside_theirs_on_their_terms() -> None:
     text = page.tables(read_version(COMMITTED, name="v")).text
     assert "R. Noroian\t4\t1,672,000\t1,208,000\t608,000\t62.3 %" in text
-    assert "labscale, Four H200s of one host\t4\t" in text
+    assert "labscale, Four H200s (the first host)\t4\t" in text
     assert "15 above 100 % as printed, 11 even after" in page.above_ideal().text
     assert ": 1 implied efficiency, of which" in page.above_ideal().text
 

@@ -144,9 +144,9 @@ def test_of_several_sets_the_first_page_begins_with_every_curve_in_one_table() -
     version = read_version(COMMITTED, name="2026.11")
     rows = [line.split("\t") for line in summary.answers(version).text.splitlines()]
     curves = {(row[0], row[1]): row for row in rows if len(row) == 8}
-    full = curves["ant-weak: rl_games", "Cartpole and Ant on four H200s of one host, as one node and as two emulated"]
+    full = curves["ant-weak: rl_games", "Four H200s (host J), one node and two emulated"]
     assert full[2:] == ["1, 2, 4", "375,811", "90.9 %", "78.8 to 98.4 %", "3, 3, 3", "inconclusive"]
-    of_host_t = next(row for row in curves.values() if "yet another host" in row[1])
+    of_host_t = next(row for row in curves.values() if "host T" in row[1])
     assert (of_host_t[0], of_host_t[-1]) == ("cartpole-per-gpu: rl_games", "inconclusive")  # with the twin
     judged = {row[0] for row in curves.values()}
     assert not any("control" in name or "open" in name or "envs" in name for name in judged)
