@@ -16,6 +16,7 @@ from suite.nvml import read_gpus
 from suite.schema import Environment
 
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
+ORIGIN: Final = "origin.json"  # in a copy of labscale's files without git, as images have: what it was made of
 _GB: Final = 1e9
 
 
@@ -122,16 +123,21 @@ def _os_name() -> str | None:
 
 
 def git_state(checkout: Path) -> tuple[str | None, bool | None]:
-    """Commit of the checkout, and whether a file differs from it; Nones when neither git nor a bundle knows."""
+    """Commit of the checkout, and whether a file differs from it; Nones where git, bundle and image do not say."""
     bundle = checkout.parent / "bundle.json"
     if bundle.exists():  # an air-gapped host has no checkout, but the bundle says what it was made of
-        stored = json.loads(bundle.read_text(encoding="utf-8"))
-        return stored["suite_commit"], stored["suite_dirty"]
+        return _noted_state(bundle)
     found = (_output("git", "-C", str(checkout), "rev-parse", "--show-toplevel", "HEAD") or "").splitlines()
-    if len(found) != 2 or Path(found[0]) != checkout:  # noqa: PLR2004  a copy inside another project's checkout
-        return None, None
-    status = _output("git", "-C", str(checkout), "status", "--porcelain")
-    return found[1], None if status is None else bool(status)
+    if len(found) == 2 and Path(found[0]) == checkout:  # noqa: PLR2004  not a copy inside another project's checkout
+        status = _output("git", "-C", str(checkout), "status", "--porcelain")
+        return found[1], None if status is None else bool(status)
+    origin = checkout / ORIGIN
+    return _noted_state(origin) if origin.exists() else (None, None)
+
+
+def _noted_state(path: Path) -> tuple[str | None, bool | None]:
+    noted = json.loads(path.read_text(encoding="utf-8"))
+    return noted["suite_commit"], noted["suite_dirty"]
 
 
 def _output(*argv: str) -> str | None:

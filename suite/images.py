@@ -6,6 +6,7 @@ and nothing slips in.
 
 import hashlib
 import io
+import json
 import shlex
 import tarfile
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ from pydantic import Field
 
 from suite.env_check.check import Feature
 from suite.env_check.request import Request
+from suite.environment import ORIGIN
 from suite.errors import ContainerError, MatrixError
 from suite.pins import PINS_DIR, sha256
 from suite.schema import Stack
@@ -124,6 +126,7 @@ def plan_build(
             "Dockerfile": (project_root / IMAGES.parent / image.dockerfile).read_bytes(),
             **{f"pins/{pin}.txt": path.read_bytes() for pin, path in pins.items()},
             **_sources(project_root, pins),
+            **_origin(git_commit, git_dirty),
             **host_files(environ),
         },
         build_args=render_build_args(image, environ),
@@ -238,6 +241,14 @@ def pack(files: Mapping[str, bytes]) -> bytes:
 def check_request(image: Image, *, has_gpus: bool) -> Request:
     """What env_check is asked inside an image: whether it can run its stack."""
     return Request(stack=image.stack, device=None if has_gpus else "cpu").inside_image(Path(image.worker_python))
+
+
+def _origin(git_commit: str | None, git_dirty: bool | None) -> dict[str, bytes]:
+    """By which labscale inside the image knows its commit. It is beside the sources: what is mounted there hides it."""
+    if git_commit is None:
+        return {}
+    noted = json.dumps({"suite_commit": git_commit, "suite_dirty": git_dirty}) + "\n"
+    return {f"project/{ORIGIN}": noted.encode()}
 
 
 def _sources(project_root: Path, pins: Mapping[str, Path]) -> dict[str, bytes]:

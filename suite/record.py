@@ -19,6 +19,7 @@ from suite import environment, store
 from suite.collect import collect
 from suite.errors import LabscaleError, StoreError
 from suite.folder import Folder
+from suite.launch import own_image
 from suite.launch.result import LaunchResult
 from suite.pins import sha256
 from suite.schema import Case, CaseResult, RunRecord
@@ -40,6 +41,7 @@ def record(run_dir: Path, ended: Ended, *, asset_root: Path | None = None) -> Ru
 
     Raises:
         StoreError: the directory is none of a round, or holds a finished one.
+        UsageError: this pod was told a digest that is none.
     """
     case, round_index, folder = _whose(run_dir)
     result = LaunchResult(
@@ -47,6 +49,7 @@ def record(run_dir: Path, ended: Ended, *, asset_root: Path | None = None) -> Ru
         ended_by="timeout" if ended.exit_code == TIMED_OUT else None,
         started_utc=datetime.fromtimestamp(ended.started_unix_s, UTC).isoformat(timespec="seconds"),
         wall_time_s=time.time() - ended.started_unix_s,
+        image_digest=own_image.digest_of(environ),
     )
     manifest = None if asset_root is None else asset_root / "manifest.json"
     machine = environment.capture(asset_sha256=sha256(manifest) if manifest and manifest.exists() else None)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from suite import environment, slurm_place, ssh_place
-from suite.launch import emulated
+from suite.launch import emulated, own_image
 from suite.option_rules import check_options
 from suite.options import Options
 from suite.resources import UNBOUNDED, Resources
@@ -59,7 +59,7 @@ def provision(
     Raises:
         WorkerEnvironmentError: something is missing that cannot be installed.
         ContainerError: there is no engine or no image.
-        UsageError: an image is missing, or there is a Python beside it.
+        UsageError: an image is missing, there is a Python beside it, or a pod was told a digest that is none.
     """
     if options.launcher == "container":
         return in_containers(options, stack=stack, device=device, on_message=on_message)
@@ -72,5 +72,15 @@ def provision(
     if options.launcher == "emulated":
         gpus = emulated.visible_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"), len(environment.capture().gpus))
         launch = functools.partial(emulated.run, gpus=gpus, cpus=environment.cores_in_order())
-        return replace(on_this_machine(options, stack=stack, device=device, on_message=on_message), launch=launch)
-    return on_this_machine(options, stack=stack, device=device, on_message=on_message)
+        return _in_this_image(
+            replace(on_this_machine(options, stack=stack, device=device, on_message=on_message), launch=launch)
+        )
+    return _in_this_image(on_this_machine(options, stack=stack, device=device, on_message=on_message))
+
+
+def _in_this_image(here: Runtime) -> Runtime:
+    """Rounds that start here run in the image that labscale runs in, if it runs in one and was told which."""
+    digest = own_image.digest_of(os.environ)
+    if digest is None:
+        return here
+    return replace(here, image_digest=digest, launch=functools.partial(own_image.run, inner=here.launch, digest=digest))

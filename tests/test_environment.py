@@ -128,6 +128,16 @@ def test_git_state_of_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert git_state(tmp_path) == (None, None)
 
 
+def test_a_copy_in_an_image_says_of_which_commit_it_was_made_unless_git_does(tmp_path: Path) -> None:
+    (tmp_path / "origin.json").write_text('{"suite_commit": "abc123", "suite_dirty": true}')
+    assert git_state(tmp_path) == ("abc123", True)
+    identity = ("-c", "user.name=n", "-c", "user.email=e@example.org")
+    for argv in (("init", "--quiet"), ("add", "."), (*identity, "commit", "--quiet", "--message", "m")):
+        subprocess.run(["git", "-C", str(tmp_path), *argv], check=True)
+    commit, is_dirty = git_state(tmp_path)
+    assert (len(commit or ""), is_dirty) == (40, False)
+
+
 def test_an_installed_bundle_says_of_which_commit_it_was_made(tmp_path: Path) -> None:
     (tmp_path / "labscale").mkdir()
     (tmp_path / "bundle.json").write_text('{"suite_commit": "abc123", "suite_dirty": false}')

@@ -9,6 +9,7 @@ import pytest
 
 from suite import __version__
 from suite.env_check.request import Request
+from suite.environment import git_state
 from suite.errors import ContainerError
 from suite.images import (
     IMAGES,
@@ -124,6 +125,27 @@ def test_context_holds_what_an_image_needs_and_nothing_else(project: Path) -> No
         "project/tasks/catalog.toml",
         "project/tasks/matrices/full.toml",
     ]
+
+
+def test_labscale_inside_an_image_knows_its_commit(project: Path, tmp_path: Path) -> None:
+    """What is written there and what reads it are one format; an image of unknown sources says nothing."""
+    plan = plan_build("tiny", project_root=project, version="1.0", git_commit="c0ffee", git_dirty=True, environ={})
+    inside = tmp_path / "inside"
+    for name, content in plan.files.items():
+        (inside / name).parent.mkdir(parents=True, exist_ok=True)
+        (inside / name).write_bytes(content)
+    assert git_state(inside / "project") == ("c0ffee", True)
+    assert not [name for name in plan_tiny(project) if name.endswith("origin.json")]
+
+
+@pytest.mark.parametrize("name", read_images(ROOT))
+def test_another_commit_builds_no_package_again(name: str) -> None:
+    """The sources, and with them the commit, come after all that is installed."""
+    text = (ROOT / "containers" / find_image(name, ROOT).dockerfile).read_text()
+    after = text[text.index("COPY project/") :]
+    assert "pip install" not in after
+    assert "apt-get" not in after
+    assert "COPY --from" not in after
 
 
 def test_same_files_make_the_same_archive(project: Path) -> None:

@@ -18,7 +18,7 @@ from ruamel.yaml import YAML
 from suite.__main__ import parse
 from suite.environment import num_usable_cpus
 from suite.errors import StoreError
-from suite.launch import kubernetes
+from suite.launch import kubernetes, own_image
 from suite.launch.kubernetes import KubernetesOptions
 from suite.launch.node import HEAD, NODE_RANK, PEER
 from suite.launch.osmo import OsmoOptions, workflow
@@ -81,6 +81,48 @@ def test_a_workflow_of_osmo() -> None:
         num_gpus=8,
     )
     assert as_file(document) == (GOLDEN / "osmo_workflow.yaml").read_text(encoding="utf-8")
+
+
+DIGEST: Final = f"sha256:{'0123456789abcdef' * 4}"
+
+
+@pytest.mark.parametrize(
+    ("image", "told"),
+    [
+        (f"registry.example:5000/kitless@{DIGEST}", DIGEST),
+        (f"registry.example/kitless:1@{DIGEST}", DIGEST),
+        ("registry.example/kitless:1", None),  # another image tomorrow
+        (f"registry.example/kitless@{DIGEST[:-1]}", None),
+    ],
+)
+def test_a_pod_is_told_the_digest_that_its_image_is_named_by(image: str, told: str | None) -> None:
+    options = replace(OPTIONS, image=image)
+    campaign = kubernetes.campaign((), options, name="labscale-full", num_gpus=8)
+    _, _, job = kubernetes.round_of_nodes(NODES, options, rounds=3)["items"]
+    for document in (campaign, job):
+        validate(document)
+        (container,) = document["spec"]["template"]["spec"]["containers"]
+        assert {item["name"]: item.get("value") for item in container["env"]}.get(own_image.DIGEST) == told
+    osmo = workflow((), OsmoOptions(image=image, suite_python="/suite/python"), name="labscale-full", num_gpus=8)
+    arguments = osmo["workflow"]["tasks"][0]["args"]
+    settings = [word for word in arguments[: arguments.index("/suite/python")] if word.startswith(own_image.DIGEST)]
+    assert settings == ([] if told is None else [f"{own_image.DIGEST}={told}"])
+
+
+def test_a_round_of_pods_and_its_commit_and_image(
+    make_case: CaseMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a copy of labscale without git, as the image has it."""
+    (tmp_path / "origin.json").write_text('{"suite_commit": "c0ffee", "suite_dirty": false}', encoding="utf-8")
+    monkeypatch.setattr("suite.environment.CHECKOUT", tmp_path)
+    monkeypatch.setenv(own_image.DIGEST, DIGEST)
+    case = make_case(nnodes=2, nproc_per_node=1)
+    run_dir = tmp_path / "out" / "raw" / case.case_id / "r0"
+    run_dir.mkdir(parents=True)
+    (run_dir / "case.json").write_text(json.dumps(asdict(case)), encoding="utf-8")
+    record = write_record(run_dir, Ended(rounds=1, exit_code=1, started_unix_s=0.0))
+    assert (record.environment.git_commit, record.environment.git_dirty) == ("c0ffee", False)
+    assert record.image_digest == DIGEST
 
 
 def plan(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -16,9 +16,11 @@ import pytest
 from suite import runtime_choice
 from suite.errors import ContainerError, UsageError
 from suite.images import SUITE_PYTHON, find_image
-from suite.options import ROOT, Options
+from suite.launch import own_image
+from suite.options import ROOT, LauncherName, Options
 from suite.provision import Worker
 from suite.runtime import Runtime
+from suite.schema import Launch
 from tests.conftest import CaseMaker
 from tests.container_engine import FORGOTTEN_SOCKETS
 from tests.real_runs import launch_of
@@ -90,6 +92,28 @@ def test_without_apptainer_the_way_on_is_named(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ContainerError, match="apptainer is not on PATH here"):
         provision(replace(OPTIONS, image=str(tmp_path)))
+
+
+@pytest.mark.parametrize("told", [f"sha256:{'0123456789abcdef' * 4}", None])
+@pytest.mark.parametrize("launcher", ["native", "emulated"])
+def test_rounds_inside_an_image_have_the_digest_that_it_was_told(
+    told: str | None, launcher: LauncherName, make_case: CaseMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shell stands for torchrun; the worker is not needed for that."""
+    monkeypatch.setenv(own_image.DIGEST, told or "")
+    worker = Worker(python=Path("python"), pins_sha256=None, asset_root=None, asset_sha256=None, cache_dir=tmp_path)
+    monkeypatch.setattr("suite.runtime.provision_worker", lambda **_: worker)
+    place = provision(Options(matrix="smoke", launcher=launcher))
+    launch = Launch(case=make_case(), round=0, argv=("true",), env={}, run_dir=str(tmp_path / "r0"))
+    assert (place.launch(launch).image_digest, place.image_digest) == (told, told)
+
+
+def test_a_digest_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(own_image.DIGEST, "kitless:1")
+    worker = Worker(python=Path("python"), pins_sha256=None, asset_root=None, asset_sha256=None, cache_dir=tmp_path)
+    monkeypatch.setattr("suite.runtime.provision_worker", lambda **_: worker)
+    with pytest.raises(UsageError, match="LABSCALE_IMAGE_DIGEST is 'kitless:1', allowed is sha256:"):
+        provision(Options(matrix="smoke"))
 
 
 @FORGOTTEN_SOCKETS

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from suite.errors import StoreError
-from suite.launch import eula
+from suite.launch import eula, own_image
 from suite.launch.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_ID, RENDEZVOUS_PORT
 from suite.plan import THREAD_VARIABLES
 from suite.schema import Launch
@@ -147,7 +147,8 @@ def _container(
     options: KubernetesOptions, num_gpus: int, command: Sequence[str], env: Mapping[str, str]
 ) -> dict[str, Any]:
     licence = eula.ACCEPTED if options.accept_eula else {}
-    everywhere = {"HOME": "/tmp", "USER": "labscale", **licence}  # noqa: S108  of the container
+    told = {**licence, **own_image.variables(options.image)}
+    everywhere = {"HOME": "/tmp", "USER": "labscale", **told}  # noqa: S108  of the container
     return {
         "name": "labscale",
         "image": options.image,

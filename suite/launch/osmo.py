@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from suite.launch import eula
+from suite.launch import eula, own_image
 
 OUTPUT: Final = "{{output}}"  # OSMO's word for the folder that it uploads
 _CPUS_PER_GPU: Final = 8
@@ -24,7 +24,9 @@ class OsmoOptions:
 
 def workflow(arguments: Sequence[str], options: OsmoOptions, *, name: str, num_gpus: int) -> dict[str, Any]:
     """``suite bench`` with these arguments."""
-    licence = [f"{variable}={value}" for variable, value in eula.ACCEPTED.items()] if options.accept_eula else []
+    licence = eula.ACCEPTED if options.accept_eula else {}
+    told = {**licence, **own_image.variables(options.image)}
+    variables = [f"{variable}={value}" for variable, value in told.items()]
     size = max(1, num_gpus)
     resources = {
         "cpu": _CPUS_PER_GPU * size,
@@ -36,7 +38,7 @@ def workflow(arguments: Sequence[str], options: OsmoOptions, *, name: str, num_g
         "name": "bench",
         "image": options.image,
         "command": ["env"],
-        "args": ["HOME=/tmp", "USER=labscale", *licence, options.suite_python, "-m", "suite", "bench", *arguments],
+        "args": ["HOME=/tmp", "USER=labscale", *variables, options.suite_python, "-m", "suite", "bench", *arguments],
         "outputs": [{"dataset": {"name": name}}],
     }
     return {"workflow": {"name": name, "resources": {"default": resources}, "tasks": [task]}}
