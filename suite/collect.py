@@ -69,14 +69,14 @@ def collect(
     )
     record = replace(record, transport=_transport(run_dir, record, files))
     telemetry, note = _telemetry(run_dir, record, files)
-    return _published(replace(record, telemetry=telemetry, telemetry_note=note), run_dir)
+    return _published(replace(record, telemetry=telemetry, telemetry_note=note), run_dir, result.nodes)
 
 
-def _published(record: RunRecord, run_dir: Path) -> RunRecord:
-    """Without what its messages say of this machine; they are whole in the round's logs."""
+def _published(record: RunRecord, run_dir: Path, nodes: Sequence[str]) -> RunRecord:
+    """Without what its messages say of this machine and its nodes; they are whole in the round's logs."""
 
     def named(text: str | None) -> str | None:
-        return None if text is None else public(text, folders={run_dir: "ROUND"})
+        return None if text is None else public(text, folders={run_dir: "ROUND"}, nodes=nodes)
 
     return replace(
         record,

@@ -33,10 +33,14 @@ class Job:
         """No process of it is left. A job that is completing may have some."""
         return self.state not in GOING_ON
 
-    def __str__(self) -> str:
-        where = f" on {self.nodes}" if self.nodes else ""
+    @property
+    def condition(self) -> str:
+        """In words, without the names of its nodes."""
         why = f" ({self.reason})" if self.reason else ""
-        return f"Slurm job {self.job_id}: {self.state}{why}{where}"
+        return f"Slurm job {self.job_id}: {self.state}{why}"
+
+    def __str__(self) -> str:
+        return f"{self.condition} on {self.nodes}" if self.nodes else self.condition
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +102,11 @@ def _known(text: str | None) -> str | None:
 def cancel(job_id: str) -> None:
     """Ask for the end of a job; it is over some seconds later."""
     _ask("scancel", job_id)
+
+
+def names_of(nodes: str) -> tuple[str, ...]:
+    """Each of a compressed list, such as gpu[01-04], in its order, which is that of ``SLURM_NODEID``."""
+    return tuple(_ask("scontrol", "show", "hostnames", nodes).stdout.split())
 
 
 def dead_nodes(nodes: str) -> tuple[str, ...]:

@@ -44,9 +44,16 @@ class RankFiles:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
-    def collect(self, exit_code: int = 0, ended_by: EndedBy | None = None) -> RunRecord:
+    def collect(
+        self, exit_code: int = 0, ended_by: EndedBy | None = None, why: str | None = None, nodes: tuple[str, ...] = ()
+    ) -> RunRecord:
         result = LaunchResult(
-            exit_code=exit_code, ended_by=ended_by, started_utc="2026-11-21T02:45:50+00:00", wall_time_s=9.5
+            exit_code=exit_code,
+            ended_by=ended_by,
+            started_utc="2026-11-21T02:45:50+00:00",
+            wall_time_s=9.5,
+            why=why,
+            nodes=nodes,
         )
         return collect(self.run_dir, self.case, 1, result, self.environment, argv=("python", "-m", "x"))
 

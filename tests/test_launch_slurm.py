@@ -85,7 +85,7 @@ def test_a_job_that_ended_while_nobody_looked(place: SlurmPlace, launch: Launch,
     (tmp_path / "r0" / JOB).write_text('{"job_id": "99999", "attempt": 1}')
     assert slurm.job("99999") is None
     result = launcher.run(launch, place=place)
-    assert (result.exit_code, result.ended_by) == (3, None)
+    assert (result.exit_code, result.ended_by, result.nodes) == (3, None, ("n1",))
 
 
 def test_a_script_submitted_by_hand_is_followed(place: SlurmPlace, launch: Launch, tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_a_drained_node_finishes_its_round_and_gets_no_other(
     with slurm.drained("n1"):
         assert slurm.ask("sinfo", "--noheader", "--nodes=n1", "--format=%T").strip() == "draining"
         result = followed.result()
-        assert (result.exit_code, result.ended_by, result.why) == (0, None, None)
+        assert (result.exit_code, result.ended_by, result.why, result.nodes) == (0, None, None, ("n1",))
         assert marked_processes(tmp_path / "r0") == []
         (tmp_path / "r0").rename(tmp_path / "first")
         (tmp_path / "r0").mkdir()

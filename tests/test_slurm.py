@@ -99,8 +99,14 @@ def test_a_failure_with_a_dead_node_is_the_nodes(
     assert got_again == again
     if again:
         assert (got.ended_by, got.why) == (
-            "lost", "Slurm job 7: FAILED (NonZeroExitCode) on n[1-2], and n2 does not answer"
+            "lost", "Slurm job 7: FAILED (NonZeroExitCode), and n2 does not answer"
         )  # fmt: skip
+
+
+def test_what_is_said_of_a_lost_job_does_not_name_its_nodes() -> None:
+    result = LaunchResult(exit_code=0, ended_by=None, started_utc="", wall_time_s=1.0)
+    got, _ = judged(result, parse_job("7", NODE_FAIL), "7", script_ended=False)
+    assert got.why == "Slurm job 7: NODE_FAIL (NodeDown)"
 
 
 def test_a_forgotten_job_whose_script_did_not_end_is_lost() -> None:

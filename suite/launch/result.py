@@ -21,3 +21,4 @@ class LaunchResult:
     out_of_memory: bool = False  # the memory limit of a container or job was reached, and a process of it killed
     why: str | None = None  # it was ended, or failed, where the launcher knows better than the case or the ranks
     image_digest: str | None = None  # of the container image, sha256:…; None when run without one
+    nodes: tuple[str, ...] = ()  # names of its machines, node 0 first: what is stored of messages has none of them

@@ -104,6 +104,8 @@ def run(
                 "Keep one of them out (--sbatch-option exclude=NODE), or train all the same with --ignore-env-check."
             )
         if not may_be_repeated or attempt == ATTEMPTS:
+            if result.why:
+                place.say(result.why)  # the record does not name nodes
             return replace(result, image_digest=place.image_digest)
         aside = Folder(root=run_dir.parent).set_aside(run_dir, "lost")
         place.say(f"{result.why}. It is submitted once more; what it left is in {aside}")
@@ -172,8 +174,10 @@ def _follow(
     ended_by: EndedBy | None = None
     seen_s, started_utc = time.monotonic(), datetime.now(UTC).isoformat(timespec="seconds")
     last: slurm.Job | None = None
+    nodes: str | None = None
     for job in _states(job_id, say):
         last = job
+        nodes = (job and job.nodes) or nodes
         if job is None or job.is_over:
             break
         if job.state == "PENDING" and job.reason in IN_VAIN:
@@ -200,7 +204,7 @@ def _follow(
     result = LaunchResult(
         exit_code=0, ended_by=ended_by, started_utc=started_utc, wall_time_s=time.monotonic() - seen_s
     )
-    result = _with_the_scripts_word(result, run_dir)
+    result = replace(_with_the_scripts_word(result, run_dir), nodes=_node_names(run_dir, nodes))
     return (result, False) if ended_by else judged(result, last, job_id, (run_dir / END).exists())
 
 
@@ -216,11 +220,11 @@ def judged(result: LaunchResult, job: slurm.Job | None, job_id: str, script_ende
         dead = slurm.dead_nodes(job.nodes) if job.state == "FAILED" and job.nodes else ()
         if not dead:
             return result, False
-        return replace(result, ended_by="lost", why=f"{job}, and {', '.join(dead)} does not answer"), True
+        return replace(result, ended_by="lost", why=f"{job.condition}, and {', '.join(dead)} does not answer"), True
     if job.state == "OUT_OF_MEMORY":
         return replace(result, out_of_memory=True), False
     ended_by: EndedBy = "timeout" if job.state in ("TIMEOUT", "DEADLINE") else "lost"
-    return replace(result, ended_by=ended_by, why=str(job)), job.state in LOST
+    return replace(result, ended_by=ended_by, why=job.condition), job.state in LOST
 
 
 def _states(job_id: str, say: Say) -> Iterator[slurm.Job | None]:
@@ -264,6 +268,13 @@ def _dump_stacks(job_id: str, nnodes: int, name: str) -> None:
     step = (f"--jobid={job_id}", "--overlap", f"--nodes={nnodes}", "--ntasks-per-node=1", "--input=none")
     slurm.run_step((*step, "sh", "-c", _DUMP_STACKS, "sh", name), timeout_s=STACK_DUMP_S)
     time.sleep(1.0)  # for the ranks to write
+
+
+def _node_names(run_dir: Path, seen: str | None) -> tuple[str, ...]:
+    """The nodes of the job as Slurm had them or, where it no longer knows the job, as the script noted them."""
+    end = slurm_notes.ended(run_dir)
+    nodes = seen or (end.nodes if end else None)
+    return slurm.names_of(nodes) if nodes else ()
 
 
 def _with_the_scripts_word(result: LaunchResult, run_dir: Path) -> LaunchResult:

@@ -25,6 +25,7 @@ class Ended:
     exit_code: int
     started_unix_s: float
     ended_unix_s: float
+    nodes: str | None = None  # compressed; scripts of earlier versions do not say it
 
 
 _SUBMITTED: Final = TypeAdapter(Submitted)

@@ -139,8 +139,8 @@ def _notes(launch: Launch) -> Iterator[str]:
     yield f"""[ -e {JOB} ] || printf '{{"job_id": "%s", "attempt": 1}}\\n' "$SLURM_JOB_ID" >{JOB}"""
     yield "started_unix_s=$(date +%s.%N)"
     yield "note_the_end() {"
-    yield """    printf '{"exit_code": %d, "started_unix_s": %s, "ended_unix_s": %s}\\n' \\"""
-    yield f'        "$1" "$started_unix_s" "$(date +%s.%N)" >{END}.part'
+    yield """    printf '{"exit_code": %d, "started_unix_s": %s, "ended_unix_s": %s, "nodes": "%s"}\\n' \\"""
+    yield f'        "$1" "$started_unix_s" "$(date +%s.%N)" "$SLURM_JOB_NODELIST" >{END}.part'
     yield f"    mv {END}.part {END}"
     yield "}"
     yield "trap 'note_the_end $?' EXIT"

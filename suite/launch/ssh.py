@@ -88,7 +88,10 @@ def run(
     result = LaunchResult(
         exit_code=0, ended_by=ended_by, started_utc=started_utc, wall_time_s=time.monotonic() - started_s
     )
-    return _judged(result, parts)
+    result = _judged(result, parts)
+    if result.why:
+        place.say(result.why)  # the record does not name hosts
+    return replace(result, nodes=tuple(part.host for part in parts))
 
 
 def addresses(ready: Mapping[str, Mapping[str, Any]]) -> tuple[Address, ...]:
