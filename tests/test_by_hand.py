@@ -12,6 +12,7 @@ from suite.errors import UsageError
 from suite.launch.by_hand import node_commands
 from suite.options import ROOT
 from suite.provision import Worker
+from suite.schema import Launch
 from suite.store import read_case
 from tests.real_runs import cartpole, matrix_of
 from tests.ssh_hosts import HOSTS, SshHosts
@@ -30,6 +31,54 @@ def test_what_each_node_runs() -> None:
     assert text == (GOLDEN / "node_commands.sh").read_text(encoding="utf-8")
     done = subprocess.run(["bash", "-n"], input=text, text=True, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def written(run_dir: Path) -> set[str]:
+    return {str(path.relative_to(run_dir)) for path in run_dir.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def attempt(tmp_path: Path) -> Launch:
+    """A round whose nodes begin by saying which one they are, and what an attempt that broke off left of it."""
+    run_dir = tmp_path / "out" / "it's r0"
+    left = ("rank-0.jsonl", "rank-3.jsonl", "bundle/b.json", "logs/node-0/x.log", "logs/node-1/x.log")
+    for name in ("case.json", "notes.txt", "logs/nccl-rank-3.log", *left):
+        (run_dir / name).parent.mkdir(parents=True, exist_ok=True)
+        (run_dir / name).write_text("earlier", encoding="utf-8")
+    program = ("sh", "-c", 'echo "$LABSCALE_NODE_RANK" >>"$0"; exit 3', f"{run_dir}/rank-1.jsonl")
+    return replace(NODES, run_dir=str(run_dir), argv=(*program, *NODES.argv[4:]))
+
+
+def typed(launch: Launch, rank: int) -> subprocess.CompletedProcess[str]:
+    """Into an interactive shell, which goes on; labscale's own Python only says what it is asked."""
+    text = "\n".join(node_commands(launch, rounds=3, suite_python="echo", project_root="/project"))
+    _, *nodes = text.split("# node ")
+    command = f"# node {nodes[rank]}\necho the shell goes on"
+    return subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+
+
+def test_an_attempt_that_broke_off_is_cleared_and_no_more_than_that(attempt: Launch) -> None:
+    run_dir = Path(attempt.run_dir)
+    assert typed(attempt, 1).stdout == "the shell goes on\n"
+    assert (run_dir / "rank-1.jsonl").read_text() == "1\n"
+    assert "logs/node-1/x.log" not in written(run_dir)
+    assert {"rank-0.jsonl", "rank-3.jsonl", "logs/node-0/x.log"} < written(run_dir), "the head's"
+    assert "--exit-code 3 --started-unix-s" in typed(attempt, 0).stdout
+    assert (run_dir / "rank-1.jsonl").read_text() == "0\n", "of this attempt alone"
+    assert written(run_dir) == {"case.json", "notes.txt", "rank-1.jsonl"}
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_finished_round_is_refused_and_stays(attempt: Launch, rank: int) -> None:
+    run_dir = Path(attempt.run_dir)
+    (run_dir / "record.json").touch()
+    before = {name: (run_dir / name).read_bytes() for name in written(run_dir)}
+    done = typed(attempt, rank)
+    assert done.stdout == "the shell goes on\n"
+    assert (
+        done.stderr == f"{run_dir} holds a finished round, which is never overwritten. Move it away and plan again.\n"
+    )
+    assert {name: (run_dir / name).read_bytes() for name in written(run_dir)} == before
 
 
 def test_without_addresses_there_are_words_to_replace() -> None:

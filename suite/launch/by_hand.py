@@ -31,7 +31,8 @@ def node_commands(
 ) -> Iterator[str]:
     """Lines for a shell: what each node runs, and as a comment the torchrun that this becomes.
 
-    The head also writes the record of the round, by labscale's own Python, and with the last of ``rounds`` the case.
+    First it clears what an earlier attempt left, unless that is a finished round, which is refused. The head also
+    writes the record of the round, by labscale's own Python, and with the last of ``rounds`` the case.
 
     ``addresses`` are those of the nodes, the head's first, as the other nodes reach them; without any, words stand in
     their places. Raises UsageError for fewer than the case has nodes.
@@ -47,6 +48,7 @@ def node_commands(
             head=hosts[0], peer=hosts[1], rank=rank, rendezvous_id=f"labscale-{digest[:12]}", port=port
         )
         yield f"# node {rank} of {nnodes}, {host}:"
+        yield from _clear(launch.run_dir, rank)
         if rank == 0:
             yield "started=$(date +%s)"
         yield shell_command(replace(launch, env={**launch.env, **variables}))
@@ -54,6 +56,23 @@ def node_commands(
             record = shlex.join((suite_python, "-m", "suite.record", launch.run_dir, "--rounds", str(rounds)))
             end = '--exit-code "$?" --started-unix-s "$started"'
             yield f"PYTHONPATH={shlex.quote(project_root)} {record} {end}"
+        yield "fi"
         _, _, _, logs, *arguments = launch.argv
         torchrun = torchrun_arguments(logs, arguments, variables, host)
         yield f"# starts: TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 torchrun {' '.join(torchrun)}"
+
+
+def _clear(run_dir: str, rank: int) -> Iterator[str]:
+    """The beginning of an ``if``, whose other branch may run: ranks append, so an attempt that broke off is removed.
+
+    No rank of any node begins before the head is there, which therefore clears those of all. Other nodes may have
+    begun to write their logs by then. The shell is a person's own, so it is not left, and may be one that refuses a
+    pattern which nothing matches.
+    """
+    refusal = f"{run_dir} holds a finished round, which is never overwritten. Move it away and plan again."
+    yield f"if [ -e {shlex.quote(f'{run_dir}/record.json')} ]; then echo {shlex.quote(refusal)} >&2; false; else"
+    folders = [f"{run_dir}/logs/node-{rank}", *((f"{run_dir}/bundle",) if rank == 0 else ())]
+    yield f"rm -rf {shlex.join(folders)}"
+    if rank == 0:
+        names = "-name 'rank-*.jsonl' -o -name 'nccl-rank-*.log'"
+        yield f"find {shlex.quote(run_dir)} -maxdepth 2 \\( {names} \\) -delete"
