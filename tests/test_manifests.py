@@ -19,8 +19,9 @@ from suite.__main__ import parse
 from suite.environment import num_usable_cpus
 from suite.errors import StoreError
 from suite.launch import kubernetes, own_image
+from suite.launch.guard import free_port
 from suite.launch.kubernetes import KubernetesOptions
-from suite.launch.node import HEAD, NODE_RANK, PEER
+from suite.launch.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_PORT
 from suite.launch.osmo import OsmoOptions, workflow
 from suite.options import ROOT
 from suite.provision import Worker
@@ -189,7 +190,7 @@ def test_the_script_of_a_pod_writes_the_record_and_the_case(
     training = f"import sys, time; sys.exit({code} or time.sleep(60))"
 
     def pod(rank: int) -> int:
-        own = ("sh", "-c", script, "node", sys.executable, str(run_dir), "1", "1", limit_s, "")
+        own = ("sh", "-c", script, "node", sys.executable, str(run_dir), "1", "1", "1", limit_s, "")
         argv = (*own, sys.executable, "-c", training)
         environ = {name: value for name, value in os.environ.items() if name != "ISAACSIM_ASSET_ROOT"}
         return subprocess.run(argv, cwd=ROOT, env={**environ, NODE_RANK: str(rank)}, check=False).returncode
@@ -221,7 +222,7 @@ def test_a_pod_that_is_evicted_writes_the_record_of_its_attempt_alone(make_case:
         (run_dir / name).write_text("earlier\n", encoding="utf-8")
     (tmp_path / "case.json").write_text(json.dumps(asdict(case)), encoding="utf-8")
     script = kubernetes._NODE.replace(kubernetes.CASE, str(tmp_path / "case.json"))
-    own = ("sh", "-c", script, "node", sys.executable, str(run_dir), "1", "1", "20", "1")
+    own = ("sh", "-c", script, "node", sys.executable, str(run_dir), "1", "1", "1", "20", "1")
     environ = {name: value for name, value in os.environ.items() if name != "ISAACSIM_ASSET_ROOT"}
     argv = (*own, sys.executable, "-c", STOPPABLE, str(run_dir))
     with subprocess.Popen(argv, cwd=ROOT, env={**environ, NODE_RANK: "0"}) as pod:
@@ -241,6 +242,26 @@ def test_a_pod_that_is_evicted_writes_the_record_of_its_attempt_alone(make_case:
     assert (run_dir / "rank-0.jsonl").read_bytes() == samples
 
 
+def test_a_pod_waits_for_a_later_one_and_its_time_is_not_counted(make_case: CaseMaker, tmp_path: Path) -> None:
+    """Node 1's image is there at once, the head's three seconds later; each may train for two."""
+    case = make_case(nnodes=2, nproc_per_node=1, timeout_s=2.0)
+    run_dir = tmp_path / "out" / "raw" / case.case_id / "r0"
+    launch = replace(NODES, case=case, run_dir=str(run_dir), argv=("sleep", "0.1"))
+    config_map, _, job = kubernetes.round_of_nodes(launch, replace(OPTIONS, suite_python=sys.executable), rounds=1)[
+        "items"
+    ]
+    (tmp_path / "case.json").write_text(config_map["data"]["case.json"], encoding="utf-8")
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    argv = [part.replace(kubernetes.CASE, str(tmp_path / "case.json")) for part in container["command"]]
+    env = {"PATH": os.environ["PATH"], HEAD: "localhost", RENDEZVOUS_PORT: str(free_port()), "OMP_NUM_THREADS": "1"}
+    with subprocess.Popen(argv, cwd=ROOT, env={**env, NODE_RANK: "1"}) as early:
+        time.sleep(3.0)
+        assert early.poll() is None
+        assert subprocess.run(argv, cwd=ROOT, env={**env, NODE_RANK: "0"}, check=False).returncode == 0
+        assert early.wait(10) == 0
+    assert read_record(run_dir / "record.json").exit_code == 0
+
+
 @pytest.mark.parametrize(("cpu_threads", "expected"), [(None, max(1, num_usable_cpus() // 2)), (3, 3)])
 def test_a_pod_has_the_threads_of_its_case_or_a_share_of_its_quota(
     make_case: CaseMaker, tmp_path: Path, cpu_threads: int | None, expected: int
@@ -255,8 +276,9 @@ def test_a_pod_has_the_threads_of_its_case_or_a_share_of_its_quota(
     (tmp_path / "nproc").chmod(0o755)
     (container,) = job["spec"]["template"]["spec"]["containers"]
     argv = [part.replace(kubernetes.CASE, str(tmp_path / "case.json")) for part in container["command"]]
-    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}", NODE_RANK: "1"}
-    assert subprocess.run(argv, cwd=ROOT, env=env, check=False).returncode == 0
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}", HEAD: "localhost", RENDEZVOUS_PORT: str(free_port())}
+    with subprocess.Popen(argv, cwd=ROOT, env={**env, NODE_RANK: "0"}, stderr=subprocess.DEVNULL):  # of no campaign
+        assert subprocess.run(argv, cwd=ROOT, env={**env, NODE_RANK: "1"}, check=False).returncode == 0
     assert int((run_dir / "logs" / "node-1" / "torchrun.log").read_text()) == expected
 
 

@@ -22,17 +22,19 @@ ASSETS: Final = f"{CACHE}/assets"
 USER: Final = 1000  # of the image, and so of the files in the volume
 CASE: Final = "/labscale/case.json"
 PORT: Final = 29400  # a pod has its network to itself
-SLACK_S: Final = 3600.0  # of a pod that is on a node, beyond its case's limit: its image is fetched, of 9 GB and more
+# Of a pod that is on a node, beyond its case's limit: its image is fetched, of 9 GB and more, and those of its peers,
+# on nodes that may be slower or may have come later. So long it waits for them too.
+SLACK_S: Final = 3600.0
 STOP_S: Final = 30  # training has after SIGTERM
 GRACE_S: Final = 120  # a pod has after SIGTERM: training stops, the record is written
 JOB_LABEL: Final = "batch.kubernetes.io/job-name"  # Kubernetes' own, on every pod of a job
 INDEX: Final = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
 
-# $1: labscale's Python, $2: the run directory, $3: ranks a node, $4: rounds of the case, $5: its limit in seconds,
-# $6: threads of a pool, empty for a rank's share of the pod's cores; then the command of the node.
+# $1: labscale's Python, $2: the run directory, $3: nodes, $4: ranks a node, $5: rounds of the case, $6: its limit in
+# seconds, $7: threads of a pool, empty for a rank's share of the pod's cores; then the command of the node.
 # labscale counts the cores, as it does elsewhere: nproc does not know a quota.
 _NODE: Final = f"""
-suite=$1 run_dir=$2 ranks=$3 rounds=$4 limit_s=$5 threads=$6; shift 6
+suite=$1 run_dir=$2 nodes=$3 ranks=$4 rounds=$5 limit_s=$6 threads=$7; shift 7
 if [ -z "$threads" ]; then
     cores=$("$suite" -c 'from suite.environment import num_usable_cpus; print(num_usable_cpus())') || exit
     threads=$((cores / ranks)); [ "$threads" -gt 0 ] || threads=1
@@ -49,6 +51,8 @@ rm -rf "$logs" "$run_dir/telemetry-node-${NODE_RANK}.jsonl"
 rank=$((${NODE_RANK} * ranks)); next_node=$((rank + ranks))
 while [ "$rank" -lt "$next_node" ]; do rm -f "$run_dir/rank-$rank.jsonl"; rank=$((rank + 1)); done
 mkdir -p "$logs" && cp {CASE} "$part" && mv "$part" "$run_dir/case.json" || exit
+# Only then does its time begin, and torchrun's patience, which is for nodes that start together.
+"$suite" -m suite.launch.meeting --nodes "$nodes" --within-s {SLACK_S:g} || exit
 started=$(date +%s)
 # As process 1 a shell is deaf to an eviction's SIGTERM, and would wait for training until it is killed itself.
 timeout --kill-after={STOP_S} "$limit_s" "$@" >"$logs/torchrun.log" 2>&1 &
@@ -125,8 +129,8 @@ def _pod_of_node(launch: Launch, options: KubernetesOptions, *, name: str, round
         RENDEZVOUS_PORT: str(PORT),
     }
     prefix = ["sh", "-c", _NODE.strip("\n"), "node", options.suite_python, launch.run_dir]
-    numbers = [str(case.nproc_per_node), str(rounds), f"{case.timeout_s:g}", str(case.cpu_threads or "")]
-    command = [*prefix, *numbers, *launch.argv]
+    numbers = (case.nnodes, case.nproc_per_node, rounds, f"{case.timeout_s:g}", case.cpu_threads or "")
+    command = [*prefix, *map(str, numbers), *launch.argv]
     container = _container(options, case.nproc_per_node if case.device == "cuda" else 0, command, env)
     container["env"].append({"name": NODE_RANK, "valueFrom": {"fieldRef": {"fieldPath": INDEX}}})
     container["volumeMounts"].append({"name": "case", "mountPath": CASE.rpartition("/")[0], "readOnly": True})

@@ -20,7 +20,9 @@ NODE_RANK: Final = "LABSCALE_NODE_RANK"  # 0 is the head
 RENDEZVOUS_ID: Final = "LABSCALE_RENDEZVOUS_ID"
 RENDEZVOUS_PORT: Final = "LABSCALE_RENDEZVOUS_PORT"
 
-JOIN_TIMEOUT_S: Final = 180  # for every node to be there; a file system may be slow to give the last one its Python
+# For every node to be there: a file system may be slow to give the last one its Python. Where nodes start minutes
+# apart, as pods do, ``suite.launch.meeting`` comes before this.
+JOIN_TIMEOUT_S: Final = 180
 _TIMEOUTS: Final = f"join_timeout={JOIN_TIMEOUT_S},last_call_timeout=5,close_timeout=30,read_timeout=60"
 _DISCARD_PORT: Final = 9
 _SIOCGIFADDR: Final = 0x8915  # ioctl(2), Linux
