@@ -20,11 +20,13 @@ from suite.collect import collect
 from suite.errors import LabscaleError, StoreError
 from suite.folder import Folder
 from suite.launch import own_image
-from suite.launch.result import LaunchResult
+from suite.launch.result import EndedBy, LaunchResult
 from suite.pins import sha256
 from suite.schema import Case, CaseResult, RunRecord
+from suite.words import listed
 
 TIMED_OUT: Final = 124  # timeout(1)'s own exit code
+TOLD_TO_STOP: Final = "told-to-stop"  # in a node's logs: somebody else ended it, before anything of it failed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,9 +46,11 @@ def record(run_dir: Path, ended: Ended, *, asset_root: Path | None = None) -> Ru
         UsageError: this pod was told a digest that is none.
     """
     case, round_index, folder = _whose(run_dir)
+    ended_by, why = _ended_by(run_dir, ended.exit_code)
     result = LaunchResult(
         exit_code=ended.exit_code,
-        ended_by="timeout" if ended.exit_code == TIMED_OUT else None,
+        ended_by=ended_by,
+        why=why,
         started_utc=datetime.fromtimestamp(ended.started_unix_s, UTC).isoformat(timespec="seconds"),
         wall_time_s=time.time() - ended.started_unix_s,
         image_digest=own_image.digest_of(environ),
@@ -62,6 +66,17 @@ def record(run_dir: Path, ended: Ended, *, asset_root: Path | None = None) -> Ru
         folder.set_aside(folder.case_path(case), "superseded")  # by a plan of more rounds
         store.write_case(CaseResult(case=case, rounds=rounds, ended_because=because), folder.case_path(case))
     return written
+
+
+def _ended_by(run_dir: Path, exit_code: int) -> tuple[EndedBy | None, str | None]:
+    """Who ended the round, and in which words if not in the case's; Nones when it ended by itself."""
+    if exit_code == TIMED_OUT:
+        return "timeout", None
+    told = sorted(path.parent.name for path in run_dir.glob(f"logs/node-*/{TOLD_TO_STOP}"))
+    if exit_code == 0 or not told:
+        return None, None
+    who = listed("node", [int(name.removeprefix("node-")) for name in told])
+    return "lost", f"{who} got SIGTERM, as a pod does that is evicted or deleted"
 
 
 def _whose(run_dir: Path) -> tuple[Case, int, Folder]:

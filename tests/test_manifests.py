@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
@@ -27,9 +28,10 @@ from suite.options import ROOT
 from suite.provision import Worker
 from suite.record import Ended
 from suite.record import record as write_record
+from suite.schema import Case
 from suite.store import read_case, read_record
 from tests.conftest import CaseMaker
-from tests.real_runs import launch_of
+from tests.real_runs import launch_of, wait_until
 from tests.ssh_hosts import HOSTS, SshHosts
 from tests.test_by_hand import NODES
 from tests.test_plan import GOLDEN
@@ -208,38 +210,85 @@ import json, pathlib, signal, sys
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # timeout(1) sends it twice
 with open(pathlib.Path(sys.argv[1]) / "rank-0.jsonl", "a") as stream:
     stream.write(json.dumps({"event": "start", "rank": 0, "local_rank": 0}) + chr(10))
+print("training", flush=True)
 signal.sigwait({signal.SIGTERM})
 sys.exit("told to stop")
 """
 
 
-def test_a_pod_that_is_evicted_writes_the_record_of_its_attempt_alone(make_case: CaseMaker, tmp_path: Path) -> None:
+def pod_of(run_dir: Path, case: Case, *training: str) -> tuple[str, ...]:
+    """The command of a pod that has nobody to wait for, with this for training."""
+    (case_file := run_dir.parent / "case.json").write_text(json.dumps(asdict(case)), encoding="utf-8")
+    script = kubernetes._NODE.replace(kubernetes.CASE, str(case_file))
+    return ("sh", "-c", script, "node", sys.executable, str(run_dir), "1", "1", "1", "20", "1", *training)
+
+
+def environ_of(rank: int) -> dict[str, str]:
+    rest = {name: value for name, value in os.environ.items() if name != "ISAACSIM_ASSET_ROOT"}
+    return {**rest, NODE_RANK: str(rank)}
+
+
+def evict(argv: Sequence[str], run_dir: Path, rank: int) -> int:
+    """Start a pod, tell it to stop once it trains, and return its exit code."""
+    with subprocess.Popen(argv, cwd=ROOT, env=environ_of(rank)) as pod:
+        log = run_dir / "logs" / f"node-{rank}" / "torchrun.log"
+        wait_until(lambda: log.exists() and "training" in log.read_text(), timeout_s=30, what="it trains")
+        pod.send_signal(signal.SIGTERM)
+        return pod.wait(60)
+
+
+@pytest.fixture
+def round_of_pods(make_case: CaseMaker, tmp_path: Path) -> tuple[Path, Case]:
     case = make_case(nnodes=2, nproc_per_node=1)
     run_dir = tmp_path / "out" / "raw" / case.case_id / "r0"
     run_dir.mkdir(parents=True)
+    return run_dir, case
+
+
+def test_a_pod_that_is_evicted_writes_the_record_of_its_attempt_alone(round_of_pods: tuple[Path, Case]) -> None:
+    run_dir, case = round_of_pods
     names = ("rank-0.jsonl", "rank-1.jsonl", "telemetry-node-0.jsonl", "telemetry-node-1.jsonl")
     for name in names:  # of an attempt before it, of which the other node may have begun anew already
         (run_dir / name).write_text("earlier\n", encoding="utf-8")
-    (tmp_path / "case.json").write_text(json.dumps(asdict(case)), encoding="utf-8")
-    script = kubernetes._NODE.replace(kubernetes.CASE, str(tmp_path / "case.json"))
-    own = ("sh", "-c", script, "node", sys.executable, str(run_dir), "1", "1", "1", "20", "1")
-    environ = {name: value for name, value in os.environ.items() if name != "ISAACSIM_ASSET_ROOT"}
-    argv = (*own, sys.executable, "-c", STOPPABLE, str(run_dir))
-    with subprocess.Popen(argv, cwd=ROOT, env={**environ, NODE_RANK: "0"}) as pod:
-        deadline_s = time.monotonic() + 30
-        while not any('"start"' in path.read_text(encoding="utf-8") for path in run_dir.glob("rank-0.jsonl")):
-            assert time.monotonic() < deadline_s
-            time.sleep(0.05)
-        pod.send_signal(signal.SIGTERM)
-        assert pod.wait(60) == 1
+    argv = pod_of(run_dir, case, sys.executable, "-c", STOPPABLE, str(run_dir))
+    assert evict(argv, run_dir, 0) == 1
     record = read_record(run_dir / "record.json")
-    assert (record.outcome, "told to stop" in (record.reason or "")) == ("crashed", True)
+    assert record.outcome == "lost"
+    assert (record.reason or "").startswith("node 0 got SIGTERM, as a pod does that is evicted or deleted; rank 0: ")
     assert [(run_dir / name).exists() for name in names] == [True, True, False, True]
     assert "earlier" not in (run_dir / "rank-0.jsonl").read_text(encoding="utf-8")
     samples = (run_dir / "rank-0.jsonl").read_bytes()
-    again = subprocess.run(argv, cwd=ROOT, env={**environ, NODE_RANK: "0"}, check=False, capture_output=True, text=True)
+    again = subprocess.run(argv, cwd=ROOT, env=environ_of(0), check=False, capture_output=True, text=True)
     assert (again.returncode, "holds a finished round" in again.stderr) == (14, True)
     assert (run_dir / "rank-0.jsonl").read_bytes() == samples
+
+
+def test_a_round_whose_other_pod_is_evicted_is_lost(round_of_pods: tuple[Path, Case]) -> None:
+    """What the head's ranks say of their peers follows from it."""
+    run_dir, case = round_of_pods
+    assert evict(pod_of(run_dir, case, sys.executable, "-c", STOPPABLE, str(run_dir)), run_dir, 1) == 1
+    done = subprocess.run(pod_of(run_dir, case, "sh", "-c", "exit 3"), cwd=ROOT, env=environ_of(0), check=False)
+    assert done.returncode == 3
+    record = read_record(run_dir / "record.json")
+    assert record.outcome == "lost"
+    assert (record.reason or "").startswith("node 1 got SIGTERM")
+
+
+@pytest.mark.parametrize("says_why", [True, False])
+def test_a_pod_whose_job_ends_it_because_another_failed_is_not_evicted(
+    round_of_pods: tuple[Path, Case], says_why: bool
+) -> None:
+    run_dir, case = round_of_pods
+    event = json.dumps({"event": "error", "type": "ValueError", "message": "bad"})
+    failing = ("sh", "-c", f"echo {shlex.quote(event)} >{shlex.quote(str(run_dir / 'rank-1.jsonl'))}; exit 3")
+    training = failing if says_why else ("sh", "-c", "kill -9 $$")
+    assert subprocess.run(pod_of(run_dir, case, *training), cwd=ROOT, env=environ_of(1), check=False).returncode != 0
+    if says_why:
+        (run_dir / "logs" / "node-1" / "failed").unlink()  # its ranks say so before its torchrun has ended
+    assert evict(pod_of(run_dir, case, sys.executable, "-c", STOPPABLE, str(run_dir)), run_dir, 0) == 1
+    record = read_record(run_dir / "record.json")
+    assert record.outcome == "crashed"
+    assert ("rank 1: ValueError: bad" in (record.reason or "")) == says_why
 
 
 def test_a_pod_waits_for_a_later_one_and_its_time_is_not_counted(make_case: CaseMaker, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from suite.errors import StoreError
 from suite.launch import eula, own_image
 from suite.launch.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_ID, RENDEZVOUS_PORT
 from suite.plan import THREAD_VARIABLES
+from suite.record import TOLD_TO_STOP
 from suite.schema import Launch
 
 RESULTS: Final = "/results"  # where the volume is mounted
@@ -27,6 +28,7 @@ PORT: Final = 29400  # a pod has its network to itself
 SLACK_S: Final = 3600.0
 STOP_S: Final = 30  # training has after SIGTERM
 GRACE_S: Final = 120  # a pod has after SIGTERM: training stops, the record is written
+FAILED: Final = "failed"  # in a node's logs: it ended badly, and by itself
 JOB_LABEL: Final = "batch.kubernetes.io/job-name"  # Kubernetes' own, on every pod of a job
 INDEX: Final = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
 
@@ -57,12 +59,19 @@ started=$(date +%s)
 # As process 1 a shell is deaf to an eviction's SIGTERM, and would wait for training until it is killed itself.
 timeout --kill-after={STOP_S} "$limit_s" "$@" >"$logs/torchrun.log" 2>&1 &
 training=$! stopped=
-trap 'stopped=1; kill "$training" 2>/dev/null' TERM
+stop() {{
+    # A pod that fails has its job end the others: then that is what happened, and not this.
+    grep -qs '"event": "error"' "$run_dir"/rank-*.jsonl || ls "$run_dir"/logs/node-*/{FAILED} >/dev/null 2>&1 ||
+        : >"$logs/{TOLD_TO_STOP}"
+    stopped=1; kill "$training" 2>/dev/null
+}}
+trap stop TERM
 wait "$training"; code=$?
 while [ -n "$stopped" ]; do  # the signal may have ended the waiting alone; 127: its end is known already
     stopped=; wait "$training"; ended=$?
     [ "$ended" = 127 ] || code=$ended
 done
+[ "$code" = 0 ] || [ -e "$logs/{TOLD_TO_STOP}" ] || : >"$logs/{FAILED}"
 if [ "${NODE_RANK}" = 0 ]; then
     "$suite" -m suite.record "$run_dir" --rounds "$rounds" --exit-code "$code" --started-unix-s "$started" || exit
 fi
