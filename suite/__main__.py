@@ -56,6 +56,9 @@ def parse(argv: list[str]) -> argparse.Namespace:
         _add_selection(command)
         command.add_argument("--out", type=Path, metavar="DIR", help="results folder (default: runs/<matrix>)")
         command.add_argument(
+            "--host-label", metavar="TEXT", help="name in published results of the machine that rounds run on"
+        )
+        command.add_argument(
             "--nodes", type=hosts, default=(), metavar="HOST,HOST", help="run on these hosts over ssh, the head first"
         )
         command.add_argument("--ssh-config", type=Path, metavar="FILE", help="with --nodes, as `ssh -F` has it")
@@ -158,7 +161,6 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
         "--profile", type=ranks, default=(), metavar="N[,N]",
         help="then run each case once more with these ranks below Nsight Systems; such a round is never counted",
     )  # fmt: skip
-    parser.add_argument("--host-label", metavar="TEXT", help="name of this machine in published results")
     parser.add_argument("--retry-failed", action="store_true", help="give failed rounds another attempt")
     parser.add_argument(
         "--upstream", action="store_true", help="after each round run Isaac Lab's own benchmark with the same arguments"

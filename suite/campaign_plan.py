@@ -139,6 +139,11 @@ def _by_hand(campaign: Campaign, worker: Worker, folder: Folder, item: PlannedCa
         if not Path(launch.run_dir).exists():
             prepare(Path(launch.run_dir), item.case)
         lines += node_commands(
-            launch, campaign.options.nodes, rounds=item.rounds, suite_python=sys.executable, project_root=str(ROOT)
+            launch,
+            campaign.options.nodes,
+            rounds=item.rounds,
+            suite_python=sys.executable,
+            project_root=str(ROOT),
+            host_label=campaign.options.host_label,
         )
     return "\n  ".join(lines)

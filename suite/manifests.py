@@ -109,6 +109,7 @@ def bench_arguments(campaign: Campaign, image: Image, *, out: str) -> tuple[str,
         "--budget-minutes": options.budget_minutes,
         "--stack": options.stack,
         "--seed": options.seed,
+        "--host-label": options.host_label,
     }
     pairs += [(name, str(value)) for name, value in chosen.items() if value is not None]
     switches = {"a-a": options.a_a, "pack": options.pack}
@@ -128,6 +129,7 @@ def _kubernetes(options: Options) -> kubernetes.KubernetesOptions:
         volume_claim=options.volume_claim,
         suite_python=SUITE_PYTHON,
         accept_eula=options.accept_eula,
+        host_label=options.host_label,
     )
 
 

@@ -36,6 +36,7 @@ class Ended:
     rounds: int  # of the case
     exit_code: int
     started_unix_s: float
+    host_label: str | None = None  # chosen by the user
 
 
 def record(run_dir: Path, ended: Ended, *, asset_root: Path | None = None) -> RunRecord:
@@ -56,7 +57,9 @@ def record(run_dir: Path, ended: Ended, *, asset_root: Path | None = None) -> Ru
         image_digest=own_image.digest_of(environ),
     )
     manifest = None if asset_root is None else asset_root / "manifest.json"
-    machine = environment.capture(asset_sha256=sha256(manifest) if manifest and manifest.exists() else None)
+    machine = environment.capture(
+        host_label=ended.host_label, asset_sha256=sha256(manifest) if manifest and manifest.exists() else None
+    )
     written = collect(run_dir, case, round_index, result, machine)
     store.write_record(written, folder.record_path(case, round_index))
     paths = [folder.record_path(case, index) for index in range(ended.rounds)]
@@ -98,6 +101,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--rounds", type=int, required=True)
     parser.add_argument("--exit-code", type=int, required=True)
     parser.add_argument("--started-unix-s", type=float, required=True)
+    parser.add_argument("--host-label", type=lambda text: text or None, metavar="TEXT", help="empty: none")
     arguments = vars(parser.parse_args(argv))
     run_dir = arguments.pop("run_dir").absolute()
     assets = environ.get("ISAACSIM_ASSET_ROOT")

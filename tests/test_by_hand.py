@@ -1,5 +1,6 @@
 """Commands for people, against a golden file; bash has to accept them."""
 
+import shlex
 import subprocess
 import sys
 from dataclasses import replace
@@ -86,6 +87,13 @@ def test_without_addresses_there_are_words_to_replace() -> None:
     assert "LABSCALE_HEAD=ADDRESS_OF_NODE_0 " in text
     assert "LABSCALE_PEER=ADDRESS_OF_NODE_1 " in text
     assert text.replace("ADDRESS_OF_NODE_0", "a").replace("ADDRESS_OF_NODE_1", "b") == lines_of("a", "b")
+
+
+def test_the_record_has_the_label_of_the_host() -> None:
+    lines = node_commands(NODES, rounds=1, suite_python="p", project_root="/project", host_label="lab's 8 x L40S")
+    (recording,) = (shlex.split(line) for line in lines if "suite.record" in line)
+    assert "--host-label=lab's 8 x L40S" in recording
+    assert "--host-label" not in lines_of()
 
 
 def test_too_few_addresses() -> None:

@@ -157,6 +157,24 @@ def test_the_pod_measures_as_it_was_asked_to(tmp_path: Path) -> None:
     assert (asked.a_a, asked.pack) == (False, False)
 
 
+def test_rendered_campaigns_have_the_label_of_their_host(tmp_path: Path) -> None:
+    label = "8 x L40S, lab's"
+    done = plan("--render", "kubernetes", "--image", "i", "--host-label", label, "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    commands = [_command(json.loads(path.read_text(encoding="utf-8"))) for path in tmp_path.iterdir()]
+    (bench,) = (words for words in commands if "bench" in words)
+    assert parse(bench[bench.index("bench") :]).host_label == label
+    rounds = [words for words in commands if "bench" not in words]
+    assert rounds
+    assert all(label in words for words in rounds)
+
+
+def _command(document: dict[str, Any]) -> list[str]:
+    job = document.get("items", [document])[-1]
+    words: list[str] = job["spec"]["template"]["spec"]["containers"][0]["command"]
+    return words
+
+
 def test_isaac_sim_is_not_rendered_without_its_licence(tmp_path: Path) -> None:
     asked = ("--render", "kubernetes", "--stack", "isaacsim", "--image", "registry.example/sim:1")
     done = plan(*asked, "--out", str(tmp_path / "no"))
@@ -180,9 +198,12 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(("code", "limit_s", "ended", "outcome"), [(3, "60", 3, "crashed"), (0, "1", 124, "timeout")])
+@pytest.mark.parametrize(
+    ("code", "limit_s", "ended", "outcome", "label"),
+    [(3, "60", 3, "crashed", "8 x L40S, lab's"), (0, "1", 124, "timeout", "")],
+)
 def test_the_script_of_a_pod_writes_the_record_and_the_case(
-    make_case: CaseMaker, tmp_path: Path, code: int, limit_s: str, ended: int, outcome: str
+    make_case: CaseMaker, tmp_path: Path, code: int, limit_s: str, ended: int, outcome: str, label: str
 ) -> None:
     """A program that fails or goes on stands for training; labscale's own Python makes the record, as in the image."""
     case = make_case(nnodes=2, nproc_per_node=1)
@@ -192,7 +213,7 @@ def test_the_script_of_a_pod_writes_the_record_and_the_case(
     training = f"import sys, time; sys.exit({code} or time.sleep(60))"
 
     def pod(rank: int) -> int:
-        own = ("sh", "-c", script, "node", sys.executable, str(run_dir), "1", "1", "1", limit_s, "")
+        own = ("sh", "-c", script, "node", sys.executable, str(run_dir), "1", "1", "1", limit_s, "", label)
         argv = (*own, sys.executable, "-c", training)
         environ = {name: value for name, value in os.environ.items() if name != "ISAACSIM_ASSET_ROOT"}
         return subprocess.run(argv, cwd=ROOT, env={**environ, NODE_RANK: str(rank)}, check=False).returncode
@@ -202,6 +223,7 @@ def test_the_script_of_a_pod_writes_the_record_and_the_case(
     assert pod(0) == ended
     record = read_record(run_dir / "record.json")
     assert (record.outcome, record.exit_code, record.case) == (outcome, ended, case)
+    assert record.environment.host_label == (label or None)
     assert read_case(tmp_path / "out" / "cases" / f"{case.case_id}.json").rounds == (record,)
 
 
@@ -220,7 +242,7 @@ def pod_of(run_dir: Path, case: Case, *training: str) -> tuple[str, ...]:
     """The command of a pod that has nobody to wait for, with this for training."""
     (case_file := run_dir.parent / "case.json").write_text(json.dumps(asdict(case)), encoding="utf-8")
     script = kubernetes._NODE.replace(kubernetes.CASE, str(case_file))
-    return ("sh", "-c", script, "node", sys.executable, str(run_dir), "1", "1", "1", "20", "1", *training)
+    return ("sh", "-c", script, "node", sys.executable, str(run_dir), "1", "1", "1", "20", "1", "", *training)
 
 
 def environ_of(rank: int) -> dict[str, str]:

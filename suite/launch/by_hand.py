@@ -27,7 +27,13 @@ def node_variables(*, head: str, peer: str, rank: int, rendezvous_id: str, port:
 
 
 def node_commands(
-    launch: Launch, addresses: Sequence[str] = (), *, rounds: int, suite_python: str, project_root: str
+    launch: Launch,
+    addresses: Sequence[str] = (),
+    *,
+    rounds: int,
+    suite_python: str,
+    project_root: str,
+    host_label: str | None = None,
 ) -> Iterator[str]:
     """Lines for a shell: what each node runs, and as a comment the torchrun that this becomes.
 
@@ -53,7 +59,8 @@ def node_commands(
             yield "started=$(date +%s)"
         yield shell_command(replace(launch, env={**launch.env, **variables}))
         if rank == 0:
-            record = shlex.join((suite_python, "-m", "suite.record", launch.run_dir, "--rounds", str(rounds)))
+            label = (f"--host-label={host_label}",) if host_label else ()
+            record = shlex.join((suite_python, "-m", "suite.record", launch.run_dir, "--rounds", str(rounds), *label))
             end = '--exit-code "$?" --started-unix-s "$started"'
             yield f"PYTHONPATH={shlex.quote(project_root)} {record} {end}"
         yield "fi"

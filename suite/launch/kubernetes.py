@@ -33,10 +33,11 @@ JOB_LABEL: Final = "batch.kubernetes.io/job-name"  # Kubernetes' own, on every p
 INDEX: Final = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
 
 # $1: labscale's Python, $2: the run directory, $3: nodes, $4: ranks a node, $5: rounds of the case, $6: its limit in
-# seconds, $7: threads of a pool, empty for a rank's share of the pod's cores; then the command of the node.
+# seconds, $7: threads of a pool, empty for a rank's share of the pod's cores, $8: the label of the host, which may be
+# empty; then the command of the node.
 # labscale counts the cores, as it does elsewhere: nproc does not know a quota.
 _NODE: Final = f"""
-suite=$1 run_dir=$2 nodes=$3 ranks=$4 rounds=$5 limit_s=$6 threads=$7; shift 7
+suite=$1 run_dir=$2 nodes=$3 ranks=$4 rounds=$5 limit_s=$6 threads=$7 label=$8; shift 8
 if [ -z "$threads" ]; then
     cores=$("$suite" -c 'from suite.environment import num_usable_cpus; print(num_usable_cpus())') || exit
     threads=$((cores / ranks)); [ "$threads" -gt 0 ] || threads=1
@@ -73,7 +74,8 @@ while [ -n "$stopped" ]; do  # the signal may have ended the waiting alone; 127:
 done
 [ "$code" = 0 ] || [ -e "$logs/{TOLD_TO_STOP}" ] || : >"$logs/{FAILED}"
 if [ "${NODE_RANK}" = 0 ]; then
-    "$suite" -m suite.record "$run_dir" --rounds "$rounds" --exit-code "$code" --started-unix-s "$started" || exit
+    "$suite" -m suite.record "$run_dir" --rounds "$rounds" --exit-code "$code" --started-unix-s "$started" \\
+        "--host-label=$label" || exit
 fi
 exit "$code"
 """
@@ -87,6 +89,7 @@ class KubernetesOptions:
     volume_claim: str  # of results, ReadWriteMany where cases have several nodes
     suite_python: str
     accept_eula: bool = False
+    host_label: str | None = None  # in the records of rounds
 
 
 def campaign(arguments: Sequence[str], options: KubernetesOptions, *, name: str, num_gpus: int) -> dict[str, Any]:
@@ -139,7 +142,7 @@ def _pod_of_node(launch: Launch, options: KubernetesOptions, *, name: str, round
     }
     prefix = ["sh", "-c", _NODE.strip("\n"), "node", options.suite_python, launch.run_dir]
     numbers = (case.nnodes, case.nproc_per_node, rounds, f"{case.timeout_s:g}", case.cpu_threads or "")
-    command = [*prefix, *map(str, numbers), *launch.argv]
+    command = [*prefix, *map(str, numbers), options.host_label or "", *launch.argv]
     container = _container(options, case.nproc_per_node if case.device == "cuda" else 0, command, env)
     container["env"].append({"name": NODE_RANK, "valueFrom": {"fieldRef": {"fieldPath": INDEX}}})
     container["volumeMounts"].append({"name": "case", "mountPath": CASE.rpartition("/")[0], "readOnly": True})
