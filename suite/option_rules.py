@@ -40,6 +40,7 @@ def _uses(options: Options) -> Iterator[tuple[str, str, Names]]:
     """What was chosen, what that does, and what means nothing to it."""
     if options.render:
         yield f"--render {options.render}", "writes files for a cluster that chooses its own nodes", OF_NODES
+        yield f"--render {options.render}", "writes commands for an image, which has its own Python", ("worker_python",)
     if options.node_commands:
         yield "--node-commands", "prints what people type on the nodes themselves", ("ssh_config",)
     if options.render_only:

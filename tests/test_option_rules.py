@@ -42,6 +42,11 @@ def check(command: str) -> None:
         ("plan --render kubernetes --image i --nodes a,b", "--render kubernetes writes files .* no use for --nodes"),
         ("plan --render osmo --image i --emulate-nodes 2", "no use for --emulate-nodes"),
         ("plan --render kubernetes --image i --node-commands", "no use for --node-commands"),
+        (
+            "plan --render kubernetes --image i --worker-python p",
+            "--render kubernetes writes commands for an image, which has its own Python, .* no use for --worker-python",
+        ),
+        ("plan --render osmo --image i --worker-python p", "--render osmo .* no use for --worker-python"),
         ("bench --partition p --time 5 --render-only", "--partition, --time, --render-only: only with"),
         ("bench --sbatch-option mem=0", "--sbatch-option: only with --launcher slurm, got --launcher native"),
         ("bench --nodes a,b --account x", "--account: only with --launcher slurm, got --launcher ssh"),
@@ -69,7 +74,8 @@ def test_what_would_do_nothing_is_refused(command: str, said: str) -> None:
         "plan --node-commands --nodes a,b",
         "plan --node-commands",
         "plan --render kubernetes --image i --volume-claim x --out d --accept-eula",
-        "plan --render osmo --image i --out d",
+        "plan --render osmo --image i --out d --host-label ours",
+        "plan --worker-python p",
     ],
 )
 def test_what_makes_sense_together_is_not(command: str) -> None:
