@@ -8,6 +8,7 @@ from typing import Any, Final
 # Samples are stored to 9 digits and everything else is computed from those, so only the order of additions is open.
 RELATIVE_TOLERANCE: Final = 1e-9
 RESTORE: Final = "Restore the file from git or from the campaign's folder; results are never edited."
+RUN_AGAIN: Final = "Leave this round out of what is published, and run it again."
 STORE_ANEW: Final = "Store the case anew from the records of its rounds, with `nox -s bench` in its folder."
 
 
@@ -36,6 +37,16 @@ def differing(
             yield from differing(where, f"{what}[{index}]", there, wanted, next_step=next_step, tolerance=tolerance)
     elif not _equal(got, expected, tolerance):
         yield Finding(where=where, what=what, got=_shown(got), expected=_shown(expected), next_step=next_step)
+
+
+def outside(
+    where: str, what: str, got: float | None, low: float, high: float, *, unit: str = "", next_step: str = RESTORE
+) -> Iterator[Finding]:
+    """Whether a number lies beyond what others allow it; a value that was not measured does not."""
+    if got is not None and not low <= got <= high:
+        unit = f" {unit}" if unit else ""
+        expected = f"at least {low:g}{unit}" if high == math.inf else f"from {low:g} to {high:g}{unit}"
+        yield Finding(where=where, what=what, got=f"{got:g}{unit}", expected=expected, next_step=next_step)
 
 
 def _equal(got: Any, expected: Any, tolerance: float) -> bool:
