@@ -12,7 +12,7 @@ from typing import Final
 import psutil
 
 from suite import __version__
-from suite.nvml import read_gpus
+from suite.nvml.state import read_gpus
 from suite.schema import Environment
 
 CHECKOUT: Final = Path(__file__).resolve().parent.parent

@@ -1,4 +1,4 @@
-"""State of driver and GPUs, as ``suite.nvml`` reads it."""
+"""State of driver and GPUs, as ``suite.nvml.state`` reads it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ class GpuState:
     sm_clock_setting_default_mhz: int | None = None
     memory_clock_mhz: int | None = None
     memory_clock_max_mhz: int | None = None
-    slowdowns: tuple[str, ...] | None = None  # why the clocks are not higher, now: see suite.nvml
+    slowdowns: tuple[str, ...] | None = None  # why the clocks are not higher, now: see suite.nvml.queries
     power_limit_w: float | None = None
     power_limit_default_w: float | None = None
     temperature_c: int | None = None
@@ -59,7 +59,7 @@ class GpuReading:
     sm_clock_mhz: float | None = None
     memory_clock_mhz: float | None = None
     temperature_c: float | None = None
-    slowdowns: tuple[str, ...] | None = None  # why the clocks are not higher: see suite.nvml
+    slowdowns: tuple[str, ...] | None = None  # why the clocks are not higher: see suite.nvml.queries
 
 
 @dataclass(frozen=True, kw_only=True)

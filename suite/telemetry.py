@@ -20,7 +20,7 @@ import psutil
 
 from suite.host_cpu import HostCpu
 from suite.launch.node import NODE_RANK
-from suite.nvml import LiveGpus
+from suite.nvml.live import LiveGpus
 from suite.rank_file import rank_path, read_start
 from suite.telemetry_file import (
     HostReading,

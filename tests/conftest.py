@@ -17,6 +17,7 @@ pytest_plugins = [
     "tests.bench_runs",
     "tests.container_engine",
     "tests.container_runs",
+    "tests.fake_nvml",
     "tests.published_site",
     "tests.rank_events",
     "tests.slurm_cluster",

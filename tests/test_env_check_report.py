@@ -17,7 +17,7 @@ from suite.env_check.node_reports import read_report
 from suite.env_check.report import Report, env_check, summarised
 from suite.env_check.request import Request
 from suite.env_check.table import print_faults, print_report
-from suite.nvml import read_gpus
+from suite.nvml.state import read_gpus
 
 HAS_GPU = bool(read_gpus()[0])
 without_gpu = pytest.mark.skipif(HAS_GPU, reason="this machine has an NVIDIA GPU")

@@ -18,7 +18,7 @@ ALLOWED = {
     "suite/words.py": set[str](),
     "suite/core_probe.py": set[str](),
     "suite/": {"suite", "pydantic", "pydantic_core", "rich", "psutil", "packaging"},
-    "suite/nvml.py": {"suite", "pynvml"},
+    "suite/nvml/": {"suite", "pynvml"},
     "suite/pins.py": {"suite", "uv"},
     "suite/provision.py": {"suite", "uv"},
     "suite/replay/": {"suite", "pytest", "pytest_benchmark"},

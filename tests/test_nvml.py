@@ -1,76 +1,19 @@
-"""NVML, which needs a GPU: a fake of pynvml's functions stands in for it, with answers as NVML documents them."""
+"""NVML, read once: which GPUs are visible, what is said of them, and what is not there."""
 
 import dataclasses
 import json
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pynvml
 import pytest
 
-import suite.nvml
 from suite.errors import WorkerEnvironmentError
-from suite.gpu_state import GpuReading, NvmlState
+from suite.gpu_state import NvmlState
 from suite.launch.container import requested_gpus
-from suite.nvml import LiveGpus, read, read_gpus
+from suite.nvml.state import read, read_gpus
 from suite.schema import Gpu
-
-UUIDS = ("GPU-5a7f", "GPU-5b")
-
-
-def refusal(code: int) -> Callable[..., None]:
-    def refuse(*_: object) -> None:
-        raise pynvml.NVMLError(code)
-
-    return refuse
-
-
-@pytest.fixture
-def two_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fake NVML of a host with an H200 and a GPU that shares the host's memory; every other question is refused."""
-
-    def by_index(index: int) -> int:
-        if index > 1:
-            raise pynvml.NVMLError(pynvml.NVML_ERROR_INVALID_ARGUMENT)
-        return index
-
-    def by_uuid(uuid: str) -> int:
-        if uuid not in UUIDS:
-            raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_FOUND)
-        return UUIDS.index(uuid)
-
-    def memory(handle: int) -> SimpleNamespace:
-        if handle == 1:
-            raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
-        return SimpleNamespace(total=150_754_820_096, used=1_000_000_000)
-
-    answers = {
-        "nvmlInit": lambda: None,
-        "nvmlShutdown": lambda: None,
-        "nvmlSystemGetDriverVersion": lambda: "580.65.06",
-        "nvmlSystemGetNVMLVersion": lambda: "13.580.65.06",
-        "nvmlSystemGetCudaDriverVersion_v2": lambda: 13020,
-        "nvmlDeviceGetCount": lambda: 2,
-        "nvmlDeviceGetHandleByIndex": by_index,
-        "nvmlDeviceGetHandleByUUID": by_uuid,
-        "nvmlDeviceGetUUID": lambda handle: UUIDS[handle],
-        "nvmlDeviceGetName": lambda handle: ("NVIDIA H200", "NVIDIA GB10")[handle],
-        "nvmlDeviceGetMemoryInfo": memory,
-        "nvmlDeviceGetCudaComputeCapability": lambda handle: ((9, 0), (12, 1))[handle],
-    }
-    for name in vars(pynvml):
-        if name.startswith("nvmlDeviceGet"):
-            monkeypatch.setattr(pynvml, name, refusal(pynvml.NVML_ERROR_NOT_SUPPORTED))
-    for name, answer in answers.items():
-        monkeypatch.setattr(pynvml, name, answer)
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-
-
-def answer(monkeypatch: pytest.MonkeyPatch, **answers: Any) -> None:
-    """Let the fake answer more questions, the same for every GPU."""
-    for name, value in answers.items():
-        monkeypatch.setattr(pynvml, name, lambda *_, value=value: value)
+from tests.fake_nvml import answer, refusal
 
 
 @pytest.mark.usefixtures("two_gpus")
@@ -265,90 +208,3 @@ def test_fabric_state_is_read_out_of_nvmls_struct(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(pynvml, "nvmlDeviceGetGpuFabricInfoV", fill)
     assert read().gpus[0].fabric == "in_progress"
-
-
-@pytest.mark.usefixtures("two_gpus")
-def test_live_values_are_in_our_units(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,0")
-    monkeypatch.setattr(pynvml, "nvmlDeviceGetClockInfo", lambda _, kind: {1: 1980, 2: 3201}[kind])
-    power_cap_and_idle = pynvml.nvmlClocksEventReasonSwPowerCap | pynvml.nvmlClocksEventReasonGpuIdle
-    answer(
-        monkeypatch,
-        nvmlDeviceGetUtilizationRates=SimpleNamespace(gpu=97, memory=41),
-        nvmlDeviceGetPowerUsage=512_345,
-        nvmlDeviceGetTotalEnergyConsumption=9_000_500,
-        nvmlDeviceGetTemperatureV=64,
-        nvmlDeviceGetCurrentClocksEventReasons=power_cap_and_idle,
-    )
-    gpus = LiveGpus(1)
-    expected = GpuReading(
-        index=0, sm_utilisation_percent=97, memory_utilisation_percent=41, memory_used_gb=None, power_w=512.345,
-        energy_j=9000.5, sm_clock_mhz=1980, memory_clock_mhz=3201, temperature_c=64, slowdowns=("idle", "power_cap"),
-    )  # fmt: skip
-    assert gpus.read() == (expected,)  # of the first visible GPU only, whose memory is the host's
-    assert gpus.notes == {"GPU 0 memory_used_gb": "Not Supported"}
-    gpus.close()
-    assert gpus.read() == ()
-
-
-@pytest.mark.usefixtures("two_gpus")
-def test_live_values_that_nvml_refuses_are_none_and_noted_once_each() -> None:
-    gpus = LiveGpus(2)
-    assert gpus.read() == (GpuReading(index=0, memory_used_gb=1.0), GpuReading(index=1))
-    notes = dict(gpus.notes)
-    assert len([what for what in notes if what.startswith("GPU 0 ")]) == 7
-    assert notes["GPU 1 power_w"] == "Not Supported"
-    gpus.read()
-    assert gpus.notes == notes
-
-
-@pytest.mark.usefixtures("two_gpus")
-def test_the_energy_counter_is_read_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    answer(monkeypatch, nvmlDeviceGetTotalEnergyConsumption=9_000_500, nvmlDeviceGetPowerUsage=500_000)
-    now_s = iter([0.2 * number for number in range(11)])
-    monkeypatch.setattr(suite.nvml, "time", SimpleNamespace(monotonic=lambda: next(now_s)))
-    gpus = LiveGpus(2)
-    readings = [gpus.read() for _ in range(11)]
-    assert [first.energy_j for first, _ in readings] == [9000.5 if number % 5 == 0 else None for number in range(11)]
-    assert {second.power_w for _, second in readings} == {500.0}
-    assert {first.energy_j == second.energy_j for first, second in readings} == {True}
-
-
-@pytest.mark.usefixtures("two_gpus")
-def test_fewer_gpus_than_asked_for_are_noted() -> None:
-    gpus = LiveGpus(3)
-    assert len(gpus.read()) == 2
-    assert gpus.notes["GPUs"] == "only 2 of 3 are visible"
-
-
-@pytest.mark.parametrize(
-    ("function", "code"),
-    [
-        ("nvmlInit", pynvml.NVML_ERROR_LIBRARY_NOT_FOUND),
-        ("nvmlInit", pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH),
-        ("nvmlDeviceGetHandleByIndex", pynvml.NVML_ERROR_GPU_IS_LOST),
-    ],
-)
-@pytest.mark.usefixtures("two_gpus")
-def test_a_broken_nvml_leaves_live_values_empty(function: str, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pynvml, function, refusal(code))
-    gpus = LiveGpus(1)
-    assert gpus.read() == ()
-    assert gpus.notes == {"GPUs": str(pynvml.NVMLError(code))}
-    gpus.close()
-
-
-@pytest.mark.usefixtures("two_gpus")
-def test_a_gpu_lost_while_it_works_is_none_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    answer(monkeypatch, nvmlDeviceGetPowerUsage=500_000)
-    gpus = LiveGpus(1)
-    assert gpus.read()[0].power_w == 500.0
-    monkeypatch.setattr(pynvml, "nvmlDeviceGetPowerUsage", refusal(pynvml.NVML_ERROR_GPU_IS_LOST))
-    assert gpus.read()[0].power_w is None
-    assert gpus.notes["GPU 0 power_w"] == "GPU is lost"
-
-
-def test_without_gpus_nvml_is_not_even_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pynvml, "nvmlInit", refusal(pynvml.NVML_ERROR_UNKNOWN))
-    gpus = LiveGpus(0)
-    assert (gpus.read(), gpus.notes) == ((), {})

@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from suite import nvml
 from suite.env_check.probe_answer import open_answer
+from suite.nvml.state import read
 
 if __name__ == "__main__":
-    open_answer()(dataclasses.asdict(nvml.read()))
+    open_answer()(dataclasses.asdict(read()))

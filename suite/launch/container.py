@@ -23,7 +23,7 @@ from suite.launch import eula
 from suite.launch.result import EndedBy, LaunchResult
 from suite.launch.sampling import sampling
 from suite.launch.watch import LOG, Watch, prepare, wait
-from suite.nvml import whole_uuids
+from suite.nvml.visible import whole_uuids
 from suite.schema import Device, Launch
 
 GIB: Final = 2**30
