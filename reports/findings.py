@@ -4,8 +4,9 @@ Each function answers one question that no series answers alone: what an iterati
 places of one kind differ, and what more GPUs do to learning.
 """
 
+import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -102,10 +103,16 @@ class Places:
 
     case_id: str
     fps: dict[str, float]  # by label, of all rounds there
+    perhaps_beside: frozenset[str] = frozenset()  # labels with rounds of which it is not known what ran beside them
 
     @property
     def quickest(self) -> str:
         return max(self.fps, key=self.fps.__getitem__)
+
+    @property
+    def is_least(self) -> bool:
+        """Whether the ratio may be larger: what ran beside the quickest, if anything did, slowed it."""
+        return self.quickest in self.perhaps_beside
 
     @property
     def slowest(self) -> str:
@@ -119,7 +126,8 @@ class Places:
 def places_of_cases(results: Iterable[CaseResult]) -> tuple[Places, ...]:
     """GPU cases that completed in several places with one kind of GPU, the furthest apart first.
 
-    Rounds that are known to have run beside others are left out: their places would look slower than they are.
+    Rounds that are known to have run beside others are left out: their places would look slower than they are. So may
+    places with rounds of which it is not known, as early records do not say: none of them counts as a slow one.
     """
     found: dict[tuple[str, str], dict[str, list[CaseResult]]] = {}
     alone = (replace(one, rounds=tuple(each for each in one.rounds if not each.neighbours)) for one in results)
@@ -129,12 +137,20 @@ def places_of_cases(results: Iterable[CaseResult]) -> tuple[Places, ...]:
         label = records[0].environment.host_label
         if gpus and label:
             found.setdefault((result.case.case_id, gpus), {}).setdefault(label, []).append(result)
-    places = [
-        Places(case_id=case_id, fps={label: _fps(those) for label, those in by_label.items()})
-        for (case_id, _), by_label in found.items()
-        if len(by_label) > 1
-    ]
-    return tuple(sorted(places, key=lambda one: -one.ratio))
+    places = (_places(case_id, by_label) for (case_id, _), by_label in found.items())
+    return tuple(sorted((one for one in places if len(one.fps) > 1), key=lambda one: -one.ratio))
+
+
+def _places(case_id: str, by_label: Mapping[str, Sequence[CaseResult]]) -> Places:
+    fps = {label: _fps(those) for label, those in by_label.items()}
+    perhaps_beside = frozenset(
+        label
+        for label, those in by_label.items()
+        if any(record.neighbours is None for one in those for record in one.completed)
+    )
+    slowest = min((fps[label] for label in fps.keys() - perhaps_beside), default=math.inf)
+    kept = {label: value for label, value in fps.items() if label not in perhaps_beside or value > slowest}
+    return Places(case_id=case_id, fps=kept, perhaps_beside=perhaps_beside & kept.keys())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,10 +32,12 @@ def committed() -> Version:
 
 
 def elsewhere(result: CaseResult, label: str) -> CaseResult:
+    """In another place, alone."""
     return replace(
         result,
         rounds=tuple(
-            replace(record, environment=replace(record.environment, host_label=label)) for record in result.rounds
+            replace(record, environment=replace(record.environment, host_label=label), neighbours=0)
+            for record in result.rounds
         ),
     )
 
@@ -115,6 +117,27 @@ def test_places_are_compared_by_all_of_their_rounds() -> None:
     assert findings.places_of_cases([*here, other_gpu]) == ()
 
 
+def test_a_place_whose_rounds_had_unknown_neighbours_is_never_the_slow_one(tmp_path: Path) -> None:
+    case = make_case("ant-weak", scaling="weak", device="cuda")
+    here, there = elsewhere(make_result(case, 0.2), "here"), elsewhere(make_result(case, 0.4), "there")
+
+    def unknown(result: CaseResult) -> CaseResult:
+        return replace(result, rounds=tuple(replace(each, neighbours=None) for each in result.rounds))
+
+    assert findings.places_of_cases([here, unknown(there)]) == ()  # neighbours may be all that makes it slow
+    assert findings.places_of_cases([unknown(here), unknown(there)]) == ()
+    (found,) = findings.places_of_cases([unknown(here), there])
+    assert (found.quickest, found.is_least) == ("here", True)
+    assert found.ratio == pytest.approx(2)
+    (alone,) = findings.places_of_cases([here, there])
+    assert not alone.is_least
+    for name, result in (("here", unknown(here)), ("there", there)):
+        write_results([result], tmp_path / name)
+    said = page.places(read_version(tmp_path, name="v")).text
+    assert "In 1 of them it is not known whether other cases ran beside the quickest" in said
+    assert "here (perhaps beside others)" in said
+
+
 def test_learning_in_strong_scaling_is_of_fixed_minibatches_alone() -> None:
     (rl_games, rsl_rl) = findings.learned_in_strong_scaling(Campaign.from_results(full_results()))
     assert [one.world_size for one in rl_games] == [one.world_size for one in rsl_rl] == [1, 2, 4, 8]
@@ -174,6 +197,8 @@ def test_the_page_says_of_results_in_git_what_their_rounds_say(committed: Versio
     assert f"more than half in {half} of {len(alone)} cases" in page.iterations(committed).text
     places = page.places(committed).text
     assert "ant-weak/rl_games-kitless-n1024-1x1\tH200 host J\t" in places
+    assert "up to 4 cases side by side (perhaps beside others)" in places
+    assert "H200 host N (perhaps beside others)" not in places
     assert "After 60 iterations of as many frames" in page.learning(committed).text
     assert "254 of 315 marked iterations" in page.cores(committed).text
 

@@ -76,6 +76,12 @@ def places(version: Version) -> Html:
         f" measured. The quickest place makes {ratio(found[-1].ratio)} to {ratio(found[0].ratio)} times the frames per"
         " second of the slowest. Speed-ups compare within a set only."
     )
+    least = sum(one.is_least for one in found)
+    if least:
+        said += (
+            f" In {least} of them it is not known whether other cases ran beside the quickest, as early records do not"
+            " say. Neighbours slow, so there it makes at least so many times as many."
+        )
     return together([paragraph(said), _places(found)])
 
 
@@ -165,7 +171,7 @@ def _places(found: Sequence[Places]) -> Html:
                 one.case_id,
                 one.slowest,
                 count(one.fps[one.slowest]),
-                one.quickest,
+                f"{one.quickest} (perhaps beside others)" if one.is_least else one.quickest,
                 count(one.fps[one.quickest]),
                 ratio(one.ratio),
                 str(len(one.fps)),
