@@ -52,6 +52,24 @@ def test_the_interval_holds_the_median_as_often_as_it_says(count: int) -> None:
     assert hits / 4000 >= repeats.CONFIDENCE - 0.01
 
 
+@pytest.mark.parametrize("spread", [0.01, 0.03])
+def test_the_interval_where_a_case_stops_holds_the_median_as_often_as_it_says(
+    spread: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over all cases, those that spend their rounds among them; of those that stop early alone it is less often."""
+    monkeypatch.setattr(repeats, "completed_times_s", list)  # a round is its own number here
+    generator = random.Random(5)  # noqa: S311  (the same numbers every time)
+    hits = 0
+    for _ in range(1500):
+        times_s: list[float] = []
+        while decide(times_s, ADAPTIVE).go_on:  # type: ignore[arg-type]
+            times_s.append(generator.lognormvariate(0.0, spread))
+        interval = median_interval(times_s)
+        assert interval is not None
+        hits += interval[0] <= 1.0 <= interval[1]
+    assert hits / 1500 >= repeats.CONFIDENCE - 0.01
+
+
 def test_the_half_width_is_relative_to_the_median() -> None:
     assert relative_half_width([2.0, 2.0, 2.0, 2.0, 2.1, 1.9]) == pytest.approx(0.05)
 
