@@ -15,6 +15,7 @@ import sysconfig
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -210,6 +211,7 @@ def _contents(version: Version, names: Sequence[str]) -> list[dict[str, Any]]:
     ]
 
 
+@cache  # the same for every version of a site
 def _vega_bundle() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script of the versions that drew the static figures."""
     bundle = vl_convert.javascript_bundle("globalThis.vegaEmbed = vegaEmbed;", vl_version=vega_lite_version(SCHEMA_URL))

@@ -54,7 +54,7 @@ def pairing_of(samples: Sequence[Timed]) -> Pairing:
     return "paired" if all(max(one) < min(following) for one, following in pairwise(starts)) else "unpaired"
 
 
-def resampled_medians(samples: Sequence[Rounds], pairing: Pairing) -> list[tuple[float, ...]] | None:
+def resampled_medians(samples: Sequence[Rounds], pairing: Pairing) -> tuple[tuple[float, ...], ...] | None:
     """``BOOTSTRAP_RESAMPLES`` times one median per sample; None when a sample has too few rounds.
 
     Raises ValueError for ``paired`` samples of different rounds.
@@ -64,13 +64,17 @@ def resampled_medians(samples: Sequence[Rounds], pairing: Pairing) -> list[tuple
     if pairing == "paired" and len({frozenset(rounds) for rounds in samples}) > 1:
         rounds = "; ".join(str(sorted(sample)) for sample in samples)
         raise ValueError(f"samples of different rounds cannot be paired: {rounds}")
-    values = [[sample[number] for number in sorted(sample)] for sample in samples]
+    return _medians(tuple(tuple(sample[number] for number in sorted(sample)) for sample in samples), pairing)
+
+
+@lru_cache(maxsize=256)  # a page's table, its figure and other pages ask for the same
+def _medians(values: tuple[tuple[float, ...], ...], pairing: Pairing) -> tuple[tuple[float, ...], ...]:
     # A few rounds can be drawn in a few ways only.
     median_of = [cache(partial(_median, own)) for own in values]
-    return [
+    return tuple(
         tuple(median(places) for median, places in zip(median_of, drawn, strict=True))
         for drawn in _draws(tuple(map(len, values)), pairing)
-    ]
+    )
 
 
 @lru_cache(maxsize=256)

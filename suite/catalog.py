@@ -1,6 +1,7 @@
 """What the suite knows of tasks, RL libraries and stacks, read from ``tasks/catalog.toml``."""
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -187,8 +188,21 @@ class Catalog(TomlTable):
 
 
 def load_catalog(path: Path | None = None) -> Catalog:
-    """Read a catalog, by default the suite's own. Raises MatrixError with every problem of the file."""
-    file = read_toml(path or CATALOG_PATH)
+    """Read a catalog, by default the suite's own, which is read once and shared by all of a process.
+
+    Raises MatrixError with every problem of the file.
+    """
+    return _own_catalog() if path is None else _read_catalog(path)
+
+
+@cache
+def _own_catalog() -> Catalog:
+    """Pages ask it of every case, thousands of times."""
+    return _read_catalog(CATALOG_PATH)
+
+
+def _read_catalog(path: Path) -> Catalog:
+    file = read_toml(path)
     table = file.validate(CatalogTable)
     if problems := _contradictions(table):
         raise file.error(problems)

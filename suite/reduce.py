@@ -6,6 +6,7 @@ Marks within an iteration cost time, so iterations that had some do not count wh
 measured is read from those that had them.
 """
 
+from functools import lru_cache
 from statistics import median
 from typing import Final
 from weakref import finalize
@@ -56,7 +57,7 @@ def steady_part(record: RunRecord) -> SteadyWindow:
 
     Raises ValueError as ``iteration_times_s`` does, and when no iteration is left.
     """
-    window = steady_window(iteration_times_s(record))
+    window = _window(iteration_times_s(record))
     if not window.length:
         raise ValueError(f"round {record.round} has no steady iteration; it needs at least 2 iterations")
     return window
@@ -87,6 +88,11 @@ def steady_iteration_times_s(record: RunRecord) -> tuple[float, ...]:
 def round_time_s(record: RunRecord) -> float:
     """Seconds per iteration of one round, see ``ROUND_STATISTIC``. Raises ValueError as ``steady_part`` does."""
     return median(steady_iteration_times_s(record))
+
+
+@lru_cache(maxsize=4096)  # asked anew for every column and figure of a round
+def _window(times_s: tuple[float, ...]) -> SteadyWindow:
+    return steady_window(times_s)
 
 
 def _steady_where(record: RunRecord, *, marked: bool) -> tuple[int, ...]:

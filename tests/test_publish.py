@@ -17,7 +17,7 @@ from tests.machine_speed import slowness
 from tests.published_site import NEWER, OLDER, SERIES
 from tests.test_report import read_pages
 
-MAX_BUILD_S = 25
+MAX_BUILD_S = 20
 MAX_UNCHANGED_S = 5
 CHART = "document.querySelector('figure[id=\"desk-cartpole-strong-efficiency\"]')"
 

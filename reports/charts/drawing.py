@@ -59,9 +59,9 @@ def figure(
     The caption says where the campaign ran and ``others`` that it shows, unless the figure is a small one among many.
     """
     where = "; ".join(dict.fromkeys(one.where for one in (campaign, *others)))
-    drawn = alt.LayerChart(layer=list(layers)).properties(width="container", height=height, description=alt_text)
-    if is_labelled:
-        drawn = drawn.properties(padding={"left": 16, "right": LABEL_MARGIN_PX, "top": 4, "bottom": 4})
+    padding = {"left": 16, "right": LABEL_MARGIN_PX, "top": 4, "bottom": 4} if is_labelled else alt.Undefined
+    # All at once: each ``properties`` would copy the whole chart.
+    drawn = alt.LayerChart(layer=list(layers), width="container", height=height, description=alt_text, padding=padding)
     spec = _rounded(drawn.to_dict())
     return make_figure(
         spec,
