@@ -198,6 +198,11 @@ def test_clocks_of_nodes_are_held_to_their_bounds(tmp_path: Path, change: Damage
     assert any(f"round 0: {what}" in finding.what for finding in damaged_case(TWO_NODES, change, tmp_path))
 
 
+def test_gpus_of_several_kinds_and_a_clock_that_was_not_measured_are_no_damage(tmp_path: Path) -> None:
+    assert damaged_case(TWO_GPUS, lambda d: ranks(d)[1]["settings"].update(gpu_name="Another"), tmp_path) == []
+    assert damaged_case(TWO_NODES, lambda d: rounds(d)[0].update(clocks=[]), tmp_path) == []
+
+
 def test_rounds_of_different_work_are_named() -> None:
     result = make_result(make_case(), 0.5, 0.5)
     rounds = tuple(replace(record, workload={"envs": index}) for index, record in enumerate(result.rounds))

@@ -39,9 +39,9 @@ def _check_settings(where: str, at: str, rank: RankRecord, record: RunRecord) ->
     for name, value in wanted.items():
         if name in rank.settings:
             yield from differing(where, f"{at}: settings.{name}", rank.settings[name], value)
-    # Ranks of one node see the same machine.
+    # Ranks of one node see the same machine, whose GPUs may be of several kinds.
     like = next(other for other in record.ranks if other.node == rank.node)
-    for name in sorted({*rank.settings, *like.settings} - {"seed", "device"}):
+    for name in sorted({*rank.settings, *like.settings} - {"seed", "device", "gpu_name"}):
         yield from differing(where, f"{at}: settings.{name}", rank.settings.get(name), like.settings.get(name))
 
 
@@ -106,9 +106,11 @@ def _check_clocks(where: str, at: str, record: RunRecord) -> Iterator[Finding]:
     """The offset in the middle of a round is at most half its drift from that at an end."""
     clocks = record.clocks or ()
     first = next((rank.node for rank in record.ranks if rank.rank == 0), None)
-    others = sorted({rank.node for rank in record.ranks if rank.node is not None} - {first})
-    if clocks and first is not None:
-        yield from differing(where, f"{at}: the nodes of clocks", [clock.node for clock in clocks], others)
+    others = {rank.node for rank in record.ranks if rank.node is not None} - {first}
+    nodes = [clock.node for clock in clocks]
+    if first is not None and (len({*nodes}) < len(nodes) or not others >= {*nodes}):
+        expected = f"each once, of {sorted(others)}"
+        yield Finding(where=where, what=f"{at}: the nodes of clocks", got=str(nodes), expected=expected)
     for clock in clocks:
         here = f"{at}: the clock of node {clock.node}"
         half_s = abs(clock.drift_s or 0.0) / 2

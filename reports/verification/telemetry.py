@@ -174,8 +174,8 @@ def _check_host(where: str, at: str, seen: TelemetrySummary, record: RunRecord) 
             yield from outside(
                 where, f"{at}.host_others_percent", seen.host_others_percent, 0, most - (stolen or 0.0), unit="%"
             )
-    memory_gb = record.environment.memory_gb
-    if memory_gb is not None:
+    memory_gb = record.environment.memory_gb  # of the node that was looked at; others may have more
+    if memory_gb is not None and not seen.nodes:
         most_gb = memory_gb * (1 + TOLERANCE)
         ranks = ((f"ranks[{index}].memory_gb", rank.memory_gb) for index, rank in enumerate(seen.ranks))
         for name, used in (("host_memory_used_gb", seen.host_memory_used_gb), *ranks):
