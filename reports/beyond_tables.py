@@ -25,12 +25,11 @@ def stops(curves: Sequence[Curve], *, label: str) -> Html:
     """One row for each curve, one column for each network; every curve has been carried."""
     networks = [one.network for one in curves[0].carried]
     return html_table(
-        ["Curve", "Measured up to", "Checked", *networks, "Predicted efficiency at the last count"],
+        ["Curve", "Measured up to", *networks, "Predicted efficiency at the last count"],
         (
             [
                 curve.name,
-                str(curve.group.measured[-1].world_size),
-                "no" if isinstance(curve.held_out, NotCarried) else "yes",
+                _measured_up_to(curve),
                 *(_stops_at(one, curve) for one in curve.carried),
                 _last_efficiency(curve),
             ]
@@ -90,6 +89,11 @@ def assumptions(interconnects: Interconnects) -> Html:
         label="Assumed links",
         num_text_columns=5,
     )
+
+
+def _measured_up_to(curve: Curve) -> str:
+    most = curve.group.measured[-1].world_size
+    return f"{most}, not checked" if isinstance(curve.held_out, NotCarried) else str(most)
 
 
 def _stops_at(one: Carried, curve: Curve) -> str:

@@ -24,7 +24,8 @@ def curves(version: Version) -> Html:
     )
     rule = (
         "Frames per second and efficiency are those of the most ranks. Sets are of different hosts, so rows of two sets"
-        " do not compare libraries or series: each is held against fewer ranks of its own host."
+        " do not compare libraries or series: each is held against fewer ranks of its own host. A verdict has to hold"
+        " with the baseline's A/A twin too, where it ran; why each is what it is stands below."
     )
     return together([table, paragraph(rule)])
 
