@@ -1,7 +1,7 @@
 """What these numbers cannot say: rounds that failed, cases that were never run, intervals that are missing."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from reports import series_tables
@@ -14,6 +14,11 @@ from reports.tables import Html, bullets, html_table, paragraph, together
 from suite.reduce import steady_part
 from suite.schema import Case, RunRecord
 
+MAX_SETS_APART: Final = 2  # of which the same is said one by one
+_ALIKE: Final[Mapping[frozenset[int | None], str]] = {
+    frozenset({0}): "No round ran beside other cases on its host",
+    frozenset({None}): "Of no round it is known whether others ran beside it",
+}
 _DRIFT: Final = (
     "the halves of what is left after the warm-up lie too far apart, or too few iterations are left. None is left out;"
     " the remarks of each series name them"
@@ -98,12 +103,21 @@ def _not_compared(version: Version) -> list[str]:
 
 
 def _neighbours(version: Version) -> list[str]:
-    """Of every set, which may have run alone, packed, or while another campaign ran."""
-    return [
-        f"{f'{one.title}: ' if len(version.sets) > 1 else ''}"
-        + neighbours_sentence([record for result in version.beside_others[one.name] for record in result.completed])
-        for one in version.sets
-    ]
+    """Of every set, which may have run alone, packed, or while another campaign ran; those alike in one sentence."""
+    alike: dict[frozenset[int | None], list[tuple[str, list[RunRecord]]]] = {}
+    for one in version.sets:
+        records = [record for result in version.beside_others[one.name] for record in result.completed]
+        alike.setdefault(frozenset(record.neighbours for record in records), []).append((one.title, records))
+    apart, together = [], []
+    for numbers, sets in alike.items():
+        if numbers in _ALIKE and len(sets) > MAX_SETS_APART:
+            together.append(f"{_ALIKE[numbers]}, in {len(sets)} sets: {'; '.join(title for title, _ in sets)}.")
+        else:
+            apart += [
+                f"{f'{title}: ' if len(version.sets) > 1 else ''}{neighbours_sentence(records)}"
+                for title, records in sets
+            ]
+    return apart + together
 
 
 def _missing(cases: Sequence[Case]) -> list[str]:
