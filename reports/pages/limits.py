@@ -108,16 +108,16 @@ def _neighbours(version: Version) -> list[str]:
     for one in version.sets:
         records = [record for result in version.beside_others[one.name] for record in result.completed]
         alike.setdefault(frozenset(record.neighbours for record in records), []).append((one.title, records))
-    apart, together = [], []
+    apart, as_one = [], []
     for numbers, sets in alike.items():
         if numbers in _ALIKE and len(sets) > MAX_SETS_APART:
-            together.append(f"{_ALIKE[numbers]}, in {len(sets)} sets: {'; '.join(title for title, _ in sets)}.")
+            as_one.append(f"{_ALIKE[numbers]}, in {len(sets)} sets: {'; '.join(title for title, _ in sets)}.")
         else:
             apart += [
                 f"{f'{title}: ' if len(version.sets) > 1 else ''}{neighbours_sentence(records)}"
                 for title, records in sets
             ]
-    return apart + together
+    return apart + as_one
 
 
 def _missing(cases: Sequence[Case]) -> list[str]:
