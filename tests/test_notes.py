@@ -24,6 +24,20 @@ NOTES = " ".join((RESULTS / "NOTES.md").read_text(encoding="utf-8").split())
 GPU_PAIRS = ("h200-x4-upstream", "h200-x4-pairs", "h200-x4-pairs-4", "h200-x2-pairs", "h200-x2-pairs-2")
 
 
+def test_the_versions_that_the_notes_name_are_those_of_every_set() -> None:
+    records = [record for one in read_version(RESULTS, name="v").sets for record in one.campaign.completed]
+    names = {
+        "Isaac Lab": "isaaclab", "torch": "torch", "Newton": "newton", "rl-games": "rl-games", "rsl-rl-lib": "rsl-rl-lib",
+    }  # fmt: skip
+    for spoken, name in names.items():
+        (version,) = {rank.settings[f"versions.{name}"] for record in records for rank in record.ranks}
+        assert f"{spoken} {version}" in NOTES
+    on_gpus = [record for record in records if record.environment.gpus]
+    (driver,) = {record.environment.driver_version for record in on_gpus}
+    (nccl,) = {rank.settings["versions.nccl"] for record in on_gpus for rank in record.ranks}
+    assert f"driver {driver} and NCCL {nccl} on every GPU host" in NOTES
+
+
 def pairs_in(folder: str) -> list[upstream.Pair]:
     return [upstream.Pair(**stored) for stored in json.loads((RESULTS / folder / "upstream.json").read_text())]
 
