@@ -27,8 +27,10 @@ GPU_PAIRS = ("h200-x4-upstream", "h200-x4-pairs", "h200-x4-pairs-4", "h200-x2-pa
 def test_the_versions_that_the_notes_name_are_those_of_every_set() -> None:
     records = [record for one in read_version(RESULTS, name="v").sets for record in one.campaign.completed]
     names = {
-        "Isaac Lab": "isaaclab", "torch": "torch", "Newton": "newton", "rl-games": "rl-games", "rsl-rl-lib": "rsl-rl-lib",
-    }  # fmt: skip
+        "Isaac Lab": "isaaclab",
+        **{name: name for name in ("torch", "rl-games", "rsl-rl-lib")},
+        "Newton": "newton",
+    }
     for spoken, name in names.items():
         (version,) = {rank.settings[f"versions.{name}"] for record in records for rank in record.ranks}
         assert f"{spoken} {version}" in NOTES
