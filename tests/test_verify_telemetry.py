@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from reports.verification import telemetry as verified
 from reports.verification.case_file import check_case
+from suite import telemetry_summary
 from suite.schema import CaseResult, RunRecord
 from suite.schema_telemetry import GpuTelemetry, Spread, TelemetrySummary
 from tests.damaged_results import TWO_GPUS, TWO_NODES, Damage, damaged_case, telemetry
@@ -162,3 +164,10 @@ def test_figures_of_a_sampler_are_held_to_each_other(tmp_path: Path, change: Dam
 def test_figures_of_all_nodes_follow_from_each(tmp_path: Path, change: Damage, what: str) -> None:
     found = damaged_case(TWO_NODES, lambda stored: change(telemetry(stored)), tmp_path)
     assert f"round 0, telemetry{what}" in {one.what for one in found}
+
+
+def test_the_limits_are_those_by_which_telemetry_is_summarised() -> None:
+    """Written down twice: another rule there is another version of what is stored."""
+    assert verified.AGREEMENT == telemetry_summary.AGREEMENT
+    assert verified.MAX_GAP_S == telemetry_summary.MAX_GAP_S
+    assert verified.HELD_BACK == telemetry_summary.THROTTLING
