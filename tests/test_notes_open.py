@@ -119,3 +119,36 @@ def test_what_the_notes_say_of_ant_tuned_with_rsl_rl_holds() -> None:
         assert gain.gain is not None
         assert gain.gain.interval is not None
         assert text.format(*(f"{number:.{digits}f}" for number in (gain.gain.value, *gain.gain.interval))) in NOTES
+
+
+def test_what_the_notes_say_of_cartpole_tuned_with_rsl_rl_holds() -> None:
+    (tuned,) = (one for one in read_version(RESULTS, name="").sets if one.name == "h200-open-rsl")
+    found = {
+        (variant_of(gain.case), gain.case.num_envs // gain.closed.num_envs): gain
+        for gain in gains(tuned.campaign.results, tuned.campaign.twins)
+    }
+    assert {(gain.rounds, gain.closed_rounds) for gain in found.values()} == {(3, 3)}
+    four, eight, one_minibatch = found["envs", 4], found["envs", 8], found["one-minibatch", 1]
+    assert {gain.speed for gain in (four, eight, one_minibatch)} == {"faster"}
+    assert {found[name, 1].speed for name in ("compile", "one-thread", "pinned")} == {"within the noise"}
+    assert (eight.sooner, one_minibatch.sooner) == (None, None)
+    assert eight.fps is not None
+    assert eight.noise is not None
+    assert f"h200-open-rsl/SHA256SUMS), A/A noise {100 * eight.noise:.1f} %) makes {eight.fps / 1e6:.2f} mill" in NOTES
+    assert four.sooner is not None
+    for gain, text in (
+        (eight, "with 32768 environments, {:.1f} times what upstream ships there ({:.1f} to {:.1f}), and does not"),
+        (
+            four,
+            f"make {{:.1f}} times as many frames ({{:.1f}} to {{:.1f}}), with the same reward {four.sooner.value:.2f}",
+        ),
+    ):
+        assert gain.gain is not None
+        assert gain.gain.interval is not None
+        assert text.format(gain.gain.value, *gain.gain.interval) in NOTES
+    assert one_minibatch.gain is not None
+    (theirs,), (reward,) = one_minibatch.rewards["frames"].closed, one_minibatch.rewards["frames"].tuned
+    assert (
+        f"One minibatch an epoch makes {one_minibatch.gain.value:.2f} times as many, and has a reward of {reward:.1f} "
+        f"where upstream's has {theirs:.1f} after as many frames."
+    ) in NOTES

@@ -52,3 +52,21 @@ def test_what_the_notes_say_of_ants_environments_with_rsl_rl_holds() -> None:
         f"{most.num_envs}, still rising, in {memory.median:.1f} GB of the GPU: an update is {updates} optimiser steps "
         f"there at every size, and {theirs[0]} to {theirs[-1]} with rl_games, whose minibatch stays the same."
     ) in NOTES
+
+
+def test_what_the_notes_say_of_three_rounds_with_rsl_rl_holds() -> None:
+    campaign = campaign_of("h200-ant-envs-rsl")
+    (filling,), (choice,) = fillings(campaign), size_choices(campaign.results)
+    *_, half, most = choice.sizes
+    assert (2 * half.num_envs, most.of_most.value, {one.rounds for one in choice.sizes}) == (most.num_envs, 1.0, {3})
+    assert half.of_most.interval is not None
+    low, high = (100 * end for end in half.of_most.interval)
+    (busy,) = (one.busy_percent for one in filling if one.num_envs == most.num_envs)
+    (largest,) = (result for result in campaign.results if result.case.case_id == most.case_id)
+    assert (
+        f"it makes {choice.sizes[0].total_fps:,.0f} with {choice.sizes[0].num_envs} environments and "
+        f"{most.total_fps:,.0f} with {most.num_envs}, where learning is "
+        f"{100 * part_shares(largest.completed)['learning']:.0f} % of an iteration and the GPU runs a kernel "
+        f"{busy:.0f} % of the time; half as many make {100 * half.of_most.value:.0f} % of that "
+        f"({low:.0f} to {high:.0f})."
+    ) in NOTES

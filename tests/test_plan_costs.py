@@ -28,6 +28,8 @@ MEASURED = (
     "h200-x2-cartpole",
     "h200-x2-per-gpu",
     "h200-ant-open-rsl",
+    "h200-ant-envs-rsl",
+    "h200-open-rsl",
     "h200-ant-capacity",
     "h200-open",
 )
