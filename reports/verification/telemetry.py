@@ -174,12 +174,13 @@ def _check_host(where: str, at: str, seen: TelemetrySummary, record: RunRecord) 
             yield from outside(
                 where, f"{at}.host_others_percent", seen.host_others_percent, 0, most - (stolen or 0.0), unit="%"
             )
-    memory_gb = record.environment.memory_gb  # of the node that was looked at; others may have more
+    # Of the node that was looked at, while others may have more, or a job's limit: the host, seen whole, may use more.
+    memory_gb = record.environment.memory_gb
     if memory_gb is not None and not seen.nodes:
-        most_gb = memory_gb * (1 + TOLERANCE)
-        ranks = ((f"ranks[{index}].memory_gb", rank.memory_gb) for index, rank in enumerate(seen.ranks))
-        for name, used in (("host_memory_used_gb", seen.host_memory_used_gb), *ranks):
-            yield from outside(where, f"{at}.{name}.max", None if used is None else used.max, 0, most_gb, unit="GB")
+        for index, rank in enumerate(seen.ranks):
+            used_gb = None if rank.memory_gb is None else rank.memory_gb.max
+            most_gb = memory_gb * (1 + TOLERANCE)
+            yield from outside(where, f"{at}.ranks[{index}].memory_gb.max", used_gb, 0, most_gb, unit="GB")
 
 
 def _check_sampling(where: str, at: str, seen: TelemetrySummary) -> Iterator[Finding]:
