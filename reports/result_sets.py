@@ -6,7 +6,6 @@ their order and what they are for; a set that it does not name is shown after th
 Imported results of other tools are sets of another kind, ``Version.foreign``, which nothing computes with ours.
 """
 
-import json
 import os
 import pickle
 import re
@@ -15,9 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from reports.campaign import Campaign
+from reports.env_checks import EnvCheckReport, read_env_checks
 from reports.foreign.foreign_set import ForeignSet, is_foreign, read_foreign_set
 from reports.manifest import Contributor, Entry, Role, read_manifest
 from reports.neighbours import with_other_campaigns
@@ -26,9 +26,9 @@ from suite import interference
 from suite.a_a import TwinPair, noise_budget, twin_pairs
 from suite.errors import ReportError
 from suite.interference import Interference
-from suite.schema import CaseResult, CheckResult
+from suite.schema import CaseResult
 from suite.store import load_results
-from suite.upstream import Pair
+from suite.upstream import Pair, read_pairs
 
 VERSION_VARIABLE: Final = "LABSCALE_REPORT_VERSION"  # of a file that only a build of pages writes
 
@@ -51,17 +51,6 @@ class ResultSet:
     def noise(self) -> float | None:
         """Of the pair that has most, relative; None where there is none."""
         return noise_budget(self.twin_pairs)
-
-
-@dataclass(frozen=True, kw_only=True)
-class EnvCheckReport:
-    """What ``env_check --json`` printed on one host."""
-
-    name: str  # of its file
-    host: str
-    stack: str
-    checks: tuple[CheckResult, ...]
-    repairs: Mapping[str, str]  # name of a check -> what to do
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +163,7 @@ def read_version(folder: Path, *, name: str, older: Sequence[Version] = ()) -> V
         folder=folder,
         sets=tuple(one for one in read if isinstance(one, ResultSet)),
         foreign=tuple(one for one in read if isinstance(one, ForeignSet)),
-        env_checks=_env_checks(folder / "env_check"),
+        env_checks=read_env_checks(folder / "env_check"),
         older=tuple(older),
     )
 
@@ -220,7 +209,7 @@ def _read_either(folder: Path, entry: Entry, *, is_alone: bool) -> ResultSet | F
 
 
 def _read_set(folder: Path, *, name: str, title: str, role: Role, contributor: Contributor | None = None) -> ResultSet:
-    pairs = tuple(Pair(**pair) for pair in _read_json(folder / "upstream.json", []))
+    pairs = read_pairs(folder / "upstream.json")
     of_test = _of_interference_test(folder / interference.FOLDER)
     results = load_results(folder)
     twins = load_results(folder / "a_a") if (folder / "a_a").is_dir() else ()
@@ -262,31 +251,3 @@ def _upstream_walls(pairs: Sequence[Pair]) -> dict[str, float]:
         if pair.theirs_wall_s is not None:
             walls.setdefault(pair.case_id, []).append(pair.theirs_wall_s)
     return {case_id: statistics.median(times_s) for case_id, times_s in walls.items()}
-
-
-def _env_checks(folder: Path) -> tuple[EnvCheckReport, ...]:
-    # Not by a glob, which finds nothing in a folder that may not be listed.
-    paths = sorted(path for path in folder.iterdir() if path.suffix == ".json") if folder.exists() else []
-    reports = {path.stem: _read_json(path, {}) for path in paths}
-    return tuple(
-        EnvCheckReport(
-            name=name,
-            host=report["host"],
-            stack=report["stack"],
-            checks=tuple(
-                CheckResult(**{key: check[key] for key in ("name", "feature", "verdict", "found", "fault")})
-                for check in report["checks"]
-            ),
-            repairs={check["name"]: check["repair"] for check in report["checks"] if check["repair"]},
-        )
-        for name, report in reports.items()
-    )
-
-
-def _read_json(path: Path, missing: Any) -> Any:
-    if not path.is_file():
-        return missing
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ReportError(f"{path} is not JSON: {error}. Take it anew from the campaign that wrote it.") from error

@@ -14,8 +14,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, TypedDict
 
+from pydantic import with_config
+
+from suite.json_file import STRICT, read_json
 from suite.repeats import completed_times_s
 from suite.schema import Case, CaseResult
 
@@ -23,6 +26,25 @@ SUFFIX: Final = "-aa"
 NOISE_LEVEL: Final = 0.95  # of all ways to deal the rounds into two; of up to three and three rounds the largest
 _MAX_WAYS: Final = 2000  # tried; of more, so many are drawn
 _ROUNDING: Final = 1e-9
+
+
+@with_config(STRICT)
+class StoredPair(TypedDict):
+    """A pair as ``noise.json`` holds it."""
+
+    case_id: str
+    times_s: list[float]
+    twin_times_s: list[float]
+    difference: float
+    noise: float
+
+
+@with_config(STRICT)
+class StoredNoise(TypedDict):
+    """What ``noise.json`` holds."""
+
+    noise_budget: float | None
+    pairs: list[StoredPair]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,8 +91,7 @@ class TwinPair:
                 statistics.median(times_s[place] for place in places if place not in of_case),
             )
 
-    def to_json(self) -> dict[str, Any]:
-        """What ``noise.json`` holds of it."""
+    def to_json(self) -> StoredPair:
         return {
             "case_id": self.case_id,
             "times_s": list(self.times_s),
@@ -130,9 +151,14 @@ def is_within(change: float, noise: float) -> bool:
     return apart(change) <= noise + _ROUNDING
 
 
+def read_noise(path: Path) -> StoredNoise | None:
+    """What ``write_noise`` wrote; None where it did not. Raises StoreError when it cannot be read."""
+    return read_json(path, StoredNoise, next_step="Take it anew from the campaign that wrote it.")
+
+
 def write_noise(pairs: Sequence[TwinPair], path: Path) -> None:
     """Write the noise budget and the pairs behind it, for comparisons and for whoever wants to check."""
-    document = {
+    document: StoredNoise = {
         "noise_budget": noise_budget(pairs),
         "pairs": [pair.to_json() for pair in pairs],
     }

@@ -14,8 +14,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from pydantic import with_config
+
 from suite.a_a import apart
-from suite.errors import StoreError
+from suite.json_file import STRICT, read_json
 from suite.reduce import round_time_s
 from suite.repeats import MIN_ROUNDS_FOR_INTERVAL, TARGET_PRECISION, median_interval
 from suite.schema import Case, PlannedCase, RunRecord
@@ -30,6 +32,7 @@ RAW_FOLDER: Final = "packing"  # beside it: what each of the test's own rounds l
 FOLDER: Final = "interference"  # and those rounds as a case
 
 
+@with_config(STRICT)
 @dataclass(frozen=True, kw_only=True)
 class Interference:
     """The verdict with its evidence."""
@@ -142,11 +145,4 @@ def read(path: Path) -> Interference | None:
     Raises:
         StoreError: it cannot be read.
     """
-    if not path.exists():
-        return None
-    try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
-        lists = {name: tuple(value) for name, value in stored.items() if isinstance(value, list)}
-        return Interference(**stored | lists)
-    except (ValueError, TypeError, AttributeError) as error:
-        raise StoreError(f"{path} is not readable: {error}. Move it away to have the test made again.") from error
+    return read_json(path, Interference, next_step="Move it away to have the test made again.")

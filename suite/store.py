@@ -7,7 +7,6 @@ numbers in a file and the numbers pytest-benchmark saw are the same. Numbers tha
 
 import json
 import os
-import reprlib
 import shlex
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
@@ -16,9 +15,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from suite.errors import StoreError
+from suite.json_file import STRICT, explained
 from suite.reduce import ROUND_STATISTIC, round_time_s
 from suite.replay.session import replay
 from suite.result_folders import case_files
@@ -27,10 +27,9 @@ from suite.schema import SCHEMA_VERSION, CaseResult, RunRecord
 KNOWN_SCHEMA_VERSIONS: Final = tuple(range(1, SCHEMA_VERSION + 1))
 
 _SIGNIFICANT_DIGITS: Final = 9
-_STRICT: Final = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 # pydantic takes no configuration for a plain dataclass itself, but hands down the one of a tuple that holds it.
-_RECORD: Final = TypeAdapter(tuple[RunRecord], config=_STRICT)
-_CASE: Final = TypeAdapter(tuple[CaseResult], config=_STRICT)
+_RECORD: Final = TypeAdapter(tuple[RunRecord], config=STRICT)
+_CASE: Final = TypeAdapter(tuple[CaseResult], config=STRICT)
 _AGAIN_ROUND: Final = "Move the file away and run again: only this round is repeated."
 _AGAIN_CASE: Final = "Move the file away and run again: the case is stored anew from the records of its rounds."
 _UNWRITTEN: Final = "Nothing was written. This is a fault of the program that made the result; please report it."
@@ -141,19 +140,9 @@ def _validated[T](adapter: TypeAdapter[tuple[T]], plain: Any, path: Path, next_s
     try:
         return adapter.validate_json(json.dumps([plain]))[0]
     except ValidationError as error:
-        raise StoreError(f"{path} is not valid: {_explain(error)}. {next_step}") from error
+        raise StoreError(f"{path} is not valid: {explained(error, skip=1)}. {next_step}") from error
     except (TypeError, ValueError) as error:
         raise StoreError(f"{path}: the result cannot be written as JSON: {error}. {next_step}") from error
-
-
-def _explain(error: ValidationError) -> str:
-    """The first places that are wrong, as ``ranks.0.samples.iteration_time_s.3: … (got …)``."""
-    shown = [
-        f"{'.'.join(map(str, item['loc'][1:])) or 'document'}: {item['msg']} (got {reprlib.repr(item['input'])})"
-        for item in error.errors(include_url=False)[:3]
-    ]
-    more = error.error_count() - len(shown)
-    return "; ".join(shown) + (f"; and {more} more" if more else "")
 
 
 # ---- the document of a case ----

@@ -10,14 +10,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from pydantic import with_config
+
 from suite.errors import StoreError
 from suite.folder import Folder, drop_checkpoints
+from suite.json_file import STRICT, read_json
 from suite.launch import Launcher
 from suite.reduce import counted_iterations
 from suite.schema import Case, CaseResult, Launch, RunRecord
 from suite.store import read_record
 
 
+@with_config(STRICT)
 @dataclass(frozen=True, kw_only=True)
 class Pair:
     """One round of ours beside one of upstream's: medians over the iterations of rank 0 that are steady in ours [s]."""
@@ -142,6 +146,11 @@ def bracketed_differences(pairs: Sequence[Pair]) -> list[float]:
         is_ours = index % 2 == 0
         differences.append((series[index] / neighbours_s if is_ours else neighbours_s / series[index]) - 1)
     return differences
+
+
+def read_pairs(path: Path) -> tuple[Pair, ...]:
+    """What ``write_pairs`` wrote; () where it did not. Raises StoreError when it cannot be read."""
+    return read_json(path, tuple[Pair, ...], next_step="Take it anew from the campaign that wrote it.") or ()
 
 
 def write_pairs(pairs: Sequence[Pair], path: Path) -> None:

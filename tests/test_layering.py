@@ -30,7 +30,7 @@ ALLOWED = {
     },
     "reports/": {
         "suite.schema", "suite.schema_telemetry", "suite.errors", "suite.store", "suite.reduce", "suite.a_a",
-        "suite.words", "suite.result_folders", "suite.__version__", "reports",
+        "suite.words", "suite.result_folders", "suite.json_file", "suite.__version__", "reports",
     },
     "reports/charts/": {"suite.schema", "suite.words", "reports", "altair"},
 }  # fmt: skip

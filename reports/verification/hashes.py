@@ -36,8 +36,10 @@ def read_hashes(folder: Path) -> Mapping[str, str]:
     path = folder / SUMS
     if not path.is_file():
         return {}
-    pairs = (line.split(maxsplit=1) for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
-    return {name.removeprefix("*"): digest for digest, name in pairs}
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    pairs = (line.partition(" ") for line in lines if line.strip())
+    # A line that is none of sha256sum's names no file, and is missing as one.
+    return {name.strip().removeprefix("*") or digest: digest for digest, _, name in pairs}
 
 
 def check_hashes(folder: Path, root: Path, *, is_sealed: bool) -> Iterator[Finding]:
@@ -58,7 +60,7 @@ def check_hashes(folder: Path, root: Path, *, is_sealed: bool) -> Iterator[Findi
     listed = read_hashes(folder)
     there = {path.relative_to(folder).as_posix(): path for path in members(folder)}
     for name in sorted({*listed, *there}):
-        where = below(folder / name, root)
+        where = name if folder == root else f"{below(folder, root)}/{name}"
         if name not in there:
             yield Finding(where=where, what="the file", got="missing", expected=f"there, as {SUMS} says")
         elif name not in listed:

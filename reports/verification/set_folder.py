@@ -2,8 +2,9 @@
 
 import json
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,16 +12,19 @@ from reports.manifest import MANIFEST
 from reports.verification.case_file import check_case, rule_of
 from reports.verification.finding import STORE_ANEW, Finding, differing
 from reports.verification.hashes import below, case_paths, check_hashes, read_hashes
+from reports.verification.shape import fault_of_shape
 from reports.verification.statistics import RULES
 from suite import interference
-from suite.a_a import noise_budget, twin_pairs
+from suite.a_a import noise_budget, read_noise, twin_pairs
 from suite.errors import StoreError
 from suite.reduce import counted_iterations
 from suite.schema import CaseResult
 from suite.store import read_case
-from suite.upstream import Pair, medians_of_rank_0
+from suite.upstream import medians_of_rank_0, read_pairs
 
 _MEASURE_AGAIN: Final = "Take the file anew from the campaign's folder."
+
+type _Check = Callable[[Path, str, Sequence[CaseResult]], Iterator[Finding]]  # of a file, and how it is said
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,20 +56,28 @@ def verify_set(folder: Path, *, root: Path) -> Verified:
         try:
             result = read_case(path)
         except StoreError as error:
-            text = str(error).replace(str(path), "the file")
-            findings.append(Finding(where=where, what="the file", got=f"not valid ({text})", expected="a stored case"))
+            findings.append(_not_valid(path, where, str(error), "a stored case"))
             continue
         document = json.loads(path.read_text(encoding="utf-8"))
         results.append(result)
+        if fault := fault_of_shape(document):
+            findings.append(_not_valid(path, where, fault, "a document of pytest-benchmark"))
+            continue
         rules[result.case.case_id] = rule_of(document)
         findings += check_case(where, document, result)
-    findings += [
-        *_check_twice(folder, root, results),
-        *_check_pairs(folder, root, results, rules),
-        *_check_noise(folder, root, results),
-        *_check_packing(folder, root, results),
-        *check_hashes(folder, root, is_sealed=is_published(folder)),
-    ]
+    findings += _check_twice(folder, root, results)
+    beside: dict[str, _Check] = {
+        "upstream.json": partial(_check_pairs, rules),
+        "noise.json": _check_noise,
+        interference.FILE: _check_packing,
+    }
+    for name, check in beside.items():
+        path = folder / name
+        try:
+            findings += check(path, below(path, root), results)
+        except StoreError as error:
+            findings.append(_not_valid(path, below(path, root), str(error), "as `bench` wrote it"))
+    findings += check_hashes(folder, root, is_sealed=is_published(folder))
     return Verified(
         cases=len(results),
         rounds=sum(len(result.rounds) for result in results),
@@ -96,18 +108,10 @@ def _check_twice(folder: Path, root: Path, results: Sequence[CaseResult]) -> Ite
         yield Finding(where=below(folder, root), what=f"the case {case_id}", got="there twice", expected="one file")
 
 
-def _check_pairs(
-    folder: Path, root: Path, results: Sequence[CaseResult], rules: Mapping[str, str]
-) -> Iterator[Finding]:
+def _check_pairs(rules: Mapping[str, str], path: Path, where: str, results: Sequence[CaseResult]) -> Iterator[Finding]:
     """Our side of every pair, and the library's, come from the samples; upstream's own was measured elsewhere."""
-    path = folder / "upstream.json"
-    stored = _read_json(path)
-    if stored is None:
-        return
-    where = below(path, root)
     records = {(result.case.case_id, record.round): record for result in results for record in result.completed}
-    for index, entry in enumerate(stored):
-        pair = Pair(**entry)
+    for index, pair in enumerate(read_pairs(path)):
         record = records.get((pair.case_id, pair.round))
         if record is None:
             yield Finding(
@@ -118,38 +122,33 @@ def _check_pairs(
                 next_step=_MEASURE_AGAIN,
             )
             continue
-        ours_s, library_s = medians_of_rank_0(record, RULES.get(rules[pair.case_id], counted_iterations)(record))
+        rule = RULES.get(rules.get(pair.case_id, ""), counted_iterations)
+        ours_s, library_s = medians_of_rank_0(record, rule(record))
         found = {"ours_s": pair.ours_s, "library_s": pair.library_s}
         yield from differing(
             where, f"[{index}]", found, {"ours_s": ours_s, "library_s": library_s}, next_step=_MEASURE_AGAIN
         )
 
 
-def _check_noise(folder: Path, root: Path, results: Sequence[CaseResult]) -> Iterator[Finding]:
-    path = folder / "noise.json"
-    stored = _read_json(path)
+def _check_noise(path: Path, where: str, results: Sequence[CaseResult]) -> Iterator[Finding]:
+    stored = read_noise(path)
     if stored is None:
         return
-    pairs = twin_pairs(results)
-    expected = [pair.to_json() for pair in pairs]
-    where, by_id = below(path, root), operator.itemgetter("case_id")
+    pairs, by_id = twin_pairs(results), operator.itemgetter("case_id")
+    expected = sorted((pair.to_json() for pair in pairs), key=by_id)
     yield from differing(where, "noise_budget", stored["noise_budget"], noise_budget(pairs), next_step=STORE_ANEW)
-    yield from differing(
-        where, "pairs", sorted(stored["pairs"], key=by_id), sorted(expected, key=by_id), next_step=STORE_ANEW
-    )
+    yield from differing(where, "pairs", sorted(stored["pairs"], key=by_id), expected, next_step=STORE_ANEW)
 
 
-def _check_packing(folder: Path, root: Path, results: Sequence[CaseResult]) -> Iterator[Finding]:
+def _check_packing(path: Path, where: str, results: Sequence[CaseResult]) -> Iterator[Finding]:
     """The verdict of an interference test follows from its own rounds; a folder without those was not kept whole."""
-    path = folder / interference.FILE
-    stored = _read_json(path)
+    stored = interference.read(path)
+    if stored is None or stored.case_id is None:
+        return
     rounds = sorted(
         (record for one in results if interference.is_probe(one.case) for record in one.rounds),
         key=lambda record: record.round,
     )
-    if stored is None or stored["case_id"] is None:
-        return
-    where = below(path, root)
     if not interference.is_settled(rounds):
         yield Finding(
             where=where,
@@ -159,9 +158,15 @@ def _check_packing(folder: Path, root: Path, results: Sequence[CaseResult]) -> I
             next_step=_MEASURE_AGAIN,
         )
         return
-    found = interference.judged(rounds)
-    yield from differing(where, "", stored, json.loads(json.dumps(asdict(found))), next_step=_MEASURE_AGAIN)
+    expected = asdict(interference.judged(rounds))
+    yield from differing(where, "", _plain(asdict(stored)), _plain(expected), next_step=_MEASURE_AGAIN)
 
 
-def _read_json(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+def _plain(found: Mapping[str, Any]) -> Any:
+    """With lists for tuples, as a file has them."""
+    return json.loads(json.dumps(found))
+
+
+def _not_valid(path: Path, where: str, why: str, expected: str) -> Finding:
+    got = f"not valid ({why.replace(str(path), 'the file')})"
+    return Finding(where=where, what="the file", got=got, expected=expected)

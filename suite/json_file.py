@@ -1,0 +1,50 @@
+"""A JSON file of a known shape: read, checked, and named in the error."""
+
+import reprlib
+from pathlib import Path
+from typing import Final
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from suite.errors import StoreError
+
+STRICT: Final = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+_SHOWN: Final = 3  # places that are wrong
+
+
+def read_json[T](path: Path, shape: type[T], *, next_step: str) -> T | None:
+    """What is in the file; None where there is none. ``shape`` is one that pydantic knows.
+
+    Raises:
+        StoreError: it cannot be read, or is not of this shape.
+    """
+    try:
+        return TypeAdapter(shape).validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}. Check the path and its permissions.") from error
+    except ValidationError as error:
+        raise StoreError(f"{path} is not readable: {explained(error)}. {next_step}") from error
+
+
+def fault_of(document: object, shape: type) -> str | None:
+    """What of a document that was read already is not of the shape, in one line."""
+    try:
+        TypeAdapter(shape).validate_python(document, strict=True)
+    except ValidationError as error:
+        return explained(error)
+    return None
+
+
+def explained(error: ValidationError, *, skip: int = 0) -> str:
+    """The first places that are wrong, as ``ranks.0.samples.iteration_time_s.3: … (got …)``.
+
+    ``skip``: how many steps into the document are no concern of the reader's.
+    """
+    shown = [
+        f"{'.'.join(map(str, item['loc'][skip:])) or 'document'}: {item['msg']} (got {reprlib.repr(item['input'])})"
+        for item in error.errors(include_url=False)[:_SHOWN]
+    ]
+    more = error.error_count() - len(shown)
+    return "; ".join(shown) + (f"; and {more} more" if more else "")
