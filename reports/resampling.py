@@ -1,7 +1,10 @@
-"""Bootstrap over rounds: what a median would have been with other processes. Pure; the seed is fixed.
+"""Intervals over rounds: what a median would have been with other processes. Pure; the seed is fixed.
 
-The same results give the same report. An interval of few rounds is wide but not wide enough: with three rounds it is
-their range, which holds the true median three times out of four, and not 19 times out of 20.
+Of one case with enough rounds it is the exact one of ``suite.repeats``, by which a campaign decides the case too: a
+bootstrap of its median holds the true one in 88 % of cases with seven rounds, less often than with five. All others are
+bootstrap percentile intervals. The same results give the same report. An interval of few rounds is wide but not wide
+enough: with three rounds it is their range, which holds the true median three times out of four, and not 19 times out
+of 20.
 """
 
 import random
@@ -12,6 +15,8 @@ from datetime import datetime
 from functools import cache, lru_cache, partial
 from itertools import pairwise
 from typing import Final, Literal, Protocol
+
+from suite.repeats import median_interval as exact_median_interval
 
 CONFIDENCE: Final = 0.95
 MIN_ROUNDS_FOR_INTERVAL: Final = 3  # of two rounds, nothing but their difference is known
@@ -25,7 +30,7 @@ type Pairing = Literal["paired", "unpaired"]
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """A value with its bootstrap percentile interval at ``CONFIDENCE``; None where there are too few rounds for one."""
+    """A value with its interval at ``CONFIDENCE``; None where there are too few rounds for one."""
 
     value: float
     interval: Interval | None
@@ -114,8 +119,15 @@ def percentile_interval(values: Sequence[float]) -> Interval:
 
 
 def estimate(samples: Sequence[Rounds], statistic: Callable[[tuple[float, ...]], float], pairing: Pairing) -> Estimate:
-    """``statistic`` of the samples' medians. Raises ValueError for an empty sample, and as ``resampled_medians``."""
+    """``statistic`` of the samples' medians; of one sample's it must only rise, or only fall, with the median.
+
+    Raises ValueError for an empty sample, and as ``resampled_medians``.
+    """
     medians = tuple(statistics.median(rounds.values()) for rounds in samples)
+    exact = exact_median_interval(list(samples[0].values())) if len(samples) == 1 else None
+    if exact is not None:
+        low, high = sorted(statistic((bound,)) for bound in exact)
+        return Estimate(value=statistic(medians), interval=(low, high))
     resampled = resampled_medians(samples, pairing)
     interval = None if resampled is None else percentile_interval([statistic(drawn) for drawn in resampled])
     return Estimate(value=statistic(medians), interval=interval)

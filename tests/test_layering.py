@@ -56,6 +56,7 @@ EXTRA = {
     "reports/learning_references.py": {"suite.learning"},
     "reports/pages/learning.py": {"suite.catalog", "suite.learning"},
     "reports/ranks_together.py": {"suite.learning"},
+    "reports/resampling.py": {"suite.repeats"},
     "reports/seeds.py": {"suite.catalog", "suite.learning"},
     "reports/manifest.py": {"pydantic", "suite.toml_file"},
     "reports/result_sets.py": {"suite.upstream", "suite.interference"},
@@ -64,7 +65,7 @@ EXTRA = {
     "reports/verification/set_folder.py": {"suite.upstream", "suite.interference"},
     "reports/verify.py": {"suite.options"},
     "reports/pages/clock.py": {"suite.upstream"},
-    "reports/pages/series.py": {"suite.round_flags"},
+    "reports/pages/series.py": {"suite.round_flags", "suite.repeats"},
     "reports/start_ups.py": {"suite.start_up"},
 }
 FILES = sorted(path for folder in ("suite", "tasks", "reports") for path in (ROOT / folder).rglob("*.py"))

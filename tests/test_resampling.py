@@ -1,3 +1,4 @@
+import math
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -6,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from reports.resampling import (
+    CONFIDENCE,
     MAX_ROUNDS_OF_A_RANGE,
     MIN_ROUNDS_FOR_INTERVAL,
     estimate,
@@ -15,24 +17,38 @@ from reports.resampling import (
     pairing_of,
     resampled_medians,
 )
+from suite import repeats
 
 
 def test_interval_of_the_median_needs_three_rounds_and_is_repeatable() -> None:
     assert median_interval([1.0, 2.0]) is None
     assert median_interval([1.0, 2.0, 3.0]) == (1.0, 3.0)
     assert median_interval([2.0] * 5) == (2.0, 2.0)
-    values = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 9.0]
-    interval = median_interval(values)
-    assert interval == median_interval(values)
-    assert interval is not None
-    assert 1.0 < interval[0] < 1.3 < interval[1] < 9.0
+    values = dict(enumerate([1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 9.0]))
+    other = dict.fromkeys(values, 1.0)
+    ratios = [estimate([values, other], lambda medians: medians[0] / medians[1], "paired").interval for _ in range(2)]
+    assert ratios[0] == ratios[1]
+    assert ratios[0] is not None
+    assert 1.0 < ratios[0][0] < 1.3 < ratios[0][1] < 9.0
 
 
-@pytest.mark.parametrize("rounds", range(MIN_ROUNDS_FOR_INTERVAL, 11))
+@pytest.mark.parametrize("rounds", range(MIN_ROUNDS_FOR_INTERVAL, MAX_ROUNDS_OF_A_RANGE + 1))
 def test_up_to_five_rounds_an_interval_is_their_range(rounds: int) -> None:
     values = [float(value) for value in range(rounds)]
-    is_range = median_interval(values) == (values[0], values[-1])
-    assert is_range == (rounds <= MAX_ROUNDS_OF_A_RANGE)
+    assert median_interval(values) == (values[0], values[-1])
+
+
+@pytest.mark.parametrize("rounds", range(MAX_ROUNDS_OF_A_RANGE + 1, 15))
+def test_with_more_rounds_the_interval_of_a_case_is_that_by_which_it_is_decided(rounds: int) -> None:
+    """So none that is not called one of few rounds holds the true median less often than it says."""
+    values = [float(value) for value in range(1, rounds + 1)]
+    low, high = median_interval(values) or (0.0, 0.0)
+    assert (low, high) == repeats.median_interval(values)
+    below = low - 1  # values that are below the interval, and as many above
+    missed = 2 * sum(math.comb(rounds, number) for number in range(int(below) + 1)) / 2**rounds
+    assert 1 - missed >= CONFIDENCE
+    fps = estimate([dict(enumerate(values))], lambda medians: 1 / medians[0], "unpaired")
+    assert fps.interval == (1 / high, 1 / low)
 
 
 @pytest.mark.parametrize("rounds", [3, 4, 5])

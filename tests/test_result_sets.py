@@ -216,6 +216,24 @@ def test_a_twins_failed_round_is_a_failed_round(tmp_path: Path) -> None:
         assert "-aa\t0\tinvalid\tit learned less" in shown.text
 
 
+@pytest.mark.parametrize(
+    ("reason", "is_told"),
+    [
+        ("the budget of 3 rounds is spent: no interval of the median from 3 rounds (6 are needed)", True),
+        ("the budget of 3 rounds is spent: no exact interval of the median from 3 rounds (6 are needed)", True),
+        ("precise enough: the median is known to 0.4% after 6 rounds", False),
+    ],
+)
+def test_remarks_tell_the_interval_that_a_campaign_decides_by_from_that_of_a_table(
+    reason: str, *, is_told: bool, tmp_path: Path
+) -> None:
+    """A table has the range of three rounds, and below it stood that three rounds have no interval."""
+    write_results([replace(make_result(make_case(), 0.9, 1.0, 1.1), ended_because=reason)], tmp_path / "set")
+    version = read_version(tmp_path, name="v")
+    assert "0.900 to 1.10" in series.throughput(version, "cartpole-strong").markup
+    assert ("the exact one is meant" in series.remarks(version, "cartpole-strong").text) is is_told
+
+
 def test_sets_that_ran_at_the_same_time_on_one_host_know_of_each_other(tmp_path: Path) -> None:
     def stored(name: str, *, seconds: float) -> None:
         results = [make_result(make_case(device="cuda"), 0.5)]

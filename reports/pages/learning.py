@@ -6,7 +6,7 @@ from reports.campaign import Campaign
 from reports.charts import seeds as seed_charts
 from reports.learning_references import MIN_MARGIN, MIN_SEEDS
 from reports.ranks_together import MIN_ITERATIONS, MIN_SHARED_SEEDS, several_beside_one
-from reports.resampling import CONFIDENCE
+from reports.resampling import CONFIDENCE, held_by_range
 from reports.result_sets import ResultSet, Version
 from reports.seeds import Seeds, Size, seeds
 from reports.series_tables import series_title
@@ -80,8 +80,8 @@ def ranks_rule() -> Html:
         "Ranks average their gradients, so several should learn what one learns with the environments of all: the same"
         " frames, the same optimiser steps. What they do not share may tell them apart. Rewards of the iteration"
         f" that most seeds of both reached, {MIN_ITERATIONS} at least, mean over ranks. The difference is the median"
-        f" over the seeds that both have, with a {CONFIDENCE:.0%} bootstrap interval, which for few seeds is hardly"
-        f" narrower than their range and holds the true median less often; fewer than {MIN_SHARED_SEEDS} have none,"
+        f" over the seeds that both have, with its interval at {CONFIDENCE:.0%}, which for few seeds is their range"
+        f" ({held_by_range(MIN_SHARED_SEEDS):.0%} with {MIN_SHARED_SEEDS}); fewer than {MIN_SHARED_SEEDS} have none,"
         " and which learn more is unknown."
     )
 

@@ -1,6 +1,7 @@
 """The page of one series. Every function shows the part of each set that has this series, one below the other."""
 
 from collections.abc import Callable
+from typing import Final
 
 from reports import pair_tables, series_tables, verdict_table
 from reports.campaign import Campaign
@@ -10,11 +11,21 @@ from reports.charts import scaling as scaling_charts
 from reports.charts import sweep as sweep_charts
 from reports.neighbours import neighbours_sentence
 from reports.pages import division
+from reports.resampling import MAX_ROUNDS_OF_A_RANGE, MIN_ROUNDS_FOR_INTERVAL
 from reports.result_sets import Version
 from reports.start_ups import SAID, start_up_table
 from reports.tables import Displayed, Html, bullets, heading, paragraph, together
+from suite import repeats
 from suite.round_flags import flags
 from suite.schema import CaseResult
+
+# Older results have it without the word exact.
+NO_EXACT_INTERVAL: Final = (
+    "Where these remarks say that there is no interval of the median, the exact one is meant, by which a campaign"
+    f" decides that a case is precise enough; it takes {repeats.MIN_ROUNDS_FOR_INTERVAL} rounds. Intervals above take"
+    f" {MIN_ROUNDS_FOR_INTERVAL}: of up to {MAX_ROUNDS_OF_A_RANGE} rounds they are their range, which holds the true"
+    " median less often."
+)
 
 
 def facts(version: Version, name: str) -> Html:
@@ -95,8 +106,10 @@ def remarks(version: Version, name: str) -> Html:
             for sentence in (*flags(result.rounds), *([result.ended_because] if result.ended_because else []))
         ]
         odd = bullets(notes) if notes else paragraph("Nothing is odd about the times of the rounds.")
+        without_exact = any("interval of the median from" in (result.ended_because or "") for result in series.results)
         return [
             odd,
+            *([paragraph(NO_EXACT_INTERVAL)] if without_exact else []),
             paragraph(neighbours_sentence(series.completed)),
             *([paragraph(slowed)] if (slowed := series.slowed_cores) else []),
             series_tables.failures(series.failures, label=f"Rounds of {name} that did not complete"),
