@@ -61,18 +61,23 @@ class ScalingGroup:
 def scaling_groups(results: Sequence[CaseResult]) -> tuple[ScalingGroup, ...]:
     """Results that may be compared, by series and curve, without emulated nodes and what was not tried.
 
-    A/A twins among them are no points; the baseline's stands beside the points.
-    Where two topologies have the same number of ranks, the one with fewer nodes is taken: another network is another
-    curve.
+    A baseline that was not tried stays, without times: another is no baseline, as in ``reports.analysis``. Curves are
+    called as there too, after what differs between all cases. A/A twins among the results are no points; the baseline's
+    stands beside the points. Where two topologies have the same number of ranks, the one with fewer nodes is taken:
+    another network is another curve.
     """
     twins = {one.case.case_id: one for one in results if is_twin(one.case)}
-    results = [one for one in results if not (is_twin(one.case) or is_emulated(one) or was_skipped(one))]
+    results = [one for one in results if not is_twin(one.case)]
+    cases = [result.case for result in results]
     groups: dict[tuple[str | int, ...], dict[int, CaseResult]] = {}
     for result in sorted(results, key=lambda result: (result.case.world_size, result.case.nnodes, result.case.case_id)):
-        groups.setdefault(comparison_key(result.case), {}).setdefault(result.case.world_size, result)
-    cases = [result.case for result in results]
+        of_curve = groups.setdefault(comparison_key(result.case), {})
+        if not (is_emulated(result) or (of_curve and was_skipped(result))):
+            of_curve.setdefault(result.case.world_size, result)
     found = []
     for by_world_size in groups.values():
+        if all(map(was_skipped, by_world_size.values())):
+            continue  # nothing of it was tried
         first = next(iter(by_world_size.values())).case
         twin = twins.get(first.case_id + SUFFIX)
         found.append(

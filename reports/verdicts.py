@@ -122,7 +122,7 @@ def _missing(group: ScalingGroup) -> str | None:
         return f"only {group.baseline.world_size} was measured, and scaling needs two numbers of ranks"
     for point in (group.baseline, group.points[-1]):
         if not point.times_s:
-            return f"no round of {point.world_size} ranks completed"
+            return f"no round of {_ranks(point.world_size)} completed"
     return None
 
 

@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 
+from reports.analysis import case_rows
 from reports.scaling_groups import point_efficiency, point_speedup, scaling_groups
-from suite.schema import CaseResult
+from reports.verdicts import verdict
+from suite.schema import Case, CaseResult
 from suite.schema_transport import Transport
 from tests.generated_results import full_results, make_case, make_record, make_result
 
@@ -34,6 +36,30 @@ def test_groups_hold_what_differs_in_ranks_only() -> None:
         ("cartpole-strong", "rsl_rl"),
     ]
     assert [len(group.points) for group in groups] == [4, 4, 4, 4]  # without what was skipped
+
+
+def skipped(case: Case) -> CaseResult:
+    return CaseResult(case=case, rounds=(make_record(case, outcome="skipped", reason="this machine has 1 GPU"),))
+
+
+def test_a_baseline_that_was_not_tried_is_replaced_by_no_other() -> None:
+    """The rows of a page gave no efficiency, and the verdict below them was held against two ranks."""
+    measured = [make_result(make_case(world_size=ranks), *[0.8 / ranks] * 3) for ranks in (2, 4)]
+    results = [skipped(make_case()), *measured, skipped(make_case(world_size=8))]
+    (group,) = scaling_groups(results)
+    assert [(point.world_size, bool(point.times_s)) for point in group.points] == [(1, False), (2, True), (4, True)]
+    assert (verdict(group).word, verdict(group).reason) == ("inconclusive", "no round of 1 rank completed")
+    assert {row.speedup for row in case_rows(results)} == {None}
+    assert scaling_groups([skipped(make_case(world_size=ranks)) for ranks in (1, 2)]) == ()
+
+
+def test_a_curve_is_called_as_in_the_rows_of_a_page_whatever_was_skipped() -> None:
+    """Else the first page finds no verdict for a row that has another name."""
+    results = [make_result(make_case(world_size=ranks), *[0.8 / ranks] * 3) for ranks in (1, 2)]
+    results.append(skipped(make_case(num_envs_global=256)))
+    (group,) = scaling_groups(results)
+    assert group.curve == "rsl_rl, 128 environments"
+    assert {row.curve for row in case_rows(results) if row.rounds_completed} == {group.curve}
 
 
 def test_of_two_topologies_with_as_many_ranks_the_one_with_fewer_nodes_is_taken() -> None:
