@@ -19,8 +19,9 @@ def rule() -> Html:
     return paragraph(
         f"A curve scales when the whole interval of its efficiency at the largest number of ranks is at least"
         f" {SCALES_EFFICIENCY:.0%}, and is limited when all of it is below. It is superlinear, which mostly means a"
-        f" mistake, when all of it is above {SUPERLINEAR_EFFICIENCY:.0%}, and inconclusive where too few rounds ran"
-        " to tell. Where the baseline ran twice as an A/A pair, the word has to hold with either of them."
+        f" mistake, when at any number of ranks all of it is above {SUPERLINEAR_EFFICIENCY:.0%}. It is inconclusive"
+        " where it lies on both sides, or too few rounds ran to tell. Where the baseline ran twice as an A/A pair, the"
+        " word has to hold with either of them."
     )
 
 

@@ -1,7 +1,11 @@
+from pathlib import Path
+
+from reports.pages import at_a_glance
+from reports.result_sets import read_version
 from reports.tables import Html
 from reports.verdict_table import predictions, rule, verdicts
 from suite.schema import CaseResult
-from tests.generated_results import failed_result, make_case, make_result
+from tests.generated_results import failed_result, make_case, make_result, write_results
 
 
 def amdahl(serial_fraction: float, world_size: int) -> float:
@@ -62,3 +66,21 @@ def test_without_a_second_number_of_ranks_nothing_is_said() -> None:
 
 def test_what_cannot_be_predicted_says_why() -> None:
     assert cells_of(predictions(results(1, 2)))["Law"].startswith("none: measured for 1, 2 ranks only")
+
+
+def efficiency_at_a_glance(folder: Path, *of_ranks: CaseResult) -> list[str]:
+    """Frames per second, efficiency and verdict."""
+    write_results(of_ranks, folder / "set")
+    (row,) = at_a_glance.curves(read_version(folder, name="v")).text.splitlines()[1:-1]
+    cells = row.split("\t")
+    return [cells[3], cells[4], cells[-1]]
+
+
+def test_the_first_table_has_the_efficiency_of_the_ranks_whose_frames_it_has(tmp_path: Path) -> None:
+    """It had that of the ranks that decided the verdict, beside the frames of the most."""
+    one, two, four = (make_case("cartpole-strong", world_size=size) for size in (1, 2, 4))
+    done = [make_result(one, *[0.8] * 3), make_result(two, *[0.3] * 3)]
+    superlinear = efficiency_at_a_glance(tmp_path / "a", *done, make_result(four, *[0.21] * 3))
+    assert superlinear == [f"{four.frames_per_iteration / 0.21:,.0f}", "95.2 %", "superlinear"]
+    failed = efficiency_at_a_glance(tmp_path / "b", *done, failed_result(four, outcome="crashed", reason="x"))
+    assert failed == [f"{two.frames_per_iteration / 0.3:,.0f}", "133.3 %", "superlinear"]

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 
 from reports.pages.addresses import page_of
-from reports.resampling import Estimate
 from reports.result_sets import ResultSet, Version
-from reports.scaling_groups import ScalingGroup, scaling_groups
+from reports.scaling_groups import ScalingGroup, point_efficiency, scaling_groups
 from reports.tables import MISSING, Cell, Html, count, html_table, link, paragraph, percent, percent_interval, together
 from reports.verdicts import verdict
 
@@ -23,9 +22,9 @@ def curves(version: Version) -> Html:
         text_headings=("Verdict",),
     )
     rule = (
-        "Frames per second and efficiency are those of the most ranks. Sets are of different hosts, so rows of two sets"
-        " do not compare libraries or series: each is held against fewer ranks of its own host. A verdict has to hold"
-        " with the baseline's A/A twin too, where it ran; why each is what it is stands below."
+        "Frames per second and efficiency are those of the most ranks that completed. Sets are of different hosts, so"
+        " rows of two sets do not compare libraries or series: each is held against fewer ranks of its own host. A"
+        " verdict has to hold with the baseline's A/A twin too, where it ran; why each is what it is stands below."
     )
     return together([table, paragraph(rule)])
 
@@ -41,15 +40,16 @@ def _curves(version: Version) -> Iterator[tuple[ResultSet, ScalingGroup]]:
 
 
 def _row(one: ResultSet, group: ScalingGroup) -> list[Cell]:
-    said = verdict(group)
-    efficiency: Estimate | None = said.efficiency
+    most = group.measured[-1]
+    # Not the verdict's, which may be decided at fewer ranks.
+    efficiency = point_efficiency(group, most) if group.baseline.times_s else None
     return [
         link(f"{group.series}: {group.curve}", f"{page_of(group.series)}.html"),
         one.title,
         ", ".join(str(point.world_size) for point in group.measured),
-        count(group.measured[-1].total_fps),
+        count(most.total_fps),
         MISSING if efficiency is None else percent(efficiency.value),
         MISSING if efficiency is None else percent_interval(efficiency.interval),
         ", ".join(str(len(point.times_s)) for point in group.measured),
-        said.word,
+        verdict(group).word,
     ]
