@@ -3,7 +3,7 @@
 Cases are matched by their id. What a case is, what it ran on and with which versions must be equal, or the case is
 refused with every difference; a difference that the comparison is about is declared as an axis. A change counts when it
 is beyond both the threshold and the noise: the interval of the ratio of medians excludes no change, and the change is
-larger than what a case and its A/A twin differed by.
+larger than what a case and its A/A twin differed by. A case that most rounds do not complete any more fails now.
 """
 
 import fnmatch
@@ -20,6 +20,7 @@ from suite.schema import CaseResult, RunRecord
 from suite.words import counted
 
 MAX_NAMED: Final = 12  # differences of a case in a sentence; a change of the task can bring a hundred
+MOST: Final = 0.5  # of the rounds: where more fail now, the case does
 DEFAULT_THRESHOLD: Final = 0.02  # smaller changes are seldom worth a search for their cause
 
 # Limits of the suite, not of the work.
@@ -141,9 +142,9 @@ def _compared(before: CaseResult, after: CaseResult, *, margin: float, across: S
         pairing = pairing_of(timed)
         change = estimate([old, new], lambda medians: medians[1] / medians[0] - 1, pairing)
     word: Word
-    word, reason = ("incomparable", _names(refused)) if refused else _judged(old, new, change, margin)
+    word, reason = ("incomparable", _names(refused)) if refused else _judged(before, after, change, margin)
     if change is not None:
-        reason += _company(before, after)
+        reason += _failures(before, after) + _company(before, after)
     return CaseComparison(
         case_id=before.case.case_id,
         word=word,
@@ -159,11 +160,14 @@ def _compared(before: CaseResult, after: CaseResult, *, margin: float, across: S
     )
 
 
-def _judged(old: Rounds, new: Rounds, change: Estimate | None, margin: float) -> tuple[Word, str]:
+def _judged(before: CaseResult, after: CaseResult, change: Estimate | None, margin: float) -> tuple[Word, str]:
+    by_outcomes = _by_outcomes(before, after)
+    if by_outcomes is not None:
+        return by_outcomes
     if change is None:
-        return ("failed", "no round completes any more") if old else ("inconclusive", "no round completed before")
+        return "failed", "no round completes any more"
     if change.interval is None:
-        few = f"{len(old)} and {len(new)} rounds completed"
+        few = f"{len(before.completed)} and {len(after.completed)} rounds completed"
         return "inconclusive", f"{few}, and an interval needs {MIN_ROUNDS_FOR_INTERVAL} on both sides"
     low, high = change.interval
     beyond = not is_within(change.value, margin)
@@ -174,6 +178,40 @@ def _judged(old: Rounds, new: Rounds, change: Estimate | None, margin: float) ->
         return "unchanged", f"the whole interval is within {margin:.1%}"
     why = "the rounds of one set differ as much" if beyond else f"it may be more or less than {margin:.1%}"
     return "inconclusive", f"{why}; more rounds would tell"
+
+
+def _by_outcomes(before: CaseResult, after: CaseResult) -> tuple[Word, str] | None:
+    """None where what decides are the times, or that there are none any more."""
+    if not before.completed:
+        return "inconclusive", "no round completed before"
+    if not _tried(after):
+        why = after.rounds[-1].reason if after.rounds else "there is none"
+        return "incomparable", f"no round ran to an end of its own after: {why}"
+    if after.completed and _share_that_failed(after) > MOST >= _share_that_failed(before):
+        return "failed", "most rounds do not complete any more"
+    return None
+
+
+def _tried(result: CaseResult) -> list[RunRecord]:
+    """The rounds that say whether the case runs: not those without a place, nor those that lost it."""
+    return [record for record in result.rounds if record.outcome not in {"skipped", "lost"}]
+
+
+def _share_that_failed(result: CaseResult) -> float:
+    tried = _tried(result)
+    return sum(record.outcome != "completed" for record in tried) / len(tried)
+
+
+def _failures(before: CaseResult, after: CaseResult) -> str:
+    """That a larger share of the rounds fails than before; else nothing."""
+    shares = [_share_that_failed(one) for one in (before, after)]
+    if shares[1] <= shares[0]:
+        return ""
+    of_before, of_after = (
+        f"{share * len(_tried(one)):.0f} of {counted(len(_tried(one)), 'round')}"
+        for share, one in zip(shares, (before, after), strict=True)
+    )
+    return f"; {of_after} failed after, {of_before} before"
 
 
 def _company(before: CaseResult, after: CaseResult) -> str:

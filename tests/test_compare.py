@@ -10,8 +10,8 @@ from reports.compare import CaseComparison, Comparison, compare
 from reports.compare_command import main
 from suite.a_a import noise_budget, twin_pairs
 from suite.errors import ReportError, StoreError, UsageError
-from suite.schema import CaseResult, RunRecord
-from tests.generated_results import failed_result, make_case, make_result, write_results
+from suite.schema import CaseResult, Outcome, RunRecord
+from tests.generated_results import failed_result, make_case, make_record, make_result, write_results
 
 QUIET = (1.0, 1.002, 1.004, 0.998, 1.001)
 NOISY = (1.0, 1.2, 0.8, 1.1, 0.9)
@@ -152,6 +152,45 @@ def test_a_case_that_fails_now_is_worse() -> None:
     assert (words(found), found.exit_code) == ({"failed"}, 1)
     assert compare([failed], results()[:1]).exit_code == 0
     assert words(compare([failed], [failed])) == {"inconclusive"}
+
+
+def with_crashes(completed: int, crashed: int) -> CaseResult:
+    case = make_case()
+    return CaseResult(
+        case=case,
+        rounds=tuple(
+            make_record(case, index=index, outcome="completed" if index < completed else "crashed", reason="x")
+            for index in range(completed + crashed)
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "word", "exit_code", "said"),
+    [
+        ((3, 0), (1, 9), "failed", 1, "most rounds do not complete any more; 9 of 10 rounds failed after, 0 of 3"),
+        ((3, 0), (3, 7), "failed", 1, "7 of 10 rounds failed after, 0 of 3 rounds before"),
+        ((4, 0), (3, 1), "unchanged", 0, "within 2.0%; 1 of 4 rounds failed after, 0 of 4 rounds before"),
+        ((3, 7), (3, 7), "unchanged", 0, "within 2.0%"),
+        ((3, 7), (10, 0), "unchanged", 0, "within 2.0%"),
+    ],
+)
+def test_rounds_that_fail_now_are_not_passed_over(
+    before: tuple[int, int], after: tuple[int, int], word: str, exit_code: int, said: str
+) -> None:
+    """Nine of ten rounds that crashed were too few for an interval, and that was exit code 0."""
+    found = compare([with_crashes(*before)], [with_crashes(*after)])
+    (case,) = found.cases
+    assert (case.word, found.exit_code) == (word, exit_code)
+    assert said in case.reason
+    assert ("failed after" in case.reason) is ("failed after" in said)
+
+
+@pytest.mark.parametrize("outcome", ["skipped", "lost"])
+def test_a_case_that_had_no_place_does_not_fail_and_is_not_compared(outcome: Outcome) -> None:
+    found = compare(results()[:1], [failed_result(make_case(), outcome=outcome, reason="needs 2 GPUs, available: 0")])
+    assert (words(found), found.exit_code) == ({"incomparable"}, 2)
+    assert found.cases[0].reason.endswith("needs 2 GPUs, available: 0")
 
 
 def test_cases_of_one_side_are_named_and_nothing_in_common_is_incomparable() -> None:
