@@ -14,6 +14,7 @@ from typing import Final, Literal
 from reports.collectives import Bound, Links
 from reports.iteration_model import Model, Network, NotCarried, Results, calibrated, model_of
 from reports.scaling_groups import ScalingGroup
+from suite.a_a import apart
 from suite.schema import Case
 
 MAX_GPUS: Final = 1024
@@ -79,6 +80,11 @@ class HeldOutCount:
         return self.predicted_fps["expected"] / self.measured_fps - 1
 
     @property
+    def miss(self) -> float:
+        """By how much the larger of the two exceeds the smaller, relative: 1 for twice as fast and for half."""
+        return apart(self.relative_error)
+
+    @property
     def is_in_band(self) -> bool:
         return self.predicted_fps["high"] <= self.measured_fps <= self.predicted_fps["low"]
 
@@ -86,7 +92,8 @@ class HeldOutCount:
 def carry(model: Model, name: str, network: Network, *, miss: float = 0.0) -> Carried:
     """From the largest measured count by doublings, as far as the work can be cut.
 
-    ``miss``: how far off the model was where it could be checked, relative; the band is nowhere narrower.
+    ``miss``: how far off the model was where it could be checked, see ``HeldOutCount.miss``; the band is nowhere
+    narrower.
     """
     group = model.group
     points: list[PredictedPoint] = []
@@ -115,7 +122,7 @@ def _predicted(model: Model, world_size: int, network: Network, miss: float) -> 
     base = model.group.baseline
     ideal = base.total_fps * world_size / base.world_size
     fps = model.total_fps(world_size, network)
-    low = min(model.total_fps(world_size, network, "high"), fps * (1 - miss))
+    low = min(model.total_fps(world_size, network, "high"), fps / (1 + miss))
     high = max(model.total_fps(world_size, network, "low"), fps * (1 + miss))
     return PredictedPoint(
         world_size=world_size,

@@ -45,7 +45,7 @@ def curves_of(
         carried: tuple[Carried, ...] = ()
         if isinstance(model, Model):
             model = calibrated(model, by_id, first["expected"])
-            miss = abs(held_out.relative_error) if isinstance(held_out, HeldOutCount) else 0.0
+            miss = held_out.miss if isinstance(held_out, HeldOutCount) else 0.0
             carried = tuple(carry(model, name, network, miss=miss) for name, network in networks.items())
         found.append(Curve(group=group, model=model, carried=carried, held_out=held_out))
     return tuple(found)
