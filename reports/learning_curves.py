@@ -4,6 +4,7 @@ import statistics
 from dataclasses import dataclass
 
 from reports.analysis import CaseRow
+from suite.learning import mean_over_ranks
 from suite.schema import CaseResult, RunRecord
 
 
@@ -40,7 +41,5 @@ def learning_curve(result: CaseResult, row: CaseRow) -> tuple[CurvePoint, ...]:
 
 
 def mean_rewards(record: RunRecord) -> list[float | None]:
-    """Mean over the ranks that have one, per iteration."""
-    columns = [rank.samples.get("reward_mean", ()) for rank in record.ranks]
-    per_iteration = ([value for value in values if value is not None] for values in zip(*columns, strict=False))
-    return [statistics.fmean(rewards) if rewards else None for rewards in per_iteration]
+    """Per iteration, as ``suite.learning.mean_over_ranks``."""
+    return mean_over_ranks(rank.samples.get("reward_mean", ()) for rank in record.ranks)

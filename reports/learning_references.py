@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from reports import seeds
+from reports.learning_curves import mean_rewards
 from suite.errors import LabscaleError, UsageError
 from suite.learning import REFERENCE_ASSETS, reward_at
 from suite.schema import CaseResult
@@ -49,11 +50,11 @@ def least_rewards(results: Iterable[CaseResult], at: Sequence[int]) -> dict[Size
         if case.division == "open" or not case.learns or case.assets != REFERENCE_ASSETS:
             continue
         for record in result.completed:
-            column = record.ranks[0].samples.get("reward_mean", ())
+            means = mean_rewards(record)
             for iterations in at:
-                if iterations <= len(column):
+                if iterations <= len(means):
                     size = Size(*seeds.Size.of(case), iterations)
-                    rewards[size][case.seed].append(reward_at(column, iterations))
+                    rewards[size][case.seed].append(reward_at(means, iterations))
     if not rewards:
         raise UsageError(f"no run has {min(at)} iterations with rewards. Name folders of longer runs, or another --at.")
     worst = {size: {seed: _worst(runs) for seed, runs in of_seeds.items()} for size, of_seeds in rewards.items()}

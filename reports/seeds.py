@@ -97,6 +97,6 @@ def _judged(reference: LearningReference, runs: Mapping[int, CaseResult], measur
 
 
 def _rewards(result: CaseResult, until: int) -> list[float | None]:
-    """Of rank 0, which is what a reference judges; None for a round that ended before."""
-    columns = [record.ranks[0].samples.get("reward_mean", ()) for record in result.completed]
-    return [reward_at(column, until) if len(column) >= until else None for column in columns]
+    """Of every completed round, as a reference judges it; None for one that ended before."""
+    curves = map(mean_rewards, result.completed)
+    return [reward_at(means, until) if len(means) >= until else None for means in curves]

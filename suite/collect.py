@@ -13,7 +13,7 @@ from suite.failure import find_failure
 from suite.identity import workload_differences
 from suite.launch.result import LaunchResult
 from suite.launch.sampling import SAMPLER_LOG, sampler_log
-from suite.learning import check_learning
+from suite.learning import check_learning, mean_over_ranks
 from suite.public_text import public
 from suite.rank_file import RankFile, nccl_log_path, rank_paths, read_rank_file
 from suite.schema import SAMPLE_COLUMNS, Case, CheckResult, Environment, Outcome, RankRecord, RunRecord
@@ -62,7 +62,7 @@ def collect(
         wall_time_s=result.wall_time_s,
         environment=environment,
         argv=tuple(argv),
-        ranks=tuple(_rank_record(file, case) for file in files),
+        ranks=tuple(_rank_record(file, case, files) for file in files),
         image_digest=result.image_digest,
         workload=next((file.workload for file in files if file.workload is not None), None),
         clocks=node_clocks(case, files),
@@ -192,7 +192,7 @@ def _faults(case: Case, files: Sequence[RankFile]) -> Iterator[str]:
     yield from filter(None, [apart(case, files, node_clocks(case, files))])
     yield from _workload_faults(files)
     for file in files:
-        yield from _validity_faults(case, file)
+        yield from _validity_faults(case, file, files)
     digests = {file.rank: file.end.parameters_sha256 for file in files if file.end and file.end.parameters_sha256}
     if len(set(digests.values())) > 1:
         each = ", ".join(f"rank {rank}: {digest[:12]}" for rank, digest in digests.items())
@@ -226,22 +226,22 @@ def _workload_faults(files: Sequence[RankFile]) -> Iterator[str]:
             yield f"rank {rank} ran another workload than rank {first_rank}: {'; '.join(where[:_SHOWN])}{more}"
 
 
-def _validity(case: Case, file: RankFile) -> tuple[CheckResult, ...]:
-    """What the rank found of its own work, and rank 0's learning: other ranks of rsl_rl keep no rewards."""
+def _validity(case: Case, file: RankFile, files: Sequence[RankFile]) -> tuple[CheckResult, ...]:
+    """What the rank found of its own work, and with rank 0's what all ranks together learned."""
     if file.rank != 0 or not file.iterations:
         return file.validity
     references = load_catalog().learning_references(case.task, case.rl_library)
-    rewards = [event.samples.get("reward_mean") for event in file.iterations]
+    rewards = mean_over_ranks([event.samples.get("reward_mean") for event in each.iterations] for each in files)
     return (*file.validity, check_learning(case, rewards, references))
 
 
-def _validity_faults(case: Case, file: RankFile) -> Iterator[str]:
-    for check in _validity(case, file):
+def _validity_faults(case: Case, file: RankFile, files: Sequence[RankFile]) -> Iterator[str]:
+    for check in _validity(case, file, files):
         if check.verdict == "failure":
             yield f"rank {file.rank}: {check.name}: {check.found} ({check.fault})"
 
 
-def _rank_record(file: RankFile, case: Case) -> RankRecord:
+def _rank_record(file: RankFile, case: Case, files: Sequence[RankFile]) -> RankRecord:
     local_rank = file.start.local_rank if file.start else file.rank % case.nproc_per_node
     seen = dict.fromkeys(column for event in file.iterations for column in event.samples)
     columns: list[str] = [column for column in SAMPLE_COLUMNS if column in seen]
@@ -252,7 +252,7 @@ def _rank_record(file: RankFile, case: Case) -> RankRecord:
         phases_s={phase.name: phase.duration_s for phase in file.phases},
         settings=file.settings,
         samples={column: tuple(_finite(event.samples.get(column)) for event in file.iterations) for column in columns},
-        validity=_validity(case, file),
+        validity=_validity(case, file, files),
         parameters_sha256=file.end.parameters_sha256 if file.end else None,
         peak_memory_gb=file.end.peak_memory_gb if file.end else None,
         kernels_compiled=file.end.kernels_compiled if file.end else None,

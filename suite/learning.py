@@ -1,7 +1,10 @@
-"""Whether a run learned as its reference says. One-sided: what is faster but learns worse is no measurement. Pure."""
+"""Whether a run learned as its reference says. One-sided: what is faster but learns worse is no measurement. Pure.
+
+The reward of an iteration is the mean over ranks, here and wherever a reward is shown.
+"""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from suite.catalog import LearningReference
@@ -14,7 +17,7 @@ REFERENCE_ASSETS: Final = "offline"  # of all runs that references are made of; 
 
 
 def check_learning(case: Case, rewards: Sequence[float | None], references: Sequence[LearningReference]) -> CheckResult:
-    """Judge the rewards of rank 0, one for each iteration (None before an episode ended)."""
+    """Judge rewards as ``mean_over_ranks`` gives them, one for each iteration."""
     reference = _reference_of(case, len(rewards), references)
     if isinstance(reference, str):
         return _result("not_checked", reference)
@@ -46,6 +49,16 @@ def _reference_of(case: Case, num_iterations: int, references: Sequence[Learning
     if not reached:
         return f"{num_iterations} iterations; the reference is of {min(entry.iterations for entry in of_ranks)}"
     return max(reached, key=lambda entry: entry.iterations)
+
+
+def mean_over_ranks(columns: Iterable[Sequence[float | None]]) -> list[float | None]:
+    """``columns``: of every rank the reward of each iteration. None before an episode of any rank ended.
+
+    Over the ranks that keep rewards: of rsl_rl that is rank 0 alone.
+    """
+    kept = filter(None, columns)  # a rank without the column would leave no iteration
+    per_iteration = ([value for value in values if value is not None] for values in zip(*kept, strict=False))
+    return [statistics.fmean(rewards) if rewards else None for rewards in per_iteration]
 
 
 def reward_at(rewards: Sequence[float | None], iterations: int) -> float | None:

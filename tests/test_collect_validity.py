@@ -106,7 +106,19 @@ def test_what_was_not_checked_is_said_and_no_fault(rank_files: RankFiles) -> Non
     assert record.ranks[1].validity == ()
 
 
-def test_learning_worse_than_the_reference_is_invalid(rank_files: RankFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("of_ranks", "said"),
+    [
+        ((4.0, 4.0), "4"),
+        ((6.0, 3.0), "4.5"),  # rank 0 alone reached it
+        ((4.0, None), "4"),  # rsl_rl keeps rewards on rank 0
+        ((6.0, 4.5), None),
+        ((4.5, 6.0), None),
+    ],
+)
+def test_learning_worse_than_the_reference_is_invalid(
+    of_ranks: tuple[float | None, ...], said: str | None, rank_files: RankFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
     case = rank_files.case
     reference = LearningReference(
         stack=case.stack,
@@ -117,9 +129,10 @@ def test_learning_worse_than_the_reference_is_invalid(rank_files: RankFiles, mon
         source="a test",
     )
     monkeypatch.setattr(Catalog, "learning_references", lambda *_: (reference,))
-    for rank in (0, 1):
-        rank_files.rank(rank, head(rank) + iterations(3, reward_mean=4.0) + end())
+    for rank, reward in enumerate(of_ranks):
+        rank_files.rank(rank, head(rank) + iterations(3, reward_mean=reward) + end())
     record = rank_files.collect()
-    assert record.outcome == "invalid"
-    assert record.reason
-    assert record.reason.endswith("the reward is 4; at least 5 is known of iteration 3 (learns_worse)")
+    assert record.outcome == ("completed" if said is None else "invalid")
+    if said is not None:
+        assert record.reason
+        assert record.reason.endswith(f"the reward is {said}; at least 5 is known of iteration 3 (learns_worse)")

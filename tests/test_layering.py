@@ -53,6 +53,7 @@ EXTRA = {
     "reports/interconnects.py": {"pydantic"},
     "reports/foreign/bundle.py": {"pydantic"},
     "reports/foreign/reading.py": {"pydantic", "pydantic_core"},
+    "reports/learning_curves.py": {"suite.learning"},
     "reports/learning_references.py": {"suite.learning"},
     "reports/pages/learning.py": {"suite.catalog", "suite.learning"},
     "reports/ranks_together.py": {"suite.learning"},

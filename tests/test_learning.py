@@ -3,12 +3,19 @@
 import pytest
 
 from suite.catalog import LearningReference, load_catalog
-from suite.learning import check_learning
+from suite.learning import check_learning, mean_over_ranks
 from tests.conftest import CaseMaker
 
 REFERENCE = LearningReference(
     stack="kitless", frames_per_iteration=1024, optimiser_steps=20, iterations=10, reward_at_least=4.0, source="a test"
 )
+
+
+def test_the_reward_of_several_ranks_is_the_mean_of_those_that_keep_one() -> None:
+    assert mean_over_ranks([[None, 1.0, 2.0], [None, None, 4.0]]) == [None, 1.0, 3.0]
+    assert mean_over_ranks([[1.0, 2.0], [None, None]]) == [1.0, 2.0]
+    assert mean_over_ranks([[1.0, 2.0], []]) == [1.0, 2.0]  # a rank without the column
+    assert mean_over_ranks([[], []]) == []
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from reports import book
+from reports import book, findings
+from reports.learning_references import least_rewards
 from reports.pages import learning
 from reports.result_sets import Version, read_version
 from reports.seeds import Size, seeds
@@ -15,6 +16,7 @@ from suite.schema import Case, CaseResult
 from tests.generated_results import failed_result, make_case, make_result, write_results
 
 CASE = make_case("ant-weak", iterations=10)
+RATES = {1: 1.0, 2: 1.1, 3: 1.2, 4: 1.3, 5: 1.4}  # by seed
 ALONE = "Isaac-Reorient-Cube-Shadow-Camera-Direct"  # whose ranks each train the network that reads their pictures
 REFERENCE = LearningReference(
     stack=CASE.stack,
@@ -63,6 +65,30 @@ def test_one_rank_stands_for_several_only_where_ranks_learn_together() -> None:
     two = replace(CASE, nproc_per_node=2)
     assert Size.of(two) == Size.of(CASE)
     assert Size.of(replace(two, task=ALONE)) != Size.of(replace(CASE, task=ALONE))
+
+
+def of_two_ranks(result: CaseResult, second: float) -> CaseResult:
+    """With a second rank, whose rewards are ``second`` times those of the first."""
+    (record,), case = result.rounds, replace(result.case, nproc_per_node=2)
+    (first,) = record.ranks
+    rewards = tuple(second * (reward or 0.0) for reward in first.samples["reward_mean"])
+    other = replace(first, rank=1, samples={**first.samples, "reward_mean": rewards})
+    return CaseResult(case=case, rounds=(replace(record, case=case, ranks=(first, other)),))
+
+
+def test_every_page_takes_the_mean_over_ranks() -> None:
+    """What is learned took rank 0, and its figure and the page Findings the mean."""
+    runs = [of_two_ranks(learned(replace(CASE, seed=seed), rate), 2.0) for seed, rate in RATES.items()]
+    (found,) = seeds(runs, [of_two_ranks(learned(CASE, 0.8), 2.0)], known)
+    (judged,) = found.judged
+    assert judged.seed_rewards == {seed: pytest.approx(1.5 * 7 * rate) for seed, rate in RATES.items()}
+    assert judged.seed_rewards == {seed: pytest.approx(curve[7]) for seed, curve in found.curves.items()}
+    assert judged.measured == pytest.approx((1.5 * 5.6,))
+    (least,) = least_rewards(runs, [10]).values()
+    assert least == pytest.approx(1.5 * 7 * (2 * RATES[1] - RATES[5]))
+    of_findings = findings.learned(runs[0])
+    assert of_findings is not None
+    assert of_findings.reward == pytest.approx(judged.seed_rewards[1])
 
 
 @pytest.fixture

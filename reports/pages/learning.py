@@ -91,8 +91,9 @@ def rule() -> Html:
         f"A reference needs {MIN_SEEDS} seeds. Of the runs that it names, it lies as far below the worst as that one"
         f" below the best, {MIN_MARGIN:.0%} of the best at least, and is of one stack and size: other physics and"
         " other numbers of frames or optimiser steps in an iteration learn otherwise. A reward is"
-        f" the median of the last {OVER} iterations, of rank 0. A round that learned less is invalid, by the references"
-        " of its day, which later runs may have moved: the page Limits has it, with its reason."
+        f" the median of the last {OVER} iterations, each the mean over the ranks that keep one: of rsl_rl rank 0."
+        " A round that learned less is invalid, by the references of its day, which later runs may have moved: the page"
+        " Limits has it, with its reason."
     )
 
 
