@@ -45,7 +45,7 @@ class Judged:
     """A reference, and what measured rounds of its size had at that iteration. No round without rewards there."""
 
     reference: LearningReference
-    seed_rewards: Mapping[int, float | None]
+    seed_rewards: Mapping[int, tuple[float | None, ...]]  # of every run of a seed, which other machines may have made
     measured: tuple[float, ...]  # each reward once
 
     @property
@@ -55,41 +55,48 @@ class Judged:
 
 @dataclass(frozen=True, kw_only=True)
 class Seeds:
-    """All runs of one size. ``curves``: mean reward of each iteration, by seed."""
+    """All runs of one size. ``curves``: mean reward of each iteration of a seed's first run."""
 
     size: Size
     case: Case  # any of them
     curves: Mapping[int, tuple[float | None, ...]]
+    num_runs: int
     judged: tuple[Judged, ...]
 
 
 def seeds(learned: Iterable[CaseResult], measured: Sequence[CaseResult], known: Known) -> tuple[Seeds, ...]:
     """``learned``: of sets made to see what is learned; ``measured``: of all others. Sizes in their first order."""
-    runs: dict[Size, dict[int, CaseResult]] = {}
+    runs: dict[Size, dict[int, list[CaseResult]]] = {}
     for result in learned:
         if result.completed:
-            runs.setdefault(Size.of(result.case), {}).setdefault(result.case.seed, result)
+            runs.setdefault(Size.of(result.case), {}).setdefault(result.case.seed, []).append(result)
     return tuple(_seeds(size, dict(sorted(of_size.items())), measured, known) for size, of_size in runs.items())
 
 
-def _seeds(size: Size, runs: Mapping[int, CaseResult], measured: Sequence[CaseResult], known: Known) -> Seeds:
-    case = next(iter(runs.values())).case
+def _seeds(size: Size, runs: Mapping[int, Sequence[CaseResult]], measured: Sequence[CaseResult], known: Known) -> Seeds:
+    case = next(iter(runs.values()))[0].case
     alike = [result for result in measured if Size.of(result.case) == size and result.case.learns]
     return Seeds(
         size=size,
         case=case,
-        curves={seed: tuple(mean_rewards(result.completed[0])) for seed, result in runs.items()},
+        curves={seed: tuple(mean_rewards(of_seed[0].completed[0])) for seed, of_seed in runs.items()},
+        num_runs=sum(len(result.completed) for of_seed in runs.values() for result in of_seed),
         judged=tuple(
             _judged(reference, runs, alike) for reference in known(case) if Size.of_reference(reference, case) == size
         ),
     )
 
 
-def _judged(reference: LearningReference, runs: Mapping[int, CaseResult], measured: Sequence[CaseResult]) -> Judged:
+def _judged(
+    reference: LearningReference, runs: Mapping[int, Sequence[CaseResult]], measured: Sequence[CaseResult]
+) -> Judged:
     until = reference.iterations
     return Judged(
         reference=reference,
-        seed_rewards={seed: _rewards(result, until)[0] for seed, result in runs.items()},
+        seed_rewards={
+            seed: tuple(reward for result in of_seed for reward in _rewards(result, until))
+            for seed, of_seed in runs.items()
+        },
         measured=tuple(
             dict.fromkeys(reward for result in measured for reward in _rewards(result, until) if reward is not None)
         ),

@@ -49,7 +49,7 @@ def test_a_reference_stands_beside_its_seeds_and_the_measured_rounds_of_its_size
     assert list(found.curves) == [1, 2]
     assert found.curves[2] == tuple(map(float, range(10)))
     (judged,) = found.judged  # that of the other size is not
-    assert judged.seed_rewards == {1: 10.5, 2: 7.0}
+    assert judged.seed_rewards == {1: (10.5,), 2: (7.0,)}
     assert judged.measured == pytest.approx((5.6, 14.0))
     assert judged.measured_below == 1
 
@@ -81,14 +81,22 @@ def test_every_page_takes_the_mean_over_ranks() -> None:
     runs = [of_two_ranks(learned(replace(CASE, seed=seed), rate), 2.0) for seed, rate in RATES.items()]
     (found,) = seeds(runs, [of_two_ranks(learned(CASE, 0.8), 2.0)], known)
     (judged,) = found.judged
-    assert judged.seed_rewards == {seed: pytest.approx(1.5 * 7 * rate) for seed, rate in RATES.items()}
-    assert judged.seed_rewards == {seed: pytest.approx(curve[7]) for seed, curve in found.curves.items()}
+    assert judged.seed_rewards == {seed: pytest.approx((1.5 * 7 * rate,)) for seed, rate in RATES.items()}
+    assert judged.seed_rewards == {seed: pytest.approx((curve[7],)) for seed, curve in found.curves.items()}
     assert judged.measured == pytest.approx((1.5 * 5.6,))
     (least,) = least_rewards(runs, [10]).values()
     assert least == pytest.approx(1.5 * 7 * (2 * RATES[1] - RATES[5]))
     of_findings = findings.learned(runs[0])
     assert of_findings is not None
-    assert of_findings.reward == pytest.approx(judged.seed_rewards[1])
+    assert of_findings.reward == pytest.approx(judged.seed_rewards[1][0])
+
+
+def test_every_run_of_a_seed_counts() -> None:
+    """Of a seed that ran on several machines all runs but the first were left out without a word."""
+    runs = [learned(replace(CASE, seed=seed), rate) for seed, rate in ((1, 1.0), (2, 1.5), (1, 0.5))]
+    (found,) = seeds(runs, [], known)
+    assert found.judged[0].seed_rewards == {1: (7.0, 3.5), 2: (10.5,)}
+    assert (found.num_runs, len(found.curves)) == (3, 2)
 
 
 @pytest.fixture

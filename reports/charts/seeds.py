@@ -40,6 +40,7 @@ def curves(campaign: Campaign, found: Seeds, *, data: Html) -> Figure:
     last = {
         seed: next((reward for reward in reversed(of) if reward is not None), None) for seed, of in found.curves.items()
     }
+    several = ", of a seed with several runs the first" if found.num_runs > len(found.curves) else ""
     words = "; ".join(f"seed {seed}: {'none' if reward is None else f'{reward:.3g}'}" for seed, reward in last.items())
     return figure(
         [line, *([marks] if least else [])],
@@ -47,8 +48,8 @@ def curves(campaign: Campaign, found: Seeds, *, data: Html) -> Figure:
         chart=f"seeds-{found.size.frames_per_iteration}-{found.size.optimiser_steps}",
         height=HEIGHT_PX,
         alt_text=f"Mean return of finished episodes over iterations, one line a seed. At the end: {words}.",
-        caption="Mean return of finished episodes over iterations, one line a seed. Triangles: a round of this size"
-        " below is no measurement. The axis need not start at zero.",
+        caption=f"Mean return of finished episodes over iterations, one line a seed{several}. Triangles: a round of"
+        " this size below is no measurement. The axis need not start at zero.",
         data=data,
     )
 

@@ -30,7 +30,7 @@ def runs(version: Version) -> Html:
         parts += [
             heading(f"{series_title(found.case)}, {found.size.rl_library}, {counted(found.case.world_size, 'rank')}"),
             paragraph(
-                f"{counted(len(found.curves), 'seed')}, {found.size.frames_per_iteration:,} frames and"
+                f"{_how_many(found)}, {found.size.frames_per_iteration:,} frames and"
                 f" {found.size.optimiser_steps} optimiser steps an iteration."
                 + _alone(catalog.tasks[found.size.task].ranks_learn_alone)
             ),
@@ -97,6 +97,12 @@ def rule() -> Html:
     )
 
 
+def _how_many(found: Seeds) -> str:
+    """Seeds, and runs where there are more."""
+    said = counted(len(found.curves), "seed")
+    return said if found.num_runs == len(found.curves) else f"{said} in {found.num_runs} runs"
+
+
 def _alone(what: str | None) -> str:
     return f" Each rank learns something alone: {what}. So references are of as many ranks." if what else ""
 
@@ -116,11 +122,11 @@ def _table(found: Seeds) -> Html:
         return paragraph("The catalog has no reference of this size.")
     sources = dict.fromkeys(source for one in found.judged for source in one.reference.source.split())
     table = html_table(
-        ["Iteration", "Worst seed", "Median seed", "Best seed", "At least", "Measured elsewhere", "Below"],
+        ["Iteration", "Worst run", "Median run", "Best run", "At least", "Measured elsewhere", "Below"],
         (
             [
                 str(one.reference.iterations),
-                *_spread([reward for reward in one.seed_rewards.values() if reward is not None]),
+                *_spread([reward for of_seed in one.seed_rewards.values() for reward in of_seed if reward is not None]),
                 f"{one.reference.reward_at_least:.3g}",
                 _range(one.measured),
                 str(one.measured_below) if one.measured else MISSING,
