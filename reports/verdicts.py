@@ -95,7 +95,8 @@ def limit(group: ScalingGroup) -> str:
     """What keeps ``group`` from scaling, as far as a law describes its points; the special law is tried first.
 
     Communication that grows with every rank (kappa of the universal scalability law) is named only when its interval
-    excludes zero: any curve is fitted better by one more coefficient.
+    excludes zero: any curve is fitted better by one more coefficient. It is of one rank's own time, so where the law
+    leaves that none it is infinite and says nothing.
     """
     usl = fit("usl", group)
     if isinstance(usl, Fit) and usl.describes and _surely_positive(usl.parameters["kappa"]):
@@ -103,7 +104,7 @@ def limit(group: ScalingGroup) -> str:
         kappa = usl.parameters["kappa"]
         return (
             f"by what every rank has to do with every other (universal scalability law, kappa {_words(kappa)}):"
-            f" throughput is predicted to peak at {peak.value:.0f} ranks"
+            f" throughput is predicted to peak at {_ranks(round(peak.value))}"
         )
     serial = fit("amdahl" if group.scaling == "strong" else "gustafson", group)
     if isinstance(serial, NoFit):
@@ -140,7 +141,7 @@ def _ranks(world_size: int) -> str:
 
 
 def _surely_positive(value: Estimate) -> bool:
-    return value.interval is not None and value.interval[0] > 0
+    return value.interval is not None and value.interval[0] > 0 and math.isfinite(value.interval[1])
 
 
 def _words(value: Estimate) -> str:

@@ -76,6 +76,17 @@ def test_limited_by_all_to_all() -> None:
     assert "peak at 10 ranks" in found.reason
 
 
+def test_a_coefficient_that_is_infinite_limits_nothing() -> None:
+    """From two ranks on each added one takes as long again: nothing is left for one rank's own work."""
+    times_s = {2: 1.0, 4: 3.0, 8: 7.0, 16: 15.0}
+    (group,) = scaling_groups([make_result(make_case(world_size=ranks), *[t] * 3) for ranks, t in times_s.items()])
+    assert "law misses a point by" in limit(group)
+    (falls,) = scaling_groups(
+        [make_result(make_case(world_size=ranks), *[1 / ranks + 2.0 * (ranks - 1)] * 3) for ranks in (1, 2, 4, 8)]
+    )
+    assert limit(falls).endswith("throughput is predicted to peak at 1 rank")
+
+
 def test_a_limit_without_a_law_that_describes_it_is_not_named() -> None:
     assert "needs 3" in judged(0.7, 0.71, 0.72).reason
     strange = with_last(group_of(amdahl(0.0), world_sizes=(1, 2, 4)), (1.0, 1.0, 1.0))
