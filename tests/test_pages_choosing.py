@@ -275,6 +275,17 @@ def test_the_summary_says_nothing_of_scaling_by_emulated_nodes() -> None:
     )
 
 
+def test_emulated_nodes_of_several_numbers_of_ranks_are_no_scaling_either(tmp_path: Path) -> None:
+    """A line of two points of their own was taken for a curve that reaches half of ideal."""
+    results = [make_result(make_case(world_size=ranks), *[0.8 / ranks] * 3) for ranks in (1, 2, 4)]
+    transport = Transport(library="nccl", emulated=True)
+    for ranks in (2, 4):
+        slow = make_result(make_case(world_size=ranks, nnodes=2), *[1.6 / ranks] * 3)
+        results.append(replace(slow, rounds=tuple(replace(record, transport=transport) for record in slow.rounds)))
+    said = summary.answers(version_of(results, tmp_path)).text
+    assert "4 ranks reach 100 % of ideal where the work stays the same. Verdicts by their intervals: 1 scales." in said
+
+
 def test_a_search_for_capacity_beside_scaling_has_its_environments_and_no_speed_up(tmp_path: Path) -> None:
     """It is of the same series, on one rank; eight points at 100 % of ideal would say nothing."""
     cases = [make_case("ant-weak", scaling="weak", num_envs_global=n, device="cuda") for n in (1024, 2048)]

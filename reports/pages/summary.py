@@ -10,6 +10,7 @@ from reports.campaign import Campaign
 from reports.charts.points import curves_of, of_scaling
 from reports.charts.scaling import efficiency
 from reports.charts.sweep import environments
+from reports.curves import is_emulated
 from reports.pages import at_a_glance, division
 from reports.pages import side_by_side as side_by_side_page
 from reports.pages.addresses import page_of
@@ -238,9 +239,10 @@ def _cost_of_nodes(one: ResultSet, pairs: Sequence[CasePair]) -> Html:
 def _in_words(campaign: Campaign, groups: Sequence[ScalingGroup], unit: str) -> str:
     """What is left of ideal where most ranks ran, by kind of scaling, and how many curves say something for sure.
 
-    Of the curves that the table has: emulated nodes say nothing of scaling.
+    Of the curves that the table has, but for emulated nodes, which say nothing of scaling.
     """
-    shown = [row for name in campaign.series_names for row in of_scaling(campaign.series(name).rows)]
+    real = campaign.only(lambda result: not is_emulated(result))
+    shown = [row for name in real.series_names for row in of_scaling(real.series(name).rows)]
     scaled = [row for row in shown if row.scaling_efficiency and row.world_size != row.baseline_world_size]
     if not scaled:
         return f"No case completed on several {unit}s together with its baseline, so nothing is known of scaling."
