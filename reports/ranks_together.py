@@ -13,7 +13,7 @@ from reports.learning_curves import mean_rewards
 from reports.resampling import Estimate, median_interval
 from reports.seeds import Size
 from suite.learning import reward_at
-from suite.schema import CaseResult
+from suite.schema import Assets, CaseResult
 
 MIN_SHARED_SEEDS: Final = 5  # all of one sign by chance once in 16 times; of 3, once in 4
 MIN_ITERATIONS: Final = 20  # the first episodes' rewards say little of what is learned
@@ -57,14 +57,15 @@ class Beside:
 
 def several_beside_one(results: Iterable[CaseResult]) -> tuple[Beside, ...]:
     """Of closed cases that train, wherever they ran: what is learned goes with the seed and not with the pace."""
-    runs: dict[Size, dict[int, list[CaseResult]]] = {}
+    runs: dict[tuple[Size, Assets], dict[int, list[CaseResult]]] = {}
     for result in results:
         if result.completed and result.case.learns and result.case.division == "closed":
-            of_ranks = runs.setdefault(Size.of(result.case)._replace(world_size=None), {})
+            size = Size.of(result.case)._replace(world_size=None)
+            of_ranks = runs.setdefault((size, result.case.assets), {})
             of_ranks.setdefault(result.case.world_size, []).append(result)
     pairs = (
         _beside(size, world_size, of_ranks[1], several)
-        for size, of_ranks in runs.items()
+        for (size, _), of_ranks in runs.items()
         for world_size, several in sorted(of_ranks.items())
         if world_size > 1 and 1 in of_ranks
     )

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from reports.learning_curves import mean_rewards
 from suite.catalog import LearningReference, load_catalog
-from suite.learning import reward_at
+from suite.learning import REFERENCE_ASSETS, reward_at
 from suite.schema import Case, CaseResult
 
 type Known = Callable[[Case], Sequence[LearningReference]]  # of the catalog, of all sizes
@@ -65,17 +65,24 @@ class Seeds:
 
 
 def seeds(learned: Iterable[CaseResult], measured: Sequence[CaseResult], known: Known) -> tuple[Seeds, ...]:
-    """``learned``: of sets made to see what is learned; ``measured``: of all others. Sizes in their first order."""
+    """``learned``: of sets made to see what is learned; ``measured``: of all others. Sizes in their first order.
+
+    Of the assets that references are of: what another robot learns is not held to them.
+    """
     runs: dict[Size, dict[int, list[CaseResult]]] = {}
     for result in learned:
-        if result.completed:
+        if result.completed and result.case.assets == REFERENCE_ASSETS:
             runs.setdefault(Size.of(result.case), {}).setdefault(result.case.seed, []).append(result)
     return tuple(_seeds(size, dict(sorted(of_size.items())), measured, known) for size, of_size in runs.items())
 
 
 def _seeds(size: Size, runs: Mapping[int, Sequence[CaseResult]], measured: Sequence[CaseResult], known: Known) -> Seeds:
     case = next(iter(runs.values()))[0].case
-    alike = [result for result in measured if Size.of(result.case) == size and result.case.learns]
+    alike = [
+        result
+        for result in measured
+        if Size.of(result.case) == size and result.case.learns and result.case.assets == REFERENCE_ASSETS
+    ]
     return Seeds(
         size=size,
         case=case,

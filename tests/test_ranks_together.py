@@ -46,6 +46,12 @@ def test_seeds_that_both_have_are_paired() -> None:
     assert pair.verdict == "less"
 
 
+def test_runs_on_other_assets_are_no_pair_with_these() -> None:
+    assert several_beside_one(runs(ALONE) + runs(ALONE, ranks=2, assets="official")) == ()
+    (pair,) = several_beside_one(runs(ALONE, assets="official") + runs(ALONE, ranks=2, assets="official"))
+    assert pair.differences == (0.0,) * 5
+
+
 @pytest.mark.parametrize(
     ("together", "verdict"),
     [

@@ -91,6 +91,13 @@ def test_every_page_takes_the_mean_over_ranks() -> None:
     assert of_findings.reward == pytest.approx(judged.seed_rewards[1][0])
 
 
+def test_other_assets_are_not_held_to_what_was_learned_on_the_usual_ones() -> None:
+    """No round of them is checked, and yet the page had them below the reference."""
+    official = replace(CASE, assets="official")
+    (found,) = seeds([learned(CASE, 1.0), learned(official, 9.0)], [learned(official, 0.1)], known)
+    assert (found.judged[0].seed_rewards, found.judged[0].measured) == ({CASE.seed: (7.0,)}, ())
+
+
 def test_every_run_of_a_seed_counts() -> None:
     """Of a seed that ran on several machines all runs but the first were left out without a word."""
     runs = [learned(replace(CASE, seed=seed), rate) for seed, rate in ((1, 1.0), (2, 1.5), (1, 0.5))]
