@@ -15,10 +15,9 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from reports.all_reduce_prediction import NO_RULE, optimiser_steps_of, steps_follow_a_rule
 from reports.collectives import Bound, Links, all_reduce_s
 from reports.resampling import Estimate, estimate
-from reports.scaling_groups import ScalingGroup, ScalingPoint
+from reports.scaling_groups import ScalingGroup, ScalingPoint, optimiser_steps_of, steps_follow_a_rule
 from reports.scaling_laws import Fit, NoFit, fit
 from reports.stragglers import MIN_LAGS, Lags, lags_of
 from suite.reduce import marked_iterations
@@ -160,7 +159,9 @@ def _unfit(group: ScalingGroup, results: Results) -> str | None:
     without = [str(point.world_size) for point in several if point.times_s.keys() - point.all_reduce_s.keys()]
     if without:
         return f"all-reduce was not timed at {', '.join(without)} GPUs"
-    return None if steps_follow_a_rule(group) else NO_RULE
+    if not steps_follow_a_rule(group):
+        return "the optimiser steps of an iteration are neither the same for every number of ranks nor divided by it"
+    return None
 
 
 def _few_lags(world_size: int) -> str:

@@ -40,16 +40,14 @@ class Prediction:
     total_fps: Estimate
     fitted_to: tuple[int, ...]  # numbers of ranks
     held_out: HeldOut
-    with_all_reduce: bool = False  # the law is about the rest of the time, and all-reduce is a ring's
     is_prediction: Literal[True] = True
 
     @property
     def label(self) -> str:
         """As it has to be shown."""
         largest = self.fitted_to[-1]
-        model = f"{self.law} and a ring's all-reduce" if self.with_all_reduce else self.law
         return (
-            f"prediction for {self.world_size} ranks by {model} from at most {largest}; for {largest} it was off by"
+            f"prediction for {self.world_size} ranks by {self.law} from at most {largest}; for {largest} it was off by"
             f" {self.held_out.relative_error:+.1%}"
         )
 
@@ -66,7 +64,7 @@ def predict(law: Law, group: ScalingGroup, world_size: int) -> Prediction | NoPr
     found = fit(law, group)
     if isinstance(found, NoFit):
         return NoPrediction(law=law, world_size=world_size, reason=found.reason)
-    reason = unpredictable(found.world_sizes, found.worst_residual, world_size)
+    reason = _unpredictable(found.world_sizes, found.worst_residual, world_size)
     if reason is not None:
         return NoPrediction(law=law, world_size=world_size, reason=reason)
     validation = hold_out(law, group)
@@ -81,7 +79,7 @@ def predict(law: Law, group: ScalingGroup, world_size: int) -> Prediction | NoPr
     )
 
 
-def unpredictable(fitted_to: Sequence[int], worst_residual: float, world_size: int) -> str | None:
+def _unpredictable(fitted_to: Sequence[int], worst_residual: float, world_size: int) -> str | None:
     """Why a fit says nothing of ``world_size`` ranks; None when it does."""
     largest = fitted_to[-1]
     if world_size <= largest:

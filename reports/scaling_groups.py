@@ -116,3 +116,18 @@ def point_efficiency(group: ScalingGroup, point: ScalingPoint) -> Estimate:
     ideal = point.world_size / group.baseline.world_size
     low_high = speedup.interval
     return Estimate(value=speedup.value / ideal, interval=low_high and (low_high[0] / ideal, low_high[1] / ideal))
+
+
+def steps_follow_a_rule(group: ScalingGroup) -> bool:
+    """Whether the optimiser steps of an iteration are the same for every number of ranks, or divided by it."""
+    same = {point.optimiser_steps for point in group.points}
+    divided = {point.optimiser_steps * point.world_size for point in group.points}
+    return 1 in {len(same), len(divided)}
+
+
+def optimiser_steps_of(group: ScalingGroup, world_size: int) -> float:
+    """Of an iteration, by the rule that the group's cases follow."""
+    baseline = group.baseline
+    if len({point.optimiser_steps for point in group.points}) == 1:
+        return baseline.optimiser_steps
+    return baseline.optimiser_steps * baseline.world_size / world_size

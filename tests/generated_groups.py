@@ -10,14 +10,7 @@ from suite.schema import Scaling
 WORLD_SIZES = (1, 2, 4, 8, 16)
 
 
-def point_of(
-    world_size: int,
-    frames_per_iteration: int,
-    times_s: Mapping[int, float],
-    *,
-    all_reduce_s: float | None = None,
-    optimiser_steps: int = 4,
-) -> ScalingPoint:
+def point_of(world_size: int, frames_per_iteration: int, times_s: Mapping[int, float]) -> ScalingPoint:
     """One point of a campaign that ran round by round."""
     begin = datetime(2026, 11, 21, tzinfo=UTC)
     return ScalingPoint(
@@ -25,8 +18,8 @@ def point_of(
         frames_per_iteration=frames_per_iteration,
         times_s=times_s,
         started={index: begin + timedelta(hours=index, minutes=world_size) for index in times_s},
-        all_reduce_s={} if all_reduce_s is None else dict.fromkeys(times_s, all_reduce_s),
-        optimiser_steps=optimiser_steps,
+        all_reduce_s={},
+        optimiser_steps=4,
     )
 
 

@@ -43,7 +43,6 @@ EXTRA = {
     "suite/env_check/egl_frame.py": {"moderngl"},
     "reports/figure.py": {"vl_convert"},
     "reports/scaling_laws.py": {"numpy", "scipy"},
-    "reports/all_reduce.py": {"numpy", "scipy"},
     "reports/compare_command.py": {"rich"},
     "reports/book.py": {"nbclient", "nbformat", "jupytext", "vl_convert", "traitlets"},
     "reports/campaign.py": {"suite.core_speed"},
