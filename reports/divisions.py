@@ -14,7 +14,7 @@ from reports.analysis import CaseTimes, case_times, speedup_of
 from reports.learning_curves import mean_rewards
 from reports.noise import Speed, against_noise
 from reports.resampling import Estimate
-from reports.thresholds import SMOOTHING_WINDOW, iterations_to_reward, smoothed
+from reports.thresholds import SMOOTHING_WINDOW, iterations_to_reward, reward_of_all
 from suite.a_a import is_twin, noise_budget, twin_pairs
 from suite.schema import Case, CaseResult
 from suite.words import counted
@@ -108,7 +108,7 @@ def _gain(tuned: CaseResult, closed: CaseResult, noise: float | None) -> Gain:
     times, base_times = case_times(tuned), case_times(closed)
     pace_s, base_pace_s = _pace_s(times), _pace_s(base_times)
     curves, base_curves = _curves(tuned), _curves(closed)
-    target = _target(base_curves)
+    target = reward_of_all(base_curves)
     needed, base_needed = _iterations(curves, target), _iterations(base_curves, target)
     is_measured = pace_s is not None and base_pace_s is not None
     work = case.frames_per_iteration / base.frames_per_iteration
@@ -152,14 +152,6 @@ def _curves(result: CaseResult) -> tuple[_Curve, ...]:
     """Of the completed rounds that report rewards, each curve once."""
     curves = (tuple(mean_rewards(record)) for record in result.completed)
     return tuple(dict.fromkeys(curve for curve in curves if any(reward is not None for reward in curve)))
-
-
-def _target(curves: Sequence[_Curve]) -> float | None:
-    means = [smoothed(curve, SMOOTHING_WINDOW) for curve in curves]
-    if not means or not all(means):
-        return None
-    target = min(map(max, means))
-    return target if target > max(mean[0] for mean in means) else None
 
 
 def _iterations(curves: Sequence[_Curve], target: float | None) -> float | None:

@@ -63,16 +63,21 @@ def time_to_reward(result: CaseResult, reward: float, *, smoothing_window: int =
     )
 
 
-def common_reward(results: Sequence[CaseResult], *, smoothing_window: int = SMOOTHING_WINDOW) -> float | None:
-    """The highest reward that every completed round of every case reached, averaged as ``time_to_reward`` does.
+def common_reward(results: Sequence[CaseResult]) -> float | None:
+    """Of every completed round of every case, as ``reward_of_all``."""
+    return reward_of_all([mean_rewards(record) for result in results for record in result.completed])
 
-    None where a round began with as much: then nobody waits for it. None too for a round without enough rewards.
+
+def reward_of_all(curves: Sequence[Sequence[float | None]]) -> float | None:
+    """The highest reward that every curve reached, averaged as ``time_to_reward`` does by default.
+
+    None where a curve began with as much: then nobody waits for it. None too for one without enough rewards.
     """
-    rounds = [smoothed(mean_rewards(record), smoothing_window) for result in results for record in result.completed]
-    if not rounds or not all(rounds):
+    means = [smoothed(curve, SMOOTHING_WINDOW) for curve in curves]
+    if not means or not all(means):
         return None
-    reward = min(map(max, rounds))
-    return reward if reward > max(means[0] for means in rounds) else None
+    reward = min(map(max, means))
+    return reward if reward > max(mean[0] for mean in means) else None
 
 
 def smoothed(rewards: Sequence[float | None], smoothing_window: int) -> list[float]:
