@@ -80,9 +80,9 @@ def ranks_rule() -> Html:
         "Ranks average their gradients, so several should learn what one learns with the environments of all: the same"
         " frames, the same optimiser steps. What they do not share may tell them apart. Rewards of the iteration"
         f" that most seeds of both reached, {MIN_ITERATIONS} at least, mean over ranks. The difference is the median"
-        f" over the seeds that both have, with its interval at {CONFIDENCE:.0%}, which for few seeds is their range"
-        f" ({held_by_range(MIN_SHARED_SEEDS):.0%} with {MIN_SHARED_SEEDS}); fewer than {MIN_SHARED_SEEDS} have none,"
-        " and which learn more is unknown."
+        f" over the seeds that both have, with its interval at {CONFIDENCE:.0%}, which for few seeds is their range:"
+        f" that of {MIN_SHARED_SEEDS} holds the true median {held_by_range(MIN_SHARED_SEEDS):.0%} of the time; fewer"
+        f" than {MIN_SHARED_SEEDS} have none, and which learn more is unknown."
     )
 
 
