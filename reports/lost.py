@@ -51,6 +51,8 @@ def _loss(series: Campaign, baseline: CaseResult, other: CaseResult) -> Loss | N
     if not set(BETWEEN_RANKS) <= after.names or before.names != after.names - between:
         return None
     (row,) = (row for row in series.rows if row.case_id == other.case.case_id)
+    if row.scaling_efficiency is None:
+        return None  # the baseline did not complete, and is replaced by no other
     kept = row.scaling_efficiency_interval
     work = baseline.case.world_size / other.case.world_size if other.case.scaling == "strong" else 1.0
     return Loss(

@@ -15,7 +15,15 @@ from reports.tables import Html
 from suite.a_a import noise_budget, twin_pairs
 from suite.rounds import figures
 from suite.schema import Case, CaseResult, RlLibrary, Workload
-from tests.generated_results import make_case, make_record, make_result, node_results, sweep_results, write_results
+from tests.generated_results import (
+    failed_result,
+    make_case,
+    make_record,
+    make_result,
+    node_results,
+    sweep_results,
+    write_results,
+)
 
 RESULTS = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
 
@@ -64,6 +72,14 @@ def test_what_is_lost_in_strong_scaling_is_held_against_a_share_of_the_time() ->
     (loss,) = losses(Campaign.from_results(results))
     assert loss.lost == pytest.approx(1 - 0.1 / 0.2)
     assert loss.parts["rest of steps"] == pytest.approx(0.5 - 0.5 * 0.5)
+
+
+def test_nothing_is_lost_against_another_than_the_baseline() -> None:
+    """Other pages give such a case no efficiency."""
+    failed = failed_result(weak(1), outcome="crashed", reason="x")
+    campaign = Campaign.from_results([failed, make_result(weak(2), 0.4), make_result(weak(4), 0.5)])
+    assert {row.scaling_efficiency for row in campaign.rows} == {None}
+    assert losses(campaign) == ()
 
 
 def test_what_is_lost_has_the_interval_of_the_efficiency() -> None:
