@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from reports.changed_sets import ChangedSet
-from reports.compare import CaseComparison, Comparison, Difference
+from reports.compare import CaseComparison, Comparison
+from reports.likeness import Difference
 
 MISSING: Final = "n/a"
 MAX_TEXT: Final = 200  # characters of one text of the results

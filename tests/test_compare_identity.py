@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from reports.compare import ENVIRONMENT_IDENTITY, compare, differences
+from reports.compare import compare
 from reports.compare_command import main
+from reports.likeness import ENVIRONMENT_IDENTITY, differences
 from suite.errors import UsageError
 from suite.schema import CaseResult, Environment, RunRecord, Scalar
 from suite.schema_transport import Interconnect, Transport
