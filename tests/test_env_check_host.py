@@ -153,6 +153,19 @@ def test_rdma_devices_and_governors_are_read(tmp_path: Path) -> None:
     assert "cpupower" in (check.repair or "")
 
 
+def test_a_core_that_is_switched_off_has_no_governor(tmp_path: Path) -> None:
+    for cpu in range(2):
+        folder = tmp_path / f"sys/devices/system/cpu/cpu{cpu}/cpufreq"
+        folder.mkdir(parents=True)
+        for name, text in (("scaling_governor", "performance"), ("scaling_driver", "intel_pstate")):
+            if cpu == 1:
+                (folder / name).write_text(f"{text}\n")
+            else:
+                (folder / name).mkdir()  # an OSError, as the kernel's EBUSY is
+    check = checks.check_cpu_governor(host.read(os.environ, cache_dir=tmp_path, root=tmp_path))
+    assert (check.verdict, check.found) == ("ok", "performance (intel_pstate)")
+
+
 def test_a_kernel_without_governors_is_not_checked(tmp_path: Path) -> None:
     facts = host.read(os.environ, cache_dir=tmp_path, root=tmp_path)
     assert checks.check_cpu_governor(facts).verdict == "not_checked"

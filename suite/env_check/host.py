@@ -1,11 +1,12 @@
 """What the operating system gives: shared memory, limits, cores, their governor, disk, libc."""
 
+import contextlib
 import os
 import platform
 import resource
 import shutil
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -59,8 +60,8 @@ def read(environ: Mapping[str, str], *, cache_dir: Path, root: Path = Path("/"))
         rdma_devices=tuple(sorted(path.name for path in (root / "sys/class/infiniband").glob("*"))),
         xdg_runtime_dir=environ.get("XDG_RUNTIME_DIR") or None,
         runtime_dir=_runtime_dir(environ.get("XDG_RUNTIME_DIR")),
-        governors=tuple(sorted({_line(path) for path in cpus.glob("cpu[0-9]*/cpufreq/scaling_governor")})),
-        scaling_driver=next((_line(path) for path in sorted(cpus.glob("cpu[0-9]*/cpufreq/scaling_driver"))), None),
+        governors=tuple(sorted(set(_of_cores(cpus, "scaling_governor")))),
+        scaling_driver=next(_of_cores(cpus, "scaling_driver"), None),
         num_cpus=num_usable_cpus(),
         libc=libc,
         libc_version=libc_version,
@@ -70,8 +71,11 @@ def read(environ: Mapping[str, str], *, cache_dir: Path, root: Path = Path("/"))
     )
 
 
-def _line(path: Path) -> str:
-    return path.read_text(encoding="utf-8").strip()
+def _of_cores(cpus: Path, setting: str) -> Iterator[str]:
+    """A core that is switched off, as by turning off SMT, keeps its files, and the kernel refuses to read them."""
+    for path in sorted(cpus.glob(f"cpu[0-9]*/cpufreq/{setting}")):
+        with contextlib.suppress(OSError):
+            yield path.read_text(encoding="utf-8").strip()
 
 
 def _runtime_dir(value: str | None) -> RuntimeDir:
