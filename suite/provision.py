@@ -79,8 +79,7 @@ def provision_worker(
 
     Raises WorkerEnvironmentError when something is missing that this cannot install.
     """
-    cache = cache_root()
-    cache.mkdir(parents=True, exist_ok=True)
+    cache = _made(cache_root())
     if worker_python is None:
         pins_path = worker_pins(project_root, stack)
         pins_sha256 = sha256(pins_path)
@@ -105,6 +104,17 @@ def provision_worker(
     return Worker(
         python=python, pins_sha256=pins_sha256, asset_root=asset_root, asset_sha256=asset_sha256, cache_dir=kernels
     )
+
+
+def _made(cache: Path) -> Path:
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WorkerEnvironmentError(
+            f"{cache} cannot be made: {error.strerror}. Set LABSCALE_CACHE to a folder that this user may write to,"
+            f" with {INSTALL_DISK_GB:g} GB free."
+        ) from error
+    return cache
 
 
 def worker_pins(project_root: Path, stack: Stack) -> Path:

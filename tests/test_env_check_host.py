@@ -15,6 +15,7 @@ from suite.env_check import host_checks as checks
 from suite.env_check.check import Check
 from suite.env_check.host import HostFacts
 from suite.options import ROOT
+from tests.denied_folders import deny
 
 LAPTOP = HostFacts(
     shm_gb=8.0,
@@ -64,6 +65,15 @@ def test_this_machine_can_be_read(tmp_path: Path) -> None:
     assert facts.num_cpus >= 1
     assert json.loads(json.dumps(asdict(facts)))["nofile"] == facts.nofile
     assert all_checks(facts)["libc"].verdict == "ok"
+
+
+def test_the_home_of_another_user_is_no_place_for_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    deny(monkeypatch, home)
+    runtime_dir = {"XDG_RUNTIME_DIR": str(home / "run")}
+    facts = host.read(runtime_dir, cache_dir=home / ".cache" / "labscale")
+    assert (facts.cache_dir, facts.runtime_dir) == (str(home), "missing")
 
 
 @pytest.fixture

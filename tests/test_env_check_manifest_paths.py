@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
 from suite.env_check import manifests
 from suite.env_check.manifests import ManifestsSeen
+from tests.denied_folders import deny
 
 
 def names(seen: ManifestsSeen, root: Path) -> list[str]:
@@ -32,6 +35,17 @@ def test_the_vulkan_search_path_in_its_order(tmp_path: Path) -> None:
     only_b = {"VK_DRIVER_FILES": "/b/vulkan/icd.d/x.json"}
     assert search(**only_b, VK_ICD_FILENAMES="/a/vulkan/icd.d", VK_ADD_DRIVER_FILES="/c/vulkan/icd.d") == ["b"]
     assert search(VK_ICD_FILENAMES="/a/vulkan/icd.d:/b/vulkan/icd.d/x.json") == ["a", "b"]
+
+
+def test_a_folder_that_may_not_be_entered_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("me/.config", "etc"):
+        (tmp_path / folder / "vulkan/icd.d").mkdir(parents=True)
+        (tmp_path / folder / "vulkan/icd.d/x.json").write_text("{}")
+    deny(monkeypatch, tmp_path / "me")
+    seen = manifests.read_vulkan({"HOME": "/me"}, driver_version=None, root=tmp_path)
+    assert names(seen, tmp_path) == ["etc/vulkan/icd.d/x.json"]
+    named = manifests.read_vulkan({"VK_DRIVER_FILES": "/me/vulkan/icd.d/x.json"}, driver_version=None, root=tmp_path)
+    assert [manifest.source for manifest in named.manifests] == ["VK_DRIVER_FILES"]
 
 
 def test_the_egl_search_path_in_its_order(tmp_path: Path) -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from suite.env_check import assets, worker
+from suite.env_check import assets, nccl, worker
 from suite.env_check.assets import check_asset_root
 from suite.env_check.worker import WorkerFacts, check_worker_packages, read_pins, site_folders
+from tests.denied_folders import deny
 
 PINS = """\
 # Made by `nox -s pins`: do not edit.
@@ -116,6 +117,16 @@ def test_only_the_first_differences_are_said(environment: Environment) -> None:
     check = check_worker_packages(environment.facts())
     assert check.found.endswith("; and 4 more")
     assert len(check.evidence.differences) == 9
+
+
+def test_what_another_user_keeps_to_himself_is_not_there(
+    environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deny(monkeypatch, tmp_path)
+    assert check_worker_packages(environment.facts()).verdict == "not_checked"
+    assert check_worker_packages(environment.facts(is_own=True)).fault == "worker_python_missing"
+    assert assets.read(tmp_path / "assets", is_own=False).state == "missing"
+    assert nccl.read(environment.python, environ={}).fault == "worker_missing"
 
 
 def test_what_is_not_installed_yet_is_not_checked(environment: Environment, tmp_path: Path) -> None:

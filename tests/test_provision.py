@@ -256,6 +256,14 @@ def test_offline_assets_of_a_bundle_are_taken_as_they_are(
     assert worker.asset_sha256 == pins.sha256(bundled / "manifest.json")
 
 
+def test_a_cache_that_cannot_be_made_is_named(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    home.write_text("no folder")
+    monkeypatch.setenv("LABSCALE_CACHE", str(home / "cache"))
+    with pytest.raises(WorkerEnvironmentError, match=r"home/cache cannot be made: .* Set LABSCALE_CACHE to a folder"):
+        provide(project)
+
+
 def test_cache_is_where_the_user_wants_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LABSCALE_CACHE", str(tmp_path / "a"))
     assert cache_root() == tmp_path / "a"

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, ValidationError
 
 from suite.env_check.check import Check, Verdict
+from suite.env_check.there import is_folder
 from suite.pins import sha256
 
 RootState = Literal["none", "address", "missing", "no_manifest", "bad_manifest", "read"]
@@ -46,7 +47,7 @@ def read(root: str | Path | None, *, is_own: bool) -> AssetFacts:
         return _facts(root, is_own=is_own, state="address")
     folder = Path(root)
     manifest_path = folder / "manifest.json"
-    if not folder.is_dir():
+    if not is_folder(folder):
         return _facts(root, is_own=is_own, state="missing")
     if not manifest_path.exists():
         return _facts(root, is_own=is_own, state="no_manifest")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from suite.env_check.there import is_folder, is_there
 from suite.environment import num_usable_cpus
 
 UNLIMITED: Final = resource.RLIM_INFINITY
@@ -44,7 +45,7 @@ def read(environ: Mapping[str, str], *, cache_dir: Path, root: Path = Path("/"))
     """Read limits of this process and files below ``root``. ``cache_dir``: where worker and kernels are kept."""
     shm = root / "dev/shm"
     shm_usage = shutil.disk_usage(shm) if shm.is_dir() else None
-    while not cache_dir.exists():
+    while not is_there(cache_dir):
         cache_dir = cache_dir.parent
     memlock, memlock_hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     nofile, nofile_hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -82,9 +83,9 @@ def _runtime_dir(value: str | None) -> RuntimeDir:
     if not value:
         return "unset"
     path = Path(value)
-    if not path.exists():
+    if not is_there(path):
         return "missing"
-    if not path.is_dir():
+    if not is_folder(path):
         return "not_a_folder"
     status = path.stat()
     is_private = status.st_uid == os.getuid() and not stat.S_IMODE(status.st_mode) & 0o077

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from suite.env_check.there import is_folder
+
 VULKAN_VARIABLES: Final = (
     "VK_DRIVER_FILES", "VK_ICD_FILENAMES", "VK_ADD_DRIVER_FILES",
     "VK_LOADER_DRIVERS_SELECT", "VK_LOADER_DRIVERS_DISABLE",
@@ -71,13 +73,13 @@ def _from_variable(variable: str, root: Path, environ: Mapping[str, str]) -> lis
     found: list[Candidate] = []
     for entry in filter(None, environ.get(variable, "").split(":")):
         path = _below(root, entry)
-        found += _from_folder(path, variable) if path.is_dir() else [Candidate(path=path, source=variable)]
+        found += _from_folder(path, variable) if is_folder(path) else [Candidate(path=path, source=variable)]
     return found
 
 
 def _from_folder(folder: Path, source: str) -> list[Candidate]:
     # The Vulkan loader takes a folder's files in no order of its own; sorted, a report is the same each time.
-    return [Candidate(path=path, source=source) for path in sorted(folder.glob("*.json"))]
+    return [Candidate(path=path, source=source) for path in sorted(folder.glob("*.json") if is_folder(folder) else ())]
 
 
 def _below(root: Path, path: str | Path) -> Path:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from suite.env_check.check import Check, Verdict
 from suite.env_check.program import ProgramRun, run_program
+from suite.env_check.there import is_there
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 TIMEOUT_S: Final = 120.0
@@ -63,7 +64,7 @@ class NcclFacts:
 
 def read(python: Path, *, environ: Mapping[str, str], timeout_s: float = TIMEOUT_S) -> NcclFacts:
     """Run the probe under the worker's Python."""
-    if not python.exists():
+    if not is_there(python):
         return _facts(python, fault="worker_missing", message="the worker is not installed yet")
     with tempfile.TemporaryDirectory(prefix="labscale-nccl-") as folder:
         answer = Path(folder) / "answer.json"

@@ -13,6 +13,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from suite.env_check.check import Check, Verdict
+from suite.env_check.there import is_there
 from suite.pins import PYTHON_VERSION
 
 SHOWN: Final = 5  # packages in one line; the evidence has all
@@ -52,18 +53,19 @@ def read(
 
     ``needed`` is the stack's line of ``suite.provision.NEEDED``: name -> version, or None for any.
     """
-    installed: dict[str, str] = {}
-    for distribution in importlib.metadata.distributions(path=list(map(str, site_folders(python, environ)))):
+    exists, installed = is_there(python), dict[str, str]()
+    folders = list(map(str, site_folders(python, environ))) if exists else []
+    for distribution in importlib.metadata.distributions(path=folders):
         installed.setdefault(canonicalize_name(distribution.name), distribution.version)
     pinned = read_pins(pins_path) if pins_path else {}
     canonical = {str(canonicalize_name(name)): version for name, version in needed.items()}
     wanted = {**canonical, **pinned}
     return WorkerFacts(
         python=str(python),
-        exists=python.exists(),
+        exists=exists,
         is_own=is_own,
-        is_complete=is_own or (python.parent.parent / "complete.json").exists(),
-        python_version=python_version(python),
+        is_complete=is_own or is_there(python.parent.parent / "complete.json"),
+        python_version=python_version(python) if exists else None,
         num_wanted=len(wanted),
         num_installed=len(installed),
         differences=_differences(wanted, installed),
