@@ -111,6 +111,11 @@ def test_a_package_is_not_as_pinned(
     assert ("--worker-python" if is_own else "Remove") in (check.repair or "")
 
 
+def test_what_pip_left_of_a_package_is_none(environment: Environment) -> None:
+    (environment.folder / "lib/python3.12/site-packages/~orch-2.9.0.dist-info").mkdir()
+    assert check_worker_packages(environment.facts()).verdict == "ok"
+
+
 def test_only_the_first_differences_are_said(environment: Environment) -> None:
     pins = "".join(f"package{number}==1.0 \\\n" for number in range(9))
     environment.pins.write_text(pins)
