@@ -21,7 +21,8 @@ def with_telemetry(record: RunRecord) -> RunRecord:
     times_s = record.ranks[0].samples["iteration_time_s"]
     window_s = sum(time_s for time_s in times_s[1:] if time_s is not None)
     frames = (len(times_s) - 1) * record.case.frames_per_iteration
-    gpus = tuple(GpuTelemetry(index=index, energy_counter_j=100.0 + index) for index in range(2))
+    power_w = Spread(min=0.5, mean=1.0, max=1.5)
+    gpus = tuple(GpuTelemetry(index=index, energy_counter_j=100.0 + index, power_w=power_w) for index in range(2))
     assert record.started_utc is not None
     started_s = datetime.fromisoformat(record.started_utc).timestamp()
     summary = TelemetrySummary(
@@ -68,7 +69,7 @@ def test_an_energy_is_that_of_its_gpus_where_nodes_are_missing_too() -> None:
         (100.0, 200.0, []),
         (99.5, 200.9, []),  # the mean of readings, as earlier versions stored it
         (98.0, 200.0, ["gpus[1].power_w.mean"]),
-        (None, 200.0, ["gpus[1].power_w.mean"]),
+        (None, 200.0, ["gpus[1].power_w.mean", "power_w"]),
         (100.0, 203.0, ["power_w.mean"]),
         (100.0, None, ["power_w.mean"]),
     ],
@@ -112,6 +113,14 @@ def telemetry_findings(result: CaseResult) -> list[str]:
         (lambda t: t.update(sampler_cpu_share=-0.1), ".sampler_cpu_share"),
         (lambda t: t.update(energy_agrees=False), ".energy_agrees"),
         (lambda t: t["gpus"][1].update(energy_disagreement=-0.001), ".gpus[1].energy_disagreement"),
+        (lambda t: t["gpus"][1].update(energy_counter_j=None), ".gpus[1].energy_disagreement"),
+        (lambda t: t.update(gpus=[]), ".energy_j"),
+        (lambda t: t.update(gpus=[]), ".energy_agrees"),
+        (lambda t: t.update(gpus=[]), ".power_w"),
+        (lambda t: t["gpus"][1].update(energy_counter_j=None, energy_integrated_j=None), ".energy_j"),
+        (lambda t: t["gpus"][1].update(power_w=None), ".power_w"),
+        (lambda t: t.update(energy_j=None), ".frames_per_joule"),
+        (lambda t: t.update(frames_per_joule=None), ".frames_per_joule"),
         (lambda t: t["gpus"][1].update(throttled_share=0.1), ".gpus[1].throttled_share"),
         (lambda t: t["gpus"][1].update(slowdown_shares={"power_cap": 0.1}), ".gpus[1].throttled_share"),
         (lambda t: t["gpus"][1].update(slowdown_shares={"idle": 1.1}), ".gpus[1].slowdown_shares.idle"),
@@ -160,7 +169,7 @@ def test_a_host_may_use_more_than_the_limit_of_a_job_on_it(tmp_path: Path) -> No
         (lambda t: t["nodes"][1]["power_w"].update(mean=110.0), ".nodes[1].power_w.mean"),
         (lambda t: t["nodes"][1]["power_w"].update(min=110.0), ".nodes[1].power_w.min"),
         (lambda t: t["nodes"][1]["power_w"].update(max=140.0), ".nodes[1].power_w.max"),
-        (lambda t: t["gpus"][1].update(node=0), ".nodes[1].power_w.min"),
+        (lambda t: t["gpus"][1].update(node=0), ".nodes[1].power_w"),
         (lambda t: t["nodes"][1].update(node=0), ": nodes, seen and missing,"),
         (lambda t: t["nodes"][1].update(num_samples=15), ".num_samples"),
         (lambda t: t["nodes"][1]["host_cpu_percent"].update(max=99.0), ".host_cpu_percent.max"),

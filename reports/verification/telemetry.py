@@ -54,23 +54,22 @@ def _check_window(where: str, at: str, seen: TelemetrySummary, record: RunRecord
     starts_s, times_s = (part.of(numbers(record.ranks[0], name)) for name in ("start_s", "iteration_time_s"))
     window_s = starts_s[-1] + times_s[-1] - starts_s[0]
     yield from differing(where, f"{at}.window_s", seen.window_s, window_s, tolerance=TOLERANCE)
-    if seen.frames_per_joule is not None and seen.energy_j:
-        expected = part.length * record.case.frames_per_iteration / seen.energy_j
-        yield from differing(where, f"{at}.frames_per_joule", seen.frames_per_joule, expected, tolerance=TOLERANCE)
+    frames = part.length * record.case.frames_per_iteration
+    expected = frames / seen.energy_j if record.case.has_frames and seen.energy_j else None
+    yield from differing(where, f"{at}.frames_per_joule", seen.frames_per_joule, expected, tolerance=TOLERANCE)
 
 
 # --- energy and power ------------------------------------------------------------------------------------------------
 
 
 def _check_energy(where: str, at: str, seen: TelemetrySummary, record: RunRecord) -> Iterator[Finding]:
-    known = _energy_j(seen.gpus)
     is_whole = _is_whole(seen, record)
-    if known is not None and (is_whole or seen.energy_j is not None):
-        yield from differing(where, f"{at}.energy_j", seen.energy_j, known, tolerance=TOLERANCE)
+    if is_whole or seen.energy_j is not None:
+        yield from differing(where, f"{at}.energy_j", seen.energy_j, _energy_j(seen.gpus), tolerance=TOLERANCE)
     apart = [gpu.energy_disagreement for gpu in seen.gpus if gpu.energy_disagreement is not None]
-    if seen.gpus and is_whole:
-        agrees = all(abs(share) <= AGREEMENT for share in apart) if len(apart) == len(seen.gpus) else None
-        yield from differing(where, f"{at}.energy_agrees", seen.energy_agrees, agrees)
+    is_compared = is_whole and len(apart) == len(seen.gpus)
+    agrees = all(abs(share) <= AGREEMENT for share in apart) if is_compared else None
+    yield from differing(where, f"{at}.energy_agrees", seen.energy_agrees, agrees)
 
 
 def _energy_j(gpus: Sequence[GpuTelemetry]) -> float | None:
@@ -91,7 +90,7 @@ def _check_power(where: str, at: str, seen: TelemetrySummary, *, is_whole: bool)
         if node.power_w is not None:
             gpus = [gpu for gpu in seen.gpus if gpu.node == node.node]
             yield from _check_total_power(where, f"{at}.nodes[{index}].power_w", node.power_w, gpus, seen.window_s)
-    if seen.gpus and (is_whole or seen.power_w is not None):
+    if is_whole or seen.power_w is not None:
         yield from _check_total_power(where, f"{at}.power_w", seen.power_w, seen.gpus, seen.window_s)
 
 
@@ -101,7 +100,11 @@ def _check_total_power(
     """All together are at no time below the sum of the least, nor above that of the most."""
     yield from _check_mean_power(where, name, found, [gpu.energy_integrated_j for gpu in gpus], window_s)
     spreads = [gpu.power_w for gpu in gpus if gpu.power_w is not None]
-    if found is None or len(spreads) < len(gpus):
+    if found is None:
+        return
+    if not gpus or len(spreads) < len(gpus):
+        expected = f"nothing: {len(gpus) - len(spreads)} of {len(gpus)} GPUs have none"
+        yield Finding(where=where, what=name, got=f"{found.mean:g} W", expected=expected)
         return
     several = len({gpu.node for gpu in gpus}) > 1
     least_w, most_w = sum(one.min for one in spreads), sum(one.max for one in spreads)
@@ -110,7 +113,7 @@ def _check_total_power(
     for end, value_w in (("min", found.min), ("max", found.max)):
         low_w, high_w = least_w * (1 - tolerance), most_w * (1 + tolerance)
         yield from outside(where, f"{name}.{end}", value_w, low_w, high_w, unit="W")
-    if several or not spreads:
+    if several:
         return
     # At the time of a GPU's least the others take their most, or less.
     highest_w = min(most_w - one.max + one.min for one in spreads)
@@ -137,6 +140,8 @@ def _check_gpu(where: str, at: str, gpu: GpuTelemetry, most_gb: float | None) ->
         apart = (integrated - counted) / max(counted, integrated)
         least, most = apart - TOLERANCE / 100, apart + TOLERANCE / 100
         yield from outside(where, f"{at}.energy_disagreement", gpu.energy_disagreement, least, most)
+    else:
+        yield from differing(where, f"{at}.energy_disagreement", gpu.energy_disagreement, None)
     if gpu.memory_used_gb is not None and most_gb is not None:
         yield from outside(where, f"{at}.memory_used_gb.max", gpu.memory_used_gb.max, 0, most_gb, unit="GB")
     shares = gpu.slowdown_shares or {}
@@ -225,7 +230,7 @@ def _check_nodes(where: str, at: str, seen: TelemetrySummary) -> Iterator[Findin
         return
     for index, node in enumerate(seen.nodes):
         known = _energy_j([gpu for gpu in seen.gpus if gpu.node == node.node])
-        if known is not None and node.energy_j is not None:
+        if node.energy_j is not None:
             yield from differing(where, f"{at}.nodes[{index}].energy_j", node.energy_j, known, tolerance=TOLERANCE)
     least = min(node.num_samples for node in seen.nodes)
     yield from differing(where, f"{at}.num_samples", seen.num_samples, least)
