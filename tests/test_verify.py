@@ -19,9 +19,11 @@ from tests.damaged_results import (
     PAIRS,
     VERSION,
     Damage,
+    column,
     copy_without_hashes,
     damage,
     findings,
+    rounds,
     set_item,
 )
 from tests.generated_results import make_case, make_result, write_results
@@ -57,6 +59,27 @@ def test_a_torn_file_is_named(folder: Path) -> None:
     text = (folder / CASE).read_text()
     (folder / CASE).write_text(text[: len(text) // 2])
     assert "corrupt, not JSON" in next(str(one) for one in findings(folder) if one.where == CASE)
+
+
+@pytest.mark.parametrize("name", ["rl_games.step_inference_fps", "rl_games.total_fps"])
+def test_what_no_labscale_writes_is_named(folder: Path, name: str) -> None:
+    damage(folder / CASE, lambda stored: column(stored, name).__setitem__(3, 0.0))
+    (found,) = (one for one in findings(folder) if "cannot be checked to its end" in one.got)
+    assert found.where == CASE
+    assert program.main([str(folder)]) == ResultsDiffer.exit_code
+
+
+def test_a_round_without_ranks_and_a_file_cut_short_are_named(folder: Path) -> None:
+    damage(folder / CASE, lambda d: rounds(d)[0].update(ranks=[]))
+    (folder / "upstream.json").write_text("[{")
+    found = {finding.where: finding.what for finding in findings(folder)}
+    assert found == {CASE: "round 0: the ranks", "upstream.json": "the file"}
+
+
+def test_a_line_of_hashes_that_was_cut_is_named(folder: Path) -> None:
+    sums = write_hashes(folder)
+    sums.write_bytes(sums.read_bytes()[:-10] + b"\n0123\n\xff")
+    assert {finding.got for finding in findings(folder)} >= {"missing", f"not in {SUMS}"}
 
 
 def test_a_file_under_another_name_and_a_case_twice_are_named(folder: Path) -> None:

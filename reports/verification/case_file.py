@@ -136,6 +136,8 @@ def _check_record(where: str, record: RunRecord) -> Iterator[Finding]:
             expected=f"0 to {case.world_size - 1}",
             next_step=RUN_AGAIN,
         )
+    if not ranks:
+        return
     for rank in record.ranks:
         yield from check_rank(where, f"{at}, rank {rank.rank}", rank, record)
     yield from check_ranks_together(where, at, record)

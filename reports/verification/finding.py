@@ -24,6 +24,15 @@ class Finding:
         return f"{self.where}: {self.what} is {self.got}, expected {self.expected}. {self.next_step}"
 
 
+def as_far_as_it_makes_sense(where: str, findings: Iterator[Finding]) -> Iterator[Finding]:
+    """All of them, up to a value that no labscale writes: from there on nothing can be said, which is a finding too."""
+    try:
+        yield from findings
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        got = f"such that it cannot be checked to its end ({type(error).__name__}: {error})"
+        yield Finding(where=where, what="the file", got=got, expected="as labscale writes it")
+
+
 def differing(
     where: str, what: str, got: Any, expected: Any, *, next_step: str = RESTORE, tolerance: float = RELATIVE_TOLERANCE
 ) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from reports.manifest import MANIFEST
 from reports.verification.case_file import check_case, rule_of
-from reports.verification.finding import STORE_ANEW, Finding, differing
+from reports.verification.finding import STORE_ANEW, Finding, as_far_as_it_makes_sense, differing
 from reports.verification.hashes import below, case_paths, check_hashes, read_hashes
 from reports.verification.shape import fault_of_shape
 from reports.verification.statistics import RULES
@@ -64,7 +64,7 @@ def verify_set(folder: Path, *, root: Path) -> Verified:
             findings.append(_not_valid(path, where, fault, "a document of pytest-benchmark"))
             continue
         rules[result.case.case_id] = rule_of(document)
-        findings += check_case(where, document, result)
+        findings += as_far_as_it_makes_sense(where, check_case(where, document, result))
     findings += _check_twice(folder, root, results)
     beside: dict[str, _Check] = {
         "upstream.json": partial(_check_pairs, rules),
@@ -74,7 +74,7 @@ def verify_set(folder: Path, *, root: Path) -> Verified:
     for name, check in beside.items():
         path = folder / name
         try:
-            findings += check(path, below(path, root), results)
+            findings += as_far_as_it_makes_sense(below(path, root), check(path, below(path, root), results))
         except StoreError as error:
             findings.append(_not_valid(path, below(path, root), str(error), "as `bench` wrote it"))
     findings += check_hashes(folder, root, is_sealed=is_published(folder))
