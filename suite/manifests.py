@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -14,7 +14,7 @@ from suite.launch import eula, kubernetes, osmo
 from suite.matrix import MATRICES_PATH
 from suite.options import ROOT, Options
 from suite.plan import render_launch
-from suite.schema import PlannedCase
+from suite.schema import Case, PlannedCase
 
 IMAGE_ROOT = Path("/opt/labscale/project")  # of labscale, inside its images
 ONE_NODE = "*-1x*"  # what the ids of cases of one node match
@@ -64,11 +64,11 @@ def _documents(campaign: Campaign, image: Image) -> Iterator[tuple[str, dict[str
     num_gpus = max((case.nproc_per_node for case in one_node if case.device == "cuda"), default=0)
     if campaign.options.render == "osmo":
         if one_node:
-            arguments = bench_arguments(campaign, image, out=osmo.OUTPUT)
+            arguments = bench_arguments(campaign, image, one_node, out=osmo.OUTPUT)
             yield f"{name}.yaml", osmo.workflow(arguments, _osmo(campaign.options), name=name, num_gpus=num_gpus)
         return
     if one_node:
-        arguments = bench_arguments(campaign, image, out=_results(campaign))
+        arguments = bench_arguments(campaign, image, one_node, out=_results(campaign))
         asked = _kubernetes(campaign.options)
         yield f"{name}.json", kubernetes.campaign(arguments, asked, name=name, num_gpus=num_gpus)
     for item in feasible:
@@ -93,11 +93,15 @@ def _rounds(campaign: Campaign, image: Image, item: PlannedCase) -> Iterator[tup
         yield f"{item.case.case_id.replace('/', '--')}--r{index}.json", document
 
 
-def bench_arguments(campaign: Campaign, image: Image, *, out: str) -> tuple[str, ...]:
-    """The options of ``bench`` that make this campaign in a pod of one node."""
+def bench_arguments(campaign: Campaign, image: Image, cases: Sequence[Case], *, out: str) -> tuple[str, ...]:
+    """The options of ``bench`` that make this campaign in a pod of one node, which has these cases.
+
+    By their ids where globs choose: a glob may fit cases of several nodes too, which the pod would store as skipped.
+    """
     options = campaign.options
     pairs = [("--matrix", options.matrix), ("--out", out), ("--device", campaign.device), ("--assets", options.assets)]
-    pairs += [("--case", glob) for glob in options.case_globs or (ONE_NODE,)]
+    chosen_cases = [case.case_id for case in cases] if options.case_globs else [ONE_NODE]
+    pairs += [("--case", glob) for glob in chosen_cases]
     pairs += [("--series", name) for name in options.series]
     pairs += [("--rl-library", name) for name in options.rl_libraries]
     if options.gpus:

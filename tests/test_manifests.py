@@ -146,6 +146,20 @@ def test_the_full_matrix_is_rendered_and_valid(tmp_path: Path) -> None:
     assert command[command.index("--case") :][:2] == ["--case", "*-1x*"]
 
 
+def test_the_pod_of_one_node_has_no_case_of_several(tmp_path: Path) -> None:
+    """It would store them as skipped, in the folder where the rounds of several nodes store theirs."""
+    chosen = ("--case", "ant-weak/*-2x*", "--case", "ant-weak/*-n2048-*", "--case", "ant-weak/*-1x1*")
+    out = ("--out", str(tmp_path))
+    done = plan("--render", "kubernetes", "--image", "registry.example/kitless:1", *chosen, *out)
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in tmp_path.iterdir() if "-2x" in path.name]
+    command = _command(json.loads((tmp_path / "labscale-full.json").read_text(encoding="utf-8")))
+    globs = parse(command[command.index("bench") :]).case_globs
+    assert {glob.partition("/")[0] for glob in globs} == {"ant-weak"}
+    assert len(globs) >= 3  # a baseline, its twin and the next
+    assert all("-1x" in glob and not set("*?[") & set(glob) for glob in globs)
+
+
 def test_the_pod_measures_as_it_was_asked_to(tmp_path: Path) -> None:
     chosen = ["--target-precision", "0.02", "--max-rounds", "20", "--budget-minutes", "600.0", "--no-a-a", "--no-pack"]
     done = plan("--render", "osmo", "--image", "registry.example/kitless:1", "--out", str(tmp_path), *chosen)
