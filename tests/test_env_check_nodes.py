@@ -39,6 +39,7 @@ def report(
     bandwidth: float = 250.0,
     persistence: str | None = None,
     busy: str | None = None,
+    throttled: str | None = None,
     has_tried_vulkan: bool = True,
 ) -> str:
     """What a node sends; whoever sends it has weighed it, so the exit code is part of it."""
@@ -49,6 +50,7 @@ def report(
         check("nccl_all_reduce", {"result": {"nccl": "2.28.9", "bus_bandwidth_gb_s": bandwidth}}),
         check("persistence", {"gpus": []}, "warning" if persistence else "ok", persistence),
         check("cpu_load", {"others_percent": 0.0}, "warning" if busy else "ok", busy),
+        check("gpu_throttling", {"gpus": []}, "warning" if throttled else "ok", throttled),
         {**check("vulkan_frame", {}, "ok" if has_tried_vulkan else "not_checked"), "feature": "vulkan"},
     ]
     return json.dumps(
@@ -57,7 +59,7 @@ def report(
             "stack": "kitless",
             "device": "cuda",
             "needed": ["cuda", "host", "vulkan", "worker"],
-            "exit_code": 1 if persistence or busy or not has_tried_vulkan else 0,
+            "exit_code": 1 if persistence or busy or throttled or not has_tried_vulkan else 0,
             "duration_s": 1.5,
             "checks": checks,
         }
@@ -71,6 +73,7 @@ def reports(**texts: str) -> dict[str, NodeReport]:
 def test_a_busy_moment_makes_no_other_kind_of_node() -> None:
     """Nodes that differ are refused, and a process that ran for a second on one of them is no reason for that."""
     assert differences(reports(n1=report("n1", busy="host_busy"), n2=report("n2"))) == ()
+    assert differences(reports(n1=report("n1", throttled="gpu_throttled"), n2=report("n2"))) == ()
 
 
 def test_alike_nodes_do_not_differ() -> None:

@@ -88,7 +88,7 @@ _FACTS: Final = (
 )
 
 # Of a moment, not of a machine: what they find warns, and makes no node another kind of node.
-_MOMENTARY: Final = frozenset({"cpu_load", "core_speed"})
+_MOMENTARY: Final = frozenset({"cpu_load", "core_speed", "gpu_throttling"})
 
 
 def read_report(text: str) -> NodeReport:
