@@ -16,7 +16,8 @@ def compare(paths: Sequence[Path]) -> Iterator[str]:
     for path in paths:
         try:
             report = read_report(path.read_text(encoding="utf-8") if path.exists() else "")
-            reports[report.host] = report
+            name = report.host if report.host not in reports else f"{report.host} ({path.stem})"
+            reports[name] = report
         except ValueError as error:
             errors = path.with_suffix(".txt")
             lines = errors.read_text(encoding="utf-8").strip().splitlines() if errors.exists() else []
