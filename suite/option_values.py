@@ -1,12 +1,14 @@
 """What the values of options may be, as argparse reads them. Pure; each says what it got and what is allowed."""
 
 import argparse
+import ipaddress
 import math
 import re
 from typing import Final
 
 from suite.matrix_table import LARGEST_SEED
 
+IPV6: Final = 6
 SBATCH_OPTION: Final = re.compile(r"[^\s=-][^\s=]*(=.*)?")  # becomes a line of a script: #SBATCH --NAME=VALUE
 # minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes, days-hours:minutes:seconds
 SLURM_TIME: Final = re.compile(r"\d+(:\d+){0,2}|\d+-\d+(:\d+){0,2}|infinite|unlimited", re.ASCII | re.IGNORECASE)
@@ -61,7 +63,19 @@ def hosts(text: str) -> tuple[str, ...]:
     names = tuple(part.strip() for part in text.split(",") if part.strip())
     if not names:  # as a variable that is not set leaves it: then this machine alone would run everything
         raise argparse.ArgumentTypeError(f"got {text!r}, which names no host; allowed is one or more, e.g. gpu01,gpu02")
+    if found := [name for name in names if _is_ipv6(name)]:
+        raise argparse.ArgumentTypeError(
+            f"got {', '.join(found)}; allowed are names and IPv4 addresses, since torchrun's rendezvous and gloo are "
+            "given addresses of that family alone"
+        )
     return names
+
+
+def _is_ipv6(name: str) -> bool:
+    try:
+        return ipaddress.ip_address(name.rpartition("@")[2].strip("[]")).version == IPV6
+    except ValueError:  # a name
+        return False
 
 
 def sbatch_option(text: str) -> str:

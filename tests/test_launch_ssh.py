@@ -149,5 +149,8 @@ def test_addresses_of_hosts_one_of_which_is_this_machine() -> None:
     here, there = addresses(ready)
     assert (here.address, here.interface) == ("127.0.0.1", "lo"), "that towards the other"
     assert str(there) == "there is 127.0.0.1 on lo"
+    by_ipv6 = {"address": "fd00::2", "interface": None}
+    with pytest.raises(SchedulerError, match="far was reached at fd00::2, which is IPv6"):
+        addresses({"there": ready["there"], "far": by_ipv6})
     with pytest.raises(SchedulerError, match="here, there are one machine"):
         addresses({"here": nowhere, "there": nowhere})

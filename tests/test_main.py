@@ -44,6 +44,8 @@ def test_options_reach_the_campaign() -> None:
         (["plan", "--nodes", ""], "got '', which names no host"),
         (["env_check", "--nodes", ","], "got ',', which names no host"),
         (["env_check", "--nodes="], "got '', which names no host"),
+        (["bench", "--nodes", "gpu01,fd00::2"], "got fd00::2; allowed are names and IPv4 addresses"),
+        (["plan", "--nodes", "me@[fd00::2],10.0.0.1"], "got me@[fd00::2]; allowed are names and IPv4 addresses"),
         (["bench", "--seed", "-5"], "got '-5', allowed are whole numbers from 0 to 4000000000"),
         (["plan", "--seed", "4294967295"], "got '4294967295', allowed are whole numbers"),  # rank 1 would have 2**32
         (["plan", "--seed", "x"], "got 'x', allowed are whole numbers"),

@@ -34,6 +34,14 @@ def test_a_name_that_is_not_known_yet_is_asked_for_again(monkeypatch: pytest.Mon
         address_towards("no-such-pod.invalid")
 
 
+def test_a_name_without_an_ipv4_address_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node, "JOIN_TIMEOUT_S", 0.0)
+    for name, value in {**ENVIRON, HEAD: "fd00::1", NODE_RANK: "1"}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit, match=r"node 1: fd00::1 has no IPv4 address .* Name the nodes by what resolves"):
+        node.main(["node", "/logs"])
+
+
 def test_the_interface_of_an_address() -> None:
     assert address_towards("127.0.0.1") == "127.0.0.1"
     assert interface_of("127.0.0.1") == "lo"

@@ -81,7 +81,14 @@ def torchrun_arguments(logs: str, arguments: Sequence[str], environ: Mapping[str
 
 def main(argv: Sequence[str]) -> None:
     environ = dict(os.environ)
-    address = address_towards(environ[PEER] if environ[NODE_RANK] == "0" else environ[HEAD])
+    other = environ[PEER] if environ[NODE_RANK] == "0" else environ[HEAD]
+    try:
+        address = address_towards(other)
+    except socket.gaierror as error:
+        sys.exit(
+            f"node {environ[NODE_RANK]}: {other} has no IPv4 address that is known here, after {JOIN_TIMEOUT_S} s of"
+            f" asking ({error.strerror}). Name the nodes by what resolves on each of them, or by IPv4 addresses."
+        )
     interface = interface_of(address)
     if interface is not None:  # what the user set is kept
         environ = {"GLOO_SOCKET_IFNAME": interface, "NCCL_SOCKET_IFNAME": interface, **environ}

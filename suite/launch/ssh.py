@@ -98,7 +98,8 @@ def addresses(ready: Mapping[str, Mapping[str, Any]]) -> tuple[Address, ...]:
     """How the hosts reach each other: a host that was reached through its loopback is this machine.
 
     Raises:
-        SchedulerError: two of them are this machine, or there is nobody else to learn this one's address from.
+        SchedulerError: two of them are this machine, there is nobody else to learn this one's address from, or one was
+            reached by IPv6.
     """
     elsewhere = [str(said["address"]) for said in ready.values() if said["address"]]
     found = []
@@ -109,6 +110,11 @@ def addresses(ready: Mapping[str, Mapping[str, Any]]) -> tuple[Address, ...]:
                 raise SchedulerError(f"{', '.join(ready)} are one machine: --nodes wants different hosts.")
             address = address_towards(elsewhere[0])
             interface = interface_of(address)
+        if ":" in address:
+            raise SchedulerError(
+                f"{host} was reached at {address}, which is IPv6: torchrun's rendezvous and gloo are given IPv4 "
+                "addresses alone. Let its last hop be IPv4, as by AddressFamily in the ssh configuration of the jump host."
+            )
         found.append(Address(host=host, address=address, interface=interface))
     return tuple(found)
 
