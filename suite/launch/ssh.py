@@ -113,7 +113,7 @@ def addresses(ready: Mapping[str, Mapping[str, Any]]) -> tuple[Address, ...]:
         if ":" in address:
             raise SchedulerError(
                 f"{host} was reached at {address}, which is IPv6: torchrun's rendezvous and gloo are given IPv4 "
-                "addresses alone. Let its last hop be IPv4, as by AddressFamily in the ssh configuration of the jump host."
+                "addresses alone. Let its last hop be IPv4, as by AddressFamily in the jump host's ssh configuration."
             )
         found.append(Address(host=host, address=address, interface=interface))
     return tuple(found)
