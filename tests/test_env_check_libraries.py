@@ -163,6 +163,19 @@ def test_nvidia_libraries_of_another_version_than_the_kernel_driver(tmp_path: Pa
         assert f"of version {DRIVER}" in (check(seen).repair or "")
 
 
+@pytest.mark.parametrize(("version", "fault"), [("590.44.01", None), ("575.57.08", "version_mismatch")])
+def test_a_compat_libcuda_is_newer_than_the_kernel_driver(tmp_path: Path, version: str, fault: str | None) -> None:
+    """As in images that are newer than the host; CUDA does not start with one that is older."""
+    environ = nvidia_driver(tmp_path, DRIVER)
+    (tmp_path / "compat").mkdir()
+    compat = build(tmp_path / "compat" / f"libcuda.so.{version}", "library.c")
+    (compat.parent / "libcuda.so.1").symlink_to(compat.name)
+    seen = libraries.read({**environ, "LD_LIBRARY_PATH": f"{compat.parent}:{tmp_path}"}, driver_version=DRIVER)
+    (library,) = seen.named("libcuda.so.1")
+    assert library.version == version
+    assert libraries.check_cuda_driver(seen).fault == fault
+
+
 def test_a_driver_without_its_graphics_half(tmp_path: Path) -> None:
     environ = nvidia_driver(tmp_path, DRIVER)
     (tmp_path / f"libnvidia-eglcore.so.{DRIVER}").unlink()

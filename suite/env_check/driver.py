@@ -13,6 +13,7 @@ from typing import Final
 from suite.env_check import search_path
 from suite.env_check.check import Check
 from suite.env_check.container import Container, read_container
+from suite.env_check.library import is_compat
 from suite.env_check.search_path import SearchPath
 from suite.gpu_state import NvmlState
 
@@ -37,7 +38,7 @@ class Library:
     path: str | None  # None: in no folder that is searched
     file: str | None  # what the path leads to: "libcuda.so.580.65.06"
     version: str | None  # from that file's name
-    is_compat: bool = False  # of the cuda-compat package, which may be newer than the kernel driver
+    is_compat: bool = False  # see ``suite.env_check.library``
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +108,7 @@ def _find(name: str, search: SearchPath) -> Library:
         path=found.path,
         file=file.name,
         version=match[1] if match else None,
-        is_compat="compat" in file.parts,
+        is_compat=is_compat(file),
     )
 
 

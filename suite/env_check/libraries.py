@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from suite.env_check.check import Check, Feature
+from suite.env_check.driver_table import parts
 from suite.env_check.finding import Finding
 from suite.env_check.library import Library, describe, read_libraries, repair
 
@@ -90,6 +91,8 @@ def _check_driver(
 def version_mismatch(library: Library, driver_version: str | None) -> Finding | None:
     """An NVIDIA library of another version than the kernel driver."""
     if not library.is_nvidia or driver_version is None or library.version in (None, driver_version):
+        return None
+    if library.is_compat and parts(library.version) > parts(driver_version):
         return None
     return Finding(
         word="version_mismatch",

@@ -64,9 +64,18 @@ class Library:
     def is_nvidia(self) -> bool:
         return is_nvidia(self.name)
 
+    @property
+    def is_compat(self) -> bool:
+        return is_compat(Path(self.path or ""))
+
 
 def is_nvidia(name: str) -> bool:
     return _NVIDIA.match(Path(name).name) is not None
+
+
+def is_compat(file: Path) -> bool:
+    """Of NVIDIA's package cuda-compat, as images bring it: its libcuda may be newer than the kernel driver."""
+    return "compat" in file.parts
 
 
 def read_libraries(
