@@ -12,7 +12,7 @@ from reports.verification.case_file import check_case
 from suite import telemetry_summary
 from suite.schema import CaseResult, RunRecord
 from suite.schema_telemetry import GpuTelemetry, Spread, TelemetrySummary
-from tests.damaged_results import TWO_GPUS, TWO_NODES, Damage, damaged_case, telemetry
+from tests.damaged_results import TWO_GPUS, TWO_NODES, Damage, damaged_case, ranks, telemetry
 from tests.generated_results import make_case, make_result
 
 
@@ -149,6 +149,21 @@ def telemetry_findings(result: CaseResult) -> list[str]:
 def test_figures_of_a_sampler_are_held_to_each_other(tmp_path: Path, change: Damage, what: str) -> None:
     found = damaged_case(TWO_GPUS, lambda stored: change(telemetry(stored)), tmp_path)
     assert f"round 0, telemetry{what}" in {one.what[: len(f"round 0, telemetry{what}")] for one in found}
+
+
+@pytest.mark.parametrize(("kind", "is_more"), [("NVIDIA B200", False), ("NVIDIA H200", True)])
+def test_a_gpu_of_another_node_may_be_larger(tmp_path: Path, kind: str, is_more: bool) -> None:
+    """One node is looked at; pods and rounds started by hand may have nodes of other kinds."""
+
+    def enlarge(stored: Any) -> None:
+        rank = ranks(stored)[1]
+        rank["settings"]["gpu_name"] = kind
+        rank["peak_memory_gb"] = telemetry(stored)["gpus"][1]["memory_used_gb"]["max"] = 180.0
+
+    names = {one.what for one in damaged_case(TWO_NODES, enlarge, tmp_path)}
+    assert names == (
+        {"round 0, rank 1: peak_memory_gb", "round 0, telemetry.gpus[1].memory_used_gb.max"} if is_more else set()
+    )
 
 
 def test_a_host_may_use_more_than_the_limit_of_a_job_on_it(tmp_path: Path) -> None:

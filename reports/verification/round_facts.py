@@ -54,15 +54,18 @@ def _check_rank_facts(where: str, at: str, rank: RankRecord, record: RunRecord) 
         least_s = sum(rank.phases_s.values()) + starts_s[-1] + times_s[-1] - starts_s[0] - WALL_SLACK_S
         what = f"{at}: wall_time_s around its start-up and iterations"
         yield from outside(where, what, record.wall_time_s, least_s, math.inf, unit="s")
-    most_gb = most_memory_gb(record)
+    most_gb = most_memory_gb(record, rank)
     if most_gb is not None:
         yield from outside(where, f"{at}: peak_memory_gb", rank.peak_memory_gb, 0, most_gb, unit="GB")
     yield from outside(where, f"{at}: kernels_compiled", rank.kernels_compiled, 0, math.inf)
 
 
-def most_memory_gb(record: RunRecord) -> float | None:
-    """Of the largest GPU of the machine; None where none is known."""
-    known = [gpu.memory_gb for gpu in record.environment.gpus if gpu.memory_gb is not None]
+def most_memory_gb(record: RunRecord, rank: RankRecord | None) -> float | None:
+    """Of the largest GPU of the node that was looked at; None where none is known, and for a kind that it has not."""
+    gpus = record.environment.gpus
+    if rank and record.case.nnodes > 1 and rank.settings.get("gpu_name") not in {gpu.name for gpu in gpus}:
+        return None
+    known = [gpu.memory_gb for gpu in gpus if gpu.memory_gb is not None]
     return max(known) * (1 + MEMORY_SLACK) if known else None
 
 

@@ -34,7 +34,8 @@ def check_telemetry(where: str, at: str, record: RunRecord) -> Iterator[Finding]
         yield from _check_sampling(where, at, seen)
     yield from _check_spreads(where, at, seen)
     for index, gpu in enumerate(seen.gpus):
-        yield from _check_gpu(where, f"{at}.gpus[{index}]", gpu, most_memory_gb(record))
+        rank = next((rank for rank in record.ranks if (rank.node or 0, rank.local_rank) == (gpu.node, gpu.index)), None)
+        yield from _check_gpu(where, f"{at}.gpus[{index}]", gpu, most_memory_gb(record, rank))
     yield from _check_places(where, at, seen, record)
     yield from _check_host(where, at, seen, record)
     yield from _check_nodes(where, at, seen)
