@@ -93,6 +93,17 @@ def test_asking_for_what_is_absent_fails_with_its_name(
     assert fault in (None, found["fault"])
 
 
+def test_a_driver_is_judged_for_the_release_of_isaac_sim_that_is_there(empty_cache: Path) -> None:
+    assert empty_cache.is_dir()
+    seen = report_module.look(Request(), {**os.environ, "CUDA_VISIBLE_DEVICES": ""})
+    with_driver = dataclasses.replace(seen.driver, kernel_version="595.71.05")
+    for release, fault in (("5.1.0", "driver_known_bad"), ("6.2.0.0", None), (None, None)):
+        there = dataclasses.replace(seen.worker, isaac_sim=release)
+        machine = dataclasses.replace(seen, driver=with_driver, worker=there)
+        checks = report_module.judge(machine, Request(stack="isaacsim"))
+        assert [check.fault for check in checks if check.name == "driver_for_stack"] == [fault]
+
+
 def test_json_is_what_other_nodes_send(report: Report) -> None:
     sent = read_report(report.as_json())
     assert (sent.host, sent.stack) == (report.host, "kitless")

@@ -111,6 +111,29 @@ def test_a_package_is_not_as_pinned(
     assert ("--worker-python" if is_own else "Remove") in (check.repair or "")
 
 
+@pytest.mark.parametrize(
+    ("wheel", "file", "release"),
+    [
+        (None, None, None),
+        ("6.2.0.0", None, "6.2.0.0"),
+        (None, "5.1.0-rc.19+release.26219\n", "5.1.0"),
+        ("6.2.0.0", "5.1.0", "6.2.0.0"),
+        (None, "not known", None),
+    ],
+)
+def test_the_release_of_isaac_sim(
+    environment: Environment, tmp_path: Path, wheel: str | None, file: str | None, release: str | None
+) -> None:
+    if wheel:
+        environment.install("isaacsim", wheel)
+    if file:
+        (tmp_path / "VERSION").write_text(file)
+    facts = worker.read(
+        environment.python, is_own=True, pins_path=None, needed={}, environ={}, isaac_sim_version=tmp_path / "VERSION"
+    )
+    assert facts.isaac_sim == release
+
+
 def test_what_pip_left_of_a_package_is_none(environment: Environment) -> None:
     (environment.folder / "lib/python3.12/site-packages/~orch-2.9.0.dist-info").mkdir()
     assert check_worker_packages(environment.facts()).verdict == "ok"

@@ -199,7 +199,7 @@ def judge(machine: Machine, request: Request) -> tuple[Check[Any], ...]:
     """Every check, in the order in which a person would repair."""
     nvml, seen = machine.nvml, machine.driver
     num_gpus, version = len(nvml.gpus), driver.kernel_version(seen, nvml)
-    drivers = driver_table.drivers_for(request.stack, driver_table.read_drivers())
+    drivers = driver_table.drivers_for(request.stack, driver_table.read_drivers(), release=machine.worker.isaac_sim)
     uuids = [gpu_state.uuid or "" for gpu_state in nvml.gpus]
     installed = machine.worker.exists and machine.worker.is_complete
 

@@ -19,6 +19,8 @@ from suite.pins import PYTHON_VERSION
 SHOWN: Final = 5  # packages in one line; the evidence has all
 _PINNED_LINE: Final = re.compile(r"^[a-z0-9]")
 _VERSION: Final = re.compile(r"(3\.\d+)")
+ISAAC_SIM_VERSION: Final = Path("/isaac-sim/VERSION")  # in NVIDIA's image: "6.2.0-rc.1+…"; its wheels say it themselves
+_RELEASE: Final = re.compile(r"\d+(\.\d+)*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +41,7 @@ class WorkerFacts:
     num_installed: int
     differences: tuple[Difference, ...]
     unusable: tuple[str, ...]  # of what the stack needs in any environment: missing, or of a version it cannot use
+    isaac_sim: str | None = None  # its release, "6.2.0"; None where there is none that says so
 
 
 def read(
@@ -48,6 +51,7 @@ def read(
     pins_path: Path | None,
     needed: Mapping[str, str | None],
     environ: Mapping[str, str],
+    isaac_sim_version: Path = ISAAC_SIM_VERSION,
 ) -> WorkerFacts:
     """Compare what is installed for ``python`` with a requirement file (None: with ``needed`` only).
 
@@ -71,7 +75,14 @@ def read(
         num_installed=len(installed),
         differences=_differences(wanted, installed),
         unusable=tuple(difference.name for difference in _differences(canonical, installed)),
+        isaac_sim=_isaac_sim(installed, isaac_sim_version),
     )
+
+
+def _isaac_sim(installed: Mapping[str, str], version: Path) -> str | None:
+    text = installed.get("isaacsim") or (version.read_text(encoding="utf-8") if is_there(version) else "")
+    release = _RELEASE.match(text)
+    return release[0] if release else None
 
 
 def _differences(wanted: Mapping[str, str | None], installed: Mapping[str, str]) -> tuple[Difference, ...]:
