@@ -57,6 +57,17 @@ def test_cores_that_are_slow_for_a_while_are_a_warning() -> None:
     assert check.evidence.slowed == {1: 1, 3: 1, 5: 1, 7: 1}
 
 
+def test_slower_cores_of_a_laptop_are_no_neighbours() -> None:
+    """Its efficiency cores; no virtual machine's provider has to do with them."""
+    looks_s = dict.fromkeys(range(12), (FAST_S,) * 4) | dict.fromkeys(range(12, 14), (SLOW_S,) * 4)
+    check = check_core_speed(seen(looks_s, num_cores=14))
+    assert (check.verdict, check.fault) == ("warning", "cores_differ")
+    assert check.found.endswith("8 of 56 looks at 14 of 14 cores over 1.3 times that, cores 12, 13 at every look")
+    assert "taskset --cpu-list" in (check.repair or "")
+    spells = dict.fromkeys(range(4), (FAST_S, SLOW_S, FAST_S, SLOW_S))
+    assert check_core_speed(seen(looks_s | spells, num_cores=14)).fault == "cores_slowed"
+
+
 def test_one_slow_look_in_many_is_nothing() -> None:
     looks_s = dict.fromkeys(range(31), (FAST_S,) * 4) | {31: (FAST_S, SLOW_S, FAST_S, FAST_S)}
     assert check_core_speed(seen(looks_s)).verdict == "ok"

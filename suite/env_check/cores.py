@@ -13,10 +13,21 @@ from typing import Final
 from suite.core_speed import SLOWED, WORTH_SAYING
 from suite.env_check.check import Check
 from suite.env_check.child import run_probe
+from suite.words import listed
 
 MAX_CORES: Final = 32  # spread over those that there are
 LOOKS: Final = 128  # of all of them together, in turns, so that all are seen over a second and a half
 TIMEOUT_S: Final = 20.0
+_REPAIRS: Final = {
+    "cores_slowed": (
+        "See what else runs here (top); of a virtual machine's provider, ask for whole cores, with both threads. "
+        "Until then rounds differ by tens of percent: give each case more of them, compare what ran in turns."
+    ),
+    "cores_differ": (
+        "A rank is as fast as the core that it happens to get. Where they are efficiency cores, keep to the others: "
+        "taskset --cpu-list CORES python3 -m nox -s bench; else see what else runs on them (top)."
+    ),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +46,11 @@ class CoreFacts:
         limit_s = SLOWED * self.fastest_s
         counts = {core: sum(look_s > limit_s for look_s in looks_s) for core, looks_s in self.looks_s.items()}
         return {core: count for core, count in counts.items() if count}
+
+    @property
+    def slower(self) -> list[int]:
+        """Cores that were slowed at every look, as those of another kind are: efficiency cores of a laptop."""
+        return [core for core, count in self.slowed.items() if count == len(self.looks_s[core])]
 
 
 def read(environ: Mapping[str, str], *, has_gpu: bool) -> CoreFacts:
@@ -65,21 +81,19 @@ def check_core_speed(facts: CoreFacts) -> Check[CoreFacts]:
         )
     looks, slowed = sum(map(len, facts.looks_s.values())), sum(facts.slowed.values())
     is_slowed = slowed > WORTH_SAYING * looks
+    in_spells = slowed - sum(len(facts.looks_s[core]) for core in facts.slower)
+    fault = "cores_slowed" if in_spells > WORTH_SAYING * looks else "cores_differ"
+    always = f", {listed('core', facts.slower)} at every look" if facts.slower else ""
     return Check(
         name="core_speed",
         feature="cuda",
         verdict="warning" if is_slowed else "ok",
         found=(
             f"{1e6 * facts.fastest_s:.0f} µs at best for a fixed piece of Python's work; {slowed} of {looks} looks at "
-            f"{len(facts.looks_s)} of {facts.num_cores} cores over {SLOWED:g} times that"
+            f"{len(facts.looks_s)} of {facts.num_cores} cores over {SLOWED:g} times that{always}"
         ),
         wanted=wanted,
-        fault="cores_slowed" if is_slowed else None,
-        repair=(
-            "See what else runs here (top); of a virtual machine's provider, ask for whole cores, with both threads. "
-            "Until then rounds differ by tens of percent: give each case more of them, compare what ran in turns."
-            if is_slowed
-            else None
-        ),
+        fault=fault if is_slowed else None,
+        repair=_REPAIRS[fault] if is_slowed else None,
         evidence=facts,
     )
