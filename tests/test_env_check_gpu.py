@@ -197,6 +197,8 @@ def test_no_gpus(state: NvmlState, has_driver: bool, verdict: str, fault: str | 
         ("NVIDIA B200", "10.0", "failure"),
         ("NVIDIA GB200", "10.0", "failure"),
         ("NVIDIA GeForce GTX 1650", "7.5", "failure"),
+        ("Quadro T2000 with Max-Q Design", "7.5", "failure"),
+        ("Quadro RTX 4000", "7.5", "ok"),
         ("NVIDIA GeForce GTX 1660 Ti", "7.5", "failure"),
         ("Tesla T4", "7.5", "ok"),
         ("Quadro RTX 6000", "7.5", "ok"),
