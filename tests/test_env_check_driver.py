@@ -193,3 +193,15 @@ def test_a_device_node_that_this_user_may_not_open(machine: Machine, monkeypatch
     check = check_device_nodes(machine.facts())
     assert (check.fault, check.evidence.closed_nodes) == ("device_nodes_closed", ("/dev/nvidia-uvm",))
     assert "group" in (check.repair or "")
+
+
+def test_gpus_of_other_jobs_may_be_closed(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some schedulers give a job's user the nodes of its own GPUs."""
+    machine.write("dev/nvidia1", "")
+    closed = ["nvidia0"]
+    monkeypatch.setattr(os, "access", lambda path, _: Path(path).name not in closed)
+    check = check_device_nodes(machine.facts())
+    assert (check.verdict, check.found) == ("ok", "1 of 2 GPU(s), /dev/nvidiactl, /dev/nvidia-uvm")
+    closed.append("nvidia1")
+    check = check_device_nodes(machine.facts())
+    assert (check.fault, check.found) == ("device_nodes_closed", "this user may not open /dev/nvidia0, /dev/nvidia1")

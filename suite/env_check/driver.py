@@ -199,7 +199,11 @@ def _versions_repair(fault: str, facts: DriverFacts) -> str:
 def check_device_nodes(facts: DriverFacts) -> Check[DeviceNodes]:
     """The nodes through which CUDA talks to the kernel driver are there and open to this user."""
     gpus = [node for node in facts.nodes if node.removeprefix("/dev/nvidia").isdecimal()]
-    needed_closed = [node for node in facts.closed_nodes if node in (*gpus, CONTROL_NODE, UVM_NODE)]
+    opened = [node for node in gpus if node not in facts.closed_nodes]
+    # A scheduler may open the nodes of a job's own GPUs alone.
+    needed_closed = [
+        node for node in facts.closed_nodes if node in (CONTROL_NODE, UVM_NODE) or (node in gpus and not opened)
+    ]
     fault = repair = None
     if facts.kernel_version is None and not facts.nodes:
         found = "no driver"
@@ -217,7 +221,8 @@ def check_device_nodes(facts: DriverFacts) -> Check[DeviceNodes]:
         fault, found = "device_nodes_closed", f"this user may not open {', '.join(needed_closed)}"
         repair = "Add this user to the group that owns them (ls -l /dev/nvidia*), or start the container with --gpus."
     else:
-        found = f"{len(gpus)} GPU(s), {CONTROL_NODE}, {UVM_NODE}"
+        of_all = f" of {len(gpus)}" if len(opened) < len(gpus) else ""
+        found = f"{len(opened)}{of_all} GPU(s), {CONTROL_NODE}, {UVM_NODE}"
     return Check(
         name="device_nodes",
         feature="cuda",
