@@ -70,6 +70,27 @@ def test_a_dead_node_is_named_and_the_others_still_answer(slurm: SlurmCluster, t
     assert done.returncode == 2
 
 
+ASK: Final = """
+import os, sys
+from pathlib import Path
+from suite.env_check.nodes import collect_slurm
+command = ("sh", "-c", f"sleep 12; exec {sys.executable} -m suite env_check --device cpu --json")
+found = collect_slurm(command, nodes=("n2", "n3"), folder=Path(sys.argv[1]), environ=os.environ)
+print(*found.reports, *(f"{failure.node}: {failure.message}" for failure in found.failures), sep="\\n")
+"""
+
+
+def test_a_check_that_takes_longer_than_srun_tries_to_reach_a_dead_node_answers_too(
+    slurm: SlurmCluster, tmp_path: Path
+) -> None:
+    """srun gives up on the dead one after some seconds, and then ends what it started on the others."""
+    slurm.kill_node("n3")
+    done = slurm.run("salloc", "--nodelist=n2,n3", "--no-kill", sys.executable, "-c", ASK, str(tmp_path))
+    alive, dead = done.stdout.splitlines()
+    assert alive == "n2", done.stderr
+    assert dead.startswith("n3: exit code ")
+
+
 def test_a_cluster_leaves_nothing_behind(
     running_slurm: SlurmCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

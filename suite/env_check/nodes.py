@@ -18,6 +18,7 @@ from suite.ssh import FAILED, ssh_argv
 
 TIMEOUT_S: Final = 300.0
 CONNECT_TIMEOUT_S: Final = 10
+AT_ONCE: Final = 32  # connections, each to one node
 
 # Slurm's own %N in --output is the machine's host name, which need not be the node's name.
 TO_FILES: Final = 'exec "$@" >"$0/$SLURMD_NODENAME.json" 2>"$0/$SLURMD_NODENAME.txt"'
@@ -87,21 +88,34 @@ def collect_slurm(
     environ: Mapping[str, str],
     timeout_s: float = TIMEOUT_S,
 ) -> Collected:
-    """Run ``command`` on every node. ``folder``: empty, and on a file system that all nodes share."""
-    argv = slurm_argv(command, nodes=nodes, folder=folder, timeout_s=timeout_s)
-    run = run_program(argv, environ=environ, timeout_s=timeout_s)
-    reports: dict[str, NodeReport] = {}
-    failures = []
-    for node in nodes:
-        output, errors = folder / f"{node}.json", folder / f"{node}.txt"
-        said = (errors.read_text(encoding="utf-8") if errors.exists() else "") or run.stderr
-        text = output.read_text(encoding="utf-8") if output.exists() else None
-        answer = _answer(node, text, run, said, program="srun")
-        if isinstance(answer, NodeFailure):
-            failures.append(answer)
-        else:
-            reports[node] = answer
-    return Collected(reports=reports, failures=tuple(failures))
+    """Run ``command`` on every node. ``folder``: empty, and on a file system that all nodes share.
+
+    Where srun cannot start one task it ends all, those of nodes that are well too. So nodes without an answer are asked
+    once more, each by a srun of its own.
+    """
+
+    def ask(*asked: str) -> dict[str, NodeReport | NodeFailure]:
+        argv = slurm_argv(command, nodes=asked, folder=folder, timeout_s=timeout_s)
+        run = run_program(argv, environ=environ, timeout_s=timeout_s)
+        return {node: _written(node, run, folder) for node in asked}
+
+    answers = ask(*nodes)
+    silent = [node for node in nodes if _may_have_been_ended(answers[node])] if len(nodes) > 1 else []
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        for answer in pool.map(ask, silent):
+            answers |= answer
+    return _sorted_out(answers)
+
+
+def _may_have_been_ended(answer: NodeReport | NodeFailure) -> bool:
+    return isinstance(answer, NodeFailure) and answer.fault in ("no_report", "bad_report")
+
+
+def _written(node: str, run: ProgramRun, folder: Path) -> NodeReport | NodeFailure:
+    output, errors = folder / f"{node}.json", folder / f"{node}.txt"
+    said = (errors.read_text(encoding="utf-8") if errors.exists() else "") or run.stderr
+    text = output.read_text(encoding="utf-8") if output.exists() else None
+    return _answer(node, text, run, said, program="srun")
 
 
 def collect_ssh(
@@ -120,10 +134,13 @@ def collect_ssh(
         run = run_program(argv, environ=environ, timeout_s=timeout_s)
         return _answer(host, run.stdout, run, run.stderr, program="ssh")
 
-    with ThreadPoolExecutor(max_workers=min(32, len(hosts))) as pool:
-        answers = dict(zip(hosts, pool.map(ask, hosts), strict=True))
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        return _sorted_out(dict(zip(hosts, pool.map(ask, hosts), strict=True)))
+
+
+def _sorted_out(answers: Mapping[str, NodeReport | NodeFailure]) -> Collected:
     return Collected(
-        reports={host: answer for host, answer in answers.items() if isinstance(answer, NodeReport)},
+        reports={node: answer for node, answer in answers.items() if isinstance(answer, NodeReport)},
         failures=tuple(answer for answer in answers.values() if isinstance(answer, NodeFailure)),
     )
 
