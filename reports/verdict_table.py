@@ -1,4 +1,4 @@
-"""What the curves say, as a table: verdict, law and one prediction of every curve. Pure."""
+"""What the curves say, as tables: verdict, serial fractions, law and one prediction of every curve. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from reports.prediction import NoPrediction, predict
 from reports.resampling import Estimate
 from reports.scaling_groups import ScalingGroup, scaling_groups
-from reports.scaling_laws import SUPERLINEAR_EFFICIENCY, Law, NoFit, fit
+from reports.scaling_laws import SUPERLINEAR_EFFICIENCY, Law, NoFit, fit, karp_flatt
 from reports.tables import MISSING, Html, count, html_table, paragraph, percent
 from reports.verdicts import SCALES_EFFICIENCY, verdict
 from suite.schema import CaseResult
@@ -48,6 +48,29 @@ def verdicts(results: Sequence[CaseResult], *, label: str = "Verdicts") -> Html:
         label=label,
         num_text_columns=3,
     )
+
+
+def serial_fractions(results: Sequence[CaseResult], *, label: str = "Serial fractions") -> list[Html]:
+    """Karp and Flatt's metric at every number of ranks of the strong curves; nothing where there is none."""
+    strong = [group for group in _curves(results) if group.scaling == "strong"]
+    if not strong:
+        return []
+    rows = [
+        [
+            _name(group),
+            str(point.world_size),
+            f"none: {point.reason}" if point.serial_fraction is None else _percent(point.serial_fraction),
+        ]
+        for group in strong
+        for point in karp_flatt(group)
+    ]
+    return [
+        html_table(["Curve", "Ranks", "Serial fraction"], rows, label=label),
+        paragraph(
+            "The serial fraction of an iteration that would explain each number of ranks by itself, by Karp and Flatt."
+            " Where it rises with the ranks, what is lost is overhead that grows with them and not serial work."
+        ),
+    ]
 
 
 def predictions(results: Sequence[CaseResult], *, label: str = "Predictions, not measurements") -> Html:

@@ -3,7 +3,7 @@ from pathlib import Path
 from reports.pages import at_a_glance
 from reports.result_sets import read_version
 from reports.tables import Html
-from reports.verdict_table import predictions, rule, verdicts
+from reports.verdict_table import predictions, rule, serial_fractions, verdicts
 from suite.schema import CaseResult
 from tests.generated_results import failed_result, make_case, make_result, write_results
 
@@ -32,6 +32,21 @@ def test_a_curve_gets_its_verdict() -> None:
     assert cells["Curve"].startswith("cartpole-strong: ")
     assert cells["Verdict"] == "limited"
     assert cells["Efficiency"] == "62.5 % (62.5 % to 62.5 %) at 4"
+
+
+def test_the_serial_fraction_of_every_number_of_ranks_is_said() -> None:
+    table, words = serial_fractions(results(1, 2, 4))
+    _, *rows = (line.split("\t")[1:] for line in table.text.splitlines())
+    assert rows == [["2", "20.0 % (20.0 % to 20.0 %)"], ["4", "20.0 % (20.0 % to 20.0 %)"]]
+    assert "by Karp and Flatt" in words.text
+    crashed = failed_result(make_case("cartpole-strong", world_size=8), outcome="crashed", reason="x")
+    assert "8\tnone: it has no completed round" in serial_fractions([*results(1, 2), crashed])[0].text
+
+
+def test_a_weak_curve_has_no_serial_fraction() -> None:
+    weak = [make_result(make_case("ant-weak", world_size=size, scaling="weak"), 1.0, 1.0, 1.0) for size in (1, 2)]
+    assert serial_fractions(weak) == []
+    assert serial_fractions(results(1)) == []
 
 
 def test_a_prediction_says_how_wrong_its_law_was() -> None:

@@ -44,7 +44,10 @@ def verdicts(version: Version, name: str) -> Html:
     return _of_every_set(
         version,
         name,
-        lambda series: [verdict_table.verdicts(series.with_twins, label=f"Verdicts {series.title}".strip())],
+        lambda series: [
+            verdict_table.verdicts(series.with_twins, label=f"Verdicts {series.title}".strip()),
+            *verdict_table.serial_fractions(series.results, label=f"Serial fractions {series.title}".strip()),
+        ],
     )
 
 
