@@ -118,8 +118,8 @@ def _tuned(version: Version, table: Table, source: Source) -> list[Displayed]:
     if not ours or their_fps is None:
         return []
     words = (
-        f"Tuned through the libraries' own settings, labscale's most is {', and '.join(ours)} total FPS; that of"
-        f" {source.author.partition(',')[0]} is {count(their_fps)} with"
+        f"Tuned through the libraries' own settings, labscale's most with {table.rl_library} is {', and '.join(ours)}"
+        f" total FPS; that of {source.author.partition(',')[0]} is {count(their_fps)} with"
         f" {counted(gpus, 'GPU')}. Tuned cases are no part of the figure and the table above, and frames are not"
         " learning:"
     )
