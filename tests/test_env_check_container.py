@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from suite.env_check.container import check_driver_capabilities, check_driver_capabilities_compute, read_container
+from tests.denied_folders import deny
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,14 @@ def test_a_container_is_known_by_its_marks(
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     assert read_container(environ, tmp_path).is_container is is_container
+
+
+def test_other_users_processes_that_proc_hides_are_no_mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As /proc mounted with hidepid=1 does, on hosts of many users."""
+    (tmp_path / "proc/1").mkdir(parents=True)
+    (tmp_path / "proc/1/cgroup").write_text("0::/kubepods/pod1")
+    deny(monkeypatch, tmp_path / "proc/1")
+    assert read_container({}, tmp_path).signs == ()
 
 
 @pytest.mark.parametrize(

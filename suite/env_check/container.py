@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from suite.env_check.check import Check
+from suite.env_check.there import is_there
 
 # NVIDIA's container toolkit gives these when the variable is not set.
 TOOLKIT_DEFAULT: Final = ("compute", "utility")
@@ -37,7 +38,7 @@ def read_container(environ: Mapping[str, str], root: Path = Path("/")) -> Contai
     signs = [mark for mark in _MARKS if (root / mark.lstrip("/")).exists()]
     signs += [name for name in _VARIABLES if environ.get(name)]
     cgroup = root / "proc/1/cgroup"
-    text = cgroup.read_text(encoding="utf-8") if cgroup.exists() else ""
+    text = cgroup.read_text(encoding="utf-8") if is_there(cgroup) else ""  # /proc by hidepid=1 keeps it to root
     signs += [f"{word} in /proc/1/cgroup" for word in _CGROUP_WORDS if word in text]
     return Container(
         is_container=bool(signs),
