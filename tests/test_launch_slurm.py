@@ -88,6 +88,23 @@ def test_a_job_that_ended_while_nobody_looked(place: SlurmPlace, launch: Launch,
     assert (result.exit_code, result.ended_by, result.nodes) == (3, None, ("n1",))
 
 
+def test_a_job_that_was_ended_while_nobody_looked_is_lost(
+    place: SlurmPlace, launch: Launch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by a preemption: Slurm has forgotten why, and the ranks did not come to their end."""
+    monkeypatch.setattr(launcher, "ATTEMPTS", 1)
+    (tmp_path / "r0" / "go_on").touch()
+    job_id = slurm.submit(launcher.write_script(launch, place))
+    wait_until((tmp_path / "r0" / "rank-0.jsonl").exists, timeout_s=20, what="it runs")
+    slurm.cancel(job_id)
+    wait_until((tmp_path / "r0" / END).exists, timeout_s=20, what="its script notes the end")
+    (tmp_path / "r0" / JOB).write_text('{"job_id": "99999", "attempt": 1}')
+    result = launcher.run(launch, place=place)
+    assert (result.exit_code, result.ended_by, result.nodes) == (1, "lost", ("n1",))
+    assert result.why == "Slurm no longer knows job 99999, whose script did not come to its end"
+    assert json.loads((tmp_path / "r0" / END).read_text())["exit_code"] == 143
+
+
 def test_a_script_submitted_by_hand_is_followed(place: SlurmPlace, launch: Launch, tmp_path: Path) -> None:
     script = launcher.write_script(launch, place)
     assert not launcher.is_submitted(tmp_path / "r0")

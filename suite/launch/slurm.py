@@ -205,11 +205,11 @@ def _follow(
         exit_code=0, ended_by=ended_by, started_utc=started_utc, wall_time_s=time.monotonic() - seen_s
     )
     result = replace(_with_the_scripts_word(result, run_dir), nodes=_node_names(run_dir, nodes))
-    return (result, False) if ended_by else judged(result, last, job_id, (run_dir / END).exists())
+    return (result, False) if ended_by else judged(result, last, job_id, slurm_notes.ended_by_itself(run_dir))
 
 
 def judged(result: LaunchResult, job: slurm.Job | None, job_id: str, script_ended: bool) -> tuple[LaunchResult, bool]:
-    """Slurm's state as an outcome, and whether another attempt makes sense."""
+    """Slurm's state as an outcome, and whether another attempt makes sense. ``script_ended``: it did by itself."""
     if job is None:
         if script_ended:
             return result, False

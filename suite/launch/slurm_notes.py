@@ -26,6 +26,7 @@ class Ended:
     started_unix_s: float
     ended_unix_s: float
     nodes: str | None = None  # compressed; scripts of earlier versions do not say it
+    told_to_stop: bool = False  # by SIGTERM, as Slurm ends jobs; scripts of earlier versions do not say it
 
 
 _SUBMITTED: Final = TypeAdapter(Submitted)
@@ -49,6 +50,12 @@ def ended(run_dir: Path) -> Ended | None:
         SchedulerError: the file is damaged.
     """
     return _read(_ENDED, run_dir / END, "Delete it, and Slurm is asked; where it has forgotten the job, it runs again.")
+
+
+def ended_by_itself(run_dir: Path) -> bool:
+    """Whether the script has come to its end, and not because Slurm ended the job."""
+    end = ended(run_dir)
+    return end is not None and not end.told_to_stop
 
 
 def _read[T](adapter: TypeAdapter[T], path: Path, next_step: str) -> T | None:

@@ -20,6 +20,7 @@ NODE_LOG: Final = "logs/node-{}/torchrun.log"
 NODE_REPORT: Final = "slurm/node-{}.{}"  # of env_check, as JSON, and its stderr
 DIFFERENCES: Final = "slurm/differences.txt"  # between nodes, a line each
 NODES_DIFFER: Final = 97  # exit code of the script
+TERMINATED: Final = 143  # of a shell that SIGTERM ends
 SAMPLER_PATIENCE_S: Final = 2  # for its last sample
 SLACK_MINUTES: Final = 5  # of the job's limit beyond the case's own, which labscale keeps
 FIRST_PORT: Final = 20000  # below the range that the kernel gives away
@@ -139,11 +140,16 @@ def _notes(launch: Launch) -> Iterator[str]:
     yield f"""[ -e {JOB} ] || printf '{{"job_id": "%s", "attempt": 1}}\\n' "$SLURM_JOB_ID" >{JOB}"""
     yield "started_unix_s=$(date +%s.%N)"
     yield "note_the_end() {"
-    yield """    printf '{"exit_code": %d, "started_unix_s": %s, "ended_unix_s": %s, "nodes": "%s"}\\n' \\"""
-    yield f'        "$1" "$started_unix_s" "$(date +%s.%N)" "$SLURM_JOB_NODELIST" >{END}.part'
+    yield "    trap '' TERM"
+    yield f"""    printf '{{"exit_code": %d, "told_to_stop": %s, ' "$1" "$told_to_stop" >{END}.part"""
+    yield """    printf '"started_unix_s": %s, "ended_unix_s": %s, "nodes": "%s"}\\n' \\"""
+    yield f'        "$started_unix_s" "$(date +%s.%N)" "$SLURM_JOB_NODELIST" >>{END}.part'
     yield f"    mv {END}.part {END}"
     yield "}"
     yield "trap 'note_the_end $?' EXIT"
+    yield "told_to_stop=false"
+    # Without it bash notes the exit code of the last command that ended before SIGTERM came, which is 0.
+    yield f"trap 'told_to_stop=true; exit {TERMINATED}' TERM"
 
 
 def _compare_nodes(launch: Launch, check: NodeCheck) -> Iterator[str]:
