@@ -16,7 +16,7 @@ from suite.errors import ContainerError, SchedulerError, UsageError
 from suite.launch import slurm as launcher
 from suite.launch.result import LaunchResult
 from suite.launch.slurm import SlurmPlace
-from suite.launch.slurm_script import END, JOB, SlurmOptions
+from suite.launch.slurm_script import END, JOB, NodeCheck, SlurmOptions
 from suite.options import ROOT
 from suite.schema import Case, Environment, Launch
 from tests.conftest import CaseMaker
@@ -112,6 +112,22 @@ def test_a_script_submitted_by_hand_is_followed(place: SlurmPlace, launch: Launc
     wait_until(lambda: launcher.is_submitted(tmp_path / "r0"), timeout_s=10, what="the script says who it is")
     assert launcher.run(launch, place=place).exit_code == 0
     assert json.loads((tmp_path / "r0" / JOB).read_text()) == {"job_id": job_id, "attempt": 1}
+
+
+def test_a_script_submitted_by_hand_again_is_the_one_followed(
+    place: SlurmPlace, launch: Launch, tmp_path: Path
+) -> None:
+    """As without the node that the first job refused: what that one left counts no more."""
+    folder = tmp_path / "r0" / "slurm"
+    nodes = NodeCheck(argv=("hostname",), env={}, compare=("cat",), is_binding=False)
+    two = replace(launch, case=replace(launch.case, nnodes=2))
+    script = launcher.write_script(two, replace(place, node_check=nodes))
+    jobs = []
+    for _ in range(2):
+        jobs.append(slurm.submit(script))
+        wait_until(lambda: slurm.find(launcher.job_name(tmp_path / "r0")) is None, timeout_s=30, what="it is over")
+    assert json.loads((tmp_path / "r0" / JOB).read_text()) == {"job_id": jobs[1], "attempt": 1}
+    assert (folder / "differences.txt").read_text() == "n1\nn2\n"
 
 
 @pytest.mark.parametrize("ending", ["hung", "timeout", "interrupted"])

@@ -137,7 +137,10 @@ def _threads(launch: Launch, prefix: str) -> Iterator[str]:
 def _notes(launch: Launch) -> Iterator[str]:
     """Who runs here, and how it ended."""
     yield f"cd {shlex.quote(launch.run_dir)} || exit"
-    yield f"""[ -e {JOB} ] || printf '{{"job_id": "%s", "attempt": 1}}\\n' "$SLURM_JOB_ID" >{JOB}"""
+    # Not where labscale has noted this very job already, with its attempt.
+    noted = f"""grep -qs '"job_id": "'"$SLURM_JOB_ID"'"' {JOB}"""
+    yield f"""{noted} || printf '{{"job_id": "%s", "attempt": 1}}\\n' "$SLURM_JOB_ID" >{JOB}"""
+    yield f"rm -f {END}"  # of an earlier job with this script
     yield "started_unix_s=$(date +%s.%N)"
     yield "note_the_end() {"
     yield "    trap '' TERM"
@@ -155,6 +158,7 @@ def _notes(launch: Launch) -> Iterator[str]:
 def _compare_nodes(launch: Launch, check: NodeCheck) -> Iterator[str]:
     yield "srun --ntasks-per-node=1 --cpu-bind=none --kill-on-bad-exit=0 --input=none \\"
     yield f"    --output={NODE_REPORT.format('%n', 'json')} --error={NODE_REPORT.format('%n', 'txt')} \\"
+    yield "    --open-mode=truncate \\"  # else that of the job, where a script by hand is submitted again
     if check.container:
         yield f"    {shlex.join(check.container)} \\"
     settings = [f"{variable}={shlex.quote(value)}" for variable, value in sorted(check.env.items())]
