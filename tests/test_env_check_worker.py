@@ -263,6 +263,17 @@ def test_faults_of_assets(asset_root: Path, is_own: bool) -> None:
         assert ("ISAACSIM_ASSET_ROOT" if is_own else "Remove") in (check.repair or "")
 
 
+@pytest.mark.parametrize(("is_own", "way_out"), [(False, "set LABSCALE_CACHE"), (True, "unset ISAACSIM_ASSET_ROOT")])
+def test_assets_that_another_user_keeps_to_himself(
+    asset_root: Path, monkeypatch: pytest.MonkeyPatch, is_own: bool, way_out: str
+) -> None:
+    deny(monkeypatch, asset_root / "Isaac")
+    check = check_asset_root(assets.read(asset_root, is_own=is_own))
+    assert (check.verdict, check.fault) == ("failure", "assets_unreadable")
+    assert f"cannot be read: {asset_root}/Isaac/" in check.found
+    assert way_out in (check.repair or "")
+
+
 @pytest.mark.parametrize("text", ['{"format": 2, "files": {}}', '{"format": 1}', "[]"])
 def test_a_manifest_of_another_form(asset_root: Path, text: str) -> None:
     (asset_root / "manifest.json").write_text(text)

@@ -11,7 +11,7 @@ from suite.env_check.check import Check, Verdict
 from suite.env_check.there import is_folder
 from suite.pins import sha256
 
-RootState = Literal["none", "address", "missing", "no_manifest", "bad_manifest", "read"]
+RootState = Literal["none", "address", "missing", "no_manifest", "bad_manifest", "unreadable", "read"]
 
 
 class _File(BaseModel):
@@ -31,7 +31,7 @@ class AssetFacts:
     root: str | None  # None: Isaac Lab's own default
     is_own: bool  # from the user's ISAACSIM_ASSET_ROOT
     state: RootState
-    problem: str | None  # of the manifest
+    problem: str | None  # of the manifest, or what cannot be read and why
     manifest_sha256: str | None
     num_files: int
     num_stand_ins: int
@@ -45,17 +45,23 @@ def read(root: str | Path | None, *, is_own: bool) -> AssetFacts:
         return _facts(root, is_own=is_own, state="none")
     if "://" in str(root):
         return _facts(root, is_own=is_own, state="address")
-    folder = Path(root)
-    manifest_path = folder / "manifest.json"
-    if not is_folder(folder):
+    if not is_folder(Path(root)):
         return _facts(root, is_own=is_own, state="missing")
+    try:
+        return _read_folder(Path(root), is_own=is_own)
+    except OSError as error:  # as in a cache that another user has filled
+        return _facts(root, is_own=is_own, state="unreadable", problem=f"{error.filename}: {error.strerror}")
+
+
+def _read_folder(root: Path, *, is_own: bool) -> AssetFacts:
+    manifest_path = root / "manifest.json"
     if not manifest_path.exists():
         return _facts(root, is_own=is_own, state="no_manifest")
     try:
         manifest = _Manifest.model_validate(json.loads(manifest_path.read_text(encoding="utf-8")))
     except (ValidationError, ValueError) as error:
         return _facts(root, is_own=is_own, state="bad_manifest", problem=str(error).splitlines()[0])
-    there = {name: (folder / name).is_file() for name in manifest.files}
+    there = {name: (root / name).is_file() for name in manifest.files}
     return AssetFacts(
         root=str(root),
         is_own=is_own,
@@ -66,7 +72,7 @@ def read(root: str | Path | None, *, is_own: bool) -> AssetFacts:
         num_stand_ins=sum(file.stand_in is not None for file in manifest.files.values()),
         missing=tuple(name for name, is_there in there.items() if not is_there),
         changed=tuple(
-            name for name, file in manifest.files.items() if there[name] and sha256(folder / name) != file.sha256
+            name for name, file in manifest.files.items() if there[name] and sha256(root / name) != file.sha256
         ),
     )
 
@@ -81,7 +87,10 @@ def _facts(root: str | Path | None, *, is_own: bool, state: RootState, problem: 
 def check_asset_root(facts: AssetFacts) -> Check[AssetFacts]:
     verdict, fault, found = _judge(facts)
     repair = None
-    if fault and facts.is_own:
+    if fault == "assets_unreadable":
+        elsewhere = "unset ISAACSIM_ASSET_ROOT" if facts.is_own else "set LABSCALE_CACHE to a folder of yours"
+        repair = f"Have their owner run chmod -R a+rX {facts.root}, or {elsewhere}: bench then builds its own."
+    elif fault and facts.is_own:
         repair = "Correct ISAACSIM_ASSET_ROOT, or unset it: bench then builds the assets from the installed wheels."
     elif fault:
         repair = f"Remove {facts.root}: the next bench builds it again."
@@ -106,8 +115,12 @@ def _judge(facts: AssetFacts) -> tuple[Verdict, str | None, str]:
         return "ok", None, f"{facts.num_files} files in {facts.root}, {facts.num_stand_ins} of them stand-ins"
     if facts.state == "missing" and facts.is_own:
         return "failure", "asset_root_missing", f"{facts.root} does not exist"
-    if facts.state == "bad_manifest":
-        return "failure", "manifest_invalid", f"{facts.root}/manifest.json: {facts.problem}"
+    faults = {
+        "bad_manifest": ("manifest_invalid", f"{facts.root}/manifest.json: {facts.problem}"),
+        "unreadable": ("assets_unreadable", f"cannot be read: {facts.problem}"),
+    }
+    if facts.state in faults:
+        return "failure", *faults[facts.state]
     words = {
         "none": "Isaac Lab's own default, on the network",
         "address": f"{facts.root} is on the network",
