@@ -218,12 +218,14 @@ if host == "bare":
     sys.exit(print("sh: 1: exec: python: not found", file=sys.stderr) or 127)
 if host == "slow":
     time.sleep(60)
+if host == "chatty":
+    print("Welcome to chatty!")
 print(Path("{tmp_path}", "report").read_text())
 sys.exit(1)
 """
     collected = collect_ssh(
         COMMAND,
-        hosts=("n1", "down", "bare", "slow", "n2"),
+        hosts=("n1", "down", "bare", "slow", "chatty", "n2"),
         working_dir=tmp_path,
         environ=fake_program(tmp_path, "ssh", script),
         timeout_s=3.0,
@@ -233,6 +235,9 @@ sys.exit(1)
     assert failures["down"] == ("unreachable", "ssh: connect to host down port 22: No route to host")
     assert failures["bare"] == ("no_report", "exit code 127; last: sh: 1: exec: python: not found")
     assert failures["slow"][0] == "timed_out"
+    assert failures["chatty"][0] == "bad_report"
+    assert "; it begins: Welcome to chatty!; last: " in failures["chatty"][1]
+    assert "login scripts" in next(failure.repair for failure in collected.failures if failure.node == "chatty")
     assert all(failure.repair for failure in collected.failures)
 
 

@@ -19,6 +19,7 @@ from suite.ssh import FAILED, ssh_argv
 TIMEOUT_S: Final = 300.0
 CONNECT_TIMEOUT_S: Final = 10
 AT_ONCE: Final = 32  # connections, each to one node
+SHOWN_CHARACTERS: Final = 80  # of a report that is none
 
 # Slurm's own %N in --output is the machine's host name, which need not be the node's name.
 TO_FILES: Final = 'exec "$@" >"$0/$SLURMD_NODENAME.json" 2>"$0/$SLURMD_NODENAME.txt"'
@@ -113,7 +114,7 @@ def _may_have_been_ended(answer: NodeReport | NodeFailure) -> bool:
 
 def _written(node: str, run: ProgramRun, folder: Path) -> NodeReport | NodeFailure:
     output, errors = folder / f"{node}.json", folder / f"{node}.txt"
-    said = (errors.read_text(encoding="utf-8") if errors.exists() else "") or run.stderr
+    said = (errors.read_text(encoding="utf-8", errors="replace") if errors.exists() else "") or run.stderr
     text = output.read_text(encoding="utf-8") if output.exists() else None
     return _answer(node, text, run, said, program="srun")
 
@@ -165,7 +166,11 @@ def _answer(node: str, text: str | None, run: ProgramRun, said: str, *, program:
         return NodeFailure(node=node, fault="unreachable", message=last_line, repair=repair)
     repair = f"Run env_check on {node} itself; the checkout must be in the same folder there, with the same Python."
     if problem:
-        return NodeFailure(node=node, fault="bad_report", message=f"{problem}; last: {last_line}", repair=repair)
+        message = (
+            f"{problem}; it begins: {(text or '').strip().partition('\n')[0][:SHOWN_CHARACTERS]}; last: {last_line}"
+        )
+        before = "Let the login scripts there print nothing where no terminal is. " if program == "ssh" else ""
+        return NodeFailure(node=node, fault="bad_report", message=message, repair=before + repair)
     message = f"exit code {run.exit_code}; last: {last_line}"
     return NodeFailure(node=node, fault="no_report", message=message, repair=repair)
 
