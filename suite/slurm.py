@@ -17,7 +17,8 @@ TIMEOUT_S: Final = 60.0  # of one command; a busy controller may take its time
 WAITING: Final = frozenset({"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"})
 GOING_ON: Final = WAITING | {"RUNNING", "SUSPENDED", "STOPPED", "COMPLETING", "SIGNALING", "STAGE_OUT", "RESIZING"}
 _FORGOTTEN: Final = "Invalid job id specified"
-_DEAD_NODE: Final = re.compile(r"\*|DOWN|FAIL|NOT_RESPONDING|POWERED_DOWN|UNKNOWN")
+# Not POWERING_DOWN and POWERED_DOWN: so are nodes that have had nothing to do since the job.
+_DEAD_NODE: Final = re.compile(r"\*|\bDOWN\b|FAIL|NOT_RESPONDING|UNKNOWN")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +112,11 @@ def names_of(nodes: str) -> tuple[str, ...]:
 
 def dead_nodes(nodes: str) -> tuple[str, ...]:
     """Those of ``nodes`` that Slurm says do not answer or are down."""
-    text = _ask("scontrol", "--oneliner", "show", "node", nodes).stdout
+    return parse_dead_nodes(_ask("scontrol", "--oneliner", "show", "node", nodes).stdout)
+
+
+def parse_dead_nodes(text: str) -> tuple[str, ...]:
+    """What ``scontrol --oneliner show node`` prints, a line a node."""
     states = re.findall(r"(?:^|\s)NodeName=(\S+) .*?\sState=(\S+)", text)
     return tuple(name for name, state in states if _DEAD_NODE.search(state))
 

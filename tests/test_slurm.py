@@ -14,7 +14,7 @@ from suite.launch.slurm import judged
 from suite.launch.slurm_script import END, JOB, SlurmOptions
 from suite.resources import Resources
 from suite.schema import Launch
-from suite.slurm import Job, NodeGroup, parse_job, parse_node_groups
+from suite.slurm import Job, NodeGroup, parse_dead_nodes, parse_job, parse_node_groups
 from tests.conftest import CaseMaker
 
 # As Slurm 22.05 prints them, shortened.
@@ -86,6 +86,28 @@ def test_slurms_states_as_ours(state: str, ended_by: EndedBy | None, out_of_memo
     assert (got.ended_by, got.out_of_memory, got_again) == (ended_by, out_of_memory, again)
     assert got.why == (f"Slurm job 7: {state}" if ended_by else None)
     assert got.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("state", "is_dead"),
+    [
+        ("IDLE", False),
+        ("MIXED+DRAIN", False),
+        ("IDLE+POWERING_DOWN", False),  # by power saving, when it has had nothing to do since
+        ("IDLE+CLOUD+POWERED_DOWN", False),
+        ("DOWN", True),
+        ("DOWN*+CLOUD", True),
+        ("DOWN+POWERED_DOWN", True),
+        ("ALLOCATED+NOT_RESPONDING", True),
+        ("IDLE*", True),
+        ("FAILING", True),
+    ],
+)
+def test_a_node_is_dead_by_its_state(state: str, is_dead: bool) -> None:
+    text = (
+        f"NodeName=n1 Arch=x86_64 CPUTot=2 State=IDLE ThreadsPerCore=1\nNodeName=n2 CPUTot=2 State={state} Weight=1\n"
+    )
+    assert parse_dead_nodes(text) == (("n2",) if is_dead else ())
 
 
 @pytest.mark.parametrize(("nodes", "again"), [((), False), (("n2",), True)])
