@@ -160,6 +160,13 @@ def test_settings_are_read_in_our_units(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.usefixtures("two_gpus")
+def test_a_mig_instance_is_one_where_nvml_tells_only_of_whole_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer(monkeypatch, nvmlDeviceGetUUID="MIG-5a7f")
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetMigMode", refusal(pynvml.NVML_ERROR_INVALID_ARGUMENT))
+    assert [gpu.mig for gpu in read().gpus] == [True, True]
+
+
+@pytest.mark.usefixtures("two_gpus")
 def test_memory_of_a_process_may_be_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     answer(monkeypatch, nvmlDeviceGetComputeRunningProcesses_v3=[SimpleNamespace(usedGpuMemory=None)])
     gpu = read().gpus[0]

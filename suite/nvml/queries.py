@@ -7,6 +7,7 @@ from typing import Any, Final
 import pynvml
 
 GB: Final = 1e9
+MIG_UUID: Final = "MIG-"  # how that of an instance begins
 # NVML's name -> ours, of nvmlClocksEventReasons.
 _SLOWDOWNS: Final = {
     "nvmlClocksEventReasonGpuIdle": "idle",
@@ -71,6 +72,11 @@ def _fabric(handle: object) -> str:
     return _FABRIC_STATES.get(info.state, str(info.state))
 
 
+def _mig(handle: object) -> bool:
+    """Of a GPU whether it is divided. An instance, as CUDA_VISIBLE_DEVICES may name it, is part of one that is."""
+    return pynvml.nvmlDeviceGetUUID(handle).startswith(MIG_UUID) or bool(pynvml.nvmlDeviceGetMigMode(handle)[0])
+
+
 def _processes_memory_gb(handle: object) -> float | None:
     used = [process.usedGpuMemory for process in pynvml.nvmlDeviceGetComputeRunningProcesses_v3(handle)]
     return None if None in used else round(sum(used) / GB, 3)
@@ -106,7 +112,7 @@ QUERIES: Final[Queries] = {
     "ecc_default": lambda gpu: bool(pynvml.nvmlDeviceGetDefaultEccMode(gpu)[0]),
     "ecc_uncorrected_errors": _ask("nvmlDeviceGetTotalEccErrors", *_UNCORRECTED),
     "persistence": lambda gpu: bool(pynvml.nvmlDeviceGetPersistenceMode(gpu)),
-    "mig": lambda gpu: bool(pynvml.nvmlDeviceGetMigMode(gpu)[0]),
+    "mig": _mig,
     "pcie_generation": _ask("nvmlDeviceGetCurrPcieLinkGeneration"),
     "pcie_generation_max": _ask("nvmlDeviceGetMaxPcieLinkGeneration"),
     "pcie_width": _ask("nvmlDeviceGetCurrPcieLinkWidth"),
