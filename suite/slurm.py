@@ -14,7 +14,10 @@ from suite.env_check.program import ProgramRun, run_program
 from suite.errors import SchedulerError
 
 TIMEOUT_S: Final = 60.0  # of one command; a busy controller may take its time
-WAITING: Final = frozenset({"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"})
+RESERVATION_GONE: Final = "RESV_DEL_HOLD"  # it is held, because the reservation that it was for has ended
+WAITING: Final = frozenset(
+    {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", RESERVATION_GONE}
+)
 GOING_ON: Final = WAITING | {"RUNNING", "SUSPENDED", "STOPPED", "COMPLETING", "SIGNALING", "STAGE_OUT", "RESIZING"}
 _FORGOTTEN: Final = "Invalid job id specified"
 # Not POWERING_DOWN and POWERED_DOWN: so are nodes that have had nothing to do since the job.

@@ -21,6 +21,8 @@ from tests.conftest import CaseMaker
 PENDING = "JobId=7 JobName=x JobState=PENDING Reason=Resources Dependency=(null) ExitCode=0:0 NodeList=\n"
 RUNNING = "JobId=7 JobName=x JobState=RUNNING Reason=None ExitCode=0:0 ReqNodeList=(null) NodeList=n[1-2] NumNodes=2\n"
 FAILED = "JobId=7 JobName=x JobState=FAILED Reason=NonZeroExitCode ExitCode=143:0 NodeList=n[1-2]\n"
+RESV_DEL_HOLD = "JobId=7 JobName=x JobState=RESV_DEL_HOLD Reason=Reservation_r1_was_deleted ExitCode=0:0 NodeList=\n"
+CANCELLED = "JobId=7 JobName=x JobState=CANCELLED Reason=None ExitCode=0:0 NodeList=\n"
 NODE_FAIL = "JobId=7 JobName=x JobState=NODE_FAIL Reason=NodeDown ExitCode=0:15 NodeList=n[1-2]\n"
 
 
@@ -123,6 +125,22 @@ def test_a_failure_with_a_dead_node_is_the_nodes(
         assert (got.ended_by, got.why) == (
             "lost", "Slurm job 7: FAILED (NonZeroExitCode), and n2 does not answer"
         )  # fmt: skip
+
+
+def test_a_job_whose_reservation_has_ended_is_cancelled_not_lost(
+    make_case: CaseMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slurm holds it in the queue, where it would train at any time, beside another."""
+    cancelled: list[str] = []
+    monkeypatch.setattr(slurm, "find", lambda _: None)
+    monkeypatch.setattr(slurm, "submit", lambda _: "7")
+    monkeypatch.setattr(slurm, "job", lambda _: parse_job("7", CANCELLED if cancelled else RESV_DEL_HOLD))
+    monkeypatch.setattr(slurm, "cancel", cancelled.append)
+    launch = Launch(case=make_case(), round=0, argv=("true",), env={}, run_dir=str(tmp_path))
+    with pytest.raises(SchedulerError, match=r"RESV_DEL_HOLD \(Reservation_r1_was_deleted\): it would wait in vain"):
+        launcher.run(launch, place=launcher.SlurmPlace(options=SlurmOptions(), say=lambda _: None))
+    assert cancelled == ["7"]
+    assert not launcher.is_submitted(tmp_path)
 
 
 def test_what_is_said_of_a_lost_job_does_not_name_its_nodes() -> None:

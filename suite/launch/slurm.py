@@ -180,7 +180,7 @@ def _follow(
         nodes = (job and job.nodes) or nodes
         if job is None or job.is_over:
             break
-        if job.state == "PENDING" and job.reason in IN_VAIN:
+        if _waits_in_vain(job):
             _end(job_id)
             (run_dir / JOB).unlink()
             raise SchedulerError(
@@ -206,6 +206,10 @@ def _follow(
     )
     result = replace(_with_the_scripts_word(result, run_dir), nodes=_node_names(run_dir, nodes))
     return (result, False) if ended_by else judged(result, last, job_id, slurm_notes.ended_by_itself(run_dir))
+
+
+def _waits_in_vain(job: slurm.Job) -> bool:
+    return job.state == slurm.RESERVATION_GONE or (job.state == "PENDING" and job.reason in IN_VAIN)
 
 
 def judged(result: LaunchResult, job: slurm.Job | None, job_id: str, script_ended: bool) -> tuple[LaunchResult, bool]:
