@@ -68,7 +68,8 @@ def serial_fractions(results: Sequence[CaseResult], *, label: str = "Serial frac
         html_table(["Curve", "Ranks", "Serial fraction"], rows, label=label),
         paragraph(
             "The serial fraction of an iteration that would explain each number of ranks by itself, by Karp and Flatt."
-            " Where it rises with the ranks, what is lost is overhead that grows with them and not serial work."
+            " Where it rises with the ranks, what is lost is overhead that grows with them and not serial work; above"
+            " 100 % they are slower than the fewest."
         ),
     ]
 
