@@ -43,6 +43,7 @@ BOOK: Final = ROOT / "book"
 FRONTMATTER: Final = ("title", "description")
 STEP_TIMEOUT_S: Final = 600
 MAX_CELL_ID: Final = 64
+MAX_SOCKET_BYTES: Final = 108  # of a name and its end: unix(7)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +166,7 @@ def _execute(pages: Mapping[str, Any], version: Version, folder: Path) -> None:
         kernel_name="python3",
         resources={"metadata": {"path": str(ROOT)}},
         record_timing=False,
-        config=Config({"KernelManager": {"transport": "ipc"}}),  # no open port
+        config=sockets_in(folder),
     )
     environment = {**os.environ, **hand_on(version, folder / "version.pickle"), "PYTHONPATH": str(ROOT)}
     try:
@@ -176,6 +177,17 @@ def _execute(pages: Mapping[str, Any], version: Version, folder: Path) -> None:
         ) from error
     except (DeadKernelError, TimeoutError) as error:
         raise ReportError(f"The pages' cells could not be run to the end: {error}") from error
+
+
+def sockets_in(folder: Path) -> Config:
+    """Sockets of the kernel as files in ``folder``, so that there is no open port.
+
+    By themselves they are kernel-ipc-1 and on in the working folder, where two builds that start at once take each
+    other's. Where the name is longer than the kernel lets one be, they are ports of this machine.
+    """
+    name = str(folder / "kernel")
+    is_short = len(os.fsencode(f"{name}-5")) < MAX_SOCKET_BYTES
+    return Config({"KernelManager": {"transport": "ipc", "ip": name} if is_short else {}})
 
 
 def _write_project(project: Path, pages: Mapping[str, Any], *, version: Version, siblings: Sequence[Sibling]) -> None:

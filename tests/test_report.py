@@ -11,6 +11,7 @@ import pytest
 
 from reports import book, result_sets
 from reports import build as report
+from reports.book import sockets_in
 from suite.errors import ReportError, StoreError
 from tests.generated_results import LABEL, full_results, smoke_results, write_results
 
@@ -198,12 +199,22 @@ def test_two_builds_are_equal_wherever_and_the_second_replaces_the_first(
 ) -> None:
     before = {path.relative_to(site): path.read_bytes() for path in site.rglob("*") if path.is_file()}
     elsewhere = shutil.copytree(results_dir, tmp_path / "elsewhere")
+    working_folder = tmp_path / "working"
+    working_folder.mkdir()
+    monkeypatch.chdir(working_folder)
     monkeypatch.setenv("TZ", "Pacific/Kiritimati")
     monkeypatch.setenv("LC_ALL", "C")
     monkeypatch.setenv("PYTHONHASHSEED", "7")
     assert report.build(elsewhere, site, version="generated") == site / "index.html"
     after = {path.relative_to(site): path.read_bytes() for path in site.rglob("*") if path.is_file()}
     assert before == after
+    assert list(working_folder.iterdir()) == []
+
+
+def test_the_kernel_has_sockets_that_no_other_build_has() -> None:
+    """Two builds that started at once in one folder took each other's, and one waited for its kernel in vain."""
+    assert sockets_in(Path("/tmp/a")) == {"KernelManager": {"transport": "ipc", "ip": "/tmp/a/kernel"}}  # noqa: S108
+    assert sockets_in(Path("/tmp") / ("a" * 100)) == {"KernelManager": {}}  # noqa: S108 - too long for a socket
 
 
 def test_a_folder_that_is_no_report_is_left_alone(results_dir: Path, tmp_path: Path) -> None:
