@@ -47,6 +47,11 @@ class Folder:
     def is_finished(self, case: Case, round_index: int) -> bool:
         return self.record_path(case, round_index).exists()
 
+    def finished(self, case: Case) -> list[int]:
+        """Every round of a case that has ended, by whichever command; an attempt that was set aside is none."""
+        names = (path.parent.name for path in self.run_dir(case, 0).parent.glob("r*/record.json"))
+        return sorted(int(number) for name in names if (number := name.removeprefix("r")).isdecimal())
+
     def set_aside(self, path: Path, why: str) -> Path | None:
         """Rename ``path`` to a free name beside it, so that a new attempt starts clean and the old one is kept."""
         if not path.exists():

@@ -150,7 +150,7 @@ def _set_untested_aside(campaign: Campaign, folder: Folder) -> None:
     for item in _feasible(campaign):
         if folder.case_path(item.case).exists():
             continue
-        packed = [record for record in ended_records(campaign, folder, item.case) if record.neighbours]
+        packed = [record for record in ended_records(folder, item.case) if record.neighbours]
         beside = interference.beside_of(item.case)
         if packed:
             _store(folder, [replace(record, case=beside) for record in packed], "they ran beside the interference test")
@@ -176,11 +176,7 @@ class _Packer:
         self._campaign, self._folder, self._reporter = campaign, folder, reporter
         self._queue, self._lanes = queue, lanes
         self._overtaken: Counter[tuple[str, int]] = Counter()
-        self._warm = {
-            _program(item.case)
-            for item in _feasible(campaign)
-            if any(folder.is_finished(item.case, index) for index in range(campaign.rule.most_rounds))
-        }
+        self._warm = {_program(item.case) for item in _feasible(campaign) if folder.finished(item.case)}
         self._may_store = False  # a case with rounds that are not yet known to count
 
     def run_all(self) -> None:

@@ -142,10 +142,9 @@ def figures(record: RunRecord) -> str:
     return f", {time_s:.3g} s/iteration{frames}"
 
 
-def ended_records(campaign: Campaign, folder: Folder, case: Case) -> tuple[RunRecord, ...]:
+def ended_records(folder: Folder, case: Case) -> tuple[RunRecord, ...]:
     """The records of every round of a case that has ended, first round first."""
-    paths = [folder.record_path(case, index) for index in range(campaign.rule.most_rounds)]
-    return tuple(store.read_record(path) for path in paths if path.exists())
+    return tuple(store.read_record(folder.record_path(case, index)) for index in folder.finished(case))
 
 
 def decision(campaign: Campaign, ended: Sequence[RunRecord]) -> Decision:
@@ -164,7 +163,7 @@ def store_if_complete(campaign: Campaign, folder: Folder, item: PlannedCase) -> 
     if item.infeasible:
         result = CaseResult(case=item.case, rounds=(_skipped(campaign, item),))
     else:
-        records = ended_records(campaign, folder, item.case)
+        records = ended_records(folder, item.case)
         if stored and len(stored.rounds) == len(records):
             return stored
         decided = decision(campaign, records)
@@ -193,16 +192,11 @@ def _skipped(campaign: Campaign, item: PlannedCase) -> RunRecord:
 def set_failures_aside(campaign: Campaign, folder: Folder) -> None:
     """Give the rounds that did not complete a new attempt; the old one stays beside it."""
     for item in campaign.planned:
-        failed = [
-            index
-            for index in range(campaign.rule.most_rounds)
-            if folder.is_finished(item.case, index)
-            and store.read_record(folder.record_path(item.case, index)).outcome != "completed"
-        ]
+        failed = [record.round for record in ended_records(folder, item.case) if record.outcome != "completed"]
+        if failed or item.infeasible:  # first: killed in between, the case still has its failed rounds to find again
+            folder.set_aside(folder.case_path(item.case), "superseded")
         for index in failed:
             folder.set_aside(folder.run_dir(item.case, index), "failed")
-        if failed or item.infeasible:
-            folder.set_aside(folder.case_path(item.case), "superseded")
 
 
 class disk_errors:  # noqa: N801  (used as a statement, like contextlib.suppress)

@@ -22,10 +22,16 @@ def known_rounds(campaign: Campaign, folder: Folder) -> list[tuple[PlannedCase, 
 
 def rounds_to_run(campaign: Campaign, folder: Folder) -> Iterator[tuple[PlannedCase, int]]:
     """Every round to run, round by round over all cases, each case judged when its turn comes."""
-    for round_index in range(campaign.rule.most_rounds):
+    for round_index in range(_most_rounds(campaign, folder)):
         for item in _order(campaign, round_index):
             if is_wanted(campaign, folder, item.case, round_index):
                 yield item, round_index
+
+
+def _most_rounds(campaign: Campaign, folder: Folder) -> int:
+    """Of any case: by the rule, or what a command that asked for more of some cases has left."""
+    left = (index + 1 for item in campaign.planned for index in folder.finished(item.case))
+    return max([campaign.rule.most_rounds, *left])
 
 
 class Queue:
@@ -37,6 +43,7 @@ class Queue:
     def __init__(self, campaign: Campaign, folder: Folder) -> None:
         self._campaign, self._folder = campaign, folder
         self._items = [item for item in campaign.planned if not item.infeasible]
+        self._most_rounds = _most_rounds(campaign, folder)
         self._next = {number: self._wanted_from(number, 0) for number in range(len(self._items))}
         self._running: set[int] = set()
 
@@ -66,7 +73,7 @@ class Queue:
 
     def _wanted_from(self, number: int, first: int) -> int | None:
         case = self._items[number].case
-        indices = range(first, self._campaign.rule.most_rounds)
+        indices = range(first, self._most_rounds)
         return next((index for index in indices if is_wanted(self._campaign, self._folder, case, index)), None)
 
 
@@ -76,7 +83,7 @@ def is_wanted(campaign: Campaign, folder: Folder, case: Case, round_index: int) 
         return not is_done(campaign, folder, case, round_index)
     if folder.is_decided(case):
         return False
-    ended = ended_records(campaign, folder, case)
+    ended = ended_records(folder, case)
     latest = ended[-1].round if ended else -1
     return round_index < max(campaign.rule.rounds, latest) or decision(campaign, ended).go_on
 

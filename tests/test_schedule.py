@@ -1,5 +1,6 @@
 """Which rounds run and in which order, on a campaign's real folder, with the process killed at any moment."""
 
+import contextlib
 import io
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -168,11 +169,57 @@ def test_failed_rounds_get_another_attempt_and_the_case_is_decided_anew(
     assert len(run(campaign, tmp_path, failing={(QUIET.case_id, 1): "crashed", (QUIET.case_id, 4): "hung"})) == 8
     folder = Folder(root=tmp_path)
     rounds.set_failures_aside(campaign, folder)
-    ended = rounds.ended_records(campaign, folder, QUIET)
+    ended = rounds.ended_records(folder, QUIET)
     assert [record.round for record in ended] == [0, 2, 3, 5, 6, 7]
     assert rounds.decision(campaign, ended).go_on
     folder.case_path(QUIET).unlink(missing_ok=True)
     assert [(item.case, index) for item, index in known_rounds(campaign, folder)] == [(QUIET, 1)]
+
+
+def test_killed_while_failures_are_set_aside_they_are_still_found(
+    tmp_path: Path, environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing: dict[tuple[str, int], Outcome] = {(QUIET.case_id, 0): "crashed", (QUIET.case_id, 1): "hung"}
+    for renames in range(4):
+        root = tmp_path / str(renames)
+        campaign = campaign_of(environment, FIXED, (QUIET,), retry_failed=True)
+        run(campaign, root, failing=failing)
+        with monkeypatch.context() as patch:
+            patch.setattr(Folder, "set_aside", dies_after(renames))
+            with contextlib.suppress(SystemExit):
+                rounds.set_failures_aside(campaign, Folder(root=root))
+        rounds.set_failures_aside(campaign, Folder(root=root))
+        assert run(campaign, root) == [(QUIET.case_id, 0), (QUIET.case_id, 1)]
+        assert all(record.outcome == "completed" for record in stored(campaign, root)[QUIET.case_id].rounds)
+
+
+def dies_after(renames: int) -> Callable[[Folder, Path, str], object]:
+    """``Folder.set_aside`` of a process that is killed after so many."""
+    set_aside, left = Folder.set_aside, iter(range(renames))
+
+    def until_then(folder: Folder, path: Path, why: str) -> object:
+        if next(left, None) is None:
+            raise SystemExit
+        return set_aside(folder, path, why)
+
+    return until_then
+
+
+@pytest.mark.parametrize("failed", [1, 3, 4])
+def test_what_a_narrower_command_added_is_kept_when_failures_are_tried_again(
+    tmp_path: Path, environment: Environment, failed: int
+) -> None:
+    """Five rounds of one case, three by the rule of all, which is that of the command that tries again."""
+    few, whole = campaign_of(environment, Rule(rounds=5), (LOUD,)), campaign_of(environment, FIXED, retry_failed=True)
+    run(few, tmp_path, failing={(LOUD.case_id, failed): "crashed"})
+    rounds.set_failures_aside(whole, Folder(root=tmp_path))
+    queued = [index for item, index in Queue(whole, Folder(root=tmp_path)).waiting() if item.case == LOUD]
+    again = [failed] if failed < 4 else []  # after the last that is left, the rule asks for no other
+    assert queued == again
+    assert [index for case_id, index in run(whole, tmp_path) if case_id == LOUD.case_id] == again
+    kept = stored(whole, tmp_path)[LOUD.case_id].rounds
+    assert [record.round for record in kept] == [*range(4), *([4] if again else [])]
+    assert all(record.outcome == "completed" for record in kept)
 
 
 @pytest.mark.parametrize("rule", [FIXED, ADAPTIVE])
