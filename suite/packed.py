@@ -146,9 +146,12 @@ def _without_test(campaign: Campaign, folder: Folder) -> Interference | None:
 
 
 def _set_untested_aside(campaign: Campaign, folder: Folder) -> None:
-    """Rounds that ran beside others in a test that did not allow it are run again; what they cost is kept with it."""
+    """Rounds that ran beside others in a test that did not allow it are run again; what they cost is kept with it.
+
+    Cases that are decided stay as they are, and those that get more rounds until these are there.
+    """
     for item in _feasible(campaign):
-        if folder.case_path(item.case).exists():
+        if folder.is_decided(item.case):
             continue
         packed = [record for record in ended_records(folder, item.case) if record.neighbours]
         beside = interference.beside_of(item.case)

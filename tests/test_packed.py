@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from suite import campaign as campaign_steps
+from suite import packed
+from suite.continuing import with_more_rounds
 from suite.errors import WorkerEnvironmentError
+from suite.folder import Folder
 from suite.interference import BESIDE_SUFFIX, ORDER, PROBE_SUFFIX
 from suite.schema import CaseResult, Launch
 from tests.generated_results import make_case
@@ -94,6 +98,24 @@ def test_neighbours_that_disturb_are_refused_and_what_ran_beside_runs_again(
     before = len(host.ran)
     run_all(campaign_of(host), tmp_path)
     assert len(host.ran) == before
+
+
+def test_more_rounds_of_stored_cases_run_again_too_where_neighbours_disturb(
+    tmp_path: Path, plain_case_files: dict[Path, CaseResult]
+) -> None:
+    """One round each was not worth the test, six are."""
+    host = SimulatedHost(slowdown=1.1)
+    run_all(campaign_of(host, rounds=1, pack=False), tmp_path)
+    assert len(plain_case_files) == len(CASES)
+    more = campaign_of(host)
+    folder = with_more_rounds(more, Folder(root=tmp_path, asks_for_more=True))
+    assert folder.reopened == {case.case_id for case in CASES}
+    assert not packed.run(more, folder)
+    assert list((tmp_path / "raw").rglob("r*.packed-1/record.json"))
+    campaign_steps._run_one_after_another(more, folder)
+    assert [record.neighbours for record in records(tmp_path)] == [0] * len(CASES) * ROUNDS
+    for case in CASES:
+        assert [record.neighbours for record in plain_case_files[folder.case_path(case)].rounds] == [0] * ROUNDS
 
 
 def test_the_verdict_is_not_asked_for_again(tmp_path: Path) -> None:
