@@ -5,6 +5,7 @@ any machine. Where the campaign can still go on, the same ``bench`` adds the mis
 """
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +20,7 @@ from suite.summary import print_noise, print_rounds, print_summary
 from suite.words import counted
 
 RECORD: Final = "record.json"
+UNTESTED: Final = "ran beside the interference test, which has not allowed it (`bench` goes on with it)"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,10 +34,11 @@ def command(arguments: argparse.Namespace, console: Console) -> None:
     print_rounds(console, results)
     if pairs := a_a.twin_pairs(results):
         print_noise(console, pairs)
-    unfinished = _unfinished(arguments.folder)
-    if unfinished:
-        names = ", ".join(str(path.relative_to(arguments.folder)) for path in unfinished)
-        console.print(f"Left out, as they have not ended: {names}.", highlight=False, markup=False, soft_wrap=True)
+    left_out = {"have not ended": _unfinished(arguments.folder), UNTESTED: _untested(arguments.folder)}
+    for why, paths in left_out.items():
+        if paths:
+            names = ", ".join(str(path.relative_to(arguments.folder)) for path in paths)
+            console.print(f"Left out, as they {why}: {names}.", highlight=False, markup=False, soft_wrap=True)
     console.print(
         f"Stored: {counted(len(results), 'case')}, {counted(sum(len(one.rounds) for one in results), 'round')}. "
         f"Their page: nox -s report -- {arguments.folder}",
@@ -49,10 +52,10 @@ def store_finished(root: Path) -> list[CaseResult]:
     """Store every case of which a round has ended, with the rounds that have; return all cases that are stored.
 
     A case that is stored with these rounds already stays as it is. Rounds of the interference test belong to a decision
-    that the campaign takes (``packing.json``), and are left alone.
+    that the campaign takes (``packing.json``), and are left alone, as are those beside them before it is taken.
 
     Raises:
-        StoreError: no round has ended, or a record lies where another belongs.
+        StoreError: no round that counts has ended, or a record lies where another belongs.
         CampaignError: another process uses the folder, or nobody can tell whose it is.
     """
     if not (root / "raw").is_dir():
@@ -60,7 +63,8 @@ def store_finished(root: Path) -> list[CaseResult]:
     with locked(root) as folder:
         rounds = _finished(folder)
         if not rounds:
-            raise StoreError(f"No round below {root / 'raw'} has ended, so there is nothing to store.")
+            few = f", other than {len(beside)} that {UNTESTED}" if (beside := _untested(root)) else ""
+            raise StoreError(f"No round below {root / 'raw'} has ended{few}, so there is nothing to store.")
         results = [_stored(folder, case, records) for case, records in rounds]
         if pairs := a_a.twin_pairs(results):
             a_a.write_noise(pairs, root / "noise.json")
@@ -72,10 +76,7 @@ def store_finished(root: Path) -> list[CaseResult]:
 def _finished(folder: Folder) -> list[tuple[Case, list[RunRecord]]]:
     """Every case with the records of its rounds, the first round first."""
     by_case: dict[str, list[RunRecord]] = {}
-    for path in sorted((folder.root / "raw").rglob(RECORD)):
-        record = store.read_record(path)
-        if interference.is_of_test(record.case) or _is_aside(path.parent):
-            continue
+    for path, record in _ended(folder.root, counts=True):
         if folder.record_path(record.case, record.round) != path:
             raise StoreError(
                 f"{path} is of {record.case.case_id}, round {record.round}, and belongs at "
@@ -83,6 +84,22 @@ def _finished(folder: Folder) -> list[tuple[Case, list[RunRecord]]]:
             )
         by_case.setdefault(record.case.case_id, []).append(record)
     return [(records[0].case, sorted(records, key=lambda one: one.round)) for records in by_case.values()]
+
+
+def _ended(root: Path, *, counts: bool) -> Iterator[tuple[Path, RunRecord]]:
+    """The record of each round that ended: of those that count, or of those beside a test without a verdict for it."""
+    verdict = interference.read(root / interference.FILE)
+    may_be_packed = verdict is not None and verdict.packed
+    for path in sorted((root / "raw").rglob(RECORD)):
+        if _is_aside(path.parent):
+            continue
+        record = store.read_record(path)
+        if not interference.is_of_test(record.case) and counts == (may_be_packed or not record.neighbours):
+            yield path, record
+
+
+def _untested(root: Path) -> list[Path]:
+    return [path.parent for path, _ in _ended(root, counts=False)]
 
 
 def _is_aside(run_dir: Path) -> bool:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from suite import store
+from suite import interference, store
 from suite.__main__ import main
-from suite.cut_off import store_finished
+from suite.cut_off import UNTESTED, store_finished
 from suite.errors import CampaignError, StoreError
 from suite.folder import Folder, locked
-from suite.interference import PROBE_SUFFIX
+from suite.interference import PROBE_SUFFIX, Interference
 from suite.repeats import CUT_OFF
 from suite.schema import Case
 from tests.bench_runs import CASE, TWIN, Bench, Stage
@@ -22,9 +22,9 @@ from tests.test_plan import ANT
 OTHER = replace(ANT, case_id="ant/rsl_rl-kitless-n4096-1x1", rl_library="rsl_rl")
 
 
-def write_round(root: Path, case: Case, index: int) -> Path:
+def write_round(root: Path, case: Case, index: int, *, neighbours: int | None = None) -> Path:
     path = Folder(root=root).record_path(case, index)
-    store.write_record(stored_round(index, case=case), path)
+    store.write_record(stored_round(index, case=case, neighbours=neighbours), path)
     (path.parent / "case.json").write_text(json.dumps(asdict(case)), encoding="utf-8")
     return path
 
@@ -81,6 +81,25 @@ def test_rounds_of_the_interference_test_are_left_alone(tmp_path: Path) -> None:
     write_identity(tmp_path)
     assert [one.case.case_id for one in store_finished(tmp_path)] == [ANT.case_id]
     assert not (tmp_path / "interference").exists()
+
+
+def test_rounds_beside_the_test_count_once_it_allows_that(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Before that, ``bench`` would run them again."""
+    write_identity(tmp_path)
+    write_round(tmp_path, ANT, 0, neighbours=1)
+    with pytest.raises(StoreError, match=r"has ended, other than 1 that ran beside the interference test"):
+        store_finished(tmp_path)
+    write_round(tmp_path, ANT, 1)
+    assert main(["store", str(tmp_path)]) == 0
+    assert f"Left out, as they {UNTESTED}: raw/{ANT.case_id}/r0." in capsys.readouterr().out
+    (result,) = store.load_results(tmp_path)
+    assert ([record.round for record in result.rounds], result.ended_because) == ([1], f"{CUT_OFF}: 1 of 3 rounds")
+    interference.write(Interference(packed=False, reason="it takes longer"), tmp_path / interference.FILE)
+    (result,) = store_finished(tmp_path)
+    assert len(result.rounds) == 1
+    interference.write(Interference(packed=True, reason="it does not"), tmp_path / interference.FILE)
+    (result,) = store_finished(tmp_path)
+    assert [record.round for record in result.rounds] == [0, 1]
 
 
 def test_a_record_in_another_rounds_place_is_named(tmp_path: Path) -> None:
