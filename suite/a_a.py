@@ -6,7 +6,6 @@ this host makes of no difference at all, the noise budget. A smaller difference 
 The one way in which they happened to run is a single draw, and may be near nothing where rounds differ by a third.
 """
 
-import json
 import math
 import random
 import statistics
@@ -18,7 +17,7 @@ from typing import Final, TypedDict
 
 from pydantic import with_config
 
-from suite.json_file import STRICT, read_json
+from suite.json_file import STRICT, read_json, replace_json
 from suite.repeats import completed_times_s
 from suite.schema import Case, CaseResult
 
@@ -162,4 +161,4 @@ def write_noise(pairs: Sequence[TwinPair], path: Path) -> None:
         "noise_budget": noise_budget(pairs),
         "pairs": [pair.to_json() for pair in pairs],
     }
-    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    replace_json(document, path)

@@ -1,6 +1,5 @@
 """``bench --capacity SERIES``: run the points that ``suite.capacity`` asks for, each a case like any other."""
 
-import json
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -17,6 +16,7 @@ from suite.catalog import Catalog, load_catalog
 from suite.continuing import is_reopened
 from suite.errors import UsageError
 from suite.folder import Folder
+from suite.json_file import replace_json
 from suite.matrix import load_matrix
 from suite.matrix_table import Matrix
 from suite.options import Options
@@ -128,7 +128,7 @@ def write_found(found: Sequence[Found], path: Path) -> None:
             for item in found
         ],
     }
-    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    replace_json(document, path)
 
 
 def print_found(console: Console, found: Sequence[Found]) -> None:

@@ -4,7 +4,6 @@ ARCHITECTURE.md has the layout. A round is finished when its ``record.json`` exi
 """
 
 import fcntl
-import json
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,8 +15,11 @@ from suite import campaign_file, interference, store
 from suite.a_a import is_twin
 from suite.campaign_file import IDENTITY_FILE
 from suite.errors import CampaignError, StoreError
-from suite.schema import Case
+from suite.json_file import replace_json
+from suite.result_folders import CASES, json_files
+from suite.schema import Case, CaseResult
 
+TWINS: Final = "a_a"
 MIN_FREE_GB: Final = 0.5  # a round of 8 ranks with its library's logs and checkpoints stays far below
 
 
@@ -37,8 +39,12 @@ class Folder:
 
     def case_path(self, case: Case) -> Path:
         # What is measured of the host stays out of the results: a report would take it for cases of their own.
-        kind = "a_a" if is_twin(case) else interference.FOLDER if interference.is_of_test(case) else "cases"
+        kind = TWINS if is_twin(case) else interference.FOLDER if interference.is_of_test(case) else CASES
         return self.root / kind / f"{case.case_id}.json"
+
+    def stored(self) -> list[CaseResult]:
+        """Every stored case and twin, whichever command ran it. Raises StoreError as ``suite.store.read_case`` does."""
+        return [store.read_case(path) for kind in (CASES, TWINS) for path in json_files(self.root / kind)]
 
     def is_decided(self, case: Case) -> bool:
         """Say whether a case is stored and gets no further round."""
@@ -160,10 +166,7 @@ def _is_by_hand(path: Path) -> bool:
 
 def settle(folder: Folder, identity: Mapping[str, Any]) -> None:
     """Write whose results these are, atomically: at first, and when all of them have the more rounds of a new rule."""
-    path = folder.root / IDENTITY_FILE
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps(identity, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    replace_json(identity, folder.root / IDENTITY_FILE, sort_keys=True)
 
 
 def _claim(path: Path, identity: Mapping[str, Any]) -> bool:

@@ -7,7 +7,6 @@ into two, which allows less than most of them. A shift that every pair shows is 
 host is. Half of the test is enough to refuse with.
 """
 
-import json
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -17,7 +16,7 @@ from typing import Final
 from pydantic import with_config
 
 from suite.a_a import apart
-from suite.json_file import STRICT, read_json
+from suite.json_file import STRICT, read_json, replace_json
 from suite.reduce import round_time_s
 from suite.repeats import MIN_ROUNDS_FOR_INTERVAL, TARGET_PRECISION, median_interval
 from suite.schema import Case, PlannedCase, RunRecord
@@ -134,9 +133,7 @@ def verdict(
 
 
 def write(found: Interference, path: Path) -> None:
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps(asdict(found), indent=1) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    replace_json(asdict(found), path)
 
 
 def read(path: Path) -> Interference | None:

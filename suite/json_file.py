@@ -1,8 +1,9 @@
-"""A JSON file of a known shape: read, checked, and named in the error."""
+"""JSON files beside results: read and checked for their shape, and written anew in one step."""
 
+import json
 import reprlib
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -26,6 +27,26 @@ def read_json[T](path: Path, shape: type[T], *, next_step: str) -> T | None:
         raise StoreError(f"{path} cannot be read: {error.strerror}. Check the path and its permissions.") from error
     except ValidationError as error:
         raise StoreError(f"{path} is not readable: {explained(error)}. {next_step}") from error
+
+
+def replace_json(document: Any, path: Path, *, sort_keys: bool = False) -> None:
+    """Put ``document`` in the place of what ``path`` holds, in one step.
+
+    Raises:
+        StoreError: it cannot be written; what was there is there still.
+    """
+    partial = path.with_suffix(".tmp")
+    try:
+        try:
+            partial.write_text(json.dumps(document, indent=1, sort_keys=sort_keys) + "\n", encoding="utf-8")
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be written: {error.strerror}. Make room or give access, then run the same command again:"
+            " what has finished is kept."
+        ) from error
 
 
 def fault_of(document: object, shape: type) -> str | None:

@@ -14,7 +14,7 @@ from pydantic import with_config
 
 from suite.errors import StoreError
 from suite.folder import Folder, drop_checkpoints
-from suite.json_file import STRICT, read_json
+from suite.json_file import STRICT, read_json, replace_json
 from suite.launch import Launcher
 from suite.reduce import counted_iterations
 from suite.schema import Case, CaseResult, Launch, RunRecord
@@ -155,18 +155,20 @@ def read_pairs(path: Path) -> tuple[Pair, ...]:
 
 def write_pairs(pairs: Sequence[Pair], path: Path) -> None:
     """Write all pairs of a campaign, for the report and for whoever wants to check."""
-    path.write_text(json.dumps([asdict(pair) for pair in pairs], indent=1) + "\n", encoding="utf-8")
+    replace_json([asdict(pair) for pair in pairs], path)
 
 
 def _library_s(record: RunRecord, counted: Sequence[int]) -> float | None:
     if record.case.rl_library == "rsl_rl":
         collections_s = _column(record, counted, "rsl_rl.collection_time_s")
         learnings_s = _column(record, counted, "rsl_rl.learning_time_s")
-        return statistics.median(sum(parts) for parts in zip(collections_s, learnings_s, strict=True))
-    if record.case.rl_library == "rl_games":
+        times_s = [sum(parts) for parts in zip(collections_s, learnings_s, strict=True)]
+    elif record.case.rl_library == "rl_games":
         frames = record.case.frames_per_iteration
-        return statistics.median(frames / fps for fps in _column(record, counted, "rl_games.total_fps"))
-    return None
+        times_s = [frames / fps for fps in _column(record, counted, "rl_games.total_fps")]
+    else:
+        times_s = []
+    return statistics.median(times_s) if times_s else None
 
 
 def _column(record: RunRecord, counted: Sequence[int], name: str) -> list[float]:

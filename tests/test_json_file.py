@@ -1,0 +1,67 @@
+"""Files that every command writes anew: whole or as they were."""
+
+import json
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from suite.a_a import write_noise
+from suite.capacity_search import write_found
+from suite.errors import StoreError
+from suite.folder import Folder, opened, settle
+from suite.interference import Interference
+from suite.interference import write as write_verdict
+from suite.json_file import replace_json
+from suite.upstream import write_pairs
+
+
+@contextmanager
+def no_room() -> Iterator[None]:
+    """Files of this process take no byte more, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_the_old_content_stays_until_the_new_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "noise.json"
+    replace_json({"noise_budget": 0.1}, path)
+    with pytest.raises(StoreError, match=r"noise\.json cannot be written: .+\. Make room or give access"), no_room():
+        replace_json({"noise_budget": 0.2}, path)
+    assert json.loads(path.read_text()) == {"noise_budget": 0.1}
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_every_such_file_of_a_campaign_is_written_so(tmp_path: Path) -> None:
+    def write() -> None:
+        write_noise([], tmp_path / "noise.json")
+        write_pairs([], tmp_path / "upstream.json")
+        write_found([], tmp_path / "capacity.json")
+        write_verdict(Interference(packed=True, reason="x"), tmp_path / "packing.json")
+        settle(Folder(root=tmp_path), {"matrix": "smoke"})
+
+    write()
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    assert len(before) == 5
+    for path in before:
+        others = {other: content for other, content in before.items() if other != path}
+        for other in others:
+            other.unlink()
+        with pytest.raises(StoreError, match="cannot be written"), no_room():
+            write()
+        for other, content in others.items():
+            other.write_bytes(content)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_campaign_that_cannot_begin_says_so(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"campaign\.json cannot be written"), no_room(), opened(tmp_path, {}):
+        raise AssertionError("it began")
+    with opened(tmp_path, {}) as folder:
+        assert not folder.asks_for_more
