@@ -12,7 +12,7 @@ from typing import Final
 
 from rich.console import Console
 
-from suite import a_a, capacity_search, environment, packed, profiling, runtime_choice, upstream
+from suite import capacity_search, environment, packed, pairs, profiling, runtime_choice
 from suite.campaign_plan import make_plan, show_plan
 from suite.campaign_state import Campaign
 from suite.continuing import identity, is_whole, refuse_other_options, with_more_rounds
@@ -175,14 +175,12 @@ def summarise(campaign: Campaign) -> Campaign:
     """Print what came out and, where upstream ran too, how the two clocks compare."""
     print_summary(campaign.console, campaign.results)
     print_rounds(campaign.console, campaign.results)
-    if pairs := a_a.twin_pairs(campaign.results):
-        a_a.write_noise(pairs, campaign.out / "noise.json")
-        print_noise(campaign.console, pairs)
+    twins, beside = pairs.write_all(Folder(root=campaign.out))
+    if twins:
+        print_noise(campaign.console, twins)
     print_timing_cost(campaign.console, campaign.results)
     print_slowed_cores(campaign.console, campaign.results)
     if campaign.options.upstream:
-        beside = upstream.pairs_of(campaign.results, Folder(root=campaign.out))
-        upstream.write_pairs(beside, campaign.out / "upstream.json")
         print_agreement(campaign.console, beside)
     return campaign
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from rich.console import Console
 
-from suite import a_a, campaign_file, interference, store, upstream
+from suite import a_a, campaign_file, interference, pairs, store
 from suite.errors import StoreError
 from suite.folder import Folder, locked
 from suite.repeats import CUT_OFF, decide
@@ -32,8 +32,8 @@ def command(arguments: argparse.Namespace, console: Console) -> None:
     results = store_finished(arguments.folder)
     print_summary(console, results)
     print_rounds(console, results)
-    if pairs := a_a.twin_pairs(results):
-        print_noise(console, pairs)
+    if twins := a_a.twin_pairs(results):
+        print_noise(console, twins)
     left_out = {"have not ended": _unfinished(arguments.folder), UNTESTED: _untested(arguments.folder)}
     for why, paths in left_out.items():
         if paths:
@@ -63,13 +63,10 @@ def store_finished(root: Path) -> list[CaseResult]:
     with locked(root) as folder:
         rounds = _finished(folder)
         if not rounds:
-            few = f", other than {len(beside)} that {UNTESTED}" if (beside := _untested(root)) else ""
+            few = f", other than {len(untested)} that {UNTESTED}" if (untested := _untested(root)) else ""
             raise StoreError(f"No round below {root / 'raw'} has ended{few}, so there is nothing to store.")
         results = [_stored(folder, case, records) for case, records in rounds]
-        if pairs := a_a.twin_pairs(results):
-            a_a.write_noise(pairs, root / "noise.json")
-        if beside := upstream.pairs_of(results, folder):
-            upstream.write_pairs(beside, root / "upstream.json")
+        pairs.write_all(folder)
     return results
 
 

@@ -7,9 +7,11 @@ import pytest
 from suite import store, upstream
 from suite.errors import StoreError
 from suite.launch import LaunchResult
-from suite.schema import Environment, Launch, RankRecord, RunRecord
+from suite.schema import Environment, Launch, RankRecord, RlLibrary, RunRecord
+from suite.upstream import medians_of_rank_0
 from tasks.upstream import arguments, iteration_times_s
 from tests.conftest import CaseMaker
+from tests.generated_results import make_record
 
 
 def test_the_arguments_are_those_of_the_case(make_case: CaseMaker) -> None:
@@ -60,6 +62,13 @@ def test_a_pair_compares_medians_of_rank_0_without_the_first_iteration(run_dir: 
     assert (pair.ours_s, pair.theirs_s, pair.library_s) == (2.02, 1.01, 2.0)
     assert pair.difference == pytest.approx(1.0)
     assert pair.clock_difference == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize("rl_library", ["rsl_rl", "rl_games", "skrl"])
+def test_a_library_that_kept_no_times_has_none(make_case: CaseMaker, rl_library: RlLibrary) -> None:
+    case = replace(make_case(), rl_library=rl_library)
+    record = make_record(case, iteration_time_s=0.5)
+    assert medians_of_rank_0(record) == (0.5, None)
 
 
 def test_all_clocks_are_read_over_the_iterations_that_are_steady_in_ours(
