@@ -41,8 +41,8 @@ class Capacity:
 def next_step(trials: Sequence[Trial], *, start: int, granularity: int = 1, most: int | None = None) -> int | Capacity:
     """The next number of environments to try, or the answer.
 
-    ``start`` is the first number; others are its doubles and multiples of ``granularity`` between them, at most
-    ``most``.
+    ``start`` is the first number, at most ``most``; others are its doubles up to that and multiples of ``granularity``
+    between them.
     """
     search = _Search(trials={trial.num_envs: trial for trial in trials}, granularity=granularity)
     doubled = [start]
@@ -57,7 +57,8 @@ def next_step(trials: Sequence[Trial], *, start: int, granularity: int = 1, most
         if search.has_stopped_rising(doubled):
             return search.throughput(doubled)
         if most is not None and 2 * doubled[-1] > most:
-            reason = f"throughput still rises at {doubled[-1]}, and no more than {most} were to be tried"
+            seen = f"throughput still rises at {doubled[-1]}" if len(doubled) > 1 else f"only {start} were tried"
+            reason = f"{seen}, and no more than {most} were to be tried"
             return Capacity(num_envs=doubled[-1], fps=trial.fps, bound="asked", beyond=None, reason=reason)
         doubled.append(2 * doubled[-1])
 

@@ -1,5 +1,6 @@
 """``bench --capacity SERIES``: run the points that ``suite.capacity`` asks for, each a case like any other."""
 
+import json
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -14,7 +15,7 @@ from suite.capacity import MIN_RISE, RESOLUTION, Capacity, Trial, next_step
 from suite.cases import with_num_envs
 from suite.catalog import Catalog, load_catalog
 from suite.continuing import is_reopened
-from suite.errors import UsageError
+from suite.errors import StoreError, UsageError
 from suite.folder import Folder
 from suite.json_file import replace_json
 from suite.matrix import load_matrix
@@ -76,18 +77,29 @@ def search(campaign: Campaign, folder: Folder) -> tuple[list[Found], list[CaseRe
     """Search for each line of the plan, one after the other. What an earlier command finished is not run again.
 
     Raises:
-        UsageError: a point of the search cannot run here.
+        UsageError: a point of the search cannot run here, or none may be tried.
     """
     catalog = load_catalog()
     matrix = load_matrix(campaign.options.matrix, catalog)
     found, results = [], []
-    for first in first_points([item.case for item in campaign.planned]):
+    firsts = first_points([item.case for item in campaign.planned])
+    _refuse_limit(firsts, campaign.options.most_envs)
+    for first in firsts:
         measured: list[CaseResult] = []
         while isinstance(step := _next(measured, first, catalog, campaign.options.most_envs), int):
             measured.append(_measure(campaign, folder, _planned(campaign, matrix, catalog, first, step)))
         found.append(Found(first=first, trials=tuple(map(trial_of, measured)), capacity=step))
         results += measured
     return found, results
+
+
+def _refuse_limit(firsts: Sequence[Case], most: int | None) -> None:
+    fewest = max(first.num_envs for first in firsts)
+    if most is not None and most < fewest:
+        raise UsageError(
+            f"--most-envs is {most}, allowed is {fewest} or more: so many environments the search begins with, the "
+            "fewest of the series. Name more, or begin at another number: num_envs of the series."
+        )
 
 
 def first_points(cases: Sequence[Case]) -> list[Case]:
@@ -115,20 +127,30 @@ def granularity(case: Case, catalog: Catalog) -> int:
 
 
 def write_found(found: Sequence[Found], path: Path) -> None:
-    """Write the answers with every trial behind them and the rule."""
-    document = {
-        "min_rise": MIN_RISE,
-        "resolution": RESOLUTION,
-        "found": [
-            {
-                "first_case_id": item.first.case_id,
-                "capacity": asdict(item.capacity),
-                "trials": [asdict(trial) for trial in item.trials],
-            }
-            for item in found
-        ],
+    """Write the answers with every trial behind them and the rule, beside those of earlier commands for other cases.
+
+    Raises:
+        StoreError: what earlier commands found cannot be read, or the file cannot be written.
+    """
+    answers = _earlier(path) | {
+        item.first.case_id: {
+            "first_case_id": item.first.case_id,
+            "capacity": asdict(item.capacity),
+            "trials": [asdict(trial) for trial in item.trials],
+        }
+        for item in found
     }
-    replace_json(document, path)
+    replace_json({"min_rise": MIN_RISE, "resolution": RESOLUTION, "found": [*answers.values()]}, path)
+
+
+def _earlier(path: Path) -> dict[str, object]:
+    """The answers that are there, by the case that each search began with."""
+    if not path.exists():
+        return {}
+    try:
+        return {answer["first_case_id"]: answer for answer in json.loads(path.read_text(encoding="utf-8"))["found"]}
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{path} is not readable: {error!r}. Move it away and run the same command again.") from error
 
 
 def print_found(console: Console, found: Sequence[Found]) -> None:

@@ -16,7 +16,7 @@ from suite.campaign_plan import make_plan
 from suite.campaign_state import Campaign
 from suite.capacity_search import first_points, granularity, of_capacity
 from suite.catalog import load_catalog
-from suite.errors import RunsFailed, UsageError
+from suite.errors import RunsFailed, StoreError, UsageError
 from suite.folder import Folder
 from suite.options import Options
 from suite.provision import Worker
@@ -130,6 +130,33 @@ def test_each_library_has_an_answer_and_each_point_its_rounds(
         "tiny/rsl_rl-kitless-n1024-1x1 0",
     ]
     assert "tiny/rsl_rl-kitless-n1024-1x1 1" not in ran
+
+
+def test_an_answer_stays_when_another_library_is_searched_alone(
+    matrix: Path, environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(capacity_search, "run_round", made_up_gpu(600, []))
+    for library in ("rsl_rl", "rl_games", "rsl_rl"):
+        campaign = steps.find_capacity(planned(matrix, environment, rl_libraries=(library,)))
+    path = campaign.out / "capacity.json"
+    found = json.loads(path.read_text())["found"]
+    assert {item["first_case_id"]: item["capacity"]["num_envs"] for item in found} == {
+        "tiny/rsl_rl-kitless-n512-1x1": 576,
+        "tiny/rl_games-kitless-n512-1x1": 512,
+    }
+    path.write_text("[]")
+    with pytest.raises(StoreError, match=r"capacity\.json is not readable: TypeError.*Move it away"):
+        steps.find_capacity(planned(matrix, environment, rl_libraries=("rsl_rl",)))
+
+
+def test_a_limit_below_the_first_number_is_refused_before_anything_runs(
+    matrix: Path, environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[str] = []
+    monkeypatch.setattr(capacity_search, "run_round", made_up_gpu(600, ran))
+    with pytest.raises(UsageError, match="--most-envs is 511, allowed is 512 or more"):
+        steps.find_capacity(planned(matrix, environment, most_envs=511))
+    assert ran == []
 
 
 def test_a_crash_ends_the_search_and_the_command_with_an_error(
