@@ -98,7 +98,7 @@ def with_more_rounds(campaign: Campaign, folder: Folder) -> Folder:
 
 
 def is_reopened(campaign: Campaign, folder: Folder, case: Case) -> bool:
-    """Say whether a case is stored, and has fewer rounds than this command asks for.
+    """Say whether a case is stored, and has fewer rounds than this command asks for: none where it could not run.
 
     Raises:
         CampaignError: its raw records are gone.
@@ -107,7 +107,7 @@ def is_reopened(campaign: Campaign, folder: Folder, case: Case) -> bool:
     if not path.exists():
         return False
     stored = store.read_case(path)
-    rounds, was_cut_off = stored.rounds, (stored.ended_because or "").startswith(CUT_OFF)
+    rounds, was_cut_off = stored.begun, (stored.ended_because or "").startswith(CUT_OFF)
     # By the same rule it was decided, if only because the time of that command was spent.
     if not folder.asks_for_more and not was_cut_off and len(rounds) >= campaign.rule.rounds:
         return False

@@ -108,11 +108,11 @@ def _stored(folder: Folder, case: Case, records: list[RunRecord]) -> CaseResult:
     path = folder.case_path(case)
     if path.exists():
         there = store.read_case(path)
-        if [one.round for one in there.rounds] == [one.round for one in records]:
+        if [one.round for one in there.begun] == [one.round for one in records]:
             return there
-        if len(there.rounds) > len(records):
+        if len(there.begun) > len(records):
             raise StoreError(
-                f"{path} has {counted(len(there.rounds), 'round')}, below {folder.run_dir(case, 0).parent} there are "
+                f"{path} has {counted(len(there.begun), 'round')}, below {folder.run_dir(case, 0).parent} there are "
                 f"{len(records)}. Put OUT/raw back where it was: nothing stored is taken away."
             )
     result = CaseResult(case=case, rounds=tuple(records), ended_because=_why(folder.root, records))

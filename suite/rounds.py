@@ -160,16 +160,16 @@ def store_if_complete(campaign: Campaign, folder: Folder, item: PlannedCase) -> 
     stored = store.read_case(path) if path.exists() else None
     if stored and folder.is_decided(item.case):
         return stored
-    if item.infeasible:
+    records = ended_records(folder, item.case)
+    if item.infeasible and not records:
         result = CaseResult(case=item.case, rounds=(_skipped(campaign, item),))
     else:
-        records = ended_records(folder, item.case)
-        if stored and len(stored.rounds) == len(records):
+        if stored and len(stored.begun) == len(records):
             return stored
         decided = decision(campaign, records)
         if decided.go_on:
             return None
-        at_first = f"; at first {counted(len(stored.rounds), 'round')}" if stored else ""
+        at_first = f"; at first {counted(len(stored.begun), 'round')}" if stored and stored.begun else ""
         result = CaseResult(case=item.case, rounds=records, ended_because=decided.reason + at_first)
     folder.set_aside(path, "superseded")
     store.write_case(result, path)
@@ -190,10 +190,15 @@ def _skipped(campaign: Campaign, item: PlannedCase) -> RunRecord:
 
 
 def set_failures_aside(campaign: Campaign, folder: Folder) -> None:
-    """Give the rounds that did not complete a new attempt; the old one stays beside it."""
+    """Give the rounds that did not complete a new attempt; the old one stays beside it.
+
+    Of a case that cannot run here they stay, and why it cannot is said anew where that is all there is.
+    """
     for item in campaign.planned:
-        failed = [record.round for record in ended_records(folder, item.case) if record.outcome != "completed"]
-        if failed or item.infeasible:  # first: killed in between, the case still has its failed rounds to find again
+        ended = ended_records(folder, item.case)
+        failed = [record.round for record in ended if record.outcome != "completed" and not item.infeasible]
+        if failed or (item.infeasible and not ended):
+            # First: killed in between, the case still has its failed rounds to find again.
             folder.set_aside(folder.case_path(item.case), "superseded")
         for index in failed:
             folder.set_aside(folder.run_dir(item.case, index), "failed")

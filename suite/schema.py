@@ -286,3 +286,8 @@ class CaseResult:
     @property
     def completed(self) -> tuple[RunRecord, ...]:
         return tuple(record for record in self.rounds if record.counts)
+
+    @property
+    def begun(self) -> tuple[RunRecord, ...]:
+        """None where the case could not run; what stands for them says why."""
+        return tuple(record for record in self.rounds if record.outcome != "skipped")

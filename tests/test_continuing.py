@@ -13,9 +13,9 @@ from suite.continuing import with_more_rounds
 from suite.errors import CampaignError
 from suite.folder import Folder, opened, settle
 from suite.repeats import Rule
-from suite.rounds import store_if_complete
+from suite.rounds import set_failures_aside, store_if_complete
 from suite.schedule import known_rounds, rounds_to_run
-from suite.schema import Environment
+from suite.schema import Environment, Outcome
 from tests.generated_results import make_record
 from tests.test_schedule import ADAPTIVE, CASES, FIXED, LOUD, QUIET, campaign_of, run, stored, time_s
 
@@ -151,6 +151,42 @@ def test_without_the_raw_records_nothing_is_added(tmp_path: Path, environment: E
     with pytest.raises(CampaignError, match=message):
         go_on(campaign, root)
     assert stored(campaign, root) == before
+
+
+def without_room(campaign: Campaign) -> Campaign:
+    """The same where no case can run."""
+    return replace(campaign, planned=tuple(replace(item, infeasible="needs 2 nodes") for item in campaign.planned))
+
+
+@pytest.mark.parametrize("rule", [Rule(rounds=1), FIXED, ADAPTIVE])
+def test_what_could_not_run_runs_where_it_can(tmp_path: Path, environment: Environment, rule: Rule) -> None:
+    """As cases of two nodes do, once the same command names some."""
+    campaign, root = campaign_of(environment, rule), tmp_path / "grown"
+    assert go_on(without_room(campaign), root) == []
+    assert {result.rounds[0].outcome for result in stored(campaign, root).values()} == {"skipped"}
+    ran = go_on(campaign, root)
+    assert ran == run(campaign, tmp_path / "at once")
+    for result in stored(campaign, root).values():
+        assert {record.outcome for record in result.rounds} == {"completed"}
+        assert "at first" not in (result.ended_because or "")
+    assert go_on(without_room(campaign), root) == []
+    assert {result.rounds[0].outcome for result in stored(campaign, root).values()} == {"completed"}
+
+
+@pytest.mark.parametrize("failing", [{}, {(QUIET.case_id, 1): "crashed"}])
+def test_where_a_case_cannot_run_no_measurement_makes_room_for_saying_so(
+    tmp_path: Path, environment: Environment, failing: dict[tuple[str, int], Outcome]
+) -> None:
+    campaign = campaign_of(environment, FIXED, (QUIET,))
+    run(campaign, tmp_path, failing=failing)
+    before = stored(campaign, tmp_path)
+    nowhere, folder = without_room(campaign), Folder(root=tmp_path)
+    for _ in range(2):
+        set_failures_aside(nowhere, folder)
+        store_if_complete(nowhere, folder, nowhere.planned[0])
+        assert stored(campaign, tmp_path) == before
+        folder.set_aside(folder.case_path(QUIET), "superseded")  # as a kill before it was stored would leave it
+        store_if_complete(nowhere, folder, nowhere.planned[0])
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from suite.errors import CampaignError, StoreError
 from suite.folder import Folder, locked
 from suite.interference import PROBE_SUFFIX, Interference
 from suite.repeats import CUT_OFF
-from suite.schema import Case
+from suite.schema import Case, CaseResult
 from tests.bench_runs import CASE, TWIN, Bench, Stage
 from tests.stored_rounds import stored_round
 from tests.test_plan import ANT
@@ -100,6 +100,15 @@ def test_rounds_beside_the_test_count_once_it_allows_that(tmp_path: Path, capsys
     interference.write(Interference(packed=True, reason="it does not"), tmp_path / interference.FILE)
     (result,) = store_finished(tmp_path)
     assert [record.round for record in result.rounds] == [0, 1]
+
+
+def test_a_round_of_what_could_not_run_before_is_stored(tmp_path: Path) -> None:
+    write_identity(tmp_path)
+    skipped = stored_round(0, "skipped", case=ANT, ranks=())
+    store.write_case(CaseResult(case=ANT, rounds=(skipped,)), Folder(root=tmp_path).case_path(ANT))
+    write_round(tmp_path, ANT, 0)
+    (result,) = store_finished(tmp_path)
+    assert [record.outcome for record in result.rounds] == ["completed"]
 
 
 def test_a_record_in_another_rounds_place_is_named(tmp_path: Path) -> None:
