@@ -54,8 +54,8 @@ def print_plan(
 def _cost(item: PlannedCase) -> str:
     if item.estimated_gpu_minutes is None or item.estimated_wall_s is None:
         return "cost unknown"
-    gpu = f"{item.estimated_gpu_minutes:.1f} GPU-minutes, " if item.case.device == "cuda" else ""
-    return f"about {gpu}{clock(item.estimated_wall_s)} a round"
+    gpu = f", {item.estimated_gpu_minutes:.1f} GPU-minutes in all" if item.case.device == "cuda" else ""
+    return f"about {clock(item.estimated_wall_s)} a round{gpu}"
 
 
 def _print_total(console: Console, planned: Sequence[PlannedCase]) -> None:
@@ -69,10 +69,10 @@ def _total(items: Sequence[PlannedCase]) -> str:
     wall_s = sum((item.estimated_wall_s or 0.0) * item.rounds for item in items)
     gpu_minutes = sum(item.estimated_gpu_minutes or 0.0 for item in items)
     unknown = sum(1 for item in items if item.estimated_wall_s is None)
-    parts = [f"about {clock(wall_s)} one after another" if wall_s else "nothing to do"]
+    parts = [f"about {clock(wall_s)} one after another"] if wall_s else []
     parts += [f"{gpu_minutes:.0f} GPU-minutes"] if gpu_minutes else []
     parts += [f"{unknown} of unknown cost"] if unknown else []
-    return ", ".join(parts)
+    return ", ".join(parts) or "nothing to do"
 
 
 def print_forecast(console: Console, expected: Forecast | None, *, num_slots: int) -> None:

@@ -38,10 +38,19 @@ def test_the_plan_gives_cost_and_command_also_of_what_cannot_run_here(
     target, output = console()
     print_plan(target, [item], ["torchrun [x]"], environment)
     printed = output.getvalue()
-    for said in ("not here: needs 2 GPUs, available: 0", "about 6.0 GPU-minutes, 1:00 a round", "torchrun [x]"):
+    for said in ("not here: needs 2 GPUs, available: 0", "about 1:00 a round, 6.0 GPU-minutes in all", "torchrun [x]"):
         assert said in printed
     assert "0 cases can run here: nothing to do." in printed
     assert "All 1: about 3:00 one after another, 6 GPU-minutes." in printed
+
+
+def test_what_nobody_knows_the_cost_of_is_something_to_do(make_case: CaseMaker, environment: Environment) -> None:
+    known = PlannedCase(case=make_case(), rounds=3, infeasible=None, estimated_gpu_minutes=None, estimated_wall_s=60.0)
+    unknown = replace(known, estimated_wall_s=None)
+    for items, said in (([unknown], "1 of unknown cost"), ([known, unknown], "about 3:00 one after another, 1 of")):
+        target, output = console()
+        print_plan(target, items, [None] * len(items), environment)
+        assert f"can run here: {said}" in output.getvalue()
 
 
 def record(make_case: CaseMaker, environment: Environment, time_s: float | None) -> RunRecord:
