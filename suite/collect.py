@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -90,9 +91,8 @@ def _transport(run_dir: Path, record: RunRecord, files: Sequence[RankFile]) -> T
     """How the ranks reached each other; a log that cannot be read says nothing."""
     logs = {}
     for file in files:
-        path = nccl_log_path(run_dir, file.rank)
-        if path.exists():
-            logs[file.rank] = path.read_text(encoding="utf-8", errors="replace")
+        with suppress(OSError):
+            logs[file.rank] = nccl_log_path(run_dir, file.rank).read_text(encoding="utf-8", errors="replace")
     return transport_of(record, files, logs)
 
 

@@ -12,7 +12,7 @@ from suite.nccl_log import Connection, read_log
 from suite.rank_file import nccl_log_path
 from suite.schema_transport import UNKNOWN_INTERFACE, Route, Transport
 from tasks import network
-from tests.rank_events import Events, RankFiles, end, head, iterations
+from tests.rank_events import Events, RankFiles, end, head, iterations, whole
 
 NVLINK_LOG = """\
 gpu7:311:311 [0] NCCL INFO NCCL version 2.28.9+cuda13.0
@@ -245,3 +245,11 @@ def test_a_machine_has_one_word() -> None:
     word = network.machine()
     assert word is not None
     assert (len(word), word) == (12, network.machine())
+
+
+def test_a_log_that_cannot_be_read_costs_no_round(rank_files: RankFiles) -> None:
+    for rank in range(2):
+        rank_files.rank(rank, whole(rank))
+        nccl_log_path(rank_files.run_dir, rank).mkdir(parents=True)
+    record = rank_files.collect()
+    assert (record.outcome, record.transport) == ("completed", None)
