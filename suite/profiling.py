@@ -66,10 +66,14 @@ def report_path(run_dir: Path, rank: int) -> Path:
 
 
 def profile_cases(campaign: Campaign, folder: Folder, runtime: Runtime, nsys: str) -> list[RunRecord]:
-    """Run what is missing of the profiled rounds; return the records of all."""
+    """Run what is missing of the profiled rounds, and those of other ranks anew; return the records of all."""
     cases = [item.case for item in campaign.planned if not item.infeasible]
     wanted = {case.case_id: ranks for case in cases if (ranks := ranks_of(case, campaign.options.profile))}
-    profiled = [case for case in cases if case.case_id in wanted and not _record_path(folder, case).exists()]
+    profiled = [
+        case
+        for case in cases
+        if case.case_id in wanted and not _is_done(campaign, _record_path(folder, case), wanted[case.case_id])
+    ]
     reporter = Reporter(campaign.console, list(campaign.planned), list(profiled))
     for case in profiled:
         with disk_errors(folder.root):
@@ -86,6 +90,15 @@ def profile_cases(campaign: Campaign, folder: Folder, runtime: Runtime, nsys: st
     return [store.read_record(_record_path(folder, case)) for case in cases if case.case_id in wanted]
 
 
+def _is_done(campaign: Campaign, path: Path, ranks: tuple[int, ...]) -> bool:
+    """Whether an earlier command profiled these ranks; a round that failed is done unless it is to be tried again."""
+    if not path.exists():
+        return False
+    record = store.read_record(path)
+    is_tried_again = campaign.options.retry_failed and record.outcome != "completed"
+    return record.profiled_ranks == ranks and not is_tried_again
+
+
 def _profile(
     campaign: Campaign,
     folder: Folder,
@@ -96,7 +109,7 @@ def _profile(
     nsys: str,
 ) -> RunRecord:
     run_dir = _dir(folder, case)
-    folder.set_aside(run_dir, "interrupted")
+    folder.set_aside(run_dir, "earlier" if _record_path(folder, case).exists() else "interrupted")
     launch = profiled_launch(
         render_in(campaign, runtime.worker, run_dir, case, 0, python_path=runtime.python_path), ranks, nsys
     )

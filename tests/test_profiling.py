@@ -12,18 +12,21 @@ import pytest
 from suite import profiling
 from suite.__main__ import main
 from suite.errors import UsageError
+from suite.folder import Folder
 from suite.options import Options
 from suite.plan import render_launch
-from suite.profiling import find_nsys, profiled_launch, ranks_of
+from suite.profiling import find_nsys, profile_cases, profiled_launch, ranks_of
 from suite.provision import Worker
 from suite.repeats import completed_times_s
 from suite.round_flags import flags
-from suite.schema import CaseResult
+from suite.schema import CaseResult, RunRecord
 from suite.store import load_results, read_record
 from tasks.profiling import NSYS_VARIABLE, RANKS_VARIABLE, nsys_command
 from tests.conftest import CaseMaker
 from tests.generated_results import make_case as generated_case
 from tests.generated_results import make_record
+from tests.simulated_campaign import NARROW, PAIR, campaign_of
+from tests.simulated_host import SimulatedHost
 from tests.worker_probes import probe
 
 FAKE_NSYS = f"""#!{sys.executable}
@@ -121,6 +124,30 @@ def test_no_statistic_counts_a_profiled_round() -> None:
     assert CaseResult(case=case, rounds=(plain, profiled)).completed == (plain,)
     assert flags([plain, profiled]) == flags([plain])
     assert completed_times_s([plain, slow]) == [0.5, 9.0]  # the control
+
+
+def profiled(root: Path, host: SimulatedHost, ranks: tuple[int, ...], *, retry_failed: bool = False) -> list[RunRecord]:
+    campaign = campaign_of(host, [PAIR, NARROW[0]])
+    options = replace(campaign.options, profile=ranks, retry_failed=retry_failed)
+    return profile_cases(replace(campaign, options=options), Folder(root=root), host.runtime(), "nsys")
+
+
+def test_other_ranks_are_profiled_anew(tmp_path: Path) -> None:
+    host = SimulatedHost()
+    for ranks, runs in (((0,), 2), ((0,), 2), ((0, 1), 3), ((0, 1), 3), ((1,), 4)):
+        records = profiled(tmp_path, host, ranks)
+        assert records[0].profiled_ranks == ranks
+        assert len(host.ran) == runs  # the case of one rank has its own once and for all
+    kept = sorted(path.parent.name for path in (tmp_path / "profiles").rglob("record.json"))
+    assert [name.rpartition(".")[2] for name in kept if ".earlier" in name] == ["earlier-1", "earlier-2"]
+
+
+def test_a_profiled_round_that_failed_is_tried_again_when_that_is_asked_for(tmp_path: Path) -> None:
+    host = SimulatedHost(fails=lambda _: True)
+    assert [record.outcome for record in profiled(tmp_path, host, (0,))] == ["crashed", "crashed"]
+    host.fails = lambda _: False
+    assert [record.outcome for record in profiled(tmp_path, host, (0,))] == ["crashed", "crashed"]
+    assert [record.outcome for record in profiled(tmp_path, host, (0,), retry_failed=True)] == ["completed"] * 2
 
 
 @pytest.mark.worker
