@@ -89,9 +89,12 @@ def run(campaign: Campaign, folder: Folder) -> bool:
     """
     path = folder.root / interference.FILE
     queue = Queue(campaign, folder)
+    found = interference.read(path)
     if not queue.waiting():
+        if found is None or not found.packed:  # a command was killed before it did so
+            _set_untested_aside(campaign, folder)
         return False
-    found = interference.read(path) or _without_test(campaign, folder)
+    found = found or _without_test(campaign, folder)
     measured = baseline(_feasible(campaign), num_slots=len(campaign.slots))
     probes = [interference.probe_of(measured)] if measured and not found else []
     waiting = [item.case for item, _ in known_rounds(campaign, folder)]

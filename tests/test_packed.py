@@ -118,6 +118,26 @@ def test_more_rounds_of_stored_cases_run_again_too_where_neighbours_disturb(
         assert [record.neighbours for record in plain_case_files[folder.case_path(case)].rounds] == [0] * ROUNDS
 
 
+def test_killed_when_all_rounds_have_run_beside_the_test_none_counts_without_a_verdict(
+    tmp_path: Path, plain_case_files: dict[Path, CaseResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise SystemExit
+
+    host = SimulatedHost(slowdown=1.1)
+    with monkeypatch.context() as patch:
+        patch.setattr(packed, "_set_untested_aside", killed)
+        with pytest.raises(SystemExit):
+            run_all(campaign_of(host, NARROW[:3], rounds=1), tmp_path)
+    assert all(record.neighbours for record in records(tmp_path))
+    assert not (tmp_path / "packing.json").exists()
+    for _ in range(2):
+        run_all(campaign_of(host, NARROW[:3], rounds=1), tmp_path)
+        assert [record.neighbours for record in records(tmp_path)] == [0, 0, 0]
+    results = [result for result in plain_case_files.values() if not result.case.case_id.endswith(BESIDE_SUFFIX)]
+    assert [record.neighbours for result in results for record in result.rounds] == [0, 0, 0]
+
+
 def test_the_verdict_is_not_asked_for_again(tmp_path: Path) -> None:
     host = SimulatedHost()
     run_all(campaign_of(host), tmp_path)
