@@ -2,7 +2,8 @@
 
 import errno
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -204,18 +205,19 @@ def set_failures_aside(campaign: Campaign, folder: Folder) -> None:
             folder.set_aside(folder.run_dir(item.case, index), "failed")
 
 
-class disk_errors:  # noqa: N801  (used as a statement, like contextlib.suppress)
-    """Turn a full disk into an error that says what is kept and what to do."""
+@contextmanager
+def disk_errors(root: Path) -> Iterator[None]:
+    """Turn a full disk into an error that says what is kept and what to do.
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise CampaignError(
-                f"The disk of {self._root} is full ({error}). Free some space and run the same command again: "
-                "every finished round is kept, only the one in progress is repeated."
-            ) from error
+    Raises:
+        CampaignError: it is full.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise CampaignError(
+            f"The disk of {root} is full ({error}). Free some space and run the same command again: "
+            "every finished round is kept, only the one in progress is repeated."
+        ) from error
