@@ -69,9 +69,15 @@ def test_what_the_notes_say_of_memory_that_ran_out_holds() -> None:
     for name, text in (
         ("h100-memory", "the search for the most environments found room for {} and none for {}."),
         ("h200-memory", "there was room for {} and none for {}."),
+        ("h200-memory-2", "the search came to its answer in 5 runs: room for {} and none for {}."),
     ):
         rows = set_named(name).campaign.rows
         most = max(row.num_envs for row in rows if row.rounds_completed)
         (failed,) = (row for row in rows if not row.rounds_completed)
         assert {failure.outcome for failure in failed.failures} == {"oom"}
         assert text.format(most, failed.num_envs) in NOTES
+        if "answer" in text:  # `--capacity` halves the gap until it is an eighth of what fits
+            assert failed.num_envs - most <= most / 8
+            assert len(rows) == 5
+        else:
+            assert failed.num_envs - most > most / 8

@@ -70,3 +70,15 @@ def test_what_the_notes_say_of_three_rounds_with_rsl_rl_holds() -> None:
         f"{busy:.0f} % of the time; half as many make {100 * half.of_most.value:.0f} % of that "
         f"({low:.0f} to {high:.0f})."
     ) in NOTES
+
+
+def test_what_the_notes_say_of_few_environments_with_rsl_rl_holds() -> None:
+    (choice,) = size_choices(campaign_of("h200-ant-small-rsl").results)
+    fewest, half, most = choice.sizes
+    assert (2 * half.num_envs, most.of_most.value, {one.rounds for one in choice.sizes}) == (most.num_envs, 1.0, {3})
+    assert half.of_most.interval is not None
+    low, high = (100 * end for end in half.of_most.interval)
+    assert (
+        f"it makes {fewest.total_fps:,.0f} with {fewest.num_envs} and {most.total_fps:,.0f} with {most.num_envs}: "
+        f"half as many make {100 * half.of_most.value:.0f} % of that ({low:.0f} to {high:.0f})."
+    ) in NOTES

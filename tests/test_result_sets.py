@@ -198,7 +198,7 @@ def test_a_set_knows_its_noise_from_its_own_twins(tmp_path: Path) -> None:
 def test_limits_say_once_of_many_sets_that_their_rounds_ran_alone() -> None:
     said = limits.uncertain(read_version(COMMITTED, name="2026.11")).text
     (alone,) = (line for line in said.splitlines() if "No round ran beside other cases" in line)
-    assert "in 28 sets: Four H200s (host J), one node and two emulated; Four H200s (host K), short;" in alone
+    assert "in 31 sets: Four H200s (host J), one node and two emulated; Four H200s (host K), short;" in alone
     assert "(the first host)" not in alone  # of which it is not known
     assert "Of no round it is known" in said
     assert "One H200 (host H), Cartpole from 1024 to 65536 environments: 16 of 16 rounds" in said

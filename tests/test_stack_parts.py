@@ -128,8 +128,9 @@ def test_one_number_of_ranks_has_no_efficiency(tmp_path: Path) -> None:
     assert side_by_side.stacks_of(version, "cartpole-physics").text == ""
 
 
-def test_physx_in_git_takes_longer_than_newton_mostly_in_physics() -> None:
-    (campaign,) = (one.campaign for one in read_version(RESULTS, name="v").sets if one.name == "h200-physx")
+@pytest.mark.parametrize("name", ["h200-physx", "h200-physx-rsl"])
+def test_physx_in_git_takes_longer_than_newton_mostly_in_physics(name: str) -> None:
+    (campaign,) = (one.campaign for one in read_version(RESULTS, name="v").sets if one.name == name)
     pairs = [pair for name in campaign.series_names for pair in stack_pairs(campaign.series(name))]
     assert [pair.case.case.series for pair in pairs] == ["ant-physics", "cartpole-physics"]
     said = " ".join((RESULTS / "NOTES.md").read_text(encoding="utf-8").split())
