@@ -18,7 +18,8 @@ RESERVATION_GONE: Final = "RESV_DEL_HOLD"  # it is held, because the reservation
 WAITING: Final = frozenset(
     {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", RESERVATION_GONE}
 )
-GOING_ON: Final = WAITING | {"RUNNING", "SUSPENDED", "STOPPED", "COMPLETING", "SIGNALING", "STAGE_OUT", "RESIZING"}
+STANDS_STILL: Final = frozenset({"SUSPENDED", "STOPPED"})  # another job has its nodes for a while
+GOING_ON: Final = WAITING | STANDS_STILL | {"RUNNING", "COMPLETING", "SIGNALING", "STAGE_OUT", "RESIZING"}
 _FORGOTTEN: Final = "Invalid job id specified"
 # Not POWERING_DOWN and POWERED_DOWN: so are nodes that have had nothing to do since the job.
 _DEAD_NODE: Final = re.compile(r"\*|\bDOWN\b|FAIL|NOT_RESPONDING|UNKNOWN")

@@ -3,6 +3,7 @@
 import json
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from suite import pyxis_place, slurm
 from suite.collect import collect
-from suite.errors import ContainerError, SchedulerError, UsageError
+from suite.errors import ContainerError, EnvironmentNotFit, SchedulerError, UsageError
 from suite.launch import slurm as launcher
 from suite.launch.result import LaunchResult
 from suite.launch.slurm import SlurmPlace
@@ -112,6 +113,23 @@ def test_a_script_submitted_by_hand_is_followed(place: SlurmPlace, launch: Launc
     wait_until(lambda: launcher.is_submitted(tmp_path / "r0"), timeout_s=10, what="the script says who it is")
     assert launcher.run(launch, place=place).exit_code == 0
     assert json.loads((tmp_path / "r0" / JOB).read_text()) == {"job_id": job_id, "attempt": 1}
+
+
+@pytest.mark.parametrize(
+    ("compare", "said"),
+    [
+        (("sh", "-c", "echo n2: unlike; false"), "nodes that differ, and did not train:\nn2: unlike\nKeep one"),
+        (("/nowhere/python",), "did not train: what compares its nodes could not run. .*No such file"),
+    ],
+)
+def test_nodes_that_differ_and_nodes_that_nobody_could_compare(
+    place: SlurmPlace, launch: Launch, compare: tuple[str, ...], said: str
+) -> None:
+    nodes = NodeCheck(argv=("hostname",), env={}, compare=compare, is_binding=True)
+    two = replace(launch, case=replace(launch.case, nnodes=2))
+    with pytest.raises(EnvironmentNotFit, match=f"(?s){said}.*--ignore-env-check"):
+        launcher.run(two, place=replace(place, node_check=nodes))
+    assert not launcher.is_submitted(Path(launch.run_dir))
 
 
 def test_a_script_submitted_by_hand_again_is_the_one_followed(
@@ -222,10 +240,10 @@ def follow(place: SlurmPlace, launch: Launch, monkeypatch: pytest.MonkeyPatch) -
     stop = threading.Event()
     started: list[Followed] = []
 
-    def start(*more: str, nnodes: int = 1) -> Followed:
+    def start(*more: str, nnodes: int = 1, hang_timeout_s: float = 300.0) -> Followed:
         run_dir = Path(launch.run_dir)
         (run_dir / "go_on").touch()
-        case = replace(launch.case, nnodes=nnodes)
+        case = replace(launch.case, nnodes=nnodes, hang_timeout_s=hang_timeout_s)
         endless = replace(launch, case=case, env={**launch.env, MARK: launch.run_dir})
         said: Said = []
         asked = replace(place, options=replace(place.options, more=more), say=said.append)
@@ -266,6 +284,19 @@ def test_a_round_that_needs_a_drained_node_waits_for_it(slurm: SlurmCluster, fol
         assert not followed.ended
     followed.await_said("RUNNING on n1")
     assert followed.result().exit_code == 0
+
+
+def test_a_job_that_slurm_suspends_is_not_taken_for_hung(slurm: SlurmCluster, follow: Follow) -> None:
+    followed = follow(hang_timeout_s=10.0)
+    followed.await_said("RUNNING on n1")
+    job_id = (Path(followed.launch.run_dir) / JOB).read_text().split('"')[3]
+    slurm.ask("scontrol", "suspend", job_id)
+    followed.await_said("SUSPENDED")
+    time.sleep(12.0)
+    slurm.ask("scontrol", "resume", job_id)
+    wait_until(lambda: "RUNNING" in followed.said[-1], timeout_s=20, what="it goes on")
+    result = followed.result()
+    assert (result.exit_code, result.ended_by) == (0, None)
 
 
 @pytest.mark.slow

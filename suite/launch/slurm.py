@@ -22,7 +22,6 @@ from suite.launch import slurm_notes
 from suite.launch.result import EndedBy, LaunchResult
 from suite.launch.sampling import sampler_argv
 from suite.launch.slurm_script import (
-    DIFFERENCES,
     END,
     JOB,
     NODE_LOG,
@@ -96,13 +95,10 @@ def run(
         with _goes_on(job_id, place.say):
             result, may_be_repeated = _follow(launch, job_id, place.say, on_progress, stop)
         if result.ended_by == "interrupted":
-            (run_dir / JOB).unlink()
+            (run_dir / JOB).unlink(missing_ok=True)
         if result.exit_code == NODES_DIFFER:
-            (run_dir / JOB).unlink()
-            raise EnvironmentNotFit(
-                f"Slurm job {job_id} has nodes that differ, and did not train:\n{(run_dir / DIFFERENCES).read_text()}"
-                "Keep one of them out (--sbatch-option exclude=NODE), or train all the same with --ignore-env-check."
-            )
+            (run_dir / JOB).unlink(missing_ok=True)
+            raise EnvironmentNotFit(f"Slurm job {job_id} {slurm_notes.why_untrained(run_dir)}")
         if not may_be_repeated or attempt == ATTEMPTS:
             if result.why:
                 place.say(result.why)  # the record does not name nodes
@@ -182,18 +178,18 @@ def _follow(
             break
         if _waits_in_vain(job):
             _end(job_id)
-            (run_dir / JOB).unlink()
+            (run_dir / JOB).unlink(missing_ok=True)
             raise SchedulerError(
                 f"{job}: it would wait in vain, and is cancelled. sinfo --long and scontrol show partition say what is "
                 "allowed; change --time, --partition, --account or --sbatch-option."
             )
         if stop is not None and stop.is_set():
             ended_by = "interrupted"
-        elif job.state == "RUNNING":
+        elif job.state in {"RUNNING", *slurm.STANDS_STILL}:
             if watch is None:
                 watch, seen_s = Watch(launch.case, run_dir, on_progress), time.monotonic()
                 started_utc = datetime.now(UTC).isoformat(timespec="seconds")
-            ended_by = watch.look()
+            ended_by = watch.look(stands_still=job.state in slurm.STANDS_STILL)
         if ended_by:
             if ended_by != "interrupted":
                 _dump_stacks(job_id, launch.case.nnodes, job_name(run_dir))

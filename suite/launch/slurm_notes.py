@@ -7,7 +7,8 @@ from typing import Final
 from pydantic import TypeAdapter, ValidationError
 
 from suite.errors import SchedulerError
-from suite.launch.slurm_script import END, JOB
+from suite.launch.slurm_script import DIFFERENCES, END, JOB
+from suite.launch.watch import LOG
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +57,26 @@ def ended_by_itself(run_dir: Path) -> bool:
     """Whether the script has come to its end, and not because Slurm ended the job."""
     end = ended(run_dir)
     return end is not None and not end.told_to_stop
+
+
+def why_untrained(run_dir: Path) -> str:
+    """What the comparison of the nodes of a job found that did not train, or that it could not run; and what to do."""
+    found = run_dir / DIFFERENCES
+    differences = found.read_text(encoding="utf-8").strip() if found.exists() else ""
+    anyway = "or train all the same with --ignore-env-check."
+    if differences:
+        return (
+            f"has nodes that differ, and did not train:\n{differences}\n"
+            f"Keep one of them out (--sbatch-option exclude=NODE), {anyway}"
+        )
+    last_words = (run_dir / LOG).read_text(encoding="utf-8", errors="replace").strip().splitlines()[-3:]
+    return "\n".join(
+        (
+            f"did not train: what compares its nodes could not run. The end of {run_dir / LOG}:",
+            *(last_words or ["(nothing)"]),
+            f"The checkout and its Python must be in the same folders on every node; put them there, {anyway}",
+        )
+    )
 
 
 def _read[T](adapter: TypeAdapter[T], path: Path, next_step: str) -> T | None:

@@ -71,14 +71,18 @@ class Watch:
         self._case = case
         self._paths = [rank_path(run_dir, rank) for rank in range(case.world_size)]
         self._on_progress = on_progress
-        self._started_s = self._grown_s = time.monotonic()
+        self._started_s = self._grown_s = self._looked_s = time.monotonic()
         self._sizes: list[int] = []
         self._read_bytes = 0  # of rank 0's file
         self._iterations = 0
 
-    def look(self) -> EndedBy | None:
-        """Report progress; say whether the run has to be ended."""
+    def look(self, *, stands_still: bool = False) -> EndedBy | None:
+        """Report progress; say whether the run has to be ended. ``stands_still``: others have its nodes for a while."""
         now_s = time.monotonic()
+        if stands_still:
+            self._started_s += now_s - self._looked_s
+            self._grown_s += now_s - self._looked_s
+        self._looked_s = now_s
         sizes = [path.stat().st_size if path.exists() else 0 for path in self._paths]
         if sizes != self._sizes:
             self._sizes, self._grown_s = sizes, now_s
