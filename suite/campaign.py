@@ -98,6 +98,7 @@ def run_all(campaign: Campaign) -> Campaign:
     with opened(campaign.out, whose) as own:
         if campaign.options.retry_failed:
             set_failures_aside(campaign, own)
+            packed.set_failed_test_aside(campaign, own)
         folder = with_more_rounds(campaign, own)
         _say_what_is_left(campaign, folder, len(known_rounds(campaign, folder)))
         if why_not := packed.why_not_shared(campaign):
@@ -202,14 +203,15 @@ def build_report(campaign: Campaign) -> Campaign:
         )
         return campaign
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        elsewhere = " --out OTHER, a folder that is not there yet" if page.exists() else ""  # it may be in the way
-        raise ReportError(
-            f"The results are stored, but their page could not be built:\n{done.stdout}{done.stderr}\n"
-            f"Try again with: {again}{elsewhere}"
-        )
-    campaign.console.print(f"Report: {page / 'index.html'}", highlight=False, markup=False, soft_wrap=True)
-    return campaign
+    if done.returncode == 0:
+        campaign.console.print(f"Report: {page / 'index.html'}", highlight=False, markup=False, soft_wrap=True)
+        return campaign
+    elsewhere = " --out OTHER, a folder that is not there yet" if page.exists() else ""  # it may be in the way
+    fault = (
+        f"The results are stored, but their page could not be built:\n{done.stdout}{done.stderr}\n"
+        f"Try again with: {again}{elsewhere}"
+    )
+    return replace(campaign, report_fault=fault)
 
 
 def judge(campaign: Campaign) -> Campaign:
@@ -217,6 +219,7 @@ def judge(campaign: Campaign) -> Campaign:
 
     Raises:
         RunsFailed: at least one round neither completed nor was skipped.
+        ReportError: all did, and their page could not be built.
     """
     # A search for capacity runs out of memory on purpose.
     expected = ("completed", "skipped", *(("oom",) if campaign.options.capacity else ()))
@@ -230,7 +233,10 @@ def judge(campaign: Campaign) -> Campaign:
         raise RunsFailed(
             f"{len(failed)} runs did not complete:\n  " + "\n  ".join(failed) + "\nTheir logs are below "
             f"{campaign.out / 'raw'}. Give them another attempt with --retry-failed."
+            + (f"\n{campaign.report_fault}" if campaign.report_fault else "")
         )
+    if campaign.report_fault:
+        raise ReportError(campaign.report_fault)
     return campaign
 
 

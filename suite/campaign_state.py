@@ -30,6 +30,7 @@ class Campaign:
     runtime: Runtime | None = None
     started_s: float | None = None  # time.monotonic() when this command began to run rounds
     results: tuple[CaseResult, ...] = field(default=())
+    report_fault: str | None = None  # why the page of these could not be built
 
     @property
     def elapsed_s(self) -> float:

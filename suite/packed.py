@@ -164,6 +164,25 @@ def _set_untested_aside(campaign: Campaign, folder: Folder) -> None:
             folder.set_aside(folder.run_dir(item.case, record.round), "packed")
 
 
+def set_failed_test_aside(campaign: Campaign, folder: Folder) -> None:
+    """Have a test made again that refused because a round of it failed.
+
+    Raises:
+        StoreError: the verdict cannot be read.
+    """
+    path = folder.root / interference.FILE
+    found = interference.read(path)
+    if found is None or found.alone_s:  # it has measured something
+        return
+    own = Folder(root=folder.root / interference.RAW_FOLDER)
+    for probe in (interference.probe_of(item) for item in campaign.planned if item.case.case_id == found.case_id):
+        for record in ended_records(own, probe.case):
+            if record.outcome != "completed":
+                own.set_aside(own.run_dir(probe.case, record.round), "failed")
+        folder.set_aside(folder.case_path(probe.case), "superseded")
+        folder.set_aside(path, "failed")  # last: killed before, the next command comes here again
+
+
 def _feasible(campaign: Campaign) -> list[PlannedCase]:
     return [item for item in campaign.planned if not item.infeasible]
 

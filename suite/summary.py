@@ -188,7 +188,7 @@ def print_rounds(console: Console, results: Sequence[CaseResult]) -> None:
     if single:
         short = [flag for result in single if (flag := unsteady(result.completed))]
         also = f", and {len(short)} of them are too short or unsettled to show a steady part" if short else ""
-        with_one = f"{counted(len(single), 'case')} with one round"
+        with_one = f"{counted(len(single), 'case')} with one completed round"
         console.print(f"{with_one}: nothing is known of the spread between rounds{also}.", highlight=False)
         for result in single:
             for flag in (flag for flag in flags(result.rounds) if flag not in short):

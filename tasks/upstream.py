@@ -66,7 +66,9 @@ def main(argv: list[str]) -> int:
     (log_dir,) = {path.parent for path in (run_dir / "logs" / case.rl_library).glob(f"*/*/{pattern}")}
     times_s = iteration_times_s(case, parse_tf_logs(str(log_dir)))
     result = {"command": ["isaaclab", *command[3:]], "iteration_time_s": times_s, "wall_time_s": wall_time_s}
-    (run_dir / "upstream.json").write_text(json.dumps(result, allow_nan=False) + "\n", encoding="utf-8")
+    part = run_dir / "upstream.json.part"
+    part.write_text(json.dumps(result, allow_nan=False) + "\n", encoding="utf-8")
+    part.rename(run_dir / "upstream.json")  # killed before, the pair is made again
     return 0
 
 

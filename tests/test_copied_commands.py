@@ -10,11 +10,12 @@ from rich.console import Console
 
 from suite import campaign as steps
 from suite.campaign_state import Campaign
-from suite.errors import ReportError
+from suite.errors import ReportError, RunsFailed
 from suite.launch import native
 from suite.provision import Worker
 from suite.runtime import Runtime
 from suite.schema import Environment
+from tests.generated_results import failed_result
 from tests.test_schedule import CASES, FIXED, campaign_of
 
 
@@ -51,8 +52,9 @@ def test_scripts_below_a_folder_with_a_space(campaign: Campaign) -> None:
 
 def advice(campaign: Campaign) -> str:
     """The last line of what is said when there is no page."""
+    without_page = steps.build_report(campaign)
     with pytest.raises(ReportError) as caught:
-        steps.build_report(campaign)
+        steps.judge(without_page)
     return str(caught.value).splitlines()[-1]
 
 
@@ -69,6 +71,14 @@ def test_a_page_whose_folder_is_taken(campaign: Campaign, in_the_way: str) -> No
     path.write_text("mine", encoding="utf-8")
     assert advice(campaign).startswith(f"Try again with: nox -s report -- '{campaign.out}' --out OTHER, ")
     assert path.read_text(encoding="utf-8") == "mine"
+
+
+def test_rounds_that_failed_are_said_beside_a_page_that_could_not_be_built(campaign: Campaign) -> None:
+    """Its own exit code hid theirs."""
+    failed = failed_result(CASES[0], outcome="crashed", reason="made up")
+    without_page = replace(campaign, results=(failed,), report_fault="no page")
+    with pytest.raises(RunsFailed, match=r"(?s)1 runs did not complete.*--retry-failed\.\nno page$"):
+        steps.judge(without_page)
 
 
 def test_without_the_packages_of_the_page(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from suite import campaign as campaign_steps
-from suite import packed
+from suite import interference, packed
 from suite.continuing import with_more_rounds
 from suite.errors import WorkerEnvironmentError
 from suite.folder import Folder
@@ -212,6 +212,26 @@ def test_the_test_needs_rounds_that_complete(tmp_path: Path) -> None:
     run_all(campaign, tmp_path)
     assert "One after another: round 4 of the interference test is crashed: " in said(campaign)
     assert [record.neighbours for record in records(tmp_path)] == [0] * len(CASES) * ROUNDS
+
+
+def test_a_test_of_which_a_round_failed_is_made_again_with_the_rounds_that_failed(
+    tmp_path: Path, plain_case_files: dict[Path, CaseResult]
+) -> None:
+    broken = SimulatedHost(fails=lambda launch: launch.round == 4 and launch.case.case_id.endswith(PROBE_SUFFIX))
+    run_all(campaign_of(broken), tmp_path)
+    host, folder = SimulatedHost(), Folder(root=tmp_path)
+    sizes = [make_case("ant-weak", num_envs_global=512 * n, device="cuda", scaling="weak") for n in (1, 2, 3, 4)]
+    more = campaign_of(host, [*CASES, *sizes])
+    packed.set_failed_test_aside(more, folder)
+    run_all(more, tmp_path)
+    assert "Cases run side by side: " in said(more)
+    assert sum(map(is_probe, host.ran)) == len(ORDER) - 4, "what completed is not run again"
+    kept = interference.read(tmp_path / interference.FILE)
+    packed.set_failed_test_aside(more, folder)
+    assert kept is not None
+    assert interference.read(tmp_path / interference.FILE) == kept, "a verdict that rests on rounds stays"
+    (probe,) = (each for path, each in plain_case_files.items() if path.name.endswith(f"{PROBE_SUFFIX}.json"))
+    assert {record.outcome for record in probe.rounds} == {"completed"}
 
 
 def test_a_round_that_fails_is_a_result_and_the_others_go_on(tmp_path: Path) -> None:
