@@ -152,8 +152,8 @@ def test_cases_of_one_round_share_a_line_and_a_failed_case_is_not_there() -> Non
     too_short = CaseResult(case=short, rounds=(make_record(short, index=0, iteration_time_s=1.0),))
     failed = failed_result(long, outcome="crashed", reason="x")
     assert " ".join(printed_rounds(make_result(long, 1.0), too_short, failed)) == (
-        "2 cases with one completed round: nothing is known of the spread between rounds, and 1 of them are too short or"
-        " unsettled to show a steady part."
+        "2 cases with one completed round: nothing is known of the spread between rounds, and 1 of them are too short "
+        "or unsettled to show a steady part."
     )
 
 
