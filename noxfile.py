@@ -132,9 +132,7 @@ def bundle(session: nox.Session) -> None:
 def pins(session: nox.Session) -> None:
     """Resolve the hashed requirement files anew (--upgrade: newer versions), and ask for the images' digests."""
     install(session, "suite")
-    session.run("python", "-m", "suite.pins", *session.posargs)
-    # 17: no engine or no registry answers; the digests then stay, as it says
-    session.run("python", "-m", "suite.registry", success_codes=[0, 17])
+    run_module(session, "suite.pins_command")
 
 
 @nox.session

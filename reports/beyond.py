@@ -143,6 +143,9 @@ def hold_out(
     if largest is None or len(group.measured) == 1:
         return NotCarried(group=group, reason="one count was measured, so none can be held out")
     rest = replace(group, points=tuple(point for point in group.points if point.world_size < largest.world_size))
+    if len(rest.measured) == 1:
+        reason = f"without its largest count, {largest.world_size}, one is left, which does not say how it changes"
+        return NotCarried(group=group, reason=reason)
     found = model_of(rest, results, gradients)
     if isinstance(found, NotCarried):
         return replace(found, group=group)

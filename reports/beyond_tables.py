@@ -13,7 +13,7 @@ from reports.prediction import HeldOut, hold_out
 from reports.scaling_groups import point_efficiency
 from reports.scaling_laws import Law
 from reports.stragglers import Lags
-from reports.tables import MISSING, Html, count, html_table, percent
+from reports.tables import MISSING, Html, count, html_table, paragraph, percent, together
 from reports.verdict_table import LAW_NAMES
 from suite.schema import CheckResult
 
@@ -56,12 +56,18 @@ def points(curve: Curve, *, label: str) -> Html:
 
 def validation(curves: Iterable[Curve], *, label: str) -> Html:
     """The largest measured count from the others, by this model and by each law."""
+    found = [(curve, {law: _law_error(curve, law) for law in LAWS}) for curve in curves]
+    fitted = [law for law in LAWS if any(errors[law] != MISSING for _, errors in found)]
     headings = ["Curve", "Predicted GPUs", "Fitted to", "Measured FPS", "Predicted FPS (band)", "Off by", "In band"]
-    return html_table(
-        [*headings, *(f"{LAW_NAMES[law]} off by" for law in LAWS)],
-        (_validation_row(curve) for curve in curves),
+    table = html_table(
+        [*headings, *(f"{LAW_NAMES[law]} off by" for law in fitted)],
+        ([*_validation_row(curve), *(errors[law] for law in fitted)] for curve, errors in found),
         label=label,
+        text_headings=["Predicted GPUs", "Predicted FPS (band)"],  # or why none was; so all columns fit on a desk
     )
+    others = ", ".join(LAW_NAMES[law] for law in LAWS if law not in fitted)
+    said = paragraph(f"Fitted to none of these curves without its largest count: {others}.")
+    return together([table, said] if others else [table])
 
 
 def lags(curves: Iterable[Curve], *, label: str) -> Html:
@@ -126,9 +132,8 @@ def _efficiency(point: PredictedPoint) -> str:
 
 def _validation_row(curve: Curve) -> list[str]:
     found = curve.held_out
-    laws = [_law_error(curve, law) for law in LAWS]
     if isinstance(found, NotCarried):
-        return [curve.name, f"none: {found.reason}", *[MISSING] * 5, *laws]
+        return [curve.name, f"none: {found.reason}", *[MISSING] * 5]
     low, high = found.predicted_fps["high"], found.predicted_fps["low"]
     return [
         curve.name,
@@ -138,7 +143,6 @@ def _validation_row(curve: Curve) -> list[str]:
         f"{count(found.predicted_fps['expected'])} ({count(low)} to {count(high)})",
         f"{100 * found.relative_error:+.1f} %",
         "yes" if found.is_in_band else "no",
-        *laws,
     ]
 
 

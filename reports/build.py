@@ -3,7 +3,6 @@
 ``python -m reports.build RESULTS_DIR [--out DIR] [--version V]``
 """
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from reports.book import build_site, check_replaceable
 from reports.file_errors import told_when_unreadable
 from reports.result_sets import read_version
 from suite import __version__
+from suite.command_line import Parser, any_path, results_path
 from suite.errors import LabscaleError
 
 
@@ -28,24 +28,24 @@ def build(results_dir: Path, out_dir: Path, *, version: str) -> Path:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m reports.build", description="Build the report of stored results.")
+    parser = Parser(prog="nox -s report --", description="Build the report of stored results.")
     parser.add_argument(
         "results_dir",
-        type=Path,
+        type=results_path,
         metavar="RESULTS_DIR",
         help="folder that `nox -s bench` wrote, or a version below reports/results",
     )
     parser.add_argument(
         "--out",
-        type=Path,
+        type=any_path,
         metavar="DIR",
         help="folder to write, new or an earlier report (default: RESULTS_DIR/report)",
     )
     parser.add_argument(
         "--version", default=__version__, metavar="V", help="shown in the header (default: %(default)s)"
     )
-    options = parser.parse_args(arguments)
     try:
+        options = parser.read(arguments)
         index = build(options.results_dir, options.out or options.results_dir / "report", version=options.version)
     except LabscaleError as error:
         print(error, file=sys.stderr)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final
 
 from rich import box
 from rich.console import Console
@@ -17,6 +17,7 @@ from reports import comparison_markdown
 from reports.changed_sets import changed_sets, results_with_twins
 from reports.compare import AXES, DEFAULT_THRESHOLD, MAX_NAMED, CaseComparison, Comparison, compare
 from reports.file_errors import told_when_unreadable, told_when_unwritable
+from suite.command_line import Parser, any_path, is_missing, nothing_at
 from suite.errors import LabscaleError, UsageError
 
 _STYLES = {"regression": "red", "failed": "red", "incomparable": "magenta", "improvement": "green"}
@@ -25,17 +26,10 @@ MISSING = "n/a"
 LOG_WIDTH: Final = 200  # a log file has no width to wrap to
 
 
-class _Parser(argparse.ArgumentParser):
-    """A wrong option ends with the exit code of UsageError: 2 is said of results that cannot be compared."""
-
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}. See `nox -s compare -- --help`.")
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """0: nothing got slower; 1: something did, or fails now; 2: incomparable; others as in ``suite.errors``."""
     try:
-        options = parser().parse_args(arguments)
+        options = parser().read(arguments)
         return _write_changes(options) if options.changed else _write_comparison(options)
     except LabscaleError as error:
         print(error, file=sys.stderr)
@@ -47,6 +41,9 @@ def _write_comparison(options: argparse.Namespace) -> int:
         raise UsageError(
             f"--out {options.out} needs a format for the file: allowed are --json and --markdown. Add one."
         )
+    for name, folder in (("BEFORE", options.before), ("AFTER", options.after)):  # with --changed, BEFORE may be missing
+        if is_missing(folder):
+            raise UsageError(f"argument {name}: {nothing_at(folder)}")
     comparison = compare(
         results_with_twins(options.before),
         results_with_twins(options.after),
@@ -68,6 +65,10 @@ def _write_changes(options: argparse.Namespace) -> int:
     if not options.markdown or options.across or options.noise is not None:
         raise UsageError("--changed needs --markdown, and takes neither --across nor --noise. Leave them out.")
     with told_when_unreadable(options.after):
+        if not options.after.is_dir():  # BEFORE may be missing: then nothing had results yet
+            raise UsageError(
+                f"There is no folder {options.after}. AFTER is a folder of versions: name reports/results."
+            )
         found = changed_sets(options.before, options.after, threshold=options.threshold / 100)
     _write(comparison_markdown.changes(found), options.out)
     return 0
@@ -82,14 +83,14 @@ def _write(text: str, out: Path | None) -> None:
         out.write_text(text, encoding="utf-8")
 
 
-def parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+def parser() -> Parser:
+    parser = Parser(
         prog="nox -s compare --",
         description="Compare two sets of results. Exit code 0: nothing got slower; 1: a regression, or a case that"
         " fails now; 2: cases that cannot be compared.",
     )
-    parser.add_argument("before", type=Path, metavar="BEFORE", help="folder of results")
-    parser.add_argument("after", type=Path, metavar="AFTER", help="folder of results")
+    parser.add_argument("before", type=any_path, metavar="BEFORE", help="folder of results")
+    parser.add_argument("after", type=any_path, metavar="AFTER", help="folder of results")
     parser.add_argument(
         "--threshold",
         type=float,
@@ -110,7 +111,9 @@ def parser() -> argparse.ArgumentParser:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="everything, as JSON")
     form.add_argument("--markdown", action="store_true", help="for a comment on GitHub")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write JSON or Markdown there instead of printing it")
+    parser.add_argument(
+        "--out", type=any_path, metavar="FILE", help="write JSON or Markdown there instead of printing it"
+    )
     parser.add_argument(
         "--changed",
         action="store_true",
@@ -122,7 +125,7 @@ def parser() -> argparse.ArgumentParser:
 
 def show(comparison: Comparison, console: Console) -> None:
     """Print the cases as a table, then the reason of each verdict, its differences, and what only one side has."""
-    figures = ("Before [s]", "After [s]", "Change", "Interval", "Rounds", "Verdict")
+    figures = ("Before in s", "After in s", "Change", "Interval", "Rounds", "Verdict")
     columns = [Column("Case", overflow="fold"), *(Column(name, no_wrap=True) for name in figures)]
     table = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False)
     for case in comparison.cases:

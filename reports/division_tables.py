@@ -90,7 +90,7 @@ def learning(found: Sequence[Gain]) -> Html:
         num_text_columns=2,
     )
     words = (
-        f"Closed / tuned, means over {SMOOTHING_WINDOW} iterations, where the one that has less of it ends. Rounds of"
+        f"Closed / tuned, medians over {SMOOTHING_WINDOW} iterations, where the one that has less of it ends. Rounds of"
         " one seed that learn the same count once, and three that do not are needed on both sides to say more than"
         " whether they are the same. A campaign has one seed, and others may learn otherwise."
     )

@@ -192,8 +192,8 @@ def _rewards(
 
 
 def _at(curves: Sequence[_Curve], end: int) -> tuple[float, ...]:
-    """Mean reward of each curve over the iterations that end at ``end``; curves without any there are left out."""
+    """Median reward of each curve over the iterations that end at ``end``; curves without any there are left out."""
     windows = (
         [reward for reward in curve[max(0, end - SMOOTHING_WINDOW) : end] if reward is not None] for curve in curves
     )
-    return tuple(statistics.fmean(window) for window in windows if window)
+    return tuple(statistics.median(window) for window in windows if window)

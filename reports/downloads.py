@@ -2,6 +2,7 @@
 
 import csv
 import io
+import statistics
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -87,6 +88,7 @@ def _line(one: ResultSet, row: CaseRow, starts: StartUps) -> Mapping[str, str | 
         "iteration_time_s": row.iteration_time_s,
         "iteration_time_low_s": low,
         "iteration_time_high_s": high,
+        "baseline_world_size": row.baseline_world_size,
         "speedup": row.speedup,
         "ideal_speedup": row.ideal_speedup,
         "scaling_efficiency": row.scaling_efficiency,
@@ -96,6 +98,7 @@ def _line(one: ResultSet, row: CaseRow, starts: StartUps) -> Mapping[str, str | 
         "rank_skew": row.rank_skew,
         "warm_start_s": starts.median_s("warm"),
         "cold_start_s": starts.median_s("cold"),
+        "cold_start_kernels": statistics.median(starts.kernels_compiled) if starts.kernels_compiled else None,
         **_measured(found),
     }
 

@@ -8,11 +8,9 @@ csv      one line a case, every figure
 reframe  a ReFrame test that runs the same cases on another system and compares with these
 """
 
-import argparse
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from reports.analysis import CaseRow
@@ -22,7 +20,9 @@ from reports.places import hardware
 from reports.planned import MATRIX, planned_cases
 from reports.reframe_test import render
 from reports.result_sets import ResultSet, Version, read_version
-from suite.errors import LabscaleError, ReportError
+from suite.command_line import Parser, any_path, results_path
+from suite.errors import LabscaleError, ReportError, UsageError
+from suite.words import counted
 
 
 def github_action_benchmark(version: Version) -> str:
@@ -116,7 +116,10 @@ def _metrics(row: CaseRow) -> dict[str, Any]:
 
 
 def _efficiency(row: CaseRow) -> str:
-    return "unknown" if row.scaling_efficiency is None else f"{row.scaling_efficiency:.3f}"
+    """Of the fewest ranks that ran it is 1, however many they are."""
+    if row.scaling_efficiency is None or row.baseline_world_size is None:
+        return "unknown"
+    return f"{row.scaling_efficiency:.3f} against {counted(row.baseline_world_size, 'rank')}"
 
 
 def _where(one: ResultSet) -> str:
@@ -125,17 +128,21 @@ def _where(one: ResultSet) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="nox -s export --", description="Write results in a format that other tools read."
+    parser = Parser(prog="nox -s export --", description="Write results in a format that other tools read.")
+    parser.add_argument(
+        "results", type=results_path, metavar="RESULTS", help="a campaign's folder, a set, or a version"
     )
-    parser.add_argument("results", type=Path, metavar="RESULTS", help="a campaign's folder, a set, or a version")
     parser.add_argument("--format", choices=FORMATS, required=True)
     parser.add_argument(
-        "--matrix", default=MATRIX, metavar="M", help="that the cases are of, for reframe (default: %(default)s)"
+        "--matrix", metavar="M", help=f"that the cases are of, with --format reframe (default: {MATRIX})"
     )
-    parser.add_argument("--out", type=Path, metavar="FILE", help="default: print it")
-    options = parser.parse_args(arguments)
+    parser.add_argument("--out", type=any_path, metavar="FILE", help="default: print it")
     try:
+        options = parser.read(arguments)
+        if options.matrix is not None and options.format != "reframe":
+            raise UsageError(
+                f"--matrix {options.matrix}: only with --format reframe, got --format {options.format}. Leave it out."
+            )
         with told_when_unreadable(options.results):
             version = read_version(options.results, name="")
         if not version.sets:
@@ -144,7 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 " Name a folder that `nox -s bench` wrote."
             )
         is_reframe = options.format == "reframe"
-        text = reframe(version, options.matrix) if is_reframe else FORMATS[options.format](version)
+        text = reframe(version, options.matrix or MATRIX) if is_reframe else FORMATS[options.format](version)
         if options.out is None:
             print(text, end="")
         else:

@@ -36,12 +36,12 @@ CONFIG: Mapping[str, Any] = {
         "orient": "top",
         "labelFontSize": 12,
         "labelColor": MUTED_INK,
-        "labelLimit": 260,
         "columnPadding": 16,
+        "layout": {"top": {"anchor": "start", "direction": "vertical", "margin": 4}},  # two do not fit a phone
     },
 }
 # The static figure is drawn with the builder's fonts and read with the reader's, which may be wider.
-PADDING: Mapping[str, int] = {"left": 16, "right": 12, "top": 4, "bottom": 4}
+PADDING: Mapping[str, int] = {"left": 24, "right": 12, "top": 4, "bottom": 4}
 
 _UNSEEN: Final = tuple(
     (re.compile(pattern), replacement)

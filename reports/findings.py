@@ -161,7 +161,7 @@ class Learned:
     world_size: int
     optimiser_steps: int
     iterations: int
-    reward: float  # mean over the last iterations, median over rounds
+    reward: float  # median of the last iterations, median over rounds
     seed: int
     of_seeds: tuple[float, ...] = ()  # the same in runs of as many frames and steps with seeds of their own, rising
 

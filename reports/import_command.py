@@ -6,7 +6,6 @@ Every file is checked before anything is written. The set keeps them byte by byt
 read from them whenever a report is built, under Isaac Lab's names, and never computed with labscale's own.
 """
 
-import argparse
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -19,8 +18,10 @@ from reports.foreign.words import RANK_0, case_name
 from reports.manifest import MANIFEST
 from reports.tables import count, percent, seconds
 from reports.verification.hashes import write_hashes
+from suite.command_line import Parser, any_path
 from suite.errors import ForeignResultError, LabscaleError
 from suite.result_folders import BUNDLES
+from suite.words import counted
 
 
 def import_bundles(paths: Sequence[Path], out: Path) -> tuple[ImportedRun, ...]:
@@ -44,14 +45,22 @@ def import_bundles(paths: Sequence[Path], out: Path) -> tuple[ImportedRun, ...]:
             shutil.copyfile(path, folder / (path.name if path.suffix == ".json" else f"{path.name}.json"))
         write_hashes(out)
     except OSError as error:
-        raise ForeignResultError(
-            f"{out} cannot be written: {error.strerror}. Remove it, free some space or choose another folder."
-        ) from error
+        raise _cannot_be_written(out, error) from error
     return tuple(runs)
 
 
+def _cannot_be_written(out: Path, error: OSError) -> ForeignResultError:
+    return ForeignResultError(
+        f"{out} cannot be written: {error.strerror}. Remove it, free some space or choose another folder."
+    )
+
+
 def _refuse_used(out: Path) -> None:
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+    try:
+        is_used = out.exists() and (not out.is_dir() or any(out.iterdir()))
+    except OSError as error:
+        raise _cannot_be_written(out, error) from error
+    if is_used:
         raise ForeignResultError(
             f"{out} is not empty, and results are never overwritten or mixed. Choose a new folder with --out; to add"
             " bundles to a set, import all of them into a new one."
@@ -74,7 +83,7 @@ def _read_all(paths: Sequence[Path]) -> list[ImportedRun]:
 def summary(runs: Sequence[ImportedRun], out: Path) -> Iterator[str]:
     """What was imported, what it can be used for, and what is seen by whoever it is published to."""
     cases = cases_of(runs)
-    yield f"{len(runs)} runs in {len(cases)} cases, {FORMAT}, kept in {out}."
+    yield f"{counted(len(runs), 'run')} in {counted(len(cases), 'case')}, {FORMAT}, kept in {out}."
     for case in cases:
         yield (
             f"  {case_name(case)}: {_runs(case)}, iteration_time_s {seconds(case.iteration_time_s)},"
@@ -95,20 +104,22 @@ def summary(runs: Sequence[ImportedRun], out: Path) -> Iterator[str]:
 
 
 def _runs(case: ForeignCase) -> str:
-    return f"{len(case.runs)} run{'' if len(case.runs) == 1 else 's'}, {len(case.completed)} completed"
+    return f"{counted(len(case.runs), 'run')}, {len(case.completed)} completed"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="nox -s import --",
         description=f"Import files of another benchmark as a set of their own ({FORMAT}). One file is one run: several"
         f" are repeats, or other numbers of GPUs. Exit code {ForeignResultError.exit_code}: a file is not valid; all"
         " that is wrong in it is listed, and nothing is written.",
     )
-    parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="what `isaaclab benchmark training` wrote")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the set: new, or empty")
-    options = parser.parse_args(arguments)
+    parser.add_argument(
+        "files", type=any_path, nargs="+", metavar="FILE", help="what `isaaclab benchmark training` wrote"
+    )
+    parser.add_argument("--out", type=any_path, required=True, metavar="DIR", help="folder of the set: new, or empty")
     try:
+        options = parser.read(arguments)
         runs = import_bundles(options.files, options.out)
     except LabscaleError as error:
         print(error, file=sys.stderr)

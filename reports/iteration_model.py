@@ -100,7 +100,9 @@ def model_of(group: ScalingGroup, results: Results, gradients: Mapping[tuple[str
     if isinstance(own, NoFit):
         return NotCarried(group=group, reason=own.reason)
     if isinstance(own, Fit) and not own.describes:
-        return NotCarried(group=group, reason=f"{own.law}'s law misses a count by {own.worst_residual:.0%}")
+        return NotCarried(
+            group=group, reason=f"{own.law.capitalize()}'s law misses a count by {own.worst_residual:.0%}"
+        )
     calls_per_step, calls_beside = _calls(measured, results)
     return Model(
         group=group,

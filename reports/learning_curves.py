@@ -4,7 +4,7 @@ import statistics
 from dataclasses import dataclass
 
 from reports.analysis import CaseRow
-from suite.learning import mean_over_ranks
+from suite.learning import mean_over_ranks, only_learned_less
 from suite.schema import CaseResult, RunRecord
 
 
@@ -38,6 +38,14 @@ def learning_curve(result: CaseResult, row: CaseRow) -> tuple[CurvePoint, ...]:
                 )
             )
     return tuple(points)
+
+
+def learned_rounds(result: CaseResult) -> list[RunRecord]:
+    """Completed ones, and those that are no measurement because they learned less than their reference alone.
+
+    Without them no seed could lie below a reference, and neither of two could learn less.
+    """
+    return [record for record in result.rounds if record.counts or only_learned_less(record)]
 
 
 def mean_rewards(record: RunRecord) -> list[float | None]:

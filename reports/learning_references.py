@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from reports import seeds
-from reports.learning_curves import mean_rewards
+from reports.learning_curves import learned_rounds, mean_rewards
 from suite.errors import LabscaleError, UsageError
 from suite.learning import REFERENCE_ASSETS, reward_at
 from suite.schema import CaseResult
@@ -40,6 +40,7 @@ def least_rewards(results: Iterable[CaseResult], at: Sequence[int]) -> dict[Size
     """After so many iterations, for every case of the closed division, on the usual assets, that has as many.
 
     A seed counts once, by the worst of its runs: on another machine it rounds otherwise, and then learns otherwise.
+    One that lies below the reference there was counts like all others, or none could ever fall.
 
     Raises:
         UsageError: a case has too few seeds, or a run in which no episode had ended.
@@ -49,7 +50,7 @@ def least_rewards(results: Iterable[CaseResult], at: Sequence[int]) -> dict[Size
         case = result.case
         if case.division == "open" or not case.learns or case.assets != REFERENCE_ASSETS:
             continue
-        for record in result.completed:
+        for record in learned_rounds(result):
             means = mean_rewards(record)
             for iterations in at:
                 if iterations <= len(means):

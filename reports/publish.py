@@ -7,7 +7,6 @@ A version is not built again when nothing that it is made of has changed. All li
 under any address and from a disk.
 """
 
-import argparse
 import hashlib
 import json
 import shutil
@@ -19,7 +18,9 @@ from typing import Final
 
 from reports.book import BOOK, ROOT, Sibling, build_site, page_files
 from reports.file_errors import told_when_unreadable, told_when_unwritable
+from reports.manifest import MANIFEST
 from reports.result_sets import Version, read_version, version_order
+from suite.command_line import Parser, any_path, results_path
 from suite.errors import LabscaleError, ReportError
 
 RESULTS: Final = ROOT / "reports" / "results"
@@ -79,6 +80,11 @@ def _write_site(versions: Sequence[Version], siblings: Sequence[Sibling], out_di
 def version_names(results_dir: Path) -> list[str]:
     """Newest first: numbers in a name count as numbers, so 2026.9 is before 2026.11. Raises ReportError for none."""
     names = [path.name for path in results_dir.iterdir() if path.is_dir()] if results_dir.is_dir() else []
+    if (results_dir / MANIFEST).is_file():  # its sets would become versions
+        raise ReportError(
+            f"{results_dir} is one version, and a site is of a folder of them. Name {results_dir.parent}, or build the"
+            f" pages of this one alone: nox -s report -- {results_dir}"
+        )
     if not names:
         raise ReportError(f"{results_dir} has no folder of a version. Put the results of a version into one.")
     reserved = sorted(set(names) & {LATEST})
@@ -155,15 +161,19 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="nox -s publish --", description="Build the site of all versions.")
+    parser = Parser(prog="nox -s publish --", description="Build the site of all versions.")
     parser.add_argument(
-        "--results", type=Path, default=RESULTS, metavar="DIR", help="folder of versions (default: reports/results)"
+        "--results",
+        type=results_path,
+        default=RESULTS,
+        metavar="DIR",
+        help="folder of versions (default: reports/results)",
     )
     parser.add_argument(
-        "--out", type=Path, default=Path("site"), metavar="DIR", help="folder to write (default: %(default)s)"
+        "--out", type=any_path, default=Path("site"), metavar="DIR", help="folder to write (default: %(default)s)"
     )
-    options = parser.parse_args(arguments)
     try:
+        options = parser.read(arguments)
         built = publish(options.results, options.out)
     except LabscaleError as error:
         print(error, file=sys.stderr)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from reports.learning_curves import mean_rewards
+from reports.learning_curves import learned_rounds, mean_rewards
 from suite.catalog import LearningReference, load_catalog
 from suite.learning import REFERENCE_ASSETS, reward_at
 from suite.schema import Case, CaseResult
@@ -71,7 +71,7 @@ def seeds(learned: Iterable[CaseResult], measured: Sequence[CaseResult], known: 
     """
     runs: dict[Size, dict[int, list[CaseResult]]] = {}
     for result in learned:
-        if result.completed and result.case.assets == REFERENCE_ASSETS:
+        if learned_rounds(result) and result.case.assets == REFERENCE_ASSETS:
             runs.setdefault(Size.of(result.case), {}).setdefault(result.case.seed, []).append(result)
     return tuple(_seeds(size, dict(sorted(of_size.items())), measured, known) for size, of_size in runs.items())
 
@@ -86,8 +86,8 @@ def _seeds(size: Size, runs: Mapping[int, Sequence[CaseResult]], measured: Seque
     return Seeds(
         size=size,
         case=case,
-        curves={seed: tuple(mean_rewards(of_seed[0].completed[0])) for seed, of_seed in runs.items()},
-        num_runs=sum(len(result.completed) for of_seed in runs.values() for result in of_seed),
+        curves={seed: tuple(mean_rewards(learned_rounds(of_seed[0])[0])) for seed, of_seed in runs.items()},
+        num_runs=sum(len(learned_rounds(result)) for of_seed in runs.values() for result in of_seed),
         judged=tuple(
             _judged(reference, runs, alike) for reference in known(case) if Size.of_reference(reference, case) == size
         ),
@@ -111,6 +111,6 @@ def _judged(
 
 
 def _rewards(result: CaseResult, until: int) -> list[float | None]:
-    """Of every completed round, as a reference judges it; None for one that ended before."""
-    curves = map(mean_rewards, result.completed)
+    """Of every round that learned, as a reference judges it; None for one that ended before."""
+    curves = map(mean_rewards, learned_rounds(result))
     return [reward_at(means, until) if len(means) >= until else None for means in curves]

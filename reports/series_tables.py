@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from reports.analysis import CaseRow, Failure
-from reports.inside import GPU_MEMORY, PARTS, Inside, Kind, Values
+from reports.inside import PARTS, Inside, Kind, Values
 from reports.learning_curves import CurvePoint
 from reports.series_kind import SeriesKind
 from reports.tables import (
@@ -16,11 +16,8 @@ from reports.tables import (
     percent_interval,
     ratio,
     seconds,
-    together,
 )
 from suite.schema import Case
-
-NOT_MEASURED = "not measured"
 
 
 def outcomes(row: CaseRow) -> str:
@@ -30,21 +27,20 @@ def outcomes(row: CaseRow) -> str:
 
 def all_cases(rows: Sequence[CaseRow], *, label: str) -> Html:
     """Every case, whatever became of it. On one number of ranks nothing is sped up."""
-    has_scaling = len({row.topology for row in rows}) > 1
-    scaling = ["Speed-up", "Efficiency", "Interconnect"] if has_scaling else []
+    has_scaling = len({row.world_size for row in rows}) > 1
+    has_topologies = len({row.topology for row in rows}) > 1
+    scaling = ["Speed-up", "Efficiency"] if has_scaling else []
+    crossed = ["Interconnect"] if has_topologies else []
     return html_table(
-        ["Case", "Ranks", "Iteration time in s", "Total FPS", *scaling, "Rounds"],
+        ["Case", "Ranks", "Iteration time in s", "Total FPS", *scaling, *crossed, "Rounds"],
         (
             [
                 row.case_id,
                 f"{row.world_size} ({row.topology})",
                 seconds(row.iteration_time_s),
                 count(row.total_fps),
-                *(
-                    []
-                    if not has_scaling
-                    else [ratio(row.speedup), percent(row.scaling_efficiency), row.interconnect or MISSING]
-                ),
+                *([ratio(row.speedup), percent(row.scaling_efficiency)] if has_scaling else []),
+                *([row.interconnect or MISSING] if has_topologies else []),
                 outcomes(row),
             ]
             for row in rows
@@ -131,52 +127,6 @@ def _extremes(ratios: Sequence[Values]) -> list[str]:
     return [text for rank in ends for text in (str(rank), f"{100 * (ratios[rank].median - 1):+.2f} %")]
 
 
-def resources(rows: Sequence[CaseRow], found: Mapping[str, Inside]) -> Html:
-    """Memory, utilisation, power and energy. A column that no case has is named below the table."""
-    texts = {row.case_id: _resources(found[row.case_id]) for row in rows}
-    names = list(next(iter(texts.values()), {}))
-    known = [name for name in names if any(text[name] != NOT_MEASURED for text in texts.values())]
-    table = html_table(
-        ["Case", "Ranks", *known],
-        ([row.case_id, str(row.world_size), *(texts[row.case_id][name] for name in known)] for row in rows),
-        label="Memory and energy",
-    )
-    missing = ", ".join(name for name in names if name not in known)
-    return together([table, paragraph(f"Measured in none of these cases: {missing}.")] if missing else [table])
-
-
-def _resources(found: Inside) -> dict[str, str]:
-    def text(values: Values | None, form: str) -> str:
-        return NOT_MEASURED if values is None else form.format(values.median)
-
-    return {
-        "Peak of torch's allocator in GB": text(found.peak_memory_gb, "{:.3g}"),
-        GPU_MEMORY: text(found.gpu_memory_gb, "{:.3g}"),
-        "GPU utilisation": text(found.gpu_utilisation_percent, "{:.0f} %"),
-        "Power of all GPUs in W": text(found.power_w, "{:,.0f}"),
-        "Energy for a million frames in J, of all steady iterations": text(found.joules_per_million_frames, "{:,.0f}"),
-        "Throttled time": text(found.throttled_share, "{:.1%}"),
-        "Core probe in µs": text(found.core_probe_us, "{:.0f}"),
-        "Looks that found a slowed core": _slowed(found),
-        "Iteration at full core speed in s": _at_full_speed(found),
-        "CPU time taken by a hypervisor": text(found.stolen_share, "{:.1%}"),
-        "CPU time of other processes": text(found.others_share, "{:.1%}"),
-        "Sampler's share of a core": text(found.sampler_core_share, "{:.1%}"),
-    }
-
-
-def _slowed(found: Inside) -> str:
-    speed = found.core_speed
-    return NOT_MEASURED if speed is None else f"{speed.slowed} of {speed.looks}"
-
-
-def _at_full_speed(found: Inside) -> str:
-    speed = found.core_speed
-    return (
-        NOT_MEASURED if speed is None or speed.full_speed_iteration_s is None else seconds(speed.full_speed_iteration_s)
-    )
-
-
 def final_rewards(last: Sequence[CurvePoint]) -> Html:
     return html_table(
         ["Case", "Last iteration", "Mean return"],
@@ -234,5 +184,7 @@ def series_facts(rows: Sequence[CaseRow], kind: SeriesKind = "scaling") -> Html:
         )
     if kind == "sweep":
         return paragraph(f"{what}, {rule}. Varied: the number of environments, on {values('topology')} nodes x ranks.")
+    if len({row.world_size for row in rows}) == 1:
+        return paragraph(f"{what}, {rule}, on {values('topology')} nodes x ranks.")
     scaling = values("scaling").capitalize()
     return paragraph(f"{scaling} scaling of {what}, {rule}. Held constant: the number of {constant}.")

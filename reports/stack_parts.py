@@ -20,7 +20,7 @@ class Side:
     iteration_time_s: float | None  # median round; None where none completed
     parts_s: Mapping[Part, float]  # mean over ranks and rounds, scaled to the median round; empty where not measured
     gpu_memory_gb: float | None  # in use on the GPU with most, whatever uses it; median round
-    reward: float | None  # mean of the last iterations, median over rounds
+    reward: float | None  # median of the last iterations, median over rounds
 
 
 @dataclass(frozen=True, kw_only=True)

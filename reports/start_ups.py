@@ -12,10 +12,11 @@ from suite.start_up import COLD_FACTOR, Start, StartUp, classify, start_up
 SAID: Final = (
     "From the first line of a process to the end of its first iteration, median of the rounds. Cold: kernels were "
     f"compiled in the round, or, where its record does not say, it took over {COLD_FACTOR:g} times as long as the "
-    "shortest of the case. Scene and first iteration: their part of the warm ones, or of all where none is known to be "
-    "warm; the rest is imports, settings, the simulator's launch, and until the ranks are joined and the library has "
-    "prepared itself. The launcher, containers and queues come before it and are not in it; and none of it is in an "
-    "iteration time."
+    "shortest of the case. A new size adds few kernels to those that are there already, a new machine compiles them "
+    "all: cold starts are alike where the numbers of kernels are. Scene and first iteration: their part of the warm "
+    "ones, or of all where none is known to be warm; the rest is imports, settings, the simulator's launch, and until "
+    "the ranks are joined and the library has prepared itself. The launcher, containers and queues come before it and "
+    "are not in it; and none of it is in an iteration time."
 )
 
 
@@ -28,6 +29,12 @@ class StartUps:
     def median_s(self, kind: Start | None) -> float | None:
         """Of all that it took [s]; None without such a start."""
         return _median([start.total_s for start in self.by_kind.get(kind, ())])
+
+    @property
+    def kernels_compiled(self) -> tuple[int, ...]:
+        """In each of the cold ones of which it is known."""
+        known = (start.kernels_compiled for start in self.by_kind.get("cold", ()))
+        return tuple(sorted(count for count in known if count is not None))
 
     @property
     def usual(self) -> tuple[StartUp, ...]:
@@ -56,6 +63,7 @@ def start_up_table(results: Sequence[CaseResult], *, label: str) -> Html:
             "Ranks",
             "Warm start in s",
             "Cold start in s",
+            "Kernels compiled",
             *(["Warm or cold in s"] if unknown else []),
             "Scene in s",
             "First iteration in s",
@@ -67,6 +75,7 @@ def start_up_table(results: Sequence[CaseResult], *, label: str) -> Html:
                 str(case.world_size),
                 seconds(starts.median_s("warm")),
                 seconds(starts.median_s("cold")),
+                _range(starts.kernels_compiled),
                 *([seconds(starts.median_s(None))] if unknown else []),
                 seconds(_median([start.phases_s.get("environment_creation") for start in starts.usual])),
                 seconds(_median([start.first_iteration_s for start in starts.usual])),
@@ -76,6 +85,12 @@ def start_up_table(results: Sequence[CaseResult], *, label: str) -> Html:
         ),
         label=label,
     )
+
+
+def _range(counts: Sequence[int]) -> str:
+    if not counts:
+        return MISSING
+    return str(counts[0]) if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
 
 
 def _rounds(starts: StartUps) -> str:

@@ -16,8 +16,9 @@ from reports.resampling import Interval, median_interval
 from suite.reduce import iteration_times_s
 from suite.schema import CaseResult, RunRecord
 
-# Iterations that a reward is averaged over, the current one and those before. One lucky iteration is not learning, and
-# the libraries average over a hundred episodes already.
+# Iterations that a reward is the median of, the current one and those before, as in suite.learning. The libraries take
+# the mean of a hundred episodes already, but one iteration may leap: when the first episodes of full length end, all
+# that did not fail do so together.
 SMOOTHING_WINDOW: Final = 5
 
 
@@ -69,32 +70,32 @@ def common_reward(results: Sequence[CaseResult]) -> float | None:
 
 
 def reward_of_all(curves: Sequence[Sequence[float | None]]) -> float | None:
-    """The highest reward that every curve reached, averaged as ``time_to_reward`` does by default.
+    """The highest reward that every curve reached, smoothed as ``time_to_reward`` does by default.
 
     None where a curve began with as much: then nobody waits for it. None too for one without enough rewards.
     """
-    means = [smoothed(curve, SMOOTHING_WINDOW) for curve in curves]
-    if not means or not all(means):
+    known = [smoothed(curve, SMOOTHING_WINDOW) for curve in curves]
+    if not known or not all(known):
         return None
-    reward = min(map(max, means))
-    return reward if reward > max(mean[0] for mean in means) else None
+    reward = min(map(max, known))
+    return reward if reward > max(curve[0] for curve in known) else None
 
 
 def smoothed(rewards: Sequence[float | None], smoothing_window: int) -> list[float]:
-    """The mean of every window that is full and has a reward in every iteration, in their order."""
+    """The median of every window that is full and has a reward in every iteration, in their order."""
     windows = (rewards[end - smoothing_window : end] for end in range(smoothing_window, len(rewards) + 1))
     known = ([value for value in window if value is not None] for window in windows)
-    return [statistics.fmean(window) for window in known if len(window) == smoothing_window]
+    return [statistics.median(window) for window in known if len(window) == smoothing_window]
 
 
 def iterations_to_reward(rewards: Sequence[float | None], reward: float, *, smoothing_window: int) -> int | None:
-    """Iterations until the mean of the last ``smoothing_window`` rewards is at least ``reward``; None if never.
+    """Iterations until the median of the last ``smoothing_window`` rewards is at least ``reward``; None if never.
 
     A window counts only when it is full and every iteration in it has a reward.
     """
     for end in range(smoothing_window, len(rewards) + 1):
         window = [value for value in rewards[end - smoothing_window : end] if value is not None]
-        if len(window) == smoothing_window and statistics.fmean(window) >= reward:
+        if len(window) == smoothing_window and statistics.median(window) >= reward:
             return end
     return None
 

@@ -111,7 +111,7 @@ def limit(group: ScalingGroup) -> str:
         return f"by what is not known: {serial.reason}"
     fraction = serial.parameters["serial_fraction"]
     if not serial.describes:
-        return f"by what is not known: {serial.law}'s law misses a point by {serial.worst_residual:.0%}"
+        return f"by what is not known: {serial.law.capitalize()}'s law misses a point by {serial.worst_residual:.0%}"
     if serial.law == "gustafson":
         return f"by a part that does not grow with the ranks (Gustafson, serial fraction {_words(fraction)})"
     most = 1 / fraction.value if fraction.value else math.inf

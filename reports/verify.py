@@ -3,7 +3,6 @@
 ``python -m reports.verify [DIR] [--write-hashes] [--json]``: DIR is a set of results, a version, or a folder of either.
 """
 
-import argparse
 import json
 import sys
 from collections.abc import Sequence
@@ -16,9 +15,11 @@ from reports.verification.foreign_folder import verify_foreign
 from reports.verification.hashes import SUMS, write_hashes
 from reports.verification.set_folder import Verified, verify_set
 from suite import result_folders
+from suite.command_line import Parser, results_path
 from suite.errors import LabscaleError, ResultsDiffer, StoreError, UsageError
 from suite.options import ROOT
 from suite.result_folders import BUNDLES, CASES
+from suite.words import counted
 
 
 def verify(folder: Path) -> Verified:
@@ -48,14 +49,14 @@ def set_folders(folder: Path) -> list[Path]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """0: nothing differs; otherwise the exit code of ResultsDiffer, or of what kept it from looking."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="nox -s verify --",
         description="Compute every published figure again from the raw samples of every rank, and check schema, hashes"
         f" and completeness. Exit code 0: nothing differs; {ResultsDiffer.exit_code}: something does.",
     )
     parser.add_argument(
         "folder",
-        type=Path,
+        type=results_path,
         nargs="?",
         default=ROOT / "reports" / "results",
         metavar="DIR",
@@ -63,8 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--write-hashes", action="store_true", help="write SHA256SUMS of every set that has no fault")
     parser.add_argument("--json", action="store_true", help="print what was checked and what differs as JSON")
-    options = parser.parse_args(arguments)
     try:
+        options = parser.read(arguments)
         if options.write_hashes:
             for folder in set_folders(options.folder):
                 print(_hash(folder))
@@ -86,10 +87,17 @@ def show(verified: Verified, *, as_json: bool) -> None:
         print(finding)
     imported = ""
     if verified.imported_runs:
-        imported = f"; {verified.imported_runs} imported runs in {verified.imported_cases} cases, without samples"
+        runs, cases = counted(verified.imported_runs, "imported run"), counted(verified.imported_cases, "case")
+        imported = f"; {runs} in {cases}, without samples"
+    if not verified.hashed_files:
+        print(
+            f"Without {SUMS} nothing tells whether the samples themselves are as they were measured: figures were held"
+            " to them, and they to each other. --write-hashes makes it."
+        )
+    found = "nothing differs" if not verified.findings else f"{counted(len(verified.findings), 'fault')} found"
     print(
-        f"{verified.cases} cases, {verified.rounds} rounds, {verified.samples:,} samples and {verified.hashed_files}"
-        f" hashed files{imported}: {len(verified.findings) or 'nothing'} differs."
+        f"{counted(verified.cases, 'case')}, {counted(verified.rounds, 'round')}, {verified.samples:,} samples and"
+        f" {counted(verified.hashed_files, 'hashed file')}{imported}: {found}."
     )
 
 

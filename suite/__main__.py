@@ -3,17 +3,17 @@
 import argparse
 import signal
 import sys
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, Final, NoReturn, get_args
+from typing import Any, Final, get_args
 
 from rich.console import Console
 
 from suite import build, bundle, cut_off
 from suite.campaign import BENCH, CAPACITY, MANIFESTS, PLAN, RENDER, execute
 from suite.capacity_search import of_capacity
+from suite.command_line import Parser, any_path, any_text
 from suite.env_check import command as env_check
 from suite.errors import Interrupted, LabscaleError, UsageError
+from suite.matrix import matrix_names
 from suite.option_values import (
     above_zero,
     counts,
@@ -23,29 +23,15 @@ from suite.option_values import (
     ranks,
     sbatch_option,
     seed,
+    several,
     slurm_time,
 )
 from suite.options import ROOT, LauncherName, Options, RenderFor
 from suite.provision import provision_worker
 from suite.repeats import TARGET_PRECISION
 from suite.schema import Assets, Device, RlLibrary, Stack
-from suite.toml_file import did_you_mean
 
 LOG_WIDTH: Final = 240
-
-
-class Parser(argparse.ArgumentParser):
-    """argparse, with labscale's exit code and hint for wrong options."""
-
-    def error(self, message: str) -> NoReturn:
-        _, _, session = self.prog.partition(" ")
-        raise UsageError(f"{message}\nSee: nox -s {session} -- --help" if session else f"{message}\nSee: nox -l")
-
-    def refuse(self, unknown: Sequence[str]) -> NoReturn:
-        """End with what the options do not have, and what the first of it may have been meant for."""
-        name = next((word.partition("=")[0] for word in unknown if word.startswith("-")), "")
-        hint = did_you_mean(name, self._option_string_actions)
-        self.error(f"unrecognized arguments: {' '.join(unknown)}{hint and '.' + hint}")
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
@@ -54,16 +40,19 @@ def parse(argv: list[str]) -> argparse.Namespace:
     for name, what in (("plan", "print every case, start nothing"), ("bench", "run the matrix, store and report it")):
         command = commands.add_parser(name, help=what, description=what)
         _add_selection(command)
-        command.add_argument("--out", type=Path, metavar="DIR", help="results folder (default: runs/<matrix>)")
+        command.add_argument("--out", type=any_path, metavar="DIR", help="results folder (default: runs/<matrix>)")
         command.add_argument(
-            "--host-label", metavar="TEXT", help="name in published results of the machine that rounds run on"
+            "--host-label",
+            type=any_text,
+            metavar="TEXT",
+            help="name in published results of the machine that rounds run on",
         )
         command.add_argument(
             "--nodes", type=hosts, default=(), metavar="HOST,HOST", help="run on these hosts over ssh, the head first"
         )
-        command.add_argument("--ssh-config", type=Path, metavar="FILE", help="with --nodes, as `ssh -F` has it")
+        command.add_argument("--ssh-config", type=any_path, metavar="FILE", help="with --nodes, as `ssh -F` has it")
         command.add_argument(
-            "--emulate-nodes", type=positive, metavar="N",
+            "--emulate-nodes", type=several, metavar="N",
             help="parts of this machine that stand for nodes, with sockets between them; results say emulated",
         )  # fmt: skip
         if name == "bench":
@@ -83,6 +72,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
     )
     build.add_arguments(commands.add_parser("build", help="build a container image", description=build.__doc__))
     env_check.add_arguments(commands.add_parser("env_check", help="check this machine", description=env_check.__doc__))
+    for name, command in commands.choices.items():
+        command.prog = f"nox -s {name} --"
     arguments, unknown = parser.parse_known_args(argv)
     if unknown:  # by itself argparse does not say of which command
         commands.choices[arguments.command].refuse(unknown)
@@ -103,10 +94,23 @@ def options_of(arguments: argparse.Namespace) -> Options:
 
 
 def _add_selection(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--matrix", default="smoke", help="smoke, full, or the path of a TOML file (default: smoke)")
-    parser.add_argument("--series", action="append", default=[], metavar="NAME", help="only this series; repeatable")
     parser.add_argument(
-        "--case", action="append", default=[], metavar="GLOB", dest="case_globs", help="only matching ids; repeatable"
+        "--matrix",
+        type=any_text,
+        default="smoke",
+        help=f"{', '.join(matrix_names())}, or the path of a TOML file (default: smoke)",
+    )
+    parser.add_argument(
+        "--series", type=any_text, action="append", default=[], metavar="NAME", help="only this series; repeatable"
+    )
+    parser.add_argument(
+        "--case",
+        type=any_text,
+        action="append",
+        default=[],
+        metavar="GLOB",
+        dest="case_globs",
+        help="only matching ids; repeatable",
     )
     parser.add_argument(
         "--rl-library", action="append", default=[], choices=get_args(RlLibrary), dest="rl_libraries", help="only this"
@@ -127,7 +131,7 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", choices=get_args(Device), help="default: cuda when there is a GPU")
     parser.add_argument("--assets", choices=get_args(Assets), default="offline", help="default: offline")
     parser.add_argument("--seed", type=seed, help="of rank 0 (default: the matrix's)")
-    parser.add_argument("--worker-python", type=Path, metavar="PATH", help="a Python that has Isaac Lab already")
+    parser.add_argument("--worker-python", type=any_path, metavar="PATH", help="a Python that has Isaac Lab already")
 
 
 def _add_repeats(parser: argparse.ArgumentParser) -> None:
@@ -152,7 +156,10 @@ def _add_repeats(parser: argparse.ArgumentParser) -> None:
 
 def _add_running(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--capacity", metavar="SERIES", help="search for the most environments that one rank of this series takes"
+        "--capacity",
+        type=any_text,
+        metavar="SERIES",
+        help="search for the most environments that one rank of this series takes",
     )
     parser.add_argument(
         "--most-envs", type=positive, metavar="N", help="where a search for capacity ends at the latest"
@@ -170,7 +177,7 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     )
     _add_slurm(parser)
     parser.add_argument(
-        "--image", metavar="NAME",
+        "--image", type=any_text, metavar="NAME",
         help="with --launcher container (default: what `build` made); a .sif file with --launcher apptainer or slurm, "
         "a .sqsh file with slurm and its plugin pyxis",
     )  # fmt: skip
@@ -185,8 +192,8 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_slurm(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--partition", metavar="NAME", help="with --launcher slurm, as sbatch has it")
-    parser.add_argument("--account", metavar="NAME", help="with --launcher slurm, as sbatch has it")
+    parser.add_argument("--partition", type=any_text, metavar="NAME", help="with --launcher slurm, as sbatch has it")
+    parser.add_argument("--account", type=any_text, metavar="NAME", help="with --launcher slurm, as sbatch has it")
     parser.add_argument(
         "--time", type=slurm_time, metavar="TIME", help="of a job, as sbatch has it (default: by the case's timeout)"
     )
@@ -201,9 +208,12 @@ def _add_slurm(parser: argparse.ArgumentParser) -> None:
 
 def _add_rendering(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--render", choices=get_args(RenderFor), help="write files for this into --out, start nothing")
-    parser.add_argument("--image", metavar="NAME", help="with --render, as the cluster's registry has it")
+    parser.add_argument(
+        "--image", type=any_text, metavar="NAME", help="with --render, as the cluster's registry has it"
+    )
     parser.add_argument(
         "--volume-claim",
+        type=any_text,
         default="labscale",
         metavar="NAME",
         help="with --render kubernetes: results (default: labscale)",
@@ -212,14 +222,14 @@ def _add_rendering(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_packing(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for the parts; new or empty")
+    parser.add_argument("--out", type=any_path, required=True, metavar="DIR", help="folder for the parts; new or empty")
     parser.add_argument("--part-size-mib", type=positive, default=bundle.PART_SIZE_MIB, metavar="N", help="default: 58")
     parser.add_argument(
-        "--target-has", type=Path, metavar="FILE", help="pip freeze of the target: what it has is not packed"
+        "--target-has", type=any_path, metavar="FILE", help="pip freeze of the target: what it has is not packed"
     )
     parser.add_argument("--stack", choices=get_args(Stack), default="kitless", help="default: kitless")
     parser.add_argument("--device", choices=get_args(Device), default="cuda", help="of the target (default: cuda)")
-    parser.add_argument("--worker-python", type=Path, metavar="PATH", help="pack the packages of this Python")
+    parser.add_argument("--worker-python", type=any_path, metavar="PATH", help="pack the packages of this Python")
 
 
 def pack(arguments: argparse.Namespace, console: Console) -> None:

@@ -59,9 +59,8 @@ def make_bundle(
     selection = _selection(_roots(project_root, stack), worker_python=worker_python, target_freeze=target_freeze)
     entries = sorted(_entries(selection, project_root=project_root, asset_root=asset_root, for_device=for_device))
     unpacked_bytes = sum(path.stat().st_size for _, path in entries)
-    on_message(f"Packing {len(selection.bundled)} distributions, {unpacked_bytes / 1e6:.0f} MB, into {out_dir}")
-
     _clear(out_dir)
+    on_message(f"Packing {len(selection.bundled)} distributions, {unpacked_bytes / 1e6:.0f} MB, into {out_dir}")
     parts = _pack(entries, out_dir=out_dir, part_bytes=part_size_mib * 2**20)
     description = {
         "format": FORMAT,

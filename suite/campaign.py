@@ -98,8 +98,9 @@ def run_all(campaign: Campaign) -> Campaign:
     with opened(campaign.out, whose) as own:
         if campaign.options.retry_failed:
             set_failures_aside(campaign, own)
-            packed.set_failed_test_aside(campaign, own)
         folder = with_more_rounds(campaign, own)
+        if campaign.options.retry_failed:
+            packed.set_failed_test_aside(campaign, folder)
         _say_what_is_left(campaign, folder, len(known_rounds(campaign, folder)))
         if why_not := packed.why_not_shared(campaign):
             campaign.console.print(f"One after another: {why_not}.", highlight=False, markup=False)

@@ -69,7 +69,7 @@ def rule_of(options: Options, matrix: Matrix) -> Rule:
     if precision is None and (options.max_rounds or options.budget_minutes):
         raise UsageError(
             "--max-rounds and --budget-minutes limit the search for a precision, and none is asked for: every case has "
-            f"exactly {rounds} rounds. Add --target-precision, or leave them out."
+            f"exactly {counted(rounds, 'round')}. Add --target-precision, or leave them out."
         )
     if precision is not None and max_rounds < rounds:
         raise UsageError(f"--max-rounds is {max_rounds}, allowed is {rounds} or more: so many rounds are always run.")

@@ -98,8 +98,9 @@ def slowed_cores(results: Sequence[CaseResult], fastest_s: Mapping[Host, float])
     costs = [speed.slower_by for speed in found if speed.slower_by is not None]
     if not costs:
         return f"{said}."
-    cost = statistics.median(costs)
-    how = f"{abs(cost):.0%} {'longer' if cost >= 0 else 'less'} (median of {counted(len(costs), 'case')})"
+    cost = round(statistics.median(costs), 2)
+    how = f"{abs(cost):.0%} {'longer' if cost > 0 else 'less'}" if cost else "as long"
+    how += f" (median of {counted(len(costs), 'case')})"
     return f"{said}; the next iteration took {how}."
 
 

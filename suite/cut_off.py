@@ -12,9 +12,11 @@ from typing import Final
 from rich.console import Console
 
 from suite import a_a, campaign_file, interference, pairs, store
+from suite.command_line import results_path
 from suite.errors import StoreError
 from suite.folder import Folder, locked
 from suite.repeats import CUT_OFF, decide
+from suite.result_folders import json_files
 from suite.schema import Case, CaseResult, RunRecord
 from suite.summary import print_noise, print_rounds, print_summary
 from suite.words import counted
@@ -24,7 +26,9 @@ UNTESTED: Final = "ran beside the interference test, which has not allowed it (`
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=Path, metavar="DIR", help="the --out of `bench`, e.g. runs/full, with its raw/")
+    parser.add_argument(
+        "folder", type=results_path, metavar="DIR", help="the --out of `bench`, e.g. runs/full, with its raw/"
+    )
 
 
 def command(arguments: argparse.Namespace, console: Console) -> None:
@@ -55,10 +59,14 @@ def store_finished(root: Path) -> list[CaseResult]:
     that the campaign takes (``packing.json``), and are left alone, as are those beside them before it is taken.
 
     Raises:
-        StoreError: no round that counts has ended, or a record lies where another belongs.
+        StoreError: nobody may look, no round that counts has ended, or a record lies where another belongs.
         CampaignError: another process uses the folder, or nobody can tell whose it is.
     """
-    if not (root / "raw").is_dir():
+    try:
+        has_raw = (root / "raw").is_dir()
+    except OSError as error:
+        raise StoreError(f"{root} cannot be read: {error.strerror}. Check the path and its permissions.") from error
+    if not has_raw:
         raise StoreError(f"{root} has no folder raw, where `bench` keeps rounds. Name the --out of a campaign.")
     with locked(root) as folder:
         rounds = _finished(folder)
@@ -87,12 +95,17 @@ def _ended(root: Path, *, counts: bool) -> Iterator[tuple[Path, RunRecord]]:
     """The record of each round that ended: of those that count, or of those beside a test without a verdict for it."""
     verdict = interference.read(root / interference.FILE)
     may_be_packed = verdict is not None and verdict.packed
-    for path in sorted((root / "raw").rglob(RECORD)):
+    for path in _named(RECORD, root):
         if _is_aside(path.parent):
             continue
         record = store.read_record(path)
         if not interference.is_of_test(record.case) and counts == (may_be_packed or not record.neighbours):
             yield path, record
+
+
+def _named(name: str, root: Path) -> list[Path]:
+    """Raises StoreError where one may not look: rounds there would be passed over without a word."""
+    return [path for path in json_files(root / "raw") if path.name == name]
 
 
 def _untested(root: Path) -> list[Path]:
@@ -133,5 +146,5 @@ def _why(root: Path, records: list[RunRecord]) -> str:
 
 def _unfinished(root: Path) -> list[Path]:
     """Folders of rounds that began and have no record."""
-    begun = sorted(path.parent for path in (root / "raw").rglob("case.json"))
+    begun = [path.parent for path in _named("case.json", root)]
     return [path for path in begun if not _is_aside(path) and not (path / RECORD).exists()]

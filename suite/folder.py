@@ -108,7 +108,7 @@ def locked(root: Path) -> Iterator[Folder]:
         lock = (root / ".lock").open("w")
     except OSError as error:
         raise CampaignError(
-            f"The results folder {root} cannot be written: {error}. Choose another with --out."
+            f"The results folder {root} cannot be written: {error.strerror}. Choose another with --out."
         ) from error
     with lock:
         try:
@@ -131,13 +131,19 @@ def require_identity(root: Path) -> None:
     A campaign writes that file before its first round, so such results were published, or copied in part.
 
     Raises:
-        CampaignError: there are such results.
+        CampaignError: there are such results, or nobody may look.
     """
     path = root / IDENTITY_FILE
-    if path.exists() or (result := _result_of_bench(root)) is None:
-        return
-    if path.exists():  # by now: a command that began meanwhile wrote both
-        return
+    try:
+        if path.exists() or (result := _result_of_bench(root)) is None:
+            return
+        if path.exists():  # by now: a command that began meanwhile wrote both
+            return
+    except OSError as error:
+        raise CampaignError(
+            f"The results folder {root} cannot be read: {error.strerror}. Check its permissions, or choose another with"
+            " --out."
+        ) from error
     raise CampaignError(
         f"{root} holds results ({result.relative_to(root)}), but no {IDENTITY_FILE}, which says of what machine and "
         "options they are: a published set, or a copy of a part. They must not be mixed with others, and nothing was "

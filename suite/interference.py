@@ -1,10 +1,10 @@
 """Whether rounds may run side by side: what neighbours do to the numbers of a case. Pure but for its files.
 
-The baseline of the campaign runs alone and beside rounds of other cases, ``PAIRS`` times each in an order that drift
-cancels in. Halves of the rounds alone say how far nothing lies from itself, and a difference below that, or below the
-precision that a case's median is known to, means nothing here: one of the ways that A/A (``suite.a_a``) deals rounds
-into two, which allows less than most of them. A shift that every pair shows is a shift all the same, however noisy the
-host is. Half of the test is enough to refuse with.
+The quickest case on the fewest ranks runs alone and beside rounds of other cases, ``PAIRS`` times each in an order that
+drift cancels in. Halves of the rounds alone say how far nothing lies from itself, and a difference below that, or below
+the precision that a case's median is known to, means nothing here: one of the ways that A/A (``suite.a_a``) deals
+rounds into two, which allows less than most of them. A shift that every pair shows is a shift all the same, however
+noisy the host is. Half of the test is enough to refuse with.
 """
 
 import statistics

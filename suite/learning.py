@@ -8,11 +8,12 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from suite.catalog import LearningReference
-from suite.schema import Case, CheckResult
+from suite.schema import Case, CheckResult, RunRecord
 from suite.words import counted
 
 OVER: Final = 5  # iterations; the median of their rewards counts, one alone is noisy
 NAME: Final = "learning"
+LEARNS_WORSE: Final = "learns_worse"
 REFERENCE_ASSETS: Final = "offline"  # of all runs that references are made of; another robot learns otherwise
 
 
@@ -24,9 +25,9 @@ def check_learning(case: Case, rewards: Sequence[float | None], references: Sequ
     wanted = f"at least {reference.reward_at_least:g} is known of iteration {reference.iterations}"
     reward = reward_at(rewards, reference.iterations)
     if reward is None:
-        return _result("failure", f"no episode had ended; a reward of {wanted}", fault="learns_worse")
+        return _result("failure", f"no episode had ended; a reward of {wanted}", fault=LEARNS_WORSE)
     if reward < reference.reward_at_least:
-        return _result("failure", f"the reward is {reward:g}; {wanted}", fault="learns_worse")
+        return _result("failure", f"the reward is {reward:g}; {wanted}", fault=LEARNS_WORSE)
     return _result("ok", f"the reward is {reward:g}; {wanted}")
 
 
@@ -65,6 +66,15 @@ def reward_at(rewards: Sequence[float | None], iterations: int) -> float | None:
     """The median of the last few rewards of so many iterations; None where no episode had ended in them."""
     until = [reward for reward in rewards[:iterations][-OVER:] if reward is not None]
     return statistics.median(until) if until else None
+
+
+def only_learned_less(record: RunRecord) -> bool:
+    """Whether a round would be a measurement, had it learned as its reference says."""
+    failed = {check.name for rank in record.ranks for check in rank.validity if check.verdict == "failure"}
+    digests = {rank.parameters_sha256 for rank in record.ranks} - {None}
+    # The reason is the plainest of all faults, of which the ranks' own come last but for unlike parameters.
+    is_said = record.outcome == "invalid" and (record.reason or "").endswith(f"({LEARNS_WORSE})")
+    return is_said and failed == {NAME} and len(digests) <= 1 and not record.profiled_ranks
 
 
 def _result(verdict: str, found: str, *, fault: str | None = None) -> CheckResult:

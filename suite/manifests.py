@@ -11,7 +11,7 @@ from suite.errors import UsageError
 from suite.folder import Folder
 from suite.images import SUITE_PYTHON, Image, find_image
 from suite.launch import eula, kubernetes, osmo
-from suite.matrix import MATRICES_PATH
+from suite.matrix import matrix_names
 from suite.options import ROOT, Options
 from suite.plan import render_launch
 from suite.schema import Case, PlannedCase
@@ -29,9 +29,10 @@ def write_manifests(campaign: Campaign) -> Campaign:
     """
     options = campaign.options
     if options.image is None or options.out is None:
-        raise UsageError("--render needs --image, the image's name in a registry, and --out, a folder for the files.")
+        given = f"got --image {options.image or 'missing'} and --out {options.out or 'missing'}"
+        raise UsageError(f"--render needs --image, the image's name in a registry, and --out, a folder: {given}.")
     if options.matrix.endswith(".toml"):
-        names = ", ".join(sorted(file.stem for file in MATRICES_PATH.glob("*.toml")))
+        names = ", ".join(matrix_names())
         raise UsageError(f"--render needs a matrix that the image has, got {options.matrix}; allowed are {names}.")
     eula.require(stack=campaign.stack, accepted=options.accept_eula)
     image = find_image(campaign.stack, ROOT)

@@ -23,13 +23,18 @@ def load_matrix(name_or_path: str | Path, catalog: Catalog) -> Matrix:
     return Matrix(name=file.path.stem, **dict(table))
 
 
+def matrix_names() -> list[str]:
+    """Those that come with labscale, sorted."""
+    return sorted(file.stem for file in MATRICES_PATH.glob("*.toml"))
+
+
 def _matrix_path(name_or_path: str | Path) -> Path:
     path = Path(name_or_path)
     if path.suffix == ".toml":
         return path
     named = MATRICES_PATH / f"{name_or_path}.toml"
     if not named.is_file():
-        names = sorted(file.stem for file in MATRICES_PATH.glob("*.toml"))
+        names = matrix_names()
         hint = did_you_mean(str(name_or_path), names)
         raise MatrixError(
             f"unknown matrix {str(name_or_path)!r}; there are {', '.join(names)}, or give a path ending in .toml.{hint}"

@@ -9,6 +9,7 @@ from typing import Final
 from suite.matrix_table import LARGEST_SEED
 
 IPV6: Final = 6
+SEVERAL: Final = 2
 SBATCH_OPTION: Final = re.compile(r"[^\s=-][^\s=]*(=.*)?")  # becomes a line of a script: #SBATCH --NAME=VALUE
 # minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes, days-hours:minutes:seconds
 SLURM_TIME: Final = re.compile(r"\d+(:\d+){0,2}|\d+-\d+(:\d+){0,2}|infinite|unlimited", re.ASCII | re.IGNORECASE)
@@ -17,6 +18,12 @@ SLURM_TIME: Final = re.compile(r"\d+(:\d+){0,2}|\d+-\d+(:\d+){0,2}|infinite|unli
 def positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"got {text!r}, allowed is a whole number, 1 or more")
+    return int(text)
+
+
+def several(text: str) -> int:
+    if not text.isdecimal() or int(text) < SEVERAL:
+        raise argparse.ArgumentTypeError(f"got {text!r}, allowed is a whole number, {SEVERAL} or more")
     return int(text)
 
 

@@ -165,7 +165,7 @@ def _set_untested_aside(campaign: Campaign, folder: Folder) -> None:
 
 
 def set_failed_test_aside(campaign: Campaign, folder: Folder) -> None:
-    """Have a test made again that refused because a round of it failed.
+    """Have a test made again that refused because a round of it failed; where none would be made, it is what is known.
 
     Raises:
         StoreError: the verdict cannot be read.
@@ -173,6 +173,9 @@ def set_failed_test_aside(campaign: Campaign, folder: Folder) -> None:
     path = folder.root / interference.FILE
     found = interference.read(path)
     if found is None or found.alone_s:  # it has measured something
+        return
+    would_be_made = campaign.slots and Queue(campaign, folder).waiting() and not _without_test(campaign, folder)
+    if not would_be_made:
         return
     own = Folder(root=folder.root / interference.RAW_FOLDER)
     for probe in (interference.probe_of(item) for item in campaign.planned if item.case.case_id == found.case_id):

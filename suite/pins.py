@@ -4,7 +4,6 @@ The files name exact versions and hashes and nothing else: no index, no host, no
 index or mirror, with uv or with pip. They hold for Linux x86_64 and Python 3.12.
 """
 
-import argparse
 import hashlib
 import os
 import re
@@ -138,10 +137,3 @@ def _header(pins: Pins) -> str:
         f"# Python {PYTHON_VERSION}, Linux x86_64, glibc {pins.glibc.replace('_', '.')} or newer. "
         "Install with --require-hashes.\n"
     )
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="nox -s pins --", description="Resolve the hashed requirement files anew.")
-    parser.add_argument("--upgrade", action="store_true", help="take the newest versions, not those already pinned")
-    for written in refresh(Path(__file__).resolve().parents[1], upgrade=parser.parse_args().upgrade):
-        print(written)

@@ -201,12 +201,19 @@ class RunLine:
         self.row: TaskID | None = None  # in the live display
 
     def text(self) -> str:
+        return f"{self._title} {self._state()}"
+
+    def row_text(self) -> str:
+        """For a terminal, which may have no room for the whole name: what changes comes first."""
+        return f"{self._state()}: {self._title}"
+
+    def _state(self) -> str:
         now_s = time.monotonic()
         state = f"iteration {self._done}/{self._iterations}" if self._done else "starting"
         left_s = self._left_s(now_s)
         left = "" if left_s is None else f", about {clock(left_s)} left"
         own = clock(now_s - self._started_s)
-        return f"{self._title} {state}, {own} (elapsed {clock(now_s - self._campaign_started_s)}{left})"
+        return f"{state}, {own} (elapsed {clock(now_s - self._campaign_started_s)}{left})"
 
     def _left_s(self, now_s: float) -> float | None:
         """Of the campaign: by the plan, and once its iterations have a pace, by that for this run."""
@@ -238,4 +245,4 @@ class RunLine:
 
 class _StateColumn(ProgressColumn):
     def render(self, task: Task) -> Text:
-        return Text(task.fields["line"].text(), no_wrap=True, overflow="ellipsis")  # a second row would flicker
+        return Text(task.fields["line"].row_text(), no_wrap=True, overflow="ellipsis")  # a second row would flicker

@@ -133,12 +133,21 @@ def _found(python: Path) -> Path:
 
 def require_python(python: Path) -> None:
     """Raise WorkerEnvironmentError where there is no such file, as ``provision_worker`` would. Starts nothing."""
-    if not (found := _found(python)).exists():
-        raise _missing(found)
+    found = _found(python)
+    try:
+        if not found.exists():
+            raise _missing(found)
+    except OSError as error:
+        raise _does_not_run(found, error) from error
 
 
 def _missing(python: Path) -> WorkerEnvironmentError:
     return WorkerEnvironmentError(f"The worker's Python {python} does not exist. Pass the path of a Python.")
+
+
+def _does_not_run(python: Path, error: OSError | subprocess.SubprocessError) -> WorkerEnvironmentError:
+    why = error.strerror if isinstance(error, OSError) else error  # which repeats the path otherwise
+    return WorkerEnvironmentError(f"The worker's Python {python} does not run: {why}. Try `{python} -V`.")
 
 
 def _own_key(python: Path, versions: Mapping[str, str | None]) -> str:
@@ -154,9 +163,7 @@ def check_python(python: Path, *, stack: Stack) -> dict[str, str | None]:
     except FileNotFoundError:
         raise _missing(python) from None
     except (OSError, subprocess.SubprocessError) as error:
-        raise WorkerEnvironmentError(
-            f"The worker's Python {python} does not run: {error}. Try `{python} -V`."
-        ) from error
+        raise _does_not_run(python, error) from error
     found = json.loads(done.stdout)
     versions: dict[str, str | None] = found["versions"]
     problems = []

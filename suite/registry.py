@@ -1,14 +1,12 @@
 """Digests of base images, asked of their registries and written into ``containers/images.toml``."""
 
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from suite.docker_engine import Engine
 from suite.errors import ContainerError
 from suite.images import IMAGES, read_images
-from suite.options import ROOT
 
 
 def refresh_digests(engine: Engine, project_root: Path, *, on_message: Callable[[str], None]) -> list[str]:
@@ -45,17 +43,3 @@ def with_digest(text: str, name: str, digest: str) -> str:
     """``images.toml`` with another digest in the table of one image; nothing else of it changes."""
     table = re.compile(rf'(^\[images\.{re.escape(name)}\]\n(?:(?!\[).*\n)*?digest = )"[^"\n]*"', re.MULTILINE)
     return table.sub(rf'\g<1>"{digest}"', text, count=1)
-
-
-def main() -> int:
-    """Refresh the digests of this checkout."""
-    try:
-        refresh_digests(Engine.connect(), ROOT, on_message=print)
-    except ContainerError as error:
-        print(f"The digests of the images stay as they are: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -20,7 +20,7 @@ from suite.plan import render_launch
 from suite.progress import Reporter, RunLine
 from suite.provision import Worker
 from suite.reduce import round_time_s
-from suite.repeats import Decision, decide
+from suite.repeats import CUT_OFF, Decision, decide
 from suite.runtime import Runtime
 from suite.schema import Case, CaseResult, Launch, PlannedCase, RunRecord
 from suite.summary import print_pair
@@ -156,10 +156,10 @@ def decision(campaign: Campaign, ended: Sequence[RunRecord]) -> Decision:
 
 
 def store_if_complete(campaign: Campaign, folder: Folder, item: PlannedCase) -> CaseResult | None:
-    """Return the stored result of a case, storing it first if no round is to follow; None before that."""
+    """Return the stored result of a case, storing it first if no round is to follow here; None before that."""
     path = folder.case_path(item.case)
     stored = store.read_case(path) if path.exists() else None
-    if stored and folder.is_decided(item.case):
+    if stored and folder.is_decided(item.case) and (stored.begun or not folder.finished(item.case)):
         return stored
     records = ended_records(folder, item.case)
     if item.infeasible and not records:
@@ -168,10 +168,14 @@ def store_if_complete(campaign: Campaign, folder: Folder, item: PlannedCase) -> 
         if stored and len(stored.begun) == len(records):
             return stored
         decided = decision(campaign, records)
-        if decided.go_on:
+        if decided.go_on and not item.infeasible:
             return None
+        # Where it can run again it goes on, as after a cut.
+        why = (
+            f"{CUT_OFF}: {decided.reason}; here it cannot go on: {item.infeasible}" if decided.go_on else decided.reason
+        )
         at_first = f"; at first {counted(len(stored.begun), 'round')}" if stored and stored.begun else ""
-        result = CaseResult(case=item.case, rounds=records, ended_because=decided.reason + at_first)
+        result = CaseResult(case=item.case, rounds=records, ended_because=why + at_first)
     folder.set_aside(path, "superseded")
     store.write_case(result, path)
     return result

@@ -31,7 +31,7 @@ _SIGNIFICANT_DIGITS: Final = 9
 _RECORD: Final = TypeAdapter(tuple[RunRecord], config=STRICT)
 _CASE: Final = TypeAdapter(tuple[CaseResult], config=STRICT)
 _AGAIN_ROUND: Final = "Move the file away and run again: only this round is repeated."
-_AGAIN_CASE: Final = "Move the file away and run again: the case is stored anew from the records of its rounds."
+AGAIN_CASE: Final = "Move the file away and run again: the case is stored anew from the records of its rounds."
 _UNWRITTEN: Final = "Nothing was written. This is a fault of the program that made the result; please report it."
 
 
@@ -67,18 +67,21 @@ def write_case(result: CaseResult, path: Path) -> None:
 
 def read_case(path: Path) -> CaseResult:
     """Raises StoreError, which names the file and what to do, when it is missing, corrupt or not valid."""
-    stored = _read_object(path, _AGAIN_CASE).get("labscale")
+    stored = _read_object(path, AGAIN_CASE).get("labscale")
     if not isinstance(stored, dict) or "case_result" not in stored:
-        raise StoreError(f"{path} is not a case stored by labscale: it has no labscale.case_result. {_AGAIN_CASE}")
-    _check_version(stored.get("schema_version"), path, _AGAIN_CASE)
-    return _checked_case(stored["case_result"], path, _AGAIN_CASE)
+        raise StoreError(f"{path} is not a case stored by labscale: it has no labscale.case_result. {AGAIN_CASE}")
+    _check_version(stored.get("schema_version"), path, AGAIN_CASE)
+    return _checked_case(stored["case_result"], path, AGAIN_CASE)
 
 
 def load_results(folder: Path) -> list[CaseResult]:
     """All cases of the set ``folder`` (or below ``folder`` itself when it is no set), sorted by case id.
 
-    Raises StoreError when there is none or are several sets, a file is not valid, or two files hold the same case.
+    Raises StoreError when there is none or are several sets, ``folder`` is a file, one of its files is not valid, or
+    two hold the same case.
     """
+    if folder.is_file():
+        raise StoreError(f"{folder} is a file, and results are folders. Name one that `nox -s bench` wrote.")
     paths = case_files(folder)
     if not paths:
         raise StoreError(

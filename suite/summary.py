@@ -16,7 +16,7 @@ from suite.repeats import Rule, completed_times_s, median_interval, relative_hal
 from suite.round_flags import flags, unsteady
 from suite.schema import Case, CaseResult, Environment, PlannedCase
 from suite.schema_telemetry import TelemetrySummary
-from suite.start_up import classify, start_up
+from suite.start_up import StartUp, classify, start_up
 from suite.timing_cost import timing_cost
 from suite.upstream import Pair, bracketed_differences
 from suite.words import counted
@@ -34,7 +34,7 @@ def print_plan(
         console.print(f"[bold]{case.case_id}[/]", highlight=False)
         console.print(
             f"  {case.task}, {case.topology} ranks, {case.num_envs:,} environments a rank, "
-            f"{case.num_envs_global:,} in all, {case.iterations} iterations, {item.rounds} rounds",
+            f"{case.num_envs_global:,} in all, {case.iterations} iterations, {counted(item.rounds, 'round')}",
             highlight=False,
         )
         console.print(
@@ -187,7 +187,8 @@ def print_rounds(console: Console, results: Sequence[CaseResult]) -> None:
     single = [result for result in results if len(result.completed) == 1]
     if single:
         short = [flag for result in single if (flag := unsteady(result.completed))]
-        also = f", and {len(short)} of them are too short or unsettled to show a steady part" if short else ""
+        are = "is" if len(short) == 1 else "are"
+        also = f", and {len(short)} of them {are} too short or unsettled to show a steady part" if short else ""
         with_one = f"{counted(len(single), 'case')} with one completed round"
         console.print(f"{with_one}: nothing is known of the spread between rounds{also}.", highlight=False)
         for result in single:
@@ -208,11 +209,21 @@ def _lines_on_rounds(result: CaseResult) -> list[str]:
     starts = [start_up(record) for record in result.completed]
     kinds = classify(starts)
     for kind in ("cold", "warm", None):
-        chosen = [start.total_s for start, its_kind in zip(starts, kinds, strict=True) if its_kind == kind]
+        chosen = [start for start, its_kind in zip(starts, kinds, strict=True) if its_kind == kind]
         if chosen:
             name = f"{kind} start" if kind else "start"
-            lines.append(f"{name}: {statistics.median(chosen):.1f} s ({len(chosen)} of {len(starts)} rounds)")
+            time_s = statistics.median(start.total_s for start in chosen)
+            lines.append(f"{name}: {time_s:.1f} s{_compiled(chosen)} ({len(chosen)} of {len(starts)} rounds)")
     return lines + [f"flag: {flag}" for flag in flags(result.rounds)]
+
+
+def _compiled(starts: Sequence[StartUp]) -> str:
+    """One kernel of a new size makes a start cold, and so do all of them on a new machine."""
+    counts = sorted(start.kernels_compiled for start in starts if start.kernels_compiled)
+    if not counts:
+        return ""
+    known = str(counts[0]) if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
+    return f", kernels compiled: {known}"
 
 
 def print_noise(console: Console, pairs: Sequence[TwinPair]) -> None:
@@ -244,8 +255,9 @@ def print_timing_cost(console: Console, results: Sequence[CaseResult]) -> None:
     if cost is None:
         return
     sure = "{:+.1%} to {:+.1%} at 95 %".format(*cost.interval) if cost.interval else "too few for an interval"
+    had = counted(cost.iterations, "iteration")
     console.print(
-        f"Marks within an iteration cost {cost.median:+.1%} of it ({sure}; {cost.iterations} iterations had them). "
+        f"Marks within an iteration cost {cost.median:+.1%} of it ({sure}; {had} had them). "
         "The times above are those of the others.",
         highlight=False,
         markup=False,

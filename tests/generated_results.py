@@ -9,10 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from suite.learning import LEARNS_WORSE
 from suite.schema import (
     SCHEMA_VERSION,
     Case,
     CaseResult,
+    CheckResult,
     Environment,
     Gpu,
     Outcome,
@@ -158,6 +160,18 @@ def make_result(case: Case, *times_s: float) -> CaseResult:
 
 def failed_result(case: Case, *, outcome: Outcome, reason: str) -> CaseResult:
     return CaseResult(case=case, rounds=(make_record(case, outcome=outcome, reason=reason),))
+
+
+def held_to_a_reference(result: CaseResult, *, also: str | None = None) -> CaseResult:
+    """As stored where the reward is below the catalog's reference; ``also``: another check that failed."""
+    found = "the reward is 1; at least 15 is known of iteration 20"
+    checks = [CheckResult(name="learning", feature="learning", verdict="failure", found=found, fault=LEARNS_WORSE)]
+    if also:
+        checks.append(CheckResult(name=also, feature="physics", verdict="failure", found="x", fault="x"))
+    (record,) = result.rounds
+    ranks = (replace(record.ranks[0], validity=tuple(checks)), *record.ranks[1:])
+    reason = f"rank 0: learning: {found} ({LEARNS_WORSE})"
+    return replace(result, rounds=(replace(record, outcome="invalid", reason=reason, ranks=ranks),))
 
 
 def smoke_results() -> list[CaseResult]:

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from reports.analysis import CaseRow, case_rows
+from reports.analysis import CaseRow, case_rows, start_up_s
 from reports.learning_curves import learning_curve
 from suite.schema import Case, CaseResult, RankRecord
 from tests.generated_results import (
@@ -116,6 +116,22 @@ def test_rank_skew_compares_the_slowest_with_the_median_rank() -> None:
     (row,) = case_rows([CaseResult(case=case, rounds=(record,))])
     assert row.rank_skew == pytest.approx(0.5)
     assert row.iteration_time_s == 1.5
+
+
+def test_rank_skew_of_two_ranks_that_are_not_a_second_long() -> None:
+    case = make_case(world_size=2)
+    record = make_record(case, iteration_time_s=[0.4, 0.6])
+    (row,) = case_rows([CaseResult(case=case, rounds=(record,))])
+    assert row.rank_skew == pytest.approx(0.6 / 0.5 - 1)
+
+
+def test_a_start_up_is_what_a_process_takes_beyond_its_iterations() -> None:
+    """By hand: 12 iterations of 0.5, 0.6 and 0.7 s are 6, 7.2 and 8.4 s."""
+    result = make_result(make_case(), 0.5, 0.6, 0.7)
+    walls_s = (46.0, 37.2, None)
+    timed = [replace(record, wall_time_s=wall_s) for record, wall_s in zip(result.rounds, walls_s, strict=True)]
+    assert start_up_s(replace(result, rounds=tuple(timed))) == pytest.approx((40.0 + 30.0) / 2)
+    assert start_up_s(replace(result, rounds=tuple(timed[2:]))) is None
 
 
 def test_learning_curve_is_the_mean_over_ranks_and_skips_what_is_missing() -> None:

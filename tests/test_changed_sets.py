@@ -114,6 +114,18 @@ def test_one_comparison_as_markdown_keeps_the_exit_code(
     assert main([before, after, "--changed"]) == UsageError.exit_code
 
 
+def test_a_folder_that_is_not_there_has_not_lost_its_sets(
+    trees: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A misspelt AFTER: every set was said to be removed, or nothing to have changed, with exit code 0."""
+    before, nowhere = str(trees[0]), str(tmp_path / "nowhere")
+    for folder in (before, nowhere):
+        assert main([folder, nowhere, "--changed", "--markdown"]) == UsageError.exit_code
+        assert capsys.readouterr().err.startswith(f"There is no folder {nowhere}. AFTER is a folder of versions")
+    assert main([nowhere, before, "--changed", "--markdown"]) == 0
+    assert "added" in capsys.readouterr().out
+
+
 def test_text_of_results_is_code_without_a_special_character() -> None:
     shown = comparison_markdown.code(HOSTILE)
     inside = shown.removeprefix("<code>").removesuffix("</code>")

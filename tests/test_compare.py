@@ -1,4 +1,6 @@
 import json
+import re
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -100,7 +102,7 @@ def test_five_per_cent_faster_is_an_improvement() -> None:
 def test_wide_noise_is_inconclusive() -> None:
     found = compare(results(NOISY), next_day(results(NOISY, factor=1.05)))
     assert (words(found), found.exit_code) == ({"inconclusive"}, 0)
-    assert "more rounds would tell" in first(found).reason
+    assert "the rounds of one set differ as much; more rounds would tell" in first(found).reason
 
 
 def test_a_change_must_be_beyond_threshold_and_a_a_noise() -> None:
@@ -131,6 +133,33 @@ def test_twins_give_the_noise_and_are_not_compared() -> None:
     assert found.noise == pytest.approx(0.08, abs=0.02)
     assert len(found.cases) == 2
     assert (found.only_before, found.exit_code) == ((), 0)
+
+
+def test_the_largest_of_all_noises_counts() -> None:
+    """Of the twins before, of those after, and what was given."""
+
+    def with_twin(factor: float) -> list[CaseResult]:
+        return [*results(), make_result(make_case(variant="aa"), *(factor * time_s for time_s in QUIET))]
+
+    small, large = (noise_budget(twin_pairs(with_twin(factor))) or 0.0 for factor in (1.01, 1.1))
+    assert 0 < small < large
+    for before, after in ((1.01, 1.1), (1.1, 1.01)):
+        assert compare(with_twin(before), with_twin(after)).noise == large
+        assert compare(with_twin(before), with_twin(after), noise=0.001).noise == large
+        assert compare(with_twin(before), with_twin(after), noise=0.5).noise == 0.5
+
+
+def test_an_interval_that_leaves_the_margin_on_one_side_is_inconclusive() -> None:
+    """Of both ends only one is within the margin; the change itself is."""
+    interleaved = [results(times_s) for times_s in ((1.0, 1.0, 1.0), (1.0, 1.01, 1.15))]
+    found = compare(*interleaved, threshold=0.02)
+    change = first(found).change
+    assert change is not None
+    assert change.interval is not None
+    assert change.interval[0] >= -0.02
+    assert (abs(change.value) < 0.02, change.interval[1] > 0.02) == (True, True)
+    assert words(found) == {"inconclusive"}
+    assert "it may be more or less than 2.0%" in first(found).reason
 
 
 def test_pairing_sees_through_a_disturbance_of_both() -> None:
@@ -212,7 +241,9 @@ def test_the_command_ends_with_the_exit_code(before: str, tmp_path: Path, capsys
     slower = str(write_results(results(factor=1.05), tmp_path / "slower"))
     other = str(write_results(elsewhere(results(), asset_sha256="00" * 32), tmp_path / "other"))
     assert main([before, before]) == 0
-    assert "Without an A/A run" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "Without an A/A run" in said
+    assert re.search(r"Case +Before in s +After in s +Change", said)  # a unit in brackets would be a style to rich
     assert main([before, slower]) == 1
     assert "cartpole-strong/rsl_rl-kitless-cpu-n128-1x1: regression: slower" in capsys.readouterr().out
     assert main([before, slower, "--threshold", "10"]) == 0
@@ -236,8 +267,28 @@ def test_mistakes_have_other_exit_codes_than_incomparable(
     assert main([before]) == UsageError.exit_code
     assert main([before, before, "--across", "task"]) == UsageError.exit_code
     assert main([before, before, "--threshold", "-1"]) == UsageError.exit_code
-    assert main([before, str(tmp_path / "nothing")]) == StoreError.exit_code
+    assert main([before, str(tmp_path / "nothing")]) == UsageError.exit_code
+    assert "where there is nothing" in capsys.readouterr().err
+    (tmp_path / "empty").mkdir()
+    assert main([before, str(tmp_path / "empty")]) == StoreError.exit_code
     assert "holds no results" in capsys.readouterr().err
+    (tmp_path / "file").write_text("")
+    assert main([before, str(tmp_path / "file")]) == StoreError.exit_code
+    assert f"{tmp_path / 'file'} is a file, and results are folders." in capsys.readouterr().err
+
+
+def test_a_round_whose_samples_are_gone_is_no_regression(
+    before: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was a traceback, whose exit code 1 says that something is slower."""
+    after = tmp_path / "after"
+    shutil.copytree(before, after)
+    path = next((after / "cases").rglob("*.json"))
+    document = json.loads(path.read_text(encoding="utf-8"))
+    document["labscale"]["case_result"]["rounds"][0]["ranks"][0]["samples"]["iteration_time_s"] = []
+    path.write_text(json.dumps(document), encoding="utf-8")
+    assert main([before, str(after)]) == StoreError.exit_code
+    assert "has a completed round without a time: round 0" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("form", ["--json", "--markdown"])

@@ -173,6 +173,25 @@ def test_what_could_not_run_runs_where_it_can(tmp_path: Path, environment: Envir
     assert {result.rounds[0].outcome for result in stored(campaign, root).values()} == {"completed"}
 
 
+@pytest.mark.parametrize("was_skipped_at_first", [False, True])
+def test_rounds_of_a_case_that_cannot_go_on_here_are_stored_and_added_to_where_it_can(
+    tmp_path: Path, environment: Environment, *, was_skipped_at_first: bool
+) -> None:
+    """As of a command with --nodes that was killed, and came again without: the round was in no result."""
+    campaign = campaign_of(environment, FIXED, (QUIET,))
+    nowhere = without_room(campaign)
+    if was_skipped_at_first:
+        go_on(nowhere, tmp_path)
+    assert go_on(campaign, tmp_path, kill_after=1) == [(QUIET.case_id, 0)]
+    assert go_on(nowhere, tmp_path) == []
+    (result,) = stored(campaign, tmp_path).values()
+    assert [record.outcome for record in result.rounds] == ["completed"]
+    assert result.ended_because == "the campaign was cut off: 1 of 3 rounds; here it cannot go on: needs 2 nodes"
+    assert go_on(campaign, tmp_path) == [(QUIET.case_id, 1), (QUIET.case_id, 2)]
+    (result,) = stored(campaign, tmp_path).values()
+    assert len(result.completed) == FIXED.rounds
+
+
 @pytest.mark.parametrize("failing", [{}, {(QUIET.case_id, 1): "crashed"}])
 def test_where_a_case_cannot_run_no_measurement_makes_room_for_saying_so(
     tmp_path: Path, environment: Environment, failing: dict[tuple[str, int], Outcome]

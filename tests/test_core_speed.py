@@ -107,6 +107,14 @@ def test_the_sentence_counts_looks_and_gives_the_cost() -> None:
     )
 
 
+def test_what_costs_less_than_is_shown_takes_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page said that an iteration took 0% less."""
+    result = CaseResult(case=replace(CASE, iterations=48), rounds=(a_round(*[FAST_S, SLOW_S] * 12),))
+    for slower_by, words in ((-0.004, "took as long (median of"), (-0.006, "took 1% less"), (0.006, "took 1% longer")):
+        monkeypatch.setattr(CoreSpeed, "slower_by", slower_by)
+        assert words in str(slowed_cores([result], fastest_probes_s(result.rounds)))
+
+
 def test_on_quiet_cores_nothing_is_said() -> None:
     result = CaseResult(case=replace(CASE, iterations=48), rounds=(a_round(*[FAST_S] * 24),))
     assert slowed_cores([result], fastest_probes_s(result.rounds)) is None

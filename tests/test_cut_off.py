@@ -1,6 +1,7 @@
 """``nox -s store``: a campaign that was killed becomes results, and can still go on where its machine is there."""
 
 import json
+import re
 import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from suite.interference import PROBE_SUFFIX, Interference
 from suite.repeats import CUT_OFF
 from suite.schema import Case, CaseResult
 from tests.bench_runs import CASE, TWIN, Bench, Stage
+from tests.denied_folders import deny
 from tests.stored_rounds import stored_round
 from tests.test_plan import ANT
 
@@ -140,6 +142,18 @@ def test_nothing_to_store_is_said(tmp_path: Path) -> None:
     (tmp_path / "raw").mkdir()
     with pytest.raises(StoreError, match=r"No round below .* has ended"):
         store_finished(tmp_path)
+
+
+def test_rounds_that_may_not_be_read_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They were passed over: no round had ended, or fewer than had."""
+    path = write_round(tmp_path, ANT, 0)
+    write_identity(tmp_path)
+    for folder in (tmp_path / "raw", path.parent.parent):
+        with monkeypatch.context() as patched:
+            deny(patched, folder)
+            with pytest.raises(StoreError, match=re.escape(f"{folder} cannot be read: Permission denied")):
+                store_finished(tmp_path)
+    assert len(store_finished(tmp_path)) == 1
 
 
 def test_a_folder_of_nobody_is_refused(tmp_path: Path) -> None:

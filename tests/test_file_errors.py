@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from reports import build, compare_command, export, publish, verify
+from reports import build, compare_command, export, import_command, publish, verify
 from reports.verification.hashes import write_hashes
-from suite.errors import ReportError, StoreError
+from suite import __main__ as suite_command
+from suite.errors import CampaignError, ForeignResultError, ReportError, StoreError, UsageError, WorkerEnvironmentError
 from tests.denied_folders import deny
 from tests.generated_results import smoke_results, write_results
 
@@ -45,6 +46,56 @@ def test_a_folder_that_cannot_be_read_is_named(
     for program, arguments in commands:
         check(denied, program, arguments, capsys)
     assert not Path(out).exists()
+
+
+def test_results_that_are_not_there_end_every_command_alike(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nowhere, out = str(tmp_path / "nowhere"), str(tmp_path / "out")
+    commands: list[tuple[Program, list[str]]] = [
+        (export.main, [nowhere, "--format", "csv"]),
+        (verify.main, [nowhere]),
+        (compare_command.main, [nowhere, str(results)]),
+        (compare_command.main, [str(results), nowhere]),
+        (build.main, [nowhere, "--out", out]),
+        (publish.main, ["--results", nowhere, "--out", out]),
+        (suite_command.main, ["store", nowhere]),
+    ]
+    for program, arguments in commands:
+        assert program(arguments) == UsageError.exit_code
+        assert f"got '{nowhere}', where there is nothing; allowed is a folder of results" in capsys.readouterr().err
+    assert not Path(out).exists()
+
+
+@pytest.mark.parametrize("name", ["mine", "mine/below"])
+def test_a_folder_of_somebody_else_is_named_by_what_would_write_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    (tmp_path / "mine").mkdir()
+    deny(monkeypatch, tmp_path / "mine")
+    out = str(tmp_path / name)
+    bundle = str(Path(__file__).parent / "golden" / "isaaclab_1.4" / "upstream-seed42.json")
+    for program, arguments, code, said in (
+        (
+            suite_command.main,
+            ["bench", "--out", out],
+            CampaignError.exit_code,
+            f"The results folder {out} cannot be read",
+        ),
+        (suite_command.main, ["store", out], StoreError.exit_code, f"{out} cannot be read"),
+        (import_command.main, [bundle, "--out", out], ForeignResultError.exit_code, f"{out} cannot be written"),
+    ):
+        assert program(arguments) == code
+        assert capsys.readouterr().err.startswith(f"{said}: Permission denied. ")
+
+
+def test_a_python_of_somebody_else_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deny(monkeypatch, tmp_path)
+    python = tmp_path / "python"
+    assert suite_command.main(["plan", "--worker-python", str(python)]) == WorkerEnvironmentError.exit_code
+    assert capsys.readouterr().err.startswith(f"The worker's Python {python} does not run: Permission denied. Try ")
 
 
 def test_what_env_check_said_is_not_left_out_where_it_cannot_be_read(

@@ -1,5 +1,6 @@
 """What results say together, on GENERATED results whose answer is known, and what the page makes of those in git."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from tests.generated_results import (
     write_results,
 )
 
+BOOK = Path(__file__).resolve().parents[1] / "book"
 RESULTS = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
 
 
@@ -186,6 +188,19 @@ def test_other_seeds_of_as_many_frames_and_steps_stand_beside_strong_scaling() -
     assert list(two.of_seeds) == pytest.approx([two.reward] * 2, rel=0.1)  # neither its own seed nor a shorter run
 
 
+def test_one_other_seed_is_its_own_worst_median_and_best(tmp_path: Path) -> None:
+    """With one, no page of the report could be built."""
+    results = full_results()
+    (curve, _) = findings.learned_in_strong_scaling(Campaign.from_results(results))
+    measured = next(result for result in results if result.case.case_id == curve[1].case_id)
+    other = CaseResult(case=replace(measured.case, seed=measured.case.seed + 1), rounds=measured.rounds)
+    version = read_version(write_results(results, tmp_path), name="v")
+    seen = replace(version.sets[0], name="seeds", role="learning", campaign=Campaign.from_results([other]))
+    text = page.learning(replace(version, sets=(*version.sets, seen))).text
+    row = next(line for line in text.splitlines() if line.startswith(measured.case.case_id))
+    assert re.search(r"\t(\S+), \1, \1 of 1$", row)
+
+
 def test_the_page_says_of_results_in_git_what_their_rounds_say(committed: Version) -> None:
     sweep = next(one.campaign for one in committed.sets if one.name == "h200-x2-envs")
     ((first, *_, last),) = findings.fillings(sweep.series("cartpole-envs"))
@@ -201,6 +216,28 @@ def test_the_page_says_of_results_in_git_what_their_rounds_say(committed: Versio
     assert "H200 host N (perhaps beside others)" not in places
     assert "After 60 iterations of as many frames" in page.learning(committed).text
     assert "254 of 315 marked iterations" in page.cores(committed).text
+
+
+def test_the_page_says_what_differs_between_places(committed: Version) -> None:
+    """Rounds that show what is learned are of other seeds than those of the series."""
+    results = [result for of_set in committed.beside_others.values() for result in of_set]
+    alone = [
+        (result.case.case_id, result.case.seed)
+        for result in results
+        if any(record.counts and not record.neighbours for record in result.rounds)
+    ]
+    compared = {
+        one.case_id for one in findings.places_of_cases(r for rs in committed.beside_others.values() for r in rs)
+    }
+    assert any(len({seed for case_id, seed in alone if case_id == each}) > 1 for each in compared)
+    assert "Numbers of iterations and threads and seeds may differ" in (BOOK / "findings.md").read_text(
+        encoding="utf-8"
+    )
+
+
+def test_series_that_vary_stacks_are_not_said_to_scale(committed: Version) -> None:
+    assert any("physics" in split.case_id for one in committed.scaling for split in findings.splits(one.campaign))
+    assert "In series that vary GPUs or stacks, on one GPU" in page.iterations(committed).text
 
 
 def test_of_many_sets_the_first_page_says_once_that_cores_were_slowed(committed: Version) -> None:

@@ -183,6 +183,8 @@ def test_what_cannot_be_imported_leaves_nothing_behind(tmp_path: Path, capsys: p
     (out / "thesis.txt").write_text("keep me")
     assert import_command.main([str(ONE), "--out", str(out)]) == ForeignResultError.exit_code
     assert [path.name for path in out.iterdir()] == ["thesis.txt"]
+    assert import_command.main([str(ONE), "--out", str(tmp_path / "one")]) == 0
+    assert capsys.readouterr().out.startswith("1 run in 1 case, ")
 
 
 def test_the_command_says_what_it_took_whose_clock_it_is_and_what_publishing_shows(

@@ -30,7 +30,7 @@ ALLOWED = {
     },
     "reports/": {
         "suite.schema", "suite.schema_telemetry", "suite.errors", "suite.store", "suite.reduce", "suite.a_a",
-        "suite.words", "suite.result_folders", "suite.json_file", "suite.__version__", "reports",
+        "suite.words", "suite.result_folders", "suite.json_file", "suite.command_line", "suite.__version__", "reports",
     },
     "reports/charts/": {"suite.schema", "suite.words", "reports", "altair"},
 }  # fmt: skip
@@ -52,10 +52,10 @@ EXTRA = {
     "reports/interconnects.py": {"pydantic"},
     "reports/foreign/bundle.py": {"pydantic"},
     "reports/foreign/reading.py": {"pydantic", "pydantic_core"},
+    "reports/learned_beside.py": {"suite.learning"},
     "reports/learning_curves.py": {"suite.learning"},
     "reports/learning_references.py": {"suite.learning"},
     "reports/pages/learning.py": {"suite.catalog", "suite.learning"},
-    "reports/ranks_together.py": {"suite.learning"},
     "reports/resampling.py": {"suite.repeats"},
     "reports/seeds.py": {"suite.catalog", "suite.learning"},
     "reports/manifest.py": {"pydantic", "suite.toml_file"},

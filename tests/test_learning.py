@@ -1,10 +1,15 @@
 """One-sided: a reward below the reference is a fault, whatever is above or beyond it is none."""
 
+from dataclasses import replace
+
 import pytest
 
 from suite.catalog import LearningReference, load_catalog
-from suite.learning import check_learning, mean_over_ranks
+from suite.learning import check_learning, mean_over_ranks, only_learned_less
+from suite.schema import CheckResult
 from tests.conftest import CaseMaker
+from tests.generated_results import held_to_a_reference, make_result
+from tests.generated_results import make_case as generated_case
 
 REFERENCE = LearningReference(
     stack="kitless", frames_per_iteration=1024, optimiser_steps=20, iterations=10, reward_at_least=4.0, source="a test"
@@ -101,3 +106,16 @@ def test_without_a_reference_it_says_so(make_case: CaseMaker) -> None:
 
 def test_an_unknown_task_has_no_reference() -> None:
     assert load_catalog().learning_references("Isaac-Nothing", "skrl") == ()
+
+
+def test_only_a_round_that_did_nothing_else_wrong_only_learned_less() -> None:
+    """One that was profiled is no measurement, however it learned."""
+    (record,) = held_to_a_reference(make_result(generated_case(), 0.5)).rounds
+    assert only_learned_less(record)
+    (rank,) = record.ranks
+    passed = CheckResult(name="finite_state", feature="physics", verdict="ok", found="all finite", fault=None)
+    assert only_learned_less(replace(record, ranks=(replace(rank, validity=(*rank.validity, passed)),)))
+    assert not only_learned_less(replace(record, outcome="completed"))
+    assert not only_learned_less(replace(record, reason="rank 0: frames: all black (constant)"))
+    assert not only_learned_less(replace(record, reason=None))
+    assert not only_learned_less(replace(record, profiled_ranks=(0,)))

@@ -14,7 +14,7 @@ from suite.errors import UsageError
 from suite.learning import check_learning
 from suite.schema import CaseResult
 from suite.store import load_results, write_case
-from tests.generated_results import make_case, make_record
+from tests.generated_results import held_to_a_reference, make_case, make_record
 
 ROOT = Path(__file__).resolve().parents[1]
 FINAL = {1: 5.0, 2: 5.5, 3: 6.0, 4: 5.25, 5: 5.75}  # reward by seed
@@ -56,6 +56,13 @@ def test_another_stack_has_a_reference_of_its_own() -> None:
 def test_a_seed_counts_by_its_worst_run() -> None:
     assert list(least_rewards([*runs(), run(1, reward=4.5)], [20]).values()) == [3.0]
     assert list(least_rewards([run(1, reward=4.5), *runs()], [20]).values()) == [3.0]
+
+
+def test_a_seed_below_the_reference_there_was_lowers_it() -> None:
+    """Its rounds are invalid for that alone; left out, a reference could only rise."""
+    assert list(least_rewards([*runs(), held_to_a_reference(run(1, reward=4.5))], [20]).values()) == [3.0]
+    crashed = held_to_a_reference(run(1, reward=4.5), also="bodies_fell")
+    assert least_rewards([*runs(), crashed], [20]) == least_rewards(runs(), [20])
 
 
 @pytest.mark.parametrize(

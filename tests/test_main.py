@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from suite.__main__ import main, options_of, parse
+from suite.matrix import matrix_names
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -54,9 +55,20 @@ def test_options_reach_the_campaign() -> None:
         (["bench", "--sbatch-option", "=x"], "got '=x', allowed is NAME or NAME=VALUE"),
         (["bench", "--sbatch-option", "mem=0\n#SBATCH"], "NAME=VALUE on one line"),
         (["bench", "--time", "abc"], "got 'abc', allowed are minutes"),
+        (["bench", "--emulate-nodes", "1"], "got '1', allowed is a whole number, 2 or more"),  # one is no path between
         (["bench", "--shm-gb", "-1"], "got '-1', allowed is a number above 0"),
         (["bench", "--stack", "unity"], "'kitless', 'ovphysx', 'isaacsim'"),
         (["bench", "--repeat-it"], "unrecognized arguments: --repeat-it"),
+        (["env_check", "--require", "cuda,"], "got '', allowed are cuda, nccl"),
+        # what a variable that is not set leaves: the folder one is in, or the default
+        (["bench", "--out", ""], "argument --out: got '', allowed is a path, such as . for the folder you are in"),
+        (["plan", "--worker-python="], "argument --worker-python: got '', allowed is a path"),
+        (["store", ""], "argument DIR: got '', allowed is a path"),
+        (["bundle", "--out", ""], "argument --out: got '', allowed is a path"),
+        (["build", "--out", ""], "argument --out: got '', allowed is a path"),
+        (["env_check", "--image", ""], "argument --image: got '', allowed is any text but an empty one"),
+        (["bench", "--host-label", ""], "argument --host-label: got '', allowed is any text but an empty one"),
+        (["plan", "--series", ""], "argument --series: got '', allowed is any text but an empty one"),
     ],
 )
 def test_a_wrong_option_is_named_with_what_is_allowed(
@@ -105,6 +117,20 @@ def test_a_plan_for_a_python_that_is_not_there_is_refused(tmp_path: Path, capsys
 def test_an_empty_selection_is_an_error_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--series", "bat-strong"]) == 10
     assert "cartpole-strong" in capsys.readouterr().err
+
+
+def test_help_names_every_matrix(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["plan", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"{', '.join(matrix_names())}, or the path of a TOML file" in said
+
+
+def test_one_round_is_no_rounds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--device", "cpu"]) == 0
+    assert "4 iterations, 1 round\n" in capsys.readouterr().out
+    assert main(["plan", "--device", "cpu", "--max-rounds", "2"]) == 11
+    assert "exactly 1 round. Add" in capsys.readouterr().err
 
 
 def test_the_command_line_starts_in_a_process_of_its_own() -> None:

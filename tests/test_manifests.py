@@ -170,7 +170,7 @@ def test_isaac_sim_is_not_rendered_without_its_licence(tmp_path: Path) -> None:
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
     done = plan("--render", "osmo", "--out", str(tmp_path))
-    assert (done.returncode, "--render needs --image" in done.stderr) == (11, True)
+    assert (done.returncode, f"got --image missing and --out {tmp_path}." in done.stderr) == (11, True)
     (tmp_path / "file").write_text("")
     out = tmp_path / "file" / "k"
     done = plan("--render", "kubernetes", "--image", "registry.example/kitless:1", "--out", str(out))

@@ -32,12 +32,22 @@ def test_the_tables_call_every_value_what_it_is() -> None:
     assert row.count("over 1024 (predicted") == len(curve.carried)
 
 
+def test_a_law_that_no_curve_has_points_for_is_named_below_the_table() -> None:
+    """Its column made the table wider than a desk and said n/a in every row."""
+    curve = carried_curve(series(lambda _: 0.5, scaling="weak"))
+    headings, *rest = beyond_tables.validation([curve], label="x").text.splitlines()
+    assert headings.split("\t")[6:] == ["In band", "Gustafson off by", "universal scalability law off by"]
+    assert rest[-1] == "Fitted to none of these curves without its largest count: Amdahl."
+    assert len(rest[0].split("\t")) == len(headings.split("\t"))
+
+
 def test_notes_name_what_a_curve_lacks() -> None:
     notes = " ".join(beyond_tables.model_notes(carried_curve(series(lambda _: 0.5, scaling="weak"))))
     assert "gradient is not stored" in notes
     few = series(lambda _: 0.5, scaling="weak", counts=(1, 2))
     notes = " ".join(beyond_tables.model_notes(carried_curve(few)))
-    assert "could not be checked, because one count was measured, 1" in notes
+    assert "could not be checked, because without its largest count, 2, one is left" in notes
+    assert "one count was measured" not in notes  # two were
 
 
 def test_what_env_check_says_of_bandwidth_is_understood() -> None:

@@ -1,14 +1,20 @@
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from reports.analysis import case_rows
 from reports.curves import interconnect_of
+from reports.pages import series as series_pages
 from reports.pair_tables import signed_percent
 from reports.pairs_of_cases import nodes_side_by_side, stacks_side_by_side
+from reports.resampling import Estimate
+from reports.result_sets import read_version
 from suite.schema import CaseResult
 from suite.schema_transport import Transport
 from tests.generated_results import failed_result, full_results, make_result, node_results, stack_results
+
+RESULTS = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
 
 
 def test_stacks_are_held_against_newton_at_the_same_ranks_and_environments() -> None:
@@ -31,6 +37,14 @@ def test_two_nodes_are_held_against_one_and_cost_a_quarter() -> None:
     assert signed_percent(pair.slower_by).startswith("+25.0% (+2")
     low, high = pair.slower_by.interval or (0.0, 0.0)
     assert low <= 0.25 <= high
+
+
+def test_a_ratio_and_its_interval_become_what_takes_longer() -> None:
+    """By hand: 1 / 0.8 - 1 with 1 / 1 - 1 and 1 / 0.5 - 1."""
+    (pair,) = nodes_side_by_side(node_results())
+    slower = replace(pair, over_base=Estimate(value=0.8, interval=(0.5, 1.0))).slower_by
+    assert slower is not None
+    assert (slower.value, *(slower.interval or ())) == pytest.approx((0.25, 0.0, 1.0))
 
 
 def test_few_rounds_have_no_interval_and_failures_no_ratio() -> None:
@@ -69,3 +83,13 @@ def test_emulated_nodes_have_a_line_of_their_own() -> None:
     for result, curve in ((spread, "rsl_rl, 2 nodes"), (emulated(spread), "rsl_rl, 2 nodes, emulated")):
         (row,) = (row for row in case_rows([one, node_results()[1], result]) if row.nnodes > 1)
         assert row.curve == curve
+
+
+def test_the_same_ranks_on_one_node_and_on_two_are_not_sped_up() -> None:
+    """The fewest had 100 % beside the efficiencies of sets that ran on one rank too."""
+    nodes = read_version(RESULTS, name="v")
+    nodes = replace(nodes, sets=tuple(one for one in nodes.sets if one.name == "h200-x2-nodes"))
+    text = series_pages.cases(nodes, "ant-weak").text
+    assert "Interconnect" in text
+    assert "Speed-up" not in text
+    assert "100.0 %" not in text

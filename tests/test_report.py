@@ -12,7 +12,7 @@ import pytest
 from reports import book, result_sets
 from reports import build as report
 from reports.book import sockets_in
-from suite.errors import ReportError, StoreError
+from suite.errors import ReportError, StoreError, UsageError
 from tests.generated_results import LABEL, full_results, smoke_results, write_results
 
 FIGURES_PER_SERIES = 6  # of a CPU series: no allocator, no energy
@@ -227,10 +227,10 @@ def test_a_folder_that_is_no_report_is_left_alone(results_dir: Path, tmp_path: P
 
 def test_errors_are_one_message_and_an_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [str(tmp_path / "nowhere"), "--out", str(tmp_path / "out")]
-    assert report.main(arguments) == ReportError.exit_code
+    assert report.main(arguments) == UsageError.exit_code
     assert report.main([str(tmp_path), "--out", str(tmp_path / "out")]) == StoreError.exit_code
     said = capsys.readouterr().err
-    assert "There is no folder" in said
+    assert "where there is nothing" in said
     assert "Traceback" not in said
     assert not (tmp_path / "out").exists()
 

@@ -198,10 +198,34 @@ def test_a_set_knows_its_noise_from_its_own_twins(tmp_path: Path) -> None:
 def test_limits_say_once_of_many_sets_that_their_rounds_ran_alone() -> None:
     said = limits.uncertain(read_version(COMMITTED, name="2026.11")).text
     (alone,) = (line for line in said.splitlines() if "No round ran beside other cases" in line)
-    assert "in 31 sets: Four H200s (host J), one node and two emulated; Four H200s (host K), short;" in alone
+    assert "in 33 sets: Four H200s (host J), one node and two emulated; Four H200s (host K), short;" in alone
     assert "(the first host)" not in alone  # of which it is not known
     assert "Of no round it is known" in said
     assert "One H200 (host H), Cartpole from 1024 to 65536 environments: 16 of 16 rounds" in said
+
+
+def test_limits_say_which_nodes_were_emulated() -> None:
+    """Fifteen rounds "ran on more than one node", of which nobody has had several with GPUs yet."""
+    version = read_version(COMMITTED, name="2026.11")
+    several = [each for one in version.sets for each in one.campaign.completed if each.case.nnodes > 1]
+    emulated = [each for each in several if each.transport is not None and each.transport.emulated]
+    said = f"ran on more than one node, {len(emulated)} of them on nodes emulated on one host."
+    assert said in limits.uncertain(version).text
+    cases = {each.case.case_id: each.case for each in several}
+    said = limits.not_run(version, list(cases.values()), "m").text
+    assert (
+        f"{len(cases)} have a completed round here, {len(cases)} of them on nodes emulated on one host alone;" in said
+    )
+
+
+def test_a_set_of_controls_has_no_empty_place_among_the_charts() -> None:
+    """Its title stood there with nothing below it."""
+    version = read_version(COMMITTED, name="v")
+    several = [one for one in version.sets if one.name in ("h200-x4-rsl", "h200-x4-controls")]
+    titles = {one.name: one.title for one in several}
+    said = summary.charts(replace(version, sets=tuple(several))).markup
+    assert titles["h200-x4-rsl"] in said
+    assert titles["h200-x4-controls"] not in said
 
 
 def test_a_twins_failed_round_is_a_failed_round(tmp_path: Path) -> None:
@@ -211,7 +235,8 @@ def test_a_twins_failed_round_is_a_failed_round(tmp_path: Path) -> None:
         [failed_result(make_case(variant="aa"), outcome="invalid", reason="it learned less")], tmp_path / "set" / "a_a"
     )
     version = read_version(tmp_path, name="v")
-    assert "1 invalid" in summary.opening(version).text
+    said = "2 rounds completed; beside them, in A/A twins or interference tests, 1 invalid."
+    assert said in summary.opening(version).text  # not of the rounds that are counted before
     for shown in (limits.failures(version), series.remarks(version, "cartpole-strong")):
         assert "-aa\t0\tinvalid\tit learned less" in shown.text
 

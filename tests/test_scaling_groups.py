@@ -35,6 +35,18 @@ def test_speedups_of_paired_rounds_know_that_they_shared_a_disturbance() -> None
     assert interval[0] < 2 < interval[1]
 
 
+def test_figures_of_points_are_over_a_baseline_of_two_ranks() -> None:
+    """By hand: 128 environments for 16 steps are 2048 frames; 0.5 s over 0.8 s is 1.6 times, of 2 that are ideal."""
+    results = [
+        make_result(make_case(world_size=ranks), *times_s) for ranks, times_s in ((2, [0.8] * 3), (4, [0.5] * 3))
+    ]
+    (group,) = scaling_groups(results)
+    assert group.points[1].total_fps == pytest.approx(2048 / 0.5)
+    assert point_speedup(group, group.points[1]).value == pytest.approx(1.6)
+    efficiency = point_efficiency(group, group.points[1])
+    assert (efficiency.value, *(efficiency.interval or ())) == pytest.approx((0.8, 0.8, 0.8))
+
+
 def test_groups_hold_what_differs_in_ranks_only() -> None:
     groups = scaling_groups(full_results())
     assert [(group.series, group.curve) for group in groups] == [
@@ -108,3 +120,9 @@ def test_optimiser_steps_of_more_ranks_follow_from_those_that_ran(
     (group,) = scaling_groups([make_result(case, 0.5) for case in cases])
     assert steps_follow_a_rule(group) is follows
     assert of_16 is None or optimiser_steps_of(group, 16) == of_16
+
+
+def test_optimiser_steps_are_divided_from_those_of_a_baseline_of_several_ranks() -> None:
+    cases = [make_case(world_size=ranks, optimiser_steps=16 // ranks) for ranks in (2, 4)]
+    (group,) = scaling_groups([make_result(case, 0.5) for case in cases])
+    assert optimiser_steps_of(group, 16) == 1

@@ -109,6 +109,10 @@ def test_points_better_than_ideal_are_not_fitted() -> None:
     assert "superlinear" in refused("usl", group)
 
 
+def test_points_better_than_ideal_are_not_fitted_whatever_the_baseline() -> None:
+    assert "superlinear: 4 ranks" in refused("amdahl", group_of(lambda n: 5000 * n**1.2, world_sizes=(2, 4, 8)))
+
+
 def test_a_missing_baseline_is_not_replaced() -> None:
     rest = [make_result(make_case(world_size=ranks), 1.0 / ranks) for ranks in (2, 4, 8)]
     (group,) = scaling_groups([failed_result(make_case(), outcome="oom", reason="out of memory"), *rest])
@@ -132,6 +136,13 @@ def test_karp_flatt_is_the_serial_fraction_at_every_point() -> None:
         assert point.serial_fraction is not None
         assert point.serial_fraction.value == pytest.approx(0.2)
         assert point.serial_fraction.interval == pytest.approx((0.2, 0.2))
+
+
+def test_karp_flatt_is_over_the_baseline_whatever_its_ranks() -> None:
+    """By hand: four ranks take 0.6 of what two take, (0.6 - 1/2) / (1 - 1/2)."""
+    (point,) = karp_flatt(group_of({2: 1000.0, 4: 1000.0 / 0.6}.__getitem__, world_sizes=(2, 4)))
+    assert point.serial_fraction is not None
+    assert point.serial_fraction.value == pytest.approx(0.2)
 
 
 def test_karp_flatt_rises_where_it_is_overhead() -> None:

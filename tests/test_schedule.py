@@ -284,8 +284,8 @@ def test_the_rule_is_what_options_and_matrix_say() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"max_rounds": 5}, "every case has exactly 1 rounds. Add --target-precision"),
-        ({"budget_minutes": 5.0}, "every case has exactly 1 rounds. Add --target-precision"),
+        ({"max_rounds": 5}, "every case has exactly 1 round. Add --target-precision"),
+        ({"budget_minutes": 5.0}, "every case has exactly 1 round. Add --target-precision"),
         ({"repeats": 4, "target_precision": 0.1, "max_rounds": 3}, "--max-rounds is 3, allowed is 4 or more"),
     ],
 )

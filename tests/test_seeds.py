@@ -1,5 +1,6 @@
 """Runs of several seeds, the references made of them, and measured rounds beside both."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from reports.result_sets import Version, read_version
 from reports.seeds import Size, seeds
 from suite.catalog import LearningReference
 from suite.schema import Case, CaseResult
-from tests.generated_results import failed_result, make_case, make_result, write_results
+from tests.generated_results import failed_result, held_to_a_reference, make_case, make_result, write_results
 
 CASE = make_case("ant-weak", iterations=10)
 RATES = {1: 1.0, 2: 1.1, 3: 1.2, 4: 1.3, 5: 1.4}  # by seed
@@ -52,6 +53,15 @@ def test_a_reference_stands_beside_its_seeds_and_the_measured_rounds_of_its_size
     assert judged.seed_rewards == {1: (10.5,), 2: (7.0,)}
     assert judged.measured == pytest.approx((5.6, 14.0))
     assert judged.measured_below == 1
+
+
+def test_a_run_below_the_reference_is_one_of_those_that_a_reference_is_held_to() -> None:
+    """Such rounds are invalid, and only completed ones stood here: none could ever lie below."""
+    low = held_to_a_reference(learned(CASE, 0.5))
+    (found,) = seeds([learned(CASE, 1.0), replace(low, case=replace(CASE, seed=2))], [low], known)
+    (judged,) = found.judged
+    assert judged.seed_rewards == {CASE.seed: (7.0,), 2: (3.5,)}
+    assert (judged.measured, judged.measured_below) == ((3.5,), 1)
 
 
 def test_a_round_that_ended_before_has_no_reward_there() -> None:
@@ -98,6 +108,18 @@ def test_other_assets_are_not_held_to_what_was_learned_on_the_usual_ones() -> No
     assert (found.judged[0].seed_rewards, found.judged[0].measured) == ({CASE.seed: (7.0,)}, ())
 
 
+def test_the_page_says_by_which_of_its_runs_a_seed_counts() -> None:
+    """It said the worst and the best of runs, by which the tables' own figures gave other references."""
+    runs = [learned(replace(CASE, seed=seed), RATES[seed]) for seed in RATES]
+    again = learned(replace(CASE, seed=5), 1.05)  # seed 5's worst, so the best that counts is seed 4's
+    assert least_rewards([*runs, again], [10]) == least_rewards([*runs[:4], again], [10])
+    (least,) = least_rewards([*runs, again], [10]).values()
+    assert least == pytest.approx(7 * (1.0 - (1.3 - 1.0)))
+    said = learning.rule().text
+    assert "counts once, by the worst of its runs" in said
+    assert "cannot test it" in said
+
+
 def test_every_run_of_a_seed_counts() -> None:
     """Of a seed that ran on several machines all runs but the first were left out without a word."""
     runs = [learned(replace(CASE, seed=seed), rate) for seed, rate in ((1, 1.0), (2, 1.5), (1, 0.5))]
@@ -124,6 +146,27 @@ def test_sets_of_seeds_have_a_page_and_are_no_series(version: Version, monkeypat
     assert any("2 seeds" in line for line in lines)
     assert "10\t7\t8.75\t10.5\t6\t5.6\t1" in lines
     assert "seed 1: 9; seed 2: 13.5" in learning.runs(version).text
+
+
+def test_no_two_sizes_have_one_heading(tmp_path: Path) -> None:
+    """Runs on PhysX stood under the same words as those on Newton."""
+    cases = (CASE, replace(CASE, stack="ovphysx"), replace(CASE, optimiser_steps=CASE.optimiser_steps + 1))
+    for number, case in enumerate(cases):
+        write_results([learned(case, 1.0)], tmp_path / f"{number}")
+    entries = [f'[[set]]\nfolder = "{number}"\ntitle = "{number}"\nrole = "learning"\n' for number in range(3)]
+    (tmp_path / "report.toml").write_text("".join(entries))
+    lines = learning.runs(read_version(tmp_path, name="v")).text.splitlines()
+    headings = [line for line in lines if line.endswith(("optimiser step", "optimiser steps"))]
+    assert len(set(headings)) == len(headings) == len(cases)
+
+
+def test_no_two_sizes_of_one_set_have_one_figure(tmp_path: Path) -> None:
+    """Two stacks in one set and series had figures of one id, so a link to the second led to the first."""
+    cases = (CASE, replace(CASE, case_id="ant-weak/other", stack="ovphysx"))
+    write_results([learned(case, 1.0) for case in cases], tmp_path / "both")
+    (tmp_path / "report.toml").write_text('[[set]]\nfolder = "both"\ntitle = "Both"\nrole = "learning"\n')
+    ids = re.findall(r'<figure[^>]* id="([^"]+)"', learning.runs(read_version(tmp_path, name="v")).markup)
+    assert len(set(ids)) == len(ids) == len(cases)
 
 
 def test_a_size_without_a_reference_says_so(version: Version, monkeypatch: pytest.MonkeyPatch) -> None:

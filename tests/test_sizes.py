@@ -25,6 +25,13 @@ def test_the_fewest_near_the_most_are_enough() -> None:
     assert found.who == "rsl_rl, kitless"
 
 
+def test_twins_and_controls_are_no_sizes() -> None:
+    twin = make_result(make_case("ant-envs", scaling="weak", num_envs_global=8192, variant="aa"), 1.0, 1.0, 1.0)
+    control = make_case("ant-envs", scaling="weak", num_envs_global=16384, workload="environment_step")
+    (found,) = size_choices([*sweep_results(), twin, make_result(control, 1.0, 1.0, 1.0)])
+    assert [found] == [*size_choices(sweep_results())]
+
+
 def test_near_enough_is_enough() -> None:
     steady = (1.0, 1.0, 1.0)
     found = sweep_of({100: steady, 200: [200 / 192] * 3, 400: [2.0] * 3})

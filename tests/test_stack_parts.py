@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from reports import series_tables
 from reports.book import page_sources
 from reports.campaign import Campaign
+from reports.charts.scaling import throughput
+from reports.figure import Figure
 from reports.noise import against_noise, noise_band
 from reports.pages import choosing, side_by_side, summary
 from reports.pair_tables import parts_of_stacks, stack_in_words
@@ -154,3 +157,23 @@ def test_physx_in_git_takes_longer_than_newton_mostly_in_physics(name: str) -> N
         task = pair.case.case.task.split("-")[1]
         assert f"{100 * pair.ratio.slower_by.value:.0f} % longer on {task} ({low:.0f} to {high:.0f})" in said
         assert f"{1e3 * pair.longer_s['physics']:.0f} of {1e3 * sum(pair.longer_s.values()):.0f} ms" in said
+
+
+def caption_of(campaign: Campaign) -> str:
+    drawn = throughput(campaign)
+    assert isinstance(drawn, Figure)
+    return drawn.caption
+
+
+def test_a_series_of_one_number_of_ranks_is_not_said_to_scale() -> None:
+    """Its page said "weak scaling", and named ideal lines that one point does not have."""
+    one = Campaign.from_results(one_gpu(0.5, 1.0))
+    facts = series_tables.series_facts(one.rows).text
+    assert facts.endswith("minibatch rule fixed_minibatch, on 1x1 nodes x ranks.")
+    assert "scaling" not in facts
+    assert "ideal scaling" not in caption_of(one)
+    (case,) = {result.case for result in one.results if result.case.stack == "kitless"}
+    two = replace(case, case_id=f"{case.case_id}-two", nproc_per_node=2, num_envs_global=2 * case.num_envs)
+    several = Campaign.from_results([make_result(case, 0.5), make_result(two, 0.5)])
+    assert series_tables.series_facts(several.rows).text.startswith("Weak scaling of ")
+    assert "ideal scaling" in caption_of(several)

@@ -31,12 +31,26 @@ def test_the_table_says_what_is_not_known() -> None:
     text = start_up_table([single], label="x").text
     row = next(line for line in text.splitlines() if CASE.case_id in line)
     assert "Warm or cold in s" in text
-    assert row.split() == [CASE.case_id, "1", "n/a", "n/a", "15.0", "6.00", "5.00", "n/a"]
+    assert row.split() == [CASE.case_id, "1", "n/a", "n/a", "n/a", "15.0", "6.00", "5.00", "n/a"]
     both = CaseResult(case=CASE, rounds=(counted(0, 3), counted(1, 0)))
     text = start_up_table([both, failed_result(CASE, outcome="oom", reason="x")], label="x").text
     assert "Warm or cold" not in text
     assert sum(CASE.case_id in line for line in text.splitlines()) == 1
     assert "1, 1" in text
+
+
+@pytest.mark.parametrize(
+    ("kernels", "shown"),
+    [((57, 0, 57), "57"), ((57, 1, 0), "1 to 57"), ((0, 0, 0), "n/a"), ((57, None, 0), "57")],
+    ids=str,
+)
+def test_a_cold_start_says_how_many_kernels_it_compiled(kernels: tuple[int | None, ...], shown: str) -> None:
+    """One kernel of a new size made a start cold like all of them on a new machine, and nothing told them apart."""
+    rounds = tuple(counted(index, count) for index, count in enumerate(kernels))
+    lines = start_up_table([CaseResult(case=CASE, rounds=rounds)], label="x").text.splitlines()
+    column = lines[0].split("\t").index("Kernels compiled")
+    (row,) = (line.split("\t") for line in lines if line.startswith(CASE.case_id))
+    assert row[column] == shown
 
 
 def test_where_nothing_completed_the_page_says_so() -> None:

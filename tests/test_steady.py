@@ -37,6 +37,15 @@ def test_equal_times_lose_only_the_first() -> None:
     assert steady_window([0.1] * 41).start == 1
 
 
+@pytest.mark.parametrize(("slower", "start"), [(0.16, 1), (0.18, 5)])
+def test_a_slow_beginning_goes_where_the_mean_is_known_better_without_it(slower: float, start: int) -> None:
+    """By hand: 4 iterations that take 1 + d, then 16 of mean 1 and variance 0.01, which medians of three leave alone.
+
+    The mean's squared error is (0.8 * 0.01 + 0.16 * d**2) / 20 with the four and 0.01 / 16 without: equal at d = 0.168.
+    """
+    assert steady_window([9.0, *[1 + slower] * 4, *[0.9, 0.9, 1.1, 1.1] * 4]).start == start
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_dropping_from_a_level_series_does_not_move_its_median(seed: int) -> None:
     times_s = noisy(seed, *[1.0] * 40)

@@ -30,6 +30,14 @@ def test_in_the_tail_every_doubling_adds_the_same() -> None:
     assert growth == pytest.approx(scale * math.log(2), rel=0.01)
 
 
+def test_the_tail_is_of_the_values_beyond_the_decile() -> None:
+    """By hand: nine tenths are 0, the rest 0.3 and an exponential more; 1024 draws have 102.4 of them."""
+    scale, count = 0.05, 2000
+    tail = [0.3 - scale * math.log(1 - (index + 0.5) / count) for index in range(count)]
+    largest = 0.3 + scale * (math.log(102.4) + 0.5772)
+    assert tail_largest([0.0] * (9 * count) + tail, 1024) == pytest.approx(largest, rel=0.005)
+
+
 def test_equal_values_have_no_tail() -> None:
     assert tail_largest((0.2,) * 50, 1024) == 0.2
 

@@ -127,6 +127,19 @@ def test_each_case_says_why_it_ended_and_how_well_its_median_is_known() -> None:
     ]
 
 
+def test_a_cold_start_says_how_many_kernels_it_compiled() -> None:
+    result = make_result(make_case(), 1.0, 1.0, 1.0)
+    rounds = tuple(
+        replace(record, neighbours=0, ranks=tuple(replace(rank, kernels_compiled=count) for rank in record.ranks))
+        for record, count in zip(result.rounds, (57, 1, 0), strict=True)
+    )
+    starts = [line for line in printed_rounds(replace(result, rounds=rounds)) if "start" in line]
+    assert starts == [
+        "cold start: 20.0 s, kernels compiled: 1 to 57 (2 of 3 rounds)",
+        "warm start: 20.0 s (1 of 3 rounds)",
+    ]
+
+
 def test_a_cold_start_and_a_flag_stand_beside_the_case() -> None:
     case = make_case(iterations=3)
     cold = make_record(case, index=0, iteration_time_s=4.0)
@@ -143,7 +156,7 @@ def test_what_is_odd_about_a_single_round_is_said_though_that_it_is_short_is_cou
     seen = TelemetrySummary(window_start_unix_s=0.0, window_s=9.0, rate_hz=5.0, num_samples=9, host_others_percent=49.0)
     record = replace(make_record(case, index=0, iteration_time_s=1.0), telemetry=seen)
     *short, odd = printed_rounds(CaseResult(case=case, rounds=(record,)))
-    assert "1 of them are too short" in " ".join(short)
+    assert "1 of them is too short" in " ".join(short)
     assert odd == f"{case.case_id}: round 0: other processes took up to 49% of the host's CPU time"
 
 
@@ -152,7 +165,7 @@ def test_cases_of_one_round_share_a_line_and_a_failed_case_is_not_there() -> Non
     too_short = CaseResult(case=short, rounds=(make_record(short, index=0, iteration_time_s=1.0),))
     failed = failed_result(long, outcome="crashed", reason="x")
     assert " ".join(printed_rounds(make_result(long, 1.0), too_short, failed)) == (
-        "2 cases with one completed round: nothing is known of the spread between rounds, and 1 of them are too short "
+        "2 cases with one completed round: nothing is known of the spread between rounds, and 1 of them is too short "
         "or unsettled to show a steady part."
     )
 

@@ -72,6 +72,18 @@ def test_constant_power_is_power_times_time() -> None:
     assert seen.notes == ()
 
 
+def test_two_gpus_have_figures_of_their_own() -> None:
+    def gpu(index: int) -> GpuAt:
+        return lambda _: (
+            GpuReading(index=index, power_w=100.0 + 200 * index, sm_clock_mhz=1000.0 + 500 * index, memory_used_gb=1.5),
+        )
+
+    seen = summarise(content(both(gpu(0), gpu(1))), WINDOW, frames=6000, num_gpus=2)
+    assert [one.sm_clock_mhz for one in seen.gpus] == [Spread(min=mhz, mean=mhz, max=mhz) for mhz in (1000.0, 1500.0)]
+    assert [one.energy_integrated_j for one in seen.gpus] == [1000.0, 3000.0]
+    assert seen.energy_j == 4000.0
+
+
 def test_rising_power_is_the_area_under_it() -> None:
     """100 W a second: its integral from a to b is 50 (b^2 - a^2), exact for trapezoids."""
     power = [(number / 5, 100 * number / 5) for number in range(100)]

@@ -1,12 +1,17 @@
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
-from reports.thresholds import common_reward, iterations_to_reward, smoothed, time_to_reward
+from reports.learning_curves import mean_rewards
+from reports.result_sets import read_version
+from reports.thresholds import SMOOTHING_WINDOW, common_reward, iterations_to_reward, smoothed, time_to_reward
 from suite.schema import CaseResult, RunRecord
 from tests.generated_results import failed_result, make_case, make_record
 
+ROOT = Path(__file__).resolve().parents[1]
 ITERATIONS = 12
 
 
@@ -41,9 +46,9 @@ def test_time_is_that_of_all_iterations_up_to_the_reward_the_first_included() ->
     assert found.time_s == pytest.approx(10 * 0.5 + 7 * 0.5)
 
 
-def test_the_mean_of_the_window_must_reach_the_reward() -> None:
+def test_the_median_of_the_window_must_reach_the_reward() -> None:
     found = time_to_reward(result_of(learning(0, RISING)), 7.0)
-    assert (found.smoothing_window, found.round_iterations) == (5, {0: 10})  # the mean of 5, 6, 7, 8 and 9 is 7
+    assert (found.smoothing_window, found.round_iterations) == (5, {0: 10})  # the median of 5, 6, 7, 8 and 9 is 7
     peak = [0.0, 0.0, 0.0, 100.0, *[0.0] * 8]
     assert iterations_to_reward(peak, 50.0, smoothing_window=1) == 4
     assert iterations_to_reward(peak, 50.0, smoothing_window=3) is None
@@ -103,7 +108,7 @@ def test_the_common_reward_is_the_most_that_every_round_reached() -> None:
     assert common_reward([high]) == pytest.approx(9.0)
     assert common_reward([high, low]) == pytest.approx(4.5)
     found = time_to_reward(high, common_reward([high, low]) or 0)
-    assert found.round_iterations == {0: 8}, "the mean of 3.0 to 7.0 is 5.0, and of the window before 4.0"
+    assert found.round_iterations == {0: 8}, "the median of 3.0 to 7.0 is 5.0, and of the window before 4.0"
 
 
 def test_there_is_no_common_reward_that_a_round_began_with() -> None:
@@ -111,3 +116,27 @@ def test_there_is_no_common_reward_that_a_round_began_with() -> None:
     assert common_reward([result_of(learning(0, RISING)), falling]) is None
     assert common_reward([]) is None
     assert common_reward([result_of(learning(0, [None] * ITERATIONS))]) is None
+
+
+def test_a_round_without_rewards_leaves_no_common_one() -> None:
+    """It would be the others' alone, and the round that learned nothing be passed over."""
+    silent = result_of(learning(1, [None] * ITERATIONS))
+    assert common_reward([result_of(learning(0, RISING)), silent]) is None
+
+
+def test_the_leap_of_a_round_that_ends_with_its_first_full_episodes_is_not_its_reward() -> None:
+    """A mean over the last iterations took the end of all episodes that had not failed for learning."""
+    version = read_version(ROOT / "reports" / "results" / "2026.11", name="v")
+    results = [result for one in version.sets for result in one.campaign.results if result.case.learns]
+    curves = [
+        [reward for reward in mean_rewards(record) if reward is not None]
+        for result in results
+        if (result.case.task, result.case.rl_library, result.case.iterations) == ("Isaac-Ant", "rl_games", 60)
+        for record in result.completed
+    ]
+    assert curves
+    for curve in curves:
+        *before, last = (later - earlier for earlier, later in pairwise(curve[-SMOOTHING_WINDOW * 2 :]))
+        assert last > max(before)
+        assert smoothed(curve, SMOOTHING_WINDOW)[-1] <= curve[-2]
+    assert "leaps in its last iteration" in (ROOT / "book" / "limits.md").read_text(encoding="utf-8")

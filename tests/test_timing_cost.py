@@ -63,6 +63,13 @@ def test_few_iterations_have_no_interval_and_rounds_without_marks_no_cost() -> N
     assert timing_cost([]) is None
 
 
+def test_one_marked_iteration_is_no_iterations() -> None:
+    record = round_of(lambda _, mark: 0.5 + 0.01 * mark, iterations=4)
+    output = io.StringIO()
+    print_timing_cost(Console(file=output, width=200), [CaseResult(case=record.case, rounds=(record,))])
+    assert "(too few for an interval; 1 iteration had them)" in output.getvalue()
+
+
 def test_the_cost_of_all_training_is_printed_in_one_line() -> None:
     record = round_of(lambda _, mark: 0.5 + 0.01 * mark)
     control = replace(record, case=make_case(workload="environment_step"))

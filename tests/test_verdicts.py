@@ -90,7 +90,7 @@ def test_a_coefficient_that_is_infinite_limits_nothing() -> None:
 def test_a_limit_without_a_law_that_describes_it_is_not_named() -> None:
     assert "needs 3" in judged(0.7, 0.71, 0.72).reason
     strange = with_last(group_of(amdahl(0.0), world_sizes=(1, 2, 4)), (1.0, 1.0, 1.0))
-    assert "amdahl's law misses a point by" in limit(strange)
+    assert "Amdahl's law misses a point by" in limit(strange)
 
 
 def test_superlinear_says_what_to_check() -> None:

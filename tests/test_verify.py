@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from reports import verify as program
+from reports.verification.finding import RESTORE
 from reports.verification.hashes import SUMS, write_hashes
 from suite import store
 from suite.a_a import twin_pairs, write_noise
@@ -58,7 +59,10 @@ def test_a_set_of_a_version_must_have_its_hashes(tmp_path: Path) -> None:
 def test_a_torn_file_is_named(folder: Path) -> None:
     text = (folder / CASE).read_text()
     (folder / CASE).write_text(text[: len(text) // 2])
-    assert "corrupt, not JSON" in next(str(one) for one in findings(folder) if one.where == CASE)
+    said = next(str(one) for one in findings(folder) if one.where == CASE)
+    assert "corrupt, not JSON" in said
+    assert "run again" not in said  # whoever verifies what others published has nothing to run
+    assert said.endswith(RESTORE)
 
 
 @pytest.mark.parametrize("name", ["rl_games.step_inference_fps", "rl_games.total_fps"])
@@ -155,10 +159,14 @@ def test_the_program_says_what_differs_and_how_many_it_looked_at(
 ) -> None:
     shutil.copytree(folder / "cases", folder / "report" / "data" / "results" / "cases")  # for download: no other cases
     assert program.main([str(folder.parent)]) == 0
-    assert "9 cases, 26 rounds" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "9 cases, 26 rounds" in said
+    assert "Without SHA256SUMS nothing tells whether the samples themselves are as they were measured" in said
     damage(folder / CASE, lambda d: set_item(d["benchmarks"][0]["stats"], "median", 0.05))
     assert program.main([str(folder.parent)]) == ResultsDiffer.exit_code
-    assert f"set/{CASE}: stats.median is 0.05, expected 0.0905" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert f"set/{CASE}: stats.median is 0.05, expected 0.0905" in said
+    assert said.endswith("hashed files: 1 fault found.\n")
     assert program.main([str(folder), "--write-hashes"]) == ResultsDiffer.exit_code
     assert not (folder / "SHA256SUMS").exists()
     assert program.main([str(folder), "--json"]) == ResultsDiffer.exit_code

@@ -152,6 +152,7 @@ def test_pictures_are_of_whole_steps(tmp_path: Path) -> None:
         ("rl_games.update_time_s", 0.9, "the time by rl_games.update_time_s of iteration 3"),
         ("rl_games.step_inference_fps", 0.9, "the time by rl_games.step_inference_fps of iteration 3"),
         ("rl_games.step_fps", 0.5, "the time by rl_games.step_fps of iteration 3"),
+        ("rl_games.step_fps", 1.5, "the time by rl_games.step_fps of iteration 3"),
     ],
 )
 def test_the_own_times_of_rl_games_are_held_to_ours(tmp_path: Path, name: str, factor: float, what: str) -> None:

@@ -10,7 +10,7 @@ import altair as alt
 from reports.analysis import CaseRow
 from reports.campaign import Campaign
 from reports.charts.points import case_points, curves_of
-from reports.figure import RULE, SMALL_WIDTH_PX, STATIC_WIDTH_PX, Figure, make_figure
+from reports.figure import PADDING, RULE, SMALL_WIDTH_PX, STATIC_WIDTH_PX, Figure, make_figure
 from reports.tables import Html, named_of
 
 SCHEMA_URL: Final[str] = alt.SCHEMA_URL
@@ -22,12 +22,14 @@ SHORT_NUMBER: Final = "format(datum.value, '~s')"  # 0, 500, 1k: the axis' own f
 PLAIN_NUMBER: Final = ",~f"  # as many decimals as the steps need; "~g" makes 200 of large axes 2e+2
 FADED: Final = 0.15
 SPEC_DIGITS: Final = 6
-TWO_COLUMNS_CHARACTERS: Final = 18
+# Of the longest two, which may stand side by side.
+TWO_COLUMNS_CHARACTERS, TWO_COLUMNS_CHARACTERS_ON_A_PHONE = 40, 24
 LABEL_SEPARATION_PX: Final = 6  # between the numbers of an axis, which read as one number where they touch
 LABEL_GAP_PX: Final = 14  # between two labels, so that neither touches the other
 LABEL_MARGIN_PX: Final = 52  # right of the last point
 # In pixels; more would leave no room for bars on a phone. A drawing that is not live has no container.
-CASE_LABEL_LIMIT: Final = "containerSize()[0] && containerSize()[0] < 500 ? 120 : 230"
+_ON_A_PHONE: Final = "containerSize()[0] && containerSize()[0] < 500"
+CASE_LABEL_LIMIT: Final = f"{_ON_A_PHONE} ? 120 : 230"
 
 type Layer = alt.Chart | alt.LayerChart
 
@@ -59,7 +61,7 @@ def figure(
     The caption says where the campaign ran and ``others`` that it shows, unless the figure is a small one among many.
     """
     where = "; ".join(dict.fromkeys(one.where for one in (campaign, *others)))
-    padding = {"left": 16, "right": LABEL_MARGIN_PX, "top": 4, "bottom": 4} if is_labelled else alt.Undefined
+    padding = {**PADDING, "right": LABEL_MARGIN_PX} if is_labelled else alt.Undefined
     # All at once: each ``properties`` would copy the whole chart.
     drawn = alt.LayerChart(layer=list(layers), width="container", height=height, description=alt_text, padding=padding)
     spec = _rounded(drawn.to_dict())
@@ -147,9 +149,17 @@ def faded_unless(picked: alt.Parameter, opacity: float = 1) -> Any:
 
 
 def legend_of(values: Sequence[str]) -> alt.Legend | None:
-    """Only where there is more than one thing to tell apart; in two columns where they fit a phone."""
-    fits = max((len(value) for value in values), default=0) <= TWO_COLUMNS_CHARACTERS
-    return alt.Legend(columns=2 if fits else 1) if len(values) > 1 else None
+    """Only where there is more than one thing to tell apart; in two columns where they fit."""
+    if len(values) <= 1:
+        return None
+    longest = sum(sorted(map(len, values))[-2:])
+    on_a_phone, columns = (
+        1 if longest > most else 2 for most in (TWO_COLUMNS_CHARACTERS_ON_A_PHONE, TWO_COLUMNS_CHARACTERS)
+    )
+    return alt.Legend(
+        columns=alt.ExprRef(f"{_ON_A_PHONE} ? {on_a_phone} : {columns}"),
+        labelLimit=alt.ExprRef(f"{_ON_A_PHONE} ? 210 : 260"),
+    )
 
 
 def colour(values: Sequence[str], field: str = "curve", colours: Sequence[str] = PALETTE) -> alt.Color:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import altair as alt
 
-from reports import series_tables, tables
+from reports import resource_tables, series_tables, tables
 from reports.campaign import Campaign
 from reports.charts.drawing import CASE_LABEL_LIMIT, PLAIN_NUMBER, colour, faded_unless, figure, pick, tip
 from reports.charts.points import MAX_RANKS, case_label, some_ranks
@@ -93,7 +93,7 @@ def rank_skew(series: Campaign) -> Figure | Html:
     precision = 0 if reach > 0.03 else 1 if reach > 0.003 else 2 if reach > 0.0003 else 3  # noqa: PLR2004 - digits
     x = alt.X(
         "excess:Q",
-        title="Slower than the median rank by",
+        title="Behind the median rank by",
         axis=alt.Axis(format=f"+.{precision}%", tickCount=4, labelOverlap="greedy"),
     )
     spread = base.mark_rule(color="#0072B2", opacity=0.45, strokeWidth=2).encode(x="low:Q", x2="high:Q")
@@ -132,12 +132,12 @@ def memory(series: Campaign) -> Figure | Html:
         series,
         lambda found: found.peak_memory_gb,
         chart="memory",
-        title="Peak memory of torch's allocator in GB",
+        title="Peak of torch's allocator in GB",
         number_format=".3g",
         caption="Peak of what torch allocated on the GPU of the rank with most. What simulation and rendering allocate"
         " by other means is not in it; all that is in use on the GPU, by whichever process, is in the table where it"
         " was sampled.",
-        data=series_tables.resources(series.rows, series.inside),
+        data=resource_tables.memory(series.rows, series.inside),
         nothing="Memory was not measured: on a CPU there is no allocator to ask.",
     )
 
@@ -149,11 +149,11 @@ def energy(series: Campaign) -> Figure | Html:
         series,
         lambda found: found.joules_per_million_frames,
         chart="energy",
-        title="Energy of all GPUs for a million frames in J",
+        title="Energy for a million frames in J",
         number_format=",.0f",
         caption="Energy of the case's GPUs in the steady iterations by the driver's counters, for a million environment"
         " steps. The host's own consumption is not in it.",
-        data=series_tables.resources(series.rows, series.inside),
+        data=resource_tables.energy(series.rows, series.inside),
         nothing=f"Energy was not measured: {'; '.join(reasons) or 'no GPU was used'}.",
     )
 

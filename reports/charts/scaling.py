@@ -176,7 +176,12 @@ def throughput(series: Campaign) -> Figure | Html:
         alt_text=f"Total frames per second over ranks. {spoken(shown, 'total_fps', tables.count)}.",
         caption="Environment steps per second of all ranks, median round; whiskers reach from the slowest to the"
         " fastest round. Step counts the time of the environment steps, step and inference the whole rollout, total"
-        " the iteration with learning. Thin dashed lines: ideal scaling from the fewest ranks.",
+        " the iteration with learning."
+        + (
+            " Thin dashed lines: ideal scaling from the fewest ranks."
+            if len({row.world_size for row in shown}) > 1
+            else ""
+        ),
         data=series_tables.throughput(series.rows, series.inside),
     )
 

@@ -45,13 +45,20 @@ def curves(campaign: Campaign, found: Seeds, *, data: Html) -> Figure:
     return figure(
         [line, *([marks] if least else [])],
         campaign,
-        chart=f"seeds-{found.size.frames_per_iteration}-{found.size.optimiser_steps}",
+        chart=_name(found),
         height=HEIGHT_PX,
         alt_text=f"Mean return of finished episodes over iterations, one line a seed. At the end: {words}.",
         caption=f"Mean return of finished episodes over iterations, one line a seed{several}. Triangles: a round of"
         " this size below is no measurement. The axis need not start at zero.",
         data=data,
     )
+
+
+def _name(found: Seeds) -> str:
+    """Of no other size: one set and series may have the same frames and steps on two stacks."""
+    size = found.size
+    parts = (size.rl_library, size.stack, found.case.topology, size.frames_per_iteration, size.optimiser_steps)
+    return "-".join(("seeds", *map(str, parts)))
 
 
 def _points(found: Seeds, seed: int) -> list[dict[str, Any]]:

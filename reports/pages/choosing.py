@@ -132,7 +132,7 @@ def rewards(version: Version) -> Html:
 
 def reward_rule() -> Html:
     return paragraph(
-        "The reward of a curve is the highest that every one of its rounds reached, as the mean over"
+        "The reward of a curve is the highest that every one of its rounds reached, as the median of"
         f" {SMOOTHING_WINDOW} iterations, and the time that of all iterations until then, the first included. It is an"
         " early reward of short rounds: it says how fast learning sets in, and not when the task is solved."
     )

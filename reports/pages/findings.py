@@ -40,8 +40,8 @@ def iterations(version: Version) -> Html:
     learning = sorted(split.learning for split in alone)
     most = sum(split.learning > 0.5 for split in alone)  # noqa: PLR2004 - half
     said = (
-        f"In series that scale, on one GPU, learning takes {percent(learning[0])} to {percent(learning[-1])} of an"
-        f" iteration, and more than half in {most} of {counted(len(alone), 'case')}."
+        f"In series that vary GPUs or stacks, on one GPU, learning takes {percent(learning[0])} to"
+        f" {percent(learning[-1])} of an iteration, and more than half in {most} of {counted(len(alone), 'case')}."
     )
     busy = sorted(split.busy_percent for split in alone if split.busy_percent is not None)
     if busy:
@@ -189,7 +189,7 @@ def _learned(one: ResultSet, found: Sequence[Learned]) -> Html:
         f"After {first.iterations} iterations of as many frames: a reward of {first.reward:.3g} with"
         f" {counted(first.world_size, 'GPU')} and {first.optimiser_steps} optimiser steps an iteration,"
         f" {last.reward:.3g} with {counted(last.world_size, 'GPU')} and {last.optimiser_steps}. A reward is the"
-        f" mean of the last {SMOOTHING_WINDOW} iterations. That is one seed, {first.seed}."
+        f" median of the last {SMOOTHING_WINDOW} iterations. That is one seed, {first.seed}."
     )
     if any(each.of_seeds for each in found):
         said += (
@@ -209,5 +209,5 @@ def _learned(one: ResultSet, found: Sequence[Learned]) -> Html:
 def _of_seeds(each: Learned) -> str:
     if not each.of_seeds:
         return MISSING
-    worst, *_, best = each.of_seeds
+    worst, best = each.of_seeds[0], each.of_seeds[-1]
     return f"{worst:.3g}, {statistics.median(each.of_seeds):.3g}, {best:.3g} of {len(each.of_seeds)}"

@@ -1,11 +1,13 @@
 """What is learned: runs of several seeds, the references made of them, and what measured rounds had there."""
 
 import statistics
+from collections.abc import Callable, Iterable, Sequence
 
 from reports.campaign import Campaign
 from reports.charts import seeds as seed_charts
+from reports.learned_beside import MIN_ITERATIONS, MIN_SHARED_SEEDS, Beside, several_beside_one, stacks_beside_newton
 from reports.learning_references import MIN_MARGIN, MIN_SEEDS
-from reports.ranks_together import MIN_ITERATIONS, MIN_SHARED_SEEDS, several_beside_one
+from reports.pair_tables import STACK_NAMES
 from reports.resampling import CONFIDENCE, held_by_range
 from reports.result_sets import ResultSet, Version
 from reports.seeds import Seeds, Size, seeds
@@ -13,6 +15,7 @@ from reports.series_tables import series_title
 from reports.tables import MISSING, Displayed, Html, estimated, heading, html_table, paragraph, together
 from suite.catalog import load_catalog
 from suite.learning import OVER
+from suite.schema import CaseResult
 from suite.words import counted
 
 
@@ -28,7 +31,7 @@ def runs(version: Version) -> Html:
     for found in seeds(version.learned, measured, lambda case: catalog.learning_references(case.task, case.rl_library)):
         table = _table(found)
         parts += [
-            heading(f"{series_title(found.case)}, {found.size.rl_library}, {counted(found.case.world_size, 'rank')}"),
+            heading(_what(found)),
             paragraph(
                 f"{_how_many(found)}, {found.size.frames_per_iteration:,} frames and"
                 f" {found.size.optimiser_steps} optimiser steps an iteration."
@@ -42,58 +45,104 @@ def runs(version: Version) -> Html:
 
 def ranks(version: Version) -> Html:
     """Several ranks beside one, of all sets."""
-    pairs = several_beside_one(result for one in version.sets for result in one.campaign.results)
+    pairs = several_beside_one(_of_all_sets(version))
     if not pairs:
         return paragraph("No size ran on one rank and on several.")
+    return _table_of(
+        pairs,
+        lambda pair: f"{_size_of(pair)}, {pair.size.stack}: {counted(pair.other.world_size, 'rank')}",
+        ["Ranks beside one", "One rank (seeds)", "Several (seeds)", "Difference", "They learn (seeds of both)"],
+        label="Several ranks beside one rank with as many environments",
+    )
+
+
+def stacks(version: Version) -> Html:
+    """Other physics beside Newton, of all sets."""
+    pairs = stacks_beside_newton(_of_all_sets(version))
+    if not pairs:
+        return paragraph("No size ran on two stacks.")
+    return _table_of(
+        pairs,
+        lambda pair: f"{_size_of(pair)}, {counted(pair.other.world_size, 'rank')}: {STACK_NAMES[pair.other.stack]}",
+        ["Stack beside Newton", "Newton (seeds)", "Its rewards (seeds)", "Difference", "It learns (seeds of both)"],
+        label="What is learned on other stacks beside Newton",
+    )
+
+
+def _table_of(pairs: Iterable[Beside], name: Callable[[Beside], str], headings: Sequence[str], *, label: str) -> Html:
     return html_table(
-        [
-            "Task and library",
-            "Frames, steps",
-            "Iteration",
-            "One rank (seeds)",
-            "Ranks",
-            "Several (seeds)",
-            "Both have",
-            "Difference",
-            "They learn",
-        ],
+        [*headings, "Iteration"],
         (
             [
-                f"{pair.size.task}, {pair.size.rl_library}, {pair.size.stack}",
-                f"{pair.size.frames_per_iteration:,}, {pair.size.optimiser_steps}",
-                str(pair.iterations),
-                _range(tuple(pair.alone.values())),
-                str(pair.world_size),
-                _range(tuple(pair.together.values())),
-                str(len(pair.differences)),
+                name(pair),
+                _range(tuple(pair.base_rewards.values())),
+                _range(tuple(pair.other_rewards.values())),
                 estimated(pair.difference, lambda value: f"{value:.3g}"),
-                pair.verdict,
+                f"{pair.verdict} ({len(pair.differences)})",
+                str(pair.iterations),
             ]
             for pair in pairs
         ),
-        label="Several ranks beside one rank with as many environments",
+        label=label,
     )
+
+
+def _size_of(pair: Beside) -> str:
+    size = pair.size
+    return (
+        f"{size.task}, {size.rl_library}, {size.frames_per_iteration:,} frames and"
+        f" {counted(size.optimiser_steps, 'optimiser step')} an iteration"
+    )
+
+
+def _of_all_sets(version: Version) -> list[CaseResult]:
+    return [result for one in version.sets for result in one.campaign.results]
 
 
 def ranks_rule() -> Html:
     return paragraph(
         "Ranks average their gradients, so several should learn what one learns with the environments of all: the same"
         " frames, the same optimiser steps. What they do not share may tell them apart. Rewards of the iteration"
-        f" that most seeds of both reached, {MIN_ITERATIONS} at least, mean over ranks. The difference is the median"
+        f" that most seeds of both reached, {MIN_ITERATIONS} at least, mean over ranks. " + _difference_rule()
+    )
+
+
+def stacks_rule() -> Html:
+    return paragraph(
+        "Another engine solves contacts in another way, so the same seed learns something else in it. A stack that is"
+        " slower may learn more of as many frames. Rewards of the iteration that most seeds of both reached,"
+        f" {MIN_ITERATIONS} at least. " + _difference_rule()
+    )
+
+
+def _difference_rule() -> str:
+    return (
+        "The difference is the median"
         f" over the seeds that both have, with its interval at {CONFIDENCE:.0%}, which for few seeds is their range:"
         f" that of {MIN_SHARED_SEEDS} holds the true median {held_by_range(MIN_SHARED_SEEDS):.0%} of the time; fewer"
-        f" than {MIN_SHARED_SEEDS} have none, and which learn more is unknown."
+        f" than {MIN_SHARED_SEEDS} have none, and which learn more is unknown. Rounds that are no measurement because"
+        " they learned less than their reference count here."
     )
 
 
 def rule() -> Html:
     return paragraph(
-        f"A reference needs {MIN_SEEDS} seeds. Of the runs that it names, it lies as far below the worst as that one"
-        f" below the best, {MIN_MARGIN:.0%} of the best at least, and is of one stack and size: other physics and"
+        f"A reference needs {MIN_SEEDS} seeds, each of which counts once, by the worst of its runs. Of the seeds of the"
+        " sets that it names, it lies as far below the worst as that one below the best,"
+        f" {MIN_MARGIN:.0%} of the best at least, and is of one stack and size: other physics and"
         " other numbers of frames or optimiser steps in an iteration learn otherwise. A reward is"
         f" the median of the last {OVER} iterations, each the mean over the ranks that keep one: of rsl_rl rank 0."
         " A round that learned less is invalid, by the references of its day, which later runs may have moved: the page"
-        " Limits has it, with its reason."
+        " Limits has it, with its reason. Worst, median and best are of all runs made to see what is learned; measured"
+        " elsewhere are rounds of other sets, of which some may be named by the reference, and so cannot test it."
+    )
+
+
+def _what(found: Seeds) -> str:
+    """Of no other size."""
+    return (
+        f"{series_title(found.case)}: {found.size.rl_library}, {found.size.stack},"
+        f" {counted(found.case.world_size, 'rank')}, {counted(found.size.optimiser_steps, 'optimiser step')}"
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from reports import series_tables
+from reports.curves import is_emulated
 from reports.neighbours import neighbours_sentence
 from reports.pages.side_by_side import has_node_pairs, has_stacks
 from reports.pages.under_titles import under_titles
@@ -19,6 +20,7 @@ _ALIKE: Final[Mapping[frozenset[int | None], str]] = {
     frozenset({0}): "No round ran beside other cases on its host",
     frozenset({None}): "Of no round it is known whether others ran beside it",
 }
+_EMULATED: Final = " on nodes emulated on one host"
 _DRIFT: Final = (
     "the halves of what is left after the warm-up lie too far apart, or too few iterations are left. None is left out;"
     " the remarks of each series name them"
@@ -39,11 +41,15 @@ def _failures(one: ResultSet) -> Html:
 
 def not_run(version: Version, planned: Sequence[Case], matrix: str) -> Html:
     """Cases of ``matrix`` that no set of the version has, by series."""
-    measured = {row.case_id for one in version.sets for row in one.campaign.rows if row.rounds_completed}
+    results = [result for one in version.sets for result in one.campaign.results if result.completed]
+    measured = {result.case.case_id for result in results}
+    on_nodes = {result.case.case_id for result in results if not is_emulated(result)}
     missing = [case for case in planned if case.case_id not in measured]
+    emulated = sum(case.case_id in measured - on_nodes for case in planned)
     sentence = (
         f"Of the {len(planned)} cases of the matrix {matrix} of this labscale {len(planned) - len(missing)} have a"
-        f" completed round here; {len(missing)} were not measured."
+        f" completed round here{f', {emulated} of them{_EMULATED} alone' if emulated else ''};"
+        f" {len(missing)} were not measured."
     )
     by_series: dict[str, list[Case]] = {}
     for case in missing:
@@ -85,11 +91,17 @@ def uncertain(version: Version) -> Html:
             share(
                 lambda record: record.case.assets == "official", "used NVIDIA's own assets; the others used stand-ins"
             ),
-            share(lambda record: record.case.nnodes > 1, "ran on more than one node"),
+            share(lambda record: record.case.nnodes > 1, f"ran on more than one node{_emulated(records)}"),
             *_not_compared(version),
             *_neighbours(version),
         ]
     )
+
+
+def _emulated(records: Sequence[RunRecord]) -> str:
+    """How many had parts of one host for nodes, which is no network."""
+    emulated = sum(record.transport is not None and bool(record.transport.emulated) for record in records)
+    return f", {emulated} of them{_EMULATED}" if emulated else ""
 
 
 def _not_compared(version: Version) -> list[str]:

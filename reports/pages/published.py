@@ -138,7 +138,7 @@ def _their_row(table: Table, row: Row, source: Source) -> list[str]:
 
 def _our_row(series: Campaign, row: CaseRow, *, is_hours: bool) -> list[str]:
     interval = row.scaling_efficiency_interval
-    reach = _range(interval, "rounds") if interval else MISSING
+    reach = _range(interval, "rounds") if interval else _too_few(series, row)
     cells = [MISSING] if is_hours else [count(value) for value in _printed(series, row)]
     return [
         f"labscale, {series.title or 'this report'}",
@@ -147,6 +147,14 @@ def _our_row(series: Campaign, row: CaseRow, *, is_hours: bool) -> list[str]:
         percent(row.scaling_efficiency),
         reach,
     ]
+
+
+def _too_few(series: Campaign, row: CaseRow) -> str:
+    """The rounds of the case or of its baseline, whose fewer leave its efficiency without an interval."""
+    if row.scaling_efficiency is None or row.world_size == row.baseline_world_size:
+        return MISSING
+    bases = [one for one in series.rows if (one.curve, one.world_size) == (row.curve, row.baseline_world_size)]
+    return counted(min(one.rounds_completed for one in [row, *bases]), "round")
 
 
 def _printed(series: Campaign, row: CaseRow) -> list[float | None]:
@@ -161,15 +169,20 @@ def _range(interval: tuple[float, float], of_what: str) -> str:
 
 
 def _ours(version: Version, table: Table) -> list[tuple[Campaign, list[CaseRow]]]:
-    """The completed cases of the series on one node with the table's library, by set."""
+    """The completed cases of the series on one node with the table's library, by set.
+
+    Without sets whose efficiency is of another number of GPUs than the table's: it is 1 where the table's is less.
+    """
     if table.series is None:
         return []
+    fewest = min(row.gpus for row in table.rows)
     found = []
     for series in version.series(table.series):
         rows = [
             row
             for row in sorted(series.rows, key=lambda row: row.world_size)
             if row.rl_library == table.rl_library and row.nnodes == 1 and row.device == "cuda" and row.total_fps
+            if row.baseline_world_size in (None, fewest)
         ]
         if rows:
             found.append((series, rows))

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from reports import pair_tables, series_tables, verdict_table
+from reports import pair_tables, resource_tables, series_tables, verdict_table
 from reports.campaign import Campaign
 from reports.charts import inside as inside_charts
 from reports.charts import learning as learning_charts
@@ -84,7 +84,12 @@ def rank_skew(version: Version, name: str) -> Html:
 
 
 def resources(version: Version, name: str) -> Html:
-    return _of_every_set(version, name, lambda series: [inside_charts.memory(series), inside_charts.energy(series)])
+    def shown(series: Campaign) -> list[Displayed]:
+        label = f"The host's cores, {name} {series.title}".strip()
+        host = resource_tables.host(series.rows, series.inside, label=label)
+        return [inside_charts.memory(series), inside_charts.energy(series), host]
+
+    return _of_every_set(version, name, shown)
 
 
 def start_up(version: Version, name: str) -> Html:

@@ -123,5 +123,5 @@ def _of_every_series(
             if pairs:
                 title = f"{name}: {one.title}" if len(version.scaling) > 1 else name
                 parts.append(heading(link(title, f"{page_of(name)}.html")))
-                parts += show(series, pairs, f"{find.__name__.replace('_', ' ')} of {title}".capitalize())
+                parts += show(series, pairs, f"{find.__name__.replace('_', ' ').capitalize()} of {title}")
     return together(parts)

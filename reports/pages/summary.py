@@ -1,7 +1,7 @@
 """The first page: what was measured, the answer in one table, a chart for each series, verdicts in words."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from reports import pair_tables, verdict_table
@@ -39,6 +39,7 @@ from reports.tables import (
     together,
 )
 from reports.verdicts import verdict
+from suite.schema import Outcome
 from suite.words import counted
 
 JUDGED: Final = ("Efficiency", "Interval", "Verdict")
@@ -77,9 +78,19 @@ def _measured(one: ResultSet, *, is_named: bool) -> str:
 
 
 def _rounds(campaigns: Sequence[Campaign]) -> str:
-    failed = Counter(failure.outcome for campaign in campaigns for failure in campaign.failures)
-    completed = counted(sum(row.rounds_completed for campaign in campaigns for row in campaign.rows), "round")
-    return ", ".join([f"{completed} completed", *(f"{number} {name}" for name, number in sorted(failed.items()))])
+    """Of the cases; what failed beside them, in A/A twins and interference tests, is said apart."""
+    rows = [row for campaign in campaigns for row in campaign.rows]
+    completed = counted(sum(row.rounds_completed for row in rows), "round")
+    of_cases = Counter(failure.outcome for row in rows for failure in row.failures)
+    beside = Counter(failure.outcome for campaign in campaigns for failure in campaign.failures) - of_cases
+    said = ", ".join([f"{completed} completed", *_by_outcome(of_cases)])
+    return said + (
+        f"; beside them, in A/A twins or interference tests, {', '.join(_by_outcome(beside))}" if beside else ""
+    )
+
+
+def _by_outcome(failed: Mapping[Outcome, int]) -> list[str]:
+    return [f"{number} {name}" for name, number in sorted(failed.items())]
 
 
 def answers(version: Version) -> Html:
@@ -132,12 +143,12 @@ def predictions(version: Version) -> Html:
 
 
 def _by_set_that_scales(version: Version, show: Callable[[ResultSet], Displayed], *, with_all: bool = False) -> Html:
-    """Without the sets that compare nodes or stacks alone; ``with_all``: with those that vary anything but ranks."""
+    """Without the sets that compare nodes or stacks alone; ``with_all``: with those that train and vary anything."""
     sets = [
         one
         for one in version.scaling
         if not (one.campaign.pairs_without_scaling or one.campaign.compares_stacks_alone)
-        and (with_all or _scaling(one.campaign).results)
+        and (_trained(one.campaign) if with_all else _scaling(one.campaign)).results
     ]
     if version.scaling and not sets:
         return paragraph("Every case has as many ranks as what it is held against: nothing is known of scaling.")
@@ -285,6 +296,10 @@ def _chart(series: Campaign, depth: int) -> Displayed:
 
 def _plain_chart(series: Campaign) -> Displayed:
     return environments(series, is_small=True) if series.is_sweep else efficiency(series, is_small=True)
+
+
+def _trained(campaign: Campaign) -> Campaign:
+    return campaign.only(lambda result: result.case.learns)
 
 
 def _scaling(campaign: Campaign) -> Campaign:

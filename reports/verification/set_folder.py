@@ -19,7 +19,7 @@ from suite.a_a import noise_budget, read_noise, twin_pairs
 from suite.errors import StoreError
 from suite.reduce import counted_iterations
 from suite.schema import CaseResult
-from suite.store import read_case
+from suite.store import AGAIN_CASE, read_case
 from suite.upstream import medians_of_rank_0, read_pairs
 
 _MEASURE_AGAIN: Final = "Take the file anew from the campaign's folder."
@@ -56,7 +56,7 @@ def verify_set(folder: Path, *, root: Path) -> Verified:
         try:
             result = read_case(path)
         except StoreError as error:
-            findings.append(_not_valid(path, where, str(error), "a stored case"))
+            findings.append(_not_valid(path, where, _without_advice(error), "a stored case"))
             continue
         document = json.loads(path.read_text(encoding="utf-8"))
         results.append(result)
@@ -165,6 +165,11 @@ def _check_packing(path: Path, where: str, results: Sequence[CaseResult]) -> Ite
 def _plain(found: Mapping[str, Any]) -> Any:
     """With lists for tuples, as a file has them."""
     return json.loads(json.dumps(found))
+
+
+def _without_advice(error: StoreError) -> str:
+    """To run again is for whoever has the campaign's raw files; what to do here is the finding's own next step."""
+    return str(error).removesuffix(AGAIN_CASE).rstrip(". ")
 
 
 def _not_valid(path: Path, where: str, why: str, expected: str) -> Finding:

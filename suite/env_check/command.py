@@ -1,4 +1,4 @@
-"""The command line of env_check: this machine, an image, or every node."""
+"""Check this machine, an image, or every node. Exit code 0: the stack can run; 1: with warnings; 2: it cannot."""
 
 import argparse
 import json
@@ -12,6 +12,7 @@ from typing import Final, get_args
 
 from rich.console import Console
 
+from suite.command_line import any_path, any_text
 from suite.env_check import nodes
 from suite.env_check.check import Feature
 from suite.env_check.node_reports import Difference, differences
@@ -32,7 +33,7 @@ def features(text: str) -> tuple[Feature, ...]:
     """``"cuda,vulkan"`` as features."""
     asked = tuple(part.strip() for part in text.split(","))
     if unknown := [part for part in asked if part not in REQUIRABLE]:
-        raise argparse.ArgumentTypeError(f"got {', '.join(unknown)}, allowed are {', '.join(REQUIRABLE)}")
+        raise argparse.ArgumentTypeError(f"got {', '.join(map(repr, unknown))}, allowed are {', '.join(REQUIRABLE)}")
     return tuple(feature for feature in REQUIRABLE if feature in asked)
 
 
@@ -45,10 +46,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json", action="store_true", dest="as_json", help="print the report with all evidence as JSON"
     )
-    parser.add_argument("--worker-python", type=Path, metavar="PATH", help="a Python that has Isaac Lab already")
-    parser.add_argument("--ssh-config", type=Path, metavar="FILE", help="with --nodes, as `ssh -F` has it")
+    parser.add_argument("--worker-python", type=any_path, metavar="PATH", help="a Python that has Isaac Lab already")
+    parser.add_argument("--ssh-config", type=any_path, metavar="FILE", help="with --nodes, as `ssh -F` has it")
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--image", metavar="NAME", help="check inside this container image")
+    where.add_argument("--image", type=any_text, metavar="NAME", help="check inside this container image")
     where.add_argument(
         "--nodes", type=hosts, nargs="?", const=OF_ALLOCATION, metavar="HOST[,HOST]",
         help="check every node of this Slurm allocation, or these hosts over ssh, and say where they differ",

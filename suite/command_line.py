@@ -1,0 +1,67 @@
+"""argparse as every command uses it: a wrong option has labscale's exit code and a next step. Pure."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from suite.errors import UsageError
+from suite.toml_file import did_you_mean
+
+
+class Parser(argparse.ArgumentParser):
+    """``prog`` is what the user typed, ``nox -s NAME --``. By itself argparse ends with 2, which others say too."""
+
+    def read(self, arguments: Sequence[str] | None) -> argparse.Namespace:
+        """Without arguments, those of the process. Raises UsageError."""
+        options, unknown = self.parse_known_args(arguments)
+        if unknown:
+            self.refuse(unknown)
+        return options
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}\nSee: " + (f"{self.prog} --help" if self.prog.endswith(" --") else "nox -l"))
+
+    def refuse(self, unknown: Sequence[str]) -> NoReturn:
+        """End with what the options do not have, and what the first of it may have been meant for."""
+        name = next((word.partition("=")[0] for word in unknown if word.startswith("-")), "")
+        hint = did_you_mean(name, self._option_string_actions)
+        self.error(f"unrecognized arguments: {' '.join(unknown)}{hint and '.' + hint}")
+
+
+def any_text(given: str) -> str:
+    """Any but the empty one, which a variable that is not set leaves: it would mean nothing, or the default."""
+    if not given:
+        raise argparse.ArgumentTypeError("got '', allowed is any text but an empty one; or leave it out")
+    return given
+
+
+def any_path(given: str) -> Path:
+    """Any but the empty one, which a variable that is not set leaves: it would be the folder one is in."""
+    if not given:
+        raise argparse.ArgumentTypeError("got '', allowed is a path, such as . for the folder you are in")
+    return Path(given)
+
+
+def results_path(given: str) -> Path:
+    """A path that exists: every command that reads results says alike that they are not there, with one exit code."""
+    path = any_path(given)
+    if is_missing(path):
+        raise argparse.ArgumentTypeError(nothing_at(path))
+    return path
+
+
+def is_missing(path: Path) -> bool:
+    """What may not be looked at counts as there; whoever reads it says why it cannot."""
+    try:
+        return not path.exists()
+    except OSError:
+        return False
+
+
+def nothing_at(path: Path) -> str:
+    """What a command says of results that are not there."""
+    return (
+        f"got {str(path)!r}, where there is nothing; allowed is a folder of results, as `nox -s bench` wrote it to its"
+        " --out, such as runs/full"
+    )

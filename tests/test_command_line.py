@@ -1,0 +1,70 @@
+"""Wrong options of the sessions that are not ``python -m suite``: one exit code, and what to do."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from reports import build, compare_command, export, import_command, publish, verify
+from suite import __main__ as suite_command
+from suite import pins_command
+from suite.errors import UsageError
+
+type Main = Callable[[Sequence[str]], int]
+
+SESSIONS: dict[str, Main] = {
+    "report": build.main,
+    "publish": publish.main,
+    "export": export.main,
+    "import": import_command.main,
+    "verify": verify.main,
+    "compare": compare_command.main,
+    "pins": pins_command.main,
+}
+
+
+@pytest.fixture
+def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folders ``a`` and ``b`` in the folder one is in: what is wrong is the option."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+
+
+@pytest.mark.parametrize("session", SESSIONS)
+@pytest.mark.usefixtures("results")
+def test_a_wrong_option_ends_as_the_readme_says(session: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """argparse ends with 2, which of ``compare`` means cases that cannot be compared."""
+    valid = {"export": ["a", "--format", "csv"], "import": ["a", "--out", "b"], "compare": ["a", "b"], "report": ["a"]}
+    assert SESSIONS[session]([*valid.get(session, ()), "--helf"]) == UsageError.exit_code
+    said = capsys.readouterr().err
+    assert said == f"unrecognized arguments: --helf. Did you mean '--help'?\nSee: nox -s {session} -- --help\n"
+
+
+@pytest.mark.parametrize(
+    ("session", "arguments"),
+    [
+        ("report", [""]),
+        ("report", ["a", "--out", ""]),
+        ("publish", ["--results", ""]),
+        ("publish", ["--out="]),
+        ("export", ["", "--format", "csv"]),
+        ("import", ["", "--out", "b"]),
+        ("verify", [""]),
+        ("compare", ["a", ""]),
+    ],
+)
+@pytest.mark.usefixtures("results")
+def test_an_empty_path_is_not_the_folder_one_is_in(
+    session: str, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert SESSIONS[session](arguments) == UsageError.exit_code
+    assert "got '', allowed is a path" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("session", [*SESSIONS, "plan", "bench", "store", "build", "bundle", "env_check"])
+def test_help_shows_the_command_as_it_is_typed(session: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        SESSIONS[session](["--help"]) if session in SESSIONS else suite_command.main([session, "--help"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith(f"usage: nox -s {session} -- ")
