@@ -13,6 +13,7 @@ from reports.pages.caution import caution
 from reports.result_sets import Version, read_version
 from reports.seeds import seeds
 from suite.schema import CaseResult
+from tests.committed_results import committed_version
 from tests.generated_results import (
     full_results,
     make_case,
@@ -25,12 +26,11 @@ from tests.generated_results import (
 )
 
 BOOK = Path(__file__).resolve().parents[1] / "book"
-RESULTS = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
 
 
 @pytest.fixture(scope="module")
 def committed() -> Version:
-    return read_version(RESULTS, name="v")
+    return committed_version()
 
 
 def elsewhere(result: CaseResult, label: str) -> CaseResult:

@@ -2,16 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from reports.learned_beside import MIN_ITERATIONS, several_beside_one, stacks_beside_newton
-from reports.result_sets import read_version
 from suite.schema import CaseResult
+from tests.committed_results import RESULTS, committed_version
 from tests.generated_results import failed_result, held_to_a_reference, make_case, make_result
 
-RESULTS = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
 NOTES = " ".join((RESULTS / "NOTES.md").read_text(encoding="utf-8").split())
 ONE = make_case("ant-weak", iterations=MIN_ITERATIONS)
 TWO = replace(ONE, case_id="ant-weak/two", nproc_per_node=2, num_envs_global=ONE.num_envs_global)
@@ -121,7 +119,7 @@ def test_another_stack_is_held_against_newton_on_as_many_ranks() -> None:
 
 def test_what_the_notes_say_ran_at_a_time_did() -> None:
     """They said it of all five seeds, two of which ran alone and stand among the hosts of one kind."""
-    version = read_version(RESULTS, name="2026.11")
+    version = committed_version()
     beside = [
         seed
         for seed in range(1, 6)
@@ -134,7 +132,7 @@ def test_what_the_notes_say_ran_at_a_time_did() -> None:
 
 
 def test_what_the_notes_say_is_learned_on_physx_holds() -> None:
-    version = read_version(RESULTS, name="2026.11")
+    version = committed_version()
     pairs = stacks_beside_newton(result for one in version.sets for result in one.campaign.results)
     verdicts = {(pair.size.task, pair.size.rl_library): pair.verdict for pair in pairs}
     assert verdicts == {

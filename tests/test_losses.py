@@ -15,6 +15,7 @@ from reports.tables import Html
 from suite.a_a import noise_budget, twin_pairs
 from suite.rounds import figures
 from suite.schema import Case, CaseResult, RlLibrary, Workload
+from tests.committed_results import RESULTS, committed_version
 from tests.generated_results import (
     failed_result,
     make_case,
@@ -25,12 +26,10 @@ from tests.generated_results import (
     write_results,
 )
 
-RESULTS = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
-
 
 @pytest.fixture(scope="module")
 def committed() -> Version:
-    return read_version(RESULTS, name="v")
+    return committed_version()
 
 
 def weak(world_size: int, rl_library: RlLibrary = "rsl_rl") -> Case:

@@ -9,15 +9,14 @@ import pytest
 
 from reports.findings import fillings, learned_in_strong_scaling
 from reports.pairs_of_cases import nodes_side_by_side
-from reports.result_sets import read_version
 from reports.seeds import seeds
 from suite import interference, upstream
 from suite.core_speed import fastest_probes_s, slowed_cores
 from suite.store import load_results
+from tests.committed_results import RESULTS, committed_set, committed_version
 
 ROOT = Path(__file__).resolve().parents[1]
 README = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-RESULTS = ROOT / "reports" / "results" / "2026.11"
 NOTES = " ".join((RESULTS / "NOTES.md").read_text(encoding="utf-8").split())
 
 
@@ -25,7 +24,7 @@ GPU_PAIRS = ("h200-x4-upstream", "h200-x4-pairs", "h200-x4-pairs-4", "h200-x2-pa
 
 
 def test_the_versions_that_the_notes_name_are_those_of_every_set() -> None:
-    records = [record for one in read_version(RESULTS, name="v").sets for record in one.campaign.completed]
+    records = [record for one in committed_version().sets for record in one.campaign.completed]
     names = {
         "Isaac Lab": "isaaclab",
         **{name: name for name in ("torch", "rl-games", "rsl-rl-lib")},
@@ -98,7 +97,7 @@ def test_what_the_notes_say_of_emulated_nodes_holds(name: str, num_pairs: int) -
 
 
 def test_what_the_notes_say_of_learning_in_strong_scaling_holds() -> None:
-    version = read_version(RESULTS, name="v")
+    version = committed_version()
     campaign = next(one.campaign for one in version.sets if one.name == "h200-x4-full")
     (found,) = learned_in_strong_scaling(campaign, seeds(version.learned, (), lambda _: ()))
     one, two, four = found
@@ -111,7 +110,7 @@ def test_what_the_notes_say_of_learning_in_strong_scaling_holds() -> None:
 
 
 def test_what_the_notes_say_of_a_gpu_at_the_published_size_holds() -> None:
-    sweep = next(one.campaign for one in read_version(RESULTS, name="v").sets if one.name == "h200-x2-envs")
+    sweep = committed_set("h200-x2-envs").campaign
     (found,) = fillings(sweep)
     usual, most = next(one for one in found if one.num_envs == 4096), found[-1]
     busy = [one.busy_percent for one in found if one.busy_percent is not None]
@@ -162,7 +161,7 @@ def test_what_the_notes_say_of_cases_side_by_side_holds() -> None:
     shift, low, high = (f"{100 * value:+.1f}" for value in (found.difference, *found.interval))
     assert f"{shift} % beside another case ({low} to {high} %)" in NOTES
     assert f" {100 * found.tolerance:.1f} % by which the case differs from itself" in NOTES
-    (sweep,) = (one for one in read_version(RESULTS, name="").sets if one.name == "h200-x2-envs")
+    sweep = committed_set("h200-x2-envs")
     price = sweep.campaign.cost
     assert price is not None
     assert price.points == 7
@@ -180,7 +179,7 @@ def test_what_the_notes_say_of_cases_that_must_not_run_side_by_side_holds() -> N
     assert len(found.alone_s) == 6
     shift, low, high = (f"{100 * value:+.1f}" for value in (found.difference, *found.interval))
     assert f"it refused: {shift} % ({low} to {high} %), longer in all six pairs." in NOTES
-    campaign = next(one for one in read_version(RESULTS, name="").sets if one.name == "h200-x4-short").campaign
+    campaign = committed_set("h200-x4-short").campaign
     assert sum(len(one.rounds) for one in campaign.beside) == 13
     assert all(one in campaign.overhead for one in campaign.beside)
     price = campaign.cost

@@ -3,21 +3,15 @@
 from pathlib import Path
 
 from reports.lost import losses
-from reports.result_sets import ResultSet, read_version
 from suite.a_a import noise_budget, twin_pairs
+from tests.committed_results import RESULTS, committed_set
 
 ROOT = Path(__file__).resolve().parents[1]
-RESULTS = ROOT / "reports" / "results" / "2026.11"
 NOTES = " ".join((RESULTS / "NOTES.md").read_text(encoding="utf-8").split())
 
 
-def set_named(name: str) -> ResultSet:
-    (found,) = (one for one in read_version(RESULTS, name="").sets if one.name == name)
-    return found
-
-
 def test_what_the_notes_say_of_updates_kept_holds() -> None:
-    campaign = set_named("h200-x2-cartpole").campaign
+    campaign = committed_set("h200-x2-cartpole").campaign
     one, two = (
         next(row for row in campaign.rows if row.case_id.endswith(f"-n8192-{topology}-fixed_updates"))
         for topology in ("1x1", "1x2")
@@ -46,7 +40,7 @@ def test_what_the_notes_say_of_updates_kept_holds() -> None:
 
 
 def test_what_the_notes_say_of_as_many_environments_on_each_gpu_holds() -> None:
-    campaign = set_named("h200-x2-per-gpu").campaign
+    campaign = committed_set("h200-x2-per-gpu").campaign
     one, two = campaign.rows
     assert (one.rounds_completed, two.rounds_completed) == (3, 3)
     assert all(record.telemetry for record in campaign.completed)
@@ -71,7 +65,7 @@ def test_what_the_notes_say_of_memory_that_ran_out_holds() -> None:
         ("h200-memory", "there was room for {} and none for {}."),
         ("h200-memory-2", "the search came to its answer in 5 runs: room for {} and none for {}."),
     ):
-        rows = set_named(name).campaign.rows
+        rows = committed_set(name).campaign.rows
         most = max(row.num_envs for row in rows if row.rounds_completed)
         (failed,) = (row for row in rows if not row.rounds_completed)
         assert {failure.outcome for failure in failed.failures} == {"oom"}

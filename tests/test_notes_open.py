@@ -7,15 +7,14 @@ import pytest
 from reports.curves import variant_of
 from reports.divisions import gains
 from reports.published import read_published
-from reports.result_sets import read_version
+from tests.committed_results import RESULTS, committed_set
 
 ROOT = Path(__file__).resolve().parents[1]
-RESULTS = ROOT / "reports" / "results" / "2026.11"
 NOTES = " ".join((RESULTS / "NOTES.md").read_text(encoding="utf-8").split())
 
 
 def test_what_the_notes_say_of_the_open_division_holds() -> None:
-    (tuned,) = (one for one in read_version(RESULTS, name="").sets if one.name == "h200-open")
+    tuned = committed_set("h200-open")
     found = {variant_of(gain.case): gain for gain in gains(tuned.campaign.results, tuned.campaign.twins)}
     assert {gain.rounds for gain in found.values()} == {2, 3}
     wide, graphs = found["wide"], found["wide-graphs"]
@@ -44,7 +43,7 @@ def test_what_the_notes_say_of_the_open_division_holds() -> None:
 
 
 def test_what_the_notes_say_of_the_open_division_on_four_gpus_holds() -> None:
-    (tuned,) = (one for one in read_version(RESULTS, name="").sets if one.name == "h200-x4-open")
+    tuned = committed_set("h200-x4-open")
     found = {variant_of(gain.case): gain for gain in gains(tuned.campaign.results, tuned.campaign.twins)}
     assert {(gain.rounds, gain.closed_rounds, gain.case.world_size) for gain in found.values()} == {(1, 1, 4)}
     pair = found["wide"], found["wide-graphs"]
@@ -63,7 +62,7 @@ def test_what_the_notes_say_of_the_open_division_on_four_gpus_holds() -> None:
 
 
 def test_what_the_notes_say_of_ant_tuned_holds() -> None:
-    (tuned,) = (one for one in read_version(RESULTS, name="").sets if one.name == "h200-ant-open")
+    tuned = committed_set("h200-ant-open")
     found = {variant_of(gain.case): gain for gain in gains(tuned.campaign.results, tuned.campaign.twins)}
     assert {(gain.rounds, gain.closed_rounds) for gain in found.values()} == {(3, 3)}
     precision, graphs, envs, wide = (
@@ -99,7 +98,7 @@ def test_what_the_notes_say_of_ant_tuned_holds() -> None:
 
 
 def test_what_the_notes_say_of_ant_tuned_with_rsl_rl_holds() -> None:
-    (tuned,) = (one for one in read_version(RESULTS, name="").sets if one.name == "h200-ant-open-rsl")
+    tuned = committed_set("h200-ant-open-rsl")
     found = {variant_of(gain.case): gain for gain in gains(tuned.campaign.results, tuned.campaign.twins)}
     assert {gain.rounds for gain in found.values()} == {4, 5}
     envs, compiled = found["envs"], found["compile"]
@@ -122,7 +121,7 @@ def test_what_the_notes_say_of_ant_tuned_with_rsl_rl_holds() -> None:
 
 
 def test_what_the_notes_say_of_cartpole_tuned_with_rsl_rl_holds() -> None:
-    (tuned,) = (one for one in read_version(RESULTS, name="").sets if one.name == "h200-open-rsl")
+    tuned = committed_set("h200-open-rsl")
     found = {
         (variant_of(gain.case), gain.case.num_envs // gain.closed.num_envs): gain
         for gain in gains(tuned.campaign.results, tuned.campaign.twins)

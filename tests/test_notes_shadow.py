@@ -3,16 +3,15 @@
 from pathlib import Path
 
 from reports.lost import losses
-from reports.result_sets import read_version
 from suite.a_a import noise_budget, twin_pairs
+from tests.committed_results import RESULTS, committed_set
 
 ROOT = Path(__file__).resolve().parents[1]
-RESULTS = ROOT / "reports" / "results" / "2026.11"
 NOTES = " ".join((RESULTS / "NOTES.md").read_text(encoding="utf-8").split())
 
 
 def test_what_the_notes_say_of_two_gpus_holds() -> None:
-    (found,) = (one for one in read_version(RESULTS, name="").sets if one.name == "h200-x2-shadow")
+    found = committed_set("h200-x2-shadow")
     campaign = found.campaign
     one, two = sorted((row for row in campaign.rows if row.rounds_completed), key=lambda row: row.world_size)
     assert (one.rounds_completed, two.rounds_completed) == (3, 3)
@@ -30,7 +29,7 @@ def test_what_the_notes_say_of_two_gpus_holds() -> None:
 
 
 def test_what_the_notes_say_they_lose_holds() -> None:
-    (found,) = (one for one in read_version(RESULTS, name="").sets if one.name == "h200-x2-shadow")
+    found = committed_set("h200-x2-shadow")
     (loss,) = losses(found.campaign)
     told = {part for part, (low, high) in loss.part_intervals.items() if not low <= 0 <= high}
     assert told == {"waiting", "all-reduce", "learning"}

@@ -1,19 +1,16 @@
 """What the notes of version 2026.11 say of how many environments to give a GPU is what results in git say."""
 
-from pathlib import Path
-
 from reports.campaign import Campaign
 from reports.findings import fillings
 from reports.inside import inside, part_shares
-from reports.result_sets import read_version
 from reports.sizes import size_choices
+from tests.committed_results import RESULTS, committed_version
 
-RESULTS = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
 NOTES = " ".join((RESULTS / "NOTES.md").read_text(encoding="utf-8").split())
 
 
 def campaign_of(name: str) -> Campaign:
-    sets = read_version(RESULTS, name="v").sets
+    sets = committed_version().sets
     return next(one.campaign for one in sets if one.name == name)
 
 

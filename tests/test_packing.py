@@ -112,10 +112,15 @@ def carry_out(cases: list[Generated], num_slots: int) -> list[Started]:
             return started
 
 
-@pytest.mark.parametrize("seed", range(150))
-def test_every_round_runs_once_on_slots_of_its_own(seed: int) -> None:
-    cases, num_slots = generate(seed)
-    started = carry_out(cases, num_slots)
+GENERATED = [generate(seed) for seed in range(150)]
+
+
+def test_every_round_runs_once_on_slots_of_its_own() -> None:
+    for cases, num_slots in GENERATED:
+        each_runs_once(cases, num_slots, carry_out(cases, num_slots))
+
+
+def each_runs_once(cases: list[Generated], num_slots: int, started: list[Started]) -> None:
     wanted = [(number, index) for number, case in enumerate(cases) for index in range(len(case.walls_s))]
     assert sorted((round_.case, round_.round) for round_ in started) == wanted
     for number, round_ in enumerate(started):
@@ -128,11 +133,13 @@ def test_every_round_runs_once_on_slots_of_its_own(seed: int) -> None:
                 assert other.kernels is None or other.kernels != round_.kernels, "the same kernels compiled twice"
 
 
-@pytest.mark.parametrize("seed", range(150))
-def test_no_round_waits_for_ever(seed: int) -> None:
+def test_no_round_waits_for_ever() -> None:
     """Once it is first, few overtake it; and it only waits while lanes are really busy."""
-    cases, num_slots = generate(seed)
-    started = carry_out(cases, num_slots)
+    for cases, num_slots in GENERATED:
+        none_waits_for_ever(num_slots, carry_out(cases, num_slots))
+
+
+def none_waits_for_ever(num_slots: int, started: list[Started]) -> None:
     assert max(Counter(round_.overtaken for round_ in started if round_.overtaken).values(), default=0) <= num_slots
     events_s = sorted({round_.end_s for round_ in started} | {0.0})
     for round_ in started:

@@ -11,10 +11,9 @@ from reports.pages import beyond as page
 from reports.result_sets import read_version
 from suite.env_check.nccl import NcclFacts, check_nccl_all_reduce
 from suite.schema import CaseResult, CheckResult
+from tests.committed_results import committed_version
 from tests.generated_curves import series
 from tests.generated_results import write_results
-
-RESULTS = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
 
 
 def carried_curve(results: Sequence[CaseResult]) -> Curve:
@@ -83,7 +82,7 @@ def test_what_env_check_says_of_bandwidth_is_understood() -> None:
 
 def test_the_page_carries_scaling_alone_and_names_each_set_once() -> None:
     """Of results in git, which have a sweep and tuned series too."""
-    version = read_version(RESULTS, name="v")
+    version = committed_version()
     kinds = {name: version.kind(name) for name in version.series_names}
     assert set(kinds.values()) == {"scaling", "sweep", "tuned"}
     found = page.curves(version)

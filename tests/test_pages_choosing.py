@@ -14,6 +14,7 @@ from reports.result_sets import Version, read_version
 from suite.schema import CaseResult, CheckResult
 from suite.schema_telemetry import TelemetrySummary
 from suite.schema_transport import Transport
+from tests.committed_results import committed_version
 from tests.generated_results import (
     failed_result,
     full_results,
@@ -27,9 +28,6 @@ from tests.generated_results import (
 )
 
 SWEPT = {1024: 0.10, 2048: 0.11, 4096: 0.15, 8192: 0.30}  # of sweep_results: environments, seconds
-
-
-RESULTS = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
 
 
 def version_of(results: Sequence[CaseResult], folder: Path) -> Version:
@@ -262,7 +260,7 @@ def test_the_summary_says_in_a_sentence_what_is_left_of_ideal(tmp_path: Path) ->
 
 def test_the_summary_says_nothing_of_scaling_by_emulated_nodes() -> None:
     """Of results in git: 1x4 and 2x2 emulated on four GPUs of one host."""
-    version = read_version(RESULTS, name="v")
+    version = committed_version()
     one = next(one for one in version.sets if one.name == "h200-x4-full")
     at_most = {
         (row.scaling, row.nnodes): row.scaling_efficiency or 0 for row in one.campaign.rows if row.world_size == 4

@@ -1,5 +1,4 @@
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -9,12 +8,10 @@ from reports.pages import series as series_pages
 from reports.pair_tables import signed_percent
 from reports.pairs_of_cases import nodes_side_by_side, stacks_side_by_side
 from reports.resampling import Estimate
-from reports.result_sets import read_version
 from suite.schema import CaseResult
 from suite.schema_transport import Transport
+from tests.committed_results import committed_version
 from tests.generated_results import failed_result, full_results, make_result, node_results, stack_results
-
-RESULTS = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
 
 
 def test_stacks_are_held_against_newton_at_the_same_ranks_and_environments() -> None:
@@ -87,7 +84,7 @@ def test_emulated_nodes_have_a_line_of_their_own() -> None:
 
 def test_the_same_ranks_on_one_node_and_on_two_are_not_sped_up() -> None:
     """The fewest had 100 % beside the efficiencies of sets that ran on one rank too."""
-    nodes = read_version(RESULTS, name="v")
+    nodes = committed_version()
     nodes = replace(nodes, sets=tuple(one for one in nodes.sets if one.name == "h200-x2-nodes"))
     text = series_pages.cases(nodes, "ant-weak").text
     assert "Interconnect" in text

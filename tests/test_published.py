@@ -13,9 +13,8 @@ from reports.published import efficiency, implied, parse_figure, read_published
 from reports.result_sets import read_version
 from suite.errors import ReportError
 from suite.schema import CaseResult
+from tests.committed_results import committed_version
 from tests.generated_results import full_results, make_case, make_record, write_results
-
-COMMITTED = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
 
 
 @pytest.mark.parametrize(
@@ -77,7 +76,7 @@ def test_a_table_without_a_source_is_refused(tmp_path: Path) -> None:
 
 
 def test_ours_stand_beside_theirs_on_their_terms() -> None:
-    text = page.tables(read_version(COMMITTED, name="v")).text
+    text = page.tables(committed_version()).text
     assert "R. Noroian\t4\t1,672,000\t1,208,000\t608,000\t62.3 %" in text
     assert "labscale, Four H200s (the first host)\t4\t" in text
     assert "15 above 100 % as printed, 11 even after" in page.above_ideal().text
@@ -85,7 +84,7 @@ def test_ours_stand_beside_theirs_on_their_terms() -> None:
 
 
 def test_an_efficiency_without_an_interval_says_of_how_many_rounds_it_is() -> None:
-    version = read_version(COMMITTED, name="v")
+    version = committed_version()
     lines = [line.split("\t") for line in page.tables(version).text.splitlines() if line.startswith("labscale, ")]
     assert {line[-1] for line in lines if line[1] == "1"} == {"n/a"}
     without = [line[-1] for line in lines if line[1] != "1" and "(rounds)" not in line[-1] and line[-2] != "n/a"]
@@ -94,7 +93,7 @@ def test_an_efficiency_without_an_interval_says_of_how_many_rounds_it_is() -> No
 
 def test_a_set_without_the_fewest_gpus_of_a_table_does_not_stand_in_it() -> None:
     """Two GPUs had 100.0 % beside 99.1 and 97.0 % of those that were held against one."""
-    version = read_version(COMMITTED, name="v")
+    version = committed_version()
     (nodes,) = (one for one in version.scaling if one.name == "h200-x2-nodes")
     assert min(row.world_size for row in nodes.campaign.series("ant-weak").rows) > 1
     text = page.tables(version).text
@@ -103,7 +102,7 @@ def test_a_set_without_the_fewest_gpus_of_a_table_does_not_stand_in_it() -> None
 
 
 def test_a_series_has_the_tables_that_stand_beside_it() -> None:
-    version = read_version(COMMITTED, name="v")
+    version = committed_version()
     said = page.of_series(version, "ant-weak").text
     assert said.startswith("What others published")
     assert "Noroian" in said
@@ -111,7 +110,7 @@ def test_a_series_has_the_tables_that_stand_beside_it() -> None:
 
 
 def test_the_most_of_the_open_division_is_said_beside_the_table_and_is_not_in_it() -> None:
-    version = read_version(COMMITTED, name="v")
+    version = committed_version()
     lines = page.tables(version).text.splitlines()
     (said,) = (line for line in lines if line.startswith("Tuned through the libraries' own settings"))
     fastest: dict[int, float] = {}

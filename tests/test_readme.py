@@ -4,14 +4,13 @@ import pytest
 
 from reports.analysis import case_rows
 from reports.readme import BEGIN, END, results_table
-from reports.result_sets import read_version
 from suite import upstream
 from suite.a_a import noise_budget, twin_pairs
 from suite.store import load_results
+from tests.committed_results import RESULTS, committed_version
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-RESULTS = ROOT / "reports" / "results" / "2026.11"
 NOTES = " ".join((RESULTS / "NOTES.md").read_text(encoding="utf-8").split())
 
 
@@ -47,7 +46,7 @@ def test_what_the_readme_says_of_hosts_and_noise_holds() -> None:
         for name in ("h200-x4-full", "h200-x4")
     )
     factors = [(second[case_id].total_fps or 0) / (row.total_fps or 0) for case_id, row in first.items()]
-    campaigns = {one.name: one.campaign for one in read_version(RESULTS, name="v").sets}
+    campaigns = {one.name: one.campaign for one in committed_version().sets}
     noise = {
         name: noise_budget(twin_pairs((*campaigns[name].results, *campaigns[name].twins)))
         for name in ("h200-x4-full", "h200-x4-rsl")

@@ -1,15 +1,10 @@
 """The number of a round: the median over steady iterations of the slowest rank's time."""
 
-import json
 from collections.abc import Callable
-from pathlib import Path
-from statistics import median
-from typing import Final
 
 import pytest
 
-from suite import reduce, store
-from suite.options import ROOT
+from suite import reduce
 from suite.schema import Case, Environment, RankRecord, RunRecord
 
 ENVIRONMENT = Environment(host_label=None, cpu_model=None, num_cpus=None, memory_gb=None, os=None, kernel=None)
@@ -76,25 +71,3 @@ def test_the_statistic_is_the_median_of_what_the_slowest_rank_took_once_it_was_s
 def test_the_statistic_says_its_rule() -> None:
     assert "MSER" in reduce.ROUND_STATISTIC
     assert "slowest rank's iteration_time_s" in reduce.ROUND_STATISTIC
-
-
-RULES: Final = {
-    # Until 2026-11-21: files in git were written under it. Their numbers are recomputed whenever they are read.
-    "median over the steady iterations (all but the first) of the slowest rank's iteration_time_s, in seconds": (
-        lambda record: median(reduce.iteration_times_s(record)[1:])
-    ),
-    reduce.ROUND_STATISTIC: reduce.round_time_s,
-}
-STORED: Final = sorted((ROOT / "reports" / "results").glob("*/*/cases/*/*.json"))
-
-
-@pytest.mark.parametrize("path", STORED, ids=lambda path: "/".join(path.parts[-4:]))
-def test_the_numbers_in_a_stored_file_are_those_of_the_rule_it_names(path: Path) -> None:
-    result = store.read_case(path)
-    for benchmark in json.loads(path.read_text(encoding="utf-8"))["benchmarks"]:
-        rule = RULES[benchmark["extra_info"]["statistic"]]
-        assert benchmark["stats"]["data"] == [rule(record) for record in result.completed]
-
-
-def test_there_are_stored_files() -> None:
-    assert STORED

@@ -11,6 +11,7 @@ from reports.pages import beyond, choosing, comparison, division, downloads, lim
 from reports.result_sets import read_version
 from suite.errors import ReportError
 from suite.schema import CheckResult
+from tests.committed_results import RESULTS, committed_version
 from tests.generated_results import failed_result, full_results, make_case, make_result, smoke_results, write_results
 
 BUS = CheckResult(
@@ -20,7 +21,6 @@ BUS = CheckResult(
     found="NCCL 2.28.9 over 2 GPU(s), bus bandwidth 294.0 GB/s at 256 MiB",
     fault=None,
 )
-COMMITTED = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_the_first_page_counts_all_sets_and_says_below_each_title_where_it_ran(t
 
 
 def test_of_several_sets_the_first_page_begins_with_every_curve_in_one_table() -> None:
-    version = read_version(COMMITTED, name="2026.11")
+    version = committed_version()
     rows = [line.split("\t") for line in summary.answers(version).text.splitlines()]
     curves = {(row[0], row[1]): row for row in rows if len(row) == 8}
     full = curves["ant-weak: rl_games", "Four H200s (host J), one node and two emulated"]
@@ -162,23 +162,23 @@ def test_a_set_is_compared_with_older_ones_of_the_same_people_only(tmp_path: Pat
 
 
 def test_the_committed_version_has_scaling_pairs_and_checks() -> None:
-    version = read_version(COMMITTED, name="2026.11")
+    version = committed_version()
     assert {"h200-x4"} <= {one.name for one in version.scaling}
     assert len(version.pairs) > 26
-    assert {"h200-x2"} <= {path.stem for path in (COMMITTED / "env_check").glob("*.json")}
+    assert {"h200-x2"} <= {path.stem for path in (RESULTS / "env_check").glob("*.json")}
     assert all(report.checks for report in version.env_checks)
 
 
 def test_what_env_check_said_of_a_host_twice_is_shown_once() -> None:
     """Two campaigns there differ in the free space that it found, and in nothing that was said of it."""
-    version = read_version(COMMITTED, name="2026.11")
+    version = committed_version()
     (pairs,) = (one for one in version.sets if one.name == "h200-x2-pairs")
     assert len({place.environment.checks for place in pairs.campaign.places}) == 2
     assert machines.env_checks(version).text.count(f"{pairs.title}: H200 host G") == 1
 
 
 def test_what_env_check_said_of_several_hosts_alike_is_shown_once() -> None:
-    text = machines.env_checks(read_version(COMMITTED, name="2026.11")).text
+    text = machines.env_checks(committed_version()).text
     versions = 2  # of env_check: the later has one check more
     assert [text.count(f"What seed {seed} learns, on two CPU cores: two CPU cores") for seed in range(1, 6)] == [
         versions
@@ -196,7 +196,7 @@ def test_a_set_knows_its_noise_from_its_own_twins(tmp_path: Path) -> None:
 
 
 def test_limits_say_once_of_many_sets_that_their_rounds_ran_alone() -> None:
-    said = limits.uncertain(read_version(COMMITTED, name="2026.11")).text
+    said = limits.uncertain(committed_version()).text
     (alone,) = (line for line in said.splitlines() if "No round ran beside other cases" in line)
     assert "in 33 sets: Four H200s (host J), one node and two emulated; Four H200s (host K), short;" in alone
     assert "(the first host)" not in alone  # of which it is not known
@@ -206,7 +206,7 @@ def test_limits_say_once_of_many_sets_that_their_rounds_ran_alone() -> None:
 
 def test_limits_say_which_nodes_were_emulated() -> None:
     """Fifteen rounds "ran on more than one node", of which nobody has had several with GPUs yet."""
-    version = read_version(COMMITTED, name="2026.11")
+    version = committed_version()
     several = [each for one in version.sets for each in one.campaign.completed if each.case.nnodes > 1]
     emulated = [each for each in several if each.transport is not None and each.transport.emulated]
     said = f"ran on more than one node, {len(emulated)} of them on nodes emulated on one host."
@@ -220,7 +220,7 @@ def test_limits_say_which_nodes_were_emulated() -> None:
 
 def test_a_set_of_controls_has_no_empty_place_among_the_charts() -> None:
     """Its title stood there with nothing below it."""
-    version = read_version(COMMITTED, name="v")
+    version = committed_version()
     several = [one for one in version.sets if one.name in ("h200-x4-rsl", "h200-x4-controls")]
     titles = {one.name: one.title for one in several}
     said = summary.charts(replace(version, sets=tuple(several))).markup

@@ -18,9 +18,8 @@ from reports.result_sets import read_version
 from reports.stack_parts import StackPair, stack_pairs
 from suite.a_a import SUFFIX
 from suite.schema import CaseResult
+from tests.committed_results import RESULTS, committed_set
 from tests.generated_results import failed_result, make_case, make_result, stack_results, write_results
-
-RESULTS = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
 
 
 def one_gpu(newton_s: float, physx_s: float, *, twin_s: float | None = None, rounds: int = 3) -> list[CaseResult]:
@@ -133,7 +132,7 @@ def test_one_number_of_ranks_has_no_efficiency(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["h200-physx", "h200-physx-rsl"])
 def test_physx_in_git_takes_longer_than_newton_mostly_in_physics(name: str) -> None:
-    (campaign,) = (one.campaign for one in read_version(RESULTS, name="v").sets if one.name == name)
+    campaign = committed_set(name).campaign
     pairs = [pair for name in campaign.series_names for pair in stack_pairs(campaign.series(name))]
     assert [pair.case.case.series for pair in pairs] == ["ant-physics", "cartpole-physics"]
     said = " ".join((RESULTS / "NOTES.md").read_text(encoding="utf-8").split())

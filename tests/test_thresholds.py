@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from reports.learning_curves import mean_rewards
-from reports.result_sets import read_version
 from reports.thresholds import SMOOTHING_WINDOW, common_reward, iterations_to_reward, smoothed, time_to_reward
 from suite.schema import CaseResult, RunRecord
+from tests.committed_results import committed_version
 from tests.generated_results import failed_result, make_case, make_record
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -126,7 +126,7 @@ def test_a_round_without_rewards_leaves_no_common_one() -> None:
 
 def test_the_leap_of_a_round_that_ends_with_its_first_full_episodes_is_not_its_reward() -> None:
     """A mean over the last iterations took the end of all episodes that had not failed for learning."""
-    version = read_version(ROOT / "reports" / "results" / "2026.11", name="v")
+    version = committed_version()
     results = [result for one in version.sets for result in one.campaign.results if result.case.learns]
     curves = [
         [reward for reward in mean_rewards(record) if reward is not None]
