@@ -143,8 +143,11 @@ def _span(record: RunRecord) -> Span:
 # --- the table ---------------------------------------------------------------------------------------------------
 
 
-def cost_table(found: Cost | None) -> Html:
-    """Both prices of both ways, and per point; a sentence where there is nothing to pay for."""
+def cost_table(found: Cost | None, *, title: str = "") -> Html:
+    """Both prices of both ways, and per point; a sentence where there is nothing to pay for.
+
+    ``title`` is the set's, where a page has a table for each of several sets.
+    """
     if found is None:
         return paragraph("No training was timed on GPUs, so there is no loop over upstream's commands to compare with.")
     return html_table(
@@ -154,7 +157,7 @@ def cost_table(found: Cost | None) -> Html:
             _row(found, f"a plain loop over upstream's command line{_basis(found)}", found.loop),
             ["labscale over the loop", "", f"{found.in_use_ratio:.2f}", "", f"{found.host_ratio:.2f}", ""],
         ],
-        label="Cost of a published point",
+        label=f"Cost of a published point {title}".strip(),
     )
 
 

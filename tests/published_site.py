@@ -4,6 +4,7 @@ import functools
 import os
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Final
@@ -12,9 +13,12 @@ import pytest
 
 from reports import publish as publishing
 from reports.import_command import import_bundles
+from suite.schema import CaseResult
 from tests.browser import Browser, browser_program
 from tests.debian_packages import install_packages
-from tests.generated_results import full_results, smoke_results, write_results
+from tests.generated_results import full_results, node_results, smoke_results, stack_results, write_results
+from tests.test_inside import with_telemetry
+from tests.test_pairs_of_cases import emulated
 
 OLDER: Final = "2026.9"
 NEWER: Final = "2026.11"
@@ -28,6 +32,7 @@ def versions_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_results(smoke_results(), folder / OLDER / "desk")
     write_results(full_results(), folder / NEWER / "desk")
     write_results(smoke_results()[:4], folder / NEWER / "laptop")
+    write_results(long_named_results(), folder / NEWER / "nodes-and-stacks")
     import_bundles(sorted(BUNDLES.glob("*.json")), folder / NEWER / "imported")
     (folder / NEWER / "report.toml").write_text('[[set]]\nfolder = "imported"\ncontributed_by = "Example Lab"\n')
     return folder
@@ -65,6 +70,19 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield started
 
 
+def long_named_results() -> list[CaseResult]:
+    """Results of emulated nodes and of stacks, whose names are the longest there are, with telemetry."""
+    one, four, spread = node_results()
+    return [
+        replace(
+            result,
+            rounds=tuple(with_telemetry(record, frames_per_joule=2e3, memory_gb=8.0) for record in result.rounds),
+        )
+        for result in (*stack_results(), one, four, emulated(spread))
+    ]
+
+
 def pages_of(site: Path) -> list[Path]:
-    """Every page of both versions."""
-    return sorted(path for name in (OLDER, NEWER) for path in (site / name).glob("*.html"))
+    """Every page of the newer version, and those of the older whose kind it does not have: it is of one set alone."""
+    of_one_set = [site / OLDER / name for name in ("index.html", SERIES, "machines.html")]
+    return [*of_one_set, *sorted((site / NEWER).glob("*.html"))]

