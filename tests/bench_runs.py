@@ -1,7 +1,7 @@
 """One real campaign through the command line, interrupted, killed and gone on with, which several modules look at.
 
-Its rounds are not fixed, its baseline is run twice, and one case has more ranks than any machine has cores. By the time
-it is interrupted the twin has both its rounds and is stored; what is interrupted, then killed, is the case's second.
+Its rounds are not fixed, and one case has more ranks than any machine has cores. What is interrupted, then killed, is
+the case's second round.
 """
 
 import hashlib
@@ -25,10 +25,8 @@ MATRIX: Final = matrix_of(
     cartpole("rsl_rl", name="wide", topologies=["1x4096"]),
     precision=1e-6,
     max_rounds=2,
-    a_a=True,
 )
 CASE: Final = "only/rsl_rl-kitless-cpu-n64-1x1"
-TWIN: Final = f"{CASE}-aa"
 WIDE: Final = "wide/rsl_rl-kitless-cpu-n262144-1x4096"
 START_TIMEOUT_S: Final = 240.0  # of a run with cold kernels on a busy machine
 ORPHANS_END_S: Final = 40.0  # torchrun gives its ranks 30 s
@@ -93,15 +91,12 @@ class Bench:
         return self.out / "raw" / case_id / f"r{round_index}"
 
     def case_path(self, case_id: str) -> Path:
-        return self.out / ("a_a" if case_id == TWIN else "cases") / f"{case_id}.json"
+        return self.out / "cases" / f"{case_id}.json"
 
     def snapshot(self) -> Snapshot:
-        """Every file with its hash and the time of its last change, but for those that every command writes anew."""
+        """Every file with its hash and the time of its last change."""
         return {
-            str(path.relative_to(self.out)): (
-                hashlib.sha256(path.read_bytes()).hexdigest(),
-                0 if path.name == "noise.json" else path.stat().st_mtime_ns,
-            )
+            str(path.relative_to(self.out)): (hashlib.sha256(path.read_bytes()).hexdigest(), path.stat().st_mtime_ns)
             for path in sorted(self.out.rglob("*"))
             if path.is_file() and path.name != ".lock"
         }

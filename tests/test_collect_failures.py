@@ -22,6 +22,19 @@ def test_hang_after_an_error_tells_the_error(rank_files: RankFiles) -> None:
     assert "rank 1: RuntimeError: the cube fell" in reason
 
 
+def test_a_run_beyond_its_time_keeps_what_it_measured(rank_files: RankFiles) -> None:
+    rank_files.rank(0, head(0) + iterations(2), torn='{"event": "iter')
+    rank_files.rank(1, head(1))
+    record = rank_files.collect(exit_code=1, ended_by="timeout")
+    assert record.outcome == "timeout"
+    assert record.reason is not None
+    assert record.reason.startswith(
+        f"not finished after {rank_files.case.timeout_s:g} s, start-up included; "
+        f"rank 0: 2 of {rank_files.case.iterations} iterations; rank 1: in start-up, after imports."
+    )
+    assert [rank.num_iterations for rank in record.ranks] == [2, 0]
+
+
 @pytest.mark.parametrize(
     "failed",
     [

@@ -64,13 +64,14 @@ def test_unchanged_versions_are_kept_and_changed_ones_built_again(results: Path,
     assert time.monotonic() - started_s <= MAX_UNCHANGED_S
     assert bytes_of(site) == before
     copied = shutil.copytree(results, tmp_path / "results")
-    shutil.rmtree(copied / OLDER)
+    shutil.rmtree(copied / NEWER)
     out = shutil.copytree(site, tmp_path / "site")
     started_s = processor_time_s()
-    assert publishing.publish(copied, out) == (NEWER,)
+    assert publishing.publish(copied, out) == (OLDER,)
     assert processor_time_s() - started_s <= MAX_BUILD_S * slowness()
-    assert not (out / OLDER).exists()
-    assert "comparison.html" not in {path.name for path in (out / NEWER).iterdir()}
+    assert not (out / NEWER).exists()
+    assert bytes_of(out / "latest") == bytes_of(out / OLDER)
+    assert [(site / name / "comparison.html").exists() for name in (OLDER, NEWER)] == [False, True]
 
 
 def test_versions_are_ordered_by_their_numbers(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import stat
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -124,18 +125,25 @@ def test_without_an_engine_the_way_on_is_named(tmp_path: Path, monkeypatch: pyte
     gc.collect()
 
 
+# A rank that only says where it is.
+SAYS: Final = "import os, sys; open(f'{sys.argv[1]}/said-' + os.environ['RANK'], 'w').write(os.getcwd())"
+
+
 @pytest.mark.worker
 def test_a_round_runs_through_apptainer(
     apptainer: Path, image: Path, worker: Worker, make_case: CaseMaker, tmp_path: Path
 ) -> None:
+    """The worker's torchrun starts both ranks."""
     assert apptainer.exists()
     place = provision(replace(OPTIONS, image=str(image)))
     assert (place.worker.pins_sha256, place.worker.asset_sha256) == (worker.pins_sha256, worker.asset_sha256)
     assert place.python_path is None
-    case = make_case(nproc_per_node=1, num_envs_global=32)
-    warm = replace(place.worker, cache_dir=worker.cache_dir)
-    launch = launch_of(warm, case, tmp_path / "r0")
+    (tmp_path / "says.py").write_text(SAYS, encoding="utf-8")
+    launch = launch_of(place.worker, make_case(), tmp_path / "r0")
+    *torchrun, _, _, run_dir = launch.argv  # -m tasks.worker RUN_DIR
+    launch = replace(launch, argv=(*torchrun, str(tmp_path / "says.py"), run_dir))
     assert place.launch(launch).exit_code == 0
+    assert [(tmp_path / "r0" / f"said-{rank}").exists() for rank in (0, 1)] == [True, True]
     assert place.check().failures == ()
 
 
