@@ -137,7 +137,7 @@ def pins(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run the tests, real training in the worker environment included (11 to 16 minutes on two cores)."""
+    """Run the tests, real training included; `-- --quick` leaves out what trains or starts an engine."""
     install(session, "tests")
     two_at_a_time = ["--numprocesses=2", "--dist=loadfile", "--no-loadscope-reorder"]  # -n 0: one after another
     session.run("python", "-m", "pytest", *two_at_a_time, *session.posargs)

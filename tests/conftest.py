@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -26,6 +27,13 @@ pytest_plugins = [
 ]
 
 CaseMaker = Callable[..., Case]
+# Fixtures that train, start an engine, a cluster or a browser, build a site or compile drivers.
+ENGINES: Final = frozenset(
+    {
+        "worker", "running_engine", "running_slurm", "running_ssh_hosts", "browser", "built_site", "published_site",
+        "graphics_packages",
+    }
+)  # fmt: skip
 
 _CASE = Case(
     case_id="cartpole-strong/rsl_rl-kitless-cpu-n64-1x2",
@@ -55,12 +63,26 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="also build an image whole and train in it, and every fault of a cluster (20 min, 30 GB)",
     )
+    parser.addoption(
+        "--quick",
+        action="store_true",
+        help="only what neither trains nor starts an engine, a cluster, a browser or a site's build (2 min)",
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if "slow" in item.keywords and not config.getoption("--slow"):
             item.add_marker(pytest.mark.skip(reason="runs only with --slow"))
+    if config.getoption("--quick"):
+        left_out = [item for item in items if takes_long(item)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not takes_long(item)]
+
+
+def takes_long(item: pytest.Item) -> bool:
+    """Whether a test trains, or needs one of ``ENGINES``, by its markers and fixtures."""
+    return "worker" in item.keywords or not ENGINES.isdisjoint(getattr(item, "fixturenames", ()))
 
 
 @pytest.fixture(scope="session")
