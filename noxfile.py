@@ -144,6 +144,13 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def perf(session: nox.Session) -> None:
+    """Time labscale itself beside reports/perf.json: plan, reports, site, sampler, start-up. `-- --write` stores."""
+    install(session, "tests")
+    run_module(session, "tests.perf")
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Check formatting, lint rules and types."""
     install(session, "lint")

@@ -173,18 +173,23 @@ class Sampler:
 
 
 def sample_until(
-    is_over: Callable[[float], bool], sampler: Sampler, stream: IO[bytes], *, rate_hz: float = RATE_HZ
+    is_over: Callable[[float], bool],
+    sampler: Sampler,
+    stream: IO[bytes],
+    *,
+    rate_hz: float = RATE_HZ,
+    clock_s: Callable[[], float] = time.monotonic,
 ) -> None:
     """Write samples to an unbuffered ``stream`` at ``rate_hz``, skipping those that come too late, and a last one.
 
     ``is_over`` waits for at most the given seconds.
     """
     stream.write(line_of(TelemetryStart(rate_hz=rate_hz)))
-    next_s, ends = time.monotonic(), False
+    next_s, ends = clock_s(), False
     while not ends:
-        next_s = max(next_s + 1 / rate_hz, time.monotonic())
+        next_s = max(next_s + 1 / rate_hz, clock_s())
         _write(sampler, stream)
-        ends = is_over(max(0.0, next_s - time.monotonic()))
+        ends = is_over(max(0.0, next_s - clock_s()))
     _write(sampler, stream)
 
 

@@ -12,7 +12,8 @@ from suite.cases import expand
 from suite.catalog import load_catalog
 from suite.matrix import load_matrix
 from suite.schema import SAMPLE_COLUMNS, Case, CaseResult, CheckResult, RankRecord, RunRecord
-from tests.generated_results import GPU_HOST
+from suite.store import write_case
+from tests.generated_results import GPU_HOST, write_results
 
 ROUNDS = 3
 GPUS_PER_NODE = 8
@@ -59,6 +60,17 @@ def large_result(case: Case) -> CaseResult:
     return CaseResult(
         case=case, rounds=tuple(_record(case, index) for index in range(ROUNDS)), ended_because="generated rounds end"
     )
+
+
+def write_large_results(folder: Path, *, most_gpus: int, whole_store: bool) -> Path:
+    """Write every case's results. ``whole_store``: all as ``bench`` stores them, which takes long, not one alone."""
+    results = folder / "results"
+    for case in cases_of(write_matrix(folder, most_gpus=most_gpus)):
+        if whole_store or (case.world_size == most_gpus and case.rl_library == "rsl_rl"):
+            write_case(large_result(case), results / "cases" / f"{case.case_id}.json")
+        else:
+            write_results([large_result(case)], results)
+    return results
 
 
 def _record(case: Case, index: int) -> RunRecord:

@@ -74,7 +74,7 @@ def test_a_job_runs_to_its_end_and_the_launcher_follows(place: SlurmPlace, launc
     done: list[int] = []
     result = launcher.run(launch, place=place, on_progress=done.append)
     assert (result.exit_code, result.ended_by, result.why) == (0, None, None)
-    assert 0 < result.wall_time_s < 30
+    assert result.wall_time_s > 0
     assert done[-1:] in ([], [3])  # a job as short as this may never be seen running
     assert json.loads((Path(launch.run_dir) / END).read_text())["exit_code"] == 0
 
@@ -156,7 +156,7 @@ def test_a_run_that_has_to_be_ended(
     (tmp_path / "r0" / "go_on").touch()
     case = replace(
         launch.case,
-        hang_timeout_s=3.0 if ending == "hung" else 300.0,
+        hang_timeout_s=5.0 if ending == "hung" else 300.0,
         timeout_s=3.0 if ending == "timeout" else 300.0,
     )
     launch = replace(launch, case=case)

@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -149,7 +148,7 @@ while True:
     result = run(launch)
     assert result.ended_by == "timeout"
     assert result.exit_code == -signal.SIGKILL
-    assert 2.0 < result.wall_time_s < 8
+    assert result.wall_time_s > 2.0
     assert not is_running(child_pid(launch))
 
 
@@ -157,14 +156,14 @@ def test_hang_is_told_from_slow_writing(make_launch: MakeLaunch) -> None:
     launch = make_launch(
         """
 for _ in range(6):
-    emit(1, event="phase"); time.sleep(0.4)
+    emit(1, event="phase"); time.sleep(0.5)
 time.sleep(600)
 """,
-        hang_timeout_s=1.0,
+        hang_timeout_s=2.0,
     )
     result = run(launch)
     assert result.ended_by == "hung"
-    assert 3.0 < result.wall_time_s < 8
+    assert result.wall_time_s > 4.5
 
 
 def test_run_that_never_writes_is_hung(make_launch: MakeLaunch) -> None:
@@ -181,9 +180,12 @@ child('''
 import faulthandler, signal, time
 faulthandler.register(signal.SIGUSR1)
 def stuck_here():
+    print("ready", flush=True)
     time.sleep(600)
 stuck_here()
 ''')
+while "ready" not in (run_dir / "logs" / "torchrun.log").read_text():
+    emit(0, event="phase"); time.sleep(0.1)
 time.sleep(600)
 """,
         hang_timeout_s=1.0,
@@ -202,8 +204,9 @@ def test_orphans_of_a_finished_run_are_ended(make_launch: MakeLaunch) -> None:
 
 
 def test_descendants_without_the_marker_are_ended(make_launch: MakeLaunch) -> None:
-    launch = make_launch("child(STUBBORN, env={}); time.sleep(600)", timeout_s=1.0, grace_s=0.5)
-    run(launch)
+    launch = make_launch("child(STUBBORN, env={}); emit(0, event='iteration'); time.sleep(600)", grace_s=0.5)
+    stop = threading.Event()
+    run(launch, on_progress=lambda _: stop.set(), stop=stop)
     assert not is_running(child_pid(launch))
 
 
@@ -245,7 +248,7 @@ def test_ctrl_c_ends_the_run_and_is_raised_again(make_launch: MakeLaunch) -> Non
 @pytest.mark.usefixtures("ctrl_c")
 def test_second_ctrl_c_cuts_the_grace_short(make_launch: MakeLaunch) -> None:
     launch = make_launch(
-        "signal.signal(signal.SIGTERM, signal.SIG_IGN); emit(0, event='iteration'); time.sleep(600)", grace_s=60
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN); emit(0, event='iteration'); time.sleep(600)", grace_s=3600
     )
     second = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
 
@@ -253,11 +256,9 @@ def test_second_ctrl_c_cuts_the_grace_short(make_launch: MakeLaunch) -> None:
         second.start()
         signal.raise_signal(signal.SIGINT)
 
-    started_s = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         run(launch, on_progress=interrupt)
     second.join()
-    assert time.monotonic() - started_s < 10
 
 
 def test_traces_of_an_interrupted_attempt_are_removed(make_launch: MakeLaunch) -> None:

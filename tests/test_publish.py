@@ -1,9 +1,7 @@
 """The site of two versions: what is where, when it is built again, and what a reader does with it in a browser."""
 
 import json
-import resource
 import shutil
-import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,12 +11,9 @@ from reports import publish as publishing
 from suite.errors import ReportError, UsageError
 from tests.browser import Browser, Tab
 from tests.generated_results import smoke_results, write_results
-from tests.machine_speed import slowness
 from tests.published_site import NEWER, OLDER, SERIES
 from tests.test_report import read_pages
 
-MAX_BUILD_S = 25  # it took 15 to 20 s, most of it the charts, on 2 cores, 2026-11-23
-MAX_UNCHANGED_S = 5
 CHART = "document.querySelector('figure[id=\"desk-cartpole-strong-efficiency\"]')"
 
 
@@ -30,11 +25,6 @@ def results(versions_results: Path) -> Path:
 @pytest.fixture(scope="module")
 def site(published_site: Path) -> Path:
     return published_site
-
-
-def processor_time_s() -> float:
-    """Of this process and its children that ended: what a build takes on a machine that does nothing else."""
-    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
 def bytes_of(site: Path) -> dict[str, bytes]:
@@ -59,16 +49,12 @@ def test_pages_of_several_sets_have_headings_in_order_and_regions_with_names(sit
 
 def test_unchanged_versions_are_kept_and_changed_ones_built_again(results: Path, site: Path, tmp_path: Path) -> None:
     before = bytes_of(site)
-    started_s = time.monotonic()
     assert publishing.publish(results, site) == ()
-    assert time.monotonic() - started_s <= MAX_UNCHANGED_S
     assert bytes_of(site) == before
     copied = shutil.copytree(results, tmp_path / "results")
     shutil.rmtree(copied / NEWER)
     out = shutil.copytree(site, tmp_path / "site")
-    started_s = processor_time_s()
     assert publishing.publish(copied, out) == (OLDER,)
-    assert processor_time_s() - started_s <= MAX_BUILD_S * slowness()
     assert not (out / NEWER).exists()
     assert bytes_of(out / "latest") == bytes_of(out / OLDER)
     assert [(site / name / "comparison.html").exists() for name in (OLDER, NEWER)] == [False, True]
