@@ -24,7 +24,7 @@ from tests.conftest import CaseMaker
 from tests.real_runs import MARK, marked_processes, wait_until
 from tests.slurm_cluster import SlurmCluster
 
-# Writes what a rank writes, for as long as the file `go_on` is there.
+# Writes what a rank writes, for as long as the file `go_on` is there; with `write_on` it writes all the time.
 RANK: Final = """
 import faulthandler, json, signal, sys, time
 from pathlib import Path
@@ -32,8 +32,10 @@ faulthandler.register(signal.SIGUSR1)
 with open("rank-0.jsonl", "a") as log:
     for iteration in range(3):
         print(json.dumps({"event": "iteration", "iteration": iteration, "samples": {}}), file=log, flush=True)
-while Path("go_on").exists():
-    time.sleep(0.1)
+    while Path("go_on").exists():
+        time.sleep(0.1)
+        if Path("write_on").exists():
+            print(json.dumps({"event": "phase"}), file=log, flush=True)
 sys.exit(int(sys.argv[1]))
 """
 Said = list[str]
@@ -286,17 +288,36 @@ def test_a_round_that_needs_a_drained_node_waits_for_it(slurm: SlurmCluster, fol
     assert followed.result().exit_code == 0
 
 
-def test_a_job_that_slurm_suspends_is_not_taken_for_hung(slurm: SlurmCluster, follow: Follow) -> None:
-    followed = follow(hang_timeout_s=10.0)
+def test_a_job_that_slurm_suspends_is_not_taken_for_hung(slurm: SlurmCluster, follow: Follow, tmp_path: Path) -> None:
+    (tmp_path / "r0" / "write_on").touch()
+    followed = follow(hang_timeout_s=4.0)
     followed.await_said("RUNNING on n1")
     job_id = (Path(followed.launch.run_dir) / JOB).read_text().split('"')[3]
     slurm.ask("scontrol", "suspend", job_id)
     followed.await_said("SUSPENDED")
-    time.sleep(12.0)
+    time.sleep(5.0)
     slurm.ask("scontrol", "resume", job_id)
     wait_until(lambda: "RUNNING" in followed.said[-1], timeout_s=20, what="it goes on")
     result = followed.result()
     assert (result.exit_code, result.ended_by) == (0, None)
+
+
+def test_a_node_that_dies_costs_an_attempt_and_not_the_round(
+    slurm: SlurmCluster, follow: Follow, tmp_path: Path
+) -> None:
+    """An administrator says that it is down; else Slurm waits for it for a while."""
+    followed = follow(nnodes=2)
+    followed.await_said("RUNNING on n[1-2]")
+    wait_until((tmp_path / "r0" / "rank-0.jsonl").exists, timeout_s=20, what="ranks run")
+    slurm.kill_node("n2")
+    slurm.ask("scontrol", "update", "NodeName=n2", "State=DOWN", "Reason=no power")
+    followed.await_said("It is submitted once more", within_s=60.0)
+    followed.await_said("RUNNING on n[1,3]", within_s=60.0)
+    result = followed.result()
+    assert any("NODE_FAIL" in line for line in followed.said), followed.said
+    assert (result.exit_code, result.ended_by) == (0, None)
+    assert (tmp_path / "r0.lost-1" / "rank-0.jsonl").exists()
+    assert json.loads((tmp_path / "r0" / JOB).read_text())["attempt"] == 2
 
 
 @pytest.mark.slow
