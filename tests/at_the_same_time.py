@@ -22,6 +22,7 @@ SHARED: Final = {
     "interrupted_campaign": ("test_campaign", "test_campaign_repeats", "test_cut_off"),
     "hand": ("test_assets", "test_validity"),
     "published_site": ("test_publish", "test_published_pages"),
+    "trained_run": ("test_worker", "test_workload"),
 }  # fmt: skip
 # No process shall be left with one of these when the others have ended. The first two start together: the one installs
 # the worker and compiles its kernels, and the other needs neither.

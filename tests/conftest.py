@@ -23,6 +23,7 @@ pytest_plugins = [
     "tests.rank_events",
     "tests.slurm_cluster",
     "tests.ssh_hosts",
+    "tests.trained_runs",
     "tests.worker_probes",
 ]
 

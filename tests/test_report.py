@@ -87,8 +87,13 @@ def results_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def site(results_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built_site(results_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return report.build(results_dir, tmp_path_factory.mktemp("site") / "report", version="generated").parent
+
+
+@pytest.fixture(scope="module")
+def site(built_site: Path) -> Path:
+    return built_site
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,37 +14,20 @@ from suite.collect import collect
 from suite.launch import LaunchResult
 from suite.provision import Worker
 from suite.rank_file import rank_path
-from suite.schema import SAMPLE_COLUMNS, Case, Environment, RankRecord, RunRecord
-from tests.real_runs import NUM_CPUS, cartpole, cases_of, events, launch_of, matrix_of, train
+from suite.schema import SAMPLE_COLUMNS, Environment, RankRecord, RunRecord
+from tests.real_runs import NUM_CPUS, events, launch_of, train
+from tests.trained_runs import RUNS, Trained, TrainedRun
 
 pytestmark = pytest.mark.worker
 
-MATRIX: Final = matrix_of(
-    cartpole("rl_games", topologies=("1x1", "1x2"), minibatch_size=1024),
-    cartpole("rsl_rl", "skrl", topologies=("1x1", "1x2")),
-)
-RUNS: Final = [f"{library}-{topology}" for library in ("rl_games", "rsl_rl", "skrl") for topology in ("1x1", "1x2")]
 CLOCKS_AGREE: Final = 0.02  # relative
 PHASES: Final = ("imports_torch", "imports", "task_config", "simulation_launch", "environment_creation")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Trained:
-    case: Case
-    run_dir: Path
-    record: RunRecord
-
-
 @pytest.fixture(scope="module", params=RUNS)
-def trained(
-    request: pytest.FixtureRequest, worker: Worker, environment: Environment, tmp_path_factory: pytest.TempPathFactory
-) -> Trained:
+def trained(request: pytest.FixtureRequest, trained_run: TrainedRun) -> Trained:
     """One run, which every test below looks at."""
-    folder = tmp_path_factory.mktemp("worker")
-    library, _, topology = request.param.rpartition("-")
-    (case,) = (case for case in cases_of(MATRIX, folder) if (case.rl_library, case.topology) == (library, topology))
-    launch = launch_of(worker, case, folder / "r0")
-    return Trained(case=case, run_dir=folder / "r0", record=train(launch, environment))
+    return trained_run(request.param)
 
 
 def numbers(rank: RankRecord, column: str) -> list[float]:

@@ -10,7 +10,7 @@ import pytest
 from suite.identity import workload_differences
 from suite.provision import Worker
 from suite.schema import Case, Scalar
-from tests.conftest import CaseMaker
+from tests.trained_runs import Trained, TrainedRun
 from tests.worker_probes import probe
 
 pytestmark = pytest.mark.worker
@@ -29,21 +29,23 @@ def fingerprint(worker: Worker, folder: Path, case: Case) -> Fingerprint:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("workload")
+def trained(trained_run: TrainedRun) -> Trained:
+    return trained_run("rsl_rl-1x1")
 
 
 @pytest.fixture(scope="module")
-def first(worker: Worker, folder: Path, make_case: CaseMaker) -> Fingerprint:
-    return fingerprint(worker, folder / "first", make_case(nproc_per_node=1))
+def first(trained: Trained) -> Fingerprint:
+    """What a rank wrote that trained."""
+    assert trained.record.workload is not None
+    return trained.record.workload
 
 
 def test_an_override_changes_it_and_says_where_and_nothing_else_does(
-    worker: Worker, folder: Path, make_case: CaseMaker, first: Fingerprint
+    worker: Worker, tmp_path: Path, trained: Trained, first: Fingerprint
 ) -> None:
     """Another process, seed, folder and asset root, and fewer environments, are the same workload."""
-    changed = make_case(
-        nproc_per_node=1,
+    changed = replace(
+        trained.case,
         seed=7,
         num_envs=16,
         overrides=(
@@ -52,7 +54,7 @@ def test_an_override_changes_it_and_says_where_and_nothing_else_does(
             "agent.algorithm.gamma=0.9",
         ),
     )
-    second = fingerprint(worker, folder / "second", changed)
+    second = fingerprint(worker, tmp_path / "second", changed)
     differences = workload_differences(first, second)
     assert [difference.partition(":")[0] for difference in differences] == [
         "agent.algorithm.gamma",
@@ -82,8 +84,8 @@ def test_it_holds_what_the_task_is(first: Fingerprint) -> None:
     assert first["physics_dt_s"] == pytest.approx(1 / 120)
 
 
-def test_it_holds_no_place_of_this_machine(first: Fingerprint, folder: Path, worker: Worker) -> None:
+def test_it_holds_no_place_of_this_machine(first: Fingerprint, trained: Trained, worker: Worker) -> None:
     text = json.dumps(first)
-    assert str(folder) not in text
+    assert str(trained.run_dir) not in text
     assert str(worker.asset_root) not in text
     assert "0x" not in text  # an address
