@@ -18,11 +18,19 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 EXIT_CODE = 15  # suite.errors.BundleError
 FOLDERS = ("site", "assets", "labscale")
+LAUNCHER_NAME = "labscale.sh"
+LISTS = {  # of bundle.json, with the values that are needed of each item
+    "parts": {"name": str, "bytes": int, "sha256": str},
+    "distributions": {"name": str, "version": str},
+    "expected_on_target": {"name": str, "specifier": str, "assumed": bool},
+}
 
 CHECK = """
 import importlib.metadata, json, sys
@@ -53,7 +61,7 @@ print(json.dumps([problems, doubts]))
 
 LAUNCHER = """#!/bin/sh
 # Runs labscale as installed from a bundle: {name} bench --matrix smoke, {name} --help
-here=$(cd "$(dirname "$0")" && pwd) || exit 1
+here=$(dirname "$(readlink -f "$0")") || exit 1
 PYTHONPATH="$here/labscale:$here/site${{PYTHONPATH:+:$PYTHONPATH}}"
 ISAACSIM_ASSET_ROOT="$here/assets"
 export PYTHONPATH ISAACSIM_ASSET_ROOT
@@ -98,13 +106,35 @@ class Joined(io.RawIOBase):
 def read_bundle(folders: list[Path]) -> dict[str, Any]:
     for folder in folders:
         if (folder / "bundle.json").is_file():
-            bundle: dict[str, Any] = json.loads((folder / "bundle.json").read_text())
-            if bundle["format"] != 1:
-                raise InstallError(f"bundle.json has format {bundle['format']}, this install.py reads 1: use its own.")
-            return bundle
+            return _read_index(folder / "bundle.json")
     raise InstallError(
         f"No bundle.json in {_listed(folders)}. Carry it over with the parts, or name its folder with --parts."
     )
+
+
+def _read_index(path: Path) -> dict[str, Any]:
+    try:
+        bundle: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        version = bundle["format"]
+        is_whole = version != 1 or (
+            isinstance(bundle["python"], str)
+            and isinstance(bundle["unpacked_bytes"], int)
+            and all(
+                isinstance(item[key], kind)
+                for name, kinds in LISTS.items()
+                for item in bundle[name]
+                for key, kind in kinds.items()
+            )
+        )
+    except OSError as error:
+        raise InstallError(f"{path} cannot be read: {error.strerror}. Carry it over again.") from error
+    except (ValueError, KeyError, TypeError, RecursionError):
+        is_whole = False
+    if not is_whole:
+        raise InstallError(f"{path} is damaged: it is not what labscale wrote. Carry it over again.")
+    if version != 1:
+        raise InstallError(f"bundle.json has format {version}, this install.py reads 1: use its own.")
+    return bundle
 
 
 def find_parts(bundle: dict[str, Any], folders: list[Path]) -> list[Path]:
@@ -142,18 +172,32 @@ def check_python(python: str, wanted: str) -> None:
 
 
 def unpack(parts: list[Path], into: Path) -> None:
-    with lzma.open(io.BufferedReader(Joined(parts), 2**20)) as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
-        for member in tar:
-            target = Path(os.path.normpath(into / member.name))
-            content = tar.extractfile(member)
-            if content is None or into not in target.parents:
-                raise InstallError(
-                    f"The bundle holds {member.name!r}, which is no file below its folder. Make it anew."
-                )
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with target.open("wb") as file:
-                shutil.copyfileobj(content, file)
-            target.chmod(member.mode)
+    """Unpack regular files only, and only below ``into``.
+
+    Raises:
+        InstallError: the archive holds something else, or is damaged.
+    """
+    try:
+        with (
+            lzma.open(io.BufferedReader(Joined(parts), 2**20)) as stream,
+            tarfile.open(fileobj=stream, mode="r|") as tar,
+        ):
+            for member in tar:
+                name = PurePosixPath(member.name)
+                content = tar.extractfile(member) if member.isfile() else None
+                if content is None or name.is_absolute() or ".." in name.parts:
+                    raise InstallError(
+                        f"The bundle holds {member.name!r}, which is no file below its folder. Make it anew."
+                    )
+                target = into / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with target.open("wb") as file:
+                    shutil.copyfileobj(content, file)
+                target.chmod(member.mode)
+    except (lzma.LZMAError, tarfile.TarError, EOFError) as error:
+        raise InstallError(
+            f"The parts do not make an archive ({error}): bundle.json is not theirs. Make it anew."
+        ) from error
 
 
 def check_distributions(python: str, site: Path, bundle: dict[str, Any]) -> list[str]:
@@ -177,45 +221,68 @@ def check_distributions(python: str, site: Path, bundle: dict[str, Any]) -> list
         raise InstallError(
             "The result would not be complete:\n  "
             + "\n  ".join(problems)
-            + "\nInstall these on this host, or make the bundle again with a `pip freeze` of exactly this Python."
+            + "\nInstall these on this host, or make the bundle again with what\n"
+            f"  {python} -m pip freeze --all\nprints here, as --target-has."
         )
     return list(doubts)
 
 
 def install(into: Path, *, python: str, folders: list[Path]) -> Path:
     """Install into the folder ``into`` and return the launcher. Nothing is left there when a step fails."""
-    for name in FOLDERS:
-        if (into / name).exists():
-            raise InstallError(f"{into} already holds {name}. Remove that installation, or choose another folder.")
+    with _writing_to(into):
+        for name in FOLDERS:
+            if (into / name).exists():
+                raise InstallError(f"{into} already holds {name}. Remove that installation, or choose another folder.")
     bundle = read_bundle(folders)
     check_python(python, bundle["python"])
     parts = find_parts(bundle, folders)
-    into.mkdir(parents=True, exist_ok=True)
-    free = shutil.disk_usage(into).free
+    with _writing_to(into):
+        into.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(into).free
     if free < bundle["unpacked_bytes"]:
         raise InstallError(f"{into} has {free / 1e6:.0f} MB free, needed are {bundle['unpacked_bytes'] / 1e6:.0f} MB.")
     unpacking = into / ".unpacking"
     shutil.rmtree(unpacking, ignore_errors=True)
     try:
-        unpack(parts, unpacking)
+        with _writing_to(into):
+            unpack(parts, unpacking)
+            _write_launcher(unpacking, python=python, bundle=bundle)
         for doubt in check_distributions(python, unpacking / "site", bundle):
             print(f"install.py: warning: {doubt}; the freeze named no version, so it is used as it is", file=sys.stderr)
-        for name in FOLDERS:
-            (unpacking / name).rename(into / name)
+        with _writing_to(into):
+            for name in ("bundle.json", *FOLDERS, LAUNCHER_NAME):  # last what runs the others
+                (unpacking / name).replace(into / name)
     finally:
         shutil.rmtree(unpacking, ignore_errors=True)
-    (into / "bundle.json").write_text(json.dumps(bundle, indent=1) + "\n")
-    launcher = into / "labscale.sh"
+    return into / LAUNCHER_NAME
+
+
+def _write_launcher(folder: Path, *, python: str, bundle: dict[str, Any]) -> None:
+    (folder / "bundle.json").write_text(json.dumps(bundle, indent=1) + "\n")
+    launcher = folder / LAUNCHER_NAME
     launcher.write_text(LAUNCHER.format(python=shlex.quote(python), name=launcher.name))
     launcher.chmod(0o755)
-    return launcher
+
+
+@contextmanager
+def _writing_to(into: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InstallError(
+            f"Cannot install into {into}: {error}. Nothing of it is left. Check space and permissions, or choose "
+            "another folder with --into, then run the same command again."
+        ) from error
 
 
 def _sha256(path: Path) -> str:
     digest = hashlib.sha256()
-    with path.open("rb") as file:
-        for block in iter(lambda: file.read(2**20), b""):
-            digest.update(block)
+    try:
+        with path.open("rb") as file:
+            for block in iter(lambda: file.read(2**20), b""):
+                digest.update(block)
+    except OSError as error:
+        raise InstallError(f"{path} cannot be read: {error.strerror}. Give access, or carry it over again.") from error
     return digest.hexdigest()
 
 
@@ -235,11 +302,16 @@ def main() -> int:
     arguments = parser.parse_args()
     folders = [Path(__file__).resolve().parent, *arguments.parts]
     try:
-        python = shutil.which(arguments.python) or arguments.python
-        launcher = install(arguments.into.absolute(), python=python, folders=folders)
+        found = shutil.which(arguments.python)
+        python = str(Path(found).absolute()) if found else arguments.python
+        into = Path(os.path.realpath(arguments.into))
+        launcher = install(into, python=python, folders=folders)
     except InstallError as error:
         print(f"install.py: {error}", file=sys.stderr)
         return EXIT_CODE
+    except KeyboardInterrupt:
+        print("install.py: interrupted. Nothing of it is left; run the same command again.", file=sys.stderr)
+        return 130
     print(f"Installed. Run: {launcher} bench --help")
     return 0
 

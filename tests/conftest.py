@@ -22,6 +22,7 @@ pytest_plugins = [
     "tests.published_site",
     "tests.rank_events",
     "tests.slurm_cluster",
+    "tests.small_bundles",
     "tests.ssh_hosts",
     "tests.trained_runs",
     "tests.worker_probes",
