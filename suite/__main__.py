@@ -7,7 +7,7 @@ from typing import Any, Final, get_args
 
 from rich.console import Console
 
-from suite import build, bundle, cut_off
+from suite import build, bundle, bundle_contents, cut_off
 from suite.campaign import BENCH, CAPACITY, MANIFESTS, PLAN, RENDER, execute
 from suite.capacity_search import of_capacity
 from suite.command_line import Parser, any_path, any_text
@@ -225,8 +225,10 @@ def _add_packing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=any_path, required=True, metavar="DIR", help="folder for the parts; new or empty")
     parser.add_argument("--part-size-mib", type=positive, default=bundle.PART_SIZE_MIB, metavar="N", help="default: 58")
     parser.add_argument(
-        "--target-has", type=any_path, metavar="FILE", help="pip freeze of the target: what it has is not packed"
-    )
+        "--target-has", type=any_path, metavar="FILE",
+        help="do not pack what the target has: the output of `python3 -m pip freeze --all` there, by the Python that "
+        "will run labscale (default: pack everything, about 6 GB)",
+    )  # fmt: skip
     parser.add_argument("--stack", choices=get_args(Stack), default="kitless", help="default: kitless")
     parser.add_argument("--device", choices=get_args(Device), default="cuda", help="of the target (default: cuda)")
     parser.add_argument("--worker-python", type=any_path, metavar="PATH", help="pack the packages of this Python")
@@ -238,6 +240,8 @@ def pack(arguments: argparse.Namespace, console: Console) -> None:
     def say(message: str) -> None:
         console.print(message, highlight=False, markup=False)
 
+    # Read first: a list that is refused should not cost an installation.
+    target = bundle_contents.read_freeze(arguments.target_has) if arguments.target_has else bundle.NOTHING
     worker = provision_worker(
         project_root=ROOT,
         stack=arguments.stack,
@@ -253,7 +257,7 @@ def pack(arguments: argparse.Namespace, console: Console) -> None:
         asset_root=worker.asset_root,
         out_dir=arguments.out,
         part_size_mib=arguments.part_size_mib,
-        target_freeze=arguments.target_has,
+        target=target,
         stack=arguments.stack,
         for_device=arguments.device,
         on_message=say,

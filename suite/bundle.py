@@ -13,11 +13,12 @@ import subprocess
 import sys
 import tarfile
 import tomllib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -30,6 +31,7 @@ from suite.schema import Device, Stack
 FORMAT: Final = 1
 PART_SIZE_MIB: Final = 58
 XZ_PRESET: Final = 2  # a quarter of the size in a minute or two; 6 gains a tenth and takes five times as long
+NOTHING: Final[Mapping[str, str | None]] = MappingProxyType({})
 INSTALLER: Final = Path(__file__).with_name("install_bundle.py")
 
 Entry = tuple[str, Path]  # name in the archive, file
@@ -42,21 +44,21 @@ def make_bundle(
     asset_root: Path,
     out_dir: Path,
     part_size_mib: int = PART_SIZE_MIB,
-    target_freeze: Path | None = None,
+    target: Mapping[str, str | None] = NOTHING,
     stack: Stack = "kitless",
     for_device: Device = "cuda",
     on_message: Callable[[str], None] = print,
 ) -> list[Path]:
     """Write a bundle into ``out_dir`` and return its files: the parts, ``bundle.json`` and ``install.py``.
 
-    ``target_freeze``: output of ``pip freeze`` on the target; what it has and what fits is not packed.
+    ``target``: what the target has (``bundle_contents.read_freeze``); of that, what fits is not packed.
     Raises BundleError when something that is needed is not there to be packed, or ``out_dir`` cannot be written.
     """
     if part_size_mib < 1:
         raise BundleError(f"The part size is {part_size_mib} MiB; it has to be at least 1.")
     if not (asset_root / "manifest.json").is_file():
         raise BundleError(f"{asset_root} has no manifest.json. Build the assets first (`nox -s bench`).")
-    selection = _selection(_roots(project_root, stack), worker_python=worker_python, target_freeze=target_freeze)
+    selection = _selection(_roots(project_root, stack), worker_python=worker_python, target=target)
     entries = sorted(_entries(selection, project_root=project_root, asset_root=asset_root, for_device=for_device))
     unpacked_bytes = sum(path.stat().st_size for _, path in entries)
     _clear(out_dir)
@@ -153,9 +155,8 @@ def _entries(selection: Selection, *, project_root: Path, asset_root: Path, for_
             yield f"labscale/{name}", project_root / name
 
 
-def _selection(roots: Iterable[Requirement], *, worker_python: Path, target_freeze: Path | None) -> Selection:
-    """Of what this Python and the worker's have, what the target lacks."""
-    target = bundle_contents.read_freeze(target_freeze) if target_freeze else {}
+def _selection(roots: Iterable[Requirement], *, worker_python: Path, target: Mapping[str, str | None]) -> Selection:
+    """Choose what the target lacks from what this Python and the worker's have."""
     pool = bundle_contents.pooled(
         bundle_contents.installed(sys.path), bundle_contents.installed(_search_path(worker_python))
     )

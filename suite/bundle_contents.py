@@ -79,7 +79,7 @@ class Selection:
 def read_freeze(path: Path) -> dict[str, str | None]:
     """Parse ``pip freeze`` into name -> version; a bare name, or one with an address, has version None.
 
-    Raises BundleError for a file or a line that cannot be read.
+    Raises BundleError for a file or a line that cannot be read, and for a list without torch: it is another Python's.
     """
     target: dict[str, str | None] = {}
     for number, line in enumerate(_freeze_lines(path), start=1):
@@ -95,6 +95,12 @@ def read_freeze(path: Path) -> dict[str, str | None]:
             ) from None
         exact = [specifier.version for specifier in requirement.specifier if specifier.operator in {"==", "==="}]
         target[canonicalize_name(requirement.name)] = exact[0] if exact else None
+    if "torch" not in target:
+        raise BundleError(
+            f"{path} has no torch, so it is probably the list of another Python. Make it on the target with"
+            " `python3 -m pip freeze --all`, where python3 is the Python that will run labscale. If that Python has no"
+            " torch, leave --target-has out: everything is packed then, about 6 GB."
+        )
     return target
 
 

@@ -26,7 +26,7 @@ from typing import Any
 EXIT_CODE = 15  # suite.errors.BundleError
 FOLDERS = ("site", "assets", "labscale")
 LAUNCHER_NAME = "labscale.sh"
-LISTS = {  # of bundle.json, with the values that are needed of each item
+LISTS: dict[str, dict[str, type]] = {  # of bundle.json, with the values that are needed of each item
     "parts": {"name": str, "bytes": int, "sha256": str},
     "distributions": {"name": str, "version": str},
     "expected_on_target": {"name": str, "specifier": str, "assumed": bool},

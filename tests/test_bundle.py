@@ -9,6 +9,7 @@ import pytest
 
 from suite import install_bundle
 from suite.bundle import make_bundle
+from suite.bundle_contents import read_freeze
 from suite.errors import BundleError
 from tests.small_bundles import make, run_installer, worker_wheels
 from tests.synthetic_wheels import make_environment
@@ -44,7 +45,7 @@ def test_parts_are_never_larger_than_asked_for(cut: Path) -> None:
 def test_target_keeps_what_it_has_and_fits(made: Path, tmp_path: Path) -> None:
     freeze = tmp_path / "freeze.txt"
     freeze.write_text("torch==2.11.0+cu130\nnumpy==2.5.2\nmujoco\n# comment\n-e git+x\nother @ file:///x\n")
-    index = make(made, tmp_path / "out", target_freeze=freeze)
+    index = make(made, tmp_path / "out", target=read_freeze(freeze))
     assert {item["name"] for item in index["distributions"]} == {"isaaclab", "newton", "packaging"}
     assert index["expected_on_target"] == [
         {"name": "mujoco", "version": None, "specifier": "", "assumed": True},

@@ -8,6 +8,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from suite import bundle, bundle_contents
+from suite.__main__ import main
 from suite.errors import BundleError
 from tests.synthetic_wheels import make_environment, write_wheel
 
@@ -94,3 +95,17 @@ def test_freeze_that_cannot_be_read_names_the_line(tmp_path: Path) -> None:
     freeze.write_text("torch==2.11.0\nnvidia-*\n")
     with pytest.raises(BundleError, match=r"line 2 is 'nvidia-\*'"):
         bundle_contents.read_freeze(freeze)
+
+
+def test_a_list_of_another_python_is_refused_before_anything_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("suite.__main__.provision_worker", lambda **_: pytest.fail("installs a worker"))
+    freeze = tmp_path / "freeze.txt"
+    freeze.write_text("numpy==2.5.2\nisaaclab==3.0.0\n")
+    code = main(["bundle", "--out", str(tmp_path / "out"), "--target-has", str(freeze)])
+    said = " ".join(capsys.readouterr().err.split())
+    assert code == BundleError.exit_code
+    assert "freeze.txt has no torch" in said
+    assert "`python3 -m pip freeze --all`" in said
+    assert "leave --target-has out" in said

@@ -84,9 +84,7 @@ def test_too_little_disk_is_said_before_unpacking(made: Path, tmp_path: Path, ta
 
 
 def test_target_that_is_not_as_said_is_told_what_it_lacks(made: Path, tmp_path: Path) -> None:
-    freeze = tmp_path / "freeze.txt"
-    freeze.write_text("torch==2.11.0\nnumpy\nmujoco\n")
-    make(made, tmp_path / "out", target_freeze=freeze)
+    make(made, tmp_path / "out", target={"torch": "2.11.0", "numpy": None, "mujoco": None})
     old_numpy, old_torch = (
         write_wheel(tmp_path / "old", "numpy", "1.26.4"),
         write_wheel(tmp_path / "old", "torch", "2.10.0"),
