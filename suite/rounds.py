@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Event
 from typing import Final
 
-from suite import packing, store, upstream
+from suite import damaged_kernels, packing, store, upstream
 from suite.campaign_state import Campaign
 from suite.collect import collect
 from suite.errors import CampaignError, Interrupted
@@ -85,6 +85,7 @@ def _train(
     case, run_dir = launch.case, folder.run_dir(launch.case, launch.round)
     if not runtime.is_submitted(run_dir):
         folder.set_aside(run_dir, "interrupted")
+    _repair_kernels(campaign, runtime.worker.cache_dir)
     result = runtime.launch(launch, on_progress=line.update, stop=place.stop)
     record = collect(run_dir, case, launch.round, result, campaign.machine, argv=_without_paths(launch))
     record = replace(record, neighbours=place.neighbours())
@@ -92,6 +93,17 @@ def _train(
     if record.outcome == "completed":
         drop_checkpoints(run_dir / "library")
     return record
+
+
+def _repair_kernels(campaign: Campaign, cache_dir: Path) -> None:
+    if found := damaged_kernels.set_damaged_aside(cache_dir):
+        campaign.console.print(
+            f"Kernel cache: {counted(len(found), 'damaged module')} ({found[0].problem}). Moved to "
+            f"{cache_dir / damaged_kernels.DAMAGED}; what a run needs of it is compiled again.",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
 
 
 def render(

@@ -11,6 +11,7 @@ import pytest
 
 from suite.attribution import attribution
 from suite.collect import collect
+from suite.damaged_kernels import damaged_modules, modules
 from suite.launch import LaunchResult
 from suite.provision import Worker
 from suite.rank_file import rank_path
@@ -237,3 +238,15 @@ def test_upstreams_bundle_is_written_by_rank_0(trained: Trained) -> None:
     iteration = numbers(trained.record.ranks[0], "iteration_time_s")
     assert bundle["runtime"]["iteration_time_s"]["mean"] == pytest.approx(sum(iteration) / 3, rel=1e-9)
     assert bundle["runtime"]["steps_per_iteration"] == trained.case.frames_per_iteration
+
+
+def test_what_warp_compiled_is_whole_and_half_of_it_is_not(trained: Trained, worker: Worker, tmp_path: Path) -> None:
+    assert trained.record.outcome == "completed"
+    assert list(damaged_modules(worker.cache_dir)) == []
+    compiled = next(modules(worker.cache_dir))
+    for suffix in (".meta", ".o"):
+        copy = tmp_path / suffix / "warp" / "1.17.0" / compiled.name
+        shutil.copytree(compiled, copy)
+        (path,) = copy.glob(f"*{suffix}")
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+        assert [found.folder for found in damaged_modules(tmp_path / suffix)] == [copy]

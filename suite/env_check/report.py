@@ -24,6 +24,7 @@ from suite.env_check import (
     graphics,
     host,
     host_checks,
+    kernels,
     load,
     nccl,
     requirements,
@@ -36,6 +37,7 @@ from suite.env_check.cores import CoreFacts
 from suite.env_check.driver import DriverFacts
 from suite.env_check.graphics import GraphicsSeen
 from suite.env_check.host import HostFacts
+from suite.env_check.kernels import KernelFacts
 from suite.env_check.load import LoadFacts
 from suite.env_check.nccl import NcclFacts
 from suite.env_check.node_reports import read_report
@@ -64,6 +66,7 @@ class Machine:
     cores: CoreFacts
     worker: WorkerFacts
     assets: AssetFacts
+    kernels: KernelFacts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,6 +175,7 @@ def look(request: Request, environ: Mapping[str, str]) -> Machine:
             cores=seen_cores,
             worker=of_worker.result(),
             assets=of_assets.result(),
+            kernels=kernels.read(located.cache_dir),
         )
 
 
@@ -214,6 +218,7 @@ def judge(machine: Machine, request: Request) -> tuple[Check[Any], ...]:
         ),
         worker.check_worker_packages(machine.worker),
         assets.check_asset_root(machine.assets),
+        kernels.check_kernel_cache(machine.kernels),
         gpu.check_gpus_present(nvml, has_driver=version is not None),
         driver.check_driver_versions(seen, nvml),
         driver.check_device_nodes(seen),
