@@ -7,6 +7,7 @@ python3 -m nox -s bench -- --matrix full         run it; interrupt at will, the 
 python3 -m nox -s bench -- --help                all options
 """
 
+import os
 from pathlib import Path
 
 import nox
@@ -35,11 +36,17 @@ def install(session: nox.Session, group: str) -> None:
 def run_module(session: nox.Session, module: str, *arguments: str) -> None:
     """Run a command line of ours. Its exit code is nox's, which by itself knows 0 and 1 only.
 
+    When nox is killed, the command ends in order (``suite.parent_death``). At Ctrl-C nox waits until it has, where it
+    would kill it after half a second.
+
     Raises:
         SystemExit: the command did not end with 0.
     """
     try:
-        session.run("python", "-m", module, *arguments, *session.posargs)
+        session.run(
+            "python", "-m", module, *arguments, *session.posargs,
+            env={"LABSCALE_NOX_PID": str(os.getpid())}, interrupt_timeout=None,
+        )  # fmt: skip
     except CommandFailed as error:
         raise SystemExit(error.return_code or 1) from None
 

@@ -1,8 +1,11 @@
 """The command line behind nox's sessions ``env_check``, ``plan``, ``bench``, ``store``, ``build`` and ``bundle``."""
 
 import argparse
+import math
 import signal
 import sys
+import time
+from collections.abc import Callable
 from typing import Any, Final, get_args
 
 from rich.console import Console
@@ -27,11 +30,13 @@ from suite.option_values import (
     slurm_time,
 )
 from suite.options import ROOT, LauncherName, Options, RenderFor
+from suite.parent_death import end_with_nox
 from suite.provision import provision_worker
 from suite.repeats import TARGET_PRECISION
 from suite.schema import Assets, Device, RlLibrary, Stack
 
 LOG_WIDTH: Final = 240
+ONE_STOP_S: Final = 1.0
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
@@ -280,16 +285,31 @@ def run(command: str, options: Options, console: Console) -> None:
         execute(RENDER if options.render_only else BENCH, options, console)
 
 
-def _interrupt(signum: int, _frame: object) -> None:
-    raise KeyboardInterrupt(f"signal {signum}")
+def _interrupting() -> Callable[[int, object], None]:
+    """A handler that raises KeyboardInterrupt, once for all signals of one stop.
+
+    A scheduler's SIGTERM reaches nox and this process; the end of nox then sends another, which would cut short how
+    this process ends its runs.
+    """
+    last_s = -math.inf
+
+    def interrupt(signum: int, _frame: object) -> None:
+        nonlocal last_s
+        now_s = time.monotonic()
+        if now_s - last_s > ONE_STOP_S:
+            last_s = now_s
+            raise KeyboardInterrupt(f"signal {signum}")
+
+    return interrupt
 
 
 def main(argv: list[str]) -> int:
     # A log file has no width to wrap to.
     console = Console(width=None if sys.stdout.isatty() else LOG_WIDTH, emoji=False)
     errors = Console(stderr=True, emoji=False)
-    signal.signal(signal.SIGTERM, _interrupt)  # a scheduler's stop ends the runs as Ctrl-C does
+    signal.signal(signal.SIGTERM, _interrupting())  # a scheduler's stop ends the runs as Ctrl-C does
     try:
+        end_with_nox()
         arguments = parse(argv)
         if arguments.command == "bundle":
             pack(arguments, console)

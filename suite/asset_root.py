@@ -4,11 +4,11 @@ import hashlib
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from suite import parent_death
 from suite.cache import cache_root, locked
 from suite.errors import WorkerEnvironmentError
 from suite.pins import sha256
@@ -28,7 +28,7 @@ def find_assets(
     key: str,
     project_root: Path,
     command: Sequence[str] = BUILD_ASSETS,
-    run: RunPython | None = None,
+    run: RunPython = parent_death.run,
     on_message: Callable[[str], None],
 ) -> tuple[Path | None, str | None]:
     """Return root and manifest hash of the assets; offline ones are built unless they are there.
@@ -47,7 +47,7 @@ def find_assets(
         with locked(root.with_suffix(".lock"), on_message):
             if not manifest.exists():
                 on_message(f"Building the offline assets in {root}")
-                _build_assets(root, python=python, project_root=project_root, command=command, run=run or _run_here)
+                _build_assets(root, python=python, project_root=project_root, command=command, run=run)
     return root, sha256(manifest)
 
 
@@ -56,14 +56,12 @@ def offline_root(key: str, project_root: Path) -> Path:
     return cache_root() / f"assets-{key}-{_sources_sha256(project_root)[:12]}"
 
 
-def _run_here(argv: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(argv, env={**os.environ, **env}, capture_output=True, text=True, check=False)
-
-
 def _build_assets(root: Path, *, python: Path, project_root: Path, command: Sequence[str], run: RunPython) -> None:
     python_path = os.pathsep.join(part for part in (str(project_root), os.environ.get("PYTHONPATH")) if part)
-    with tempfile.TemporaryDirectory(prefix=f"{root.name}-", dir=root.parent) as scratch:
-        building = Path(scratch) / "assets"
+    for abandoned in root.parent.glob(f"{root.name}-*"):  # a build was killed; another cannot run, for the lock
+        shutil.rmtree(abandoned, ignore_errors=True)
+    building = root.with_name(f"{root.name}-building")
+    try:
         done = run([str(python), *command, str(building)], {"PYTHONPATH": python_path})
         if done.returncode != 0 or not (building / "manifest.json").exists():
             raise WorkerEnvironmentError(
@@ -73,6 +71,8 @@ def _build_assets(root: Path, *, python: Path, project_root: Path, command: Sequ
         if root.exists():  # left without a manifest by something else
             shutil.rmtree(root)
         building.rename(root)
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
 
 
 def _sources_sha256(project_root: Path) -> str:

@@ -2,7 +2,6 @@
 
 import importlib.util
 import shlex
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from typing import Final
 
 from rich.console import Console
 
-from suite import capacity_search, environment, packed, pairs, profiling, runtime_choice
+from suite import capacity_search, environment, packed, pairs, parent_death, profiling, runtime_choice
 from suite.campaign_plan import make_plan, show_plan
 from suite.campaign_state import Campaign
 from suite.continuing import identity, is_whole, refuse_other_options, with_more_rounds
@@ -203,7 +202,7 @@ def build_report(campaign: Campaign) -> Campaign:
             soft_wrap=True,
         )
         return campaign
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = parent_death.run(command, cwd=ROOT)
     if done.returncode == 0:
         campaign.console.print(f"Report: {page / 'index.html'}", highlight=False, markup=False, soft_wrap=True)
         return campaign

@@ -22,6 +22,7 @@ from typing import Final
 from suite.asset_root import BUILD_ASSETS, find_assets, offline_root
 from suite.cache import cache_root, locked
 from suite.errors import WorkerEnvironmentError
+from suite.parent_death import end_with_parent
 from suite.pins import PINS_DIR, PYTHON_VERSION, find_uv, sha256
 from suite.schema import Assets, Stack
 from suite.words import last_lines
@@ -266,7 +267,14 @@ def _run_uv(*arguments: str, doing: str) -> None:
     """Run uv with the user's own settings for index, proxy and certificates."""
     # A person sees uv's own progress of gigabytes; a log file gets its words only when it fails.
     stderr = None if sys.stderr.isatty() else subprocess.PIPE
-    done = subprocess.run([find_uv(), *arguments], stdout=subprocess.DEVNULL, stderr=stderr, text=True, check=False)
+    done = subprocess.run(
+        [find_uv(), *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=stderr,
+        text=True,
+        check=False,
+        preexec_fn=end_with_parent,
+    )
     if done.returncode != 0:
         raise WorkerEnvironmentError(
             f"uv could not {doing}, exit code {done.returncode}:\n{last_lines(done.stderr or 'its words are above')}\n"

@@ -1,13 +1,13 @@
 """Rounds in an Apptainer image, on this machine or on the nodes of a cluster."""
 
 import functools
-import os
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from suite import parent_death
 from suite.cache import cache_root
 from suite.env_check.report import Report
 from suite.env_check.report import read as read_report
@@ -30,7 +30,7 @@ def in_apptainer(options: Options, *, stack: Stack, device: Device, on_message: 
 
     def inside(argv: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
         rendered, added = apptainer.command(argv, env, of_run, writable=(cache,), with_gpus=device == "cuda")
-        return subprocess.run(rendered, env={**os.environ, **added}, capture_output=True, text=True, check=False)
+        return parent_death.run(rendered, added)
 
     worker = provision_in_image_of(stack, assets=options.assets, project_root=ROOT, run=inside, on_message=on_message)
     of_run = replace(of_run, asset_root=worker.asset_root, cache_dir=worker.cache_dir)

@@ -1,9 +1,11 @@
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from suite import __main__
 from suite.__main__ import main, options_of, parse
 from suite.matrix import matrix_names
 
@@ -138,3 +140,15 @@ def test_the_command_line_starts_in_a_process_of_its_own() -> None:
         [sys.executable, "-m", "suite", "bench", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert "--retry-failed" in done.stdout
+
+
+def test_signals_of_one_stop_interrupt_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = [100.0]
+    monkeypatch.setattr(__main__.time, "monotonic", lambda: now_s[0])
+    interrupt = __main__._interrupting()
+    with pytest.raises(KeyboardInterrupt):
+        interrupt(signal.SIGTERM, None)
+    interrupt(signal.SIGTERM, None)  # nox was asked to end too, and has ended
+    now_s[0] += 2 * __main__.ONE_STOP_S
+    with pytest.raises(KeyboardInterrupt):
+        interrupt(signal.SIGTERM, None)

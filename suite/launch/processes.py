@@ -5,7 +5,6 @@ killed belongs to init. Every process of a run is therefore recognised by an env
 being a descendant of one that was.
 """
 
-import ctypes
 import os
 import signal
 import subprocess
@@ -18,6 +17,7 @@ from typing import IO, Final, Self
 import psutil
 
 from suite.errors import LabscaleError, WorkerEnvironmentError
+from suite.parent_death import end_with_parent
 
 RUN_ID_VARIABLE: Final = "LABSCALE_RUN_ID"
 KILL_PATIENCE_S: Final = 15.0  # for the kernel to end processes after SIGKILL; freeing GPU memory can take seconds
@@ -25,17 +25,9 @@ STACK_DUMP_S: Final = 1.0  # for the ranks to write their stacks
 POLL_S: Final = 0.1
 
 
-_LIBC: Final = ctypes.CDLL(None, use_errno=True)
-_PR_SET_PDEATHSIG: Final = 1  # prctl(2), Linux
-
-
 def _become_child(cpus: Sequence[int]) -> None:
-    """Ask the kernel for a SIGTERM when labscale dies, even by SIGKILL: an orphan would disturb the next run.
-
-    What counts as labscale's death is the end of the thread that starts the run, which waits for it. Keep to ``cpus``,
-    as everything that is started from here on does then.
-    """
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    """End with labscale: an orphan would disturb the next run. Keep to ``cpus``, as all that it starts does then."""
+    end_with_parent()
     if cpus:
         os.sched_setaffinity(0, cpus)
 

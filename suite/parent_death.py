@@ -1,0 +1,51 @@
+"""Processes that end when the one that started them is gone, even by SIGKILL. The kernel does it: prctl(2), Linux."""
+
+import ctypes
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+NOX_PID: Final = "LABSCALE_NOX_PID"  # set by the noxfile
+_LIBC: Final = ctypes.CDLL(None, use_errno=True)  # loaded before any fork
+_PR_SET_PDEATHSIG: Final = 1
+
+
+def end_with_parent() -> None:
+    """Ask the kernel for a SIGTERM when the thread that started this process ends, which has to wait for it.
+
+    A ``preexec_fn``, or called by the process itself.
+    """
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def end_with_nox() -> None:
+    """End this process by SIGTERM when nox, which started it, is gone.
+
+    Without nox nothing is asked for: what a shell starts in the background goes on when the shell ends.
+    """
+    nox_pid = os.environ.pop(NOX_PID, None)  # what this process starts has another parent
+    if nox_pid is None:
+        return
+    end_with_parent()
+    if os.getppid() != int(nox_pid) and not psutil.pid_exists(int(nox_pid)):  # it was gone before
+        signal.raise_signal(signal.SIGTERM)
+
+
+def run(
+    argv: Sequence[str], env: Mapping[str, str] | None = None, *, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end and keep what it says; ``env`` is added to this process's."""
+    return subprocess.run(
+        argv,
+        env={**os.environ, **(env or {})},
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=end_with_parent,
+    )
