@@ -98,8 +98,8 @@ def _train(
 def _repair_kernels(campaign: Campaign, cache_dir: Path) -> None:
     if found := damaged_kernels.set_damaged_aside(cache_dir):
         campaign.console.print(
-            f"Kernel cache: {counted(len(found), 'damaged module')} ({found[0].problem}). Moved to "
-            f"{cache_dir / damaged_kernels.DAMAGED}; what a run needs of it is compiled again.",
+            f"Kernel cache: {counted(len(found), 'damaged module')} moved to {cache_dir / damaged_kernels.DAMAGED} "
+            f"({found[0].problem}). What this run needs is compiled again.",
             highlight=False,
             markup=False,
             soft_wrap=True,

@@ -1,6 +1,7 @@
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -144,7 +145,7 @@ def test_the_command_line_starts_in_a_process_of_its_own() -> None:
 
 def test_signals_of_one_stop_interrupt_once(monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = [100.0]
-    monkeypatch.setattr(__main__.time, "monotonic", lambda: now_s[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now_s[0])
     interrupt = __main__._interrupting()
     with pytest.raises(KeyboardInterrupt):
         interrupt(signal.SIGTERM, None)

@@ -240,8 +240,7 @@ def test_upstreams_bundle_is_written_by_rank_0(trained: Trained) -> None:
     assert bundle["runtime"]["steps_per_iteration"] == trained.case.frames_per_iteration
 
 
-def test_what_warp_compiled_is_whole_and_half_of_it_is_not(trained: Trained, worker: Worker, tmp_path: Path) -> None:
-    assert trained.record.outcome == "completed"
+def test_what_warp_compiled_is_whole_and_half_of_it_is_not(worker: Worker, tmp_path: Path) -> None:
     assert list(damaged_modules(worker.cache_dir)) == []
     compiled = next(modules(worker.cache_dir))
     for suffix in (".meta", ".o"):
