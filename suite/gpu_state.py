@@ -41,6 +41,7 @@ class GpuState:
     nvlinks_active: int | None = None
     fabric: str | None = None  # state of NVSwitch's fabric: "completed" is ready
     links: tuple[str | None, ...] = ()  # to each GPU of the list: "self", "nvlink" or what lies between
+    peer_access: tuple[str | None, ...] = ()  # of writes to each GPU of the list: "self", "ok", or why there is none
     compute_processes: int | None = None  # whoever they belong to
     compute_processes_memory_gb: float | None = None
     unanswered: Mapping[str, str] = field(default_factory=dict)

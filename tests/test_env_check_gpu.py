@@ -157,6 +157,10 @@ def test_unknown_links_are_not_checked() -> None:
     over_pcie = tuple(replace(state, links=("host_bridge",) * 2, nvlinks_active=None) for state in HEALTHY.gpus)
     check = gpu_links.check_gpu_links(replace(HEALTHY, gpus=over_pcie))
     assert (check.verdict, check.found) == ("ok", "host_bridge; no NVLink")
+    refused = tuple(replace(state, peer_access=("self", "chipset_not_supported")) for state in over_pcie)
+    assert gpu_links.check_gpu_links(replace(HEALTHY, gpus=refused)).found.endswith(
+        "; no peer access by NVML: chipset_not_supported"
+    )
 
 
 def test_found_says_each_value_once_with_its_gpus() -> None:

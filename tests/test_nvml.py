@@ -195,6 +195,18 @@ def test_links_between_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [gpu.links for gpu in read().gpus] == [("self", "across_numa_nodes"), ("across_numa_nodes", "self")]
     answer(monkeypatch, nvmlDeviceGetP2PStatus=pynvml.NVML_P2P_STATUS_OK)
     assert [gpu.links for gpu in read().gpus] == [("self", "nvlink"), ("nvlink", "self")]
+    assert [gpu.peer_access for gpu in read().gpus] == [("self", "ok"), ("ok", "self")]
+    answer(monkeypatch, nvmlDeviceGetP2PStatus=pynvml.NVML_P2P_STATUS_CHIPSET_NOT_SUPPORTED)
+    assert read().gpus[0].peer_access == ("self", "chipset_not_supported")
+    answer(monkeypatch, nvmlDeviceGetP2PStatus=99)
+    assert read().gpus[0].peer_access == ("self", "unknown")
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_peer_access_that_nvml_does_not_tell_is_none_with_its_reason() -> None:
+    (gpu, _) = read().gpus
+    assert gpu.peer_access == ("self", None)
+    assert gpu.unanswered["peer_access[1]"] == "Not Supported"
 
 
 @pytest.mark.usefixtures("two_gpus")

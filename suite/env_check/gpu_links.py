@@ -4,7 +4,7 @@ from suite.env_check.check import Check
 from suite.env_check.gpu_values import GpuValues, by_value, judge_each, values_of
 from suite.gpu_state import GpuState, NvmlState
 
-FIELDS = ("links", "nvlinks_active", "pcie_generation_max", "pcie_width")
+FIELDS = ("links", "peer_access", "nvlinks_active", "pcie_generation_max", "pcie_width")
 
 
 def check_gpu_links(state: NvmlState) -> Check[GpuValues]:
@@ -42,7 +42,9 @@ def _describe(state: NvmlState, kinds: list[str]) -> str:
     def nvlinks(gpu: GpuState) -> str:
         return f"{gpu.nvlinks_active} NVLinks active" if gpu.nvlinks_active is not None else "no NVLink"
 
-    return f"{', '.join(kinds)}; {by_value({gpu.index: nvlinks(gpu) for gpu in state.gpus})}"
+    refused = sorted({word for gpu in state.gpus for word in gpu.peer_access if word not in (None, "self", "ok")})
+    no_peer_access = f"; no peer access by NVML: {', '.join(refused)}" if refused else ""
+    return f"{', '.join(kinds)}; {by_value({gpu.index: nvlinks(gpu) for gpu in state.gpus})}{no_peer_access}"
 
 
 def check_fabric(state: NvmlState) -> Check[GpuValues]:

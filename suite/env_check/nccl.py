@@ -3,20 +3,24 @@
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from suite.env_check import nccl_paths
 from suite.env_check.check import Check, Verdict
+from suite.env_check.nccl_paths import PathTry
 from suite.env_check.program import ProgramRun, run_program
 from suite.env_check.there import is_there
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 TIMEOUT_S: Final = 120.0
+RETRY_TIMEOUT_S: Final = 45.0  # torch is read from the disk by then; all tries end before a node's env_check has to
 SAY_WHERE_S: Final = 10.0  # before the timeout, the probe writes where it stands
 OUTPUT_CHARACTERS: Final = 4000  # of each
+OF_A_PATH: Final = ("nccl_error", "nccl_crashed", "nccl_hung", "nccl_wrong_sum")  # faults that a broken path may have
 
 ProbeError = Literal["no_torch", "no_cuda", "no_nccl", "nccl_error"]
 Fault = Literal[
@@ -60,6 +64,16 @@ class NcclFacts:
     output: str  # the end of its standard output and error: NCCL's warnings
     wall_s: float | None
     result: Mapping[str, object] | None
+    tries: tuple[PathTry, ...] = ()  # without the paths that may be broken
+
+    @property
+    def measured(self) -> NcclResult | None:
+        return None if self.result is None else NcclResult.model_validate(self.result)
+
+    @property
+    def failed(self) -> str | None:
+        """The fault, a wrong sum being one; None where NCCL works."""
+        return "nccl_wrong_sum" if self.measured and not self.measured.is_sum_right else self.fault
 
 
 def read(python: Path, *, environ: Mapping[str, str], timeout_s: float = TIMEOUT_S) -> NcclFacts:
@@ -80,6 +94,26 @@ def read(python: Path, *, environ: Mapping[str, str], timeout_s: float = TIMEOUT
         )
         text = answer.read_text(encoding="utf-8") if answer.exists() else None
     return facts_of(python, run, text)
+
+
+def try_paths(facts: NcclFacts, *, environ: Mapping[str, str], timeout_s: float = RETRY_TIMEOUT_S) -> NcclFacts:
+    """Add what the probe does without peer-to-peer transfers and shared memory, where it failed with them."""
+    if facts.failed not in OF_A_PATH:
+        return facts
+
+    def run(path: nccl_paths.Path) -> PathTry:
+        variables = dict(text.split("=") for text in path.variables)
+        again = read(Path(facts.python), environ={**environ, **variables}, timeout_s=timeout_s)
+        measured = again.measured
+        return PathTry(
+            variables=path.variables,
+            fault=again.failed,
+            message=again.message,
+            wall_s=again.wall_s,
+            bus_bandwidth_gb_s=measured.bus_bandwidth_gb_s if measured else None,
+        )
+
+    return replace(facts, tries=nccl_paths.try_paths(environ, run))
 
 
 def facts_of(python: Path, run: ProgramRun, answer: str | None) -> NcclFacts:
@@ -133,7 +167,8 @@ _REPAIRS: Final = {
     "nccl_error": "Read the message; NCCL_DEBUG=INFO says more. Often: small /dev/shm, or no memory left on a GPU.",
     "nccl_crashed": "Read its last words; NCCL_DEBUG=INFO says more. The driver may be too old for torch's CUDA.",
     "nccl_no_answer": "Read its last words in the evidence; run python -m tasks.nccl_probe /tmp/answer.json by hand.",
-    "nccl_hung": "Try NCCL_P2P_DISABLE=1: if it then ends, peer access is broken (turn PCIe ACS and IOMMU off).",
+    "nccl_hung": "Look for Xid errors in dmesg; NCCL_DEBUG=INFO says where it stands, nvidia-smi topo -m the links.",
+    "nccl_wrong_sum": "Look for Xid errors in dmesg, at nvidia-smi -q -d ECC, and at PCIe ACS and the IOMMU.",
 }
 
 
@@ -142,8 +177,11 @@ def check_nccl_all_reduce(facts: NcclFacts, *, num_gpus: int) -> Check[NcclFacts
     verdict: Verdict = "failure"
     fault: str | None = facts.fault
     found, repair = facts.message or "", None
-    if facts.result is not None:
-        verdict, fault, found, repair = _judge(NcclResult.model_validate(facts.result), num_gpus)
+    if path := nccl_paths.broken_path(facts.tries):
+        fault, repair = path.fault, path.repair
+        found = found or "wrong sum"
+    elif facts.measured is not None:
+        verdict, fault, found, repair = _judge(facts.measured, num_gpus)
     elif num_gpus == 0:
         verdict, fault, found = "not_checked", None, "no GPU"
     elif facts.fault == "worker_missing":
@@ -154,7 +192,7 @@ def check_nccl_all_reduce(facts: NcclFacts, *, num_gpus: int) -> Check[NcclFacts
         name="nccl_all_reduce",
         feature="nccl",
         verdict=verdict,
-        found=found,
+        found=found + nccl_paths.described(facts.tries),
         wanted=f"the right sum over {num_gpus} GPU(s), with peer access",
         fault=fault,
         repair=repair,
@@ -168,8 +206,7 @@ def _judge(result: NcclResult, num_gpus: int) -> tuple[Verdict, str | None, str,
     speed = f", bus bandwidth {bandwidth:.1f} GB/s at {result.message_bytes / 2**20:.0f} MiB" if bandwidth else ""
     found = f"NCCL {result.nccl} over {len(result.gpus)} GPU(s){speed}"
     if not result.is_sum_right:
-        repair = "Try NCCL_P2P_DISABLE=1: if the sum is then right, peer access is broken (PCIe ACS or IOMMU on)."
-        return "failure", "nccl_wrong_sum", f"wrong sum, {found}", repair
+        return "failure", "nccl_wrong_sum", f"wrong sum, {found}", _REPAIRS["nccl_wrong_sum"]
     if len(result.gpus) != num_gpus:
         repair = "CUDA and NVML disagree: look at CUDA_VISIBLE_DEVICES, MIG, /dev/nvidia* and dmesg."
         return "failure", "nccl_gpus_missing", f"{found}, but NVML shows {num_gpus}", repair

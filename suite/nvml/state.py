@@ -21,6 +21,15 @@ _ANCESTORS: Final = {
     pynvml.NVML_TOPOLOGY_SYSTEM: "across_numa_nodes",
 }
 
+_PEER_ACCESS: Final = {
+    pynvml.NVML_P2P_STATUS_OK: "ok",
+    pynvml.NVML_P2P_STATUS_CHIPSET_NOT_SUPPORTED: "chipset_not_supported",
+    pynvml.NVML_P2P_STATUS_GPU_NOT_SUPPORTED: "gpu_not_supported",
+    pynvml.NVML_P2P_STATUS_IOH_TOPOLOGY_NOT_SUPPORTED: "topology_not_supported",
+    pynvml.NVML_P2P_STATUS_DISABLED_BY_REGKEY: "disabled_by_driver_setting",
+    pynvml.NVML_P2P_STATUS_NOT_SUPPORTED: "not_supported",
+}
+
 
 def read() -> NvmlState:
     """Read driver and GPUs. Everything that goes wrong is in the result."""
@@ -107,7 +116,16 @@ def _gpu_state(index: int, handle: object, handles: tuple[object, ...]) -> GpuSt
         "self" if number == index else answers.ask(f"links[{number}]", partial(_link, handle, other))
         for number, other in enumerate(handles)
     )
-    return GpuState(index=index, links=links, unanswered=answers.refused, **values)
+    peer_access = tuple(
+        "self" if number == index else answers.ask(f"peer_access[{number}]", partial(_peer_access, handle, other))
+        for number, other in enumerate(handles)
+    )
+    return GpuState(index=index, links=links, peer_access=peer_access, unanswered=answers.refused, **values)
+
+
+def _peer_access(handle: object, other: object) -> str:
+    status = pynvml.nvmlDeviceGetP2PStatus(handle, other, pynvml.NVML_P2P_CAPS_INDEX_WRITE)
+    return _PEER_ACCESS.get(status, "unknown")
 
 
 def _link(handle: object, other: object) -> str:
