@@ -139,7 +139,9 @@ def test_a_fault_of_what_is_needed_is_shown_with_its_repair(report: Report) -> N
 
 def test_a_wrong_feature_is_refused_with_those_allowed(capsys: pytest.CaptureFixture[str]) -> None:
     assert __main__.main(["env_check", "--require", "cuda,opengl"]) == 11
-    assert "got 'opengl', allowed are cuda, nccl, egl, vulkan, rt-cores" in " ".join(capsys.readouterr().err.split())
+    assert "got 'opengl', allowed are cuda, cuda-graphs, nccl, egl, vulkan, rt-cores" in " ".join(
+        capsys.readouterr().err.split()
+    )
 
 
 def test_nodes_without_an_allocation_is_refused(

@@ -30,6 +30,12 @@ def test_nccl_is_needed_from_two_gpus_on() -> None:
     assert "nccl" in needs("kitless", device="cuda", num_gpus=2).features
 
 
+def test_newton_alone_captures_its_steps_in_cuda_graphs() -> None:
+    assert "cuda-graphs" in needs("kitless", device="cuda", num_gpus=1).features
+    assert "cuda-graphs" not in needs("kitless", device="cpu", num_gpus=0).features
+    assert "cuda-graphs" not in needs("ovphysx", device="cuda", num_gpus=1).features
+
+
 def test_physx_needs_libgl_and_nothing_else_of_egl() -> None:
     needed = needs("ovphysx", device="cuda", num_gpus=1)
     assert weigh(check("egl", "failure", "libgl"), needed).verdict == "failure"
@@ -40,7 +46,7 @@ def test_isaac_sim_needs_vulkan_and_rt_cores() -> None:
     assert {"cuda", "vulkan", "rt-cores"} <= needs("isaacsim", device="cuda", num_gpus=1).features
 
 
-@pytest.mark.parametrize("feature", ["nccl", "rt-cores"])
+@pytest.mark.parametrize("feature", ["cuda-graphs", "nccl", "rt-cores"])
 def test_what_needs_a_gpu_needs_cuda_too(feature: Feature) -> None:
     assert {"cuda", feature} <= needs("kitless", device="cpu", num_gpus=0, require=(feature,)).features
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 # What a stack may need. "host" and "worker" are needed always.
-Feature = Literal["host", "worker", "cuda", "nccl", "egl", "vulkan", "rt-cores"]
+Feature = Literal["host", "worker", "cuda", "cuda-graphs", "nccl", "egl", "vulkan", "rt-cores"]
 
 # "not_needed": there is a fault, but the stack asked for does not use the feature. "not_checked": it could not be
 # looked at, because what comes before it is missing; never counted as good.

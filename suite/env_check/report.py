@@ -5,7 +5,7 @@ import os
 import platform
 import time
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +16,7 @@ from suite.env_check import (
     assets,
     container,
     cores,
+    cuda_graphs,
     driver,
     driver_table,
     gpu,
@@ -34,6 +35,7 @@ from suite.env_check import (
 from suite.env_check.assets import AssetFacts
 from suite.env_check.check import Check, ExitCode
 from suite.env_check.cores import CoreFacts
+from suite.env_check.cuda_graphs import CudaFacts
 from suite.env_check.driver import DriverFacts
 from suite.env_check.graphics import GraphicsSeen
 from suite.env_check.host import HostFacts
@@ -59,6 +61,7 @@ class Machine:
 
     driver: DriverFacts
     nvml: NvmlState
+    cuda: CudaFacts
     graphics: GraphicsSeen
     nccl: NcclFacts
     host: HostFacts
@@ -151,7 +154,8 @@ def look(request: Request, environ: Mapping[str, str]) -> Machine:
     seen_cores = cores.read(environ, has_gpu=_has_device_node())  # alone: the others would be neighbours
     with ThreadPoolExecutor() as pool:
         of_nvml = pool.submit(gpu.read, environ)
-        of_nccl = pool.submit(_read_nccl, located.python, environ)
+        of_cuda = pool.submit(_read_cuda, environ)
+        of_nccl = pool.submit(_read_nccl, located.python, environ, of_nvml)
         of_worker = pool.submit(
             worker.read,
             located.python,
@@ -168,6 +172,7 @@ def look(request: Request, environ: Mapping[str, str]) -> Machine:
         return Machine(
             driver=seen_driver,
             nvml=nvml,
+            cuda=of_cuda.result(),
             graphics=graphics.read(environ, driver_version=version),
             nccl=of_nccl.result(),
             host=host.read(environ, cache_dir=cache_root()),
@@ -179,14 +184,19 @@ def look(request: Request, environ: Mapping[str, str]) -> Machine:
         )
 
 
-def _read_nccl(python: Path, environ: Mapping[str, str]) -> NcclFacts:
-    """Start torch only where a device node says that it can find a GPU."""
+def _read_cuda(environ: Mapping[str, str]) -> CudaFacts:
+    return cuda_graphs.read(environ) if _has_device_node() else CudaFacts(message="no GPU")
+
+
+def _read_nccl(python: Path, environ: Mapping[str, str], of_nvml: Future[NvmlState]) -> NcclFacts:
+    """Start torch only where a device node says that it can find a GPU, and again where a path may be broken."""
     if not _has_device_node():
         return NcclFacts(
             python=str(python), fault="no_cuda", message="no GPU", exit_code=None, signal=None, output="", wall_s=None,
             result=None,
         )  # fmt: skip
-    return nccl.read(python, environ=environ)
+    facts = nccl.read(python, environ=environ)
+    return nccl.try_paths(facts, environ=environ) if len(of_nvml.result().gpus) > 1 else facts
 
 
 def _has_device_node() -> bool:
@@ -227,6 +237,7 @@ def judge(machine: Machine, request: Request) -> tuple[Check[Any], ...]:
             seen.container, has_driver=version is not None, libraries=_driver_libraries(seen, COMPUTE_LIBRARIES)
         ),
         gpu.check_compute_capability(nvml, drivers.minimum_compute_capability),
+        cuda_graphs.check_cuda_graphs(machine.cuda),
         gpu.check_mig(nvml),
         gpu.check_other_processes(nvml),
         gpu_settings.check_gpu_clocks(nvml),

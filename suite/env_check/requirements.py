@@ -10,7 +10,7 @@ from suite.schema import Device, Stack
 
 ALWAYS: Final[frozenset[Feature]] = frozenset({"host", "worker"})
 ON_CUDA: Final[Mapping[Stack, frozenset[Feature]]] = {
-    "kitless": frozenset({"cuda"}),
+    "kitless": frozenset({"cuda", "cuda-graphs"}),
     "ovphysx": frozenset({"cuda"}),
     "isaacsim": frozenset({"cuda", "vulkan", "rt-cores"}),
 }
@@ -23,6 +23,7 @@ SINGLE: Final[Mapping[Stack, frozenset[str]]] = {
 # The check that proves the feature: not looking at it is no success.
 DECISIVE: Final[Mapping[Feature, str]] = {
     "cuda": "gpus_present",
+    "cuda-graphs": "cuda_graphs",
     "nccl": "nccl_all_reduce",
     "egl": "egl_frame",
     "vulkan": "vulkan_frame",
@@ -55,7 +56,7 @@ def needs(stack: Stack, *, device: Device, num_gpus: int, require: Collection[Fe
     features = ALWAYS | frozenset(require)
     if device == "cuda":
         features |= ON_CUDA[stack] | (frozenset({"nccl"}) if num_gpus > 1 else frozenset())
-    if features & {"nccl", "rt-cores"}:
+    if features & {"cuda-graphs", "nccl", "rt-cores"}:
         features |= {"cuda"}
     return Needs(features=features, checks=SINGLE[stack] if device == "cuda" else frozenset())
 
