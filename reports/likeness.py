@@ -15,7 +15,12 @@ ENVIRONMENT_IDENTITY: Final = (
 # Said by the case, or by gpu_names, already.
 _NOT_OF_THE_SETTINGS: Final = frozenset({"seed", "num_envs", "device", "gpu_name"})
 # Compared where both sides say it: one rank has none, and older results do not say.
-_WHERE_KNOWN: Final = frozenset({"interconnect"})
+_WHERE_KNOWN: Final = frozenset(
+    {
+        "interconnect", "settings.cuda_graph", "settings.cuda_memory_pool_supported",
+        "settings.cuda_memory_pool_enabled", "settings.cuda_driver_version",
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +72,8 @@ def identity(result: CaseResult) -> Mapping[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {name: (repr(getattr(case, name)),) for name in names}
     per_round = [_round_identity(record) for record in result.completed]
     for name in {name for each in per_round for name in each}:
-        found[name] = tuple(sorted({each.get(name, "not set") for each in per_round}))
+        values = {each.get(name, "not set") for each in per_round if name in each or name not in _WHERE_KNOWN}
+        found[name] = tuple(sorted(values))
     interconnects = {record.transport.interconnect for record in result.completed if record.transport} - {None}
     if interconnects:
         found["interconnect"] = tuple(sorted(map(repr, interconnects)))

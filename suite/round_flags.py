@@ -1,4 +1,4 @@
-"""What is odd about the rounds of a case: two groups of times, a drift, no steady part, CPU time that others had. Pure.
+"""What is odd about the rounds of a case: their times, CPU time that others had, and what ranks warn of. Pure.
 
 A flag is a sentence. It rejects nothing: the numbers stay as they are, and who reads them is told.
 """
@@ -33,6 +33,7 @@ def flags(records: Sequence[RunRecord]) -> tuple[str, ...]:
     started = sorted(completed, key=lambda record: (record.started_utc or "", record.round))
     times_s = [round_time_s(record) for record in started]
     found = [bimodal(times_s), drifting(times_s), unsteady(completed), stolen(completed), shared(completed)]
+    found += warned(completed)
     return tuple(flag for flag in found if flag)
 
 
@@ -113,6 +114,17 @@ def shared(completed: Sequence[RunRecord]) -> str | None:
     if not found:
         return None
     return f"{listed('round', [*found])}: other processes took up to {max(found.values()):.0f}% of the host's CPU time"
+
+
+def warned(completed: Sequence[RunRecord]) -> list[str]:
+    """What ranks warn of in their own work: for each kind of fault its rounds, and the rank that said it first."""
+    found: dict[str, dict[int, str]] = {}
+    for record in completed:
+        for rank in record.ranks:
+            for check in (check for check in rank.validity if check.verdict == "warning"):
+                said = f"rank {rank.rank} says of {check.name}: {check.found}"
+                found.setdefault(check.fault or check.name, {}).setdefault(record.round, said)
+    return [f"{listed('round', [*said])}: {next(iter(said.values()))}" for said in found.values()]
 
 
 def _inversion_counts(size: int) -> list[int]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from tasks import cuda_graph
 from tasks.context import RankContext
 from tasks.process_group import backend_of
 from tasks.simulation import Simulation
@@ -35,6 +36,7 @@ def capture(context: RankContext, running: Simulation) -> dict[str, Any]:
         "cudnn_allow_tf32": torch.backends.cudnn.allow_tf32,
         "cudnn_benchmark": torch.backends.cudnn.benchmark,
         "cudnn_deterministic": torch.backends.cudnn.deterministic,
+        **cuda_graph.warp_settings(str(device)),
         "physics": backends.physics_backend,
         "renderer": backends.rendering_backend,
         "num_envs": int(unwrapped.num_envs),

@@ -64,7 +64,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
     with log.phase("imports_torch"):
         import torch
 
-        from tasks import settings, simulation, timing, upstream_bundle, validity, workload
+        from tasks import gpu_checks, settings, simulation, timing, upstream_bundle, validity, workload
         from tasks.context import RankContext
         from tasks.process_group import Ranks, device_of, joined
 
@@ -87,6 +87,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
             model = adapter.train(context, running, settings_of_agent)
             if (written_s := network.nccl_log_written_s(run_dir, ranks.rank, timer.clock_zero_s)) is not None:
                 log.write("network", nccl_log_written_s=written_s)
+            checks = gpu_checks.look(context, running)  # before the environment is used up
             log.write(
                 "end",
                 kernels_compiled=kernel_cache.compiled_since(kernels_before, os.environ),
@@ -95,7 +96,8 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
             )
             if ranks.rank == 0 and case.workload == "train":
                 upstream_bundle.write(context, running, started_utc)
-            log.write("validity", checks=[dataclasses.asdict(check) for check in validity.check(running)])
+            checks += validity.check(running)
+            log.write("validity", checks=[dataclasses.asdict(check) for check in checks])
 
 
 def parameters_sha256(model: object) -> str:

@@ -28,6 +28,21 @@ def test_nodes_that_reached_each_other_otherwise_are_another_thing() -> None:
     assert words(compare(over("infiniband"), over(None))) == {"unchanged"}  # older results do not say
 
 
+@pytest.mark.parametrize("name", ["cuda_graph", "cuda_memory_pool_enabled", "cuda_driver_version"])
+def test_physics_without_its_cuda_graph_is_another_thing_where_both_sides_say_it(name: str) -> None:
+    def saying(*, value: Scalar) -> Callable[[RunRecord], RunRecord]:
+        return lambda record: replace(
+            record, ranks=tuple(replace(rank, settings={**rank.settings, name: value}) for rank in record.ranks)
+        )
+
+    on, off = (changed(results(), saying(value=value)) for value in (True, False))
+    assert [item.name for item in first(compare(on, off)).differences] == [f"settings.{name}"]
+    assert words(compare(on, off, across=["settings.cuda*"])) == {"unchanged"}
+    assert words(compare(results(), on)) == {"unchanged"}  # older results do not say
+    partly = changed(results(), lambda record: saying(value=True)(record) if record.round else record)
+    assert words(compare(partly, on)) == {"unchanged"}  # a campaign that a newer labscale went on with
+
+
 def test_other_assets_are_refused_by_name() -> None:
     found = compare(results(), elsewhere(results(), asset_sha256="00" * 32))
     assert (words(found), found.exit_code) == ({"incomparable"}, 2)

@@ -7,10 +7,27 @@ from dataclasses import replace
 import pytest
 
 from suite.round_flags import bimodal, drifting, flags, trend_p_value
-from suite.schema import RunRecord
+from suite.schema import CheckResult, RunRecord
 from suite.schema_telemetry import Spread, TelemetrySummary
 from suite.steady import SteadyWindow, why_unsteady
 from tests.generated_results import make_case, make_record, make_result
+
+
+def test_what_ranks_warn_of_is_a_flag_for_each_kind_of_fault() -> None:
+    def of(verdict: str, found: str, fault: str | None) -> CheckResult:
+        return CheckResult(name="some_check", feature="gpus", verdict=verdict, found=found, fault=fault)
+
+    def round_with(number: int, *checks: CheckResult) -> RunRecord:
+        record = make_record(make_case(), index=number)
+        return replace(record, ranks=(replace(record.ranks[0], validity=checks), *record.ranks[1:]))
+
+    one, other = of("warning", "it is on GPU 0", "on_other"), of("warning", "it is late", "late")
+    fine = of("ok", "all is well", None)
+    assert flags([round_with(0, fine), round_with(1)]) == ()
+    assert flags([round_with(0, one, fine), round_with(1), round_with(2, one, other)]) == (
+        "rounds 0, 2: rank 0 says of some_check: it is on GPU 0",
+        "round 2: rank 0 says of some_check: it is late",
+    )
 
 
 def test_two_groups_are_told_apart() -> None:

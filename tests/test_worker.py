@@ -176,6 +176,8 @@ def test_settings_say_what_it_ran_with(trained: Trained) -> None:
         assert settings["torch_num_threads"] == max(1, NUM_CPUS // trained.case.nproc_per_node)
         assert (settings["cuda_matmul_allow_tf32"], settings["cudnn_allow_tf32"]) == (True, True)
         assert settings["physics"] == "newton_mjwarp"
+        graph = ("cuda_graph", "cuda_memory_pool_supported", "cuda_memory_pool_enabled", "cuda_driver_version")
+        assert {name: settings[name] for name in graph} == dict.fromkeys(graph)  # None on a CPU, and there
         assert (settings["versions.isaaclab"], settings["versions.ovphysx"]) == ("3.0.0", None)
         for name in ("torch", "newton", "warp-lang", "rl-games", "rsl-rl-lib", "skrl", "python"):
             assert settings[f"versions.{name}"], name

@@ -6,6 +6,7 @@ pictures that are spoilt.
 
 import json
 import sys
+from dataclasses import asdict
 from typing import Any
 
 from tests.probes import pictures
@@ -19,7 +20,20 @@ def main(frame_path: str) -> None:
     with environment("Isaac-Reorient-Cube-Shadow-Camera-Direct", len(FRACTIONS)) as env:
         channels = save_frame(env, frame_path)
         tendons = follow(env)
-        print(json.dumps({"channels": channels, **tendons, "pictures": pictures.judge_faults(env)}))
+        graph = graph_of(env)
+        found = {"channels": channels, **tendons, "cuda_graph": graph, "pictures": pictures.judge_faults(env)}
+        print(json.dumps(found))
+
+
+def graph_of(env: Any) -> dict[str, Any]:
+    """What ``tasks.cuda_graph`` reads of Isaac Lab's manager, and which of the names that it looks for are there."""
+    from tasks import cuda_graph
+
+    names = ("_graph", "_graph_capture_pending", "_supports_cuda_graph_capture")
+    return {
+        "names": [name for name in names if hasattr(env.sim.physics_manager, name)],
+        "state": asdict(cuda_graph.read(env.sim, env.cfg.sim.physics)),
+    }
 
 
 def save_frame(env: Any, path: str) -> dict[str, list[int]]:
