@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from suite.schema import Case
-from tasks import agent_settings, kernel_cache, network, profiling
+from tasks import agent_settings, gpu_checks, kernel_cache, network, profiling
 from tasks.rank_log import RankLog
 
 
@@ -64,7 +64,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
     with log.phase("imports_torch"):
         import torch
 
-        from tasks import gpu_checks, settings, simulation, timing, upstream_bundle, validity, workload
+        from tasks import settings, simulation, timing, upstream_bundle, validity, workload
         from tasks.context import RankContext
         from tasks.process_group import Ranks, device_of, joined
 
@@ -87,7 +87,9 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
             model = adapter.train(context, running, settings_of_agent)
             if (written_s := network.nccl_log_written_s(run_dir, ranks.rank, timer.clock_zero_s)) is not None:
                 log.write("network", nccl_log_written_s=written_s)
-            checks = gpu_checks.look(context, running)  # before the environment is used up
+            checks = gpu_checks.look(
+                str(device), own_gpu=ranks.local_rank, env=running.env.unwrapped, env_cfg=running.env_cfg, log=log
+            )
             log.write(
                 "end",
                 kernels_compiled=kernel_cache.compiled_since(kernels_before, os.environ),
