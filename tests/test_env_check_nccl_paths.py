@@ -5,15 +5,17 @@ No GPU is here. What NCCL itself does on a machine whose peer-to-peer transfers 
 
 import json
 import os
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from suite.env_check import nccl, nodes
+from suite.env_check import nccl, nodes, report
 from suite.env_check.check import Check
 from suite.env_check.nccl import NcclFacts, check_nccl_all_reduce
 from suite.env_check.nccl_paths import PATHS
+from suite.gpu_state import GpuState, NvmlState
 from tests.test_env_check_nccl import RESULT, fake_worker
 
 WORKS: Final = f"cat > \"$3\" <<'END'\n{json.dumps(RESULT | {'bus_bandwidth_gb_s': 11.25})}\nEND\n"
@@ -105,6 +107,18 @@ def test_what_the_user_turned_off_already_is_not_tried(tmp_path: Path) -> None:
     found = check(probe_that(tmp_path, SHM, FAILS), NCCL_P2P_DISABLE="1")
     assert found.fault == "nccl_shm_broken"
     assert starts(tmp_path) == ["P2P=1 SHM=", "P2P=1 SHM=1"]
+
+
+@pytest.mark.parametrize(("num_gpus", "num_starts"), [(1, 1), (2, 2)])
+def test_a_single_gpu_has_no_path_to_another(
+    num_gpus: int, num_starts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_nvml: Future[NvmlState] = Future()
+    of_nvml.set_result(NvmlState(gpus=tuple(GpuState(index=index) for index in range(num_gpus))))
+    monkeypatch.setattr(report, "_has_device_node", lambda: True)
+    facts = report._read_nccl(probe_that(tmp_path, P2P, FAILS), os.environ, of_nvml)
+    assert facts.fault == "nccl_error"
+    assert len(starts(tmp_path)) == num_starts
 
 
 def test_all_tries_end_before_the_env_check_of_a_node_has_to() -> None:
