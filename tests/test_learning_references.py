@@ -2,6 +2,7 @@
 
 import tomllib
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -124,13 +125,14 @@ def test_the_command_reads_a_folder_for_each_seed(tmp_path: Path, capsys: pytest
 
 def test_the_catalog_says_what_its_sources_do() -> None:
     """Every reference is computed again from the results in git that it names, separated by spaces, ``*`` allowed."""
+    results_of = cache(load_results)
     held = []
     for task, entry in load_catalog().tasks.items():
         for library, agent in entry.agents.items():
             for reference in agent.learning_references:
                 folders = [folder for pattern in reference.source.split() for folder in sorted(ROOT.glob(pattern))]
                 assert folders, reference.source
-                results = [result for folder in folders for result in load_results(folder)]
+                results = [result for folder in folders for result in results_of(folder)]
                 size = Size(
                     task,
                     library,
