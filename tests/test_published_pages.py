@@ -40,8 +40,8 @@ def axe_violations(tab: Tab, script: str, *, without: str = "", rules: Sequence[
     whole = json.dumps({"exclude": [without]}) if without else "document"
     only = f", runOnly: {json.dumps(list(rules))}" if rules else ""
     found: list[Mapping[str, Any]] = tab.value(
-        f"axe.run({whole}, {{preload: false, resultTypes: ['violations']{only}}}).then(({{violations}}) => violations.map("
-        "({id, help, nodes}) => ({id, help, where: nodes.map(({target}) => target.join(' '))})))"
+        f"axe.run({whole}, {{preload: false, resultTypes: ['violations']{only}}}).then(({{violations}}) =>"
+        " violations.map(({id, help, nodes}) => ({id, help, where: nodes.map(({target}) => target.join(' '))})))"
     )
     return found
 
