@@ -8,6 +8,7 @@ import contextlib
 import gc
 import io
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from typing import Final
 import docker
 import pytest
 
+from suite.cache import cache_root
 from suite.docker_engine import Engine
 from tests.debian_packages import install_packages
 
@@ -73,10 +75,11 @@ def engine(running_engine: RunningEngine) -> Iterator[Engine]:
 
 
 @pytest.fixture(scope="session")
-def debian(running_engine: RunningEngine, pytestconfig: pytest.Config) -> str:
-    """Name of a Debian image with a Python 3.12; its tree is kept in pytest's cache folder."""
-    tree = pytestconfig.cache.mkdir("container_base") / f"{SUITE}-1.tar"  # another number for another tree
+def debian(running_engine: RunningEngine) -> str:
+    """Name of a Debian image with a Python 3.12; its tree is kept in labscale's cache, for other checkouts too."""
+    tree = cache_root() / f"container-base-of-the-tests-{SUITE}-{platform.python_version()}-1.tar"  # 1: of this code
     if not tree.exists():
+        tree.parent.mkdir(parents=True, exist_ok=True)
         _make_debian(tree)
     running_engine.client.api.import_image_from_file(str(tree), repository=DEBIAN.partition(":")[0], tag="latest")
     return DEBIAN
@@ -98,10 +101,15 @@ def _path() -> str:
 
 @contextlib.contextmanager
 def _dockerd(folder: Path) -> Iterator[str]:
-    """Run dockerd in ``folder``, and leave neither the process nor a mount."""
+    """Run dockerd in ``folder``, and leave neither the process nor a mount, even when the tests are killed.
+
+    Its mounts are in a namespace of its own, which ends with its last process. A mount that stayed would make every
+    later run of the tests fail, when pytest clears its old folders.
+    """
     url = f"unix://{folder}/docker.sock"
     command = [
-        "dockerd", "--host", url, "--data-root", str(folder / "data"), "--exec-root", str(folder / "exec"),
+        "setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--propagation", "slave", "dockerd", "--host", url,
+        "--data-root", str(folder / "data"), "--exec-root", str(folder / "exec"),
         "--pidfile", str(folder / "pid"), "--storage-driver", "overlay2", "--bridge=none", "--iptables=false",
         "--ip6tables=false", "--ip-forward=false", "--ip-masq=false",
     ]  # fmt: skip
@@ -121,7 +129,6 @@ def _dockerd(folder: Path) -> Iterator[str]:
     finally:
         process.terminate()
         process.wait(60)
-        _unmount_below(folder)
         shutil.rmtree(folder / "data")  # images of gigabytes, which pytest would keep for its last three sessions
 
 
@@ -132,12 +139,6 @@ def _await_socket(process: subprocess.Popen[bytes], socket: Path, log: Path) -> 
             pytest.skip(f"dockerd does not run here: {log.read_text()[-500:]}")
         assert time.monotonic() < deadline_s, log.read_text()[-2000:]
         time.sleep(0.05)
-
-
-def _unmount_below(folder: Path) -> None:
-    mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
-    for mount in sorted((path for path in mounts if path.startswith(f"{folder}/")), reverse=True):
-        subprocess.run(["umount", "--lazy", mount], check=True)
 
 
 def busybox_tar() -> bytes:

@@ -81,30 +81,30 @@ def test_a_killed_rank_is_named_with_its_signal(killed: RunRecord) -> None:
     assert [rank.parameters_sha256 for rank in killed.ranks] == [None, None]
 
 
-# Two ranks that reduce a gradient for ever. Until both are there, each writes what a slow start-up writes.
+# Two ranks that reduce a gradient for ever.
 REDUCES: Final = """
-import faulthandler, json, os, signal, sys, threading, time
+import faulthandler, json, os, signal, sys, time
 faulthandler.register(signal.SIGUSR1)
 rank = int(os.environ["RANK"])
 log = open(f"{sys.argv[1]}/rank-{rank}.jsonl", "a", buffering=1)
-starting = threading.Event()
 def write(**event):
     log.write(json.dumps(event) + chr(10))
-def start_up():
-    write(event="start", rank=rank, local_rank=rank, world_size=2, pid=os.getpid(), time_unix_s=time.time())
-    while not starting.wait(0.2):
-        write(event="phase", name="imports_torch", duration_s=0.2)
-waiting = threading.Thread(target=start_up)
-waiting.start()
+write(event="start", rank=rank, local_rank=rank, world_size=2, pid=os.getpid(), time_unix_s=time.time())
 import torch, torch.distributed as dist
 dist.init_process_group("gloo")
-dist.all_reduce(torch.ones(1))
-starting.set()
-waiting.join()
 for iteration in range(10**9):
     dist.all_reduce(torch.ones(1))
     write(event="iteration", iteration=iteration, samples={"iteration_time_s": 0.1})
     time.sleep(0.1)
+"""
+# Starts "$@" and writes for rank 0 until that trains: however slow the machine is, a slow start is no hang.
+WRITES_UNTIL_IT_TRAINS: Final = """
+log=$0/rank-0.jsonl
+until grep -qs '"iteration"' "$log"; do
+    echo '{"event": "phase", "name": "imports_torch", "duration_s": 0.2}' >> "$log"
+    sleep 0.2
+done &
+exec "$@"
 """
 
 
@@ -113,8 +113,12 @@ def test_a_stopped_rank_is_a_hang(worker: Worker, environment: Environment, two_
     (tmp_path / "reduces.py").write_text(REDUCES, encoding="utf-8")
     launch = launch_of(worker, replace(two_ranks, hang_timeout_s=6.0), tmp_path / "r0")
     *torchrun, _, _, run_dir = launch.argv  # -m tasks.worker RUN_DIR
-    launch = replace(launch, argv=(*torchrun, str(tmp_path / "reduces.py"), run_dir))
-    launch = replace(launch, grace_s=2.0)  # a stopped process heeds no SIGTERM
+    ranks = (*torchrun, str(tmp_path / "reduces.py"), run_dir)
+    launch = replace(
+        launch,
+        argv=("sh", "-c", WRITES_UNTIL_IT_TRAINS, run_dir, *ranks),
+        grace_s=2.0,  # a stopped process heeds no SIGTERM
+    )
     record = train(launch, environment, on_progress=after_two(tmp_path / "r0", 1, signal.SIGSTOP))
     assert record.outcome == "hung", record.reason
     assert record.reason is not None
