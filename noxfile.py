@@ -158,6 +158,13 @@ def perf(session: nox.Session) -> None:
 
 
 @nox.session
+def fuzz(session: nox.Session) -> None:
+    """Mutate every input until one ends in a traceback or hangs: `-- [--seconds N] [--seed S] [--target GLOB]`."""
+    install(session, "tests")
+    run_module(session, "tests.fuzz")
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Check formatting, lint rules and types."""
     install(session, "lint")
