@@ -17,8 +17,9 @@ from reports import comparison_markdown
 from reports.changed_sets import changed_sets, results_with_twins
 from reports.compare import AXES, DEFAULT_THRESHOLD, MAX_NAMED, CaseComparison, Comparison, compare
 from reports.file_errors import told_when_unreadable, told_when_unwritable
-from suite.command_line import Parser, any_path, is_missing, nothing_at
+from suite.command_line import Parser, any_path, any_text, is_missing, nothing_at
 from suite.errors import LabscaleError, UsageError
+from suite.option_values import percent
 
 _STYLES = {"regression": "red", "failed": "red", "incomparable": "magenta", "improvement": "green"}
 MISSING = "n/a"
@@ -93,16 +94,17 @@ def parser() -> Parser:
     parser.add_argument("after", type=any_path, metavar="AFTER", help="folder of results")
     parser.add_argument(
         "--threshold",
-        type=float,
+        type=percent,
         default=100 * DEFAULT_THRESHOLD,
         metavar="PERCENT",
         help="smallest change that counts (default: %(default)g)",
     )
     parser.add_argument(
-        "--noise", type=float, metavar="PERCENT", help="of an A/A run elsewhere; that of twins here counts anyway"
+        "--noise", type=percent, metavar="PERCENT", help="of an A/A run elsewhere; that of twins here counts anyway"
     )
     parser.add_argument(
         "--across",
+        type=any_text,
         action="append",
         default=[],
         metavar="NAME",

@@ -20,7 +20,7 @@ from reports.places import hardware
 from reports.planned import MATRIX, planned_cases
 from reports.reframe_test import render
 from reports.result_sets import ResultSet, Version, read_version
-from suite.command_line import Parser, any_path, results_path
+from suite.command_line import Parser, any_path, any_text, results_path
 from suite.errors import LabscaleError, ReportError, UsageError
 from suite.words import counted
 
@@ -134,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--format", choices=FORMATS, required=True)
     parser.add_argument(
-        "--matrix", metavar="M", help=f"that the cases are of, with --format reframe (default: {MATRIX})"
+        "--matrix", type=any_text, metavar="M", help=f"that the cases are of, with --format reframe (default: {MATRIX})"
     )
     parser.add_argument("--out", type=any_path, metavar="FILE", help="default: print it")
     try:

@@ -24,10 +24,12 @@ from suite.option_values import (
     hosts,
     positive,
     ranks,
+    rounds,
     sbatch_option,
     seed,
     several,
     slurm_time,
+    volume_claim,
 )
 from suite.options import ROOT, LauncherName, Options, RenderFor
 from suite.parent_death import end_with_nox
@@ -124,7 +126,7 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
         "--gpus", type=counts, default=(), metavar="N[,N]", help="only these numbers of ranks, e.g. 1,2,4"
     )
     parser.add_argument(
-        "--repeats", type=positive, metavar="N", help="exactly N rounds, each a fresh process (default: the matrix's)"
+        "--repeats", type=rounds, metavar="N", help="exactly N rounds, each a fresh process (default: the matrix's)"
     )
     _add_repeats(parser)
     parser.add_argument(
@@ -145,9 +147,7 @@ def _add_repeats(parser: argparse.ArgumentParser) -> None:
         help="go on until the half-width of the 95 %% interval of the median is at most this part of it "
         f"(without a value: {TARGET_PRECISION}; default: the matrix's)",
     )  # fmt: skip
-    parser.add_argument(
-        "--max-rounds", type=positive, metavar="N", help="of a case, if the target is not reached before"
-    )
+    parser.add_argument("--max-rounds", type=rounds, metavar="N", help="of a case, if the target is not reached before")
     parser.add_argument(
         "--budget-minutes",
         type=above_zero,
@@ -218,7 +218,7 @@ def _add_rendering(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--volume-claim",
-        type=any_text,
+        type=volume_claim,
         default="labscale",
         metavar="NAME",
         help="with --render kubernetes: results (default: labscale)",

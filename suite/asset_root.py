@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from suite import parent_death
-from suite.cache import cache_root, locked
+from suite.cache import cache_root, locked, path_in
 from suite.errors import WorkerEnvironmentError
 from suite.pins import sha256
 from suite.schema import Assets
@@ -36,11 +36,11 @@ def find_assets(
     ``run`` runs ``python`` where it is not one of this machine. ISAACSIM_ASSET_ROOT of the user is taken for official
     assets, and for offline ones if it has a manifest of ours, as the folder of an installed bundle does.
     """
-    own = os.environ.get("ISAACSIM_ASSET_ROOT")
+    own = path_in("ISAACSIM_ASSET_ROOT")
     if assets == "official":
-        return (Path(own) if own else None), None
-    if own and (manifest := Path(own) / "manifest.json").exists():
-        return Path(own), sha256(manifest)
+        return own, None
+    if own and (manifest := own / "manifest.json") and os.path.isfile(manifest):  # noqa: PTH113 - False where no access
+        return own, _own_sha256(manifest)
     root = offline_root(key, project_root)
     manifest = root / "manifest.json"
     if not manifest.exists():
@@ -49,6 +49,16 @@ def find_assets(
                 on_message(f"Building the offline assets in {root}")
                 _build_assets(root, python=python, project_root=project_root, command=command, run=run)
     return root, sha256(manifest)
+
+
+def _own_sha256(manifest: Path) -> str:
+    """Raises WorkerEnvironmentError where the user's own manifest cannot be read."""
+    try:
+        return sha256(manifest)
+    except OSError as error:
+        raise WorkerEnvironmentError(
+            f"{manifest}, of ISAACSIM_ASSET_ROOT, cannot be read: {error.strerror}. Give access, or unset the variable."
+        ) from error
 
 
 def offline_root(key: str, project_root: Path) -> Path:

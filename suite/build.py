@@ -17,7 +17,7 @@ from typing import Any, Final
 from rich.console import Console
 
 from suite import __version__, container_owner, sbom
-from suite.command_line import any_path
+from suite.command_line import any_path, any_text
 from suite.container_spec import ContainerSpec, Finished, Gpus, ImageFacts
 from suite.docker_engine import Engine
 from suite.env_check.report import Report
@@ -45,7 +45,9 @@ class BuiltImage:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", default="kitless", help=f"an image of {IMAGES} (default: kitless)")
+    parser.add_argument(
+        "name", type=any_text, nargs="?", default="kitless", help=f"an image of {IMAGES} (default: kitless)"
+    )
     parser.add_argument("--out", type=any_path, metavar="DIR", help=f"for record and package list (default: {BUILT})")
     parser.add_argument(
         "--network", choices=["host", "none"], help="of the build's steps (default: the engine's own bridge)"

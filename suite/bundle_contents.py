@@ -13,6 +13,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from suite.errors import BundleError
+from suite.input_file import read_input
 from suite.schema import Device
 
 # Declared by isaaclab or another distribution, but never imported by a benchmark run without a window.
@@ -106,7 +107,7 @@ def read_freeze(path: Path) -> dict[str, str | None]:
 
 def _freeze_lines(path: Path) -> list[str]:
     try:
-        return path.read_text(encoding="utf-8").splitlines()
+        return read_input(path).decode("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise BundleError(

@@ -13,8 +13,11 @@ from suite.toml_file import NonEmptyTuple, Problem, TomlTable, Tuple, did_you_me
 
 CATALOG_PATH = Path(__file__).parent.parent / "tasks" / "catalog.toml"
 
-type Count = Annotated[int, Field(gt=0)]
-type Seconds = Annotated[float, Field(gt=0)]
+# Limits far beyond any machine: what is computed from these numbers stays finite, quick and printable.
+type Count = Annotated[int, Field(gt=0, le=10**9)]
+type NumEnvs = Annotated[int, Field(gt=0, le=10**7)]
+type NumSteps = Annotated[int, Field(gt=0, le=10**4)]
+type Seconds = Annotated[float, Field(gt=0, le=10**8)]
 
 
 class LibraryEntry(TomlTable):
@@ -59,7 +62,7 @@ class AgentEntry(TomlTable):
     A library fixes either the size of a minibatch (samples per rank) or how many an epoch has.
     """
 
-    num_steps_per_env: Count
+    num_steps_per_env: NumSteps
     minibatch_size: Count | None = None
     num_minibatches: Count | None = None
     learning_epochs: Count
@@ -79,8 +82,8 @@ class CostEntry(TomlTable):
     device: Device
     rl_library: RlLibrary
     stack: Stack = "kitless"
-    num_envs: Count
-    num_steps_per_env: Count
+    num_envs: NumEnvs
+    num_steps_per_env: NumSteps
     start_up_s: Seconds
     iteration_s: Seconds
     optimiser_steps: Count | None = None  # of an iteration, where it is known what one takes

@@ -1,11 +1,13 @@
 """argparse as every command uses it: a wrong option has labscale's exit code and a next step. Pure."""
 
 import argparse
+import reprlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
 from suite.errors import UsageError
+from suite.input_text import fault_of_path, fault_of_text
 from suite.toml_file import did_you_mean
 
 
@@ -30,9 +32,11 @@ class Parser(argparse.ArgumentParser):
 
 
 def any_text(given: str) -> str:
-    """Any but the empty one, which a variable that is not set leaves: it would mean nothing, or the default."""
+    """One line, and not the empty one, which a variable that is not set leaves: it would mean the default."""
     if not given:
         raise argparse.ArgumentTypeError("got '', allowed is any text but an empty one; or leave it out")
+    if fault := fault_of_text(given):
+        raise argparse.ArgumentTypeError(f"got {reprlib.repr(given)}, which {fault}; allowed is one line of UTF-8 text")
     return given
 
 
@@ -40,6 +44,8 @@ def any_path(given: str) -> Path:
     """Any but the empty one, which a variable that is not set leaves: it would be the folder one is in."""
     if not given:
         raise argparse.ArgumentTypeError("got '', allowed is a path, such as . for the folder you are in")
+    if fault := fault_of_path(given):
+        raise argparse.ArgumentTypeError(f"got {reprlib.repr(given)}, which {fault}; allowed is another path")
     return Path(given)
 
 

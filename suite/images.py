@@ -20,6 +20,7 @@ from suite.env_check.check import Feature
 from suite.env_check.request import Request
 from suite.environment import ORIGIN
 from suite.errors import ContainerError, MatrixError
+from suite.input_file import read_input
 from suite.pins import PINS_DIR, sha256
 from suite.schema import Stack
 from suite.toml_file import NonEmptyTuple, TomlTable, Tuple, did_you_mean, read_toml
@@ -216,7 +217,7 @@ def host_files(environ: Mapping[str, str]) -> dict[str, bytes]:
     files = {}
     if bundle := next((environ[key] for key in CERTIFICATE_SETTINGS if environ.get(key)), None):
         try:
-            files["host/certificates.crt"] = Path(bundle).read_bytes()
+            files["host/certificates.crt"] = read_input(Path(bundle))
         except OSError as error:
             raise ContainerError(
                 f"the certificates {bundle}, named by one of {', '.join(CERTIFICATE_SETTINGS)}, cannot be read: "

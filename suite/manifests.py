@@ -1,10 +1,11 @@
 """Write what a cluster with a control plane of its own runs: ``plan --render kubernetes|osmo --out DIR``."""
 
 import json
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Final
 
 from suite.campaign_state import Campaign
 from suite.errors import UsageError
@@ -17,6 +18,12 @@ from suite.plan import render_launch
 from suite.schema import Case, PlannedCase
 
 IMAGE_ROOT = Path("/opt/labscale/project")  # of labscale, inside its images
+# As container engines and Kubernetes read one: [HOST[:PORT]/]NAME[:TAG][@DIGEST].
+IMAGE_NAME: Final = re.compile(
+    r"([a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?(:[0-9]{1,5})?/)?"
+    r"[a-z0-9]+((\.|_{1,2}|-+|/)[a-z0-9]+)*(:\w[\w.-]{0,127})?(@[a-z0-9]+:[0-9a-f]{32,})?",
+    re.ASCII,
+)
 ONE_NODE = "*-1x*"  # what the ids of cases of one node match
 
 
@@ -31,9 +38,15 @@ def write_manifests(campaign: Campaign) -> Campaign:
     if options.image is None or options.out is None:
         given = f"got --image {options.image or 'missing'} and --out {options.out or 'missing'}"
         raise UsageError(f"--render needs --image, the image's name in a registry, and --out, a folder: {given}.")
-    if options.matrix.endswith(".toml"):
-        names = ", ".join(matrix_names())
-        raise UsageError(f"--render needs a matrix that the image has, got {options.matrix}; allowed are {names}.")
+    if not IMAGE_NAME.fullmatch(options.image):
+        raise UsageError(
+            f"--image is {options.image!r}, allowed is a name as a registry has it: [HOST[:PORT]/]NAME[:TAG][@DIGEST],"
+            " the name in small letters, e.g. registry.example.org/robots/kitless:1."
+        )
+    if options.matrix not in (names := matrix_names()):
+        raise UsageError(
+            f"--render needs a matrix that the image has, got {options.matrix}; allowed are {', '.join(names)}."
+        )
     eula.require(stack=campaign.stack, accepted=options.accept_eula)
     image = find_image(campaign.stack, ROOT)
     documents = dict(_documents(campaign, image))

@@ -1,5 +1,7 @@
 """Read a matrix file, which says what a campaign measures."""
 
+import os
+import reprlib
 from pathlib import Path
 
 from suite.catalog import Catalog
@@ -12,7 +14,7 @@ MATRICES_PATH = Path(__file__).parent.parent / "tasks" / "matrices"
 
 
 def load_matrix(name_or_path: str | Path, catalog: Catalog) -> Matrix:
-    """Read ``tasks/matrices/<name>.toml`` or a file given by its path (one that ends in .toml).
+    """Read ``tasks/matrices/<name>.toml`` or a file given by its path.
 
     Raises MatrixError with every problem of the file, each with its line.
     """
@@ -29,14 +31,13 @@ def matrix_names() -> list[str]:
 
 
 def _matrix_path(name_or_path: str | Path) -> Path:
-    path = Path(name_or_path)
-    if path.suffix == ".toml":
-        return path
-    named = MATRICES_PATH / f"{name_or_path}.toml"
-    if not named.is_file():
-        names = matrix_names()
+    path, names = Path(name_or_path), matrix_names()
+    if str(name_or_path) in names:
+        return MATRICES_PATH / f"{name_or_path}.toml"
+    if path.suffix != ".toml" and not os.path.isfile(path):  # noqa: PTH113 - False of any name, too long ones too
         hint = did_you_mean(str(name_or_path), names)
         raise MatrixError(
-            f"unknown matrix {str(name_or_path)!r}; there are {', '.join(names)}, or give a path ending in .toml.{hint}"
+            f"unknown matrix {reprlib.repr(str(name_or_path))}; there are {', '.join(names)}, or give the path of a"
+            f" TOML file.{hint}"
         )
-    return named
+    return path

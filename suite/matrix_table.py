@@ -4,14 +4,16 @@ from typing import Annotated, Final
 
 from pydantic import Field, StringConstraints
 
-from suite.catalog import Count, Seconds
+from suite.catalog import Count, NumEnvs, NumSteps, Seconds
 from suite.schema import Division, MinibatchRule, RlLibrary, Scaling, Stack, Workload
 from suite.toml_file import NonEmptyTuple, TomlTable, Tuple
 
+MOST_ROUNDS: Final = 1000
 LARGEST_SEED: Final = 4_000_000_000  # numpy takes none above 2**32 - 1; rank r adds r, and rl_games adds it again
 
-type Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$")]  # also a folder's name
-type Topology = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]*x[1-9][0-9]*$")]  # nnodes x nproc_per_node
+type Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)]  # also a folder's
+type Topology = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]{0,4}x[1-9][0-9]{0,4}$")]  # nnodes x ranks
+type Rounds = Annotated[int, Field(gt=0, le=MOST_ROUNDS)]
 type Fraction = Annotated[float, Field(gt=0, lt=1)]
 type Override = Annotated[str, StringConstraints(pattern=r"^(env|agent)\.[^=]+=.+$")]
 
@@ -24,13 +26,13 @@ class Series(TomlTable):
     scaling: Scaling
     task: str  # id of Isaac Lab 3.0 or an alias
     rl_libraries: NonEmptyTuple[RlLibrary]
-    num_envs: Count  # of all ranks for strong scaling, per rank for weak
-    num_envs_more: Tuple[Count] = ()  # a sweep: the table again for each of these
+    num_envs: NumEnvs  # of all ranks for strong scaling, per rank for weak
+    num_envs_more: Tuple[NumEnvs] = ()  # a sweep: the table again for each of these
     topologies: NonEmptyTuple[Topology]
-    iterations: Annotated[int, Field(ge=2)]  # the first is never steady, so of one there would be no figure
+    iterations: Annotated[int, Field(ge=2, le=10**7)]  # the first is never steady, so of one there would be no figure
     minibatch_rule: MinibatchRule = "fixed_minibatch"
     minibatch_size: Count | None = None  # samples per rank; under fixed_updates those of a single rank
-    num_steps_per_env: Count | None = None  # None takes the agent's
+    num_steps_per_env: NumSteps | None = None  # None takes the agent's
     timeout_s: Seconds | None = None
     hang_timeout_s: Seconds | None = None
     overrides: Tuple[Override] = ()
@@ -53,9 +55,9 @@ class MatrixTable(TomlTable):
     """The file."""
 
     description: str
-    rounds: Count  # fresh processes per case; with a precision the fewest
+    rounds: Rounds  # fresh processes per case; with a precision the fewest
     precision: Fraction | None = None  # go on until the median is known to this half-width, see suite.repeats
-    max_rounds: Count | None = None  # of a case, with a precision
+    max_rounds: Rounds | None = None  # of a case, with a precision
     a_a: bool = False  # run the baseline of every series twice, see suite.a_a
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)]
     defaults: Defaults = Defaults()

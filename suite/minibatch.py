@@ -2,9 +2,12 @@
 
 from dataclasses import dataclass
 from math import isqrt
+from typing import Final
 
 from suite.catalog import AgentEntry
 from suite.schema import MinibatchRule
+
+MOST_TRIED: Final = 10**6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +47,11 @@ def minibatch_per_rank(
 
 
 def nearest_divisors(batch: int, size: int) -> list[int]:
-    """Divisors of ``batch`` next to ``size``, from below and from above, where there are any."""
-    small = [divisor for divisor in range(1, isqrt(batch) + 1) if batch % divisor == 0]
+    """Divisors of ``batch`` next to ``size``, from below and from above, where there are any.
+
+    Of a batch beyond ``MOST_TRIED`` squared only divisors that are that small, or that small a part of it.
+    """
+    small = [divisor for divisor in range(1, min(isqrt(batch), MOST_TRIED) + 1) if batch % divisor == 0]
     divisors = {*small, *(batch // divisor for divisor in small)}
     below = [max(smaller)] if (smaller := [d for d in divisors if d < size]) else []
     above = [min(larger)] if (larger := [d for d in divisors if d > size]) else []

@@ -6,10 +6,12 @@ import math
 import re
 from typing import Final
 
-from suite.matrix_table import LARGEST_SEED
+from suite.input_text import fault_of_text
+from suite.matrix_table import LARGEST_SEED, MOST_ROUNDS
 
 IPV6: Final = 6
 SEVERAL: Final = 2
+OBJECT_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 SBATCH_OPTION: Final = re.compile(r"[^\s=-][^\s=]*(=.*)?")  # becomes a line of a script: #SBATCH --NAME=VALUE
 # minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes, days-hours:minutes:seconds
 SLURM_TIME: Final = re.compile(r"\d+(:\d+){0,2}|\d+-\d+(:\d+){0,2}|infinite|unlimited", re.ASCII | re.IGNORECASE)
@@ -19,6 +21,20 @@ def positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"got {text!r}, allowed is a whole number, 1 or more")
     return int(text)
+
+
+def rounds(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_ROUNDS:
+        raise argparse.ArgumentTypeError(f"got {text!r}, allowed are whole numbers from 1 to {MOST_ROUNDS}")
+    return int(text)
+
+
+def volume_claim(text: str) -> str:
+    if not OBJECT_NAME.fullmatch(text):
+        raise argparse.ArgumentTypeError(
+            f"got {text!r}, allowed are names as Kubernetes has them: small letters, digits, - and ., at most 253"
+        )
+    return text
 
 
 def several(text: str) -> int:
@@ -36,6 +52,12 @@ def fraction(text: str) -> float:
 def above_zero(text: str) -> float:
     if not 0 < _number(text) < math.inf:
         raise argparse.ArgumentTypeError(f"got {text!r}, allowed is a number above 0")
+    return float(text)
+
+
+def percent(text: str) -> float:
+    if not 0 <= _number(text) < math.inf:
+        raise argparse.ArgumentTypeError(f"got {text!r}, allowed is a number of percent, 0 or more")
     return float(text)
 
 
@@ -67,6 +89,8 @@ def ranks(text: str) -> tuple[int, ...]:
 
 
 def hosts(text: str) -> tuple[str, ...]:
+    if fault := fault_of_text(text):
+        raise argparse.ArgumentTypeError(f"got {text!r}, which {fault}; allowed are names of hosts, e.g. gpu01,gpu02")
     names = tuple(part.strip() for part in text.split(",") if part.strip())
     if not names:  # as a variable that is not set leaves it: then this machine alone would run everything
         raise argparse.ArgumentTypeError(f"got {text!r}, which names no host; allowed is one or more, e.g. gpu01,gpu02")
@@ -86,7 +110,7 @@ def _is_ipv6(name: str) -> bool:
 
 
 def sbatch_option(text: str) -> str:
-    if not SBATCH_OPTION.fullmatch(text):
+    if not SBATCH_OPTION.fullmatch(text) or fault_of_text(text):
         raise argparse.ArgumentTypeError(
             f"got {text!r}, allowed is NAME or NAME=VALUE on one line, the name without its dashes, e.g. mem=0"
         )

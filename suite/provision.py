@@ -8,6 +8,7 @@ Both are kept in a cache and reused while the pins are unchanged::
 """
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from suite.asset_root import BUILD_ASSETS, find_assets, offline_root
-from suite.cache import cache_root, locked
+from suite.cache import cache_root, locked, path_in
 from suite.errors import WorkerEnvironmentError
 from suite.parent_death import end_with_parent
 from suite.pins import PINS_DIR, PYTHON_VERSION, find_uv, sha256
@@ -133,13 +134,15 @@ def _found(python: Path) -> Path:
 
 
 def require_python(python: Path) -> None:
-    """Raise WorkerEnvironmentError where there is no such file, as ``provision_worker`` would. Starts nothing."""
+    """Raise WorkerEnvironmentError where no such program is, as ``provision_worker`` would. Starts nothing."""
     found = _found(python)
     try:
         if not found.exists():
             raise _missing(found)
     except OSError as error:
         raise _does_not_run(found, error) from error
+    if not found.is_file() or not os.access(found, os.X_OK):
+        raise _does_not_run(found, OSError(errno.ENOEXEC, "Not a program"))
 
 
 def _missing(python: Path) -> WorkerEnvironmentError:
@@ -243,7 +246,7 @@ def find_python(candidate: Path | None = None) -> Path:
 
 def locate_worker(*, project_root: Path, stack: Stack, worker_python: Path | None) -> Worker:
     """Say where the worker is or will be, to print a plan; nothing is installed and nothing needs to exist."""
-    cache, own_assets = cache_root(), os.environ.get("ISAACSIM_ASSET_ROOT")
+    cache, own_assets = cache_root(), path_in("ISAACSIM_ASSET_ROOT")
     if worker_python is None and stack != "isaacsim":
         pins_sha256 = sha256(worker_pins(project_root, stack))
         key = pins_sha256[:12]
@@ -257,7 +260,7 @@ def locate_worker(*, project_root: Path, stack: Stack, worker_python: Path | Non
     return Worker(
         python=python,
         pins_sha256=pins_sha256,
-        asset_root=Path(own_assets) if own_assets else offline_root(key, project_root),
+        asset_root=own_assets or offline_root(key, project_root),
         asset_sha256=None,
         cache_dir=cache / f"kernels-{key}",
     )

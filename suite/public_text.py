@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from suite.cache import cache_root
+from suite.cache import cache_root, home
 from suite.options import ROOT
 
 _HOMES: Final = re.compile(r"/(home|Users)/[^/\s:'\"]+")  # of whoever else
@@ -21,7 +21,9 @@ def public(text: str, *, folders: Mapping[Path, str] | None = None, nodes: Seque
 
     ``nodes`` are called by their numbers.
     """
-    private = {Path(ROOT): "LABSCALE", cache_root(): "CACHE", Path.home(): "HOME"} | dict(folders or {})
+    private = {Path(ROOT): "LABSCALE", cache_root(): "CACHE"} | dict(folders or {})
+    if (own := home()) is not None:
+        private.setdefault(own, "HOME")
     for folder, name in sorted(private.items(), key=lambda item: len(str(item[0])), reverse=True):
         if folder != Path(folder.anchor):  # a container's home may be /, which every path begins with
             text = re.sub(rf"{re.escape(str(folder))}(?![\w.-])", name, text)

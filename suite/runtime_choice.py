@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from suite import environment, slurm_place, ssh_place
+from suite.errors import UsageError
 from suite.launch import emulated, own_image
 from suite.option_rules import check_options
 from suite.options import Options
@@ -18,13 +19,14 @@ from suite.runtime_apptainer import in_apptainer
 from suite.runtime_cluster import in_slurm, over_ssh, slurm_options, ssh_place_of
 from suite.runtime_containers import in_containers
 from suite.schema import Device, Environment, Stack
+from suite.words import counted
 
 
 def resources(options: Options, machine: Environment) -> Resources:
     """How much the place that the user chose can run.
 
     Raises:
-        UsageError: options contradict each other, or one would do nothing.
+        UsageError: options contradict each other, one would do nothing, or asks for more than this machine has.
         SchedulerError: Slurm does not answer, or has no such partition.
     """
     check_options(options)
@@ -33,6 +35,7 @@ def resources(options: Options, machine: Environment) -> Resources:
     if options.launcher == "ssh" and not options.node_commands:
         return ssh_place.resources(ssh_place_of(options, print))
     if options.launcher != "slurm":
+        _require_cores(options.emulate_nodes, machine)
         nnodes = UNBOUNDED.nnodes if options.node_commands else options.emulate_nodes or 1
         return Resources(
             nnodes=nnodes,
@@ -41,6 +44,16 @@ def resources(options: Options, machine: Environment) -> Resources:
             is_one_host=options.launcher == "emulated",
         )
     return UNBOUNDED if options.render_only else slurm_place.resources(slurm_options(options))
+
+
+def _require_cores(emulated_nodes: int | None, machine: Environment) -> None:
+    """Each part of this machine that stands for a node needs a core."""
+    cores = machine.num_cpus or 1
+    if emulated_nodes is not None and emulated_nodes > cores:
+        raise UsageError(
+            f"--emulate-nodes is {emulated_nodes}, and this machine has {counted(cores, 'core')}, of which each node"
+            f" needs one. Give {cores} or fewer, or run on a larger machine."
+        )
 
 
 def provision(

@@ -5,12 +5,16 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Final, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Strict, ValidationError
 from pydantic_core import ErrorDetails
 
 from suite.errors import MatrixError
+from suite.input_file import read_input
+
+LARGEST_BYTES: Final = 2**20  # labscale's own have 23 kB at most
+MOST_LINES: Final = 100  # of a statement, to find its end; the lines of keys after a longer one are not known
 
 type Location = tuple[int | str, ...]  # keys and list indices from the root of the document
 # Strict pydantic wants a tuple where TOML gives a list; the elements stay strict.
@@ -73,13 +77,15 @@ class TomlFile:
 def read_toml(path: Path) -> TomlFile:
     """Read and parse a file. Raises MatrixError if it cannot be read or is not TOML."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_input(path, largest_bytes=LARGEST_BYTES).decode("utf-8").replace("\r\n", "\n")
         data = tomllib.loads(text)
     except OSError as error:
         raise MatrixError(f"{path}: cannot be read ({error.strerror}); give the path of a TOML file.") from None
     except UnicodeDecodeError as error:
         raise MatrixError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start}); TOML must be.") from None
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError:
+        raise MatrixError(f"{path}: nested too deeply; take brackets away and run again.") from None
+    except ValueError as error:  # tomllib's own, and Python's of an integer that has too many digits
         raise MatrixError(f"{path}: not valid TOML: {error}. Correct the syntax there and run again.") from None
     return TomlFile(path=path, data=data, lines=_key_lines(text))
 
@@ -118,6 +124,8 @@ def _statements(text: str) -> Iterator[tuple[int, str]]:
         try:
             tomllib.loads(pending)
         except tomllib.TOMLDecodeError:
+            if number - first >= MOST_LINES:
+                return
             continue
         yield first, pending
         pending = ""

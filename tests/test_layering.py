@@ -30,7 +30,8 @@ ALLOWED = {
     },
     "reports/": {
         "suite.schema", "suite.schema_telemetry", "suite.errors", "suite.store", "suite.reduce", "suite.a_a",
-        "suite.words", "suite.result_folders", "suite.json_file", "suite.command_line", "suite.__version__", "reports",
+        "suite.words", "suite.result_folders", "suite.json_file", "suite.input_file", "suite.command_line",
+        "suite.__version__", "reports",
     },
     "reports/charts/": {"suite.schema", "suite.words", "reports", "altair"},
 }  # fmt: skip
@@ -43,7 +44,7 @@ EXTRA = {
     "suite/env_check/egl_frame.py": {"moderngl"},
     "reports/figure.py": {"vl_convert"},
     "reports/scaling_laws.py": {"numpy", "scipy"},
-    "reports/compare_command.py": {"rich"},
+    "reports/compare_command.py": {"rich", "suite.option_values"},
     "reports/book.py": {"nbclient", "nbformat", "jupytext", "vl_convert", "traitlets"},
     "reports/campaign.py": {"suite.core_speed"},
     "reports/inside.py": {"suite.attribution", "suite.core_speed"},

@@ -41,7 +41,7 @@ def test_options_reach_the_campaign() -> None:
         (["bench", "--gpus", "0"], "got '0', allowed are whole numbers from 1 on, e.g. 2 or 1,2,4"),
         (["bench", "--gpus", "x"], "got 'x', allowed are whole numbers from 1 on"),
         (["plan", "--gpus", "1,"], "got '1,', allowed are whole numbers from 1 on"),
-        (["plan", "--repeats", "x"], "got 'x', allowed is a whole number, 1 or more"),
+        (["plan", "--repeats", "x"], "got 'x', allowed are whole numbers from 1 to 1000"),
         (["plan", "--target-precision", "abc"], "got 'abc', allowed is more than 0 and less than 1, e.g. 0.01"),
         (["plan", "--budget-minutes", "nan"], "got 'nan', allowed is a number above 0"),
         (["bench", "--nodes", ","], "got ',', which names no host; allowed is one or more, e.g. gpu01,gpu02"),

@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 from reports.foreign.bundle import FORMAT, SCHEMA_VERSION, Bundle
 from reports.foreign.contradictions import contradictions
 from suite.errors import ForeignResultError
+from suite.input_file import read_input
 
 NEXT_STEP: Final = "Take the file as `isaaclab benchmark training` wrote it, or run that benchmark again."
 _SAYS_FREELY: Final = "extra"  # the one field whose keys are the producer's
@@ -31,7 +32,7 @@ class ImportedRun:
 def read_run(path: Path) -> ImportedRun:
     """Raises ForeignResultError with everything that is wrong in the file, field by field."""
     try:
-        content = path.read_bytes()
+        content = read_input(path)
     except OSError as error:
         raise ForeignResultError(f"{path} cannot be read: {error.strerror}. Check the path.") from error
     return ImportedRun(name=path.name, sha256=hashlib.sha256(content).hexdigest(), bundle=parse(content, path))
@@ -41,7 +42,7 @@ def parse(content: bytes, path: Path) -> Bundle:
     """``path``: to name the file by. Raises ForeignResultError."""
     try:
         stored = json.loads(content, object_pairs_hook=_without_repeated_keys)
-    except ValueError as error:  # UnicodeDecodeError is one
+    except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
         raise ForeignResultError(f"{path} is no JSON file: {error}. {NEXT_STEP}") from error
     _check_kind(stored, path)
     try:

@@ -1,6 +1,5 @@
 """The asset root: its manifest is there, and every file is the one that the manifest names."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -8,7 +7,8 @@ from typing import Literal
 from pydantic import BaseModel, ValidationError
 
 from suite.env_check.check import Check, Verdict
-from suite.env_check.there import is_folder
+from suite.env_check.there import is_folder, is_there
+from suite.input_file import read_input
 from suite.pins import sha256
 
 RootState = Literal["none", "address", "missing", "no_manifest", "bad_manifest", "unreadable", "read"]
@@ -55,11 +55,11 @@ def read(root: str | Path | None, *, is_own: bool) -> AssetFacts:
 
 def _read_folder(root: Path, *, is_own: bool) -> AssetFacts:
     manifest_path = root / "manifest.json"
-    if not manifest_path.exists():
+    if not is_there(manifest_path):
         return _facts(root, is_own=is_own, state="no_manifest")
     try:
-        manifest = _Manifest.model_validate(json.loads(manifest_path.read_text(encoding="utf-8")))
-    except (ValidationError, ValueError) as error:
+        manifest = _Manifest.model_validate_json(read_input(manifest_path))
+    except ValidationError as error:
         return _facts(root, is_own=is_own, state="bad_manifest", problem=str(error).splitlines()[0])
     there = {name: (root / name).is_file() for name in manifest.files}
     return AssetFacts(

@@ -14,6 +14,7 @@ from suite.env_check import manifest_search
 from suite.env_check.elf import host
 from suite.env_check.library import Library, read_libraries
 from suite.env_check.manifest_search import Candidate
+from suite.input_file import read_input
 
 Kind = Literal["vulkan", "egl"]
 # One of these the library must have, or the loader drops it.
@@ -93,7 +94,7 @@ def _read_file(kind: Kind, candidate: Candidate) -> Manifest:
     if kind == "vulkan" and path.suffix != ".json":
         return replace(blank, fault="manifest_not_json_name")
     try:
-        content = path.read_bytes()
+        content = read_input(path)
     except OSError as error:
         fault = "manifest_missing" if isinstance(error, FileNotFoundError) else "manifest_unreadable"
         return replace(blank, fault=fault, detail=error.strerror)
@@ -101,7 +102,7 @@ def _read_file(kind: Kind, candidate: Candidate) -> Manifest:
         return replace(blank, fault="manifest_empty")
     try:
         return _describe(kind, blank, json.loads(content))
-    except ValueError as error:  # no UTF-8, or no JSON
+    except (ValueError, RecursionError) as error:  # no UTF-8, or no JSON, or one that is nested too deeply
         return replace(blank, fault="manifest_malformed", detail=str(error))
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from suite.errors import UsageError
+from suite.input_text import fault_of_text
 from suite.launch.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_ID, RENDEZVOUS_PORT
 from suite.launch.processes import RUN_ID_VARIABLE
 from suite.launch.sampling import SAMPLER_LOG
@@ -71,6 +73,9 @@ def render(
 
     ``variable_prefix`` is how variables reach the inside of a container. ``sampler`` runs on each node. ``container``:
     options of srun that put the training into one.
+
+    Raises:
+        UsageError: an option of sbatch, or the folder of the round, does not fit into one line.
     """
     several = launch.case.nnodes > 1
     blocks = (
@@ -113,6 +118,8 @@ def _directives(launch: Launch, options: SlurmOptions, name: str) -> Iterator[st
         *options.more,
     ]
     for directive in directives:
+        if fault := fault_of_text(directive):  # after a line break it would be a command of the script
+            raise UsageError(f"{directive!r} cannot be an option of sbatch, since it {fault}. Choose another value.")
         option, equals, value = directive.partition("=")
         yield f"#SBATCH --{option}{equals}{shlex.quote(value) if equals else ''}"
 

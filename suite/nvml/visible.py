@@ -1,12 +1,14 @@
 """Which GPUs a process sees, by number, by UUID or by the beginning of one, as CUDA takes them."""
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 import pynvml
 
 _UUID: Final = "GPU-"
+_NUMBER: Final = re.compile("[0-9]{1,4}")  # NVML would take 2**32 for 0
 
 
 def whole_uuids(names: Sequence[str]) -> tuple[str, ...]:
@@ -39,7 +41,7 @@ def visible_handles() -> Iterator[object]:
     names = [str(number) for number in range(pynvml.nvmlDeviceGetCount())] if visible is None else visible.split(",")
     for name in map(str.strip, names):
         try:
-            if name.isdecimal():
+            if _NUMBER.fullmatch(name):
                 yield pynvml.nvmlDeviceGetHandleByIndex(int(name))
             else:
                 yield _handle_by_uuid(name)

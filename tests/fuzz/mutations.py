@@ -13,10 +13,10 @@ LONG: Final = 5_000  # longer than a path, a file name or the digits of an int t
 
 TEXTS: Final = (
     "", " ", "\n", "a\nb", "\t", "\r", "\x00", "\x1b[31m", "\x7f", "\u2028", "\ufeff", "é", "\u00b2", "\U0001d7d9",
-    "\udcff", ".", "..", "/", "../..", "/dev/null", "/dev/zero", "/proc/self/mem", "~", "~nobody-there", "-", "--", "-1",
-    "0", "a" * LONG, "9" * LONG, "a/" * LONG, "*", "[", "[!", "{}", "{x}", "%s", "$HOME", "$(id)", "`id`", "'", '"', "\\",
-    "1e999", "nan", "inf", "-inf", "0x10", "1_000", " 1", "1,", ",", "1,,2", "true", "null", "None", "a b", "a=b", "=",
-    "localhost", "::1", "[::1]", "user@host", "2026-02-30", "1.2.3", ">=1", "@", "#", ";", "|", "<script>",
+    "\udcff", ".", "..", "/", "../..", "/dev/null", "/dev/zero", "/proc/self/mem", "~", "~nobody-there", "-", "--",
+    "-1", "0", "a" * LONG, "9" * LONG, "a/" * LONG, "*", "[", "[!", "{}", "{x}", "%s", "$HOME", "$(id)", "`id`", "'",
+    '"', "\\", "1e999", "nan", "inf", "-inf", "0x10", "1_000", " 1", "1,", ",", "1,,2", "true", "null", "None", "a b",
+    "a=b", "=", "localhost", "::1", "[::1]", "user@host", "2026-02-30", "1.2.3", ">=1", "@", "#", ";", "|", "<script>",
 )  # fmt: skip
 NUMBERS: Final = (
     0, 1, -1, 2, 3, 7, 255, 256, 2**31 - 1, 2**31, 2**32, 2**53 + 1, 2**63 - 1, 2**63, -(2**63), 2**64, 10**30,

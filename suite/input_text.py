@@ -1,0 +1,27 @@
+"""What a user's text and paths may hold: a line of a script, a JSON file and a terminal have to take them. Pure."""
+
+import os
+import unicodedata
+from pathlib import Path
+from typing import Final
+
+_NOT_TEXT: Final = {"Cc": "a control character", "Zl": "a line break", "Zp": "a line break", "Cs": "no UTF-8"}
+_LONGEST_NAME: Final = 255  # bytes, of a file or folder on most file systems
+_LONGEST_PATH: Final = 3000  # bytes; Linux takes 4095, and folders of results need some below
+
+
+def fault_of_text(text: str) -> str | None:
+    """Why ``text`` cannot be used as one line of UTF-8; None where it can."""
+    found = next((sign for sign in text if unicodedata.category(sign) in _NOT_TEXT), None)
+    return None if found is None else f"has {found!r}, which is {_NOT_TEXT[unicodedata.category(found)]}"
+
+
+def fault_of_path(text: str) -> str | None:
+    """Why ``text`` cannot be used as a path, whether or not anything is there; None where it can."""
+    if fault := fault_of_text(text):
+        return fault
+    if len(os.fsencode(text)) > _LONGEST_PATH:
+        return f"has {len(os.fsencode(text))} bytes, more than {_LONGEST_PATH}"
+    if longest := next((part for part in Path(text).parts if len(os.fsencode(part)) > _LONGEST_NAME), None):
+        return f"has a name of {len(os.fsencode(longest))} bytes, more than {_LONGEST_NAME}"
+    return None
