@@ -11,7 +11,7 @@ from reports.book import build_site, check_replaceable
 from reports.file_errors import told_when_unreadable
 from reports.result_sets import read_version
 from suite import __version__
-from suite.command_line import Parser, any_path, results_path
+from suite.command_line import Parser, any_path, any_text, results_path
 from suite.errors import LabscaleError
 
 
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="folder to write, new or an earlier report (default: RESULTS_DIR/report)",
     )
     parser.add_argument(
-        "--version", default=__version__, metavar="V", help="shown in the header (default: %(default)s)"
+        "--version", type=any_text, default=__version__, metavar="V", help="shown in the header (default: %(default)s)"
     )
     try:
         options = parser.read(arguments)

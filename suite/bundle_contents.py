@@ -1,5 +1,6 @@
 """Choose what goes into a bundle: the distributions that the target lacks, and their files."""
 
+import contextlib
 import importlib.metadata
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -78,7 +79,7 @@ class Selection:
 
 
 def read_freeze(path: Path) -> dict[str, str | None]:
-    """Parse ``pip freeze`` into name -> version; a bare name, or one with an address, has version None.
+    """Parse ``pip freeze`` into name -> version; version is None where the line does not say one.
 
     Raises BundleError for a file or a line that cannot be read, and for a list without torch: it is another Python's.
     """
@@ -94,8 +95,7 @@ def read_freeze(path: Path) -> dict[str, str | None]:
                 f"{path} line {number} is {line!r}, which is neither a name nor name==version ({error}). "
                 "Make the file on the target with `python3 -m pip freeze --all`."
             ) from None
-        exact = [specifier.version for specifier in requirement.specifier if specifier.operator in {"==", "==="}]
-        target[canonicalize_name(requirement.name)] = exact[0] if exact else None
+        target[canonicalize_name(requirement.name)] = _exact_version(requirement)
     if "torch" not in target:
         raise BundleError(
             f"{path} has no torch, so it is probably the list of another Python. Make it on the target with"
@@ -103,6 +103,15 @@ def read_freeze(path: Path) -> dict[str, str | None]:
             " torch, leave --target-has out: everything is packed then, about 6 GB."
         )
     return target
+
+
+def _exact_version(requirement: Requirement) -> str | None:
+    """Return the version that is named; None also for one that cannot be compared, as packages of old times have."""
+    for specifier in requirement.specifier:
+        if specifier.operator in {"==", "==="}:
+            with contextlib.suppress(ValueError):  # InvalidVersion, or more digits than Python reads
+                return str(Version(specifier.version))
+    return None
 
 
 def _freeze_lines(path: Path) -> list[str]:

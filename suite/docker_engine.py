@@ -39,13 +39,16 @@ class Engine:
         """Connect to the engine that DOCKER_HOST names, or to the machine's own.
 
         Raises:
-            ContainerError: no engine answers.
+            ContainerError: no engine answers, or DOCKER_HOST is no address.
 
         """
         import docker  # noqa: PLC0415
 
         with _refusals("connecting to a container engine"):
-            client = docker.from_env(timeout=int(CALL_TIMEOUT_S))
+            try:
+                client = docker.from_env(timeout=int(CALL_TIMEOUT_S))
+            except ValueError as error:  # what the SDK does not check itself
+                raise docker.errors.DockerException(f"DOCKER_HOST is no address: {error}") from error
         return cls(client)
 
     def close(self) -> None:

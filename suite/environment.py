@@ -5,19 +5,31 @@ import os
 import platform
 import subprocess
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
 import psutil
+from pydantic import TypeAdapter, ValidationError
 
 from suite import __version__
+from suite.input_file import read_input
 from suite.nvml.state import read_gpus
 from suite.schema import Environment
 
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
 ORIGIN: Final = "origin.json"  # in a copy of labscale's files without git, as images have: what it was made of
 _GB: Final = 1e9
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Origin:
+    suite_commit: str | None
+    suite_dirty: bool | None
+
+    @property
+    def state(self) -> tuple[str | None, bool | None]:
+        return self.suite_commit, self.suite_dirty
 
 
 def capture(
@@ -125,19 +137,21 @@ def _os_name() -> str | None:
 def git_state(checkout: Path) -> tuple[str | None, bool | None]:
     """Commit of the checkout, and whether a file differs from it; Nones where git, bundle and image do not say."""
     bundle = checkout.parent / "bundle.json"
-    if bundle.exists():  # an air-gapped host has no checkout, but the bundle says what it was made of
-        return _noted_state(bundle)
+    if noted := _noted_state(bundle):  # an air-gapped host has no checkout, but the bundle says what it was made of
+        return noted
     found = (_output("git", "-C", str(checkout), "rev-parse", "--show-toplevel", "HEAD") or "").splitlines()
     if len(found) == 2 and Path(found[0]) == checkout:  # noqa: PLR2004  not a copy inside another project's checkout
         status = _output("git", "-C", str(checkout), "status", "--porcelain")
         return found[1], None if status is None else bool(status)
-    origin = checkout / ORIGIN
-    return _noted_state(origin) if origin.exists() else (None, None)
+    return _noted_state(checkout / ORIGIN) or (None, None)
 
 
-def _noted_state(path: Path) -> tuple[str | None, bool | None]:
-    noted = json.loads(path.read_text(encoding="utf-8"))
-    return noted["suite_commit"], noted["suite_dirty"]
+def _noted_state(path: Path) -> tuple[str | None, bool | None] | None:
+    """What labscale noted in a file; None where there is none, or one of somebody else's."""
+    try:
+        return TypeAdapter(_Origin).validate_json(read_input(path)).state
+    except (OSError, ValidationError):
+        return None
 
 
 def _output(*argv: str) -> str | None:

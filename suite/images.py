@@ -225,7 +225,7 @@ def host_files(environ: Mapping[str, str]) -> dict[str, bytes]:
             ) from error
         settings |= dict.fromkeys(("SSL_CERT_FILE", "PIP_CERT"), "/tmp/host/certificates.crt")  # noqa: S108
     lines = [f"export {key}={shlex.quote(value)}\n" for key, value in sorted(settings.items())]
-    return {**files, "host/settings.sh": "".join(lines).encode()}
+    return {**files, "host/settings.sh": "".join(lines).encode("utf-8", "surrogateescape")}
 
 
 def pack(files: Mapping[str, bytes]) -> bytes:

@@ -5,7 +5,12 @@ import unicodedata
 from pathlib import Path
 from typing import Final
 
-_NOT_TEXT: Final = {"Cc": "a control character", "Zl": "a line break", "Zp": "a line break", "Cs": "no UTF-8"}
+_NOT_TEXT: Final = {
+    "Cc": "a control character",
+    "Zl": "a line break",
+    "Zp": "a line break",
+    "Cs": "a byte that is not UTF-8",
+}
 _LONGEST_NAME: Final = 255  # bytes, of a file or folder on most file systems
 _LONGEST_PATH: Final = 3000  # bytes; Linux takes 4095, and folders of results need some below
 
@@ -13,7 +18,7 @@ _LONGEST_PATH: Final = 3000  # bytes; Linux takes 4095, and folders of results n
 def fault_of_text(text: str) -> str | None:
     """Why ``text`` cannot be used as one line of UTF-8; None where it can."""
     found = next((sign for sign in text if unicodedata.category(sign) in _NOT_TEXT), None)
-    return None if found is None else f"has {found!r}, which is {_NOT_TEXT[unicodedata.category(found)]}"
+    return None if found is None else f"has {found!r}, {_NOT_TEXT[unicodedata.category(found)]}"
 
 
 def fault_of_path(text: str) -> str | None:

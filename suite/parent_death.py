@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import Final
 import psutil
 
 NOX_PID: Final = "LABSCALE_NOX_PID"  # set by the noxfile
+_PID: Final = re.compile("[0-9]{1,9}")
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)  # loaded before any fork
 _PR_SET_PDEATHSIG: Final = 1
 
@@ -29,7 +31,7 @@ def end_with_nox() -> None:
     Without nox nothing is asked for: what a shell starts in the background goes on when the shell ends.
     """
     nox_pid = os.environ.pop(NOX_PID, None)  # what this process starts has another parent
-    if nox_pid is None:
+    if nox_pid is None or not _PID.fullmatch(nox_pid):
         return
     end_with_parent()
     if os.getppid() != int(nox_pid) and not psutil.pid_exists(int(nox_pid)):  # it was gone before

@@ -1,0 +1,96 @@
+"""Variables of the environment that labscale reads itself."""
+
+import os
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+from unittest import mock
+
+from suite import asset_root, images
+from suite.cache import cache_root
+from suite.docker_engine import Engine
+from suite.env_check import host, manifest_search, nodes, worker
+from suite.env_check.container import read_container
+from suite.launch import container, emulated, own_image
+from suite.nvml.state import read_gpus
+from suite.options import ROOT
+from suite.provision import locate_worker
+from suite.public_text import public
+from tests.fuzz.mutations import any_number, any_text
+from tests.fuzz.target import Target
+
+VARIABLES: Final = (
+    "HOME", "LABSCALE_CACHE", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "XDG_DATA_HOME", "XDG_DATA_DIRS",
+    "XDG_RUNTIME_DIR", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "ISAACSIM_ASSET_ROOT", "SLURM_JOB_NODELIST",
+    "SLURM_JOB_ID", "PYTHONPATH", "VK_DRIVER_FILES", "VK_ICD_FILENAMES", "VK_ADD_DRIVER_FILES",
+    "VK_LOADER_DRIVERS_SELECT", "VK_LOADER_DRIVERS_DISABLE", "__EGL_VENDOR_LIBRARY_FILENAMES",
+    "__EGL_VENDOR_LIBRARY_DIRS", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES", "DOCKER_HOST",
+    "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH", "DOCKER_CONFIG", own_image.DIGEST, *images.INDEX_SETTINGS,
+    *images.PROXY_SETTINGS, *images.CERTIFICATE_SETTINGS,
+)  # fmt: skip
+ENGINES: Final = (  # that nobody answers at, without a question to the network
+    "unix:///missing.sock", "tcp://127.0.0.1:1", "http://[::1", "ssh://127.0.0.1:1", "tcp://", "npipe://x", "fd://",
+    "tcp://127.0.0.1:99999", "unix://", "://", "tcp://127.0.0.1:1/\udcff",
+)  # fmt: skip
+GPUS: Final = ("0", "1,0", "-1", "0,,1", "GPU-5a7f", "MIG-1", "4294967296", "all", " 1 , 2 ")
+
+
+def read_variables(rng: random.Random, folder: Path) -> None:
+    """Some variables with any values, the others as a login shell has them, and a user that the system may not know."""
+    environ = {"PATH": os.environ.get("PATH", ""), "HOME": str(folder)}
+    for name in rng.sample(VARIABLES, rng.choice((1, 2, 4))):
+        if name == "HOME" and rng.random() < 0.5:
+            del environ["HOME"]
+        else:
+            environ[name] = _value(rng, name, folder)
+    (folder / "variables.txt").write_text(repr(environ), encoding="utf-8")
+    user = rng.choice((os.getuid(), 12345))
+    with mock.patch.dict(os.environ, environ, clear=True), mock.patch.object(os, "getuid", return_value=user):
+        _read(rng.choice(READERS))
+
+
+def _value(rng: random.Random, name: str, folder: Path) -> str:
+    """As the system would hand it over: without zeros, and without what no bytes of UTF-8 or of others would give."""
+    match name:
+        case "DOCKER_HOST":
+            text = rng.choice(ENGINES)
+        case "CUDA_VISIBLE_DEVICES":
+            text = rng.choice((*GPUS, any_text(rng)))
+        case _:
+            text = rng.choice(
+                (any_text(rng), str(any_number(rng)), f"{folder}/{any_text(rng)}", f"{any_text(rng)}:/etc")
+            )
+    return text.replace("\0", "")
+
+
+def _read(reader: Callable[[], object]) -> None:
+    found = reader()
+    if isinstance(found, Iterator):
+        list(found)
+
+
+def _assets() -> object:
+    return asset_root.find_assets(
+        "official", python=Path("python"), key="x", project_root=ROOT, on_message=lambda _: None
+    )
+
+
+READERS: Final[tuple[Callable[[], object], ...]] = (
+    lambda: public(f"{ROOT} and {cache_root()}"),
+    lambda: locate_worker(project_root=ROOT, stack="kitless", worker_python=None),
+    _assets,
+    lambda: own_image.digest_of(os.environ),
+    lambda: images.host_files(os.environ),
+    lambda: container.requested_gpus("cuda", os.environ),
+    lambda: emulated.visible_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"), 8),
+    read_gpus,
+    lambda: nodes.slurm_nodes(os.environ),
+    lambda: read_container(os.environ),
+    lambda: host.read(os.environ, cache_dir=cache_root()),
+    lambda: manifest_search.vulkan_candidates(Path("/"), os.environ),
+    lambda: manifest_search.egl_candidates(Path("/"), os.environ),
+    lambda: worker.site_folders(Path("/usr/bin/python3"), os.environ),
+    Engine.connect,
+)
+VARIABLE_TARGETS: Final[tuple[Target, ...]] = (Target(name="variables", attempt=read_variables),)
