@@ -7,6 +7,7 @@ and nothing slips in.
 import hashlib
 import io
 import json
+import os
 import shlex
 import tarfile
 from collections.abc import Mapping, Sequence
@@ -124,7 +125,7 @@ def plan_build(
         image=image,
         tag=tag_of(name, project_root=project_root, version=version),
         files={
-            "Dockerfile": (project_root / IMAGES.parent / image.dockerfile).read_bytes(),
+            "Dockerfile": dockerfile_of(image, project_root).read_bytes(),
             **{f"pins/{pin}.txt": path.read_bytes() for pin, path in pins.items()},
             **_sources(project_root, pins),
             **_origin(git_commit, git_dirty),
@@ -151,7 +152,19 @@ def find_image(name: str, project_root: Path) -> Image:
 
 
 def pins_of(image: Image, project_root: Path) -> dict[str, Path]:
-    return {pin: project_root / PINS_DIR / f"{pin}.txt" for pin in image.pins}
+    """Requirement files by name. Raises ContainerError where one is missing."""
+    return {pin: _named(project_root / PINS_DIR / f"{pin}.txt") for pin in image.pins}
+
+
+def dockerfile_of(image: Image, project_root: Path) -> Path:
+    """Raises ContainerError where it is missing."""
+    return _named(project_root / IMAGES.parent / image.dockerfile)
+
+
+def _named(path: Path) -> Path:
+    if not os.path.isfile(path):  # noqa: PTH113 - False of any name, too long ones too
+        raise ContainerError(f"{IMAGES} names {path}, where no file is. Correct the name, or put the file there.")
+    return path
 
 
 def tag_of(name: str, *, project_root: Path, version: str) -> str:
@@ -161,7 +174,7 @@ def tag_of(name: str, *, project_root: Path, version: str) -> str:
     """
     image = find_image(name, project_root)
     pins = {pin: sha256(path) for pin, path in pins_of(image, project_root).items()}
-    of_base = {"base": image.digest or "", "Dockerfile": sha256(project_root / IMAGES.parent / image.dockerfile)}
+    of_base = {"base": image.digest or "", "Dockerfile": sha256(dockerfile_of(image, project_root))}
     return render_tag(name, version=version, parts_sha256=of_base | pins)
 
 

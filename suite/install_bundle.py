@@ -194,7 +194,7 @@ def unpack(parts: list[Path], into: Path) -> None:
                 with target.open("wb") as file:
                     shutil.copyfileobj(content, file)
                 target.chmod(member.mode)
-    except (lzma.LZMAError, tarfile.TarError, EOFError) as error:
+    except (lzma.LZMAError, tarfile.TarError, EOFError, ValueError) as error:  # as of a name with a zero byte
         raise InstallError(
             f"The parts do not make an archive ({error}): bundle.json is not theirs. Make it anew."
         ) from error

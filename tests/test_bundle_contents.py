@@ -90,6 +90,12 @@ def test_freeze_that_cannot_be_read_is_said(tmp_path: Path, content: bytes | Non
         bundle_contents.read_freeze(freeze)
 
 
+def test_versions_that_cannot_be_compared_are_not_known(tmp_path: Path) -> None:
+    freeze = tmp_path / "freeze.txt"
+    freeze.write_text(f"torch==2.11.0\nold===2004d\nany==1.*\nlong=={'9' * 5000}\n")
+    assert bundle_contents.read_freeze(freeze) == {"torch": "2.11.0", "old": None, "any": None, "long": None}
+
+
 def test_freeze_that_cannot_be_read_names_the_line(tmp_path: Path) -> None:
     freeze = tmp_path / "freeze.txt"
     freeze.write_text("torch==2.11.0\nnvidia-*\n")

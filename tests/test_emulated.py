@@ -77,6 +77,8 @@ def test_the_host_is_one_place_with_so_many_nodes(environment: Environment) -> N
     machine = replace(environment, num_cpus=8)
     expected = Resources(nnodes=2, gpus_per_node=len(machine.gpus), cpus_per_node=8, is_one_host=True)
     assert resources(options, machine) == expected
+    with pytest.raises(UsageError, match=r"--emulate-nodes is 9, and this machine has 8 cores, .* Give 8 or fewer"):
+        resources(replace(options, emulate_nodes=9), machine)
     for wrong in (replace(options, emulate_nodes=None), replace(options, launcher="ssh")):
         with pytest.raises(UsageError, match="--emulate-nodes N takes parts of this machine"):
             resources(wrong, machine)

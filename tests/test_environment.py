@@ -142,3 +142,12 @@ def test_an_installed_bundle_says_of_which_commit_it_was_made(tmp_path: Path) ->
     (tmp_path / "labscale").mkdir()
     (tmp_path / "bundle.json").write_text('{"suite_commit": "abc123", "suite_dirty": false}')
     assert git_state(tmp_path / "labscale") == ("abc123", False)
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", "[" * 100_000, '{"suite_commit": 1, "suite_dirty": false}', "\udcff"])
+def test_a_bundle_json_of_somebody_else_says_nothing(tmp_path: Path, content: str) -> None:
+    (tmp_path / "labscale").mkdir()
+    (tmp_path / "bundle.json").write_text(content, errors="surrogateescape")
+    assert git_state(tmp_path / "labscale") == (None, None)
+    (tmp_path / "labscale" / "origin.json").write_text('{"suite_commit": "abc123", "suite_dirty": true}')
+    assert git_state(tmp_path / "labscale") == ("abc123", True)

@@ -8,6 +8,7 @@ there beside a round of one and of two ranks (rl_games, 512 environments, 4 iter
 
 import json
 import math
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -185,6 +186,19 @@ def test_what_cannot_be_imported_leaves_nothing_behind(tmp_path: Path, capsys: p
     assert [path.name for path in out.iterdir()] == ["thesis.txt"]
     assert import_command.main([str(ONE), "--out", str(tmp_path / "one")]) == 0
     assert capsys.readouterr().out.startswith("1 run in 1 case, ")
+
+
+def test_only_files_of_sensible_size_and_depth_are_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    named = [str(tmp_path / "pipe"), "/dev/zero", str(tmp_path / "deep.json"), str(tmp_path)]
+    assert import_command.main([*named, "--out", str(tmp_path / "out")]) == ForeignResultError.exit_code
+    pipe, zero, deep, folder, nothing = capsys.readouterr().err.splitlines()
+    assert pipe.endswith("pipe cannot be read: Not a regular file. Check the path.")
+    assert zero == "/dev/zero cannot be read: Not a regular file. Check the path."
+    assert "deep.json is no JSON file: maximum recursion depth exceeded" in deep
+    assert folder.endswith("cannot be read: Is a directory. Check the path.")
+    assert nothing == "Nothing was imported."
 
 
 def test_the_command_says_what_it_took_whose_clock_it_is_and_what_publishing_shows(

@@ -1,6 +1,7 @@
 """What an image is made of: the file that names it, and what follows from it."""
 
 import io
+import os
 import tarfile
 import tomllib
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from suite import __version__
+from suite.docker_engine import Engine
 from suite.env_check.request import Request
 from suite.environment import git_state
 from suite.errors import ContainerError
@@ -178,6 +180,24 @@ def test_index_settings_and_certificates_travel_as_files(project: Path, tmp_path
     ]
     arguments = render_build_args(find_image("tiny", project), environ)
     assert arguments == {"BASE": f"localhost/busybox:1@{SHA}", "https_proxy": "http://proxy.example:3128"}
+
+
+def test_a_setting_travels_as_its_bytes() -> None:
+    (settings,) = host_files({"PIP_INDEX_URL": os.fsdecode(b"http://\xff")}).values()
+    assert settings == b"export PIP_INDEX_URL='http://\xff'\n"
+
+
+def test_a_file_that_an_image_is_made_of_and_that_is_not_there_is_named(project: Path) -> None:
+    (project / "containers" / "tiny.Dockerfile").unlink()
+    with pytest.raises(ContainerError, match=r"images.toml names .*tiny.Dockerfile, where no file is"):
+        tag_of("tiny", project_root=project, version="1")
+
+
+@pytest.mark.parametrize("host", ["tcp://127.0.0.1:99999", "http://[::1"])
+def test_an_address_that_is_none_is_named(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", host)
+    with pytest.raises(ContainerError, match=r"connecting to a container engine: .* or set DOCKER_HOST"):
+        Engine.connect()
 
 
 def test_unreadable_certificates_are_named() -> None:

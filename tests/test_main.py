@@ -1,3 +1,4 @@
+import os
 import signal
 import subprocess
 import sys
@@ -58,6 +59,17 @@ def test_options_reach_the_campaign() -> None:
         (["bench", "--sbatch-option", "=x"], "got '=x', allowed is NAME or NAME=VALUE"),
         (["bench", "--sbatch-option", "mem=0\n#SBATCH"], "NAME=VALUE on one line"),
         (["bench", "--time", "abc"], "got 'abc', allowed are minutes"),
+        (["plan", "--repeats", "1001"], "got '1001', allowed are whole numbers from 1 to 1000"),
+        (["plan", "--render", "kubernetes", "--volume-claim", 'A B"'], "allowed are names as Kubernetes has them"),
+        # what no line of a script, no file and no terminal takes
+        (["bench", "--partition", "gpu\nrm x"], "argument --partition: got 'gpu\\nrm x', which has '\\n', a control"),
+        (["bench", "--account", "a\u2028b"], "a line break; allowed is one line of UTF-8 text"),
+        (["bench", "--sbatch-option", "mem=\t0"], "NAME=VALUE on one line"),
+        (["bench", "--nodes", "gpu01\n,gpu02"], "which has '\\n', a control character; allowed are names of hosts"),
+        (["bench", "--out", "a\nb"], "argument --out: got 'a\\nb', which has '\\n', a control character"),
+        (["plan", "--out", os.fsdecode(b"a\xff")], "a byte that is not UTF-8; allowed is another path"),
+        (["store", "a" * 256], "a name of 256 bytes, more than 255"),
+        (["bundle", "--out", "a/" * 2000], "which has 4000 bytes, more than 3000"),
         (["bench", "--emulate-nodes", "1"], "got '1', allowed is a whole number, 2 or more"),  # one is no path between
         (["bench", "--shm-gb", "-1"], "got '-1', allowed is a number above 0"),
         (["bench", "--stack", "unity"], "'kitless', 'ovphysx', 'isaacsim'"),
@@ -114,6 +126,9 @@ def test_a_plan_for_a_python_that_is_not_there_is_refused(tmp_path: Path, capsys
     printed = capsys.readouterr()
     assert f"The worker's Python {missing} does not exist. Pass the path of a Python." in printed.err
     assert "can run here" not in printed.out
+    missing.write_text("no program")
+    assert main(["plan", "--worker-python", str(missing)]) == 12
+    assert f"The worker's Python {missing} does not run: Not a program." in capsys.readouterr().err
     assert main(["plan", "--worker-python", "/bin/false"]) == 0  # bench says what is wrong with one that is there
 
 

@@ -16,6 +16,7 @@ from suite.__main__ import parse
 from suite.launch import kubernetes, own_image
 from suite.launch.kubernetes import KubernetesOptions
 from suite.launch.osmo import OsmoOptions, workflow
+from suite.manifests import IMAGE_NAME
 from suite.options import ROOT
 from tests.test_by_hand import NODES
 from tests.test_plan import GOLDEN
@@ -166,6 +167,30 @@ def test_isaac_sim_is_not_rendered_without_its_licence(tmp_path: Path) -> None:
     texts = [path.read_text(encoding="utf-8") for path in (tmp_path / "yes").iterdir()]
     assert texts
     assert all("ACCEPT_EULA" in text for text in texts)
+
+
+def test_an_image_that_no_registry_has_is_refused(tmp_path: Path) -> None:
+    done = plan("--render", "kubernetes", "--image", "x y", "--out", str(tmp_path / "jobs"))
+    assert (done.returncode, (tmp_path / "jobs").exists()) == (11, False)
+    assert "--image is 'x y', allowed is a name as a registry has it" in done.stderr
+
+
+def test_names_of_images() -> None:
+    for name in ("kitless", "localhost:5000/a/b_c:1.0", f"r.example.org/kit/a@sha256:{'0' * 64}", "a/b-c.d__e:L_1"):
+        assert IMAGE_NAME.fullmatch(name), name
+    for name in (
+        "",
+        "Kitless",
+        "r.example/",
+        "a:b:c",
+        'a"',
+        "-a",
+        "a@sha256:xyz",
+        "a//b",
+        "a\n",
+        "r.example.org/Kit/a",
+    ):
+        assert not IMAGE_NAME.fullmatch(name), name
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:

@@ -209,6 +209,30 @@ def test_an_unknown_name_lists_the_matrices(catalog: Catalog) -> None:
     there_are = "clock, env-sweep, full, learning, nodes, open, physx, short, smoke"
     with pytest.raises(MatrixError, match=rf"unknown matrix 'smok'; there are {there_are}, .*Did you mean 'smoke'\?"):
         load_matrix("smok", catalog)
+    with pytest.raises(MatrixError, match=r"unknown matrix 'a+\.\.\.a+'; there are"):
+        load_matrix("a" * 5000, catalog)
+
+
+def test_a_file_may_have_any_name(tmp_path: Path, catalog: Catalog) -> None:
+    path = write(tmp_path, MATRIX).rename(tmp_path / "mine")
+    assert load_matrix(str(path), catalog).name == "mine"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("iterations = 5", "iterations = 5\nnum_steps_per_env = 9223372036854775807", "less than or equal to 10000"),
+        ("num_envs = 4096", "num_envs = 10000001", "less than or equal to 10000000"),
+        ("num_envs = 4096", "num_envs = 1\nminibatch_size = 1000000001", "less than or equal to 1000000000"),
+        ("iterations = 5", "iterations = 5\ntimeout_s = 1e300", "less than or equal to 100000000"),
+        ("rounds = 2", "rounds = 1001", "less than or equal to 1000"),
+        ('"2x4"', '"2x400000"', "should match pattern"),
+        ('name = "one"', f'name = "{"o" * 65}"', "should have at most 64 characters"),
+    ],
+)
+def test_numbers_and_names_have_limits(old: str, new: str, said: str, tmp_path: Path, catalog: Catalog) -> None:
+    with pytest.raises(MatrixError, match=said):
+        load_matrix(edited(tmp_path, (old, new)), catalog)
 
 
 def test_a_sweep_is_a_point_for_each_number_of_environments(tmp_path: Path, catalog: Catalog) -> None:

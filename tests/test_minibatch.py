@@ -50,7 +50,7 @@ def test_too_many_ranks_leave_no_minibatch_instead_of_failing() -> None:
 
 @pytest.mark.parametrize(
     ("batch", "size", "divisors"),
-    [(16384, 32768, [16384]), (100, 30, [25, 50]), (100, 0, [1]), (7, 7, [1]), (36, 5, [4, 6])],
+    [(10**18, 3, [2, 4]), (16384, 32768, [16384]), (100, 30, [25, 50]), (100, 0, [1]), (7, 7, [1]), (36, 5, [4, 6])],
 )
 def test_nearest_divisors(batch: int, size: int, divisors: list[int]) -> None:
     assert nearest_divisors(batch, size) == divisors

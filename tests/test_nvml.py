@@ -36,6 +36,7 @@ def test_gpus_are_read() -> None:
         ("GPU-5a7,GPU-5b", ["NVIDIA H200", "NVIDIA GB10"]),  # as CUDA abbreviates
         ("GPU-5", []),  # which is both
         ("0,7,1", ["NVIDIA H200"]),
+        ("4294967296", []),  # NVML would take it for 0
         ("GPU-z,GPU-5a7f", []),
         ("", []),
         ("-1", []),

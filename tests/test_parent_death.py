@@ -143,3 +143,11 @@ def test_a_killed_build_of_assets_leaves_no_process_and_its_folder_is_replaced(
         on_message=lambda _: None,
     )  # fmt: skip
     assert [path for path in cache.iterdir() if path.is_dir()] == [root]
+
+
+@pytest.mark.parametrize("value", ["nox", "9" * 30])
+def test_a_parent_that_is_no_process_is_not_waited_for(value: str) -> None:
+    command = [sys.executable, "-m", "suite", "plan", "--help"]
+    environ = {**os.environ, "LABSCALE_NOX_PID": value}
+    done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr

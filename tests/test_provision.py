@@ -1,5 +1,6 @@
 import fcntl
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -12,6 +13,7 @@ from suite import pins, provision
 from suite.cache import cache_root
 from suite.errors import WorkerEnvironmentError
 from suite.provision import Worker, locate_worker, provision_worker
+from suite.public_text import public
 from suite.schema import Assets, Stack
 from tests.synthetic_wheels import make_environment, pin, write_wheel
 
@@ -272,3 +274,29 @@ def test_cache_is_where_the_user_wants_it(tmp_path: Path, monkeypatch: pytest.Mo
     assert cache_root() == tmp_path / "b" / "labscale"
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert cache_root() == Path.home() / ".cache" / "labscale"
+
+
+def test_without_a_home_the_user_is_asked_for_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As ``docker run --user 12345`` starts a process."""
+    for name in ("LABSCALE_CACHE", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 12345)
+    with pytest.raises(WorkerEnvironmentError, match=r"\(id 12345\) keeps files is not known: .* Set LABSCALE_CACHE"):
+        cache_root()
+    monkeypatch.setenv("LABSCALE_CACHE", "/cache")
+    assert public("/cache/worker") == "CACHE/worker"
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("~nobody-there/x", "there is no such user's home"),
+        ("/a\nb", r"which has '\\n', a control character. Set it to another path"),
+        (os.fsdecode(b"/\xff"), "a byte that is not UTF-8"),
+        ("/" + "a" * 256, "a name of 256 bytes"),
+    ],
+)
+def test_a_cache_that_is_no_path_is_said(value: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LABSCALE_CACHE", value)
+    with pytest.raises(WorkerEnvironmentError, match=f"LABSCALE_CACHE is .*{said}"):
+        cache_root()

@@ -102,6 +102,13 @@ def test_without_a_time_the_job_outlasts_the_case() -> None:
     assert "#SBATCH --time=21\n" in render(launch, SlurmOptions(), name="labscale-0")
 
 
+def test_what_would_leave_its_line_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"'partition=gpu\\nrm x' cannot be an option of sbatch, since it has '\\n'"):
+        render(NODES, SlurmOptions(partition="gpu\nrm x"), name="labscale-0")
+    with pytest.raises(UsageError, match="'output=/a"):
+        render(replace(NODES, run_dir="/a\nb"), SlurmOptions(), name="labscale-0")
+
+
 def test_threads_are_those_of_the_case_or_a_share_of_the_nodes_cores() -> None:
     """Torch took what an open case says, and OpenMP, MKL and USD what the node has."""
 

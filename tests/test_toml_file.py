@@ -97,3 +97,26 @@ def test_a_missing_file_and_one_that_is_not_text_are_matrix_errors(tmp_path: Pat
     binary.write_bytes(b"a = '\xff'")
     with pytest.raises(MatrixError, match=r"not UTF-8 text .* at byte 5"):
         read_toml(binary)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"a = {'[' * 5000}", "nested too deeply"),
+        (f"a = {'9' * 5000}", "not valid TOML: Exceeds the limit"),
+        (f"# {'a' * 2**20}", r"cannot be read \(Larger than 1 MiB\)"),
+    ],
+)
+def test_what_no_table_needs_is_refused(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(MatrixError, match=said):
+        read_toml(write(tmp_path, text))
+
+
+def test_lines_after_a_very_long_statement_are_not_looked_for(tmp_path: Path) -> None:
+    def line_of_b(elements: int) -> str:
+        numbers = "1,\n" * elements
+        file = read_toml(write(tmp_path, f"a = [\n{numbers}]\nb = 1\n"))
+        return str(file.error([Problem(location=("b",), message="wrong.")]))
+
+    assert "line 13: b: wrong." in line_of_b(10)
+    assert "line 1: b: wrong." in line_of_b(10_000)

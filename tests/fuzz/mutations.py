@@ -81,8 +81,13 @@ def mutate_toml(rng: random.Random, text: str) -> bytes:
         index = rng.randrange(len(lines))
         key, equals, _ = lines[index].partition("=")
         match rng.randrange(6) if equals else rng.randrange(4, 6):
-            case 0 | 1 | 2:
+            case 0:
                 lines[index] = f"{key}= {rng.choice(TOML_VALUES)}"
+            case 1:
+                lines[index] = f"{key}= {rng.randint(1, 9) * 10 ** rng.randint(0, 5)}"
+            case 2:
+                others = [line for line in lines if line.startswith(f"{key}=")]
+                lines[index] = rng.choice(others)
             case 3:
                 lines[index] = lines[index].replace(key.strip(), rng.choice(("", "x", "a.b", '"\\n"', "1")), 1)
             case _:

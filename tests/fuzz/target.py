@@ -56,6 +56,7 @@ def attempt_once(target: Target, seed: int) -> Finding | None:
     try:
         with _time_limit(), _silence(), warnings.catch_warnings():
             warnings.simplefilter("error")
+            warnings.simplefilter("ignore", ResourceWarning)  # comes whenever Python collects, of whatever it finds
             target.attempt(random.Random(f"{target.name} {seed}"), folder)  # noqa: S311 - no secret
     except KeyboardInterrupt:
         shutil.rmtree(folder)

@@ -1,5 +1,6 @@
 """Variables of the environment that labscale reads itself."""
 
+import gc
 import os
 import random
 from collections.abc import Callable, Iterator
@@ -76,6 +77,13 @@ def _assets() -> object:
     )
 
 
+def _engine() -> None:
+    try:
+        Engine.connect().close()
+    finally:
+        gc.collect()  # the SDK forgets its sockets, of which Python warns
+
+
 READERS: Final[tuple[Callable[[], object], ...]] = (
     lambda: public(f"{ROOT} and {cache_root()}"),
     lambda: locate_worker(project_root=ROOT, stack="kitless", worker_python=None),
@@ -91,6 +99,6 @@ READERS: Final[tuple[Callable[[], object], ...]] = (
     lambda: manifest_search.vulkan_candidates(Path("/"), os.environ),
     lambda: manifest_search.egl_candidates(Path("/"), os.environ),
     lambda: worker.site_folders(Path("/usr/bin/python3"), os.environ),
-    Engine.connect,
+    _engine,
 )
 VARIABLE_TARGETS: Final[tuple[Target, ...]] = (Target(name="variables", attempt=read_variables),)
