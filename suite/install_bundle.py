@@ -102,6 +102,11 @@ class Joined(io.RawIOBase):
             self._file.close()
             self._file = None
 
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+        super().close()
+
 
 def read_bundle(folders: list[Path]) -> dict[str, Any]:
     for folder in folders:
@@ -179,7 +184,8 @@ def unpack(parts: list[Path], into: Path) -> None:
     """
     try:
         with (
-            lzma.open(io.BufferedReader(Joined(parts), 2**20)) as stream,
+            Joined(parts) as joined,
+            lzma.open(io.BufferedReader(joined, 2**20)) as stream,
             tarfile.open(fileobj=stream, mode="r|") as tar,
         ):
             for member in tar:

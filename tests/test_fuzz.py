@@ -1,6 +1,7 @@
 """A few attempts on every target of ``nox -s fuzz``, with seeds that stay; and that it finds what is wrong."""
 
 import random
+import resource
 import sys
 import tempfile
 from collections.abc import Callable
@@ -81,7 +82,7 @@ def test_the_command_says_what_to_run_again(
 ) -> None:
     """It limits the memory of its process, which is this one here."""
     monkeypatch.setattr(command, "TARGETS", (Target(name="broken", attempt=breaks),))
-    monkeypatch.setattr(command.resource, "setrlimit", lambda *_: None)
+    monkeypatch.setattr(resource, "setrlimit", lambda *_: None)
     assert command.main(["--seed", "3"]) == 1
     said = capsys.readouterr().err
     assert "KeyError: 'gone'" in said

@@ -13,6 +13,7 @@ from suite.cache import cache_root
 from suite.docker_engine import Engine
 from suite.env_check import host, manifest_search, nodes, worker
 from suite.env_check.container import read_container
+from suite.errors import ContainerError
 from suite.launch import container, emulated, own_image
 from suite.nvml.state import read_gpus
 from suite.options import ROOT
@@ -78,10 +79,14 @@ def _assets() -> object:
 
 
 def _engine() -> None:
+    refused = None
     try:
         Engine.connect().close()
-    finally:
-        gc.collect()  # the SDK forgets its sockets, of which Python warns
+    except ContainerError as error:
+        refused = str(error)
+    gc.collect()  # the SDK forgets its sockets, of which Python would warn later
+    if refused is not None:
+        raise ContainerError(refused)
 
 
 READERS: Final[tuple[Callable[[], object], ...]] = (
