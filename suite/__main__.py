@@ -13,7 +13,7 @@ from rich.console import Console
 from suite import build, bundle, bundle_contents, cut_off
 from suite.campaign import BENCH, CAPACITY, MANIFESTS, PLAN, RENDER, execute
 from suite.capacity_search import of_capacity
-from suite.command_line import Parser, any_path, any_text
+from suite.command_line import Parser, any_path, any_text, print_any_name
 from suite.env_check import command as env_check
 from suite.errors import Interrupted, LabscaleError, UsageError
 from suite.matrix import matrix_names
@@ -304,6 +304,7 @@ def _interrupting() -> Callable[[int, object], None]:
 
 
 def main(argv: list[str]) -> int:
+    print_any_name()
     # A log file has no width to wrap to.
     console = Console(width=None if sys.stdout.isatty() else LOG_WIDTH, emoji=False)
     errors = Console(stderr=True, emoji=False)

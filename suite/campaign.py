@@ -19,6 +19,7 @@ from suite.env_check.report import summarised
 from suite.env_check.table import print_faults
 from suite.errors import EnvironmentNotFit, ReportError, RunsFailed, UsageError
 from suite.folder import Folder, opened, settle
+from suite.input_text import fault_of_path
 from suite.manifests import write_manifests
 from suite.options import ROOT, Options
 from suite.progress import Reporter
@@ -37,7 +38,11 @@ from suite.words import counted
 
 
 def start(options: Options, console: Console) -> Campaign:
-    """Look at the machine: a GPU is used when there is one, unless the user says otherwise."""
+    """Look at the machine: a GPU is used when there is one, unless the user says otherwise.
+
+    Raises:
+        UsageError: options contradict each other, or the results folder is a path that no script or file can name.
+    """
     machine = environment.capture(host_label=options.host_label)
     resources = runtime_choice.resources(options, machine)
     device = options.device or ("cuda" if resources.gpus_per_node else "cpu")
@@ -48,7 +53,10 @@ def start(options: Options, console: Console) -> Campaign:
         num_cpus=machine.num_cpus or 1,
         cores=environment.cores_in_order(),
     )
-    return Campaign(options=options, console=console, machine=machine, device=device, resources=resources, slots=slots)
+    begun = Campaign(options=options, console=console, machine=machine, device=device, resources=resources, slots=slots)
+    if fault := fault_of_path(str(begun.out)):  # with the folder one is in, or that of the checkout
+        raise UsageError(f"The results folder would be {str(begun.out)!r}, which {fault}. Choose another with --out.")
+    return begun
 
 
 def provision(campaign: Campaign) -> Campaign:

@@ -1,7 +1,9 @@
-"""argparse as every command uses it: a wrong option has labscale's exit code and a next step. Pure."""
+"""argparse as every command uses it: a wrong option has labscale's exit code and a next step."""
 
 import argparse
+import io
 import reprlib
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -16,6 +18,7 @@ class Parser(argparse.ArgumentParser):
 
     def read(self, arguments: Sequence[str] | None) -> argparse.Namespace:
         """Without arguments, those of the process. Raises UsageError."""
+        print_any_name()
         options, unknown = self.parse_known_args(arguments)
         if unknown:
             self.refuse(unknown)
@@ -29,6 +32,12 @@ class Parser(argparse.ArgumentParser):
         name = next((word.partition("=")[0] for word in unknown if word.startswith("-")), "")
         hint = did_you_mean(name, self._option_string_actions)
         self.error(f"unrecognized arguments: {' '.join(unknown)}{hint and '.' + hint}")
+
+
+def print_any_name() -> None:
+    """Print bytes of names and variables that are not UTF-8 as escapes; by itself Python ends in a traceback."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def any_text(given: str) -> str:

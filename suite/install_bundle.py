@@ -146,7 +146,8 @@ def find_parts(bundle: dict[str, Any], folders: list[Path]) -> list[Path]:
     """Return the parts in order; InstallError names every one that is missing or broken."""
     found, problems = [], []
     for part in bundle["parts"]:
-        candidates = [folder / part["name"] for folder in folders if (folder / part["name"]).is_file()]
+        named = [folder / part["name"] for folder in folders]
+        candidates = [path for path in named if os.path.isfile(path)]  # noqa: PTH113 - False also of what is no name
         whole = [path for path in candidates if _sha256(path) == part["sha256"]]
         if whole:
             found.append(whole[0])

@@ -1,5 +1,6 @@
 """Wrong options of the sessions that are not ``python -m suite``: one exit code, and what to do."""
 
+import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from reports import build, compare_command, export, import_command, publish, ver
 from suite import __main__ as suite_command
 from suite import pins_command
 from suite.errors import UsageError
+from tests.fuzz.command_lines import parsers
 
 type Main = Callable[[Sequence[str]], int]
 
@@ -68,3 +70,15 @@ def test_help_shows_the_command_as_it_is_typed(session: str, capsys: pytest.Capt
         SESSIONS[session](["--help"]) if session in SESSIONS else suite_command.main([session, "--help"])
     assert ended.value.code == 0
     assert capsys.readouterr().out.startswith(f"usage: nox -s {session} -- ")
+
+
+@pytest.mark.parametrize("command", parsers())
+def test_no_option_takes_an_empty_value_or_one_of_two_lines(command: str) -> None:
+    for action in parsers()[command]._actions:
+        if action.nargs == 0 or action.choices:
+            continue
+        read = action.type
+        assert callable(read), f"{action.dest} takes any text"
+        for value in ("", "a\nb", "gpu01\n,gpu02"):
+            with pytest.raises((argparse.ArgumentTypeError, ValueError)):
+                read(value)

@@ -132,6 +132,22 @@ def test_a_plan_for_a_python_that_is_not_there_is_refused(tmp_path: Path, capsys
     assert main(["plan", "--worker-python", "/bin/false"]) == 0  # bench says what is wrong with one that is there
 
 
+def test_a_folder_that_no_script_can_name_has_no_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a\nb").mkdir()
+    monkeypatch.chdir(tmp_path / "a\nb")
+    assert main(["plan", "--out", "results"]) == 11
+    assert "a\\nb/results', which has '\\n', a control character. Choose another with --out." in capsys.readouterr().err
+
+
+def test_bytes_that_are_not_utf_8_are_printed_as_escapes() -> None:
+    environ = {**os.environ, "PYTHONPATH": os.fsdecode(b"/\xff"), "PYTHONIOENCODING": "utf-8:strict"}
+    command = [sys.executable, "-m", "suite", "plan", "--series", "ant-weak", "--device", "cpu"]
+    done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
+    assert (done.returncode, "/\\udcff" in done.stdout) == (0, True), done.stderr
+
+
 def test_an_empty_selection_is_an_error_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--series", "bat-strong"]) == 10
     assert "cartpole-strong" in capsys.readouterr().err

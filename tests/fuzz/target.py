@@ -17,6 +17,7 @@ from suite import errors
 from suite.errors import LabscaleError
 
 LIMIT_S: Final = 60.0  # far more than any attempt needs
+MOST_COLUMNS: Final = 400
 MOST_LINES: Final = 40  # of a traceback, at either end
 EXIT_CODES: Final = frozenset(
     {0, None}
@@ -73,8 +74,8 @@ def _refused(error: BaseException) -> bool:
 
 
 def _shortened(text: str) -> str:
-    """A recursion that is too deep says the same a thousand times."""
-    lines = text.splitlines()
+    """A recursion that is too deep says the same a thousand times, and a message may hold the whole input."""
+    lines = [line[:MOST_COLUMNS] for line in text.splitlines()]
     return "\n".join(lines if len(lines) <= 2 * MOST_LINES else [*lines[:MOST_LINES], "...", *lines[-MOST_LINES:]])
 
 
