@@ -1,11 +1,19 @@
 """What a container engine is asked for, as values: pure renderers make them, ``docker_engine`` executes them."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
 # Every container of labscale has it; the value says which process of which host answers for its removal.
 OWNER_LABEL: Final = "labscale.owner"
+
+# As container engines and Kubernetes read a name: [HOST[:PORT]/]NAME[:TAG][@DIGEST].
+IMAGE_NAME: Final = re.compile(
+    r"([a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?(:[0-9]{1,5})?/)?"
+    r"[a-z0-9]+((\.|_{1,2}|-+|/)[a-z0-9]+)*(:\w[\w.-]{0,127})?(@[a-z0-9]+:[0-9a-f]{32,})?",
+    re.ASCII,
+)
 
 # `gpu` alone means compute and utility: no graphics libraries, hence no EGL and no Vulkan driver in the container.
 GPU_CAPABILITIES: Final = ("gpu", "compute", "utility", "graphics")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from suite.container_spec import GPU_CAPABILITIES, OWNER_LABEL, ContainerSpec, Finished, ImageFacts
+from suite.container_spec import GPU_CAPABILITIES, IMAGE_NAME, OWNER_LABEL, ContainerSpec, Finished, ImageFacts
 from suite.engine_messages import follow_build, next_step
 from suite.errors import ContainerError
 
@@ -56,6 +56,11 @@ class Engine:
 
     def find_image(self, reference: str) -> ImageFacts:
         """Look an image up by tag or id. It is never pulled: what is run is what was built or loaded on purpose."""
+        if not IMAGE_NAME.fullmatch(reference):  # becomes a part of the engine's address
+            raise ContainerError(
+                f"{reference!r} is no name of an image; allowed is [HOST[:PORT]/]NAME[:TAG][@DIGEST], the name in small"
+                " letters, or an id."
+            )
         with _refusals(f"looking for the image {reference}"):
             attributes = self._client.images.get(reference).attrs
         return ImageFacts(

@@ -1,13 +1,13 @@
 """Write what a cluster with a control plane of its own runs: ``plan --render kubernetes|osmo --out DIR``."""
 
 import json
-import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Any
 
 from suite.campaign_state import Campaign
+from suite.container_spec import IMAGE_NAME
 from suite.errors import UsageError
 from suite.folder import Folder
 from suite.images import SUITE_PYTHON, Image, find_image
@@ -18,12 +18,6 @@ from suite.plan import render_launch
 from suite.schema import Case, PlannedCase
 
 IMAGE_ROOT = Path("/opt/labscale/project")  # of labscale, inside its images
-# As container engines and Kubernetes read one: [HOST[:PORT]/]NAME[:TAG][@DIGEST].
-IMAGE_NAME: Final = re.compile(
-    r"([a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?(:[0-9]{1,5})?/)?"
-    r"[a-z0-9]+((\.|_{1,2}|-+|/)[a-z0-9]+)*(:\w[\w.-]{0,127})?(@[a-z0-9]+:[0-9a-f]{32,})?",
-    re.ASCII,
-)
 ONE_NODE = "*-1x*"  # what the ids of cases of one node match
 
 

@@ -193,6 +193,12 @@ def test_a_file_that_an_image_is_made_of_and_that_is_not_there_is_named(project:
         tag_of("tiny", project_root=project, version="1")
 
 
+def test_what_is_no_name_of_an_image_is_not_asked_for() -> None:
+    engine = object.__new__(Engine)  # connected to nothing
+    with pytest.raises(ContainerError, match=r"'\.\./containers' is no name of an image"):
+        engine.find_image("../containers")
+
+
 @pytest.mark.parametrize("host", ["tcp://127.0.0.1:99999", "http://[::1"])
 def test_an_address_that_is_none_is_named(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", host)

@@ -13,10 +13,10 @@ import pytest
 from ruamel.yaml import YAML
 
 from suite.__main__ import parse
+from suite.container_spec import IMAGE_NAME
 from suite.launch import kubernetes, own_image
 from suite.launch.kubernetes import KubernetesOptions
 from suite.launch.osmo import OsmoOptions, workflow
-from suite.manifests import IMAGE_NAME
 from suite.options import ROOT
 from tests.test_by_hand import NODES
 from tests.test_plan import GOLDEN
