@@ -6,7 +6,7 @@ import reprlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from suite.errors import UsageError
 from suite.input_text import fault_of_path, fault_of_text
@@ -23,6 +23,13 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             self.refuse(unknown)
         return options
+
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        """As argparse does, which before Python 3.13 takes the ``--`` of ``--option=--`` away."""
+        values = super()._get_values(action, arg_strings)
+        if action.nargs is None and values == []:
+            raise argparse.ArgumentError(action, "got '--', allowed is a value")
+        return values
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}\nSee: " + (f"{self.prog} --help" if self.prog.endswith(" --") else "nox -l"))

@@ -59,6 +59,7 @@ def test_options_reach_the_campaign() -> None:
         (["bench", "--sbatch-option", "=x"], "got '=x', allowed is NAME or NAME=VALUE"),
         (["bench", "--sbatch-option", "mem=0\n#SBATCH"], "NAME=VALUE on one line"),
         (["bench", "--time", "abc"], "got 'abc', allowed are minutes"),
+        (["plan", "--out=--"], "argument --out: got '--', allowed is a value"),
         (["plan", "--repeats", "1001"], "got '1001', allowed are whole numbers from 1 to 1000"),
         (["plan", "--render", "kubernetes", "--volume-claim", 'A B"'], "allowed are names as Kubernetes has them"),
         # what no line of a script, no file and no terminal takes

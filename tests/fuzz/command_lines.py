@@ -25,13 +25,14 @@ from suite.folder import Folder
 from suite.images import plan_build
 from suite.launch import slurm_script
 from suite.manifests import write_manifests
+from suite.matrix import MATRICES_PATH
 from suite.options import ROOT
 from suite.provision import locate_worker
 from suite.resources import UNBOUNDED
 from suite.rounds import render
 from suite.runtime_cluster import slurm_options
 from suite.schema import Environment, Gpu
-from tests.fuzz.mutations import any_number, any_text, mutate_text
+from tests.fuzz.mutations import any_number, any_text, mutate_text, mutate_toml
 from tests.fuzz.target import Target
 
 type Main = Callable[[Sequence[str]], int]
@@ -62,6 +63,8 @@ GPUS: Final = tuple(Gpu(index=index, name="H200", memory_gb=141.0, compute_capab
 def run_command(rng: random.Random, folder: Path) -> None:
     """A command with up to five options, in a folder of its own."""
     (folder / "freeze.txt").write_text("torch==2.11.0\n", encoding="utf-8")
+    matrix = rng.choice(sorted(MATRICES_PATH.glob("*.toml"))).read_text(encoding="utf-8")
+    (folder / "own.toml").write_bytes(mutate_toml(rng, matrix))
     command = rng.choice(list(parsers()))
     if rng.random() < 0.3:
         shutil.copytree(RESULTS, folder / "results")
@@ -80,7 +83,8 @@ def some_arguments(rng: random.Random, parser: argparse.ArgumentParser) -> list[
     for action in actions:
         is_needed = action.required or not action.option_strings
         has_large_default = action.dest in ("folder", "results")  # all results that are committed
-        if not has_large_default and rng.random() > (0.95 if is_needed else 0.12):
+        share = 0.95 if is_needed else 0.5 if action.dest == "matrix" else 0.12
+        if not has_large_default and rng.random() > share:
             continue
         values = [] if action.nargs == 0 else [_value(rng, action)]
         option = rng.choice(action.option_strings) if action.option_strings else None
@@ -96,6 +100,8 @@ def some_arguments(rng: random.Random, parser: argparse.ArgumentParser) -> list[
 def _value(rng: random.Random, action: argparse.Action) -> str:
     if action.choices and rng.random() < 0.9:
         return str(rng.choice(list(action.choices)))
+    if action.dest == "matrix" and rng.random() < 0.7:
+        return "own.toml"
     if action.dest == "out":  # written to: nowhere else
         return rng.choice(("", "out", "results", f"out/{any_text(rng).replace('..', '').lstrip('/')}"))
     if action.metavar in ("DIR", "RESULTS", "RESULTS_DIR", "BEFORE", "AFTER", "FILE", "PATH"):  # "/" would be searched
