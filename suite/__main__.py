@@ -93,6 +93,8 @@ def options_of(arguments: argparse.Namespace) -> Options:
         key: tuple(value) if isinstance(value, list) else value for key, value in vars(arguments).items()
     }
     del fields["command"]
+    if fields["matrix"] is None:
+        del fields["matrix"]
     if fields["nodes"] and fields.get("launcher", "native") == "native":
         fields["launcher"] = "ssh"
     if fields["emulate_nodes"] and fields.get("launcher", "native") == "native":
@@ -104,8 +106,8 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--matrix",
         type=any_text,
-        default="smoke",
-        help=f"{', '.join(matrix_names())}, or the path of a TOML file (default: smoke)",
+        help=f"{', '.join(matrix_names())}, or the path of a TOML file (default: first where there is a GPU, else "
+        "smoke)",
     )
     parser.add_argument(
         "--series", type=any_text, action="append", default=[], metavar="NAME", help="only this series; repeatable"

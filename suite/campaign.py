@@ -11,7 +11,17 @@ from typing import Final
 
 from rich.console import Console
 
-from suite import capacity_search, environment, packed, pairs, parent_death, profiling, runtime_choice
+from suite import (
+    capacity_search,
+    ending,
+    environment,
+    packed,
+    pairs,
+    parent_death,
+    profiling,
+    runtime_choice,
+    warm_up_runs,
+)
 from suite.campaign_plan import make_plan, show_plan
 from suite.campaign_state import Campaign
 from suite.continuing import identity, is_whole, refuse_other_options, with_more_rounds
@@ -23,8 +33,10 @@ from suite.input_text import fault_of_path
 from suite.manifests import write_manifests
 from suite.options import ROOT, Options
 from suite.progress import Reporter
+from suite.resources import UNBOUNDED, Resources
 from suite.rounds import disk_errors, figures, render, run_round, set_failures_aside, store_if_complete
 from suite.schedule import known_rounds, rounds_to_run
+from suite.schema import Device
 from suite.summary import (
     print_agreement,
     print_noise,
@@ -35,6 +47,7 @@ from suite.summary import (
     print_timing_cost,
 )
 from suite.words import counted
+from suite.worked import has_speeds
 
 
 def start(options: Options, console: Console) -> Campaign:
@@ -46,6 +59,7 @@ def start(options: Options, console: Console) -> Campaign:
     machine = environment.capture(host_label=options.host_label)
     resources = runtime_choice.resources(options, machine)
     device = options.device or ("cuda" if resources.gpus_per_node else "cpu")
+    options = replace(options, matrix=options.matrix or _matrix_for(device, resources))
     slots = packed.slots_of(
         options,
         device=device,
@@ -57,6 +71,12 @@ def start(options: Options, console: Console) -> Campaign:
     if fault := fault_of_path(str(begun.out)):  # with the folder one is in, or that of the checkout
         raise UsageError(f"The results folder would be {str(begun.out)!r}, which {fault}. Choose another with --out.")
     return begun
+
+
+def _matrix_for(device: Device, resources: Resources) -> str:
+    """The one for a user who names none: the smallest that measures, or where it cannot, one that shows what works."""
+    is_measured = device == "cuda" and resources.gpus_per_node < UNBOUNDED.gpus_per_node
+    return "first" if is_measured else "smoke"
 
 
 def provision(campaign: Campaign) -> Campaign:
@@ -109,6 +129,7 @@ def run_all(campaign: Campaign) -> Campaign:
         if campaign.options.retry_failed:
             packed.set_failed_test_aside(campaign, folder)
         _say_what_is_left(campaign, folder, len(known_rounds(campaign, folder)))
+        warm_up_runs.run(campaign, folder)
         if why_not := packed.why_not_shared(campaign):
             campaign.console.print(f"One after another: {why_not}.", highlight=False, markup=False)
         if not (campaign.slots and packed.run(campaign, folder)):
@@ -181,7 +202,13 @@ def profile_all(campaign: Campaign) -> Campaign:
 
 
 def summarise(campaign: Campaign) -> Campaign:
-    """Print what came out and, where upstream ran too, how the two clocks compare."""
+    """Print what came out and, where upstream ran too, how the two clocks compare; without speeds what worked."""
+    if not has_speeds(campaign.results):
+        _, beside = pairs.write_all(Folder(root=campaign.out))
+        ending.print_what_worked(campaign)
+        if campaign.options.upstream:
+            print_agreement(campaign.console, beside)
+        return campaign
     print_summary(campaign.console, campaign.results)
     print_rounds(campaign.console, campaign.results)
     twins, beside = pairs.write_all(Folder(root=campaign.out))
@@ -191,13 +218,14 @@ def summarise(campaign: Campaign) -> Campaign:
     print_slowed_cores(campaign.console, campaign.results)
     if campaign.options.upstream:
         print_agreement(campaign.console, beside)
+    ending.print_sureness(campaign)
     return campaign
 
 
 def build_report(campaign: Campaign) -> Campaign:
     """Build the HTML page in a process of its own, where the report's packages are installed."""
     if not campaign.options.with_report:
-        return campaign
+        return _ended(campaign)
     page = campaign.out / "report"
     command = [sys.executable, "-m", "reports.build", str(campaign.out / "cases"), "--out", str(page)]
     again = f"nox -s report -- {shlex.quote(str(campaign.out))}"
@@ -209,17 +237,21 @@ def build_report(campaign: Campaign) -> Campaign:
             markup=False,
             soft_wrap=True,
         )
-        return campaign
+        return _ended(campaign)
     done = parent_death.run(command, cwd=ROOT)
     if done.returncode == 0:
-        campaign.console.print(f"Report: {page / 'index.html'}", highlight=False, markup=False, soft_wrap=True)
-        return campaign
+        return _ended(campaign, page / "index.html")
     elsewhere = " --out OTHER, a folder that is not there yet" if page.exists() else ""  # it may be in the way
     fault = (
         f"The results are stored, but their page could not be built:\n{done.stdout}{done.stderr}\n"
         f"Try again with: {again}{elsewhere}"
     )
     return replace(campaign, report_fault=fault)
+
+
+def _ended(campaign: Campaign, page: Path | None = None) -> Campaign:
+    ending.print_where_and_next(campaign, page)
+    return campaign
 
 
 def judge(campaign: Campaign) -> Campaign:

@@ -4,11 +4,12 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from suite import a_a, packed
+from suite import a_a, packed, warm_up
 from suite.campaign_state import Campaign
-from suite.cases import expand, select
+from suite.cases import expand, on_nodes_of, select
 from suite.catalog import Catalog, load_catalog
 from suite.errors import UsageError
 from suite.folder import Folder
@@ -26,6 +27,7 @@ from suite.summary import (
     print_forecast,
     print_plan,
     print_rule,
+    print_warm_ups,
 )
 from suite.words import counted
 
@@ -33,7 +35,8 @@ from suite.words import counted
 def make_plan(campaign: Campaign) -> Campaign:
     """Expand the matrix, narrow it, and judge every case on this machine. Starts nothing."""
     options, catalog = campaign.options, load_catalog()
-    matrix = load_matrix(options.matrix, catalog)
+    all_ranks = campaign.resources.gpus_per_node if campaign.device == "cuda" else campaign.resources.cpus_per_node
+    matrix = on_nodes_of(load_matrix(options.matrix, catalog), all_ranks)
     rule = rule_of(options, matrix)
     cases = expand(
         matrix, catalog, device=campaign.device, stack=options.stack, assets=options.assets, seed=options.seed
@@ -43,18 +46,20 @@ def make_plan(campaign: Campaign) -> Campaign:
     if matrix.a_a if options.a_a is None else options.a_a:
         cases = a_a.with_twins(cases)  # of what is left, so that every campaign has its noise budget
     cases = select(cases, case_glob=options.case_globs)  # takes exactly what it names: a twin by its own id
-    planned = plan(
-        cases,
+    judged = partial(
+        plan,
         gpus_available=campaign.resources.gpus_per_node,
         cpus_available=campaign.resources.cpus_per_node,
         nnodes_available=campaign.resources.nnodes,
         on_one_host=campaign.resources.is_one_host,
         device=campaign.device,
         available_stacks=_stacks(campaign),
-        rounds=rule.rounds,
         catalog=catalog,
     )
-    return replace(campaign, planned=tuple(planned), rule=rule)
+    planned = judged(cases, rounds=rule.rounds)
+    feasible = [item.case for item in planned if not item.infeasible]
+    warm_ups = judged(warm_up.warm_ups(feasible), rounds=1) if matrix.warm_up else []
+    return replace(campaign, planned=tuple(planned), warm_ups=tuple(warm_ups), rule=rule)
 
 
 def rule_of(options: Options, matrix: Matrix) -> Rule:
@@ -123,6 +128,11 @@ def show_plan(campaign: Campaign) -> Campaign:
         for item in campaign.planned
     ]
     print_plan(campaign.console, campaign.planned, commands, campaign.machine)
+    needed = {warm_up.kernels_of(item.case) for item in campaign.planned}
+    missing = (
+        item for item in campaign.warm_ups if warm_up.is_missing(worker.cache_dir, item.case, campaign.machine, needed)
+    )
+    print_warm_ups(campaign.console, list(missing))
     if campaign.slots:
         print_forecast(campaign.console, packed.forecast(campaign), num_slots=len(campaign.slots))
     print_rule(campaign.console, campaign.rule)

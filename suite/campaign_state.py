@@ -25,10 +25,12 @@ class Campaign:
     resources: Resources
     stack: Stack = "kitless"  # of the worker; set with the plan
     planned: tuple[PlannedCase, ...] = ()
+    warm_ups: tuple[PlannedCase, ...] = ()  # of those that can run here; never counted
     slots: tuple[Lane, ...] = ()  # what the host is shared out in, one for a rank; (): each round has all of it
     rule: Rule = field(default_factory=lambda: Rule(rounds=1))  # set with the plan
     runtime: Runtime | None = None
-    started_s: float | None = None  # time.monotonic() when this command began to run rounds
+    began_s: float = field(default_factory=time.monotonic)  # when this command did
+    started_s: float | None = None  # likewise, when it began to run rounds
     results: tuple[CaseResult, ...] = field(default=())
     report_fault: str | None = None  # why the page of these could not be built
 

@@ -7,6 +7,7 @@ from suite.catalog import Catalog, TaskEntry
 from suite.errors import MatrixError
 from suite.matrix_table import Matrix, Series, Topology
 from suite.minibatch import Minibatch, minibatch_per_rank
+from suite.resources import UNBOUNDED
 from suite.schema import Assets, Case, Device, RlLibrary, Stack
 
 
@@ -29,6 +30,38 @@ def expand(
         for series in matrix.series
         for point, library, chosen, topology in points(series, stack)
     ]
+
+
+def on_nodes_of(matrix: Matrix, ranks_per_node: int) -> Matrix:
+    """The matrix with this number in place of every ``all`` among its topologies, each topology of a table once.
+
+    Raises:
+        MatrixError: it asks for all GPUs of nodes that nobody has looked at.
+    """
+    asks = [series.name for series in matrix.series if any(map(_is_of_all, series.topologies))]
+    if asks and ranks_per_node >= UNBOUNDED.gpus_per_node:
+        raise MatrixError(
+            f"series {asks[0]} of the matrix {matrix.name} asks for all GPUs of a node, and what the nodes have is not "
+            "known where files are only written. Name a matrix with numbers of GPUs, such as --matrix short."
+        )
+    number = str(max(1, ranks_per_node))
+    tables = tuple(
+        series.model_copy(
+            update={"topologies": tuple(dict.fromkeys(one.replace("all", number) for one in series.topologies))}
+        )
+        for series in matrix.series
+    )
+    return matrix.model_copy(update={"series": tables})
+
+
+def with_numbers_alone(series: Series) -> Series:
+    """A table without topologies whose number of ranks only a machine says."""
+    numbers = tuple(one for one in series.topologies if not _is_of_all(one))
+    return series.model_copy(update={"topologies": numbers})
+
+
+def _is_of_all(topology: Topology) -> bool:
+    return topology.endswith("all")
 
 
 def with_num_envs(

@@ -7,6 +7,7 @@ cut short fails every run that needs it. Warp writes to a folder of the process,
                                                           /*.o, *.cubin       ELF, for CPUs and GPUs
                                                           /*.ptx              text
     CACHE/kernels-<pins>/damaged/wp_<module>_<hash>/                          moved away
+                        /warm/                                                which runs compiled all, see suite.warm_up
 """
 
 import json
@@ -21,6 +22,7 @@ from typing import Final
 from suite.errors import WorkerEnvironmentError
 
 DAMAGED: Final = "damaged"  # folder in the cache
+WARM: Final = "warm"  # likewise
 _BEING_WRITTEN: Final = re.compile(r"_p\d+_t\d+$")
 _ELF_HEADER: Final = struct.Struct("<4s28xQQ6xHHHHH")  # offsets, then size and number of segments and of sections
 _ELF_SECTION: Final = struct.Struct("<4xI16xQQ24x")
@@ -50,12 +52,14 @@ def damaged_modules(cache_dir: Path) -> Iterator[DamagedModule]:
 
 
 def set_damaged_aside(cache_dir: Path) -> tuple[DamagedModule, ...]:
-    """Move every damaged module to ``DAMAGED``, so that the next run compiles it again.
+    """Move every damaged module to ``DAMAGED``, so that the next run compiles it again, and forget who compiled all.
 
     Raises:
         WorkerEnvironmentError: one cannot be moved.
     """
     found = tuple(damaged_modules(cache_dir))
+    if found:
+        shutil.rmtree(cache_dir / WARM, ignore_errors=True)
     for module in found:
         aside = cache_dir / DAMAGED / module.folder.name
         try:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from suite import a_a, interference
-from suite.cases import case_id_of, points
+from suite import a_a, interference, warm_up
+from suite.cases import case_id_of, points, with_numbers_alone
 from suite.catalog import Catalog, TaskEntry
 from suite.errors import MatrixError
 from suite.matrix_table import MatrixTable, Series
@@ -12,7 +12,7 @@ from suite.schema import RlLibrary
 from suite.toml_file import Problem
 
 # Of case ids: rounds that measure the host.
-OWN_SUFFIXES: Final = (a_a.SUFFIX, interference.PROBE_SUFFIX, interference.BESIDE_SUFFIX)
+OWN_SUFFIXES: Final = (a_a.SUFFIX, interference.PROBE_SUFFIX, interference.BESIDE_SUFFIX, warm_up.SUFFIX)
 
 
 def problems_of(table: MatrixTable, catalog: Catalog) -> list[Problem]:
@@ -104,7 +104,7 @@ def _contradictions(table: MatrixTable) -> list[Problem]:
             if got != wanted:
                 message = f"got {got!r}, but series {series.name} has {wanted!r} above; repeat it or take another name."
                 problems.append(Problem(location=("series", index, key), message=message))
-        for point, library, stack, topology in points(series):
+        for point, library, stack, topology in points(with_numbers_alone(series)):
             case_id = case_id_of(point, library, stack, topology, "cuda")
             if case_id in seen:
                 message = f"{case_id} is there twice; leave one out, or give its series another name."

@@ -12,7 +12,8 @@ MOST_ROUNDS: Final = 1000
 LARGEST_SEED: Final = 4_000_000_000  # numpy takes none above 2**32 - 1; rank r adds r, and rl_games adds it again
 
 type Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)]  # also a folder's
-type Topology = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]{0,4}x[1-9][0-9]{0,4}$")]  # nnodes x ranks
+# nnodes x nproc_per_node; "1xall" becomes the number that a node has, see ``suite.cases.on_nodes_of``.
+type Topology = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]{0,4}x([1-9][0-9]{0,4}|all)$")]
 type Rounds = Annotated[int, Field(gt=0, le=MOST_ROUNDS)]
 type Fraction = Annotated[float, Field(gt=0, lt=1)]
 type Override = Annotated[str, StringConstraints(pattern=r"^(env|agent)\.[^=]+=.+$")]
@@ -59,6 +60,7 @@ class MatrixTable(TomlTable):
     precision: Fraction | None = None  # go on until the median is known to this half-width, see suite.repeats
     max_rounds: Rounds | None = None  # of a case, with a precision
     a_a: bool = False  # run the baseline of every series twice, see suite.a_a
+    warm_up: bool = False  # compile each task's kernels in a run that does not count, see suite.warm_up
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)]
     defaults: Defaults = Defaults()
     series: NonEmptyTuple[Series]

@@ -17,7 +17,7 @@ RenderFor = Literal["kubernetes", "osmo"]
 class Options:
     """What the user asked for; see ``python -m suite bench --help``."""
 
-    matrix: str
+    matrix: str = ""  # until the device is known, where the user names none: see suite.campaign.start
     series: tuple[str, ...] = ()
     case_globs: tuple[str, ...] = ()
     rl_libraries: tuple[RlLibrary, ...] = ()

@@ -204,7 +204,9 @@ class _Packer:
         self._campaign, self._folder, self._reporter = campaign, folder, reporter
         self._queue, self._lanes = queue, lanes
         self._overtaken: Counter[tuple[str, int]] = Counter()
-        self._warm = {_program(item.case) for item in _feasible(campaign) if folder.finished(item.case)}
+        self._warm = {
+            _program(item.case) for item in _feasible(campaign) if campaign.warm_ups or folder.finished(item.case)
+        }
         self._may_store = False  # a case with rounds that are not yet known to count
 
     def run_all(self) -> None:

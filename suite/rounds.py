@@ -25,6 +25,7 @@ from suite.runtime import Runtime
 from suite.schema import Case, CaseResult, Launch, PlannedCase, RunRecord
 from suite.summary import print_pair
 from suite.words import counted
+from suite.worked import has_settled
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +86,7 @@ def _train(
     case, run_dir = launch.case, folder.run_dir(launch.case, launch.round)
     if not runtime.is_submitted(run_dir):
         folder.set_aside(run_dir, "interrupted")
-    _repair_kernels(campaign, runtime.worker.cache_dir)
+    repair_kernels(campaign, runtime.worker.cache_dir)
     result = runtime.launch(launch, on_progress=line.update, stop=place.stop)
     record = collect(run_dir, case, launch.round, result, campaign.machine, argv=_without_paths(launch))
     record = replace(record, neighbours=place.neighbours())
@@ -95,7 +96,8 @@ def _train(
     return record
 
 
-def _repair_kernels(campaign: Campaign, cache_dir: Path) -> None:
+def repair_kernels(campaign: Campaign, cache_dir: Path) -> None:
+    """Move damaged modules away, and say so."""
     if found := damaged_kernels.set_damaged_aside(cache_dir):
         campaign.console.print(
             f"Kernel cache: {counted(len(found), 'damaged module')} moved to {cache_dir / damaged_kernels.DAMAGED} "
@@ -148,8 +150,11 @@ def _without_paths(launch: Launch) -> tuple[str, ...]:
 
 
 def figures(record: RunRecord) -> str:
-    if record.outcome != "completed":
+    """What a line about a round that ended says of its speed; nothing where that means nothing."""
+    if record.outcome != "completed" or record.case.device == "cpu":
         return ""
+    if not has_settled(record):
+        return ", had not settled"
     time_s = round_time_s(record)
     frames = f", {record.case.frames_per_iteration / time_s:,.0f} frames/s" if record.case.has_frames else ""
     return f", {time_s:.3g} s/iteration{frames}"

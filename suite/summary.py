@@ -7,6 +7,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from suite import warm_up
 from suite.a_a import TwinPair, noise_budget
 from suite.core_speed import fastest_probes_s, slowed_cores
 from suite.packing import Forecast
@@ -49,6 +50,19 @@ def print_plan(
         if command is not None:
             console.print(f"  {command}", style="dim", highlight=False, markup=False, soft_wrap=True)
     _print_total(console, planned)
+
+
+def print_warm_ups(console: Console, warm_ups: Sequence[PlannedCase]) -> None:
+    """Print what runs before the cases to compile kernels, and what it costs beside that."""
+    for item in warm_ups:
+        console.print(
+            f"Before them {warm_up.in_words(item.case)}, one iteration on one rank: warm-up, not counted, "
+            f"{'' if item.estimated_wall_s is None else f'about {clock(item.estimated_wall_s)} and '}the time that its "
+            "kernels take to compile.",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
 
 
 def _cost(item: PlannedCase) -> str:
@@ -254,10 +268,10 @@ def print_timing_cost(console: Console, results: Sequence[CaseResult]) -> None:
     cost = timing_cost([record for result in results if result.case.learns for record in result.completed])
     if cost is None:
         return
-    sure = "{:+.1%} to {:+.1%} at 95 %".format(*cost.interval) if cost.interval else "too few for an interval"
-    had = counted(cost.iterations, "iteration")
+    low, high = cost.interval
     console.print(
-        f"Marks within an iteration cost {cost.median:+.1%} of it ({sure}; {had} had them). "
+        f"Marks within an iteration cost {cost.median:+.1%} of it ({low:+.1%} to {high:+.1%} at 95 %; "
+        f"{cost.iterations} iterations had them). "
         "The times above are those of the others.",
         highlight=False,
         markup=False,

@@ -8,10 +8,13 @@ from the iterations without marks (``suite.reduce``); this is what that avoids.
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from suite.reduce import iteration_times_s, steady_part
 from suite.repeats import median_interval
 from suite.schema import RunRecord
+
+MIN_MARKED: Final = 8  # of fewer the median is one iteration's luck
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,18 +23,21 @@ class TimingCost:
 
     iterations: int  # marked ones
     median: float
-    interval: tuple[float, float] | None  # of the median at 95 %; None for too few iterations
+    interval: tuple[float, float]  # of the median at 95 %
 
 
 def timing_cost(records: Sequence[RunRecord]) -> TimingCost | None:
-    """Of all steady iterations of all rounds together; None when none is marked between two that are not.
+    """Of all steady iterations of all rounds together; None for fewer than ``MIN_MARKED`` between two without marks.
 
     Raises ValueError for a round without steady iterations, as ``suite.reduce.steady_part`` does.
     """
     costs = [cost for record in records for cost in iteration_costs(record)]
-    if not costs:
+    if len(costs) < MIN_MARKED:
         return None
-    return TimingCost(iterations=len(costs), median=statistics.median(costs), interval=median_interval(costs))
+    interval = median_interval(costs)
+    if interval is None:
+        raise AssertionError(f"{MIN_MARKED} values have an interval")
+    return TimingCost(iterations=len(costs), median=statistics.median(costs), interval=interval)
 
 
 def iteration_costs(record: RunRecord) -> list[float]:

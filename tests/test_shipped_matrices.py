@@ -1,14 +1,16 @@
 """The matrices of ``tasks/matrices``: what is in them, and that it can run on the machines that they are for."""
 
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 
-from suite.cases import expand
+from suite.cases import expand, on_nodes_of
 from suite.catalog import load_catalog
 from suite.matrix import load_matrix
 from suite.plan import plan
-from suite.schema import Case, Device
+from suite.schema import Case, Device, RlLibrary
+from suite.sureness import MIN_ROUNDS
 
 CATALOG = load_catalog()
 
@@ -57,13 +59,33 @@ def test_full_has_the_series_of_the_design() -> None:
     }
 
 
-def test_smoke_has_every_kind_of_series_on_one_and_two_ranks() -> None:
+def test_smoke_has_every_task_on_one_and_two_ranks_and_every_library() -> None:
     cases = cases_of("smoke")
-    assert {(case.series, case.world_size) for case in cases} == {
-        (series, world_size)
-        for series in ("cartpole-strong", "ant-weak", "shadow-horizontal", "shadow-vertical")
-        for world_size in (1, 2)
+    assert {(case.task, case.world_size) for case in cases} == {
+        (task, world_size) for task in CATALOG.tasks for world_size in (1, 2)
     }
+    assert {case.rl_library for case in cases} == set(get_args(RlLibrary))
+
+
+def test_first_is_one_curve_of_full_on_one_gpu_and_on_all() -> None:
+    matrix = load_matrix("first", CATALOG)
+    assert (matrix.rounds, matrix.precision, matrix.warm_up) == (MIN_ROUNDS, None, True)
+    of_full = {case.case_id: case for case in cases_of("full")}
+    for gpus, sizes in ((1, [1]), (4, [1, 4]), (6, [1, 6]), (8, [1, 8])):
+        cases = expand(on_nodes_of(matrix, gpus), CATALOG, device="cuda", assets="offline")
+        assert [case.world_size for case in cases] == sizes
+        assert {(case.series, case.rl_library) for case in cases} == {("ant-weak", "rl_games")}
+        for case in cases:  # 6 GPUs are not in full
+            assert replace(case, timeout_s=0) == replace(of_full.get(case.case_id, case), timeout_s=0)
+
+
+def test_first_takes_about_five_minutes_at_most() -> None:
+    cases = expand(on_nodes_of(load_matrix("first", CATALOG), 8), CATALOG, device="cuda", assets="offline")
+    planned = plan(
+        cases, gpus_available=8, cpus_available=8, device="cuda", available_stacks=["kitless"], rounds=MIN_ROUNDS,
+        catalog=CATALOG,
+    )  # fmt: skip
+    assert sum((item.estimated_wall_s or 1e9) * item.rounds for item in planned) <= 300
 
 
 @pytest.mark.parametrize("name", ["full", "smoke"])

@@ -55,19 +55,22 @@ def test_where_all_iterations_are_alike_all_count(every: int) -> None:
     assert counted_iterations(old) == marked_iterations(old) == tuple(range(1, 41))
 
 
-def test_few_iterations_have_no_interval_and_rounds_without_marks_no_cost() -> None:
-    cost = timing_cost([round_of(lambda _, mark: 0.5 + 0.01 * mark, iterations=9)])
+def test_nothing_is_known_of_fewer_than_eight_marked_iterations() -> None:
+    seven, eight = (round_of(lambda _, mark: 0.5 + 0.01 * mark, iterations=4 * number) for number in (7, 8))
+    assert len(iteration_costs(seven)) == 7
+    assert timing_cost([seven]) is None
+    cost = timing_cost([eight])
     assert cost is not None
-    assert (cost.iterations, cost.interval) == (2, None)
+    assert cost.iterations == 8
     assert timing_cost([make_record(make_case())]) is None
     assert timing_cost([]) is None
 
 
-def test_one_marked_iteration_is_no_iterations() -> None:
+def test_of_too_few_marked_iterations_nothing_is_printed() -> None:
     record = round_of(lambda _, mark: 0.5 + 0.01 * mark, iterations=4)
     output = io.StringIO()
     print_timing_cost(Console(file=output, width=200), [CaseResult(case=record.case, rounds=(record,))])
-    assert "(too few for an interval; 1 iteration had them)" in output.getvalue()
+    assert output.getvalue() == ""
 
 
 def test_the_cost_of_all_training_is_printed_in_one_line() -> None:
