@@ -56,6 +56,8 @@ class Sibling:
 
 def page_sources(version: Version) -> dict[str, str]:
     """Name of every page of this version -> its MyST text, in the order of the contents."""
+    if version.without_speeds and not version.scaling:
+        return _sources_without_speeds(version)
     series = {page_of(name): _series_source(version, name) for name in version.series_names}
     is_there = {
         "findings": has_findings(version),
@@ -77,6 +79,13 @@ def page_sources(version: Version) -> dict[str, str]:
         **series,
         **{name: _text(name) for name in (*names, *about)},
     }
+
+
+def _sources_without_speeds(version: Version) -> dict[str, str]:
+    """No page that holds one number of ranks against another, or speaks of speed."""
+    is_there = {"clock": version.pairs, "learning": has_seeds(version), "foreign": version.foreign}
+    names = [name for name, is_shown in is_there.items() if is_shown]
+    return {"index": _text("worked"), **{name: _text(name) for name in (*names, "machines", "limits", "data")}}
 
 
 def _series_source(version: Version, name: str) -> str:
@@ -214,13 +223,8 @@ def _contents(version: Version, names: Sequence[str]) -> list[dict[str, Any]]:
     beside = [name for name in names if name in sides]
     first = [name for name in names if name in ("index", "choosing", "findings")]
     about = [name for name in names if name not in (*first, *series, *controls, *beside)]
-    return [
-        *files(first),
-        {"title": "Series", "children": files(series)},
-        *([{"title": "Controls", "children": files(controls)}] if controls else []),
-        {"title": "Side by side", "children": files(beside)},
-        {"title": "About these results", "children": files(about)},
-    ]
+    parts = {"Series": series, "Controls": controls, "Side by side": beside, "About these results": about}
+    return [*files(first), *({"title": title, "children": files(part)} for title, part in parts.items() if part)]
 
 
 @cache  # the same for every version of a site

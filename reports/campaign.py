@@ -14,6 +14,7 @@ from reports.series_kind import SeriesKind, series_kind
 from reports.tables import where_it_ran
 from suite.core_speed import Host, fastest_probes_s, slowed_cores
 from suite.schema import CaseResult, RunRecord
+from suite.worked import has_speeds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +65,11 @@ class Campaign:
     @property
     def completed(self) -> tuple[RunRecord, ...]:
         return tuple(record for result in self.results for record in result.completed)
+
+    @property
+    def has_speeds(self) -> bool:
+        """Whether any round ran on a GPU and settled; nothing is said of speed where none did."""
+        return has_speeds(self.results)
 
     @property
     def series_names(self) -> tuple[str, ...]:

@@ -68,6 +68,7 @@ def _line(one: ResultSet, row: CaseRow, starts: StartUps) -> Mapping[str, str | 
     found = one.campaign.inside[row.case_id]
     low, high = row.iteration_time_interval_s or (None, None)
     least, most = row.scaling_efficiency_interval or (None, None)
+    scales = one.campaign.has_speeds
     return {
         "set": one.name,
         "contributed_by": one.contributor.name if one.contributor else None,
@@ -89,11 +90,11 @@ def _line(one: ResultSet, row: CaseRow, starts: StartUps) -> Mapping[str, str | 
         "iteration_time_low_s": low,
         "iteration_time_high_s": high,
         "baseline_world_size": row.baseline_world_size,
-        "speedup": row.speedup,
-        "ideal_speedup": row.ideal_speedup,
-        "scaling_efficiency": row.scaling_efficiency,
-        "scaling_efficiency_low": least,
-        "scaling_efficiency_high": most,
+        "speedup": row.speedup if scales else None,
+        "ideal_speedup": row.ideal_speedup if scales else None,
+        "scaling_efficiency": row.scaling_efficiency if scales else None,
+        "scaling_efficiency_low": least if scales else None,
+        "scaling_efficiency_high": most if scales else None,
         "interconnect": row.interconnect,
         "rank_skew": row.rank_skew,
         "warm_start_s": starts.median_s("warm"),

@@ -33,9 +33,9 @@ def github_action_benchmark(version: Version) -> str:
             "unit": "frames/s",
             "value": row.total_fps,
             **_range(row),
-            "extra": f"{_where(one)}; {row.rounds_completed} rounds; efficiency {_efficiency(row)}{_whose(one)}",
+            "extra": f"{_where(one)}; {row.rounds_completed} rounds; {_said(one, row)}{_whose(one)}",
         }
-        for one in version.scaling
+        for one in version.shown
         for row in one.campaign.rows
         if row.total_fps is not None
     ]
@@ -46,7 +46,7 @@ def bencher(version: Version) -> str:
     """Benchmark -> measure -> value with the bounds of its interval, where there is one."""
     metrics = {
         _name(one, row): _metrics(row)
-        for one in version.scaling
+        for one in version.shown
         for row in one.campaign.rows
         if row.total_fps is not None and row.iteration_time_s is not None
     }
@@ -59,10 +59,10 @@ def reframe(version: Version, matrix: str = MATRIX) -> str:
     Raises ReportError for more than one set, since references are of one system, and for cases that ``matrix`` lacks,
     which the test could not run.
     """
-    if len(version.scaling) != 1:
-        names = ", ".join(one.name for one in version.scaling)
+    if len(version.shown) != 1:
+        names = ", ".join(one.name for one in version.shown)
         raise ReportError(f"A ReFrame test has the references of one system, and there are {names}. Name one of them.")
-    (one,) = version.scaling
+    (one,) = version.shown
     rows = [row for row in one.campaign.rows if row.total_fps is not None]
     known = {case.case_id for device in {row.device for row in rows} for case in planned_cases(matrix, device=device)}
     unknown = [row.case_id for row in rows if row.case_id not in known]
@@ -115,8 +115,14 @@ def _metrics(row: CaseRow) -> dict[str, Any]:
     }
 
 
+def _said(one: ResultSet, row: CaseRow) -> str:
+    """The efficiency of a set that has speeds; that of the fewest ranks that ran is 1, however many they are."""
+    if not one.campaign.has_speeds:
+        return "a speed that means nothing: on a CPU, or no round settled"
+    return f"efficiency {_efficiency(row)}"
+
+
 def _efficiency(row: CaseRow) -> str:
-    """Of the fewest ranks that ran it is 1, however many they are."""
     if row.scaling_efficiency is None or row.baseline_world_size is None:
         return "unknown"
     return f"{row.scaling_efficiency:.3f} against {counted(row.baseline_world_size, 'rank')}"

@@ -6,15 +6,23 @@ from pathlib import Path
 
 from reports.analysis import CaseRow, case_rows
 from reports.places import hardware, places
+from suite.errors import ReportError
 from suite.schema import CaseResult
 from suite.store import load_results
+from suite.worked import has_speeds
 
 BEGIN = "<!-- begin: made by `python -m reports.readme` -->"
 END = "<!-- end -->"
 
 
 def results_table(results: Sequence[CaseResult]) -> str:
-    """One row per series and library: median frames per second and efficiency at each number of GPUs of one node."""
+    """One row per series and library: median frames per second and efficiency at each number of GPUs of one node.
+
+    Raises:
+        ReportError: nothing can be said of their speed.
+    """
+    if not has_speeds(results):
+        raise ReportError("These results ran on a CPU, or none of their rounds settled: their speeds mean nothing.")
     rows = [row for row in case_rows(results) if row.nnodes == 1]
     sizes = sorted({row.world_size for row in rows})
     header = "| series | " + " | ".join(f"{size} GPU{'s' if size > 1 else ''}" for size in sizes) + " |"

@@ -65,9 +65,19 @@ class Version:
     older: tuple["Version", ...] = field(default=(), repr=False)
 
     @property
-    def scaling(self) -> tuple[ResultSet, ...]:
-        """The sets that have pages of their series; every set where none is meant for them."""
+    def shown(self) -> tuple[ResultSet, ...]:
+        """The sets that are meant for the first page; every set where none is."""
         return tuple(one for one in self.sets if one.role == "scaling") or self.sets
+
+    @property
+    def scaling(self) -> tuple[ResultSet, ...]:
+        """Those that have pages of their series."""
+        return tuple(one for one in self.shown if one.campaign.has_speeds)
+
+    @property
+    def without_speeds(self) -> tuple[ResultSet, ...]:
+        """Those of which nothing is said but what worked."""
+        return tuple(one for one in self.shown if not one.campaign.has_speeds)
 
     @property
     def must_name_all_sets(self) -> bool:

@@ -113,7 +113,7 @@ def _verdict_on_neighbours(one: ResultSet) -> Html:
 def cost(version: Version) -> Html:
     """What each set cost, against a plain loop over Isaac Lab's own command line."""
     return under_titles(
-        version.scaling,
+        version.shown,
         lambda one: cost_table(one.campaign.cost, title=one.title),
-        are_named=version.must_name_sets,
+        are_named=len(version.shown) > 1 or version.must_name_sets,
     )

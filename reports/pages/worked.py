@@ -1,0 +1,119 @@
+"""What worked in sets that have no speeds: those of a CPU, and those of GPUs in which no round settled."""
+
+import html
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from reports.pages.contributors import byline
+from reports.pages.under_titles import under_titles
+from reports.result_sets import ResultSet, Version
+from reports.tables import Cell, Html, bullets, count, heading, html_table, paragraph, seconds, together
+from suite.words import counted
+from suite.worked import LEGEND, SPEEDS_MEAN_NOTHING, SYMBOLS, Worked, what_worked
+
+NOT_MEASURED: Final = (
+    "These ran on a CPU, or none of their rounds settled. They show what works there and say nothing of speed."
+)
+
+
+def opening(version: Version) -> Html:
+    """Whether all of it works, where, and how long the rounds took."""
+    worked = [one for each in version.without_speeds for one in what_worked(each.campaign.results)]
+    if not worked:
+        return paragraph("Nothing was trained here, so nothing is known of what works.")
+    failed = sum(len(one.failed) for one in worked)
+    rounds = sum(len(each.campaign.completed) for each in version.without_speeds) + failed
+    where = "; ".join(dict.fromkeys(each.campaign.where for each in version.without_speeds))
+    said = (
+        f"Everything works on {where}: {counted(rounds, 'run')}, each to its end."
+        if not failed
+        else f"Not everything works on {where}: {failed} of {counted(rounds, 'run')} did not complete."
+    )
+    took_s = sum(filter(None, map(_took_s, version.without_speeds)))
+    took = f" From the start of the first run to the end of the last it took {_minutes(took_s)}." if took_s else ""
+    return paragraph(said + took)
+
+
+def marks(version: Version) -> Html:
+    """A mark for each part by task and library, then why a part failed and where its logs are."""
+    return under_titles(version.without_speeds, _marks_of, are_named=len(version.without_speeds) > 1)
+
+
+def beside(version: Version) -> Html:
+    """The same on a page that has speeds of other sets; nothing where all have them."""
+    if not version.without_speeds:
+        return together(())
+    return together(
+        [
+            heading("What works elsewhere", depth=2),
+            paragraph(NOT_MEASURED),
+            under_titles(version.without_speeds, _marks_of, are_named=True),
+        ]
+    )
+
+
+def details(version: Version) -> Html:
+    """Speeds, folded away, and what they are worth."""
+    rows: list[list[Cell]] = [
+        [row.case_id, str(row.world_size), seconds(row.iteration_time_s), count(row.total_fps)]
+        for one in version.without_speeds
+        for row in one.campaign.rows
+        if row.rounds_completed
+    ]
+    if not rows:
+        return paragraph("No round completed.")
+    table = html_table(["Case", "Ranks", "Seconds an iteration", "Frames per second"], rows, label="Meaningless speeds")
+    note = paragraph(SPEEDS_MEAN_NOTHING)
+    markup = f"<details><summary>Frames per second, which are meaningless here</summary>{note.markup}{table.markup}</details>"
+    return Html(markup=markup, text=f"{note.text}\n{table.text}")
+
+
+def _marks_of(one: ResultSet) -> Html:
+    worked = what_worked(one.campaign.results)
+    if not worked:
+        return paragraph("Nothing was trained.")
+    table = html_table(
+        ["Task and library", "Ranks", *(part.capitalize() for part in worked[0].parts)],
+        ([each.name, ", ".join(map(str, each.ranks)) or SYMBOLS["none"], *_symbols(each)] for each in worked),
+        label=f"What works {one.title}".strip(),
+    )
+    shown = {state for each in worked for state in each.parts.values()}
+    legend = "; ".join(f"{SYMBOLS[state]} {meaning}" for state, meaning in LEGEND.items() if state in shown)
+    reasons = _reasons(worked)
+    return together([byline(one.contributor), table, paragraph(legend), *([bullets(reasons)] if reasons else [])])
+
+
+def _symbols(worked: Worked) -> list[Cell]:
+    """Each with its meaning for who cannot see it."""
+    return [
+        Html(
+            markup=f'<span role="img" aria-label="{html.escape(LEGEND[state])}">{SYMBOLS[state]}</span>',
+            text=SYMBOLS[state],
+        )
+        for state in worked.parts.values()
+    ]
+
+
+def _reasons(worked: Sequence[Worked]) -> list[str]:
+    return [
+        f"{SYMBOLS['failed']} {record.case.case_id} round {record.round} {record.outcome}: {record.reason} "
+        f"Its logs: raw/{record.case.case_id}/r{record.round}/logs in the campaign's folder, or those of its warm-up."
+        for one in worked
+        for record in one.failed
+    ]
+
+
+def _took_s(one: ResultSet) -> float | None:
+    spans = [
+        (datetime.fromisoformat(record.started_utc).timestamp(), record.wall_time_s)
+        for result in one.campaign.results
+        for record in result.begun
+        if record.started_utc is not None and record.wall_time_s is not None
+    ]
+    return max(start_s + wall_s for start_s, wall_s in spans) - min(start_s for start_s, _ in spans) if spans else None
+
+
+def _minutes(time_s: float) -> str:
+    minutes, rest_s = divmod(round(time_s), 60)
+    return f"{counted(minutes, 'minute')} and {counted(rest_s, 'second')}" if minutes else counted(rest_s, "second")
