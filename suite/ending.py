@@ -1,5 +1,6 @@
 """What a campaign ends with in the terminal: what worked or how sure it is, where everything is, what to do next."""
 
+import os
 import shlex
 import time
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,7 @@ from suite.worked import LEGEND, SPEEDS_MEAN_NOTHING, SYMBOLS, State, Worked, ha
 
 STYLES: Final[dict[State, str]] = {"works": "green", "failed": "red", "none": "dim", "unknown": "yellow"}
 PLAIN: Final[dict[State, str]] = {"works": "yes", "failed": "NO", "none": "-", "unknown": "?"}  # without Unicode
-NOX: Final = "python3 -m nox -s"
+LAUNCHER_VARIABLE: Final = "LABSCALE_LAUNCHER"  # the program that labscale was started by, where that is not nox
 
 
 def print_what_worked(campaign: Campaign) -> None:
@@ -112,7 +113,14 @@ def _command(campaign: Campaign) -> str:
     chosen += [part for name in options.rl_libraries for part in ("--rl-library", name)]
     chosen += ["--gpus", ",".join(map(str, options.gpus))] if options.gpus else []
     chosen += ["--out", str(options.out)] if options.out else []
-    return f"{NOX} bench -- {shlex.join(chosen)}"
+    return _program("bench", *chosen)
+
+
+def _program(name: str, *arguments: str) -> str:
+    launcher = os.environ.get(LAUNCHER_VARIABLE)
+    if launcher:
+        return shlex.join([launcher, name, *arguments])
+    return f"python3 -m nox -s {name}" + (f" -- {shlex.join(arguments)}" if arguments else "")
 
 
 def print_where_and_next(campaign: Campaign, page: Path | None) -> None:
@@ -133,17 +141,17 @@ def _next_elsewhere(campaign: Campaign) -> list[tuple[str, str]]:
     retry = [("what failed, another time", f"{_command(campaign)} --retry-failed")] if _any_failed(campaign) else []
     return [
         *retry,
-        ("is the GPU machine fit, and what to repair", f"{NOX} env_check, on that machine"),
-        ("a first measurement", f"{NOX} bench, on that machine"),
-        ("everything", f"{NOX} bench -- --matrix full, on that machine"),
+        ("is the GPU machine fit, and what to repair", f"{_program('env_check')}, on that machine"),
+        ("a first measurement", f"{_program('bench')}, on that machine"),
+        ("everything", f"{_program('bench', '--matrix', 'full')}, on that machine"),
         ("measure your own task", "CONTRIBUTING.md says how"),
     ]
 
 
 def _next_on_gpus() -> list[tuple[str, str]]:
     return [
-        ("what everything would cost", f"{NOX} plan -- --matrix full"),
-        ("every task and number of GPUs", f"{NOX} bench -- --matrix full"),
+        ("what everything would cost", _program("plan", "--matrix", "full")),
+        ("every task and number of GPUs", _program("bench", "--matrix", "full")),
         ("measure your own task", "CONTRIBUTING.md says how"),
     ]
 

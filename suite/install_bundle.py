@@ -60,11 +60,12 @@ print(json.dumps([problems, doubts]))
 """
 
 LAUNCHER = """#!/bin/sh
-# Runs labscale as installed from a bundle: {name} bench --matrix smoke, {name} --help
+# Runs labscale as installed from a bundle: {name} bench, {name} --help
 here=$(dirname "$(readlink -f "$0")") || exit 1
 PYTHONPATH="$here/labscale:$here/site${{PYTHONPATH:+:$PYTHONPATH}}"
 ISAACSIM_ASSET_ROOT="$here/assets"
-export PYTHONPATH ISAACSIM_ASSET_ROOT
+LABSCALE_LAUNCHER=$0
+export PYTHONPATH ISAACSIM_ASSET_ROOT LABSCALE_LAUNCHER
 case "$1" in
 bench | plan | env_check)
     command=$1

@@ -6,6 +6,7 @@ learning step and the exchange of gradients work, and nothing more.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal
 
 from suite.reduce import steady_part
@@ -77,8 +78,13 @@ def what_worked(results: Sequence[CaseResult]) -> tuple[Worked, ...]:
 def _parts(records: Sequence[RunRecord]) -> dict[Part, State]:
     """A part failed if it did in any round, and works if it did in one and failed in none."""
     seen = [_parts_of(record) for record in records]
-    order: tuple[State, ...] = ("failed", "works", "none", "unknown")
-    return {part: min((states[part] for states in seen), key=order.index) for part in seen[0]}
+
+    def weight(state: State, part: Part) -> int:
+        # One round tells whether the task has a camera; with one rank none tells anything of several.
+        last: tuple[State, State] = ("none", "unknown") if part == "rendering" else ("unknown", "none")
+        return ("failed", "works", *last).index(state)
+
+    return {part: min((states[part] for states in seen), key=partial(weight, part=part)) for part in seen[0]}
 
 
 def _parts_of(record: RunRecord) -> dict[Part, State]:

@@ -65,8 +65,8 @@ def details(version: Version) -> Html:
         return paragraph("No round completed.")
     table = html_table(["Case", "Ranks", "Seconds an iteration", "Frames per second"], rows, label="Meaningless speeds")
     note = paragraph(SPEEDS_MEAN_NOTHING)
-    markup = f"<details><summary>Frames per second, which are meaningless here</summary>{note.markup}{table.markup}</details>"
-    return Html(markup=markup, text=f"{note.text}\n{table.text}")
+    summary = "<summary>Frames per second, which are meaningless here</summary>"
+    return Html(markup=f"<details>{summary}{note.markup}{table.markup}</details>", text=f"{note.text}\n{table.text}")
 
 
 def _marks_of(one: ResultSet) -> Html:
