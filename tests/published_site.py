@@ -16,7 +16,14 @@ from reports.import_command import import_bundles
 from suite.schema import CaseResult
 from tests.browser import Browser, browser_program
 from tests.debian_packages import install_packages
-from tests.generated_results import full_results, node_results, smoke_results, stack_results, write_results
+from tests.generated_results import (
+    full_results,
+    node_results,
+    on_gpus,
+    smoke_results,
+    stack_results,
+    write_results,
+)
 from tests.test_inside import with_telemetry
 from tests.test_pairs_of_cases import emulated
 
@@ -29,7 +36,7 @@ SERIES: Final = "series-cartpole-strong.html"
 @pytest.fixture(scope="session")
 def versions_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
-    write_results(smoke_results(), folder / OLDER / "desk")
+    write_results(on_gpus(smoke_results()), folder / OLDER / "desk")
     write_results(full_results(), folder / NEWER / "desk")
     write_results(smoke_results()[:4], folder / NEWER / "laptop")
     write_results(long_named_results(), folder / NEWER / "nodes-and-stacks")

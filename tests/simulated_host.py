@@ -35,6 +35,7 @@ class SimulatedHost:
 
     wall_s: float = 0.03
     slowdown: float = 1.0
+    reward: float | None = None  # of every iteration
     on_start: Callable[[Launch], None] = lambda _: None
     fails: Callable[[Launch], bool] = lambda _: False
     ran: list[Ran] = field(default_factory=list)
@@ -65,7 +66,7 @@ class SimulatedHost:
                 beside = tuple(self._launches[other] for other in self._running.pop(launch.run_dir))
         if self.fails(launch):
             return _result(None, self.wall_s, exit_code=1)
-        _write(launch, time_s=0.5 * (self.slowdown if beside else 1.0))
+        _write(launch, time_s=0.5 * (self.slowdown if beside else 1.0), reward=self.reward)
         self.ran.append(Ran(launch=launch, beside=beside))
         return _result(None, self.wall_s)
 
@@ -84,9 +85,10 @@ def _unchecked() -> Report:
     raise AssertionError("env_check is no part of these tests")
 
 
-def _write(launch: Launch, *, time_s: float) -> None:
+def _write(launch: Launch, *, time_s: float, reward: float | None) -> None:
     for rank in range(launch.case.world_size):
-        events = [*head(rank), *iterations(launch.case.iterations, iteration_time_s=time_s), *end()]
+        samples = iterations(launch.case.iterations, iteration_time_s=time_s, reward_mean=reward)
+        events = [*head(rank), *samples, *end()]
         text = "".join(json.dumps(event) + "\n" for event in events)
         (Path(launch.run_dir) / f"rank-{rank}.jsonl").write_text(text)
 

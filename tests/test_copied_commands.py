@@ -84,4 +84,4 @@ def test_rounds_that_failed_are_said_beside_a_page_that_could_not_be_built(campa
 def test_without_the_packages_of_the_page(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     steps.build_report(campaign)
-    assert said(campaign)[-1] == f"  nox -s report -- '{campaign.out}'"
+    assert f"  nox -s report -- '{campaign.out}'" in said(campaign)

@@ -16,7 +16,7 @@ from reports.pages import choosing, division, summary
 from reports.pages import series as series_pages
 from reports.result_sets import read_version
 from suite.schema import Case, CaseResult
-from tests.generated_results import failed_result, make_case, make_result, write_results
+from tests.generated_results import failed_result, make_case, make_result, on_gpus, write_results
 
 CLOSED = make_case("cartpole-open", scaling="weak", rl_library="rl_games")
 
@@ -246,7 +246,7 @@ def test_the_chart_shows_both_gains_and_names_what_never_gets_there(fast: Case) 
 def test_a_tuned_series_is_neither_a_sweep_nor_scaling(tmp_path: Path, fast: Case) -> None:
     wide = tuned("wide", num_envs_global=512)
     results = [rising(CLOSED, 1.0, 1.0), rising(fast, 1.0, 1.0, iteration_time_s=0.25), rising(wide, 1.0, 1.0)]
-    version = read_version(write_results(results, tmp_path), name="v")
+    version = read_version(write_results(on_gpus(results), tmp_path), name="v")
     assert version.kind("cartpole-open") == "tuned"
     assert "What each change gains" in book.page_sources(version)["series-cartpole-open"]
     (series,) = version.series("cartpole-open")
@@ -276,7 +276,7 @@ def test_a_tuned_line_is_named_by_its_change_and_what_that_leaves_open(fast: Cas
 
 def test_what_learns_the_same_is_one_line(tmp_path: Path, fast: Case) -> None:
     results = [rising(CLOSED, 1.0), rising(fast, 1.0), rising(tuned("other"), 0.5)]
-    (series,) = read_version(write_results(results, tmp_path), name="v").series("cartpole-open")
+    (series,) = read_version(write_results(on_gpus(results), tmp_path), name="v").series("cartpole-open")
     drawn = learning_charts.learning(series)
     assert isinstance(drawn, Figure)
     (points,) = drawn.spec["datasets"].values()

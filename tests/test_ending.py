@@ -12,6 +12,7 @@ from rich.console import Console
 
 from suite import campaign as steps
 from suite.campaign_state import Campaign
+from suite.ending import LAUNCHER_VARIABLE
 from suite.options import Options
 from suite.progress import clock
 from suite.resources import Resources
@@ -61,7 +62,7 @@ SMOKE = [
 
 def marks(lines: Sequence[str]) -> dict[str, list[str]]:
     """Numbers of ranks and marks by task and library."""
-    table = [re.split(r"\s{2,}", line.strip()) for line in lines if line.startswith(" Isaac-")]
+    table = [re.split(r"\s*\|\s*|\s{2,}", line.strip(" |")) for line in lines if re.match(r"[ |]Isaac-", line)]
     return {name: cells for name, *cells in table}
 
 
@@ -132,6 +133,13 @@ def test_one_and_four_gpus_say_how_sure_they_are(tmp_path: Path) -> None:
         f"  Surer, with 6 rounds (those that are there count): {SURER} --out {tmp_path} --repeats 6",
     ]
     assert lines[-3].endswith("python3 -m nox -s plan -- --matrix full")
+
+
+def test_who_came_without_nox_is_told_a_command_that_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(LAUNCHER_VARIABLE, "/home/a b/labscale.sh")
+    text = "\n".join(ended(FOUR, tmp_path))
+    assert f": '/home/a b/labscale.sh' bench --matrix first --out {tmp_path} --repeats 6\n" in text
+    assert "python3 -m nox" not in text
 
 
 def test_one_gpu_has_no_efficiency(tmp_path: Path) -> None:

@@ -103,10 +103,13 @@ def test_a_reframe_test_of_cases_that_its_matrix_lacks_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_results(
-        [make_result(make_case("cartpole-strong", rl_library="rl_games", num_envs_global=512), 0.5)], tmp_path
+        [make_result(make_case("cartpole-strong", num_envs_global=512, variant="fixed_updates"), 0.5)], tmp_path
     )
     assert export.main([str(tmp_path), "--format", "reframe"]) == ReportError.exit_code
-    assert "The matrix full has no case cartpole-strong/rl_games-kitless-cpu-n512-1x1" in capsys.readouterr().err
+    assert (
+        "The matrix full has no case cartpole-strong/rsl_rl-kitless-cpu-n512-1x1-fixed_updates"
+        in capsys.readouterr().err
+    )
     assert export.main([str(tmp_path), "--format", "reframe", "--matrix", "smoke"]) == 0
     text = capsys.readouterr().out
     assert export.main([str(tmp_path), "--format", "csv", "--matrix", "smoke"]) == UsageError.exit_code

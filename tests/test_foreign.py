@@ -23,7 +23,7 @@ from reports.pages import foreign, machines, summary
 from reports.result_sets import Version, read_version
 from suite.errors import ForeignResultError, ReportError, ResultsDiffer
 from suite.result_folders import BUNDLES
-from tests.generated_results import smoke_results, write_results
+from tests.generated_results import on_gpus, smoke_results, write_results
 
 GOLDEN = Path(__file__).parent / "golden" / "isaaclab_1.4"
 FILES = sorted(GOLDEN.glob("*.json"))
@@ -258,7 +258,7 @@ def test_verify_finds_what_was_done_to_a_set(
 def version(imported: Path, tmp_path: Path) -> Version:
     """Ours beside theirs, as a pull request would add it."""
     folder = tmp_path / "v"
-    write_results(smoke_results(), folder / "ours")
+    write_results(on_gpus(smoke_results()), folder / "ours")
     shutil.copytree(imported, folder / "upstream")
     (folder / "report.toml").write_text(
         '[[set]]\nfolder = "ours"\n[[set]]\nfolder = "upstream"\ntitle = "Two cores"\ncontributed_by = "Example Lab"\n'

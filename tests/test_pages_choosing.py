@@ -21,6 +21,7 @@ from tests.generated_results import (
     make_case,
     make_result,
     node_results,
+    on_gpus,
     smoke_results,
     stack_results,
     sweep_results,
@@ -31,7 +32,7 @@ SWEPT = {1024: 0.10, 2048: 0.11, 4096: 0.15, 8192: 0.30}  # of sweep_results: en
 
 
 def version_of(results: Sequence[CaseResult], folder: Path) -> Version:
-    return read_version(write_results(results, folder), name="generated")
+    return read_version(write_results(on_gpus(results), folder), name="generated")
 
 
 def cells(text: str, first: str) -> list[str]:
@@ -100,12 +101,6 @@ def test_in_short_says_how_sure_it_is(tmp_path: Path) -> None:
     assert "too few rounds for an interval, which needs 3: 2 at 8" in cells(text, "cartpole-strong: rl_games")[3]
 
 
-def test_ranks_on_a_cpu_are_no_gpus(tmp_path: Path) -> None:
-    version = version_of(smoke_results(), tmp_path)
-    assert "Fewest rank-hours" in choosing.in_short(version).text
-    assert "GPU" not in choosing.options(version).text
-
-
 def test_a_sweep_says_how_many_environments_and_none_says_that_none_was_measured(tmp_path: Path) -> None:
     swept = sweep_results()
     record = swept[2].rounds[0]
@@ -145,7 +140,7 @@ def test_the_first_page_shows_a_sweep_by_its_environments(tmp_path: Path) -> Non
 def test_time_to_a_reward_is_that_of_the_rounds(tmp_path: Path) -> None:
     results = [make_result(make_case(world_size=ranks), *[0.5] * 3) for ranks in (1, 2)]
     text = choosing.rewards(version_of(results, tmp_path)).text
-    assert cells(text, "cartpole-strong: rsl_rl, 2 ranks")[1:] == ["11", "10.0", "10.0 to 10.5", "20.0"]
+    assert cells(text, "cartpole-strong: rsl_rl, 2 GPUs")[1:] == ["11", "10.0", "10.0 to 10.5", "20.0"]
 
 
 def test_the_slider_starts_at_what_is_stated(tmp_path: Path) -> None:
@@ -281,7 +276,7 @@ def test_emulated_nodes_of_several_numbers_of_ranks_are_no_scaling_either(tmp_pa
         slow = make_result(make_case(world_size=ranks, nnodes=2), *[1.6 / ranks] * 3)
         results.append(replace(slow, rounds=tuple(replace(record, transport=transport) for record in slow.rounds)))
     said = summary.answers(version_of(results, tmp_path)).text
-    assert "4 ranks reach 100 % of ideal where the work stays the same. Verdicts by their intervals: 1 scales." in said
+    assert "4 GPUs reach 100 % of ideal where the work stays the same. Verdicts by their intervals: 1 scales." in said
 
 
 def test_a_search_for_capacity_beside_scaling_has_its_environments_and_no_speed_up(tmp_path: Path) -> None:

@@ -13,9 +13,10 @@ from reports import book, result_sets
 from reports import build as report
 from reports.book import sockets_in
 from suite.errors import ReportError, StoreError, UsageError
-from tests.generated_results import LABEL, full_results, smoke_results, write_results
+from tests.generated_results import LABEL, full_results, on_gpus, smoke_results, write_results
 
-FIGURES_PER_SERIES = 6  # of a CPU series: no allocator, no energy
+RESULTS = [*on_gpus(smoke_results()), *full_results()[-1:]]
+FIGURES_PER_SERIES = 6  # without telemetry: no energy
 MAX_PAGE_BYTES = 150_000
 LOADING = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "object": "data"}
 ABOUT = {
@@ -83,7 +84,7 @@ def read_pages(site: Path) -> dict[str, Page]:
 
 @pytest.fixture(scope="module")
 def results_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_results([*smoke_results(), *full_results()[-1:]], tmp_path_factory.mktemp("results"))
+    return write_results(RESULTS, tmp_path_factory.mktemp("results"))
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +109,7 @@ def text_of(site: Path, name: str) -> str:
 def test_every_series_has_its_page_and_every_case_is_named(site: Path, pages: dict[str, Page]) -> None:
     series = {result.case.series for result in smoke_results()}
     assert set(pages) == ABOUT | {f"series-{name}.html" for name in series}
-    for result in [*smoke_results(), *full_results()[-1:]]:
+    for result in RESULTS:
         assert result.case.case_id.replace("/", "/<wbr>") in text_of(site, f"series-{result.case.series}.html")
 
 

@@ -12,7 +12,15 @@ from reports.result_sets import read_version
 from suite.errors import ReportError
 from suite.schema import CheckResult
 from tests.committed_results import RESULTS, committed_version
-from tests.generated_results import failed_result, full_results, make_case, make_result, smoke_results, write_results
+from tests.generated_results import (
+    failed_result,
+    full_results,
+    make_case,
+    make_result,
+    on_gpus,
+    smoke_results,
+    write_results,
+)
 
 BUS = CheckResult(
     name="nccl_all_reduce",
@@ -26,7 +34,7 @@ BUS = CheckResult(
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     for name, results in (("b", smoke_results()), ("a", full_results()), ("pairs", smoke_results())):
-        write_results(results, tmp_path / name)
+        write_results(on_gpus(results), tmp_path / name)
     return tmp_path
 
 
@@ -43,27 +51,27 @@ def test_the_manifest_orders_and_names_sets_and_none_is_lost(folder: Path) -> No
 
 
 def test_one_campaign_is_a_version_of_one_set(tmp_path: Path) -> None:
-    version = read_version(write_results(smoke_results(), tmp_path), name="v")
+    version = read_version(write_results(on_gpus(smoke_results()), tmp_path), name="v")
     assert [one.name for one in version.sets] == [""]
 
 
 def test_controls_come_after_what_they_explain(tmp_path: Path) -> None:
     control = make_case("ant-control", workload="environment_step")
     results = [make_result(control, 0.5), make_result(make_case("cartpole-strong"), 0.5)]
-    version = read_version(write_results(results, tmp_path), name="v")
+    version = read_version(write_results(on_gpus(results), tmp_path), name="v")
     assert version.series_names == ("cartpole-strong", "ant-control")
 
 
 def test_a_series_of_environments_and_an_open_division_are_told_from_scaling(tmp_path: Path) -> None:
     sweep = [make_result(make_case("ant-envs", scaling="weak", num_envs_global=n), 0.5) for n in (1024, 2048)]
     tuned = make_case("cartpole-strong", rl_library="rl_games", variant="tuned", division="open")
-    version = read_version(write_results([*smoke_results(), *sweep], tmp_path / "a"), name="v")
+    version = read_version(write_results(on_gpus([*smoke_results(), *sweep]), tmp_path / "a"), name="v")
     assert [name for name in version.series_names if version.kind(name) == "sweep"] == ["ant-envs"]
     assert not version.has_open_division
     names = book.page_sources(version)
     assert "How many environments" in names["series-ant-envs"]
     assert "How many environments" not in names["series-ant-weak"]
-    opened = read_version(write_results([*smoke_results(), make_result(tuned, 0.4)], tmp_path / "b"), name="v")
+    opened = read_version(write_results(on_gpus([*smoke_results(), make_result(tuned, 0.4)]), tmp_path / "b"), name="v")
     assert opened.has_open_division
     assert "division" in book.page_sources(opened)
     assert "1.15" in division.of_version(opened).text
@@ -90,7 +98,7 @@ def test_a_wrong_manifest_is_named(folder: Path, text: str, said: str) -> None:
 
 
 def test_a_contributed_set_is_theirs_wherever_it_is_shown(tmp_path: Path) -> None:
-    write_results(smoke_results(), tmp_path / "lab")
+    write_results(on_gpus(smoke_results()), tmp_path / "lab")
     manifest(
         tmp_path,
         '[[set]]\nfolder = "lab"\ntitle = "Two desks"\ncontributed_by = "Lab & Sons"\nlink = "https://example.org/r"\n'
@@ -125,7 +133,7 @@ def test_a_contributed_set_is_theirs_wherever_it_is_shown(tmp_path: Path) -> Non
 
 def test_the_first_page_counts_all_sets_and_says_below_each_title_where_it_ran(tmp_path: Path) -> None:
     for name in ("a", "b"):
-        write_results(smoke_results(), tmp_path / name)
+        write_results(on_gpus(smoke_results()), tmp_path / name)
     version = read_version(tmp_path, name="v")
     (one, other) = version.scaling
     cases, rounds = len(one.campaign.rows), sum(row.rounds_completed for row in one.campaign.rows)
@@ -154,7 +162,7 @@ def test_of_several_sets_the_first_page_begins_with_every_curve_in_one_table() -
 
 def test_a_set_is_compared_with_older_ones_of_the_same_people_only(tmp_path: Path) -> None:
     for name in ("1", "2"):
-        write_results(smoke_results(), tmp_path / name / "lab")
+        write_results(on_gpus(smoke_results()), tmp_path / name / "lab")
     manifest(tmp_path / "2", '[[set]]\nfolder = "lab"\ncontributed_by = "Lab"\n')
     older = read_version(tmp_path / "1", name="1")
     version = read_version(tmp_path / "2", name="2", older=[older])
@@ -188,8 +196,8 @@ def test_what_env_check_said_of_several_hosts_alike_is_shown_once() -> None:
 
 def test_a_set_knows_its_noise_from_its_own_twins(tmp_path: Path) -> None:
     """Sets in git have the twins and no noise.json."""
-    write_results([make_result(make_case(), 1.0)], tmp_path / "set")
-    write_results([make_result(make_case(variant="aa"), 0.8)], tmp_path / "set" / "a_a")
+    write_results(on_gpus([make_result(make_case(), 1.0)]), tmp_path / "set")
+    write_results(on_gpus([make_result(make_case(variant="aa"), 0.8)]), tmp_path / "set" / "a_a")
     version = read_version(tmp_path, name="v")
     assert [one.noise for one in version.sets] == [pytest.approx(0.25)]
     assert "\t-20.0%\t25.0%" in machines.noise(version).text
@@ -230,9 +238,10 @@ def test_a_set_of_controls_has_no_empty_place_among_the_charts() -> None:
 
 def test_a_twins_failed_round_is_a_failed_round(tmp_path: Path) -> None:
     """It stood on no page."""
-    write_results([make_result(make_case(), 1.0, 1.0)], tmp_path / "set")
+    write_results(on_gpus([make_result(make_case(), 1.0, 1.0)]), tmp_path / "set")
     write_results(
-        [failed_result(make_case(variant="aa"), outcome="invalid", reason="it learned less")], tmp_path / "set" / "a_a"
+        on_gpus([failed_result(make_case(variant="aa"), outcome="invalid", reason="it learned less")]),
+        tmp_path / "set" / "a_a",
     )
     version = read_version(tmp_path, name="v")
     said = "2 rounds completed; beside them, in A/A twins or interference tests, 1 invalid."
@@ -253,7 +262,7 @@ def test_remarks_tell_the_interval_that_a_campaign_decides_by_from_that_of_a_tab
     reason: str, *, is_told: bool, tmp_path: Path
 ) -> None:
     """A table has the range of three rounds, and below it stood that three rounds have no interval."""
-    write_results([replace(make_result(make_case(), 0.9, 1.0, 1.1), ended_because=reason)], tmp_path / "set")
+    write_results(on_gpus([replace(make_result(make_case(), 0.9, 1.0, 1.1), ended_because=reason)]), tmp_path / "set")
     version = read_version(tmp_path, name="v")
     assert "0.900 to 1.10" in series.throughput(version, "cartpole-strong").markup
     assert ("the exact one is meant" in series.remarks(version, "cartpole-strong").text) is is_told
@@ -266,7 +275,7 @@ def test_sets_that_ran_at_the_same_time_on_one_host_know_of_each_other(tmp_path:
         environments = [replace(each.environment, host_label="one", checks=(BUS,)) for each in rounds]
         both = zip(rounds, environments, strict=True)
         rounds = [replace(each, environment=environment) for each, environment in both]
-        write_results([replace(results[0], rounds=tuple(rounds))], tmp_path / name)
+        write_results(on_gpus([replace(results[0], rounds=tuple(rounds))]), tmp_path / name)
 
     stored("a", seconds=60.0)
     alone = read_version(tmp_path, name="v")

@@ -14,7 +14,14 @@ from reports.result_sets import Version, read_version
 from reports.seeds import Size, seeds
 from suite.catalog import LearningReference
 from suite.schema import Case, CaseResult
-from tests.generated_results import failed_result, held_to_a_reference, make_case, make_result, write_results
+from tests.generated_results import (
+    failed_result,
+    held_to_a_reference,
+    make_case,
+    make_result,
+    on_gpus,
+    write_results,
+)
 
 CASE = make_case("ant-weak", iterations=10)
 RATES = {1: 1.0, 2: 1.1, 3: 1.2, 4: 1.3, 5: 1.4}  # by seed
@@ -131,8 +138,8 @@ def test_every_run_of_a_seed_counts() -> None:
 @pytest.fixture
 def version(tmp_path: Path) -> Version:
     for seed, rate in ((1, 1.0), (2, 1.5)):
-        write_results([learned(replace(CASE, seed=seed), rate)], tmp_path / f"seed-{seed}")
-    write_results([learned(CASE, 0.8)], tmp_path / "measured")
+        write_results(on_gpus([learned(replace(CASE, seed=seed), rate)]), tmp_path / f"seed-{seed}")
+    write_results(on_gpus([learned(CASE, 0.8)]), tmp_path / "measured")
     entries = [f'[[set]]\nfolder = "seed-{seed}"\ntitle = "Seed {seed}"\nrole = "learning"\n' for seed in (1, 2)]
     (tmp_path / "report.toml").write_text("".join(entries))
     return read_version(tmp_path, name="v")
@@ -152,7 +159,7 @@ def test_no_two_sizes_have_one_heading(tmp_path: Path) -> None:
     """Runs on PhysX stood under the same words as those on Newton."""
     cases = (CASE, replace(CASE, stack="ovphysx"), replace(CASE, optimiser_steps=CASE.optimiser_steps + 1))
     for number, case in enumerate(cases):
-        write_results([learned(case, 1.0)], tmp_path / f"{number}")
+        write_results(on_gpus([learned(case, 1.0)]), tmp_path / f"{number}")
     entries = [f'[[set]]\nfolder = "{number}"\ntitle = "{number}"\nrole = "learning"\n' for number in range(3)]
     (tmp_path / "report.toml").write_text("".join(entries))
     lines = learning.runs(read_version(tmp_path, name="v")).text.splitlines()
@@ -163,7 +170,7 @@ def test_no_two_sizes_have_one_heading(tmp_path: Path) -> None:
 def test_no_two_sizes_of_one_set_have_one_figure(tmp_path: Path) -> None:
     """Two stacks in one set and series had figures of one id, so a link to the second led to the first."""
     cases = (CASE, replace(CASE, case_id="ant-weak/other", stack="ovphysx"))
-    write_results([learned(case, 1.0) for case in cases], tmp_path / "both")
+    write_results(on_gpus([learned(case, 1.0) for case in cases]), tmp_path / "both")
     (tmp_path / "report.toml").write_text('[[set]]\nfolder = "both"\ntitle = "Both"\nrole = "learning"\n')
     ids = re.findall(r'<figure[^>]* id="([^"]+)"', learning.runs(read_version(tmp_path, name="v")).markup)
     assert len(set(ids)) == len(ids) == len(cases)
@@ -175,5 +182,5 @@ def test_a_size_without_a_reference_says_so(version: Version, monkeypatch: pytes
 
 
 def test_without_seeds_there_is_no_page(tmp_path: Path) -> None:
-    version = read_version(write_results([learned(CASE, 1.0)], tmp_path), name="v")
+    version = read_version(write_results(on_gpus([learned(CASE, 1.0)]), tmp_path), name="v")
     assert "learning" not in book.page_sources(version)

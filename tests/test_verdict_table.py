@@ -5,7 +5,7 @@ from reports.result_sets import read_version
 from reports.tables import Html
 from reports.verdict_table import predictions, rule, serial_fractions, verdicts
 from suite.schema import CaseResult
-from tests.generated_results import failed_result, make_case, make_result, write_results
+from tests.generated_results import failed_result, make_case, make_result, on_gpus, write_results
 
 
 def amdahl(serial_fraction: float, world_size: int) -> float:
@@ -85,7 +85,7 @@ def test_what_cannot_be_predicted_says_why() -> None:
 
 def efficiency_at_a_glance(folder: Path, *of_ranks: CaseResult) -> list[str]:
     """Frames per second, efficiency and verdict."""
-    write_results(of_ranks, folder / "set")
+    write_results(on_gpus(of_ranks), folder / "set")
     (row,) = at_a_glance.curves(read_version(folder, name="v")).text.splitlines()[1:-1]
     cells = row.split("\t")
     return [cells[3], cells[4], cells[-1]]

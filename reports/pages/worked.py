@@ -98,7 +98,7 @@ def _symbols(worked: Worked) -> list[Cell]:
 def _reasons(worked: Sequence[Worked]) -> list[str]:
     return [
         f"{SYMBOLS['failed']} {record.case.case_id} round {record.round} {record.outcome}: {record.reason} "
-        f"Its logs: raw/{record.case.case_id}/r{record.round}/logs in the campaign's folder, or those of its warm-up."
+        f"(logs: raw/{record.case.case_id}/r{record.round}/logs in the campaign's folder)"
         for one in worked
         for record in one.failed
     ]
