@@ -1,14 +1,15 @@
 """Which runs compile kernels before anything is timed, and which kernels this machine has had compiled.
 
-A campaign of a matrix with ``warm_up`` begins with a run of one iteration for each task and stack. It has one rank,
-also where the rounds have several: ranks load the same kernels, and once one has compiled them no number of ranks
-compiles any. (Ant and the Shadow Hand on a CPU, 2026-11-24: one rank compiled 9 and 1, two ranks after it none.)
-Physics and rendering are the same for all RL libraries, and for any number of environments. rl_games compiles its
-network too, anew for each number of environments a rank has, so it has a run for each of those.
+A campaign of a matrix with ``warm_up`` begins with a run of one iteration for each task, stack and number of
+environments of a rank: Newton compiles its broad phase anew for each number, and all else once for a task. The run has
+one rank, also where the rounds have several. Ranks load the same kernels, and once one has compiled them no number of
+ranks compiles any: on two CPU cores with an empty cache (2026-11-24) one rank of Cartpole, Ant and the Shadow Hand
+compiled 54, 11 and 24, and one and two ranks after it none, with another RL library neither. On a GPU rl_games compiles
+its network too, so there it has runs of its own, which serve the other libraries.
 
 What was compiled is remembered beside the kernels::
 
-    CACHE/kernels-<pins>/warm/<device>-<stack>-<task>[-rl_games-n<environments of a rank>].json
+    CACHE/kernels-<pins>/warm/<device>-<stack>-<task>-n<environments of a rank>[-rl_games].json
 """
 
 from collections.abc import Collection, Sequence
@@ -19,28 +20,33 @@ from typing import Final
 from suite import damaged_kernels
 from suite.json_file import replace_json
 from suite.schema import Case, Device, Environment, RlLibrary
+from suite.words import counted
 
 SUFFIX: Final = "-warm-up"  # of case ids
-COMPILING: Final[frozenset[RlLibrary]] = frozenset({"rl_games"})  # by torch's Inductor
+COMPILING: Final[frozenset[RlLibrary]] = frozenset({"rl_games"})  # on GPUs, by torch's Inductor
 
 type Kernels = tuple[str, ...]
 
 
 def kernels_of(case: Case) -> Kernels:
     """What decides which kernels a run of this case needs."""
-    own = (case.rl_library, f"n{case.num_envs}") if case.rl_library in COMPILING else ()
+    own = (case.rl_library,) if _compiles_itself(case) else ()
     return (*shared_kernels_of(case), *own)
 
 
 def shared_kernels_of(case: Case) -> Kernels:
     """Those of physics and rendering."""
-    return case.stack, case.task
+    return case.stack, case.task, f"n{case.num_envs}"
+
+
+def _compiles_itself(case: Case) -> bool:
+    return case.device == "cuda" and case.rl_library in COMPILING
 
 
 def warm_ups(cases: Sequence[Case]) -> list[Case]:
     """The fewest that compile what these cases need, of their training."""
     training = [case for case in cases if case.learns]
-    training.sort(key=lambda case: (case.rl_library not in COMPILING, case.world_size))
+    training.sort(key=lambda case: (not _compiles_itself(case), case.world_size))
     found: list[Case] = []
     compiled: set[Kernels] = set()
     for case in training:
@@ -68,7 +74,7 @@ def is_of(warm_up: Case, case: Case) -> bool:
 
 
 def in_words(case: Case) -> str:
-    return f"{case.task} with {case.rl_library}"
+    return f"{case.task} with {case.rl_library} and {counted(case.num_envs, 'environment')}"
 
 
 def is_warm(cache_dir: Path, kernels: Kernels, machine: Environment, device: Device) -> bool:

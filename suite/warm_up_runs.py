@@ -92,7 +92,7 @@ def _fail_rounds(campaign: Campaign, folder: Folder, record: RunRecord) -> None:
             record,
             case=case,
             round=index,
-            reason=f"the warm-up of {warm_up.in_words(case)}: {record.reason}",
+            reason=f"its warm-up: {record.reason}",
             wall_time_s=None,  # it never ran
             ranks=(),
             workload=None,

@@ -25,15 +25,17 @@ pytestmark = pytest.mark.usefixtures("plain_case_files")
 CATALOG = load_catalog()
 ANT = [make_case("ant-weak", world_size=ranks, scaling="weak", num_envs_global=32 * ranks) for ranks in (1, 2)]
 HAND = [make_case("shadow-horizontal", world_size=2, scaling="weak", num_envs_global=4)]
-RL_GAMES = [make_case("ant-strong", world_size=ranks, rl_library="rl_games", num_envs_global=64) for ranks in (1, 2)]
+STRONG = [make_case("ant-strong", world_size=ranks, num_envs_global=64) for ranks in (1, 2)]
 
 
-def test_smoke_needs_one_warm_up_a_task_of_one_rank_and_one_iteration() -> None:
+def test_smoke_needs_one_warm_up_a_task_and_size_of_one_rank_and_one_iteration() -> None:
     cases = expand(load_matrix("smoke", CATALOG), CATALOG, device="cpu", assets="offline")
     found = warm_ups(cases)
     assert {case.task for case in found} == set(CATALOG.tasks)
-    assert len(found) == len(CATALOG.tasks) == len({case.case_id for case in found})
+    sizes = {(case.task, case.num_envs) for case in cases}
+    assert sorted((case.task, case.num_envs) for case in found) == sorted(sizes)
     assert {(case.world_size, case.iterations, case.num_envs_global - case.num_envs) for case in found} == {(1, 1, 0)}
+    assert len({case.case_id for case in found}) == len(found)
 
 
 def test_the_size_of_a_rank_is_that_of_the_case() -> None:
@@ -42,11 +44,19 @@ def test_the_size_of_a_rank_is_that_of_the_case() -> None:
     assert found.case_id == "shadow-horizontal/rsl_rl-kitless-cpu-n2-1x1-warm-up"
 
 
-def test_what_compiles_its_network_has_one_for_each_size_and_serves_the_others() -> None:
-    assert [case.num_envs for case in warm_ups(RL_GAMES)] == [64, 32]
-    assert [case.rl_library for case in warm_ups([*ANT, RL_GAMES[0]])] == ["rl_games"]
-    control = replace(ANT[0], workload="environment_step")
-    assert warm_ups([control]) == []
+def test_sizes_of_a_rank_have_one_each_and_libraries_share_it() -> None:
+    assert [case.num_envs for case in warm_ups(STRONG)] == [64, 32]
+    others = [replace(case, rl_library="skrl", case_id=case.case_id.replace("rsl_rl", "skrl")) for case in ANT]
+    assert len(warm_ups([*ANT, *others])) == 1
+    assert warm_ups([replace(ANT[0], workload="environment_step")]) == []
+
+
+def test_on_gpus_what_compiles_its_network_has_its_own_and_serves_the_others() -> None:
+    both = [make_case("ant-weak", rl_library=library, device="cuda") for library in ("rsl_rl", "rl_games")]
+    assert [case.rl_library for case in warm_ups(both)] == ["rl_games"]
+    assert [case.rl_library for case in warm_ups([replace(case, device="cpu") for case in both])] == ["rsl_rl"]
+    alone = replace(both[0], num_envs=64, case_id="ant-weak/alone-n64-1x1")
+    assert [case.rl_library for case in warm_ups([*both, alone])] == ["rl_games", "rsl_rl"]
 
 
 @dataclass(kw_only=True)
@@ -145,8 +155,8 @@ def test_a_warm_up_that_fails_fails_the_rounds_of_its_task_alone(warming: Warmin
     for case in ANT:
         record = store.read_record(warming.out / "raw" / case.case_id / "r0" / "record.json")
         assert (record.outcome, record.ranks) == ("crashed", ())
-        assert record.reason == f"the warm-up of Isaac-Ant with rsl_rl: {warmed.reason}"
-    assert "2 runs of Isaac-Ant with rsl_rl cannot start either. Its logs: " in text
+        assert record.reason == f"its warm-up: {warmed.reason}"
+    assert "2 runs of Isaac-Ant with rsl_rl and 32 environments cannot start either. Its logs: " in text
     assert str(warming.out / "warm-up" / "raw" / WARM_UPS[0] / "r0" / "logs") in text
 
 
@@ -186,5 +196,5 @@ def test_kernels_of_one_kind_of_gpu_are_not_those_of_another(tmp_path: Path) -> 
     assert warm_up.is_missing(tmp_path, case, newer, needed)
     assert not warm_up.is_missing(tmp_path, case, newer, []), "nothing waits for them"
     kept = sorted(path.name for path in (tmp_path / damaged_kernels.WARM).iterdir())
-    assert kept == ["cuda-9.0-kitless-Isaac-Ant-rl_games-n128.json", "cuda-9.0-kitless-Isaac-Ant.json"]
+    assert kept == ["cuda-9.0-kitless-Isaac-Ant-n128-rl_games.json", "cuda-9.0-kitless-Isaac-Ant-n128.json"]
     assert json.loads((tmp_path / damaged_kernels.WARM / kept[1]).read_text())["case"] == case.case_id
