@@ -1,7 +1,7 @@
 """labscale: measure how robot learning on NVIDIA Isaac Lab scales over GPUs, on this hardware.
 
 python3 -m nox -s env_check                      is this machine fit, and what to repair if not
-python3 -m nox -s bench                          train three tasks at small sizes, see tables and an HTML page
+python3 -m nox -s bench                          what works here; with GPUs a first measurement; and an HTML page
 python3 -m nox -s plan -- --matrix full          what the full matrix would run here, and what it would cost
 python3 -m nox -s bench -- --matrix full         run it; interrupt at will, the same command goes on
 python3 -m nox -s bench -- --help                all options
@@ -67,7 +67,7 @@ def plan(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Run a matrix (default: smoke), store the results, build their page. Goes on where it stopped."""
+    """Run a matrix (default: first on GPUs, else smoke), store its results, build their page. Goes on where it stopped."""
     install(session, "report")
     run_module(session, "suite", "bench")
 
