@@ -67,7 +67,7 @@ def plan(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Run a matrix (default: first on GPUs, else smoke), store its results, build their page. Goes on where it stopped."""
+    """Run a matrix (default: first on GPUs, else smoke), store and report it. Goes on where it stopped."""
     install(session, "report")
     run_module(session, "suite", "bench")
 

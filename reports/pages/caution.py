@@ -13,12 +13,6 @@ def caution(version: Version) -> Html:
     """What a reader must know before using the numbers; empty when there is nothing."""
     rows = [row for one in version.scaling for row in one.campaign.rows]
     notes = []
-    if any(row.device == "cpu" for row in rows):
-        notes.append(
-            "Cases on the device cpu show that the whole chain works: the simulation, training with several ranks, and"
-            " this report. Their times are no statement about performance on GPUs, and ranks that share the cores of"
-            " one processor cannot be expected to be faster."
-        )
     if any(row.rounds_completed == 1 for row in rows):
         notes.append("Where only one round completed, nothing is known about the spread between rounds.")
     records = [record for one in version.scaling for record in one.campaign.completed]
