@@ -136,9 +136,9 @@ def test_one_and_four_gpus_say_how_sure_they_are(tmp_path: Path) -> None:
 
 
 def test_who_came_without_nox_is_told_a_command_that_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(LAUNCHER_VARIABLE, "/home/a b/labscale.sh")
+    monkeypatch.setenv(LAUNCHER_VARIABLE, "/opt/a b/labscale.sh")
     text = "\n".join(ended(FOUR, tmp_path))
-    assert f": '/home/a b/labscale.sh' bench --matrix first --out {tmp_path} --repeats 6\n" in text
+    assert f": '/opt/a b/labscale.sh' bench --matrix first --out {tmp_path} --repeats 6\n" in text
     assert "python3 -m nox" not in text
 
 
