@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -205,7 +206,8 @@ def summarise(campaign: Campaign) -> Campaign:
     """Print what came out and, where upstream ran too, how the two clocks compare; without speeds what worked."""
     if not has_speeds(campaign.results):
         _, beside = pairs.write_all(Folder(root=campaign.out))
-        ending.print_what_worked(campaign)
+        logs = partial(warm_up_runs.log_folder, campaign)
+        ending.print_what_worked(campaign.console, campaign.results, logs=logs)
         if campaign.options.upstream:
             print_agreement(campaign.console, beside)
         return campaign

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from suite import a_a, campaign_file, interference, pairs, store
 from suite.command_line import results_path
+from suite.ending import print_what_worked
 from suite.errors import StoreError
 from suite.folder import Folder, locked
 from suite.repeats import CUT_OFF, decide
@@ -20,6 +21,7 @@ from suite.result_folders import json_files
 from suite.schema import Case, CaseResult, RunRecord
 from suite.summary import print_noise, print_rounds, print_summary
 from suite.words import counted
+from suite.worked import has_speeds
 
 RECORD: Final = "record.json"
 UNTESTED: Final = "ran beside the interference test, which has not allowed it (`bench` goes on with it)"
@@ -34,10 +36,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def command(arguments: argparse.Namespace, console: Console) -> None:
     """Carry out ``store`` as ``add_arguments`` describes it."""
     results = store_finished(arguments.folder)
-    print_summary(console, results)
-    print_rounds(console, results)
-    if twins := a_a.twin_pairs(results):
-        print_noise(console, twins)
+    if not has_speeds(results):
+        folder = Folder(root=arguments.folder)
+        print_what_worked(console, results, logs=lambda case, number: folder.run_dir(case, number) / "logs")
+    else:
+        print_summary(console, results)
+        print_rounds(console, results)
+        if twins := a_a.twin_pairs(results):
+            print_noise(console, twins)
     left_out = {"have not ended": _unfinished(arguments.folder), UNTESTED: _untested(arguments.folder)}
     for why, paths in left_out.items():
         if paths:

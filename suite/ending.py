@@ -3,7 +3,7 @@
 import os
 import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,9 +14,9 @@ from rich.table import Table
 from suite.campaign_state import Campaign
 from suite.progress import clock
 from suite.repeats import MIN_ROUNDS_FOR_INTERVAL
+from suite.schema import Case, CaseResult
 from suite.summary import print_summary, print_timing_cost
 from suite.sureness import MIN_ROUNDS, Point, Range, Sureness, sureness
-from suite.warm_up_runs import log_folder
 from suite.words import counted
 from suite.worked import LEGEND, SPEEDS_MEAN_NOTHING, SYMBOLS, State, Worked, has_speeds, what_worked
 
@@ -25,26 +25,31 @@ PLAIN: Final[dict[State, str]] = {"works": "yes", "failed": "NO", "none": "-", "
 LAUNCHER_VARIABLE: Final = "LABSCALE_LAUNCHER"  # the program that labscale was started by, where that is not nox
 
 
-def print_what_worked(campaign: Campaign) -> None:
-    """Print a mark for each part by task and library, each round that failed with its logs, and speeds as details."""
-    worked = what_worked(campaign.results)
-    symbols = SYMBOLS if campaign.console.encoding.startswith("utf") else PLAIN
+def print_what_worked(
+    console: Console, results: Sequence[CaseResult], *, logs: Callable[[Case, int], Path | str]
+) -> None:
+    """Print a mark for each part by task and library, each round that failed with its logs, and speeds as details.
+
+    ``logs``: where those of a round are.
+    """
+    worked = what_worked(results)
+    symbols = SYMBOLS if console.encoding.startswith("utf") else PLAIN
     if worked:
-        campaign.console.print(_marks(worked, symbols))
+        console.print(_marks(worked, symbols))
         shown = dict.fromkeys(state for one in worked for state in one.parts.values())
         legend = "; ".join(f"{symbols[state]} {meaning}" for state, meaning in LEGEND.items() if state in shown)
-        _say(campaign.console, legend, style="dim")
+        _say(console, legend, style="dim")
     for record in (record for one in worked for record in one.failed):
         _say(
-            campaign.console,
+            console,
             f"{symbols['failed']} {record.case.case_id} round {record.round} {record.outcome}: {record.reason}\n"
-            f"  logs: {log_folder(campaign, record.case, record.round)}",
+            f"  logs: {logs(record.case, record.round)}",
             style="red",
         )
-    if any(result.completed for result in campaign.results):
-        _say(campaign.console, f"\nDetails. {SPEEDS_MEAN_NOTHING}", style="dim")
-        print_summary(campaign.console, campaign.results)
-        print_timing_cost(campaign.console, campaign.results)
+    if any(result.completed for result in results):
+        _say(console, f"\nDetails. {SPEEDS_MEAN_NOTHING}", style="dim")
+        print_summary(console, results)
+        print_timing_cost(console, results)
 
 
 def _marks(worked: Sequence[Worked], symbols: Mapping[State, str]) -> Table:
