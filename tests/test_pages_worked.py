@@ -67,6 +67,12 @@ def test_its_speeds_are_folded_away_and_called_meaningless(version: Version) -> 
     assert len(shown.text.splitlines()) == 2 + len(version.sets[0].campaign.rows) - 1  # of the one that failed none
 
 
+def test_rewards_are_shown_where_training_was_long_enough_for_some(version: Version, tmp_path: Path) -> None:
+    assert worked.learned(version).markup.count("<figure") == len(version.sets[0].campaign.series_names)
+    short = make_result(make_case(iterations=worked.MIN_LEARNED - 1), 0.5)
+    assert worked.learned(read_version(write_results([short], tmp_path / "short"), name="v")).text == ""
+
+
 def test_gpus_on_which_nothing_settled_are_alike(tmp_path: Path) -> None:
     short = [make_result(make_case("ant-weak", device="cuda", iterations=3, world_size=ranks), 0.5) for ranks in (1, 2)]
     version = read_version(write_results(short, tmp_path), name="v")

@@ -5,13 +5,15 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
+from reports.charts import learning as learning_charts
 from reports.pages.contributors import byline
 from reports.pages.under_titles import under_titles
 from reports.result_sets import ResultSet, Version
-from reports.tables import Cell, Html, bullets, count, heading, html_table, paragraph, seconds, together
+from reports.tables import Cell, Displayed, Html, bullets, count, heading, html_table, paragraph, seconds, together
 from suite.words import counted
 from suite.worked import LEGEND, SPEEDS_MEAN_NOTHING, SYMBOLS, Worked, what_worked
 
+MIN_LEARNED: Final = 10  # iterations; of fewer a reward says nothing
 NOT_MEASURED: Final = (
     "These ran on a CPU, or none of their rounds settled. They show what works there and say nothing of speed."
 )
@@ -51,6 +53,17 @@ def beside(version: Version) -> Html:
             under_titles(version.without_speeds, _marks_of, are_named=True),
         ]
     )
+
+
+def learned(version: Version) -> Html:
+    """Rewards, which do not depend on speed, of each series that trained long enough for some."""
+    parts: list[Displayed] = []
+    for one in version.without_speeds:
+        for name in one.campaign.series_names:
+            series = one.campaign.series(name)
+            if series.is_training and max(result.case.iterations for result in series.results) >= MIN_LEARNED:
+                parts += [heading(f"{name} {one.title}".strip()), learning_charts.learning(series)]
+    return together([heading("What was learned", depth=2), *parts] if parts else [])
 
 
 def details(version: Version) -> Html:
