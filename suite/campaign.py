@@ -248,7 +248,7 @@ def build_report(campaign: Campaign) -> Campaign:
         f"The results are stored, but their page could not be built:\n{done.stdout}{done.stderr}\n"
         f"Try again with: {again}{elsewhere}"
     )
-    return replace(campaign, report_fault=fault)
+    return replace(_ended(campaign), report_fault=fault)
 
 
 def _ended(campaign: Campaign, page: Path | None = None) -> Campaign:

@@ -88,11 +88,14 @@ def _kernels(case: Case) -> tuple[str, str]:
 class Reporter:
     """Prints a campaign's course to ``console``. Runs may be shown from several threads at a time."""
 
-    def __init__(self, console: Console, planned: list[PlannedCase], waiting: list[Case]) -> None:
+    def __init__(
+        self, console: Console, planned: list[PlannedCase], waiting: list[Case], *, total: int | None = None
+    ) -> None:
+        """``total``: how many of those that wait are shown here, where others come after them."""
         self._console = console
         self._rest = Rest(planned)
         self._waiting = waiting
-        self._total = len(waiting)
+        self._total = len(waiting) if total is None else total
         self._numbers: dict[tuple[str, int], int] = {}  # of the runs that have started
         self._running: list[RunLine] = []
         self._live: Progress | None = None

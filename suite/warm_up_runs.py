@@ -32,7 +32,8 @@ def run(campaign: Campaign, folder: Folder) -> None:
             highlight=False,
             markup=False,
         )
-    reporter = Reporter(campaign.console, wanted, [item.case for item in wanted])
+    waiting = [item.case for item in (*wanted, *(item for item, _ in known_rounds(campaign, folder)))]
+    reporter = Reporter(campaign.console, [*campaign.planned, *wanted], waiting, total=len(wanted))
     for item in wanted:
         with disk_errors(folder.root):
             record = _run(campaign, own, campaign.runtime, reporter, item.case)

@@ -119,6 +119,7 @@ def test_warm_ups_run_first_count_nowhere_and_are_said(warming: Warming) -> None
     text = said(warming.go_on())
     assert warming.started == [*WARM_UPS, *ROUNDS]
     assert text.count("warm-up, not counted") == 2 * len(WARM_UPS)
+    assert f"[{len(WARM_UPS)}/{len(WARM_UPS)}] {WARM_UPS[-1]} round 0" in text
     assert sorted(record.case.case_id for record in records(warming.out)) == sorted(ROUNDS)
     kept = store.read_record(warming.out / "warm-up" / "raw" / WARM_UPS[0] / "r0" / "record.json")
     assert (kept.outcome, kept.case.iterations) == ("completed", 1)

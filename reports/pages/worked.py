@@ -2,7 +2,6 @@
 
 import html
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Final
 
 from reports.charts import learning as learning_charts
@@ -32,8 +31,8 @@ def opening(version: Version) -> Html:
         if not failed
         else f"Not everything works on {where}: {failed} of {counted(rounds, 'run')} did not complete."
     )
-    took_s = sum(filter(None, map(_took_s, version.without_speeds)))
-    took = f" From the start of the first run to the end of the last it took {_minutes(took_s)}." if took_s else ""
+    took_s = sum(map(_took_s, version.without_speeds))
+    took = f" One after another they took {_in_words(took_s)}." if took_s else ""
     return paragraph(said + took)
 
 
@@ -117,16 +116,13 @@ def _reasons(worked: Sequence[Worked]) -> list[str]:
     ]
 
 
-def _took_s(one: ResultSet) -> float | None:
-    spans = [
-        (datetime.fromisoformat(record.started_utc).timestamp(), record.wall_time_s)
-        for result in one.campaign.results
-        for record in result.begun
-        if record.started_utc is not None and record.wall_time_s is not None
-    ]
-    return max(start_s + wall_s for start_s, wall_s in spans) - min(start_s for start_s, _ in spans) if spans else None
+def _took_s(one: ResultSet) -> float:
+    return sum(record.wall_time_s or 0.0 for result in one.campaign.results for record in result.begun)
 
 
-def _minutes(time_s: float) -> str:
+def _in_words(time_s: float) -> str:
     minutes, rest_s = divmod(round(time_s), 60)
+    hours, minutes_of_hour = divmod(minutes, 60)
+    if hours:
+        return f"{counted(hours, 'hour')} and {counted(minutes_of_hour, 'minute')}"
     return f"{counted(minutes, 'minute')} and {counted(rest_s, 'second')}" if minutes else counted(rest_s, "second")
