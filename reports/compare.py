@@ -27,7 +27,7 @@ DEFAULT_THRESHOLD: Final = 0.02  # smaller changes are seldom worth a search for
 # What a comparison may be about. Everything else is another workload, and a change of its time says nothing.
 AXES: Final = (
     "cpu_model", "num_cpus", "os", "kernel", "driver_version", "cuda_driver_version", "suite_version",
-    "worker_pins_sha256", "gpu_names", "image_digest", "versions.*", "settings.torch_num_threads",
+    "worker_pins_sha256", "worker_packages", "gpu_names", "image_digest", "versions.*", "settings.torch_num_threads",
     "settings.cpus_allowed", "settings.backend", "settings.cuda*", "settings.cudnn*", "interconnect",
 )  # fmt: skip
 type Word = Literal["regression", "improvement", "unchanged", "inconclusive", "failed", "incomparable"]

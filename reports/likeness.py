@@ -10,7 +10,7 @@ from suite.schema import CaseResult, RunRecord
 _NOT_OF_THE_CASE: Final = frozenset({"case_id", "timeout_s", "hang_timeout_s"})
 ENVIRONMENT_IDENTITY: Final = (
     "cpu_model", "num_cpus", "os", "kernel", "driver_version", "cuda_driver_version", "suite_version",
-    "worker_pins_sha256", "asset_sha256",
+    "worker_pins_sha256", "worker_packages", "asset_sha256",
 )  # fmt: skip
 # Said by the case, or by gpu_names, already.
 _NOT_OF_THE_SETTINGS: Final = frozenset({"seed", "num_envs", "device", "gpu_name"})

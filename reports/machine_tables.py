@@ -80,6 +80,7 @@ def _platform_facts(place: Place) -> tuple[tuple[str, str | None], ...]:
         ("Kernel", where.kernel),
         ("labscale", where.suite_version),
         ("Hash of the worker's pins", where.worker_pins_sha256 and where.worker_pins_sha256[:SHORT_HASH_LENGTH]),
+        ("Packages added to the worker", ", ".join(where.worker_packages) or None),
         ("Hash of the assets", where.asset_sha256 and where.asset_sha256[:SHORT_HASH_LENGTH]),
         ("Packages", ", ".join(f"{name} {version}" for name, version in place.versions.items()) or None),
     )

@@ -15,6 +15,7 @@ from suite.campaign import BENCH, CAPACITY, MANIFESTS, PLAN, RENDER, execute
 from suite.capacity_search import of_capacity
 from suite.command_line import Parser, any_path, any_text, print_any_name
 from suite.env_check import command as env_check
+from suite.env_check.request import add_worker_package
 from suite.errors import Interrupted, LabscaleError, UsageError
 from suite.matrix import matrix_names
 from suite.option_values import (
@@ -141,6 +142,7 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--assets", choices=get_args(Assets), default="offline", help="default: offline")
     parser.add_argument("--seed", type=seed, help="of rank 0 (default: the matrix's)")
     parser.add_argument("--worker-python", type=any_path, metavar="PATH", help="a Python that has Isaac Lab already")
+    add_worker_package(parser)
 
 
 def _add_repeats(parser: argparse.ArgumentParser) -> None:

@@ -23,7 +23,7 @@ from suite import (
     runtime_choice,
     warm_up_runs,
 )
-from suite.campaign_plan import make_plan, show_plan
+from suite.campaign_plan import learn_tasks, make_plan, show_plan
 from suite.campaign_state import Campaign
 from suite.continuing import identity, is_whole, refuse_other_options, with_more_rounds
 from suite.env_check.report import summarised
@@ -96,6 +96,7 @@ def provision(campaign: Campaign) -> Campaign:
         host_label=campaign.options.host_label,
         worker_pins_sha256=place.worker.pins_sha256,
         asset_sha256=place.worker.asset_sha256,
+        worker_packages=place.worker.packages,
     )
     return replace(campaign, runtime=place, machine=machine)
 
@@ -301,11 +302,12 @@ def find_capacity(campaign: Campaign) -> Campaign:
 
 
 Step = Callable[[Campaign], Campaign]
-PLAN: Final[tuple[Step, ...]] = (make_plan, show_plan)
-MANIFESTS: Final[tuple[Step, ...]] = (make_plan, write_manifests)
-RENDER: Final[tuple[Step, ...]] = (make_plan, provision, write_scripts)
+PLAN: Final[tuple[Step, ...]] = (learn_tasks, make_plan, show_plan)
+MANIFESTS: Final[tuple[Step, ...]] = (learn_tasks, make_plan, write_manifests)
+RENDER: Final[tuple[Step, ...]] = (learn_tasks, make_plan, provision, write_scripts)
 BENCH: Final[tuple[Step, ...]] = (
     check_profiler,
+    learn_tasks,
     make_plan,
     provision,
     check_environment,
@@ -315,7 +317,15 @@ BENCH: Final[tuple[Step, ...]] = (
     build_report,
     judge,
 )
-CAPACITY: Final[tuple[Step, ...]] = (make_plan, provision, check_environment, find_capacity, build_report, judge)
+CAPACITY: Final[tuple[Step, ...]] = (
+    learn_tasks,
+    make_plan,
+    provision,
+    check_environment,
+    find_capacity,
+    build_report,
+    judge,
+)
 
 
 def execute(steps: tuple[Step, ...], options: Options, console: Console) -> Campaign:

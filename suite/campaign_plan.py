@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,19 +10,20 @@ from pathlib import Path
 from suite import a_a, packed, warm_up
 from suite.campaign_state import Campaign
 from suite.cases import expand, on_nodes_of, select
-from suite.catalog import Catalog, load_catalog
+from suite.catalog import Catalog
 from suite.errors import UsageError
 from suite.folder import Folder
 from suite.launch.by_hand import node_commands
 from suite.launch.watch import prepare
-from suite.matrix import load_matrix
+from suite.matrix import load_matrix, read_table
 from suite.matrix_table import Matrix
 from suite.options import ROOT, Options
 from suite.plan import plan, shell_command
-from suite.provision import Worker, locate_worker, require_python
+from suite.provision import Worker, locate_worker, provision_python, require_python
+from suite.registered_task import ask, unknown_tasks, with_answers
 from suite.repeats import MAX_ROUNDS, Rule
 from suite.rounds import render
-from suite.schema import Case, PlannedCase, Stack
+from suite.schema import Device, PlannedCase, Stack
 from suite.summary import (
     print_forecast,
     print_plan,
@@ -34,14 +35,15 @@ from suite.words import counted
 
 def make_plan(campaign: Campaign) -> Campaign:
     """Expand the matrix, narrow it, and judge every case on this machine. Starts nothing."""
-    options, catalog = campaign.options, load_catalog()
+    options, catalog = campaign.options, campaign.catalog
     all_ranks = campaign.resources.gpus_per_node if campaign.device == "cuda" else campaign.resources.cpus_per_node
     matrix = on_nodes_of(load_matrix(options.matrix, catalog), all_ranks)
     rule = rule_of(options, matrix)
     cases = expand(
         matrix, catalog, device=campaign.device, stack=options.stack, assets=options.assets, seed=options.seed
     )
-    campaign = replace(campaign, stack=worker_stack(options, cases, catalog))
+    stacks = {case.stack for case in cases}
+    campaign = replace(campaign, stack=worker_stack(options, stacks, campaign.device, catalog))
     cases = select(cases, series=options.series, rl_library=options.rl_libraries, gpus=options.gpus)
     if matrix.a_a if options.a_a is None else options.a_a:
         cases = a_a.with_twins(cases)  # of what is left, so that every campaign has its noise budget
@@ -60,6 +62,32 @@ def make_plan(campaign: Campaign) -> Campaign:
     feasible = [item.case for item in planned if not item.infeasible]
     warm_ups = judged(warm_up.warm_ups(feasible), rounds=1) if matrix.warm_up else []
     return replace(campaign, planned=tuple(planned), warm_ups=tuple(warm_ups), rule=rule)
+
+
+def learn_tasks(campaign: Campaign) -> Campaign:
+    """Ask the worker of tasks that the catalog does not know; only for those it has to be installed by now."""
+    options, catalog = campaign.options, campaign.catalog
+    series = read_table(options.matrix).series
+    unknown = unknown_tasks([table.task for table in series], catalog)
+    if not unknown:
+        return campaign
+    stacks = {stack for table in series for stack in table.stacks}
+    stack = worker_stack(options, stacks, campaign.device, catalog)
+
+    def say(message: str) -> None:
+        campaign.console.print(message, highlight=False, markup=False, soft_wrap=True)
+
+    say(f"Asking the worker of {', '.join(unknown)}: labscale's catalog does not know every task")
+    python, _ = provision_python(
+        project_root=ROOT,
+        stack="kitless" if stack == "isaacsim" else stack,  # which registers the same
+        worker_python=options.worker_python,
+        worker_packages=options.worker_packages,
+        on_message=say,
+    )
+    keep = options.worker_python is None and "PYTHONPATH" not in os.environ
+    answers = ask(unknown, python=python, project_root=ROOT, catalog=catalog, keep=keep)
+    return replace(campaign, catalog=with_answers(catalog, answers, out=campaign.out))
 
 
 def rule_of(options: Options, matrix: Matrix) -> Rule:
@@ -82,14 +110,14 @@ def rule_of(options: Options, matrix: Matrix) -> Rule:
     return Rule(rounds=rounds, precision=precision, max_rounds=max_rounds, budget_s=budget_s)
 
 
-def worker_stack(options: Options, cases: Sequence[Case], catalog: Catalog) -> Stack:
+def worker_stack(options: Options, stacks: Collection[Stack], device: Device, catalog: Catalog) -> Stack:
     """Which worker a campaign needs. That of ovphysx runs kitless too, so one worker serves a matrix with both.
 
     Of images, which hold one stack each, the user says which.
     """
     if options.stack is not None or options.launcher not in ("native", "emulated"):
         return options.stack or "kitless"
-    runnable = {case.stack for case in cases if case.device in catalog.stacks[case.stack].devices}
+    runnable = {stack for stack in stacks if stack in catalog.stacks and device in catalog.stacks[stack].devices}
     return "ovphysx" if "ovphysx" in runnable else "kitless"
 
 
@@ -118,7 +146,12 @@ def show_plan(campaign: Campaign) -> Campaign:
         )
     if campaign.options.worker_python is not None:
         require_python(campaign.options.worker_python)
-    worker = locate_worker(project_root=ROOT, stack=campaign.stack, worker_python=campaign.options.worker_python)
+    worker = locate_worker(
+        project_root=ROOT,
+        stack=campaign.stack,
+        worker_python=campaign.options.worker_python,
+        worker_packages=campaign.options.worker_packages,
+    )
     folder = Folder(root=campaign.out)
     python_path = os.environ.get("PYTHONPATH")
     commands = [

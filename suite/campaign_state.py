@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from suite.catalog import Catalog, load_catalog
 from suite.options import ROOT, Options
 from suite.packing import Lane
 from suite.repeats import Rule
@@ -23,6 +24,7 @@ class Campaign:
     machine: Environment
     device: Device
     resources: Resources
+    catalog: Catalog = field(default_factory=load_catalog)
     stack: Stack = "kitless"  # of the worker; set with the plan
     planned: tuple[PlannedCase, ...] = ()
     warm_ups: tuple[PlannedCase, ...] = ()  # of those that can run here; never counted

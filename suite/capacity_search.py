@@ -13,7 +13,7 @@ from rich.console import Console
 from suite.campaign_state import Campaign
 from suite.capacity import MIN_RISE, RESOLUTION, Capacity, Trial, next_step
 from suite.cases import with_num_envs
-from suite.catalog import Catalog, load_catalog
+from suite.catalog import Catalog
 from suite.continuing import is_reopened
 from suite.errors import StoreError, UsageError
 from suite.folder import Folder
@@ -79,7 +79,7 @@ def search(campaign: Campaign, folder: Folder) -> tuple[list[Found], list[CaseRe
     Raises:
         UsageError: a point of the search cannot run here, or none may be tried.
     """
-    catalog = load_catalog()
+    catalog = campaign.catalog
     matrix = load_matrix(campaign.options.matrix, catalog)
     found, results = [], []
     firsts = first_points([item.case for item in campaign.planned])

@@ -1,5 +1,6 @@
 """What the suite knows of tasks, RL libraries and stacks, read from ``tasks/catalog.toml``."""
 
+import difflib
 import re
 from functools import cache
 from pathlib import Path
@@ -82,6 +83,7 @@ class CostEntry(TomlTable):
     device: Device
     rl_library: RlLibrary
     stack: Stack = "kitless"
+    world_size: Count | None = None  # of no other number of ranks; None: of any
     num_envs: NumEnvs
     num_steps_per_env: NumSteps
     start_up_s: Seconds
@@ -133,12 +135,16 @@ class TaskTable(TomlTable):
 
 
 class TaskEntry(TaskTable):
-    """A task with its Gym id of Isaac Lab 3.0."""
+    """A task with its Gym id; one that the file does not know is as the worker registers it."""
 
     task: str
+    differences: Tuple[str]
+    obstacles: dict[Stack, str] | None = None  # why a stack does not run it; None: the stacks' tables say which do
 
-    def cost(self, *, rl_library: RlLibrary, device: Device, stack: Stack, num_envs: int) -> CostEntry | None:
-        """The measurement nearest to a case: of the same device, and of the same stack and library if there is one.
+    def cost(
+        self, *, rl_library: RlLibrary, device: Device, stack: Stack, num_envs: int, world_size: int | None = None
+    ) -> CostEntry | None:
+        """The measurement nearest to a case: of the same device, and of the same stack, library, ranks if there is one.
 
         A stack without any is taken for ``kitless``, a library without any for the first that has some. Of several, the
         one with most environments that the case has too, or else with the fewest.
@@ -149,6 +155,7 @@ class TaskEntry(TaskTable):
         costs = [entry for entry in costs if entry.rl_library == rl_library] or [
             entry for entry in costs if entry.rl_library == costs[0].rl_library
         ]
+        costs = [entry for entry in costs if entry.world_size in (None, world_size)] or costs
         fitting = [entry for entry in costs if entry.num_envs <= num_envs]
         if fitting:
             return max(fitting, key=lambda entry: entry.num_envs)
@@ -167,6 +174,7 @@ class Catalog(TomlTable):
     libraries: dict[RlLibrary, LibraryEntry]
     stacks: dict[Stack, StackEntry]
     tasks: dict[str, TaskEntry]  # by id of Isaac Lab 3.0
+    others: Tuple[str] = ()  # ids that the worker registers, where it was asked of one that it does not
 
     def learning_references(self, task: str, rl_library: RlLibrary) -> tuple[LearningReference, ...]:
         """Return what a task is known to learn with a library, by size; empty where the task is not known."""
@@ -175,8 +183,11 @@ class Catalog(TomlTable):
 
     def ranks_of_learning(self, case: Case) -> int | None:
         """How many ranks what is learned depends on: those of the case, or None where all learn together."""
-        entry = self.tasks.get(case.task)
-        return case.world_size if entry and entry.ranks_learn_alone else None
+        return case.world_size if self.why_ranks_learn_alone(case.task) else None
+
+    def why_ranks_learn_alone(self, task: str) -> str | None:
+        """What no rank of a task shares with the others; None where all learn together or the task is not known."""
+        return self.tasks[task].ranks_learn_alone if task in self.tasks else None
 
     def resolve(self, task_id: str) -> TaskEntry:
         """Return the task of an id or of an alias from Isaac Lab 2.x. Raises MatrixError for an unknown one."""
@@ -186,6 +197,13 @@ class Catalog(TomlTable):
             if task_id in entry.aliases:
                 return entry
         names = [name for entry in self.tasks.values() for name in (entry.task, *entry.aliases)]
+        if self.others:
+            near = ", ".join(difflib.get_close_matches(task_id, {*names, *self.others}, n=5))
+            raise MatrixError(
+                f"unknown task {task_id!r}: neither Isaac Lab nor an installed extension registers it"
+                f"{near and '; near ones are ' + near}. A task of an extension needs --worker-package with the "
+                "extension, which has to name its module as an entry point of the group isaaclab.tasks."
+            )
         known = "; ".join(f"{entry.task} (also {', '.join(entry.aliases)})" for entry in self.tasks.values())
         raise MatrixError(f"unknown task {task_id!r}; known are {known}.{did_you_mean(task_id, names)}")
 

@@ -56,6 +56,7 @@ def identity(campaign: Campaign) -> dict[str, object]:
         "assets": campaign.options.assets,
         "asset_sha256": machine.asset_sha256,
         "worker_pins_sha256": machine.worker_pins_sha256,
+        "worker_packages": list(machine.worker_packages) or None,  # as campaigns of earlier versions have it
         "cpu_model": machine.cpu_model,
         "gpus": [gpu.name for gpu in machine.gpus],
         "driver_version": machine.driver_version,

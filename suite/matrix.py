@@ -25,6 +25,11 @@ def load_matrix(name_or_path: str | Path, catalog: Catalog) -> Matrix:
     return Matrix(name=file.path.stem, **dict(table))
 
 
+def read_table(name_or_path: str | Path) -> MatrixTable:
+    """The file's tables alone. Raises MatrixError where they are not of the right form."""
+    return read_toml(_matrix_path(name_or_path)).validate(MatrixTable)
+
+
 def matrix_names() -> list[str]:
     """Those that come with labscale, sorted."""
     return sorted(file.stem for file in MATRICES_PATH.glob("*.toml"))

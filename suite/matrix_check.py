@@ -33,7 +33,8 @@ def _series_problems(series: Series, catalog: Catalog, location: tuple[int | str
         yield Problem(location=(*location, "task"), message=str(error))
         return
     if missing := [library for library in series.rl_libraries if library not in task.agents]:
-        message = f"got {', '.join(missing)}; {task.task} has agents for {', '.join(task.agents)}."
+        agents = ", ".join(task.agents) or "none of the RL libraries that labscale runs"
+        message = f"got {', '.join(missing)}; {task.task} has agents for {agents}."
         yield Problem(location=(*location, "rl_libraries"), message=message)
     if missing_stacks := [stack for stack in series.stacks if stack not in catalog.stacks]:
         message = f"got {', '.join(missing_stacks)}; should be among {', '.join(catalog.stacks)}."

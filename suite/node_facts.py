@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from suite import environment
 from suite.env_check.report import Report, env_check
 from suite.env_check.report import read as read_report
-from suite.env_check.request import Request
+from suite.env_check.request import Request, add_worker_package
 from suite.schema import Device, Environment, Stack
 
 
@@ -44,7 +44,9 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--stack", choices=get_args(Stack), required=True)
     parser.add_argument("--device", choices=get_args(Device))
     parser.add_argument("--worker-python", type=Path)
-    request = Request(**vars(parser.parse_args(argv)))
+    add_worker_package(parser)
+    asked = vars(parser.parse_args(argv))
+    request = Request(**asked | {"worker_packages": tuple(asked["worker_packages"])})
     facts = {"environment": asdict(environment.capture()), "report": json.loads(env_check(request).as_json())}
     sys.stdout.write(json.dumps(facts) + "\n")
     return 0

@@ -11,7 +11,8 @@ from suite.options import Options
 
 Names = tuple[str, ...]  # of fields of Options
 
-FLAGS: Final = {"sbatch_options": "--sbatch-option"}  # where the field is named otherwise
+# Where the field is named otherwise.
+FLAGS: Final = {"sbatch_options": "--sbatch-option", "worker_packages": "--worker-package"}
 OF_SLURM: Final[Names] = ("partition", "account", "time", "sbatch_options", "render_only")
 OF_ROUNDS: Final[Names] = ("upstream", "profile", "retry_failed", "capacity")  # for rounds that run
 OF_NODES: Final[Names] = ("nodes", "ssh_config", "emulate_nodes", "node_commands")
@@ -40,7 +41,17 @@ def _uses(options: Options) -> Iterator[tuple[str, str, Names]]:
     """What was chosen, what that does, and what means nothing to it."""
     if options.render:
         yield f"--render {options.render}", "writes files for a cluster that chooses its own nodes", OF_NODES
-        yield f"--render {options.render}", "writes commands for an image, which has its own Python", ("worker_python",)
+        of_worker = ("worker_python", "worker_packages")
+        yield f"--render {options.render}", "writes commands for an image, which has its own Python", of_worker
+    elif options.launcher in ("container", "apptainer") or options.image:
+        yield (
+            f"--launcher {options.launcher} in an image",
+            "runs the worker of an image, which has what it was built with",
+            ("worker_packages",),
+        )
+    if options.worker_python:
+        taken = "takes a Python as it is (install the package there)"
+        yield f"--worker-python {options.worker_python}", taken, ("worker_packages",)
     if options.node_commands:
         yield "--node-commands", "prints what people type on the nodes themselves", ("ssh_config",)
     if options.render_only:

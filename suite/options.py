@@ -35,6 +35,7 @@ class Options:
     assets: Assets = "offline"
     seed: int | None = None
     worker_python: Path | None = None
+    worker_packages: tuple[str, ...] = ()  # added to the worker: paths and requirements
     out: Path | None = None
     host_label: str | None = None
     retry_failed: bool = False

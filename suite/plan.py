@@ -55,7 +55,7 @@ def plan(
             nnodes=nnodes_available,
             on_one_host=on_one_host,
         )
-        stack = list(_stack_reasons(case, catalog, available_stacks))
+        stack = list(_stack_reasons(case, task, catalog, available_stacks))
         workload = list(_workload_reasons(case, task))
         reasons = [*machine, *stack, *workload]
         wall_s = None if stack or workload else _wall_s(case, task)
@@ -151,14 +151,18 @@ def _machine_reasons(
         yield f"needs {ranks} CPU cores, one per rank, available: {cpus}"
 
 
-def _stack_reasons(case: Case, catalog: Catalog, available: Collection[Stack]) -> Iterator[str]:
+def _stack_reasons(case: Case, task: TaskEntry, catalog: Catalog, available: Collection[Stack]) -> Iterator[str]:
     entry = catalog.stacks.get(case.stack)
     if entry is None:
         yield f"stack {case.stack} is not in the catalog, which has {', '.join(catalog.stacks)}"
         return
     if case.device not in entry.devices:
         yield f"stack {case.stack} does not run on {case.device}; needs {' or '.join(entry.devices)}"
-    if entry.tasks is not None and case.task not in entry.tasks:
+    if task.obstacles is not None:
+        if why := task.obstacles.get(case.stack):
+            others = ", ".join(stack for stack in catalog.stacks if stack not in task.obstacles) or "no other either"
+            yield f"stack {case.stack} does not run {case.task}, which {why}; stacks that do: {others}"
+    elif entry.tasks is not None and case.task not in entry.tasks:
         yield f"stack {case.stack} does not run {case.task}; it runs {', '.join(entry.tasks)}"
     if case.stack not in available:
         packages = f"; needs {', '.join(entry.worker_packages)} in the worker" if entry.worker_packages else ""
@@ -202,7 +206,13 @@ def _workload_reasons(case: Case, task: TaskEntry) -> Iterator[str]:
 
 
 def _wall_s(case: Case, task: TaskEntry) -> float | None:
-    cost = task.cost(rl_library=case.rl_library, device=case.device, stack=case.stack, num_envs=case.num_envs)
+    cost = task.cost(
+        rl_library=case.rl_library,
+        device=case.device,
+        stack=case.stack,
+        num_envs=case.num_envs,
+        world_size=case.world_size,
+    )
     if cost is None:
         return None
     return cost.wall_s(

@@ -3,6 +3,7 @@
 Both are kept in a cache and reused while the pins are unchanged::
 
     CACHE/worker-<pins>[-ovphysx]/complete.json    written last: without it the environment is installed again
+    CACHE/worker-…-with-<packages>/                a copy with what --worker-package adds (suite.worker_packages)
     CACHE/assets-<pins>-<sources>/manifest.json    renamed into place when complete
     CACHE/kernels-<pins>/                          compiled kernels
 """
@@ -27,6 +28,8 @@ from suite.parent_death import end_with_parent
 from suite.pins import PINS_DIR, PYTHON_VERSION, find_uv, sha256
 from suite.schema import Assets, Stack
 from suite.words import last_lines
+from suite.worker_packages import environment_of, read_package
+from suite.worker_packages import install as add_packages
 
 INSTALL_DISK_GB: Final = 12.0  # the environment takes 7.4 GB, uv's downloads the rest
 
@@ -65,6 +68,7 @@ class Worker:
     asset_root: Path | None  # value of ISAACSIM_ASSET_ROOT; None leaves Isaac Lab's own default
     asset_sha256: str | None  # of the asset manifest
     cache_dir: Path  # for compiled kernels; exists
+    packages: tuple[str, ...] = ()  # that --worker-package added, as results name them
 
 
 def provision_worker(
@@ -74,38 +78,74 @@ def provision_worker(
     worker_python: Path | None,
     assets: Assets,
     on_message: Callable[[str], None],
+    worker_packages: Sequence[str] = (),
     asset_command: Sequence[str] = BUILD_ASSETS,
     free_disk_needed_gb: float = INSTALL_DISK_GB,
 ) -> Worker:
     """Return a worker that is ready to run, installing and building only what is not there yet.
 
+    Kernels and assets are those of the pins, whatever ``worker_packages`` add: what makes them is as pinned.
     Raises WorkerEnvironmentError when something is missing that this cannot install.
     """
-    cache = _made(cache_root())
+    python, packages = provision_python(
+        project_root=project_root,
+        stack=stack,
+        worker_python=worker_python,
+        worker_packages=worker_packages,
+        on_message=on_message,
+        free_disk_needed_gb=free_disk_needed_gb,
+    )
     if worker_python is None:
-        pins_path = worker_pins(project_root, stack)
-        pins_sha256 = sha256(pins_path)
-        key = pins_sha256[:12]
-        environment = cache / (f"worker-{key}" if stack == "kitless" else f"worker-{key}-{stack}")
-        python = install(
-            environment,
-            pins_path=pins_path,
-            stack=stack,
-            on_message=on_message,
-            free_disk_needed_gb=free_disk_needed_gb,
-        )
+        pins_sha256: str | None = sha256(worker_pins(project_root, stack))
+        key = str(pins_sha256)[:12]
     else:
         pins_sha256 = None
-        python = _found(worker_python)
         key = _own_key(python, check_python(python, stack=stack))
     asset_root, asset_sha256 = find_assets(
         assets, python=python, key=key, project_root=project_root, command=asset_command, on_message=on_message
     )
-    kernels = cache / f"kernels-{key}"
+    kernels = cache_root() / f"kernels-{key}"
     kernels.mkdir(exist_ok=True)
     return Worker(
-        python=python, pins_sha256=pins_sha256, asset_root=asset_root, asset_sha256=asset_sha256, cache_dir=kernels
+        python=python,
+        pins_sha256=pins_sha256,
+        asset_root=asset_root,
+        asset_sha256=asset_sha256,
+        cache_dir=kernels,
+        packages=packages,
     )
+
+
+def provision_python(
+    *,
+    project_root: Path,
+    stack: Stack,
+    worker_python: Path | None,
+    worker_packages: Sequence[str] = (),
+    on_message: Callable[[str], None],
+    free_disk_needed_gb: float = INSTALL_DISK_GB,
+) -> tuple[Path, tuple[str, ...]]:
+    """Return the worker's Python, installed where it is not there yet, and the packages that a user added to it.
+
+    Raises WorkerEnvironmentError as ``provision_worker`` does.
+    """
+    cache = _made(cache_root())
+    if worker_python is not None:
+        return _found(worker_python), ()
+    packages = [read_package(text) for text in worker_packages]  # first: a faulty one costs no installation
+    pins_path = worker_pins(project_root, stack)
+    environment = _environment(cache, pins_path, stack)
+    python = install(
+        environment, pins_path=pins_path, stack=stack, on_message=on_message, free_disk_needed_gb=free_disk_needed_gb
+    )
+    if not packages:
+        return python, ()
+    return add_packages(environment, packages, pins_path=pins_path, on_message=on_message)
+
+
+def _environment(cache: Path, pins_path: Path, stack: Stack) -> Path:
+    key = sha256(pins_path)[:12]
+    return cache / (f"worker-{key}" if stack == "kitless" else f"worker-{key}-{stack}")
 
 
 def _made(cache: Path) -> Path:
@@ -244,13 +284,19 @@ def find_python(candidate: Path | None = None) -> Path:
     )
 
 
-def locate_worker(*, project_root: Path, stack: Stack, worker_python: Path | None) -> Worker:
+def locate_worker(
+    *, project_root: Path, stack: Stack, worker_python: Path | None, worker_packages: Sequence[str] = ()
+) -> Worker:
     """Say where the worker is or will be, to print a plan; nothing is installed and nothing needs to exist."""
     cache, own_assets = cache_root(), path_in("ISAACSIM_ASSET_ROOT")
     if worker_python is None and stack != "isaacsim":
-        pins_sha256 = sha256(worker_pins(project_root, stack))
+        pins_path = worker_pins(project_root, stack)
+        pins_sha256 = sha256(pins_path)
         key = pins_sha256[:12]
-        python = cache / (f"worker-{key}" if stack == "kitless" else f"worker-{key}-{stack}") / "bin" / "python"
+        environment = _environment(cache, pins_path, stack)
+        if worker_packages:
+            environment = environment_of(environment, [read_package(text) for text in worker_packages])
+        python = environment / "bin" / "python"
     else:
         pins_sha256, key, python = None, "own", Path("python")
         if worker_python is not None:

@@ -38,10 +38,13 @@ def on_this_machine(options: Options, *, stack: Stack, device: Device, on_messag
         project_root=ROOT,
         stack=stack,
         worker_python=options.worker_python,
+        worker_packages=options.worker_packages,
         assets=options.assets,
         on_message=on_message,
     )
-    request = Request(stack=stack, device=device, worker_python=options.worker_python)
+    request = Request(
+        stack=stack, device=device, worker_python=options.worker_python, worker_packages=options.worker_packages
+    )
     return Runtime(
         worker=worker,
         launch=native.run,

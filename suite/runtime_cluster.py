@@ -26,7 +26,7 @@ def in_slurm(options: Options, stack: Stack, device: Device, on_message: Say, *,
         provide = on_this_machine if options.image is None else in_apptainer
         inner, container = provide(options, stack=stack, device=device, on_message=on_message), None
     worker_python = inner.worker.python if stack == "isaacsim" else options.worker_python
-    request = Request(stack=stack, device=device, worker_python=worker_python)
+    request = Request(stack=stack, device=device, worker_python=worker_python, worker_packages=options.worker_packages)
     argv, env = inner.command(request.arguments())
     of_node = container.node_container(ROOT) if container else ()
     place = SlurmPlace(
@@ -99,7 +99,9 @@ def over_ssh(options: Options, stack: Stack, device: Device, on_message: Say) ->
     """The worker in the same folder on every host that ``--nodes`` names; hosts that differ are refused by name."""
     inner = on_this_machine(options, stack=stack, device=device, on_message=on_message)
     place = ssh_place_of(options, on_message)
-    request = Request(stack=stack, device=device, worker_python=options.worker_python)
+    request = Request(
+        stack=stack, device=device, worker_python=options.worker_python, worker_packages=options.worker_packages
+    )
     facts = ssh_place.look_at_hosts(
         place, node_facts.arguments_for(request), differing_is_fine=options.ignore_env_check
     )

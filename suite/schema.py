@@ -195,6 +195,7 @@ class Environment:
     git_dirty: bool | None = None
     worker_pins_sha256: str | None = None  # of the requirement file; None when the user brought a Python
     asset_sha256: str | None = None  # of the asset manifest
+    worker_packages: tuple[str, ...] = ()  # added with --worker-package: name, version, and commit or hash of a path
     checks: tuple[CheckResult, ...] = ()  # of env_check; empty in schema 1
 
 

@@ -46,9 +46,15 @@ def capture(context: RankContext, running: Simulation) -> dict[str, Any]:
     }
 
 
+def extensions() -> list[str]:
+    """Distributions that register tasks of their own."""
+    found = importlib.metadata.entry_points(group="isaaclab.tasks")
+    return sorted({entry_point.dist.name for entry_point in found if entry_point.dist})
+
+
 def _versions(device: torch.device) -> dict[str, str | None]:
     versions: dict[str, str | None] = {"versions.python": platform.python_version()}
-    for name in DISTRIBUTIONS:
+    for name in (*DISTRIBUTIONS, *extensions()):
         try:
             versions[f"versions.{name}"] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:

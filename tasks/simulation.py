@@ -10,6 +10,7 @@ from typing import Any
 from suite.schema import Case
 from tasks.context import RankContext
 from tasks.process_group import Ranks
+from tasks.registered import register_all
 from tasks.timing import IterationTimer
 
 
@@ -56,10 +57,11 @@ def simulation(context: RankContext, *, agent_entry_point: str) -> Iterator[Simu
 
         warp.config.enable_backward = False  # as upstream's benchmark, before any kernel is defined: less to compile
         import gymnasium as gym
-        import isaaclab_tasks  # noqa: F401  (registers the tasks)
         from isaaclab.app import launch_simulation
         from isaaclab_rl.entrypoints.common import scoped_torch_backend_flags
         from isaaclab_tasks.utils import resolve_task_config
+
+        register_all()
 
     with log.phase("task_config"):
         args = _launcher_args(case, ranks)

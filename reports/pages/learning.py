@@ -35,7 +35,7 @@ def runs(version: Version) -> Html:
             paragraph(
                 f"{_how_many(found)}, {found.size.frames_per_iteration:,} frames and"
                 f" {found.size.optimiser_steps} optimiser steps an iteration."
-                + _alone(catalog.tasks[found.size.task].ranks_learn_alone)
+                + _alone(catalog.why_ranks_learn_alone(found.size.task))
             ),
             seed_charts.curves(_of_first_seed(version, found), found, data=table),
             table,

@@ -17,7 +17,7 @@ from suite.env_check import nodes
 from suite.env_check.check import Feature
 from suite.env_check.node_reports import Difference, differences
 from suite.env_check.report import ROOT, env_check
-from suite.env_check.request import Request
+from suite.env_check.request import Request, add_worker_package
 from suite.env_check.table import print_nodes, print_report
 from suite.errors import UsageError
 from suite.option_values import hosts
@@ -47,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--json", action="store_true", dest="as_json", help="print the report with all evidence as JSON"
     )
     parser.add_argument("--worker-python", type=any_path, metavar="PATH", help="a Python that has Isaac Lab already")
+    add_worker_package(parser)
     parser.add_argument("--ssh-config", type=any_path, metavar="FILE", help="with --nodes, as `ssh -F` has it")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--image", type=any_text, metavar="NAME", help="check inside this container image")
@@ -84,6 +85,7 @@ def request_of(arguments: argparse.Namespace) -> Request:
         device=arguments.device,
         require=arguments.require,
         worker_python=arguments.worker_python,
+        worker_packages=tuple(arguments.worker_packages),
     )
 
 

@@ -149,7 +149,12 @@ def env_check(request: Request, environ: Mapping[str, str] = os.environ) -> Repo
 
 def look(request: Request, environ: Mapping[str, str]) -> Machine:
     """Read everything; what takes long runs beside the rest, in processes of its own."""
-    located = provision.locate_worker(project_root=ROOT, stack=request.stack, worker_python=request.worker_python)
+    located = provision.locate_worker(
+        project_root=ROOT,
+        stack=request.stack,
+        worker_python=request.worker_python,
+        worker_packages=request.worker_packages,
+    )
     seen_load = load.read()
     seen_cores = cores.read(environ, has_gpu=_has_device_node())  # alone: the others would be neighbours
     with ThreadPoolExecutor() as pool:

@@ -1,9 +1,11 @@
 """What env_check is asked, as a value, and as the arguments that ask an image or another machine the same."""
 
+import argparse
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
+from suite.command_line import any_text
 from suite.env_check.check import Feature
 from suite.schema import Device, Stack
 
@@ -14,6 +16,7 @@ class Request:
     device: Device | None = None  # None: cuda where there is a GPU or what should drive one
     require: tuple[Feature, ...] = ()
     worker_python: Path | None = None
+    worker_packages: tuple[str, ...] = ()
 
     def inside_image(self, worker_python: Path | None) -> Self:
         """Name the image's Python only where labscale, which does not install Isaac Sim, cannot find it itself."""
@@ -32,4 +35,15 @@ class Request:
             argv += ["--require", ",".join(self.require)]
         if self.worker_python:
             argv += ["--worker-python", str(self.worker_python)]
+        for package in self.worker_packages:
+            argv += ["--worker-package", package]
         return tuple(argv)
+
+
+def add_worker_package(parser: argparse.ArgumentParser) -> None:
+    """The option as every command has it that runs or checks a worker."""
+    parser.add_argument(
+        "--worker-package", type=any_text, action="append", default=[], dest="worker_packages",
+        metavar="PATH|REQUIREMENT",
+        help="add this package to a worker environment of its own, such as an extension with tasks; repeatable",
+    )  # fmt: skip

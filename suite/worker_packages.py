@@ -1,0 +1,203 @@
+"""Packages that a user adds to the worker (``--worker-package``), in a copy of the pinned environment.
+
+The copy is of hard links, so it takes a second and little disk. The pins are constraints: a package that needs another
+version of a pinned one is refused, because its results would not compare with others'.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from suite.cache import locked
+from suite.errors import UsageError, WorkerEnvironmentError
+from suite.json_file import replace_json
+from suite.parent_death import end_with_parent
+from suite.pins import find_uv, sha256
+from suite.words import last_lines
+
+MARKER: Final = "complete.json"  # written last
+FACTS: Final = "tasks"  # of an environment: what it says of its tasks (suite.registered_task), not copied
+PROJECT_FILES: Final = ("pyproject.toml", "setup.py", "setup.cfg")
+MADE_BY_BUILDS: Final = ("__pycache__", "build", "dist")
+SHORT: Final = 12
+
+INSTALLED: Final = """
+import importlib.metadata, json
+found = []
+for distribution in importlib.metadata.distributions():
+    url = json.loads(distribution.read_text("direct_url.json") or "{}").get("url")
+    found.append([distribution.name, distribution.version, url])
+print(json.dumps(found))
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerPackage:
+    """One ``--worker-package``."""
+
+    argument: str  # of `uv pip install`
+    content: str  # another one makes another environment: the requirement, or a hash of all files
+    origin: str | None  # what results say beside name and version: the commit or the hash; None for a requirement
+
+    @property
+    def url(self) -> str | None:
+        """As the installed package says where it came from; None for a requirement."""
+        return Path(self.argument).as_uri() if self.origin else None
+
+
+def read_package(text: str) -> WorkerPackage:
+    """Read a path or a requirement.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    path = Path(text).expanduser()
+    if path.is_file() and path.suffix == ".whl":
+        digest = sha256(path)
+        return WorkerPackage(argument=str(path.resolve()), content=digest, origin=f"sha256:{digest[:SHORT]}")
+    if path.is_dir():
+        if not any((path / name).is_file() for name in PROJECT_FILES):
+            raise _refused(text, f"a folder without any of {', '.join(PROJECT_FILES)}")
+        digest, commit = _sha256_of_folder(path), _commit(path)
+        origin = f"commit {commit[:SHORT]}" if commit else f"sha256:{digest[:SHORT]}"
+        return WorkerPackage(argument=str(path.resolve()), content=digest, origin=origin)
+    try:
+        return WorkerPackage(argument=str(Requirement(text)), content=str(Requirement(text)), origin=None)
+    except InvalidRequirement:
+        raise _refused(text, "neither a package's folder, nor a wheel, nor a requirement") from None
+
+
+def _refused(text: str, what: str) -> UsageError:
+    return UsageError(
+        f"--worker-package {text}: {what}. Allowed are the folder of a package with its pyproject.toml, a file that "
+        "ends in .whl, and a requirement such as my-robots==1.2 or 'my-robots @ git+https://host/repository@commit'."
+    )
+
+
+def environment_of(base: Path, packages: Sequence[WorkerPackage]) -> Path:
+    """Folder of the copy of ``base`` that has these packages; the same in whichever order they are named."""
+    contents = sorted(package.content for package in packages)
+    return base.with_name(f"{base.name}-with-{hashlib.sha256(json.dumps(contents).encode()).hexdigest()[:SHORT]}")
+
+
+def install(
+    base: Path, packages: Sequence[WorkerPackage], *, pins_path: Path, on_message: Callable[[str], None]
+) -> tuple[Path, tuple[str, ...]]:
+    """Return the Python that has the packages beside those of ``base``, and what results say of them.
+
+    Raises:
+        WorkerEnvironmentError: they cannot be installed beside the pinned ones.
+    """
+    environment = environment_of(base, packages)
+    python, marker = environment / "bin" / "python", environment / MARKER
+    with locked(environment.with_suffix(".lock"), on_message):
+        if not (marker.exists() and python.exists()):
+            if environment.exists():  # an install that was interrupted
+                shutil.rmtree(environment)
+            names = ", ".join(package.argument for package in packages)
+            on_message(f"Adding {names} to a copy of the worker environment, {environment}")
+            shutil.copytree(
+                base,
+                environment,
+                symlinks=True,
+                copy_function=_link,
+                ignore=lambda folder, _: _not_copied(base, folder),
+            )
+            _uv_install(python, packages, pins_path=pins_path)
+            replace_json({"worker_packages": _described(python, packages)}, marker)
+    return python, tuple(json.loads(marker.read_text(encoding="utf-8"))["worker_packages"])
+
+
+def _not_copied(base: Path, folder: str) -> tuple[str, ...]:
+    return (MARKER, FACTS) if Path(folder) == base else ()
+
+
+def _link(source: str, target: str) -> None:
+    """A hard link, or a copy on a file system that has none."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(source, target, follow_symlinks=False)
+
+
+def _uv_install(python: Path, packages: Sequence[WorkerPackage], *, pins_path: Path) -> None:
+    # Refreshed: of a folder uv would take what it built before, whatever has changed in it since.
+    command = [find_uv(), "pip", "install", "--refresh", "--python", str(python), "--constraints", str(pins_path)]
+    done = subprocess.run(
+        [*command, *(package.argument for package in packages)],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False, preexec_fn=end_with_parent,
+    )  # fmt: skip
+    if done.returncode != 0:
+        raise WorkerEnvironmentError(
+            f"uv could not add the packages of --worker-package to the worker, exit code {done.returncode}:\n"
+            f"{last_lines(done.stderr)}\nThe worker's own packages stay as pinned in {pins_path.name}, so that results "
+            "compare with others'. Where a package needs another version of one, allow the pinned one in it, or bring "
+            "a Python with what it needs by --worker-python. Otherwise check the network, or set UV_DEFAULT_INDEX."
+        )
+
+
+def _described(python: Path, packages: Sequence[WorkerPackage]) -> list[str]:
+    """Name, version and origin of each package, as they are installed."""
+    done = subprocess.run([python, "-c", INSTALLED], capture_output=True, text=True, check=True)
+    installed: list[tuple[str, str, str | None]] = [tuple(item) for item in json.loads(done.stdout)]
+    return sorted(
+        f"{name} {version}" + (f" ({package.origin})" if package.origin else "")
+        for package in packages
+        for name, version, url in installed
+        if (url == package.url if package.origin else _is_named(package, name))
+    )
+
+
+def _is_named(package: WorkerPackage, name: str) -> bool:
+    return canonicalize_name(Requirement(package.argument).name) == canonicalize_name(name)
+
+
+def _sha256_of_folder(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(_tracked(folder) + _untracked(folder)):
+        if (folder / name).is_file():
+            digest.update(f"{name}\0{sha256(folder / name)}\n".encode())
+    return digest.hexdigest()
+
+
+def _tracked(folder: Path) -> list[str]:
+    return (_git(folder, "ls-files", "-z", "--cached") or "").split("\0")[:-1]
+
+
+def _untracked(folder: Path) -> list[str]:
+    """Files that git does not know and would take; what a build leaves in the folder is none."""
+    listed = _git(folder, "ls-files", "-z", "--others", "--exclude-standard")
+    names = (
+        listed.split("\0")[:-1]
+        if listed is not None
+        else [path.relative_to(folder).as_posix() for path in folder.rglob("*")]
+    )
+    return [name for name in names if not any(_is_made(part) for part in Path(name).parts)]
+
+
+def _is_made(part: str) -> bool:
+    return part.startswith(".") or part in MADE_BY_BUILDS or part.endswith(".egg-info")
+
+
+def _commit(folder: Path) -> str | None:
+    """The commit that the folder is at, where no file in it differs."""
+    if _git(folder, "status", "--porcelain", "--untracked-files=no", "--", ".") != "" or _untracked(folder):
+        return None
+    return (_git(folder, "rev-parse", "HEAD") or "").strip() or None
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    with contextlib.suppress(OSError):  # git is not there
+        done = subprocess.run(["git", "-C", folder, *arguments], capture_output=True, text=True, check=False)
+        return done.stdout if done.returncode == 0 else None
+    return None

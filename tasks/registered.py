@@ -1,0 +1,138 @@
+"""What Isaac Lab, or an extension installed beside it, registers for some tasks.
+
+    python -m tasks.registered STACKS TASK...
+
+Prints one JSON object and starts no simulation. ``STACKS`` is a JSON object: stack -> the presets that select it, for
+tasks without cameras, then for those with. For a task that nobody registers the answer is the ids that are registered.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, get_args
+
+from suite.schema import RlLibrary, Stack
+from tasks.agent_settings import NAMES, look_up
+
+ISAAC_SIM_MODULES: Final = ("carb", "isaacsim", "omni")
+# rl_games cuts the batch of an asymmetric critic by a size of its own, which has to divide the batch too.
+CRITIC_MINIBATCH: Final = "params.config.central_value_config.minibatch_size"
+
+
+def register_all() -> None:
+    """Register Isaac Lab's tasks and those of installed extensions, as Isaac Lab's own command does."""
+    import isaaclab_tasks  # noqa: F401  (registers the tasks)
+    from isaaclab.cli import load_external_tasks
+
+    load_external_tasks()
+
+
+def answers(tasks: Sequence[str], stacks: Mapping[Stack, Sequence[Sequence[str]]]) -> list[dict[str, Any]]:
+    """Facts of each task, or the ids that are registered where it is not among them."""
+    import gymnasium as gym
+
+    try:
+        register_all()
+    except ModuleNotFoundError as error:
+        if not needs_isaac_sim(error):
+            raise
+        return [{"task": task, "cannot_load": str(error)} for task in tasks]
+    ids = sorted(gym.registry)
+    return [facts(task, stacks) if task in ids else {"task": task, "registered": ids} for task in tasks]
+
+
+def facts(task: str, stacks: Mapping[Stack, Sequence[Sequence[str]]]) -> dict[str, Any]:
+    obstacles = {stack: obstacle(task, presets) for stack, presets in stacks.items()}
+    runnable = [presets for stack, presets in stacks.items() if obstacles[stack] is None]
+    return {
+        "task": task,
+        "agents": dict(agents(task)),
+        "cameras": bool(runnable) and has_cameras(task, runnable[0][0]),
+        "obstacles": {stack: why for stack, why in obstacles.items() if why is not None},
+    }
+
+
+def agents(task: str) -> Iterator[tuple[RlLibrary, dict[str, Any]]]:
+    """The settings that decide what an iteration is, of each library that the task has an agent for."""
+    import gymnasium as gym
+
+    for library in get_args(RlLibrary):
+        if gym.spec(task).kwargs.get(f"{library}_cfg_entry_point") is None:
+            continue
+        names, settings = NAMES[library], agent_settings_of(task, library)
+        num_steps, cut, epochs = (look_up(settings, name) for name in (names.num_steps, names.minibatch, names.epochs))
+        if not all(isinstance(value, int) and value > 0 for value in (num_steps, cut, epochs)):
+            continue  # not an agent of PPO's kind
+        yield (
+            library,
+            {
+                "num_steps_per_env": num_steps,
+                "minibatch_size" if names.is_size else "num_minibatches": cut,
+                "learning_epochs": epochs,
+                "minibatch_overrides": [f"agent.{CRITIC_MINIBATCH}={{minibatch_size}}"]
+                if library == "rl_games" and look_up(settings, CRITIC_MINIBATCH) is not None
+                else [],
+            },
+        )
+
+
+def agent_settings_of(task: str, library: RlLibrary) -> Mapping[str, Any]:
+    """An agent's settings as they are without presets and overrides."""
+    from isaaclab_tasks.utils import load_cfg_from_registry, resolve_presets
+
+    settings = resolve_presets(load_cfg_from_registry(task, f"{library}_cfg_entry_point"))
+    found: Mapping[str, Any] = settings if isinstance(settings, dict) else settings.to_dict()
+    return found
+
+
+def obstacle(task: str, choices: Sequence[Sequence[str]]) -> str | None:
+    """Why the task does not run with a stack's presets; None where it does."""
+    from isaaclab.app import validate_launch
+
+    is_newton = not choices[0]
+    try:
+        presets = choices[-1] if has_cameras(task, choices[0]) else choices[0]
+        scan, kit_sources = validate_launch(env_cfg_of(task, presets), {"livestream": 0})
+    except ModuleNotFoundError as error:
+        if not needs_isaac_sim(error):
+            raise
+        return f"needs Isaac Sim: {error}"
+    except ValueError as error:
+        return str(error).strip().splitlines()[0]
+    is_of_isaac_sim = any("isaacsim" in preset for preset in choices[0])
+    if kit_sources and not is_of_isaac_sim:
+        return f"needs Isaac Sim: {', '.join(kit_sources)}"
+    if is_newton and (scan.has_ovphysx_physics or scan.has_ovrtx):
+        return "has no Newton physics" if scan.has_ovphysx_physics else "has no renderer of Newton's"
+    return None
+
+
+def env_cfg_of(task: str, presets: Sequence[str]) -> Any:
+    from isaaclab_tasks.utils import resolve_task_config
+
+    env_cfg, _ = resolve_task_config(task, None, overrides=list(presets))
+    return env_cfg
+
+
+def has_cameras(task: str, presets: Sequence[str]) -> bool:
+    from isaaclab.sensors import CameraCfg
+
+    scene = getattr(env_cfg_of(task, presets), "scene", None)
+    return any(isinstance(value, CameraCfg) for value in vars(scene).values()) if scene is not None else False
+
+
+def needs_isaac_sim(error: ModuleNotFoundError) -> bool:
+    return (error.name or "").partition(".")[0] in ISAAC_SIM_MODULES
+
+
+def main(argv: list[str]) -> int:
+    out = os.fdopen(os.dup(1), "w")  # Isaac Lab prints what it reads
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    print(json.dumps({"answers": answers(argv[2:], json.loads(argv[1]))}), file=out, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))
