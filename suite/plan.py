@@ -160,8 +160,9 @@ def _stack_reasons(case: Case, task: TaskEntry, catalog: Catalog, available: Col
         yield f"stack {case.stack} does not run on {case.device}; needs {' or '.join(entry.devices)}"
     if task.obstacles is not None:
         if why := task.obstacles.get(case.stack):
-            others = ", ".join(stack for stack in catalog.stacks if stack not in task.obstacles) or "no other either"
-            yield f"stack {case.stack} does not run {case.task}, which {why}; stacks that do: {others}"
+            others = ", ".join(stack for stack in catalog.stacks if stack not in task.obstacles)
+            found = f"stacks that do: {others}" if others else "no other stack does either"
+            yield f"stack {case.stack} does not run {case.task} ({why}); {found}"
     elif entry.tasks is not None and case.task not in entry.tasks:
         yield f"stack {case.stack} does not run {case.task}; it runs {', '.join(entry.tasks)}"
     if case.stack not in available:

@@ -10,13 +10,14 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
+from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from suite.cache import locked
 from suite.errors import UsageError, WorkerEnvironmentError
@@ -28,16 +29,13 @@ from suite.words import last_lines
 MARKER: Final = "complete.json"  # written last
 FACTS: Final = "tasks"  # of an environment: what it says of its tasks (suite.registered_task), not copied
 PROJECT_FILES: Final = ("pyproject.toml", "setup.py", "setup.cfg")
+WHEEL: Final = ".whl"
 MADE_BY_BUILDS: Final = ("__pycache__", "build", "dist")
 SHORT: Final = 12
 
 INSTALLED: Final = """
 import importlib.metadata, json
-found = []
-for distribution in importlib.metadata.distributions():
-    url = json.loads(distribution.read_text("direct_url.json") or "{}").get("url")
-    found.append([distribution.name, distribution.version, url])
-print(json.dumps(found))
+print(json.dumps([(found.name, found.version) for found in importlib.metadata.distributions() if found.name]))
 """
 
 
@@ -49,11 +47,6 @@ class WorkerPackage:
     content: str  # another one makes another environment: the requirement, or a hash of all files
     origin: str | None  # what results say beside name and version: the commit or the hash; None for a requirement
 
-    @property
-    def url(self) -> str | None:
-        """As the installed package says where it came from; None for a requirement."""
-        return Path(self.argument).as_uri() if self.origin else None
-
 
 def read_package(text: str) -> WorkerPackage:
     """Read a path or a requirement.
@@ -62,7 +55,7 @@ def read_package(text: str) -> WorkerPackage:
         UsageError: it is neither.
     """
     path = Path(text).expanduser()
-    if path.is_file() and path.suffix == ".whl":
+    if path.is_file() and path.suffix == WHEEL:
         digest = sha256(path)
         return WorkerPackage(argument=str(path.resolve()), content=digest, origin=f"sha256:{digest[:SHORT]}")
     if path.is_dir():
@@ -106,16 +99,26 @@ def install(
                 shutil.rmtree(environment)
             names = ", ".join(package.argument for package in packages)
             on_message(f"Adding {names} to a copy of the worker environment, {environment}")
-            shutil.copytree(
-                base,
-                environment,
-                symlinks=True,
-                copy_function=_link,
-                ignore=lambda folder, _: _not_copied(base, folder),
-            )
-            _uv_install(python, packages, pins_path=pins_path)
-            replace_json({"worker_packages": _described(python, packages)}, marker)
+            _copy(base, environment)
+            origins = _uv_install(python, packages, pins_path=pins_path)
+            replace_json({"worker_packages": _added(base, python, origins)}, marker)
     return python, tuple(json.loads(marker.read_text(encoding="utf-8"))["worker_packages"])
+
+
+def _copy(base: Path, environment: Path) -> None:
+    try:
+        shutil.copytree(
+            base,
+            environment,
+            symlinks=True,
+            copy_function=_link,
+            ignore=lambda folder, _: _not_copied(base, folder),
+        )
+    except OSError as error:
+        raise WorkerEnvironmentError(
+            f"The worker environment could not be copied to {environment}: {error.strerror or error}. Free some disk, "
+            "or set LABSCALE_CACHE to a folder on a larger one."
+        ) from error
 
 
 def _not_copied(base: Path, folder: str) -> tuple[str, ...]:
@@ -130,36 +133,55 @@ def _link(source: str, target: str) -> None:
         shutil.copy2(source, target, follow_symlinks=False)
 
 
-def _uv_install(python: Path, packages: Sequence[WorkerPackage], *, pins_path: Path) -> None:
-    # Refreshed: of a folder uv would take what it built before, whatever has changed in it since.
-    command = [find_uv(), "pip", "install", "--refresh", "--python", str(python), "--constraints", str(pins_path)]
+def _uv_install(python: Path, packages: Sequence[WorkerPackage], *, pins_path: Path) -> dict[str, str]:
+    """Name -> origin, of packages that have one.
+
+    A folder is built each time: uv would take what it built of it before, whatever has changed in it since.
+    """
+    origins = {}
+    with tempfile.TemporaryDirectory(prefix="labscale-packages-") as scratch:
+        arguments = []
+        for number, package in enumerate(packages):
+            argument = package.argument
+            if package.origin and not argument.endswith(WHEEL):
+                argument = _built(argument, python, Path(scratch, str(number)))
+            if package.origin:
+                origins[str(parse_wheel_filename(Path(argument).name)[0])] = package.origin
+            arguments.append(argument)
+        _run_uv("pip", "install", "--python", str(python), "--constraints", str(pins_path), *arguments)
+    return origins
+
+
+def _built(folder: str, python: Path, out: Path) -> str:
+    _run_uv("build", "--wheel", "--python", str(python), "--out-dir", str(out), folder)
+    return str(next(out.glob(f"*{WHEEL}")))
+
+
+def _run_uv(*arguments: str) -> None:
     done = subprocess.run(
-        [*command, *(package.argument for package in packages)],
+        [find_uv(), *arguments],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False, preexec_fn=end_with_parent,
     )  # fmt: skip
     if done.returncode != 0:
         raise WorkerEnvironmentError(
             f"uv could not add the packages of --worker-package to the worker, exit code {done.returncode}:\n"
-            f"{last_lines(done.stderr)}\nThe worker's own packages stay as pinned in {pins_path.name}, so that results "
-            "compare with others'. Where a package needs another version of one, allow the pinned one in it, or bring "
-            "a Python with what it needs by --worker-python. Otherwise check the network, or set UV_DEFAULT_INDEX."
+            f"{last_lines(done.stderr)}\nThe worker's own packages stay as pinned, so that results compare with "
+            "others'. Where a package needs another version of one, allow the pinned one in it, or bring a Python with "
+            "what it needs by --worker-python. Otherwise check the network, or set UV_DEFAULT_INDEX."
         )
 
 
-def _described(python: Path, packages: Sequence[WorkerPackage]) -> list[str]:
-    """Name, version and origin of each package, as they are installed."""
+def _added(base: Path, python: Path, origins: Mapping[str, str]) -> list[str]:
+    """What the copy has beyond ``base``: the packages, and what they brought along, as results name them."""
+    before, after = _installed(base / "bin" / "python"), _installed(python)
+    added = {name: version for name, version in after.items() if name not in before}
+    return [f"{name} {version}" + (f" ({origins[name]})" if name in origins else "") for name, version in added.items()]
+
+
+def _installed(python: Path) -> dict[str, str]:
+    """Version of every distribution, sorted by name."""
     done = subprocess.run([python, "-c", INSTALLED], capture_output=True, text=True, check=True)
-    installed: list[tuple[str, str, str | None]] = [tuple(item) for item in json.loads(done.stdout)]
-    return sorted(
-        f"{name} {version}" + (f" ({package.origin})" if package.origin else "")
-        for package in packages
-        for name, version, url in installed
-        if (url == package.url if package.origin else _is_named(package, name))
-    )
-
-
-def _is_named(package: WorkerPackage, name: str) -> bool:
-    return canonicalize_name(Requirement(package.argument).name) == canonicalize_name(name)
+    return dict(sorted((str(canonicalize_name(name)), version) for name, version in json.loads(done.stdout)))
 
 
 def _sha256_of_folder(folder: Path) -> str:

@@ -1,6 +1,7 @@
 """The environment of a case on this rank, made through Isaac Lab's public API as its own training does."""
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -9,6 +10,7 @@ from typing import Any
 
 from suite.schema import Case
 from tasks.context import RankContext
+from tasks.missing_asset import missing_asset_named
 from tasks.process_group import Ranks
 from tasks.registered import register_all
 from tasks.timing import IterationTimer
@@ -77,7 +79,7 @@ def simulation(context: RankContext, *, agent_entry_point: str) -> Iterator[Simu
         with log.phase("simulation_launch"):
             cleanup.enter_context(launch_simulation(env_cfg, args))
         cleanup.enter_context(flags)
-        with log.phase("environment_creation"):
+        with log.phase("environment_creation"), missing_asset_named(case, os.environ.get("ISAACSIM_ASSET_ROOT")):
             env = gym.make(case.task, cfg=env_cfg)
         cleanup.callback(env.close)
         cleanup.enter_context(_timed(env.unwrapped.sim, context.timer))

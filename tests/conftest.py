@@ -19,6 +19,7 @@ pytest_plugins = [
     "tests.container_engine",
     "tests.container_runs",
     "tests.fake_nvml",
+    "tests.own_task_runs",
     "tests.published_site",
     "tests.rank_events",
     "tests.slurm_cluster",

@@ -1,0 +1,36 @@
+"""What the worker says of two tasks that need Isaac Sim, and of an asset that is missing: prints JSON."""
+
+import json
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from tasks.missing_asset import missing_asset_named
+from tasks.registered import answers
+from tasks.worker import read_case
+
+
+def missing_asset(case_path: str, assets: str) -> str:
+    from isaaclab.utils.assets import retrieve_file_path
+
+    root = os.environ["ISAACSIM_ASSET_ROOT"]
+    case = replace(read_case(Path(case_path)), assets=assets)
+    try:
+        with missing_asset_named(case, root):
+            retrieve_file_path(f"{root}/Isaac/Robots/Nowhere/robot.usd")
+    except FileNotFoundError as error:
+        return str(error)
+    return "it was found"
+
+
+def main(case_path: str) -> None:
+    stacks = {"kitless": [[], []], "isaacsim": [["presets=isaacsim_physx"], ["presets=isaacsim_physx,isaacsim_rtx"]]}
+    # Physics that only Isaac Sim has, and a config whose presets offer it beside Newton.
+    found = answers(["IsaacContrib-Deploy-Reach-UR10e", "Isaac-Cartpole", "Isaac-Cartpol"], stacks)
+    missing = {assets: missing_asset(case_path, assets) for assets in ("offline", "official")}
+    print(json.dumps({"answers": found, "missing": missing}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,128 @@
+"""A person's own task, from a matrix file to the report, with a package of theirs in the worker."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.verify import main as verify
+from suite.launch.watch import prepare
+from suite.provision import Worker
+from suite.schema import Case
+from tests.conftest import CaseMaker
+from tests.own_task_runs import OwnTasks, suite
+from tests.worker_probes import probe
+
+pytestmark = pytest.mark.worker
+
+CAMERA = "camera/rl_games-kitless-cpu-n2-1x1"
+MANAGER = "manager/rsl_rl-kitless-cpu-n8-1x1"
+SWING_UP = "swing-up/rsl_rl-kitless-cpu-n8-1x1"
+
+
+def test_every_round_completes_with_one_rank_and_with_two(own_tasks: OwnTasks) -> None:
+    assert own_tasks.exit_code == 0, own_tasks.said
+    outcomes = {name: [record.outcome for record in found.rounds] for name, found in own_tasks.results.items()}
+    two_ranks = ("camera/rl_games-kitless-cpu-n4-1x2", "manager/rsl_rl-kitless-cpu-n16-1x2")
+    cases = (CAMERA, MANAGER, SWING_UP, *two_ranks, "swing-up/rsl_rl-kitless-cpu-n16-1x2")
+    assert outcomes == {name: ["completed"] for name in cases}
+
+
+def test_what_an_iteration_is_comes_from_the_agents(own_tasks: OwnTasks) -> None:
+    """The extension's agent has a rollout of 24 steps, Isaac Lab's for the same environment 16."""
+    case = own_tasks.results[SWING_UP].case
+    assert (case.task, case.num_steps_per_env, case.optimiser_steps) == ("Small-Swing-Up", 24, 20)
+    assert own_tasks.results[MANAGER].case.num_steps_per_env == 16
+    camera = own_tasks.results[CAMERA].case
+    assert (camera.optimiser_steps, camera.overrides) == (
+        4, ("agent.params.config.horizon_length=8", "agent.params.config.minibatch_size=16"),
+    )  # fmt: skip
+
+
+def test_pictures_are_checked_as_those_of_every_task(own_tasks: OwnTasks) -> None:
+    (record,) = own_tasks.results[CAMERA].rounds
+    assert {check.verdict for check in record.ranks[0].validity if check.feature == "cameras"} == {"ok"}
+    assert record.ranks[0].samples["render_time_s"] != ()
+
+
+def test_a_record_names_the_package_with_version_and_commit(own_tasks: OwnTasks) -> None:
+    for result in own_tasks.results.values():
+        (record,) = result.rounds
+        named = (f"small-extension 0.1.0 (commit {own_tasks.commit[:12]})",)
+        assert record.environment.worker_packages == named
+        assert record.ranks[0].settings["versions.small-extension"] == "0.1.0"
+
+
+def test_the_cost_is_unknown_until_a_round_has_ended(own_tasks: OwnTasks) -> None:
+    assert own_tasks.said_before.count("cost unknown") == 6
+    assert "6 cases can run here: 6 of unknown cost." in own_tasks.said_before
+    assert "unknown" not in own_tasks.said_after
+    (record,) = own_tasks.results[MANAGER].rounds
+    minutes, seconds = divmod(round(record.wall_time_s or 0), 60)
+    said = own_tasks.said_after.partition(MANAGER)[2].partition(" a round")[0]
+    assert said.endswith(f"about {minutes}:{seconds:02}")
+
+
+def test_the_worker_is_asked_and_the_copy_made_once(own_tasks: OwnTasks) -> None:
+    assert own_tasks.said_before.count("to a copy of the worker environment") == 1
+    assert "to a copy of" not in own_tasks.said + own_tasks.said_after
+
+
+def test_the_report_has_a_page_for_each(own_tasks: OwnTasks) -> None:
+    pages = own_tasks.out / "report"
+    for series, task in (("camera", "Cartpole-Camera-Direct"), ("swing-up", "Small-Swing-Up"), ("manager", "Cartpole")):
+        text = (pages / f"series-{series}.html").read_text(encoding="utf-8")
+        assert task in text
+    machines = (pages / "machines.html").read_text(encoding="utf-8")
+    assert f"small-extension 0.1.0 (commit {own_tasks.commit[:12]})" in machines
+
+
+def test_its_figures_can_be_verified(own_tasks: OwnTasks) -> None:
+    assert verify([str(own_tasks.out)]) == 0
+
+
+def test_a_folder_takes_no_rounds_with_another_package(own_tasks: OwnTasks) -> None:
+    """The task that both could run, so that the package alone differs."""
+    said = suite(
+        "bench", "--matrix", own_tasks.matrix, "--out", own_tasks.out, "--device", "cpu", "--series", "manager",
+        "--no-report", "--worker-package", edited_copy(own_tasks),
+    )  # fmt: skip
+    assert said.returncode == 13
+    assert "worker_packages: there ['small-extension 0.1.0 (commit" in said.stdout
+    assert "now ['small-extension 0.1.0 (sha256:" in said.stdout
+
+
+def edited_copy(own_tasks: OwnTasks) -> Path:
+    copy = own_tasks.package.with_name("edited")
+    for path in own_tasks.package.rglob("*"):
+        if path.is_file() and ".git" not in path.parts:
+            target = copy / path.relative_to(own_tasks.package)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(path.read_bytes())
+    (copy / "small_extension" / "notes.py").write_text("# another commit to be\n", encoding="utf-8")
+    return copy
+
+
+@pytest.fixture(scope="module")
+def seen(worker: Worker, make_case: CaseMaker, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    case: Case = make_case()
+    run_dir = tmp_path_factory.mktemp("probe") / "r0"
+    prepare(run_dir, case)
+    return probe(worker, "own_task", str(run_dir / "case.json"))
+
+
+def test_the_worker_says_that_a_task_needs_isaac_sim(seen: dict[str, Any]) -> None:
+    needs, cartpole, unknown = seen["answers"]
+    assert needs["obstacles"]["kitless"].startswith("needs Isaac Sim: ")
+    assert cartpole["obstacles"] == {}
+    assert cartpole["agents"]["rl_games"].keys() >= {"num_steps_per_env", "minibatch_size", "learning_epochs"}
+    assert "Isaac-Cartpole" in unknown["registered"]
+    assert cartpole["cameras"] is False
+
+
+def test_an_asset_that_the_offline_ones_lack_is_named(seen: dict[str, Any]) -> None:
+    assert seen["missing"]["offline"].startswith(
+        "Isaac-Cartpole-Direct needs Isaac/Robots/Nowhere/robot.usd, which the offline assets do not have"
+    )
+    assert "--assets official" in seen["missing"]["offline"]
+    assert seen["missing"]["official"].startswith("Unable to resolve the file")
