@@ -21,7 +21,10 @@ def test_arguments() -> None:
     assert Request().arguments() == ("-m", "suite", "env_check", "--json", "--stack", "kitless")
 
 
-@pytest.mark.parametrize("request_", [Request(), EVERYTHING])
+WITH_PACKAGES = Request(worker_packages=("../my extension", "my-robots>=1,<2"))
+
+
+@pytest.mark.parametrize("request_", [Request(), EVERYTHING, WITH_PACKAGES])
 def test_the_command_line_reads_them_as_the_same_request(request_: Request) -> None:
     assert request_of(parse(list(request_.arguments()[2:]))) == request_
 

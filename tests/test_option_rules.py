@@ -50,6 +50,10 @@ def check(command: str) -> None:
         ("bench --partition p --time 5 --render-only", "--partition, --time, --render-only: only with"),
         ("bench --sbatch-option mem=0", "--sbatch-option: only with --launcher slurm, got --launcher native"),
         ("bench --nodes a,b --account x", "--account: only with --launcher slurm, got --launcher ssh"),
+        ("bench --worker-python p --worker-package a==1", "--worker-python p takes .* no use for --worker-package"),
+        ("bench --launcher container --worker-package a==1", "--launcher container in an image .* --worker-package"),
+        ("bench --launcher slurm --image a.sif --worker-package a==1", "--launcher slurm in an image .* --worker-pack"),
+        ("plan --render osmo --image i --worker-package a==1", "--render osmo .* no use for --worker-package"),
         ("bench --nodes a,b --emulate-nodes 2", "--emulate-nodes N takes parts of this machine"),
     ],
 )

@@ -4,14 +4,15 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from suite import pins, provision
 from suite.cache import cache_root
-from suite.errors import WorkerEnvironmentError
+from suite.errors import UsageError, WorkerEnvironmentError
 from suite.provision import Worker, locate_worker, provision_worker
 from suite.public_text import public
 from suite.schema import Assets, Stack
@@ -56,6 +57,7 @@ def provide(
     worker_python: Path | None = None,
     stack: Stack = "kitless",
     assets: Assets = "offline",
+    worker_packages: Sequence[str] = (),
     messages: list[str] | None = None,
     build: str = BUILD,
     free_disk_needed_gb: float = 0.001,
@@ -65,6 +67,7 @@ def provide(
         stack=stack,
         worker_python=worker_python,
         assets=assets,
+        worker_packages=worker_packages,
         on_message=(messages if messages is not None else []).append,
         asset_command=("-c", build.format(runs=project / "runs")),
         free_disk_needed_gb=free_disk_needed_gb,
@@ -95,6 +98,22 @@ def test_other_pins_are_another_environment(project: Path, tmp_path: Path) -> No
     assert first.python != second.python
     assert first.python.exists()
     assert first.asset_root != second.asset_root
+
+
+def test_packages_of_the_user_are_in_a_copy_with_kernels_and_assets_of_the_pins(project: Path, tmp_path: Path) -> None:
+    mine = str(write_wheel(tmp_path / "own", "mine", "1.0", requires=["torch"]))
+    plain, with_mine = provide(project), provide(project, worker_packages=[mine])
+    assert with_mine.python != plain.python
+    assert replace(with_mine, python=plain.python, packages=()) == plain
+    assert (plain.packages, [name.partition(" (sha256:")[0] for name in with_mine.packages]) == ((), ["mine 1.0"])
+    located = locate_worker(project_root=project, stack="kitless", worker_python=None, worker_packages=[mine])
+    assert located.python == with_mine.python
+
+
+def test_a_faulty_package_costs_no_installation(project: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--worker-package /nowhere"):
+        provide(project, worker_packages=["/nowhere"])
+    assert not list((tmp_path / "cache").glob("worker-*"))
 
 
 def test_interrupted_install_is_done_again(project: Path) -> None:

@@ -46,7 +46,7 @@ def cases_of(tmp_path: Path, catalog: Catalog, library: str = "rsl_rl") -> list[
 
 def planned(cases: list[Case], catalog: Catalog) -> list[PlannedCase]:
     return plan(
-        cases, gpus_available=0, cpus_available=2, device="cpu", available_stacks=("kitless",), rounds=3,
+        cases, gpus_available=0, cpus_available=2, device="cpu", available_stacks=list(CATALOG.stacks), rounds=3,
         catalog=catalog,
     )  # fmt: skip
 
@@ -94,7 +94,7 @@ def test_stacks_that_list_their_tasks_run_others_that_allow_it(tmp_path: Path) -
     catalog = catalog_with(tmp_path, answer())
     case = replace(cases_of(tmp_path, catalog)[0], stack="ovphysx", device="cuda")
     (item,) = plan(
-        [case], gpus_available=1, cpus_available=2, device="cuda", available_stacks=("ovphysx",), rounds=1,
+        [case], gpus_available=1, cpus_available=2, device="cuda", available_stacks=list(CATALOG.stacks), rounds=1,
         catalog=catalog,
     )  # fmt: skip
     assert item.infeasible is None

@@ -5,13 +5,15 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
+from suite.schema import Assets, Stack
 from tasks.missing_asset import missing_asset_named
 from tasks.registered import answers
 from tasks.worker import read_case
 
 
-def missing_asset(case_path: str, assets: str) -> str:
+def missing_asset(case_path: str, assets: Assets) -> str:
     from isaaclab.utils.assets import retrieve_file_path
 
     root = os.environ["ISAACSIM_ASSET_ROOT"]
@@ -25,10 +27,13 @@ def missing_asset(case_path: str, assets: str) -> str:
 
 
 def main(case_path: str) -> None:
-    stacks = {"kitless": [[], []], "isaacsim": [["presets=isaacsim_physx"], ["presets=isaacsim_physx,isaacsim_rtx"]]}
+    stacks: dict[Stack, list[list[str]]] = {
+        "kitless": [[], []],
+        "isaacsim": [["presets=isaacsim_physx"], ["presets=isaacsim_physx,isaacsim_rtx"]],
+    }
     # Physics that only Isaac Sim has, and a config whose presets offer it beside Newton.
     found = answers(["IsaacContrib-Deploy-Reach-UR10e", "Isaac-Cartpole", "Isaac-Cartpol"], stacks)
-    missing = {assets: missing_asset(case_path, assets) for assets in ("offline", "official")}
+    missing = {assets: missing_asset(case_path, assets) for assets in get_args(Assets)}
     print(json.dumps({"answers": found, "missing": missing}))
 
 
