@@ -15,7 +15,7 @@ ROOT = "/cache/assets-1-2"
     [
         ("official", ROOT, f"no {ROOT}/Isaac/a.usd"),  # it is there for everybody or for nobody
         ("offline", None, f"no {ROOT}/Isaac/a.usd"),
-        ("offline", ROOT, "no /home/me/my_robot.usd"),  # a file of the user's
+        ("offline", ROOT, "no /data/my_robot.usd"),  # a file of the user's
     ],
 )
 def test_another_file_is_left_as_it_is(assets: str, root: str | None, words: str, make_case: CaseMaker) -> None:
