@@ -77,10 +77,11 @@ def learn_tasks(campaign: Campaign) -> Campaign:
     def say(message: str) -> None:
         campaign.console.print(message, highlight=False, markup=False, soft_wrap=True)
 
-    say(f"Asking the worker of {', '.join(unknown)}: labscale's catalog does not know every task")
+    say(f"Asking the worker of {', '.join(unknown)}: they are not in labscale's catalog")
     python, _ = provision_python(
         project_root=ROOT,
-        stack="kitless" if stack == "isaacsim" else stack,  # which registers the same
+        # Isaac Sim is not installed by labscale; the other workers register the same tasks.
+        stack="kitless" if stack == "isaacsim" and options.worker_python is None else stack,
         worker_python=options.worker_python,
         worker_packages=options.worker_packages,
         on_message=say,

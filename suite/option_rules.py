@@ -53,7 +53,7 @@ def _uses(options: Options) -> Iterator[tuple[str, str, Names]]:
         taken = "takes a Python as it is (install the package there)"
         yield f"--worker-python {options.worker_python}", taken, ("worker_packages",)
     if options.node_commands:
-        yield "--node-commands", "prints what people type on the nodes themselves", ("ssh_config",)
+        yield "--node-commands", "prints what people type on the nodes themselves", ("ssh_config", "worker_packages")
     if options.render_only:
         yield "--render-only", "writes scripts and runs nothing", OF_ROUNDS
 

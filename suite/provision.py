@@ -131,6 +131,7 @@ def provision_python(
     """
     cache = _made(cache_root())
     if worker_python is not None:
+        check_python(_found(worker_python), stack=stack)
         return _found(worker_python), ()
     packages = [read_package(text) for text in worker_packages]  # first: a faulty one costs no installation
     pins_path = worker_pins(project_root, stack)

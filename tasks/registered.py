@@ -116,10 +116,12 @@ def env_cfg_of(task: str, presets: Sequence[str]) -> Any:
 
 
 def has_cameras(task: str, presets: Sequence[str]) -> bool:
+    """Whether the scene has a camera, or the environment's own settings, as direct tasks of 2.x had it."""
     from isaaclab.sensors import CameraCfg
 
-    scene = getattr(env_cfg_of(task, presets), "scene", None)
-    return any(isinstance(value, CameraCfg) for value in vars(scene).values()) if scene is not None else False
+    env_cfg = env_cfg_of(task, presets)
+    values = [*vars(env_cfg).values(), *vars(env_cfg.scene).values()]
+    return any(isinstance(value, CameraCfg) for value in values)
 
 
 def needs_isaac_sim(error: ModuleNotFoundError) -> bool:

@@ -53,6 +53,7 @@ def check(command: str) -> None:
         ("bench --worker-python p --worker-package a==1", "--worker-python p takes .* no use for --worker-package"),
         ("bench --launcher container --worker-package a==1", "--launcher container in an image .* --worker-package"),
         ("bench --launcher slurm --image a.sif --worker-package a==1", "--launcher slurm in an image .* --worker-pack"),
+        ("plan --node-commands --worker-package a==1", "--node-commands prints .* no use for --worker-package"),
         ("plan --render osmo --image i --worker-package a==1", "--render osmo .* no use for --worker-package"),
         ("bench --nodes a,b --emulate-nodes 2", "--emulate-nodes N takes parts of this machine"),
     ],
@@ -80,6 +81,7 @@ def test_what_would_do_nothing_is_refused(command: str, said: str) -> None:
         "plan --render kubernetes --image i --volume-claim x --out d --accept-eula",
         "plan --render osmo --image i --out d --host-label ours",
         "plan --worker-python p",
+        "bench --nodes a,b --worker-package ../mine --worker-package my-robots==1.2",
     ],
 )
 def test_what_makes_sense_together_is_not(command: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from suite import store
+from suite.__main__ import main
 from suite.campaign_plan import worker_stack
 from suite.cases import expand
 from suite.catalog import Catalog, load_catalog
@@ -117,6 +118,13 @@ def test_the_worker_that_is_asked_is_the_one_that_will_run() -> None:
     options = Options(matrix="mine.toml")
     assert worker_stack(options, ("kitless", "ovphysx"), "cuda", CATALOG) == "ovphysx"
     assert worker_stack(options, ("kitless", "ovphysx"), "cpu", CATALOG) == "kitless"
+
+
+def test_a_python_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(matrix_of(cartpole("rsl_rl", task="Small-Swing-Up")), encoding="utf-8")
+    assert main(["plan", "--matrix", str(path), "--worker-python", str(tmp_path / "nowhere")]) == 12
+    assert "does not exist" in capsys.readouterr().err
 
 
 # ---- what it costs ----
