@@ -77,7 +77,7 @@ def learn_tasks(campaign: Campaign) -> Campaign:
     def say(message: str) -> None:
         campaign.console.print(message, highlight=False, markup=False, soft_wrap=True)
 
-    say(f"Asking the worker of {', '.join(unknown)}: they are not in labscale's catalog")
+    say(f"Not in labscale's catalog, so the worker is asked: {', '.join(unknown)}")
     python, _ = provision_python(
         project_root=ROOT,
         # Isaac Sim is not installed by labscale; the other workers register the same tasks.
