@@ -106,6 +106,7 @@ def test_without_a_reference_it_says_so(make_case: CaseMaker) -> None:
 
 def test_an_unknown_task_has_no_reference() -> None:
     assert load_catalog().learning_references("Isaac-Nothing", "skrl") == ()
+    assert load_catalog().why_ranks_learn_alone("Isaac-Nothing") is None  # pages ask it of every task that ran
 
 
 def test_only_a_round_that_did_nothing_else_wrong_only_learned_less() -> None:

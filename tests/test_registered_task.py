@@ -1,8 +1,11 @@
 """Tasks that the catalog does not know, with a stand-in for the worker; the real one is in tests/test_own_task.py."""
 
 import json
+import re
 import shlex
 import sys
+import textwrap
+import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +14,7 @@ from typing import Any
 import pytest
 
 from suite import store
-from suite.__main__ import main
+from suite.__main__ import main, options_of, parse
 from suite.campaign_plan import worker_stack
 from suite.cases import expand
 from suite.catalog import Catalog, load_catalog
@@ -23,6 +26,7 @@ from suite.plan import plan
 from suite.registered_task import Answer, ask, measured_costs, unknown_tasks, with_answers
 from suite.schema import Case, PlannedCase
 from tests.conftest import CaseMaker
+from tests.own_task_runs import EXTENSION
 from tests.real_runs import cartpole, matrix_of
 from tests.stored_rounds import make_rank, stored_round
 
@@ -125,6 +129,34 @@ def test_a_python_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.Capt
     path.write_text(matrix_of(cartpole("rsl_rl", task="Small-Swing-Up")), encoding="utf-8")
     assert main(["plan", "--matrix", str(path), "--worker-python", str(tmp_path / "nowhere")]) == 12
     assert "does not exist" in capsys.readouterr().err
+
+
+# ---- the page that a person follows ----
+
+PAGE = (ROOT / "OWN_TASK.md").read_text(encoding="utf-8")
+BLOCKS = [textwrap.dedent(block) for block in re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)]
+
+
+def test_the_matrix_of_the_page_is_a_whole_one(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(BLOCKS[0], encoding="utf-8")
+    catalog = catalog_with(tmp_path, answer(task="Isaac-Cartpole"))
+    cases = expand(load_matrix(path, catalog), catalog, device="cuda", assets="offline")
+    assert [(case.task, case.topology) for case in cases] == [("Isaac-Cartpole", "1x1"), ("Isaac-Cartpole", "1x2")]
+
+
+def test_the_entry_point_of_the_page_is_that_of_the_extension() -> None:
+    (group,) = tomllib.loads(BLOCKS[1])["project"]["entry-points"]
+    own = tomllib.loads((EXTENSION / "pyproject.toml").read_text(encoding="utf-8"))
+    assert own["project"]["entry-points"].keys() == {group}
+
+
+def test_the_commands_of_the_page_are_understood() -> None:
+    commands = re.findall(r"`python3 -m nox -s (plan|bench) -- ([^`]*)`", PAGE)
+    assert [name for name, _ in commands] == ["plan", "bench"]
+    for name, arguments in commands:
+        options = options_of(parse([name, *shlex.split(arguments), "--worker-package", "../my-extension"]))
+        assert (options.matrix, options.worker_packages) == ("mine.toml", ("../my-extension",))
 
 
 # ---- what it costs ----
