@@ -90,42 +90,49 @@ def build(session: nox.Session) -> None:
 def report(session: nox.Session) -> None:
     """Build the HTML page of a results folder, e.g. `nox -s report -- runs/smoke`."""
     install(session, "report")
-    run_module(session, "reports.build")
+    run_module(session, "reports", "report")
 
 
 @nox.session
 def publish(session: nox.Session) -> None:
     """Build the site of every version in reports/results, with `latest` and a version switcher (default: site/)."""
     install(session, "report")
-    run_module(session, "reports.publish")
+    run_module(session, "reports", "publish")
 
 
 @nox.session
 def export(session: nox.Session) -> None:
     """Write results for github-action-benchmark, Bencher, ReFrame or as CSV: `-- RESULTS --format csv`."""
     install(session, "report")
-    run_module(session, "reports.export")
+    run_module(session, "reports", "export")
 
 
 @nox.session(name="import")
 def import_(session: nox.Session) -> None:
     """Keep Isaac Lab's own benchmark files as a set beside ours, checked, never mixed: `-- FILE... --out DIR`."""
     install(session, "report")
-    run_module(session, "reports.import_command")
+    run_module(session, "reports", "import")
 
 
 @nox.session
 def verify(session: nox.Session) -> None:
     """Compute every published figure again from the raw samples: `nox -s verify -- RESULTS`. 21: something differs."""
     install(session, "report")
-    run_module(session, "reports.verify")
+    run_module(session, "reports", "verify")
 
 
 @nox.session
 def compare(session: nox.Session) -> None:
     """Compare two results folders case by case: `nox -s compare -- BEFORE AFTER`. 1: slower, 2: unlike things."""
     install(session, "report")
-    run_module(session, "reports.compare_command")
+    run_module(session, "reports", "compare")
+
+
+@nox.session
+def learning_references(session: nox.Session) -> None:
+    """Print catalog entries of what every sound run learns: `-- RESULTS... --at ITERATIONS`, one folder a seed."""
+    install(session, "report")
+    run_module(session, "reports", "learning_references")
 
 
 @nox.session

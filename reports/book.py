@@ -4,6 +4,7 @@ All pages' cells run in one kernel, page after page, because starting one takes 
 fetched: the site works from a disk and asks no other host.
 """
 
+import asyncio
 import errno
 import json
 import os
@@ -175,17 +176,39 @@ def _execute(pages: Mapping[str, Any], version: Version, folder: Path) -> None:
         kernel_name="python3",
         resources={"metadata": {"path": str(ROOT)}},
         record_timing=False,
+        shutdown_kernel="immediate",  # one that ends in order within a cell says so, at length
         config=sockets_in(folder),
     )
     environment = {**os.environ, **hand_on(version, folder / "version.pickle"), "PYTHONPATH": str(ROOT)}
     try:
-        client.execute(env=environment)
+        with asyncio.Runner(loop_factory=_LoopOfTheCommand) as runner:
+            runner.run(_run_cells(client, environment))
     except CellExecutionError as error:
         raise ReportError(
             f"A cell of a page failed: {error.ename}: {error.evalue}. Run it on its own to see where."
         ) from error
     except (DeadKernelError, TimeoutError) as error:
         raise ReportError(f"The pages' cells could not be run to the end: {error}") from error
+
+
+async def _run_cells(client: NotebookClient, environment: Mapping[str, str]) -> None:
+    try:
+        await client.async_execute(env=environment)
+    except DeadKernelError as error:
+        task = asyncio.current_task()
+        if task and task.cancelling():  # by Ctrl-C, which nbclient takes for the kernel's death
+            raise asyncio.CancelledError from error
+        raise
+
+
+class _LoopOfTheCommand(asyncio.SelectorEventLoop):
+    """Leaves signals to the command.
+
+    At Ctrl-C nbclient would take its kernel away from under itself, and end in whatever error that leads to.
+    """
+
+    def add_signal_handler(self, *_: object) -> None:
+        raise RuntimeError("signals are the command's")  # the error that nbclient goes on after
 
 
 def sockets_in(folder: Path) -> Config:

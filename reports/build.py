@@ -11,8 +11,7 @@ from reports.book import build_site, check_replaceable
 from reports.file_errors import told_when_unreadable
 from reports.result_sets import read_version
 from suite import __version__
-from suite.command_line import Parser, any_path, any_text, results_path
-from suite.errors import LabscaleError
+from suite.command_line import Parser, any_path, any_text, exit_code_of, results_path
 
 
 def build(results_dir: Path, out_dir: Path, *, version: str) -> Path:
@@ -28,6 +27,10 @@ def build(results_dir: Path, out_dir: Path, *, version: str) -> Path:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    return exit_code_of(lambda: _run(arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     parser = Parser(prog="nox -s report --", description="Build the report of stored results.")
     parser.add_argument(
         "results_dir",
@@ -44,13 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--version", type=any_text, default=__version__, metavar="V", help="shown in the header (default: %(default)s)"
     )
-    try:
-        options = parser.read(arguments)
-        index = build(options.results_dir, options.out or options.results_dir / "report", version=options.version)
-    except LabscaleError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
-    print(index)
+    options = parser.read(arguments)
+    print(build(options.results_dir, options.out or options.results_dir / "report", version=options.version))
     return 0
 
 

@@ -17,8 +17,8 @@ from reports import comparison_markdown
 from reports.changed_sets import changed_sets, results_with_twins
 from reports.compare import AXES, DEFAULT_THRESHOLD, MAX_NAMED, CaseComparison, Comparison, compare
 from reports.file_errors import told_when_unreadable, told_when_unwritable
-from suite.command_line import Parser, any_path, any_text, is_missing, nothing_at
-from suite.errors import LabscaleError, UsageError
+from suite.command_line import Parser, any_path, any_text, exit_code_of, is_missing, nothing_at
+from suite.errors import UsageError
 from suite.option_values import percent
 
 _STYLES = {"regression": "red", "failed": "red", "incomparable": "magenta", "improvement": "green"}
@@ -29,12 +29,12 @@ LOG_WIDTH: Final = 200  # a log file has no width to wrap to
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """0: nothing got slower; 1: something did, or fails now; 2: incomparable; others as in ``suite.errors``."""
-    try:
-        options = parser().read(arguments)
-        return _write_changes(options) if options.changed else _write_comparison(options)
-    except LabscaleError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
+    return exit_code_of(lambda: _run(arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    options = parser().read(arguments)
+    return _write_changes(options) if options.changed else _write_comparison(options)
 
 
 def _write_comparison(options: argparse.Namespace) -> int:

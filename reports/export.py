@@ -20,8 +20,8 @@ from reports.places import hardware
 from reports.planned import MATRIX, planned_cases
 from reports.reframe_test import render
 from reports.result_sets import ResultSet, Version, read_version
-from suite.command_line import Parser, any_path, any_text, results_path
-from suite.errors import LabscaleError, ReportError, UsageError
+from suite.command_line import Parser, any_path, any_text, exit_code_of, results_path
+from suite.errors import ReportError, UsageError
 from suite.words import counted
 
 
@@ -134,6 +134,10 @@ def _where(one: ResultSet) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    return exit_code_of(lambda: _run(arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     parser = Parser(prog="nox -s export --", description="Write results in a format that other tools read.")
     parser.add_argument(
         "results", type=results_path, metavar="RESULTS", help="a campaign's folder, a set, or a version"
@@ -143,29 +147,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--matrix", type=any_text, metavar="M", help=f"that the cases are of, with --format reframe (default: {MATRIX})"
     )
     parser.add_argument("--out", type=any_path, metavar="FILE", help="default: print it")
-    try:
-        options = parser.read(arguments)
-        if options.matrix is not None and options.format != "reframe":
-            raise UsageError(
-                f"--matrix {options.matrix}: only with --format reframe, got --format {options.format}. Leave it out."
-            )
-        with told_when_unreadable(options.results):
-            version = read_version(options.results, name="")
-        if not version.sets:
-            raise ReportError(
-                f"{options.results} holds imported results only, whose files are in Isaac Lab's own format already."
-                " Name a folder that `nox -s bench` wrote."
-            )
-        is_reframe = options.format == "reframe"
-        text = reframe(version, options.matrix or MATRIX) if is_reframe else FORMATS[options.format](version)
-        if options.out is None:
-            print(text, end="")
-        else:
-            with told_when_unwritable(options.out):
-                options.out.write_text(text, encoding="utf-8")
-    except LabscaleError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
+    options = parser.read(arguments)
+    if options.matrix is not None and options.format != "reframe":
+        raise UsageError(
+            f"--matrix {options.matrix}: only with --format reframe, got --format {options.format}. Leave it out."
+        )
+    with told_when_unreadable(options.results):
+        version = read_version(options.results, name="")
+    if not version.sets:
+        raise ReportError(
+            f"{options.results} holds imported results only, whose files are in Isaac Lab's own format already."
+            " Name a folder that `nox -s bench` wrote."
+        )
+    is_reframe = options.format == "reframe"
+    text = reframe(version, options.matrix or MATRIX) if is_reframe else FORMATS[options.format](version)
+    if options.out is None:
+        print(text, end="")
+    else:
+        with told_when_unwritable(options.out):
+            options.out.write_text(text, encoding="utf-8")
     return 0
 
 

@@ -18,8 +18,8 @@ from reports.foreign.words import RANK_0, case_name
 from reports.manifest import MANIFEST
 from reports.tables import count, percent, seconds
 from reports.verification.hashes import write_hashes
-from suite.command_line import Parser, any_path
-from suite.errors import ForeignResultError, LabscaleError
+from suite.command_line import Parser, any_path, exit_code_of
+from suite.errors import ForeignResultError
 from suite.result_folders import BUNDLES
 from suite.words import counted
 
@@ -108,6 +108,10 @@ def _runs(case: ForeignCase) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    return exit_code_of(lambda: _run(arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     parser = Parser(
         prog="nox -s import --",
         description=f"Import files of another benchmark as a set of their own ({FORMAT}). One file is one run: several"
@@ -118,13 +122,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "files", type=any_path, nargs="+", metavar="FILE", help="what `isaaclab benchmark training` wrote"
     )
     parser.add_argument("--out", type=any_path, required=True, metavar="DIR", help="folder of the set: new, or empty")
-    try:
-        options = parser.read(arguments)
-        runs = import_bundles(options.files, options.out)
-    except LabscaleError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
-    for line in summary(runs, options.out):
+    options = parser.read(arguments)
+    for line in summary(import_bundles(options.files, options.out), options.out):
         print(line)
     return 0
 

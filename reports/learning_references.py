@@ -1,10 +1,9 @@
 """What runs with several seeds say every sound run learns, as entries of ``tasks/catalog.toml``.
 
-``python -m reports.learning_references RESULTS... --at 60 --at 150``: one results folder for each seed, of matrix
-``learning``, whose cases ran for as many iterations as any of ``--at``.
+``nox -s learning_references -- RESULTS... --at 60 --at 150``: one results folder for each seed, of matrix ``learning``,
+whose cases ran for as many iterations as any of ``--at``.
 """
 
-import argparse
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,10 +14,12 @@ from typing import Final, NamedTuple
 
 from reports import seeds
 from reports.learning_curves import learned_rounds, mean_rewards
-from suite.errors import LabscaleError, UsageError
+from suite.command_line import Parser, exit_code_of, results_path
+from suite.errors import UsageError
 from suite.learning import REFERENCE_ASSETS, reward_at
 from suite.schema import CaseResult
 from suite.store import load_results
+from suite.words import counted
 
 MIN_SEEDS: Final = 5  # fewer do not tell how far seeds differ
 MIN_MARGIN: Final = 0.1  # of the best seed's reward
@@ -57,7 +58,9 @@ def least_rewards(results: Iterable[CaseResult], at: Sequence[int]) -> dict[Size
                     size = Size(*seeds.Size.of(case), iterations)
                     rewards[size][case.seed].append(reward_at(means, iterations))
     if not rewards:
-        raise UsageError(f"no run has {min(at)} iterations with rewards. Name folders of longer runs, or another --at.")
+        raise UsageError(
+            f"no run has {counted(min(at), 'iteration')} with rewards. Name folders of longer runs, or another --at."
+        )
     worst = {size: {seed: _worst(runs) for seed, runs in of_seeds.items()} for size, of_seeds in rewards.items()}
     return {size: _least(size, of_seeds) for size, of_seeds in sorted(worst.items())}
 
@@ -103,20 +106,27 @@ def catalog_lines(found: Mapping[Size, float], *, source: str) -> Iterator[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m reports.learning_references", description=__doc__)
-    parser.add_argument("results", nargs="+", type=Path)
-    parser.add_argument("--at", action="append", type=int, required=True, metavar="ITERATIONS")
+    return exit_code_of(lambda: _run(arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    parser = Parser(
+        prog="nox -s learning_references --",
+        description="Print what runs with several seeds say every sound run learns, as entries of tasks/catalog.toml.",
+    )
+    parser.add_argument(
+        "results", nargs="+", type=results_path, metavar="RESULTS", help="folders of matrix `learning`, one a seed"
+    )
+    parser.add_argument(
+        "--at", action="append", type=int, required=True, metavar="ITERATIONS", help="entries after so many; repeatable"
+    )
     parser.add_argument("--case", default="*", metavar="GLOB", help="only matching ids, where folders hold other sizes")
     parser.add_argument("--source", help="what the entries name as theirs (default: the folders)")
-    options = parser.parse_args(arguments)
+    options = parser.read(arguments)
     folders: list[Path] = options.results
-    try:
-        results = [result for folder in folders for result in load_results(folder)]
-        wanted = [result for result in results if fnmatch(result.case.case_id, options.case)]
-        found = least_rewards(wanted, options.at)
-    except LabscaleError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
+    results = [result for folder in folders for result in load_results(folder)]
+    wanted = [result for result in results if fnmatch(result.case.case_id, options.case)]
+    found = least_rewards(wanted, options.at)
     for line in catalog_lines(found, source=options.source or " ".join(map(str, folders))):
         print(line)
     return 0

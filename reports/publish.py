@@ -20,8 +20,8 @@ from reports.book import BOOK, ROOT, Sibling, build_site, page_files
 from reports.file_errors import told_when_unreadable, told_when_unwritable
 from reports.manifest import MANIFEST
 from reports.result_sets import Version, read_version, version_order
-from suite.command_line import Parser, any_path, results_path
-from suite.errors import LabscaleError, ReportError
+from suite.command_line import Parser, any_path, exit_code_of, results_path
+from suite.errors import ReportError
 
 RESULTS: Final = ROOT / "reports" / "results"
 LATEST: Final = "latest"
@@ -161,6 +161,10 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    return exit_code_of(lambda: _run(arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     parser = Parser(prog="nox -s publish --", description="Build the site of all versions.")
     parser.add_argument(
         "--results",
@@ -172,12 +176,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--out", type=any_path, default=Path("site"), metavar="DIR", help="folder to write (default: %(default)s)"
     )
-    try:
-        options = parser.read(arguments)
-        built = publish(options.results, options.out)
-    except LabscaleError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
+    options = parser.read(arguments)
+    built = publish(options.results, options.out)
     print(f"built {', '.join(built) or 'nothing: no version has changed'}")
     print(options.out / "index.html")
     return 0

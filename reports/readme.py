@@ -6,6 +6,7 @@ from pathlib import Path
 
 from reports.analysis import CaseRow, case_rows
 from reports.places import hardware, places
+from suite.command_line import exit_code_of
 from suite.errors import ReportError
 from suite.schema import CaseResult
 from suite.store import load_results
@@ -57,6 +58,10 @@ def _identity(results: Sequence[CaseResult]) -> str:
 
 
 def main(argv: Sequence[str]) -> int:
+    return exit_code_of(lambda: _run(argv))
+
+
+def _run(argv: Sequence[str]) -> int:
     print(BEGIN, *(f"{results_table(load_results(Path(folder)))}\n" for folder in argv[1:]), END, sep="\n")
     return 0
 

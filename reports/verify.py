@@ -15,8 +15,8 @@ from reports.verification.foreign_folder import verify_foreign
 from reports.verification.hashes import SUMS, write_hashes
 from reports.verification.set_folder import Verified, verify_set
 from suite import result_folders
-from suite.command_line import Parser, results_path
-from suite.errors import LabscaleError, ResultsDiffer, StoreError, UsageError
+from suite.command_line import Parser, exit_code_of, results_path
+from suite.errors import ResultsDiffer, StoreError, UsageError
 from suite.options import ROOT
 from suite.result_folders import BUNDLES, CASES
 from suite.words import counted
@@ -49,6 +49,10 @@ def set_folders(folder: Path) -> list[Path]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """0: nothing differs; otherwise the exit code of ResultsDiffer, or of what kept it from looking."""
+    return exit_code_of(lambda: _run(arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     parser = Parser(
         prog="nox -s verify --",
         description="Compute every published figure again from the raw samples of every rank, and check schema, hashes"
@@ -64,18 +68,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--write-hashes", action="store_true", help="write SHA256SUMS of every set that has no fault")
     parser.add_argument("--json", action="store_true", help="print what was checked and what differs as JSON")
-    try:
-        options = parser.read(arguments)
-        if options.write_hashes:
-            for folder in set_folders(options.folder):
-                print(_hash(folder))
-        verified = verify(options.folder)
-        show(verified, as_json=options.json)
-        if verified.findings:
-            raise ResultsDiffer(f"{options.folder} is not what its samples say: see each line above for what to do.")
-    except LabscaleError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
+    options = parser.read(arguments)
+    if options.write_hashes:
+        for folder in set_folders(options.folder):
+            print(_hash(folder))
+    verified = verify(options.folder)
+    show(verified, as_json=options.json)
+    if verified.findings:
+        raise ResultsDiffer(f"{options.folder} is not what its samples say: see each line above for what to do.")
     return 0
 
 

@@ -1,16 +1,28 @@
-"""argparse as every command uses it: a wrong option has labscale's exit code and a next step."""
+"""What every command has in common: argparse with labscale's exit code and a next step, and how a command ends."""
 
 import argparse
 import io
 import reprlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from suite.errors import UsageError
+from suite.errors import Interrupted, LabscaleError, UsageError
 from suite.input_text import fault_of_path, fault_of_text
 from suite.toml_file import did_you_mean
+
+
+def exit_code_of(command: Callable[[], int]) -> int:
+    """Run a command that changes no results. What it is refused for, and Ctrl-C, are told on stderr in a sentence."""
+    try:
+        return command()
+    except KeyboardInterrupt:
+        ended: LabscaleError = Interrupted("Interrupted. The results are as they were; run the same command again.")
+    except LabscaleError as error:
+        ended = error
+    print(ended, file=sys.stderr)
+    return ended.exit_code
 
 
 class Parser(argparse.ArgumentParser):

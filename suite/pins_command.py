@@ -4,26 +4,26 @@ import sys
 from collections.abc import Sequence
 
 from suite import pins
-from suite.command_line import Parser
+from suite.command_line import Parser, exit_code_of
 from suite.docker_engine import Engine
-from suite.errors import ContainerError, LabscaleError
+from suite.errors import ContainerError
 from suite.options import ROOT
 from suite.registry import refresh_digests
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """0 also where no engine or no registry answers: the digests then stay as they are, as it says."""
+    return exit_code_of(lambda: _run(arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     parser = Parser(
         prog="nox -s pins --",
         description="Resolve the hashed requirement files anew, and ask for the digests of the images' bases.",
     )
     parser.add_argument("--upgrade", action="store_true", help="take the newest versions, not those already pinned")
-    try:
-        for written in pins.refresh(ROOT, upgrade=parser.read(arguments).upgrade):
-            print(written)
-    except LabscaleError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
+    for written in pins.refresh(ROOT, upgrade=parser.read(arguments).upgrade):
+        print(written)
     try:
         refresh_digests(Engine.connect(), ROOT, on_message=print)
     except ContainerError as error:

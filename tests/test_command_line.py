@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reports import build, compare_command, export, import_command, publish, verify
+from reports import build, compare_command, export, import_command, learning_references, publish, verify
 from suite import __main__ as suite_command
 from suite import pins_command
 from suite.errors import UsageError
@@ -21,6 +21,7 @@ SESSIONS: dict[str, Main] = {
     "import": import_command.main,
     "verify": verify.main,
     "compare": compare_command.main,
+    "learning_references": learning_references.main,
     "pins": pins_command.main,
 }
 
@@ -37,7 +38,13 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("results")
 def test_a_wrong_option_ends_as_the_readme_says(session: str, capsys: pytest.CaptureFixture[str]) -> None:
     """argparse ends with 2, which of ``compare`` means cases that cannot be compared."""
-    valid = {"export": ["a", "--format", "csv"], "import": ["a", "--out", "b"], "compare": ["a", "b"], "report": ["a"]}
+    valid = {
+        "export": ["a", "--format", "csv"],
+        "import": ["a", "--out", "b"],
+        "compare": ["a", "b"],
+        "report": ["a"],
+        "learning_references": ["a", "--at", "20"],
+    }
     assert SESSIONS[session]([*valid.get(session, ()), "--helf"]) == UsageError.exit_code
     said = capsys.readouterr().err
     assert said == f"unrecognized arguments: --helf. Did you mean '--help'?\nSee: nox -s {session} -- --help\n"

@@ -150,3 +150,12 @@ def test_rounds_that_do_not_belong_together_are_refused(
         with pytest.raises(StoreError, match=message):
             store.write_case(CaseResult(case=record.case, rounds=rounds), tmp_path / "a.json")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_client_of_pytest_benchmark_reads_stored_cases_in_the_checkout_too() -> None:
+    """It reads ``tests/conftest.py`` there, and no folder of ours is on its path."""
+    client = Path(sys.executable).with_name("pytest-benchmark")
+    golden = Path(__file__).parent / "golden" / "store_case_v2.json"
+    done = subprocess.run([client, "compare", str(golden)], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "cartpole-strong/rsl_rl-kitless-cpu-n64-1x2" in done.stdout

@@ -1,0 +1,35 @@
+"""The command lines behind nox's sessions that read results: ``python -m reports SESSION``.
+
+What a session needs is imported here, which can take two seconds, so that Ctrl-C meanwhile ends as it does later.
+"""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Final
+
+from suite.command_line import exit_code_of
+
+MODULES: Final = {
+    "report": "reports.build",
+    "publish": "reports.publish",
+    "export": "reports.export",
+    "import": "reports.import_command",
+    "verify": "reports.verify",
+    "compare": "reports.compare_command",
+    "learning_references": "reports.learning_references",
+}
+
+
+def main(session: str, arguments: Sequence[str]) -> int:
+    """As ``main`` of the session's module."""
+
+    def run() -> int:
+        code: int = import_module(MODULES[session]).main(arguments)
+        return code
+
+    return exit_code_of(run)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2:]))
