@@ -13,8 +13,7 @@ from typing import Literal
 from reports.compare import Comparison, compare
 from reports.foreign.foreign_set import is_foreign
 from reports.result_sets import version_order
-from suite.errors import LabscaleError, StoreError
-from suite.reduce import round_time_s
+from suite.errors import LabscaleError
 from suite.schema import CaseResult
 from suite.store import load_results
 
@@ -53,20 +52,10 @@ def changed_sets(before: Path, after: Path, *, threshold: float) -> tuple[Change
 def results_with_twins(folder: Path) -> list[CaseResult]:
     """The stored cases and, where they are there, the twins of the A/A runs, which give the noise.
 
-    Raises StoreError as ``load_results`` does, and for a completed round of whose samples no time can be made.
+    Raises StoreError as ``load_results`` does.
     """
     twins = folder / "a_a"
-    results = [*load_results(folder), *(load_results(twins) if twins.is_dir() else ())]
-    for result in results:
-        for record in result.completed:
-            try:
-                round_time_s(record)
-            except ValueError as error:
-                raise StoreError(
-                    f"{folder}: {result.case.case_id} has a completed round without a time: {error}. Restore its file,"
-                    " or move it away."
-                ) from error
-    return results
+    return [*load_results(folder), *(load_results(twins) if twins.is_dir() else ())]
 
 
 def _sets(results: Path) -> dict[str, Path]:

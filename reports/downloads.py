@@ -28,7 +28,8 @@ def files(version: Version) -> dict[str, dict[str, bytes]]:
             f"{name}/{path.relative_to(one.folder).as_posix()}": path.read_bytes() for path in _members(one.folder)
         }
     for foreign in version.foreign:
-        paths = [*bundle_paths(foreign.folder), foreign.folder / SUMS]
+        sums = foreign.folder / SUMS
+        paths = [*bundle_paths(foreign.folder), *([sums] if sums.is_file() else [])]
         name = foreign.name or "imported"
         groups[foreign.title or "Imported bundles"] = {
             f"{name}/{path.relative_to(foreign.folder).as_posix()}": path.read_bytes() for path in paths

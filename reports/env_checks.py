@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 from suite.json_file import read_json
 from suite.schema import CheckResult
@@ -14,7 +14,7 @@ class _PrintedCheck(TypedDict):
 
     name: str
     feature: str
-    verdict: str
+    verdict: Literal["ok", "warning", "failure", "not_needed", "not_checked"]
     found: str
     fault: str | None
     repair: str | None

@@ -223,19 +223,16 @@ def _read_set(folder: Path, *, name: str, title: str, role: Role, contributor: C
     of_test = _of_interference_test(folder / interference.FOLDER)
     results = load_results(folder)
     twins = load_results(folder / "a_a") if (folder / "a_a").is_dir() else ()
-    try:
-        campaign = Campaign.from_results(
-            results,
-            name=name,
-            title=title,
-            twins=twins,
-            packing=next((one for one in of_test if interference.is_probe(one.case)), None),
-            beside=[one for one in of_test if not interference.is_probe(one.case)],
-            upstream_wall_s=_upstream_walls(pairs),
-            is_contributed=contributor is not None,
-        )
-    except ValueError as error:
-        raise ReportError(f"{folder}: a completed round has no number: {error}. Move its case away.") from error
+    campaign = Campaign.from_results(
+        results,
+        name=name,
+        title=title,
+        twins=twins,
+        packing=next((one for one in of_test if interference.is_probe(one.case)), None),
+        beside=[one for one in of_test if not interference.is_probe(one.case)],
+        upstream_wall_s=_upstream_walls(pairs),
+        is_contributed=contributor is not None,
+    )
     return ResultSet(
         name=name,
         title=title,

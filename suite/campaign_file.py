@@ -1,19 +1,34 @@
 """``campaign.json``, which says whose the results of a folder are: read it, and refuse another campaign's."""
 
 import json
+import reprlib
+import shlex
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypedDict
+
+from pydantic import Field
 
 from suite.errors import CampaignError
+from suite.json_file import fault_of, parsed
 from suite.repeats import Rule
+from suite.result_folders import CAMPAIGN_FILE
 
-IDENTITY_FILE: Final = "campaign.json"
+IDENTITY_FILE: Final = CAMPAIGN_FILE
 RULE: Final = ("rounds", "precision", "max_rounds")  # may ask for more than at first
 SPELLED: Final = "matrix"  # as the user named it; one file has many spellings, and its cases have a hash of their own
 CASES: Final = "matrix_sha256"  # that hash, which tells a user nothing
 IN_CASES: Final = ("seed", "a_a", "device", "stack", "assets")  # cases follow from these too, and users know them
 NEWER: Final = ("seed", "a_a")  # campaigns that earlier versions began do not say these
+_SHOWN: Final = reprlib.Repr(maxlevel=3, maxlist=64, maxstring=200, maxother=200)  # what a file holds may be any size
+
+
+class _Rule(TypedDict, total=False):
+    """What is computed with; all else is only compared."""
+
+    rounds: Annotated[int, Field(ge=1)] | None
+    precision: Annotated[float, Field(gt=0, lt=1)] | None
+    max_rounds: Annotated[int, Field(ge=1)] | None
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -22,18 +37,24 @@ def read(path: Path) -> dict[str, Any]:
     Raises:
         CampaignError: it cannot be read.
     """
-    next_step = "Move the folder away, or choose another with --out."
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = parsed(path.read_bytes())
+    except OSError as error:
+        raise _unreadable(path, error.strerror or str(error)) from error
     except ValueError as error:
-        raise CampaignError(f"{path} is not readable: {error}. {next_step}") from error
+        raise _unreadable(path, str(error)) from error
     if not isinstance(found, dict):
-        kind = type(found).__name__
-        raise CampaignError(f"{path} is not readable: it holds a {kind} where a JSON object was expected. {next_step}")
-    if odd := [name for name in RULE if not isinstance(found.get(name), int | float | None)]:
-        said = ", ".join(f"{name} is {found[name]!r}" for name in odd)
-        raise CampaignError(f"{path} is not readable: {said}, allowed are a number and null. {next_step}")
+        raise _unreadable(path, f"it holds a {type(found).__name__} where a JSON object was expected")
+    if fault := fault_of({name: found[name] for name in RULE if name in found}, _Rule):
+        raise _unreadable(path, fault)
     return found
+
+
+def _unreadable(path: Path, why: str) -> CampaignError:
+    return CampaignError(
+        f"{path} is not readable: {why}. Its rounds are kept: store those that have ended with `nox -s store --"
+        f" {shlex.quote(str(path.parent))}`, and go on in another folder with --out."
+    )
 
 
 def asks_for_more(path: Path, identity: Mapping[str, Any], *, names: Collection[str] | None = None) -> bool:
@@ -93,7 +114,7 @@ def _differing(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]
 
 def _said(name: str, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
     if name != CASES:
-        return f"{name}: there {found.get(name)!r}, now {wanted.get(name)!r}"
+        return f"{name}: there {_SHOWN.repr(found.get(name))}, now {_SHOWN.repr(wanted.get(name))}"
     options = ["--stack", *(f"--{name.replace('_', '-')}" for name in NEWER if name not in found)]
     return (
         f"cases: there of the matrix {found.get(SPELLED)!r}, now of {wanted.get(SPELLED)!r}, and not the same: it is "

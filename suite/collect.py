@@ -20,6 +20,7 @@ from suite.rank_file import RankFile, nccl_log_path, rank_paths, read_rank_file
 from suite.schema import SAMPLE_COLUMNS, Case, CheckResult, Environment, Outcome, RankRecord, RunRecord
 from suite.schema_telemetry import TelemetrySummary
 from suite.schema_transport import Transport
+from suite.soundness import LARGEST, fault_of_record
 from suite.telemetry_file import TELEMETRY_FILE, TelemetryContent, read_telemetry, telemetry_path
 from suite.telemetry_nodes import summarise_nodes
 from suite.telemetry_summary import summarise, window_of
@@ -68,9 +69,14 @@ def collect(
         workload=next((file.workload for file in files if file.workload is not None), None),
         clocks=node_clocks(case, files),
     )
+    if record.outcome == "completed" and (fault := fault_of_record(record)):
+        record = replace(record, outcome="invalid", reason=fault)
     record = replace(record, transport=_transport(run_dir, record, files))
     telemetry, note = _telemetry(run_dir, record, files)
-    return _published(replace(record, telemetry=telemetry, telemetry_note=note), run_dir, result.nodes)
+    with_telemetry = replace(record, telemetry=telemetry, telemetry_note=note)
+    if telemetry is not None and (fault := fault_of_record(with_telemetry)):
+        with_telemetry = replace(record, telemetry_note=f"the samplers' figures make no sense: {fault}")
+    return _published(with_telemetry, run_dir, result.nodes)
 
 
 def _published(record: RunRecord, run_dir: Path, nodes: Sequence[str]) -> RunRecord:
@@ -111,7 +117,7 @@ def _telemetry(
         window, frames = window_of(record, files[0])
         num_gpus = record.case.world_size if record.case.device == "cuda" else 0
         return summarise(content, window, frames=frames, num_gpus=num_gpus), None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, ArithmeticError) as error:
         return None, f"{TELEMETRY_FILE}: {error}"
 
 
@@ -129,7 +135,7 @@ def _telemetry_of_nodes(
             contents[node] = f"{path.name}: {error.strerror}"
     try:
         return summarise_nodes(record, files[0], contents), None
-    except ValueError as error:
+    except (ValueError, ArithmeticError) as error:
         return None, str(error)
 
 
@@ -211,7 +217,7 @@ def _rank_faults(case: Case, file: RankFile) -> Iterator[str]:
         if duration_s is None or not duration_s > 0:
             yield f"rank {file.rank}, iteration {row}: {_REQUIRED_COLUMN} is {duration_s}"
         for column, value in event.samples.items():
-            if value is not None and not math.isfinite(value):
+            if value is not None and not _is_kept(value):
                 yield f"rank {file.rank}, iteration {row}: {column} is {value}"
 
 
@@ -251,7 +257,7 @@ def _rank_record(file: RankFile, case: Case, files: Sequence[RankFile]) -> RankR
         local_rank=local_rank,
         phases_s={phase.name: phase.duration_s for phase in file.phases},
         settings=file.settings,
-        samples={column: tuple(_finite(event.samples.get(column)) for event in file.iterations) for column in columns},
+        samples={column: tuple(_kept(event.samples.get(column)) for event in file.iterations) for column in columns},
         validity=_validity(case, file, files),
         parameters_sha256=file.end.parameters_sha256 if file.end else None,
         peak_memory_gb=file.end.peak_memory_gb if file.end else None,
@@ -261,6 +267,10 @@ def _rank_record(file: RankFile, case: Case, files: Sequence[RankFile]) -> RankR
     )
 
 
-def _finite(value: float | None) -> float | None:
-    """JSON has no word for NaN and infinity: the record holds None there, and its reason the value."""
-    return value if value is not None and math.isfinite(value) else None
+def _kept(value: float | None) -> float | None:
+    """What a record has no room for, such as NaN, is None there, and its reason has the value."""
+    return value if value is not None and _is_kept(value) else None
+
+
+def _is_kept(value: float) -> bool:
+    return math.isfinite(value) and abs(value) <= LARGEST

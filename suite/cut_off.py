@@ -14,7 +14,7 @@ from rich.console import Console
 from suite import a_a, campaign_file, interference, pairs, store
 from suite.command_line import results_path
 from suite.ending import print_what_worked
-from suite.errors import StoreError
+from suite.errors import CampaignError, StoreError
 from suite.folder import Folder, locked
 from suite.repeats import CUT_OFF, decide
 from suite.result_folders import json_files
@@ -93,7 +93,10 @@ def _finished(folder: Folder) -> list[tuple[Case, list[RunRecord]]]:
                 f"{path} is of {record.case.case_id}, round {record.round}, and belongs at "
                 f"{folder.record_path(record.case, record.round)}. Put it there, or take it away."
             )
-        by_case.setdefault(record.case.case_id, []).append(record)
+        records = by_case.setdefault(record.case.case_id, [])
+        if records:
+            store.require_place(record, records[0].case, record.round, path)
+        records.append(record)
     return [(records[0].case, sorted(records, key=lambda one: one.round)) for records in by_case.values()]
 
 
@@ -142,10 +145,13 @@ def _stored(folder: Folder, case: Case, records: list[RunRecord]) -> CaseResult:
 
 def _why(root: Path, records: list[RunRecord]) -> str:
     """Why there are no more rounds, in the words of ``suite.repeats`` where the case was at its end."""
-    path = root / campaign_file.IDENTITY_FILE
+    path, so_many = root / campaign_file.IDENTITY_FILE, f"stored after {counted(len(records), 'round')}"
     if not path.exists():  # rounds that suite.record wrote alone
-        return f"stored after {counted(len(records), 'round')}"
-    rule = campaign_file.rule_of(campaign_file.read(path))
+        return so_many
+    try:
+        rule = campaign_file.rule_of(campaign_file.read(path))
+    except CampaignError:  # then the campaign cannot go on, and what has ended is all there will be
+        return f"{so_many}: {path.name}, which had the rule, cannot be read"
     decided = decide(records, rule)
     return f"{CUT_OFF}: {decided.reason}" if decided.go_on else decided.reason
 

@@ -13,6 +13,14 @@ STRICT: Final = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 _SHOWN: Final = 3  # places that are wrong
 
 
+def parsed(content: bytes) -> Any:
+    """What JSON text says. Raises ValueError for what is none, with why."""
+    try:
+        return json.loads(content.decode())
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
 def read_json[T](path: Path, shape: type[T], *, next_step: str) -> T | None:
     """What is in the file; None where there is none. ``shape`` is one that pydantic knows.
 

@@ -5,7 +5,7 @@ The reward of an iteration is the mean over ranks, here and wherever a reward is
 
 import statistics
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, Literal
 
 from suite.catalog import LearningReference
 from suite.schema import Case, CheckResult, RunRecord
@@ -77,5 +77,5 @@ def only_learned_less(record: RunRecord) -> bool:
     return is_said and failed == {NAME} and len(digests) <= 1 and not record.profiled_ranks
 
 
-def _result(verdict: str, found: str, *, fault: str | None = None) -> CheckResult:
+def _result(verdict: Literal["ok", "failure", "not_checked"], found: str, *, fault: str | None = None) -> CheckResult:
     return CheckResult(name=NAME, feature="learning", verdict=verdict, found=found, fault=fault)

@@ -236,7 +236,7 @@ class _Packer:
                 while self._lanes.running and not beside:
                     self._take_in()
                 self._run_probe(folder, probe, number, others if beside else ())
-            records.append(store.read_record(folder.record_path(probe.case, number)))
+            records.append(store.read_record_of(probe.case, number, folder.record_path(probe.case, number)))
         _store(self._folder, records, f"the interference test has {len(records)} rounds")
         return interference.judged(records)
 

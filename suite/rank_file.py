@@ -5,70 +5,74 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as validated
 
 from suite.schema import CheckResult, Scalar
 
 _NAME: Final = re.compile(r"rank-(\d+)\.jsonl")
+_FINITE: Final = ConfigDict(allow_inf_nan=False)
+# Sums of such numbers are still some that a record may hold (``suite.soundness``). Samples may be any: they are judged.
+type _Measured = Annotated[float, Field(ge=-1e12, le=1e12)]
+type _Count = Annotated[int, Field(ge=0, le=10**12)]
 
 
-@validated(frozen=True, kw_only=True)
+@validated(frozen=True, kw_only=True, config=_FINITE)
 class Start:
     event: Literal["start"]
-    rank: int
-    local_rank: int
+    rank: _Count
+    local_rank: _Count
     pid: int | None = None  # as the rank sees itself: inside a container it is a number of the container's own
-    node: int | None = None  # as the launcher numbers them
+    node: _Count | None = None  # as the launcher numbers them
     machine: str | None = None  # the same for processes on one kernel, also in containers; None: not known
 
 
-@validated(frozen=True, kw_only=True)
+@validated(frozen=True, kw_only=True, config=_FINITE)
 class Network:
     """See ``tasks.network``: what gloo bound, or until when NCCL wrote to its log."""
 
     event: Literal["network"]
     interfaces: tuple[str, ...] = ()
-    nccl_log_written_s: float | None = None  # on the same clock as ``start_s``
+    nccl_log_written_s: _Measured | None = None  # on the same clock as ``start_s``
 
 
-@validated(frozen=True, kw_only=True)
+@validated(frozen=True, kw_only=True, config=_FINITE)
 class ClockOffset:
     """See ``tasks.clock``; from the first rank of every node but rank 0's."""
 
     event: Literal["clock_offset"]
     when: Literal["start", "end"]
-    offset_s: float
-    bound_s: float
-    wall_offset_s: float
+    offset_s: _Measured
+    bound_s: _Measured
+    wall_offset_s: _Measured
 
 
-@validated(frozen=True, kw_only=True)
+@validated(frozen=True, kw_only=True, config=_FINITE)
 class Clock:
     event: Literal["clock"]
-    zero_monotonic_s: float  # where ``start_s`` of the iterations counts from, on the clock of all processes of a host
+    zero_monotonic_s: _Measured  # where ``start_s`` of iterations counts from, on the clock of all processes of a host
 
 
-@validated(frozen=True, kw_only=True)
+@validated(frozen=True, kw_only=True, config=_FINITE)
 class Phase:
     event: Literal["phase"]
     name: str
-    duration_s: float
+    duration_s: _Measured
 
 
-@validated(frozen=True, kw_only=True)
+@validated(frozen=True, kw_only=True, config=_FINITE)
 class Settings:
     event: Literal["settings"]
     settings: dict[str, str | int | float | bool | None]
 
 
-@validated(frozen=True, kw_only=True)
+@validated(frozen=True, kw_only=True, config=_FINITE)
 class Workload:
     event: Literal["workload"]
     workload: dict[str, Scalar]
 
 
-@validated(frozen=True, kw_only=True)
+@validated(frozen=True, kw_only=True, config=_FINITE)
 class Validity:
     event: Literal["validity"]
     checks: tuple[CheckResult, ...]
@@ -81,21 +85,21 @@ class Iteration:
     samples: dict[str, float | None]
 
 
-@validated(frozen=True, kw_only=True)
+@validated(frozen=True, kw_only=True, config=_FINITE)
 class End:
     event: Literal["end"]
     parameters_sha256: str | None = None
-    peak_memory_gb: float | None = None
-    kernels_compiled: int | None = None
+    peak_memory_gb: _Measured | None = None
+    kernels_compiled: _Count | None = None
 
 
-@validated(frozen=True, kw_only=True)
+@validated(frozen=True, kw_only=True, config=_FINITE)
 class Error:
     event: Literal["error"]
     type: str
     message: str
     out_of_memory: bool = False
-    time_unix_s: float | None = None  # which rank failed first
+    time_unix_s: _Measured | None = None  # which rank failed first
 
     def __str__(self) -> str:
         return f"{self.type}: {self.message}".strip()

@@ -65,7 +65,7 @@ def record(run_dir: Path, ended: Ended, *, asset_root: Path | None = None) -> Ru
     paths = [folder.record_path(case, index) for index in range(ended.rounds)]
     if all(path.exists() for path in paths):
         because = f"all of its {ended.rounds} rounds have ended"
-        rounds = tuple(store.read_record(path) for path in paths)
+        rounds = tuple(store.read_record_of(case, index, path) for index, path in enumerate(paths))
         folder.set_aside(folder.case_path(case), "superseded")  # by a plan of more rounds
         store.write_case(CaseResult(case=case, rounds=rounds, ended_because=because), folder.case_path(case))
     return written

@@ -3,6 +3,7 @@
 Folders are walked here, not with ``rglob``: that leaves out, without a word, what it may not read.
 """
 
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -10,14 +11,18 @@ from typing import Final
 from suite.errors import StoreError
 
 CASES: Final = "cases"
+RAW: Final = "raw"  # what each round of a campaign left
 BUNDLES: Final = "isaaclab-bundles"  # imported results of another tool
+CAMPAIGN_FILE: Final = "campaign.json"  # says whose the results of a folder are
+_OF_A_ROUND: Final = frozenset({"case.json", "record.json"})
 MAX_NAMED: Final = 5
 
 
 def case_files(folder: Path) -> list[Path]:
     """Every file below ``folder/cases``, or ``folder`` itself when no set is at or below it, sorted.
 
-    Raises StoreError when ``folder`` holds sets but is none, holds imported bundles only, or cannot be read.
+    Raises StoreError when ``folder`` holds sets but is none, holds imported bundles or a campaign without a stored case
+    only, or cannot be read.
     """
     found = set_folders(folder)
     ours = [one for one in found if _has_folder(one, CASES)]
@@ -27,13 +32,37 @@ def case_files(folder: Path) -> list[Path]:
             " Name a folder that `nox -s bench` wrote."
         )
     if not ours:
-        return json_files(folder)
+        found = json_files(folder)
+        _refuse_campaigns(found)
+        return found
     if folder not in ours:
         raise StoreError(
             f"{folder} is not one set of results; below it there are {_named(ours, folder)}."
             f" Name one set, for example {ours[0]}."
         )
-    return json_files(folder / CASES)
+    stored = json_files(folder / CASES)
+    if not stored:
+        _refuse_campaigns(json_files(folder))
+    return stored
+
+
+def _refuse_campaigns(files: Sequence[Path]) -> None:
+    """Raises StoreError for a file of a campaign: what its rounds left is no case."""
+    for path in files:
+        root = _campaign_of(path)
+        if root is not None:
+            raise StoreError(
+                f"{root} is a campaign of which no case is stored yet. Run the same `nox -s bench` again to go on with"
+                f" it, or store the rounds that have ended with `nox -s store -- {shlex.quote(str(root))}`."
+            )
+
+
+def _campaign_of(path: Path) -> Path | None:
+    if path.name == CAMPAIGN_FILE:
+        return path.parent
+    if path.name not in _OF_A_ROUND:
+        return None
+    return next((folder.parent for folder in path.parents if folder.name == RAW), path.parent)
 
 
 def set_folders(folder: Path) -> list[Path]:

@@ -68,7 +68,7 @@ def run_round(
     )
     with reporter.run(case, round_index, where=str(place)) as line:
         if folder.is_finished(case, round_index):
-            record = store.read_record(folder.record_path(case, round_index))
+            record = store.read_record_of(case, round_index, folder.record_path(case, round_index))
         else:
             record = _train(campaign, runtime, folder, launch, line, place)
         if campaign.options.upstream and record.outcome == "completed" and upstream.can_run(case):
@@ -161,8 +161,8 @@ def figures(record: RunRecord) -> str:
 
 
 def ended_records(folder: Folder, case: Case) -> tuple[RunRecord, ...]:
-    """The records of every round of a case that has ended, first round first."""
-    return tuple(store.read_record(folder.record_path(case, index)) for index in folder.finished(case))
+    """The records of every round of a case that has ended, first round first. Raises StoreError as ``store`` does."""
+    return tuple(store.read_record_of(case, index, folder.record_path(case, index)) for index in folder.finished(case))
 
 
 def decision(campaign: Campaign, ended: Sequence[RunRecord]) -> Decision:

@@ -172,7 +172,7 @@ class CheckResult:
 
     name: str
     feature: str
-    verdict: str  # ok, warning, failure, not_needed, not_checked
+    verdict: Literal["ok", "warning", "failure", "not_needed", "not_checked"]  # as suite.env_check.check has them
     found: str
     fault: str | None
 

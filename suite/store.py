@@ -18,11 +18,12 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from suite.errors import StoreError
-from suite.json_file import STRICT, explained
+from suite.json_file import STRICT, explained, parsed
 from suite.reduce import ROUND_STATISTIC, round_time_s
 from suite.replay.session import replay
 from suite.result_folders import case_files
-from suite.schema import SCHEMA_VERSION, CaseResult, RunRecord
+from suite.schema import SCHEMA_VERSION, Case, CaseResult, RunRecord
+from suite.soundness import fault_of_record
 
 KNOWN_SCHEMA_VERSIONS: Final = tuple(range(1, SCHEMA_VERSION + 1))
 
@@ -50,6 +51,25 @@ def read_record(path: Path) -> RunRecord:
     return _checked_record(_read_object(path, _AGAIN_ROUND), path, _AGAIN_ROUND)
 
 
+def read_record_of(case: Case, round_index: int, path: Path) -> RunRecord:
+    """As ``read_record``; raises StoreError too when it is of another round, or of another case of the same id."""
+    record = read_record(path)
+    require_place(record, case, round_index, path)
+    return record
+
+
+def require_place(record: RunRecord, case: Case, round_index: int, path: Path) -> None:
+    """Raises StoreError when it is not the record of this round of this case."""
+    if (record.case, record.round) != (case, round_index):
+        named = [item.name for item in fields(case) if getattr(case, item.name) != getattr(record.case, item.name)]
+        other = f" that differs in {', '.join(named)}" if named else ""
+        raise StoreError(
+            f"{path} is the record of round {record.round} of {record.case.case_id}{other}, where round {round_index}"
+            f" of {case.case_id} belongs. Put it where it belongs, or move it away and run again: only this round is"
+            " repeated."
+        )
+
+
 def write_case(result: CaseResult, path: Path) -> None:
     """Store all rounds of a case as one pytest-benchmark document, by a pytest session of its own.
 
@@ -60,13 +80,18 @@ def write_case(result: CaseResult, path: Path) -> None:
     """
     _refuse_existing(path)
     rounded = replace(result, rounds=tuple(_rounded(record) for record in result.rounds))
-    checked = _checked_case(_plain(rounded), path, _UNWRITTEN)
-    draft = _draft(checked, path)
+    checked = _require_sound(_checked_case(_plain(rounded), path, _UNWRITTEN), path, _UNWRITTEN)
+    draft = _draft(checked)
     _write(replay(draft) if checked.completed else _document_without_samples(draft), path)
 
 
 def read_case(path: Path) -> CaseResult:
     """Raises StoreError, which names the file and what to do, when it is missing, corrupt or not valid."""
+    return _require_sound(read_unsound_case(path), path, AGAIN_CASE)
+
+
+def read_unsound_case(path: Path) -> CaseResult:
+    """As ``read_case``, but what the fields say together may be nonsense: ``suite.soundness`` was not asked."""
     stored = _read_object(path, AGAIN_CASE).get("labscale")
     if not isinstance(stored, dict) or "case_result" not in stored:
         raise StoreError(f"{path} is not a case stored by labscale: it has no labscale.case_result. {AGAIN_CASE}")
@@ -103,7 +128,18 @@ def load_results(folder: Path) -> list[CaseResult]:
 
 def _checked_record(plain: Any, path: Path, next_step: str) -> RunRecord:
     _check_version(plain.get("schema_version"), path, next_step)
-    return _upgraded(_validated(_RECORD, plain, path, next_step))
+    record = _validated(_RECORD, plain, path, next_step)
+    if fault := fault_of_record(record):
+        raise StoreError(f"{path} is not valid: {fault}. {next_step}")
+    return _upgraded(record)
+
+
+def _require_sound(result: CaseResult, path: Path, next_step: str) -> CaseResult:
+    """Raises StoreError with the first fault of the first round that has one."""
+    for record in result.rounds:
+        if fault := fault_of_record(record):
+            raise StoreError(f"{path} is not valid: of round {record.round}, {fault}. {next_step}")
+    return result
 
 
 def _upgraded(record: RunRecord) -> RunRecord:
@@ -151,15 +187,10 @@ def _validated[T](adapter: TypeAdapter[tuple[T]], plain: Any, path: Path, next_s
 # ---- the document of a case ----
 
 
-def _draft(result: CaseResult, path: Path) -> dict[str, Any]:
+def _draft(result: CaseResult) -> dict[str, Any]:
     """What the replay session is told, see ``suite.replay.conftest``."""
     case = result.case
-    try:
-        samples_s = [round_time_s(record) for record in result.completed]
-    except ValueError as error:
-        raise StoreError(
-            f"{path}: {case.case_id} has a completed round without a number: {error}. {_UNWRITTEN}"
-        ) from error
+    samples_s = [round_time_s(record) for record in result.completed]
     source = (result.completed or result.rounds)[0]
     versions = {k: v for rank in source.ranks[:1] for k, v in rank.settings.items() if k.startswith("versions.")}
     return {
@@ -242,7 +273,7 @@ def _layout(value: Any, indent: str = "\n") -> str:
 
 def _read_object(path: Path, next_step: str) -> dict[str, Any]:
     try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
+        stored = parsed(path.read_bytes())
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror}. Check the path and its permissions.") from error
     except ValueError as error:

@@ -18,7 +18,7 @@ from suite.json_file import STRICT, read_json, replace_json
 from suite.launch import Launcher
 from suite.reduce import counted_iterations
 from suite.schema import Case, CaseResult, Launch, RunRecord
-from suite.store import read_record
+from suite.store import read_record, read_record_of
 
 
 @with_config(STRICT)
@@ -95,7 +95,7 @@ def read_pair(case: Case, round_index: int, run_dir: Path) -> Pair | None:
         theirs = [float(value) for value in written["iteration_time_s"]]
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{theirs_path} is not readable: {error!r}. Move it away to go on without.") from error
-    record = read_record(run_dir / "record.json")
+    record = read_record_of(case, round_index, run_dir / "record.json")
     if record.outcome != "completed":
         return None
     if len(theirs) != (ours := record.ranks[0].num_iterations):

@@ -9,7 +9,7 @@ from typing import Any, Final
 from reports.verification.case_file import check_case
 from reports.verification.finding import Finding
 from reports.verification.set_folder import verify_set
-from suite.store import read_case
+from suite.store import read_unsound_case
 
 COMMITTED: Final = Path(__file__).resolve().parents[1] / "reports" / "results"
 VERSION: Final = COMMITTED / "2026.11"
@@ -76,4 +76,6 @@ def damaged_case(path: Path, change: Damage, tmp_path: Path) -> list[Finding]:
     copy.parent.mkdir(parents=True, exist_ok=True)
     copy.write_bytes(path.read_bytes())
     damage(copy, change)
-    return list(check_case(copy.relative_to(tmp_path).as_posix(), json.loads(copy.read_text()), read_case(copy)))
+    return list(
+        check_case(copy.relative_to(tmp_path).as_posix(), json.loads(copy.read_text()), read_unsound_case(copy))
+    )

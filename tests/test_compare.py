@@ -288,7 +288,10 @@ def test_a_round_whose_samples_are_gone_is_no_regression(
     document["labscale"]["case_result"]["rounds"][0]["ranks"][0]["samples"]["iteration_time_s"] = []
     path.write_text(json.dumps(document), encoding="utf-8")
     assert main([before, str(after)]) == StoreError.exit_code
-    assert "has a completed round without a time: round 0" in capsys.readouterr().err
+    assert (
+        "is not valid: of round 0, rank 0 has 12 samples of start_s and 0 of iteration_time_s. Move"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("form", ["--json", "--markdown"])

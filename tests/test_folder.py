@@ -67,12 +67,18 @@ def test_file_systems_without_locks_are_named(tmp_path: Path, monkeypatch: pytes
         ('{"matrix": ', "Expecting value"),
         ("[]", "it holds a list where a JSON object was expected"),
         ("null", "it holds a NoneType where a JSON object was expected"),
-        ('{"matrix": "smoke", "gpus": ["H200"], "rounds": "3"}', "rounds is '3', allowed are a number and null"),
+        ("[" * 100_000, "it is nested too deeply"),
+        ('{"rounds": 0}', r"rounds: Input should be greater than or equal to 1 \(got 0\)"),
+        ('{"precision": NaN}', r"precision: Input should be greater than 0 \(got nan\)"),
+        (
+            '{"matrix": "smoke", "gpus": ["H200"], "rounds": "3"}',
+            r"rounds: Input should be a valid integer \(got '3'\)",
+        ),
     ],
 )
 def test_a_corrupt_campaign_file_is_named(tmp_path: Path, text: str, why: str) -> None:
     (tmp_path / "campaign.json").write_text(text)
-    message = rf"campaign\.json is not readable: {why}.*another with --out"
+    message = rf"campaign\.json is not readable: {why}.*`nox -s store -- .*`, and go on in another folder with --out"
     with pytest.raises(CampaignError, match=message), opened(tmp_path, IDENTITY):
         pass
     assert (tmp_path / "campaign.json").read_text() == text

@@ -63,7 +63,7 @@ EXTRA = {
     "reports/seeds.py": {"suite.catalog", "suite.learning"},
     "reports/manifest.py": {"pydantic", "suite.toml_file"},
     "reports/result_sets.py": {"suite.upstream", "suite.interference"},
-    "reports/verification/case_file.py": {"suite.folder"},
+    "reports/verification/case_file.py": {"suite.folder", "suite.soundness"},
     "reports/verification/hashes.py": {"suite.interference"},
     "reports/verification/set_folder.py": {"suite.upstream", "suite.interference"},
     "reports/verify.py": {"suite.options"},

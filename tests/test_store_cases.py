@@ -145,7 +145,7 @@ def test_rounds_that_do_not_belong_together_are_refused(
         ((record, record), r"are \[0, 0\]; each may be there once"),
         ((make_record(case=make_case(seed=1)),), "round 0 is of another case"),
         ((make_record(schema_version=99),), "schema_version is 99"),
-        ((replace(record, ranks=record.ranks[:1]),), "completed round without a number: round 0 has samples of 1 of 2"),
+        ((replace(record, ranks=record.ranks[:1]),), "is not valid: of round 0, it has samples of 1 of 2 ranks"),
     ):
         with pytest.raises(StoreError, match=message):
             store.write_case(CaseResult(case=record.case, rounds=rounds), tmp_path / "a.json")

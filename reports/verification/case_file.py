@@ -11,6 +11,7 @@ from reports.verification.statistics import NOT_RECOMPUTED, RULES, samples_s, st
 from reports.verification.telemetry import check_telemetry
 from suite.folder import Folder
 from suite.schema import CaseResult, RunRecord
+from suite.soundness import fault_of_record
 
 
 def check_case(where: str, document: Mapping[str, Any], result: CaseResult) -> Iterator[Finding]:
@@ -19,7 +20,7 @@ def check_case(where: str, document: Mapping[str, Any], result: CaseResult) -> I
     if not where.endswith(wanted):
         yield Finding(where=where, what="the file's name", got=where, expected=wanted, next_step="Rename the file.")
     yield from _check_rounds(where, result)
-    faults = [fault for record in result.completed for fault in _check_record(where, record)]
+    faults = [fault for record in result.rounds for fault in _check_record(where, record)]
     yield from faults
     if not any(fault.next_step == RUN_AGAIN for fault in faults):  # else there is no number to compare with
         yield from _check_document(where, document, result)
@@ -126,17 +127,13 @@ def _check_rounds(where: str, result: CaseResult) -> Iterator[Finding]:
 
 
 def _check_record(where: str, record: RunRecord) -> Iterator[Finding]:
-    case, at = record.case, f"round {record.round}"
-    ranks = sorted(rank.rank for rank in record.ranks)
-    if ranks != list(range(case.world_size)):
-        yield Finding(
-            where=where,
-            what=f"{at}: the ranks",
-            got=str(ranks),
-            expected=f"0 to {case.world_size - 1}",
-            next_step=RUN_AGAIN,
-        )
-    if not ranks:
+    """Of a round that is not sound, which no other command reads, that alone; all else of completed ones."""
+    at = f"round {record.round}"
+    if fault := fault_of_record(record):
+        got, expected = f"not sound: {fault}", "as labscale stores it"
+        yield Finding(where=where, what=at, got=got, expected=expected, next_step=RUN_AGAIN)
+        return
+    if not record.counts:
         return
     for rank in record.ranks:
         yield from check_rank(where, f"{at}, rank {rank.rank}", rank, record)

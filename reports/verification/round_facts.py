@@ -11,6 +11,11 @@ from reports.verification.rank_samples import numbers
 from suite.schema import RankRecord, RunRecord
 from suite.schema_telemetry import TelemetrySummary
 
+# What a fingerprint (tasks/workload.py) takes from the case.
+_OF_THE_CASE: Final = (
+    "task", "workload", "assets", "rl_library", "num_steps_per_env", "minibatch_rule", "minibatch_size",
+    "global_minibatch_size", "optimiser_steps",
+)  # fmt: skip
 # Where the wall clock of a node is compared with that of the host that started the round.
 CLOCKS_S: Final = 60.0
 WALL_SLACK_S: Final = 1.0
@@ -22,6 +27,7 @@ def check_facts(where: str, at: str, record: RunRecord) -> Iterator[Finding]:
     for rank in record.ranks:
         yield from _check_settings(where, f"{at}, rank {rank.rank}", rank, record)
         yield from _check_rank_facts(where, f"{at}, rank {rank.rank}", rank, record)
+    yield from _check_workload(where, at, record)
     yield from _check_places(where, at, record)
     if record.telemetry is not None:
         yield from _check_window(where, f"{at}, telemetry", record.telemetry, record)
@@ -31,7 +37,11 @@ def check_facts(where: str, at: str, record: RunRecord) -> Iterator[Finding]:
 
 def _check_settings(where: str, at: str, rank: RankRecord, record: RunRecord) -> Iterator[Finding]:
     case, workload = record.case, record.workload or {}
-    expected = {"seed": case.seed + rank.rank, "num_envs": case.num_envs}
+    expected: dict[str, object] = {
+        "seed": case.seed + rank.rank,
+        "num_envs": case.num_envs,
+        "device": f"cuda:{rank.local_rank}" if case.device == "cuda" else "cpu",
+    }
     if case.cpu_threads is not None:
         expected["torch_num_threads"] = case.cpu_threads
     named = {"decimation": "decimation", "physics_dt_s": "env.sim.dt"}
@@ -43,6 +53,14 @@ def _check_settings(where: str, at: str, rank: RankRecord, record: RunRecord) ->
     like = next(other for other in record.ranks if other.node == rank.node)
     for name in sorted({*rank.settings, *like.settings} - {"seed", "device", "gpu_name"}):
         yield from differing(where, f"{at}: settings.{name}", rank.settings.get(name), like.settings.get(name))
+
+
+def _check_workload(where: str, at: str, record: RunRecord) -> Iterator[Finding]:
+    """What the fingerprint of the work says of the case too."""
+    for name in _OF_THE_CASE:
+        if record.workload is not None and name in record.workload:
+            found, wanted = record.workload[name], getattr(record.case, name)
+            yield from differing(where, f"{at}: workload.{name}", found, wanted)
 
 
 def _check_rank_facts(where: str, at: str, rank: RankRecord, record: RunRecord) -> Iterator[Finding]:

@@ -19,7 +19,7 @@ from suite.a_a import noise_budget, read_noise, twin_pairs
 from suite.errors import StoreError
 from suite.reduce import counted_iterations
 from suite.schema import CaseResult
-from suite.store import AGAIN_CASE, read_case
+from suite.store import AGAIN_CASE, read_unsound_case
 from suite.upstream import medians_of_rank_0, read_pairs
 
 _MEASURE_AGAIN: Final = "Take the file anew from the campaign's folder."
@@ -54,7 +54,7 @@ def verify_set(folder: Path, *, root: Path) -> Verified:
     for path in paths:
         where = below(path, root)
         try:
-            result = read_case(path)
+            result = read_unsound_case(path)
         except StoreError as error:
             findings.append(_not_valid(path, where, _without_advice(error), "a stored case"))
             continue
