@@ -13,6 +13,7 @@ from typing import Final
 from reports.changed_sets import ChangedSet
 from reports.compare import CaseComparison, Comparison
 from reports.likeness import Difference
+from suite.words import counted
 
 MISSING: Final = "n/a"
 MAX_TEXT: Final = 200  # characters of one text of the results
@@ -41,7 +42,7 @@ def changes(found: Sequence[ChangedSet]) -> str:
     for index, one in enumerate(found):
         section = f"{_title(one)}\n\n{_body(one)}\n"
         if len(text) + len(section) > MAX_CHARACTERS:
-            return text + f"Left out, as a comment has no room for them: {len(found) - index} more sets.\n"
+            return text + f"Left out, as a comment has no room for them: {counted(len(found) - index, 'more set')}.\n"
         text += section
     return text
 

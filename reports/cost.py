@@ -18,6 +18,7 @@ from datetime import datetime
 
 from reports.tables import Html, html_table, paragraph
 from suite.schema import CaseResult, Environment, RunRecord
+from suite.words import counted
 
 type Host = tuple[str | None, str | None, tuple[str, ...]]
 type Span = tuple[float, float]  # s, from and to
@@ -169,4 +170,5 @@ def _row(found: Cost, way: str, price: Price) -> list[str]:
 def _basis(found: Cost) -> str:
     if found.measured_points == found.points:
         return ""
-    return f" ({found.measured_points} of {found.points} points timed, a process of the others assumed to take ours)"
+    points = f"{found.measured_points} of {counted(found.points, 'point')}"
+    return f" ({points} timed, a process of the others assumed to take ours)"

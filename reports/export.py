@@ -33,7 +33,7 @@ def github_action_benchmark(version: Version) -> str:
             "unit": "frames/s",
             "value": row.total_fps,
             **_range(row),
-            "extra": f"{_where(one)}; {row.rounds_completed} rounds; {_said(one, row)}{_whose(one)}",
+            "extra": f"{_where(one)}; {counted(row.rounds_completed, 'round')}; {_said(one, row)}{_whose(one)}",
         }
         for one in version.shown
         for row in one.campaign.rows
@@ -68,8 +68,8 @@ def reframe(version: Version, matrix: str = MATRIX) -> str:
     unknown = [row.case_id for row in rows if row.case_id not in known]
     if unknown:
         raise ReportError(
-            f"The matrix {matrix} has no case {unknown[0]}, so a ReFrame test could not run it ({len(unknown)} such"
-            " cases). Name the matrix that was measured with --matrix."
+            f"The matrix {matrix} has no case {unknown[0]}, so a ReFrame test could not run it"
+            f" ({counted(len(unknown), 'such case')}). Name the matrix that was measured with --matrix."
         )
     return render(rows, where=_where(one) + _whose(one), matrix=matrix)
 

@@ -80,11 +80,11 @@ def _least(size: Size, of_seeds: Mapping[int, float | None]) -> float:
     """
     known = [reward for reward in of_seeds.values() if reward is not None]
     if len(known) < max(MIN_SEEDS, len(of_seeds)):
+        seeds_known = f"{len(known)} of {counted(len(of_seeds), 'seed')} with a reward at iteration {size.iterations}"
         raise UsageError(
             f"{size.task} with {size.rl_library} on {size.stack}, {size.frames_per_iteration} frames an iteration:"
-            f" {len(known)} of {len(of_seeds)} seeds have a reward at iteration {size.iterations}. A reference needs"
-            f" all of them, and {MIN_SEEDS} at least. Run bench --matrix learning with more values of --seed, or name"
-            " another --at."
+            f" {seeds_known}. A reference needs all of them, and {MIN_SEEDS} at least. Run bench --matrix learning with"
+            " more values of --seed, or name another --at."
         )
     worst, best = min(known), max(known)
     return worst - max(best - worst, MIN_MARGIN * abs(best))

@@ -10,6 +10,7 @@ from reports.places import Place
 from reports.tables import MISSING, Html, count, html_table, paragraph, together, where_it_ran
 from suite.reduce import round_time_s
 from suite.schema import CaseResult, CheckResult
+from suite.words import counted
 
 SHORT_HASH_LENGTH: Final = 12
 WORTH_SHOWING: Final = ("failure", "warning", "not_checked")
@@ -111,7 +112,7 @@ def checks(found: Sequence[CheckResult], repairs: Mapping[str, str], *, label: s
     said = ", ".join(f"{number} {verdict}" for verdict, number in counts.most_common())
     shown = worth_showing(found)
     if not shown:
-        return paragraph(f"{len(found)} checks: {said}.")
+        return paragraph(f"{counted(len(found), 'check')}: {said}.")
     table = html_table(
         ["Check", "Verdict", "Found", *(["Repair"] if repairs else [])],
         (
@@ -126,4 +127,4 @@ def checks(found: Sequence[CheckResult], repairs: Mapping[str, str], *, label: s
         label=label,
         num_text_columns=4,
     )
-    return together([paragraph(f"{len(found)} checks: {said}."), table])
+    return together([paragraph(f"{counted(len(found), 'check')}: {said}."), table])

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from suite.schema import CaseResult, RunRecord
+from suite.words import counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,13 +48,15 @@ def neighbours_sentence(records: Sequence[RunRecord]) -> str:
         return "No round completed."
     known = [record.neighbours for record in records if record.neighbours is not None]
     if not known:
-        return f"Of {len(records)} rounds it is not known whether others ran beside them, as their records do not say."
+        return (
+            f"Of {counted(len(records), 'round')} it is not known whether others ran beside, as the records do not say."
+        )
     beside = [number for number in known if number]
-    said = f"{len(beside)} of {len(records)} rounds ran beside other cases on their host"
+    said = f"{len(beside)} of {counted(len(records), 'round')} ran beside other cases on their host"
     if beside:
         said += f", with at most {max(beside)} of them at a time"
     if len(known) < len(records):
-        said += f"; of {len(records) - len(known)} it is not known, as their records do not say"
+        said += f"; of {len(records) - len(known)} it is not known, as the records do not say"
     return f"{said}."
 
 

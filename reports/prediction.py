@@ -11,6 +11,7 @@ from typing import Final, Literal
 from reports.resampling import Estimate, estimate
 from reports.scaling_groups import ScalingGroup
 from reports.scaling_laws import MAX_RELATIVE_RESIDUAL, Law, NoFit, fit
+from suite.words import counted
 
 # Twice the ranks is what holding out the largest point tries; one doubling more is the most that is worth saying.
 MAX_EXTRAPOLATION: Final = 4
@@ -83,9 +84,9 @@ def _unpredictable(fitted_to: Sequence[int], worst_residual: float, world_size: 
     """Why a fit says nothing of ``world_size`` ranks; None when it does."""
     largest = fitted_to[-1]
     if world_size <= largest:
-        return f"{largest} ranks were measured; a prediction is for more"
+        return f"{counted(largest, 'rank')} {'was' if largest == 1 else 'were'} measured; a prediction is for more"
     if world_size > MAX_EXTRAPOLATION * largest:
-        return f"it is more than {MAX_EXTRAPOLATION} times the {largest} ranks that were measured"
+        return f"it is more than {MAX_EXTRAPOLATION} times what was measured, {counted(largest, 'rank')}"
     if worst_residual > MAX_RELATIVE_RESIDUAL:
         return f"the law misses a point by {worst_residual:.0%}, and {MAX_RELATIVE_RESIDUAL:.0%} is the most allowed"
     return None

@@ -18,6 +18,7 @@ from scipy.optimize import nnls
 from reports.resampling import Estimate, Pairing, estimate, pairing_of, percentile_interval, resampled_medians
 from reports.scaling_groups import ScalingGroup, ScalingPoint, point_efficiency
 from suite.schema import Scaling
+from suite.words import counted
 
 # Beyond this no law here describes a point. The two per cent are for a baseline that was slightly disturbed; the noise
 # of the rounds is in the intervals already.
@@ -219,4 +220,4 @@ def _karp_flatt(group: ScalingGroup, point: ScalingPoint) -> KarpFlatt:
 
 
 def _ranks(world_size: int) -> str:
-    return "1 rank" if world_size == 1 else f"{world_size} ranks"
+    return counted(world_size, "rank")

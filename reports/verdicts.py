@@ -20,6 +20,7 @@ from typing import Final, Literal
 from reports.resampling import MIN_ROUNDS_FOR_INTERVAL, Estimate
 from reports.scaling_groups import ScalingGroup, ScalingPoint, point_efficiency
 from reports.scaling_laws import SUPERLINEAR_EFFICIENCY, Fit, NoFit, fit
+from suite.words import counted
 
 # At most a fifth of the GPUs paid for may be lost. A convention, stated so that everyone can judge by another.
 SCALES_EFFICIENCY: Final = 0.80
@@ -137,7 +138,7 @@ def _too_few_rounds(*points: ScalingPoint) -> str:
 
 
 def _ranks(world_size: int) -> str:
-    return "1 rank" if world_size == 1 else f"{world_size} ranks"
+    return counted(world_size, "rank")
 
 
 def _surely_positive(value: Estimate) -> bool:

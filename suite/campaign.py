@@ -199,7 +199,7 @@ def profile_all(campaign: Campaign) -> Campaign:
         return campaign
     with opened(campaign.out, identity(campaign)) as folder:
         records = profiling.profile_cases(campaign, folder, campaign.runtime, nsys)
-    campaign.console.print(f"{len(records)} profiled rounds: {campaign.out / 'profiles'}", highlight=False)
+    campaign.console.print(f"{counted(len(records), 'profiled round')}: {campaign.out / 'profiles'}", highlight=False)
     return campaign
 
 
@@ -274,7 +274,7 @@ def judge(campaign: Campaign) -> Campaign:
     ]
     if failed:
         raise RunsFailed(
-            f"{len(failed)} runs did not complete:\n  " + "\n  ".join(failed) + "\nTheir logs are below "
+            f"{counted(len(failed), 'run')} did not complete:\n  " + "\n  ".join(failed) + "\nTheir logs are below "
             f"{campaign.out / 'raw'}. Give them another attempt with --retry-failed."
             + (f"\n{campaign.report_fault}" if campaign.report_fault else "")
         )

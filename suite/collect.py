@@ -25,7 +25,7 @@ from suite.telemetry_file import TELEMETRY_FILE, TelemetryContent, read_telemetr
 from suite.telemetry_nodes import summarise_nodes
 from suite.telemetry_summary import summarise, window_of
 from suite.transport import transport_of
-from suite.words import listed
+from suite.words import counted, listed
 
 _REQUIRED_COLUMN: Final = "iteration_time_s"
 _SHOWN: Final = 3  # differences of two workloads
@@ -183,7 +183,7 @@ def _faults(case: Case, files: Sequence[RankFile]) -> Iterator[str]:
     if missing := sorted(set(range(case.world_size)) - ranks):
         yield f"{listed('rank', missing)} of {case.world_size} wrote no file"
     if surplus := sorted(ranks - set(range(case.world_size))):
-        yield f"{listed('rank', surplus)} should not exist: the case has {case.world_size} ranks"
+        yield f"{listed('rank', surplus)} should not exist: the case has {counted(case.world_size, 'rank')}"
     for file in files:
         if file.start is None:
             yield f"rank {file.rank} has no start event"

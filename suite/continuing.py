@@ -17,6 +17,7 @@ from suite.folder import Folder, require_identity
 from suite.repeats import CUT_OFF
 from suite.rounds import decision
 from suite.schema import Case
+from suite.words import counted
 
 # Of an identity, what follows from options and matrix; the rest is known when the worker is there.
 OF_OPTIONS: Final = (
@@ -118,7 +119,7 @@ def is_reopened(campaign: Campaign, folder: Folder, case: Case) -> bool:
         return False
     if gone := [record.round for record in rounds if not folder.is_finished(case, record.round)]:
         raise CampaignError(
-            f"{path} has {len(rounds)} rounds, but {folder.record_path(case, gone[0])} is gone, so none can be added. "
-            "Put OUT/raw back where it was, or choose another folder with --out."
+            f"{path} has {counted(len(rounds), 'round')}, but {folder.record_path(case, gone[0])} is gone, so none can"
+            " be added. Put OUT/raw back where it was, or choose another folder with --out."
         )
     return True

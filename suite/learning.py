@@ -45,10 +45,13 @@ def _reference_of(case: Case, num_iterations: int, references: Sequence[Learning
     of_ranks = [entry for entry in of_size if entry.world_size in (None, case.world_size)]
     if not of_ranks:
         ranks = f" on {counted(case.world_size, 'rank')}" if of_size else ""
-        return f"the catalog has no reference for {size[0]} frames and {size[1]} optimiser steps in an iteration{ranks}"
+        steps = counted(case.optimiser_steps, "optimiser step")
+        return f"the catalog has no reference for {size[0]} frames and {steps} in an iteration{ranks}"
     reached = [entry for entry in of_ranks if entry.iterations <= num_iterations]
     if not reached:
-        return f"{num_iterations} iterations; the reference is of {min(entry.iterations for entry in of_ranks)}"
+        return (
+            f"{counted(num_iterations, 'iteration')}; the reference is of {min(entry.iterations for entry in of_ranks)}"
+        )
     return max(reached, key=lambda entry: entry.iterations)
 
 

@@ -22,6 +22,7 @@ from suite.progress import Reporter, clock
 from suite.rounds import disk_errors, ended_records, figures, store_if_complete
 from suite.schedule import Queue, known_rounds
 from suite.schema import Case, CaseResult, Device, PlannedCase, RunRecord
+from suite.words import counted
 
 
 def slots_of(
@@ -129,7 +130,7 @@ def why_not_shared(campaign: Campaign) -> str | None:
         return "--no-pack asks for it"
     if options.launcher != "native":
         return f"--launcher {options.launcher} cannot give rounds GPUs and cores of their own yet"
-    return f"{campaign.machine.num_cpus} cores are too few to share out over {num_gpus} GPUs"
+    return f"there are too few cores, {campaign.machine.num_cpus}, to share out over {counted(num_gpus, 'GPU')}"
 
 
 def _without_test(campaign: Campaign, folder: Folder) -> Interference | None:
@@ -237,7 +238,7 @@ class _Packer:
                     self._take_in()
                 self._run_probe(folder, probe, number, others if beside else ())
             records.append(store.read_record_of(probe.case, number, folder.record_path(probe.case, number)))
-        _store(self._folder, records, f"the interference test has {len(records)} rounds")
+        _store(self._folder, records, f"the interference test has {counted(len(records), 'round')}")
         return interference.judged(records)
 
     def _run_probe(self, folder: Folder, probe: PlannedCase, number: int, others: Sequence[int]) -> None:

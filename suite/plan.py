@@ -200,8 +200,8 @@ def _workload_reasons(case: Case, task: TaskEntry) -> Iterator[str]:
     if not fits:
         allowed = " or ".join(map(str, nearest_divisors(batch, case.minibatch_size)))
         yield (
-            f"{case.rl_library} cannot cut a rank's {batch} samples ({case.num_envs} environments x "
-            f"{case.num_steps_per_env} steps) into minibatches of {case.minibatch_size}; "
+            f"{case.rl_library} cannot cut a rank's {batch} samples ({counted(case.num_envs, 'environment')} x "
+            f"{counted(case.num_steps_per_env, 'step')}) into minibatches of {case.minibatch_size}; "
             f"needs minibatches of {allowed}"
         )
 

@@ -23,7 +23,7 @@ from suite.launch import own_image
 from suite.launch.result import EndedBy, LaunchResult
 from suite.pins import sha256
 from suite.schema import Case, CaseResult, RunRecord
-from suite.words import listed
+from suite.words import counted, listed
 
 TIMED_OUT: Final = 124  # timeout(1)'s own exit code
 TOLD_TO_STOP: Final = "told-to-stop"  # in a node's logs: somebody else ended it, before anything of it failed
@@ -64,7 +64,7 @@ def record(run_dir: Path, ended: Ended, *, asset_root: Path | None = None) -> Ru
     store.write_record(written, folder.record_path(case, round_index))
     paths = [folder.record_path(case, index) for index in range(ended.rounds)]
     if all(path.exists() for path in paths):
-        because = f"all of its {ended.rounds} rounds have ended"
+        because = f"{counted(ended.rounds, 'round')} ended, as many as were asked for"
         rounds = tuple(store.read_record_of(case, index, path) for index, path in enumerate(paths))
         folder.set_aside(folder.case_path(case), "superseded")  # by a plan of more rounds
         store.write_case(CaseResult(case=case, rounds=rounds, ended_because=because), folder.case_path(case))

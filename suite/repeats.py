@@ -62,7 +62,7 @@ def decide(records: Sequence[RunRecord], rule: Rule, *, elapsed_s: float = 0.0) 
     Raises ValueError when a completed round has no number, as ``suite.reduce.round_time_s`` does.
     """
     if len(records) < rule.rounds:
-        return Decision(go_on=True, reason=f"{len(records)} of {rule.rounds} rounds")
+        return Decision(go_on=True, reason=f"{len(records)} of {counted(rule.rounds, 'round')}")
     if rule.precision is None:
         return Decision(go_on=False, reason="as many rounds as were asked for")
     times_s = completed_times_s(records)
@@ -78,11 +78,11 @@ def decide(records: Sequence[RunRecord], rule: Rule, *, elapsed_s: float = 0.0) 
 def _spent(rounds: int, rule: Rule, *, completed: int, elapsed_s: float) -> str | None:
     """Why no further round is tried although the target is not reached; None when one is."""
     if not completed:
-        return f"none of {rounds} rounds completed"
+        return f"none of {counted(rounds, 'round')} completed"
     if rounds >= rule.most_rounds:
-        return f"the budget of {rule.most_rounds} rounds is spent"
+        return f"the budget of {counted(rule.most_rounds, 'round')} is spent"
     if rule.budget_s is not None and elapsed_s >= rule.budget_s:
-        return f"the budget of {rule.budget_s / 60:g} minutes is spent"
+        return f"the budget of {counted(rule.budget_s / 60, 'minute')} is spent"
     return None
 
 

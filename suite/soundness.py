@@ -52,6 +52,8 @@ def _faults(record: RunRecord) -> Iterator[str]:
         yield f"its round is {record.round}, allowed is 0 or more"
     if record.started_utc is not None and not _is_moment(record.started_utc):
         yield f"its started_utc is {record.started_utc!r}, allowed is a date and time with its offset"
+    if record.started_utc is None and record.wall_time_s is not None:
+        yield f"its wall_time_s is {record.wall_time_s:g} without a started_utc"
     for rank in record.ranks:
         lengths = {name: len(column) for name, column in rank.samples.items()}
         for (name, length), (other, other_length) in pairwise(lengths.items()):
@@ -100,7 +102,7 @@ def _too_large(value: Any, where: str) -> Iterator[str]:
             yield f"its {where.partition('.')[2]} is {reprlib.repr(value)}, allowed is at most {LARGEST:g}"
         return
     for name, item in _parts(value):
-        if item is not None and not (isinstance(item, float) and abs(item) <= LARGEST):  # most are samples
+        if not isinstance(item, str | None) and not (isinstance(item, float) and abs(item) <= LARGEST):  # most
             yield from _too_large(item, f"{where}.{name}")
 
 

@@ -85,7 +85,8 @@ def why_unsteady(windows: Sequence[SteadyWindow]) -> str:
     lengths = " to ".join(dict.fromkeys(str(pick(window.length for window in windows)) for pick in (min, max)))
     changes = [window.change for window in windows if window.change is not None]
     if not changes:  # of all alike: a case says how many iterations a round has
-        return f"{lengths} iterations after the first are too few to tell a steady part; {MIN_STEADY} are needed"
+        after = "iteration after the first is" if lengths == "1" else "iterations after the first are"
+        return f"{lengths} {after} too few to tell a steady part; {MIN_STEADY} are needed"
     return (
         f"not steady: the later half of the last {lengths} iterations takes {_range(changes)} than the earlier, "
         f"allowed are {SETTLED_WITHIN:.0%}; more iterations are needed"

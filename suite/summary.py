@@ -20,7 +20,7 @@ from suite.schema_telemetry import TelemetrySummary
 from suite.start_up import StartUp, classify, start_up
 from suite.timing_cost import timing_cost
 from suite.upstream import Pair, bracketed_differences
-from suite.words import counted
+from suite.words import are, counted
 
 
 def print_plan(
@@ -183,10 +183,12 @@ def print_rule(console: Console, rule: Rule) -> None:
     """Print when a case has enough rounds, where that is not a fixed number."""
     if rule.precision is None:
         return
-    budget = "" if rule.budget_s is None else f", or {rule.budget_s / 60:g} minutes are over"
+    budget = (
+        "" if rule.budget_s is None else f", or {counted(rule.budget_s / 60, 'minute')} {are(rule.budget_s / 60)} over"
+    )
     console.print(
-        f"After {rule.rounds} rounds a case goes on until the half-width of the 95 % interval of its median is at most "
-        f"{100 * rule.precision:g} %, or it has {rule.most_rounds} rounds{budget}.",
+        f"After {counted(rule.rounds, 'round')} a case goes on until the half-width of the 95 % interval of its median"
+        f" is at most {100 * rule.precision:g} %, or it has {counted(rule.most_rounds, 'round')}{budget}.",
         highlight=False,
     )
 
@@ -201,8 +203,11 @@ def print_rounds(console: Console, results: Sequence[CaseResult]) -> None:
     single = [result for result in results if len(result.completed) == 1]
     if single:
         short = [flag for result in single if (flag := unsteady(result.completed))]
-        are = "is" if len(short) == 1 else "are"
-        also = f", and {len(short)} of them {are} too short or unsettled to show a steady part" if short else ""
+        also = (
+            f", and {len(short)} of them {are(len(short))} too short or unsettled to show a steady part"
+            if short
+            else ""
+        )
         with_one = f"{counted(len(single), 'case')} with one completed round"
         console.print(f"{with_one}: nothing is known of the spread between rounds{also}.", highlight=False)
         for result in single:
@@ -227,7 +232,9 @@ def _lines_on_rounds(result: CaseResult) -> list[str]:
         if chosen:
             name = f"{kind} start" if kind else "start"
             time_s = statistics.median(start.total_s for start in chosen)
-            lines.append(f"{name}: {time_s:.1f} s{_compiled(chosen)} ({len(chosen)} of {len(starts)} rounds)")
+            lines.append(
+                f"{name}: {time_s:.1f} s{_compiled(chosen)} ({len(chosen)} of {counted(len(starts), 'round')})"
+            )
     return lines + [f"flag: {flag}" for flag in flags(result.rounds)]
 
 

@@ -15,6 +15,7 @@ from suite.reduce import steady_part
 from suite.schema import RunRecord
 from suite.schema_telemetry import GpuTelemetry, RankTelemetry, Spread, TelemetrySummary
 from suite.telemetry_file import Sample, TelemetryContent
+from suite.words import counted
 
 AGREEMENT: Final = 0.05  # between counter and integral
 MAX_GAP_S: Final = 2.0  # ten samples: beyond it nobody knows what the power was
@@ -70,7 +71,9 @@ def summarise(content: TelemetryContent, window: Window, *, frames: int | None, 
         raise ValueError("the samples are not in the order of time")
     samples = [sample for sample in content.samples if window.holds(sample)]
     if not samples:
-        raise ValueError(f"none of {len(content.samples)} samples lies in the steady {window.length_s:.3g} s")
+        raise ValueError(
+            f"none of {counted(len(content.samples), 'sample')} lies in the steady {window.length_s:.3g} s"
+        )
     indices = sorted({gpu.index for sample in samples for gpu in sample.gpus})
     gpus = tuple(_gpu(index, content.samples, window) for index in indices)
     is_complete = 0 < num_gpus == len(gpus)

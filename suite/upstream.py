@@ -19,6 +19,7 @@ from suite.launch import Launcher
 from suite.reduce import counted_iterations
 from suite.schema import Case, CaseResult, Launch, RunRecord
 from suite.store import read_record, read_record_of
+from suite.words import counted
 
 
 @with_config(STRICT)
@@ -100,7 +101,7 @@ def read_pair(case: Case, round_index: int, run_dir: Path) -> Pair | None:
         return None
     if len(theirs) != (ours := record.ranks[0].num_iterations):
         raise StoreError(
-            f"{theirs_path} has {len(theirs)} iterations, and the round beside it {ours}: they are no pair. "
+            f"{theirs_path} has {counted(len(theirs), 'iteration')}, and the round beside it {ours}: they are no pair. "
             "Move it away, and the same command runs upstream again."
         )
     ours_s, library_s = medians_of_rank_0(record)

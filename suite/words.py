@@ -3,9 +3,14 @@
 from collections.abc import Sequence
 
 
-def counted(number: int, noun: str) -> str:
-    """``1 GPU``, ``2 GPUs``."""
-    return f"{number} {noun}" + ("" if number == 1 else "s")
+def counted(number: float, noun: str) -> str:
+    """``1 GPU``, ``2 GPUs``, ``0.5 minutes``."""
+    return f"{number if isinstance(number, int) else format(number, 'g')} {noun}" + ("" if number == 1 else "s")
+
+
+def are(number: float) -> str:
+    """The verb of so many."""
+    return "is" if number == 1 else "are"
 
 
 def listed(noun: str, numbers: Sequence[int]) -> str:

@@ -94,7 +94,7 @@ def test_the_catalog_takes_what_is_printed_and_judges_by_it() -> None:
 @pytest.mark.parametrize(
     ("results", "why"),
     [
-        (runs()[:4], "4 of 4 seeds have a reward at iteration 20"),
+        (runs()[:4], "4 of 4 seeds with a reward at iteration 20"),
         ([*runs()[:4], run(1, reward=9.0)], "4 of 4 seeds"),  # the same seed twice is no other run
         ([*runs(), run(1, reward=None)], "4 of 5 seeds"),  # and once without a reward is without
         ([*runs(), run(6, reward=None)], "5 of 6 seeds"),
@@ -120,7 +120,7 @@ def test_the_command_reads_a_folder_for_each_seed(tmp_path: Path, capsys: pytest
     assert main([*map(str, folders), "--at", "20", "--case", "ant-open/*"]) == UsageError.exit_code
     assert "no run has 20 iterations" in capsys.readouterr().err
     assert main([str(folders[0]), "--at", "20"]) == UsageError.exit_code
-    assert "1 of 1 seeds" in capsys.readouterr().err
+    assert "1 of 1 seed with" in capsys.readouterr().err
 
 
 def test_the_catalog_says_what_its_sources_do() -> None:

@@ -15,6 +15,7 @@ from reports.foreign.bundle import FORMAT, SCHEMA_VERSION, Bundle
 from reports.foreign.contradictions import contradictions
 from suite.errors import ForeignResultError
 from suite.input_file import read_input
+from suite.words import counted
 
 NEXT_STEP: Final = "Take the file as `isaaclab benchmark training` wrote it, or run that benchmark again."
 _SAYS_FREELY: Final = "extra"  # the one field whose keys are the producer's
@@ -103,6 +104,6 @@ def _refusal(path: Path, found: Sequence[str]) -> ForeignResultError:
 
 
 def _lines(path: Path, found: Sequence[str]) -> Iterator[str]:
-    count = "1 fault" if len(found) == 1 else f"{len(found)} faults"
+    count = counted(len(found), "fault")
     yield f"{path} is no {FORMAT}: {count}. {NEXT_STEP}"
     yield from (f"  {sentence}." for sentence in found)

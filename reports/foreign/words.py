@@ -3,6 +3,7 @@
 from typing import Final
 
 from reports.foreign.foreign_set import ForeignCase
+from suite.words import counted
 
 RANK_0: Final = (
     "These are means over all iterations of a run, the slow first ones included, by the clock of rank 0 alone: no other"
@@ -23,7 +24,7 @@ def case_name(case: ForeignCase) -> str:
         config.physics_backend,
         *rendering,
         *config.presets,
-        f"{case.num_envs} environments",
+        counted(case.num_envs, "environment"),
         topology,
         *(() if bundle.labscale_case_id is None else ("by labscale's clock",)),
     )

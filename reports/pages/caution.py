@@ -5,6 +5,7 @@ from typing import Final
 from reports.result_sets import Version
 from reports.tables import Html, aside
 from suite.reduce import steady_part
+from suite.words import counted
 
 MAX_SETS_SAID: Final = 2  # one by one
 
@@ -17,8 +18,9 @@ def caution(version: Version) -> Html:
         notes.append("Where only one round completed, nothing is known about the spread between rounds.")
     records = [record for one in version.scaling for record in one.campaign.completed]
     if drifting := sum(steady_part(record).flag is not None for record in records):
+        shown = "has not shown that it is" if drifting == 1 else "have not shown that they are"
         notes.append(
-            f"{drifting} of {len(records)} rounds have not shown that they are steady: iterations were still getting"
+            f"{drifting} of {counted(len(records), 'round')} {shown} steady: iterations were still getting"
             " faster or slower, or were too few. None is left out; the pages of the series name them."
         )
     labels = {place.environment.host_label for one in version.scaling for place in one.campaign.places}

@@ -14,6 +14,7 @@ from reports.result_sets import ResultSet, Version
 from reports.tables import Html, bullets, html_table, paragraph, together
 from suite.reduce import steady_part
 from suite.schema import Case, RunRecord
+from suite.words import counted
 
 MAX_SETS_APART: Final = 2  # of which the same is said one by one
 _ALIKE: Final[Mapping[frozenset[int | None], str]] = {
@@ -73,7 +74,7 @@ def uncertain(version: Version) -> Html:
     by_rounds = ", ".join(f"{number} with {count}" for count, number in sorted(rounds.items()))
 
     def share(of_rounds: Callable[[RunRecord], bool], text: str) -> str:
-        return f"{sum(map(of_rounds, records))} of {len(records)} rounds {text}."
+        return f"{sum(map(of_rounds, records))} of {counted(len(records), 'round')} {text}."
 
     with_interval = sum(row.iteration_time_interval_s is not None for row in rows)
     fewest = (
@@ -82,7 +83,7 @@ def uncertain(version: Version) -> Html:
     return bullets(
         [
             f"Completed rounds a case: {by_rounds}. {fewest}",
-            f"{with_interval} of {len(rows)} cases have an interval.",
+            f"{with_interval} of {counted(len(rows), 'case')} with an interval.",
             share(
                 lambda record: steady_part(record).flag is not None, f"have not shown that they are steady: {_DRIFT}"
             ),

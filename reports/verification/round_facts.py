@@ -10,6 +10,7 @@ from reports.verification.finding import Finding, differing, outside
 from reports.verification.rank_samples import numbers
 from suite.schema import RankRecord, RunRecord
 from suite.schema_telemetry import TelemetrySummary
+from suite.words import counted
 
 # What a fingerprint (tasks/workload.py) takes from the case.
 _OF_THE_CASE: Final = (
@@ -102,7 +103,7 @@ def _check_places(where: str, at: str, record: RunRecord) -> Iterator[Finding]:
         return
     one_each = all(len(set(row)) == 1 for row in rows) and sorted({*nodes}, key=str) == list(range(case.nnodes))
     if not one_each:
-        expected = f"one for every {case.nproc_per_node} ranks, 0 to {case.nnodes - 1}"
+        expected = f"one for every {counted(case.nproc_per_node, 'rank')}, 0 to {case.nnodes - 1}"
         yield Finding(where=where, what=f"{at}: the nodes of the ranks", got=str(nodes), expected=expected)
 
 

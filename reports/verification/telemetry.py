@@ -12,6 +12,7 @@ from reports.verification.round_facts import most_memory_gb
 from suite.reduce import steady_part
 from suite.schema import RunRecord
 from suite.schema_telemetry import GpuTelemetry, NodeTelemetry, Spread, TelemetrySummary
+from suite.words import counted
 
 TOLERANCE: Final = 1e-4  # its figures are stored to six digits
 # Of a mean power against energy over time. Rounds up to 2026-11-23 have the mean of the readings, at most 0.5 % apart.
@@ -104,7 +105,7 @@ def _check_total_power(
     if found is None:
         return
     if not gpus or len(spreads) < len(gpus):
-        expected = f"nothing: {len(gpus) - len(spreads)} of {len(gpus)} GPUs have none"
+        expected = f"nothing: {len(gpus) - len(spreads)} of {counted(len(gpus), 'GPU')} without"
         yield Finding(where=where, what=name, got=f"{found.mean:g} W", expected=expected)
         return
     several = len({gpu.node for gpu in gpus}) > 1

@@ -13,7 +13,7 @@ from typing import Final
 from suite.core_speed import SLOWED, WORTH_SAYING
 from suite.env_check.check import Check
 from suite.env_check.child import run_probe
-from suite.words import listed
+from suite.words import counted, listed
 
 MAX_CORES: Final = 32  # spread over those that there are
 LOOKS: Final = 128  # of all of them together, in turns, so that all are seen over a second and a half
@@ -90,7 +90,7 @@ def check_core_speed(facts: CoreFacts) -> Check[CoreFacts]:
         verdict="warning" if is_slowed else "ok",
         found=(
             f"{1e6 * facts.fastest_s:.0f} µs at best for a fixed piece of Python's work; {slowed} of {looks} looks at "
-            f"{len(facts.looks_s)} of {facts.num_cores} cores over {SLOWED:g} times that{always}"
+            f"{len(facts.looks_s)} of {counted(facts.num_cores, 'core')} over {SLOWED:g} times that{always}"
         ),
         wanted=wanted,
         fault=fault if is_slowed else None,

@@ -8,6 +8,7 @@ from suite.env_check.check import Check, Feature, Verdict
 from suite.env_check.driver_table import parts
 from suite.env_check.host import UNLIMITED, HostFacts
 from suite.pins import ALL_PINS
+from suite.words import counted
 
 SHM_NEEDED_GB: Final = 1.0  # what NVIDIA's own multi-GPU recipes give
 SHM_USELESS_GB: Final = 0.068  # 64 MiB, what docker gives by default: NCCL fails with it
@@ -141,13 +142,13 @@ def check_cpu_governor(facts: HostFacts) -> Check[HostValues]:
 def check_cores_per_gpu(facts: HostFacts, num_gpus: int) -> Check[HostValues]:
     is_few = num_gpus > 0 and facts.num_cpus < CORES_PER_GPU * num_gpus
     needed = CORES_PER_GPU * num_gpus
-    repair = f"Ask for {needed} cores (--cpus-per-task of Slurm, --cpus of docker), or use fewer GPUs."
+    repair = f"Ask for {counted(needed, 'core')} (--cpus-per-task of Slurm, --cpus of docker), or use fewer GPUs."
     return _check(
         facts,
         ("num_cpus",),
         name="cores_per_gpu",
         feature="cuda",
-        found=f"{facts.num_cpus} cores for {num_gpus} GPU(s)" if num_gpus else "no GPU",
+        found=f"{facts.num_cpus} cores for {counted(num_gpus, 'GPU')}" if num_gpus else "no GPU",
         wanted=f"{CORES_PER_GPU} or more for each",
         fault=_Fault(word="few_cores_per_gpu", repair=repair) if is_few else None,
         is_known=num_gpus > 0,

@@ -11,6 +11,7 @@ from suite.env_check.elf import host
 from suite.env_check.finding import Finding
 from suite.env_check.libraries import version_mismatch
 from suite.env_check.manifests import SYMBOLS, Manifest, ManifestsSeen
+from suite.words import counted
 
 _STALE_API: Final = ("", "1.0")  # the loader then hides Vulkan 1.1 and later: no driver name, no UUID
 _NVIDIA_LIBRARY: Final = {"vulkan": "libGLX_nvidia.so.0", "egl": "libEGL_nvidia.so.0"}
@@ -142,7 +143,7 @@ def _all_filtered(seen: ManifestsSeen) -> ManifestFault:
     set_to = ", ".join(f"{name}={seen.variables[name]!r}" for name in names)
     return ManifestFault(
         word="drivers_disabled",
-        found=f"all {len(seen.manifests)} drivers are switched off by {set_to}",
+        found=f"{counted(len(seen.manifests), 'driver')} found, all switched off by {set_to}",
         repair=f"unset {' and '.join(names)}",
         blocks=True,
     )

@@ -13,6 +13,7 @@ from suite.env_check.node_reports import Difference, NodeReport
 from suite.env_check.nodes import NodeFailure
 from suite.env_check.report import Report
 from suite.env_check.requirements import Needs, unproved
+from suite.words import counted
 
 WORDS: Final = {
     "ok": "[green]ok[/]",
@@ -39,14 +40,16 @@ def print_report(console: Console, report: Report) -> None:
         console.print(f"[yellow]{check.name}[/] {NOT_MADE}: {escape(check.found)}", highlight=False)
     _print_rest(console, report)
     verdict = VERDICTS[report.exit_code].format(stack=report.stack, device=report.device)
-    console.print(f"\n{verdict} ({len(report.checks)} checks in {report.duration_s:.1f} s)", highlight=False)
+    console.print(f"\n{verdict} ({counted(len(report.checks), 'check')} in {report.duration_s:.1f} s)", highlight=False)
 
 
 def print_faults(console: Console, report: Report) -> None:
     """Print what `bench` says before it starts: one line, and every fault of what is needed with its repair."""
     bad = [*report.failures, *report.warnings]
     said = (
-        f"{len(bad)} of {len(report.checks)} checks found a fault" if bad else f"{len(report.checks)} checks, no fault"
+        f"{len(bad)} of {counted(len(report.checks), 'check')} found a fault"
+        if bad
+        else f"{counted(len(report.checks), 'check')}, no fault"
     )
     console.print(f"env_check: {said} that concerns {report.stack} on {report.device}", highlight=False)
     _print_repairs(console, bad)
@@ -93,7 +96,9 @@ def _print_rest(console: Console, report: Report) -> None:
         faults = [check for check in rest if check.feature == feature and check.verdict == "not_needed"]
         if not faults:
             seen = [check.verdict for check in rest if check.feature == feature]
-            console.print(f"  [bold]{feature}[/]: {seen.count('ok')} of {len(seen)} checks ok", highlight=False)
+            console.print(
+                f"  [bold]{feature}[/]: {seen.count('ok')} of {counted(len(seen), 'check')} ok", highlight=False
+            )
             continue
         first = faults[0]
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""

@@ -4,6 +4,7 @@ import ast
 import json
 import random
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,7 +24,8 @@ from suite.options import ROOT
 from suite.result_folders import BUNDLES
 from suite.schema import CaseResult
 from tests.fuzz.campaign_files import CAMPAIGN_FILES
-from tests.fuzz.mutations import any_number, json_bytes, mutate_bytes, mutate_json, mutate_toml
+from tests.fuzz.case_changes import changed_case
+from tests.fuzz.mutations import json_bytes, mutate_bytes, mutate_toml
 from tests.fuzz.target import EXIT_CODES, Target
 from tests.generated_results import make_case, make_result, node_results, stack_results, sweep_results, write_results
 
@@ -69,56 +71,6 @@ def read_stored_case(rng: random.Random, folder: Path) -> None:
     as_it_was.parent.mkdir(parents=True)
     shutil.copyfile(source, as_it_was)
     read_with_any_command(rng, folder / "set", folder / "sound")
-
-
-def changed_case(rng: random.Random, stored: Any) -> bytes:
-    """Anything anywhere; or one thing in all rounds alike, which no check of shape finds; or a few samples."""
-    match rng.randrange(4):
-        case 0:
-            return json_bytes(rng, stored)
-        case 1:
-            return json.dumps(_with_rounds(stored, lambda record: _with_another_case(rng, record))).encode()
-        case 2:
-            at = rng.choice(_numbers(stored["labscale"]["case_result"]["rounds"][0]))
-            number = rng.choice((any_number(rng), 1, 1e-9, -1e-3, 1e9, None, True))
-            return json.dumps(_with_rounds(stored, lambda record: _set(record, at, number))).encode()
-        case _:
-            return json.dumps(_with_rounds(stored, lambda record: mutate_json(rng, record))).encode()
-
-
-def _with_rounds(stored: Any, change: Callable[[Any], Any]) -> Any:
-    copy = json.loads(json.dumps(stored))
-    result = copy["labscale"]["case_result"]
-    result["rounds"] = [change(record) for record in result["rounds"]]
-    if result["rounds"] and isinstance(result["rounds"][0], dict):
-        result["case"] = result["rounds"][0].get("case")
-    return copy
-
-
-def _with_another_case(rng: random.Random, record: Any) -> Any:
-    record["case"] = mutate_json(random.Random(rng.random()), record["case"])  # noqa: S311 - no secret
-    return record
-
-
-def _numbers(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The way to every number, and to a value that was not measured."""
-    if isinstance(value, dict):
-        return [way for key, item in value.items() for way in _numbers(item, (*at, key))]
-    if isinstance(value, list):
-        return [way for index, item in enumerate(value) for way in _numbers(item, (*at, index))]
-    return [at] if value is None or (isinstance(value, int | float) and not isinstance(value, bool)) else []
-
-
-def _set(record: Any, at: tuple[Any, ...], number: Any) -> Any:
-    """Where a round lacks what the first has, nothing."""
-    node = record
-    try:
-        for key in at[:-1]:
-            node = node[key]
-        node[at[-1]] = number
-    except (IndexError, KeyError, TypeError):
-        return record
-    return record
 
 
 # --- the commands ----------------------------------------------------------------------------------------------------
@@ -186,12 +138,21 @@ def run_cells(page: str) -> None:
 def read_files_beside(rng: random.Random, folder: Path) -> None:
     """A set with twins, the interference test and pairs, one file of which is not as it was written."""
     one, sound = folder / "set", folder / "sound"
-    write_set(sound)
-    shutil.copytree(sound, one)
+    for where in (one, sound):
+        for name, content in generated_set().items():
+            (where / name).parent.mkdir(parents=True, exist_ok=True)
+            (where / name).write_bytes(content)
     path = rng.choice(sorted(path for path in one.rglob("*") if path.is_file()))
     content = path.read_bytes()
     path.write_bytes(json_bytes(rng, json.loads(content)) if path.suffix == ".json" else mutate_bytes(rng, content))
     read_with_any_command(rng, one, sound)
+
+
+@cache
+def generated_set() -> Mapping[str, bytes]:
+    with tempfile.TemporaryDirectory() as folder:
+        write_set(Path(folder))
+        return {str(path.relative_to(folder)): path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
 
 
 def write_set(folder: Path) -> None:
@@ -220,14 +181,16 @@ def write_below(folder: Path, result: CaseResult) -> None:
 
 
 def read_version_file(rng: random.Random, folder: Path) -> None:
-    for name, results in (("one", node_results()), ("two", stack_results())):
+    for name, results in (("one", node_results(rounds=1)), ("two", stack_results(rounds=1))):
         write_results(results, folder / name)
     (folder / "report.toml").write_bytes(mutate_toml(rng, MANIFEST))
-    show_a_page(rng, folder)
+    page_sources(result_sets.read_version(folder, name="fuzz"))
+    if rng.random() < 0.2:
+        show_a_page(rng, folder)
 
 
 def read_env_check(rng: random.Random, folder: Path) -> None:
-    write_results(sweep_results(), folder / "one")
+    write_results(sweep_results(rounds=1), folder / "one")
     (folder / "env_check").mkdir()
     (folder / "env_check" / "a.json").write_bytes(json_bytes(rng, document(ENV_CHECK)))
     version = result_sets.read_version(folder, name="fuzz")
