@@ -15,6 +15,7 @@ from suite.errors import CampaignError, StoreError
 from suite.folder import Folder, locked
 from suite.interference import PROBE_SUFFIX, Interference
 from suite.repeats import CUT_OFF
+from suite.rounds import ended_records
 from suite.schema import Case, CaseResult
 from tests.bench_runs import CASE, Bench, Stage
 from tests.denied_folders import deny
@@ -121,6 +122,27 @@ def test_a_record_in_another_rounds_place_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"r1/record\.json is of .*, round 0, and belongs at .*r0/record\.json"):
         store_finished(tmp_path)
     assert not (tmp_path / "cases").exists()
+
+
+def test_rounds_are_stored_beside_a_campaign_file_that_was_cut_short(tmp_path: Path) -> None:
+    """``bench`` refuses such a folder, and names this command."""
+    write_round(tmp_path, ANT, 0)
+    (tmp_path / "campaign.json").write_text('{"rounds": 3, "prec', encoding="utf-8")
+    (result,) = store_finished(tmp_path)
+    assert result.ended_because == "stored after 1 round: campaign.json, which had the rule, cannot be read"
+
+
+def test_a_record_of_another_case_of_the_same_name_is_named(tmp_path: Path) -> None:
+    """It was called a fault of the program, to be reported."""
+    write_identity(tmp_path)
+    write_round(tmp_path, ANT, 0)
+    other = write_round(tmp_path, replace(ANT, seed=7, minibatch_size=64), 1)
+    said = rf"^{other} is the record of round 1 of {ANT.case_id} that differs in minibatch_size, seed, where round 1 of"
+    with pytest.raises(StoreError, match=said) as caught:
+        store_finished(tmp_path)
+    assert "move it away and run again: only this round is repeated" in str(caught.value)
+    with pytest.raises(StoreError, match=said):
+        ended_records(Folder(root=tmp_path), ANT)
 
 
 def test_stored_rounds_are_never_taken_away(tmp_path: Path) -> None:

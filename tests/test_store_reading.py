@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from reports import build, compare_command, export
 from suite import reduce, store
 from suite.errors import StoreError
 from suite.result_folders import BUNDLES
@@ -121,3 +122,42 @@ def test_imported_results_are_sound_and_no_cases(tmp_path: Path) -> None:
     for folder in (bundles, bundles.parent, bundles.parent.parent):
         with pytest.raises(StoreError, match=rf"^{folder} holds imported results only, .*Name a folder"):
             store.load_results(folder)
+
+
+def campaign_without_cases(root: Path) -> None:
+    """As ``bench`` leaves it in the middle of its first round; one more round has ended."""
+    (root / "cases").mkdir(parents=True)
+    (root / "campaign.json").write_text("{}", encoding="utf-8")
+    for number, name in enumerate(("record.json", "case.json")):
+        path = root / "raw" / "s" / "a" / f"r{number}" / name
+        path.parent.mkdir(parents=True)
+        path.write_text("{}", encoding="utf-8")
+
+
+def test_a_campaign_without_a_stored_case_is_told_to_go_on_or_store(tmp_path: Path) -> None:
+    """Each of its files was called a case to be moved away, which blocks ``bench`` and ``store``."""
+    root = tmp_path / "runs" / "a b"
+    campaign_without_cases(root)
+    said = rf"^{root} is a campaign of which no case is stored yet\. .*again to go on.*`nox -s store -- '{root}'`\.$"
+    for folder in (root, root / "raw", root / "raw" / "s" / "a" / "r0"):
+        with pytest.raises(StoreError, match=said):
+            store.load_results(folder)
+    (root / "cases").rmdir()
+    for folder in (root, root.parent):
+        with pytest.raises(StoreError, match=said):
+            store.load_results(folder)
+
+
+def test_every_command_says_so_of_a_campaign_without_a_stored_case(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    campaign_without_cases(tmp_path)
+    (tmp_path / "cases").rmdir()
+    folder = str(tmp_path)
+    for main, arguments in (
+        (build.main, [folder]),
+        (export.main, [folder, "--format", "csv"]),
+        (compare_command.main, [folder, folder]),
+    ):
+        assert main(arguments) == StoreError.exit_code
+        assert f"`nox -s store -- {folder}`" in capsys.readouterr().err

@@ -112,8 +112,10 @@ def events(case: Case, rank: int) -> list[dict[str, Any]]:
     start = {"event": "start", "rank": rank, "local_rank": local_rank, "pid": 7, "node": node, "machine": f"m{node}"}
     offset = {"event": "clock_offset", "offset_s": 0.1 * node, "bound_s": 1e-4, "wall_offset_s": 0.0}
     offsets = [{**offset, "when": "start"}, {**offset, "when": "end"}] if node else []
-    samples = {"iteration_time_s": 0.5, "collection_time_s": 0.3, "learning_time_s": 0.2, "marked": 0.0}
-    samples |= {"all_reduce_calls": None, "reward_mean": 1.0, "rsl_rl.total_fps": 100.0}
+    samples: dict[str, float | None] = {
+        "iteration_time_s": 0.5, "collection_time_s": 0.3, "learning_time_s": 0.2, "marked": 0.0,
+        "all_reduce_calls": None, "reward_mean": 1.0, "rsl_rl.total_fps": 100.0,
+    }  # fmt: skip
     check = {"name": "cameras", "feature": "rendering", "verdict": "ok", "found": "2 of 2", "fault": None}
     return [
         start,

@@ -167,8 +167,8 @@ def write_set(folder: Path) -> None:
     test = make_result(probe, *([0.5] * len(interference.ORDER)))
     write_below(folder / interference.FOLDER, test)
     interference.write(interference.judged(test.rounds), folder / interference.FILE)
-    sides = {"case_id": alone.case_id, "round": 0, "ours_s": 0.5, "theirs_s": 0.5, "library_s": None}
-    upstream.write_pairs([upstream.Pair(**sides, theirs_wall_s=60.0)], folder / "upstream.json")
+    beside = upstream.Pair(case_id=alone.case_id, round=0, ours_s=0.5, theirs_s=0.5, theirs_wall_s=60.0, library_s=None)
+    upstream.write_pairs([beside], folder / "upstream.json")
     write_hashes(folder)
 
 

@@ -1,0 +1,7 @@
+from suite.words import are, counted
+
+
+def test_a_count_agrees_with_its_noun_and_its_verb() -> None:
+    assert [counted(number, "round") for number in (0, 1, 2)] == ["0 rounds", "1 round", "2 rounds"]
+    assert [counted(number, "minute") for number in (0.5, 1.0, 1.5)] == ["0.5 minutes", "1 minute", "1.5 minutes"]
+    assert [are(number) for number in (0, 1, 2)] == ["are", "is", "are"]
