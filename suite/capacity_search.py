@@ -1,13 +1,13 @@
 """``bench --capacity SERIES``: run the points that ``suite.capacity`` asks for, each a case like any other."""
 
-import json
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from math import gcd
 from pathlib import Path
-from typing import Final
+from typing import Final, TypedDict
 
+from pydantic import ConfigDict, with_config
 from rich.console import Console
 
 from suite.campaign_state import Campaign
@@ -15,9 +15,9 @@ from suite.capacity import MIN_RISE, RESOLUTION, Capacity, Trial, next_step
 from suite.cases import with_num_envs
 from suite.catalog import Catalog
 from suite.continuing import is_reopened
-from suite.errors import StoreError, UsageError
+from suite.errors import UsageError
 from suite.folder import Folder
-from suite.json_file import replace_json
+from suite.json_file import read_json, replace_json
 from suite.matrix import load_matrix
 from suite.matrix_table import Matrix
 from suite.options import Options
@@ -29,6 +29,17 @@ from suite.schedule import is_wanted
 from suite.schema import Case, CaseResult, PlannedCase
 
 EAGER_GRANULARITY: Final = 16  # environments, where the library cuts a batch of any size into minibatches
+
+
+@with_config(ConfigDict(extra="allow"))  # is written again as it is
+class _Answer(TypedDict):
+    first_case_id: str
+
+
+class _Stored(TypedDict):
+    """What ``capacity.json`` holds, as far as it is looked at."""
+
+    found: list[_Answer]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,12 +156,8 @@ def write_found(found: Sequence[Found], path: Path) -> None:
 
 def _earlier(path: Path) -> dict[str, object]:
     """The answers that are there, by the case that each search began with."""
-    if not path.exists():
-        return {}
-    try:
-        return {answer["first_case_id"]: answer for answer in json.loads(path.read_text(encoding="utf-8"))["found"]}
-    except (ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{path} is not readable: {error!r}. Move it away and run the same command again.") from error
+    stored = read_json(path, _Stored, next_step="Move it away and run the same command again.")
+    return {} if stored is None else {answer["first_case_id"]: answer for answer in stored["found"]}
 
 
 def print_found(console: Console, found: Sequence[Found]) -> None:

@@ -4,13 +4,13 @@ With ``bench --upstream`` each completed round is followed by upstream's ``isaac
 arguments, on the same machine, so that the two interleave. Upstream reports rank 0 only, so rank 0 is what is compared.
 """
 
-import json
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Annotated, NotRequired, TypedDict
 
-from pydantic import with_config
+from pydantic import ConfigDict, Field, with_config
 
 from suite.errors import StoreError
 from suite.folder import Folder, drop_checkpoints
@@ -18,8 +18,19 @@ from suite.json_file import STRICT, read_json, replace_json
 from suite.launch import Launcher
 from suite.reduce import counted_iterations
 from suite.schema import Case, CaseResult, Launch, RunRecord
+from suite.soundness import LARGEST
 from suite.store import read_record, read_record_of
 from suite.words import counted
+
+type _Time = Annotated[float, Field(gt=0, le=LARGEST)]
+
+
+@with_config(ConfigDict(allow_inf_nan=False))
+class _Written(TypedDict):
+    """What ``tasks.upstream`` wrote, as far as it is looked at."""
+
+    iteration_time_s: list[_Time]
+    wall_time_s: NotRequired[_Time | None]
 
 
 @with_config(STRICT)
@@ -29,10 +40,10 @@ class Pair:
 
     case_id: str
     round: int
-    ours_s: float
-    theirs_s: float
-    theirs_wall_s: float | None = None  # of upstream's whole process; None in pairs of before it was kept
-    library_s: float | None  # what the RL library reported in our own process, as upstream would have read it
+    ours_s: _Time
+    theirs_s: _Time
+    theirs_wall_s: _Time | None = None  # of upstream's whole process; None in pairs of before it was kept
+    library_s: _Time | None  # what the RL library reported in our own process, as upstream would have read it
 
     @property
     def difference(self) -> float:
@@ -89,13 +100,10 @@ def run(ours: Launch, launcher: Launcher) -> Pair | None:
 def read_pair(case: Case, round_index: int, run_dir: Path) -> Pair | None:
     """The pair in a run directory, or None when one side is missing."""
     theirs_path = folder_of(run_dir) / "upstream.json"
-    if not theirs_path.exists():
+    written = read_json(theirs_path, _Written, next_step="Move it away to go on without.")
+    if written is None:
         return None
-    try:
-        written = json.loads(theirs_path.read_text(encoding="utf-8"))
-        theirs = [float(value) for value in written["iteration_time_s"]]
-    except (ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{theirs_path} is not readable: {error!r}. Move it away to go on without.") from error
+    theirs = written["iteration_time_s"]
     record = read_record_of(case, round_index, run_dir / "record.json")
     if record.outcome != "completed":
         return None

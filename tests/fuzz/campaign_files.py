@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from suite import interference, pairs, store
+from suite import capacity_search, interference, pairs, store
 from suite import record as by_hand
 from suite.collect import collect
 from suite.continuing import with_more_rounds
@@ -207,9 +207,20 @@ def record_a_round(rng: random.Random, folder: Path) -> None:
         by_hand.record(run_dir, by_hand.Ended(rounds=1, exit_code=0, started_unix_s=1.7e9))
 
 
+def add_answers(rng: random.Random, folder: Path) -> None:
+    """What ``bench --capacity`` reads before it adds to it."""
+    path = folder / "capacity.json"
+    answer = {"first_case_id": "a/b", "capacity": {"num_envs": 64, "because": "x"}, "trials": [{"num_envs": 64}]}
+    stored = {"min_rise": 0.05, "resolution": 0.05, "found": [answer]}
+    path.write_bytes(json_bytes(rng, stored))
+    capacity_search.write_found([], path)
+    capacity_search.write_found([], path)
+
+
 CAMPAIGN_FILES: Final[tuple[Target, ...]] = (
     Target(name="store_of_a_campaign", attempt=store_what_ended),
     Target(name="bench_that_goes_on", attempt=go_on),
+    Target(name="capacity_json", attempt=add_answers),
     Target(name="files_of_ranks", attempt=collect_a_round),
     Target(name="case_of_a_round", attempt=record_a_round),
 )
