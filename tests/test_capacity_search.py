@@ -145,7 +145,7 @@ def test_an_answer_stays_when_another_library_is_searched_alone(
         "tiny/rl_games-kitless-n512-1x1": 512,
     }
     path.write_text("[]")
-    with pytest.raises(StoreError, match=r"capacity\.json is not readable: TypeError.*Move it away"):
+    with pytest.raises(StoreError, match=r"capacity\.json is not readable: document: Input should be .*Move it away"):
         steps.find_capacity(planned(matrix, environment, rl_libraries=("rsl_rl",)))
 
 

@@ -77,7 +77,7 @@ def test_rounds_that_failed_are_said_beside_a_page_that_could_not_be_built(campa
     """Its own exit code hid theirs."""
     failed = failed_result(CASES[0], outcome="crashed", reason="made up")
     without_page = replace(campaign, results=(failed,), report_fault="no page")
-    with pytest.raises(RunsFailed, match=r"(?s)1 runs did not complete.*--retry-failed\.\nno page$"):
+    with pytest.raises(RunsFailed, match=r"(?s)1 run did not complete.*--retry-failed\.\nno page$"):
         steps.judge(without_page)
 
 

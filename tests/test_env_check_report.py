@@ -134,7 +134,7 @@ def test_a_fault_of_what_is_needed_is_shown_with_its_repair(report: Report) -> N
     console = Console(width=200, file=io.StringIO(), record=True)
     print_faults(console, faulty)
     text = console.export_text()
-    assert "1 of 1 checks found a fault" in text
+    assert "1 of 1 check found a fault" in text
     assert "glibc_too_old" in text
     assert "Use Debian 12." in text
     assert "cannot run here" in shown(faulty)

@@ -18,7 +18,7 @@ def test_rounds_beside_others_are_counted() -> None:
 
 
 def test_what_is_not_known_is_said_and_is_not_none() -> None:
-    assert neighbours_sentence(rounds(1, None)).endswith("of 1 it is not known, as their records do not say.")
+    assert neighbours_sentence(rounds(1, None)).endswith("of 1 it is not known, as the records do not say.")
     assert neighbours_sentence(rounds(None, None)).startswith("Of 2 rounds it is not known")
     assert neighbours_sentence([]) == "No round completed."
 

@@ -59,7 +59,7 @@ def test_a_test_without_neighbours_gives_no_verdict(tmp_path: Path) -> None:
     [
         (Options(matrix="smoke", pack=False), 8, "--no-pack asks for it"),
         (Options(matrix="smoke", launcher="apptainer"), 8, "--launcher apptainer cannot give rounds GPUs"),
-        (Options(matrix="smoke"), 3, "3 cores are too few to share out over 4 GPUs"),
+        (Options(matrix="smoke"), 3, "there are too few cores, 3, to share out over 4 GPUs"),
     ],
 )
 def test_a_host_that_is_not_shared_out_is_told_why(options: Options, num_cpus: int, why: str) -> None:

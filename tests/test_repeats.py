@@ -136,7 +136,7 @@ def test_time_ends_only_what_goes_beyond_the_rounds_of_the_matrix(count: int, el
     rule = Rule(rounds=3, precision=0.01, budget_s=60.0)
     decision = decide(rounds([1.0] * count), rule, elapsed_s=elapsed_s)
     assert decision.go_on == go_on
-    assert decision.reason.startswith("the budget of 1 minutes is spent: ") != go_on
+    assert decision.reason.startswith("the budget of 1 minute is spent: ") != go_on
 
 
 def test_every_run_of_decisions_ends() -> None:

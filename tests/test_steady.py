@@ -6,6 +6,7 @@ import statistics
 import pytest
 
 from suite.steady import MIN_STEADY, SETTLED_WITHIN, steady_window
+from suite.words import are, counted
 
 
 def noisy(seed: int, *levels: float) -> list[float]:
@@ -71,7 +72,7 @@ def test_too_few_iterations_are_used_and_flagged(count: int) -> None:
     window = steady_window([9.0] + [1.0] * (count - 1))
     assert window.length == count - 1
     assert window.flag is not None
-    assert window.flag.startswith(f"{count - 1} iterations after the first are too few")
+    assert window.flag.startswith(f"{counted(count - 1, 'iteration')} after the first {are(count - 1)} too few")
     assert steady_window([9.0] + [1.0] * MIN_STEADY).flag is None
 
 

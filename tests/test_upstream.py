@@ -46,7 +46,7 @@ def run_dir(tmp_path: Path, make_case: CaseMaker, environment: Environment) -> P
     }
     rank = RankRecord(rank=0, local_rank=0, phases_s={}, settings={}, samples=samples)
     record = RunRecord(
-        case=make_case(), round=0, outcome="completed", reason=None, exit_code=0, started_utc=None, wall_time_s=1.0,
+        case=make_case(), round=0, outcome="completed", reason=None, exit_code=0, started_utc=None, wall_time_s=None,
         environment=environment, ranks=(rank, replace(rank, rank=1, local_rank=1)),
     )  # fmt: skip
     store.write_record(record, tmp_path / "record.json")
@@ -82,7 +82,7 @@ def test_all_clocks_are_read_over_the_iterations_that_are_steady_in_ours(
     )  # fmt: skip
     case = make_case(rl_library="rl_games")
     record = RunRecord(
-        case=case, round=0, outcome="completed", reason=None, exit_code=0, started_utc=None, wall_time_s=1.0,
+        case=case, round=0, outcome="completed", reason=None, exit_code=0, started_utc=None, wall_time_s=None,
         environment=environment, ranks=(rank, replace(rank, rank=1, local_rank=1)),
     )  # fmt: skip
     assert case.frames_per_iteration == 1024
