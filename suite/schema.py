@@ -38,6 +38,7 @@ Scalar = str | int | float | bool | None
 Workload = Literal["train", "environment_step", "rendering", "all_reduce"]  # all but the first are controls
 Division = Literal["closed", "open"]  # as upstream ships it, or tuned through settings that the libraries offer
 # lost: a scheduler took the place away: its node failed, the job was preempted or cancelled.
+CheckVerdict = Literal["ok", "warning", "failure", "not_needed", "not_checked"]  # as suite.env_check.check has them
 Outcome = Literal["completed", "crashed", "oom", "timeout", "hung", "lost", "skipped", "invalid"]
 
 # The columns of ``RankRecord.samples`` that labscale measures itself, in the order they are stored.
@@ -172,7 +173,7 @@ class CheckResult:
 
     name: str
     feature: str
-    verdict: Literal["ok", "warning", "failure", "not_needed", "not_checked"]  # as suite.env_check.check has them
+    verdict: CheckVerdict
     found: str
     fault: str | None
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from suite.schema import CheckResult
+from suite.schema import CheckResult, CheckVerdict
 
 NAME: Final = "cuda_graph"
 NOT_IN_USE: Final = "cuda_graph_not_in_use"
@@ -84,5 +84,5 @@ def _why_none(state: GraphState) -> str | None:
     return next((reason for applies, reason in reasons if applies), None)
 
 
-def _result(verdict: str, found: str, *, fault: str | None = None) -> CheckResult:
+def _result(verdict: CheckVerdict, found: str, *, fault: str | None = None) -> CheckResult:
     return CheckResult(name=NAME, feature="physics", verdict=verdict, found=found, fault=fault)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from suite.schema import CheckResult
+from suite.schema import CheckResult, CheckVerdict
 
 NAME: Final = "memory_on_other_gpus"
 FOUND: Final = "context_on_other_gpu"
@@ -95,7 +95,7 @@ def _described(gpu: OnGpu) -> str:
     return f"GPU {gpu.index}" + ("" if gpu.memory_gb is None else f" with {gpu.memory_gb:.2f} GB")
 
 
-def _result(verdict: str, found: str, *, fault: str | None = None) -> CheckResult:
+def _result(verdict: CheckVerdict, found: str, *, fault: str | None = None) -> CheckResult:
     return CheckResult(name=NAME, feature="gpus", verdict=verdict, found=found, fault=fault)
 
 

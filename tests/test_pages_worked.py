@@ -13,7 +13,7 @@ from reports.downloads import cases_csv
 from reports.pages import at_a_glance, downloads, limits, machines, summary, worked
 from reports.result_sets import Version, read_version
 from suite.errors import ReportError
-from suite.schema import CheckResult
+from suite.schema import CheckResult, CheckVerdict
 from suite.worked import LEGEND
 from tests.generated_results import full_results, make_case, make_result, on_gpus, smoke_results, write_results
 
@@ -108,9 +108,13 @@ def test_exports_have_its_frames_and_nothing_that_compares_ranks(version: Versio
 
 def test_what_is_checked_has_its_own_mark(tmp_path: Path) -> None:
     result = make_result(make_case("shadow-horizontal"), 0.5)
+    verdicts: tuple[tuple[str, CheckVerdict], ...] = (
+        ("physics", "ok"),
+        ("cameras", "ok"),
+        ("learning", "not_checked"),
+    )
     checks = tuple(
-        CheckResult(name=one, feature=one, verdict=verdict, found="x", fault=None)
-        for one, verdict in (("physics", "ok"), ("cameras", "ok"), ("learning", "not_checked"))
+        CheckResult(name=one, feature=one, verdict=verdict, found="x", fault=None) for one, verdict in verdicts
     )
     rounds = tuple(
         replace(one, ranks=tuple(replace(rank, validity=checks) for rank in one.ranks)) for one in result.rounds

@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 
 from suite.round_flags import bimodal, drifting, flags, trend_p_value
-from suite.schema import CheckResult, RunRecord
+from suite.schema import CheckResult, CheckVerdict, RunRecord
 from suite.schema_telemetry import Spread, TelemetrySummary
 from suite.steady import SteadyWindow, why_unsteady
 from tests.generated_results import make_case, make_record, make_result
 
 
 def test_what_ranks_warn_of_is_a_flag_for_each_kind_of_fault() -> None:
-    def of(verdict: str, found: str, fault: str | None) -> CheckResult:
+    def of(verdict: CheckVerdict, found: str, fault: str | None) -> CheckResult:
         return CheckResult(name="some_check", feature="gpus", verdict=verdict, found=found, fault=fault)
 
     def round_with(number: int, *checks: CheckResult) -> RunRecord:

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from suite.schema import CaseResult, CheckResult, Outcome, RankRecord, RunRecord
+from suite.schema import CaseResult, CheckResult, CheckVerdict, Outcome, RankRecord, RunRecord
 from suite.worked import Part, State, has_speeds, what_worked
 from tests.generated_results import failed_result, make_case, make_record, make_result
 
 ONE, TWO = (make_case("shadow-horizontal", world_size=ranks, scaling="weak") for ranks in (1, 2))
 
 
-def check(feature: str, verdict: str = "ok") -> CheckResult:
+def check(feature: str, verdict: CheckVerdict = "ok") -> CheckResult:
     return CheckResult(name=feature, feature=feature, verdict=verdict, found="x", fault=None)
 
 
