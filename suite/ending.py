@@ -149,7 +149,7 @@ def _next_elsewhere(campaign: Campaign) -> list[tuple[str, str]]:
         ("is the GPU machine fit, and what to repair", f"{_program('env_check')}, on that machine"),
         ("a first measurement", f"{_program('bench')}, on that machine"),
         ("everything", f"{_program('bench', '--matrix', 'full')}, on that machine"),
-        ("measure your own task", "CONTRIBUTING.md says how"),
+        ("measure your own task", "OWN_TASK.md says how"),
     ]
 
 
@@ -157,7 +157,7 @@ def _next_on_gpus() -> list[tuple[str, str]]:
     return [
         ("what everything would cost", _program("plan", "--matrix", "full")),
         ("every task and number of GPUs", _program("bench", "--matrix", "full")),
-        ("measure your own task", "CONTRIBUTING.md says how"),
+        ("measure your own task", "OWN_TASK.md says how"),
     ]
 
 

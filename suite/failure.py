@@ -17,10 +17,11 @@ from suite.rank_file import RankFile
 
 STDERR_LINES: Final = 5
 
-# Of torch's allocator, CUDA, Warp, cuBLAS, torch's CPU allocator and Python.
+# Of torch's allocator, CUDA, Warp, cuBLAS, torch's CPU allocator and Python. With its memory pool off, Warp refuses to
+# allocate while it captures a CUDA graph, whatever memory there is.
 _OUT_OF_MEMORY: Final = re.compile(
     r"out of memory|OutOfMemoryError|MemoryError|ALLOC_FAILED|can't allocate memory"
-    r"|Failed to allocate \d+ bytes on device"
+    r"|Failed to allocate \d+ bytes on device(?!.*memory pools are not enabled)"
 )
 _FOLLOW_UP: Final = re.compile(
     r"Dist(Backend|Network|Store)Error|NCCL|gloo|ProcessGroup|TCPStore|Connection (closed|reset|refused)|Broken pipe",

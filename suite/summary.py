@@ -56,7 +56,7 @@ def print_warm_ups(console: Console, warm_ups: Sequence[PlannedCase]) -> None:
     """Print what runs before the cases to compile kernels, and what it costs beside that."""
     for item in warm_ups:
         console.print(
-            f"Before them {warm_up.in_words(item.case)}, one iteration on one rank: warm-up, not counted, "
+            f"Before them {warm_up.in_words(item.case)}: warm-up, not counted, "
             f"{'' if item.estimated_wall_s is None else f'about {clock(item.estimated_wall_s)} and '}the time that its "
             "kernels take to compile.",
             highlight=False,

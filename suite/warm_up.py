@@ -1,15 +1,16 @@
 """Which runs compile kernels before anything is timed, and which kernels this machine has had compiled.
 
-A campaign of a matrix with ``warm_up`` begins with a run of one iteration for each task, stack and number of
+A campaign of a matrix with ``warm_up`` begins with a run of two iterations for each task, stack and number of
 environments of a rank: Newton compiles its broad phase anew for each number, and all else once for a task. The run has
 one rank, also where the rounds have several. Ranks load the same kernels, and once one has compiled them no number of
 ranks compiles any: on two CPU cores with an empty cache (2026-11-24) one rank of Cartpole, Ant and the Shadow Hand
 compiled 54, 11 and 24, and one and two ranks after it none, with another RL library neither. On a GPU rl_games compiles
-its network too, so there it has runs of its own, which serve the other libraries.
+its network too, anew for each number of ranks (two H100s, 2026-11-24: 188 kernels on one, then 16 on both), so there it
+has runs of its own, with as many ranks as the rounds; they serve the other libraries.
 
 What was compiled is remembered beside the kernels::
 
-    CACHE/kernels-<pins>/warm/<device>-<stack>-<task>-n<environments of a rank>[-rl_games].json
+    CACHE/kernels-<pins>/warm/<device>-<stack>-<task>-n<environments of a rank>[-rl_games-<topology>].json
 """
 
 from collections.abc import Collection, Sequence
@@ -20,6 +21,7 @@ from typing import Final
 from suite import damaged_kernels
 from suite.json_file import replace_json
 from suite.schema import Case, Device, Environment, RlLibrary
+from suite.soundness import MIN_ITERATIONS
 from suite.words import counted
 
 SUFFIX: Final = "-warm-up"  # of case ids
@@ -30,7 +32,7 @@ type Kernels = tuple[str, ...]
 
 def kernels_of(case: Case) -> Kernels:
     """What decides which kernels a run of this case needs."""
-    own = (case.rl_library,) if _compiles_itself(case) else ()
+    own = (case.rl_library, case.topology) if _compiles_itself(case) else ()
     return (*shared_kernels_of(case), *own)
 
 
@@ -57,6 +59,8 @@ def warm_ups(cases: Sequence[Case]) -> list[Case]:
 
 
 def _warm_up(case: Case) -> Case:
+    if _compiles_itself(case):
+        return replace(case, case_id=case.case_id + SUFFIX, iterations=MIN_ITERATIONS)
     sizes = (f"-n{case.num_envs_global}-{case.topology}", f"-n{case.num_envs}-1x1")
     return replace(
         case,
@@ -64,7 +68,7 @@ def _warm_up(case: Case) -> Case:
         nnodes=1,
         nproc_per_node=1,
         num_envs_global=case.num_envs,
-        iterations=1,
+        iterations=MIN_ITERATIONS,
     )
 
 
@@ -74,7 +78,8 @@ def is_of(warm_up: Case, case: Case) -> bool:
 
 
 def in_words(case: Case) -> str:
-    return f"{case.task} with {case.rl_library} and {counted(case.num_envs, 'environment')}"
+    sizes = f"{counted(case.num_envs, 'environment')} on {counted(case.world_size, 'rank')}"
+    return f"{case.task} with {case.rl_library}, {sizes}"
 
 
 def is_warm(cache_dir: Path, kernels: Kernels, machine: Environment, device: Device) -> bool:

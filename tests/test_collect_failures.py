@@ -52,6 +52,18 @@ def test_out_of_memory_is_its_own_outcome(failed: Events, rank_files: RankFiles)
     assert record.reason == f"rank 1: {failed[0]['type']}: {failed[0]['message']}"
 
 
+def test_a_memory_pool_that_is_off_is_no_lack_of_memory(rank_files: RankFiles) -> None:
+    """As Warp said it on two H100s, 2026-11-24."""
+    said = (
+        "Failed to allocate 6144 bytes on device 'cuda:0':  Failed to allocate memory during graph capture because "
+        "memory pools are not enabled on device 'cuda:0'.  Try calling wp.set_mempool_enabled('cuda:0', True) before "
+        "capture begins."
+    )
+    rank_files.rank(0, head(0) + error(said))
+    record = rank_files.collect(exit_code=1)
+    assert (record.outcome, record.reason) == ("crashed", f"rank 0: RuntimeError: {said}")
+
+
 def test_first_error_in_time_is_the_reason(rank_files: RankFiles) -> None:
     rank_files.rank(0, head(0) + error("second", time_unix_s=12.0))
     rank_files.rank(1, head(1) + error("first", time_unix_s=11.0))

@@ -28,13 +28,13 @@ HAND = [make_case("shadow-horizontal", world_size=2, scaling="weak", num_envs_gl
 STRONG = [make_case("ant-strong", world_size=ranks, num_envs_global=64) for ranks in (1, 2)]
 
 
-def test_smoke_needs_one_warm_up_a_task_and_size_of_one_rank_and_one_iteration() -> None:
+def test_smoke_needs_one_warm_up_a_task_and_size_of_one_rank_and_two_iterations() -> None:
     cases = expand(load_matrix("smoke", CATALOG), CATALOG, device="cpu", assets="offline")
     found = warm_ups(cases)
     assert {case.task for case in found} == set(CATALOG.tasks)
     sizes = {(case.task, case.num_envs) for case in cases}
     assert sorted((case.task, case.num_envs) for case in found) == sorted(sizes)
-    assert {(case.world_size, case.iterations, case.num_envs_global - case.num_envs) for case in found} == {(1, 1, 0)}
+    assert {(case.world_size, case.iterations, case.num_envs_global - case.num_envs) for case in found} == {(1, 2, 0)}
     assert len({case.case_id for case in found}) == len(found)
 
 
@@ -57,6 +57,9 @@ def test_on_gpus_what_compiles_its_network_has_its_own_and_serves_the_others() -
     assert [case.rl_library for case in warm_ups([replace(case, device="cpu") for case in both])] == ["rsl_rl"]
     alone = replace(both[0], num_envs=64, case_id="ant-weak/alone-n64-1x1")
     assert [case.rl_library for case in warm_ups([*both, alone])] == ["rl_games", "rsl_rl"]
+    two = make_case("ant-weak", world_size=2, scaling="weak", rl_library="rl_games", device="cuda")
+    found = warm_ups([both[1], replace(two, num_envs=both[1].num_envs, num_envs_global=2 * both[1].num_envs)])
+    assert [case.world_size for case in found] == [1, 2], "its network is compiled anew for each number of ranks"
 
 
 @dataclass(kw_only=True)
@@ -122,7 +125,7 @@ def test_warm_ups_run_first_count_nowhere_and_are_said(warming: Warming) -> None
     assert f"[{len(WARM_UPS)}/{len(WARM_UPS)}] {WARM_UPS[-1]} round 0" in text
     assert sorted(record.case.case_id for record in records(warming.out)) == sorted(ROUNDS)
     kept = store.read_record(warming.out / "warm-up" / "raw" / WARM_UPS[0] / "r0" / "record.json")
-    assert (kept.outcome, kept.case.iterations) == ("completed", 1)
+    assert (kept.outcome, kept.case.iterations) == ("completed", 2)
 
 
 def test_a_warm_machine_is_not_warmed_again(warming: Warming) -> None:
@@ -157,7 +160,7 @@ def test_a_warm_up_that_fails_fails_the_rounds_of_its_task_alone(warming: Warmin
         record = store.read_record(warming.out / "raw" / case.case_id / "r0" / "record.json")
         assert (record.outcome, record.ranks) == ("crashed", ())
         assert record.reason == f"its warm-up: {warmed.reason}"
-    assert "2 runs of Isaac-Ant with rsl_rl and 32 environments cannot start either. Its logs: " in text
+    assert "2 runs of Isaac-Ant with rsl_rl, 32 environments on 1 rank cannot start either. Its logs: " in text
     assert str(warming.out / "warm-up" / "raw" / WARM_UPS[0] / "r0" / "logs") in text
 
 
@@ -197,5 +200,5 @@ def test_kernels_of_one_kind_of_gpu_are_not_those_of_another(tmp_path: Path) -> 
     assert warm_up.is_missing(tmp_path, case, newer, needed)
     assert not warm_up.is_missing(tmp_path, case, newer, []), "nothing waits for them"
     kept = sorted(path.name for path in (tmp_path / damaged_kernels.WARM).iterdir())
-    assert kept == ["cuda-9.0-kitless-Isaac-Ant-n128-rl_games.json", "cuda-9.0-kitless-Isaac-Ant-n128.json"]
+    assert kept == ["cuda-9.0-kitless-Isaac-Ant-n128-rl_games-1x1.json", "cuda-9.0-kitless-Isaac-Ant-n128.json"]
     assert json.loads((tmp_path / damaged_kernels.WARM / kept[1]).read_text())["case"] == case.case_id
