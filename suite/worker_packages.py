@@ -97,12 +97,22 @@ def install(
         if not (marker.exists() and python.exists()):
             if environment.exists():  # an install that was interrupted
                 shutil.rmtree(environment)
-            names = ", ".join(package.argument for package in packages)
-            on_message(f"Adding {names} to a copy of the worker environment, {environment}")
+            listed = ", ".join(package.argument for package in packages)
+            on_message(f"Adding {listed} to a copy of the worker environment, {environment}")
             _copy(base, environment)
-            origins = _uv_install(python, packages, pins_path=pins_path)
-            replace_json({"worker_packages": _added(base, python, origins)}, marker)
-    return python, tuple(json.loads(marker.read_text(encoding="utf-8"))["worker_packages"])
+            names = _uv_install(python, packages, pins_path=pins_path)
+            replace_json({"names": names, "added": _added(base, python)}, marker)
+    return python, _described(packages, **json.loads(marker.read_text(encoding="utf-8")))
+
+
+def _described(
+    packages: Sequence[WorkerPackage], *, names: Mapping[str, str], added: Mapping[str, str]
+) -> tuple[str, ...]:
+    """What results say. An origin is not of the copy: the same files may be at another commit by now."""
+    origins = {names[package.content]: package.origin for package in packages if package.origin}
+    return tuple(
+        f"{name} {version}" + (f" ({origins[name]})" if name in origins else "") for name, version in added.items()
+    )
 
 
 def _copy(base: Path, environment: Path) -> None:
@@ -134,11 +144,11 @@ def _link(source: str, target: str) -> None:
 
 
 def _uv_install(python: Path, packages: Sequence[WorkerPackage], *, pins_path: Path) -> dict[str, str]:
-    """Name -> origin, of packages that have one.
+    """Return content -> name, of packages that are files.
 
     A folder is built each time: uv would take what it built of it before, whatever has changed in it since.
     """
-    origins = {}
+    names = {}
     with tempfile.TemporaryDirectory(prefix="labscale-packages-") as scratch:
         arguments = []
         for number, package in enumerate(packages):
@@ -146,10 +156,10 @@ def _uv_install(python: Path, packages: Sequence[WorkerPackage], *, pins_path: P
             if package.origin and not argument.endswith(WHEEL):
                 argument = _built(argument, python, Path(scratch, str(number)))
             if package.origin:
-                origins[str(parse_wheel_filename(Path(argument).name)[0])] = package.origin
+                names[package.content] = str(parse_wheel_filename(Path(argument).name)[0])
             arguments.append(argument)
         _run_uv("pip", "install", "--python", str(python), "--constraints", str(pins_path), *arguments)
-    return origins
+    return names
 
 
 def _built(folder: str, python: Path, out: Path) -> str:
@@ -171,11 +181,10 @@ def _run_uv(*arguments: str) -> None:
         )
 
 
-def _added(base: Path, python: Path, origins: Mapping[str, str]) -> list[str]:
-    """What the copy has beyond ``base``: the packages, and what they brought along, as results name them."""
-    before, after = _installed(base / "bin" / "python"), _installed(python)
-    added = {name: version for name, version in after.items() if name not in before}
-    return [f"{name} {version}" + (f" ({origins[name]})" if name in origins else "") for name, version in added.items()]
+def _added(base: Path, python: Path) -> dict[str, str]:
+    """Name -> version of what the copy has beyond ``base``: the packages, and what they brought along."""
+    before = _installed(base / "bin" / "python")
+    return {name: version for name, version in _installed(python).items() if name not in before}
 
 
 def _installed(python: Path) -> dict[str, str]:

@@ -127,3 +127,21 @@ def test_what_only_a_worker_tells_is_left_until_there_is_one(tmp_path: Path, env
     again = planned(environment, SMOKE, out=tmp_path)
     refuse_other_options(again)
     assert "cpu_model: there 'of the node'" in " ".join(said_of(tmp_path, identity(again)))
+
+
+@pytest.mark.parametrize("there", [(), ("mine 1.0 (commit abc)",)])
+def test_rounds_with_other_packages_in_the_worker_are_refused(
+    tmp_path: Path, environment: Environment, there: tuple[str, ...]
+) -> None:
+    with opened(tmp_path, identity_of(replace(environment, worker_packages=there), SMOKE)):
+        pass
+    now = identity_of(replace(environment, worker_packages=("mine 1.0 (commit def)",)), SMOKE)
+    assert said_of(tmp_path, now) == [f"worker_packages: there {list(there) or None}, now ['mine 1.0 (commit def)']"]
+
+
+def test_a_folder_of_before_packages_could_be_added_is_gone_on_with(tmp_path: Path, environment: Environment) -> None:
+    whose = identity_of(environment, SMOKE)
+    with opened(tmp_path, {name: value for name, value in whose.items() if name != "worker_packages"}):
+        pass
+    with opened(tmp_path, whose) as folder:
+        assert not folder.asks_for_more

@@ -1,6 +1,7 @@
 """Packages added to a copy of the pinned environment, with uv for real and wheels of a few bytes."""
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,14 @@ def test_a_wheel_is_named_with_its_hash(base: Path, tmp_path: Path) -> None:
     _, named = add(base, str(wheel))
     assert named == (f"mine 1.0 ({read_package(str(wheel)).origin})",)
     assert str(read_package(str(wheel)).origin).startswith("sha256:")
+
+
+def test_the_same_files_at_another_commit_are_the_same_copy_and_say_which(base: Path, tmp_path: Path) -> None:
+    wheel = str(write_wheel(tmp_path / "own", "mine", "1.0"))
+    python, _ = add(base, wheel)
+    later = replace(read_package(wheel), origin="commit abc")
+    again = install(base, [later], pins_path=base.with_name("worker.txt"), on_message=pytest.fail)
+    assert again == (python, ("mine 1.0 (commit abc)",))
 
 
 # ---- folders ----
