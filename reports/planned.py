@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from suite.cases import expand
+from suite.cases import expand, on_nodes_of
 from suite.catalog import load_catalog
 from suite.matrix import load_matrix
 from suite.schema import Case, Device
@@ -11,6 +11,6 @@ MATRIX: Final = "full"
 
 
 def planned_cases(matrix: str = MATRIX, *, device: Device = "cuda") -> list[Case]:
-    """Raises MatrixError when the matrix or the catalog is not valid."""
+    """Raises MatrixError when the matrix or the catalog is not valid, or the matrix asks for all GPUs of a node."""
     catalog = load_catalog()
-    return expand(load_matrix(matrix, catalog), catalog, device=device, assets="offline")
+    return expand(on_nodes_of(load_matrix(matrix, catalog)), catalog, device=device, assets="offline")

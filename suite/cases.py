@@ -32,7 +32,7 @@ def expand(
     ]
 
 
-def on_nodes_of(matrix: Matrix, ranks_per_node: int) -> Matrix:
+def on_nodes_of(matrix: Matrix, ranks_per_node: int = UNBOUNDED.gpus_per_node) -> Matrix:
     """The matrix with this number in place of every ``all`` among its topologies, each topology of a table once.
 
     Raises:

@@ -62,7 +62,9 @@ def test_on_gpus_one_and_all_of_them_are_measured(machine: Machine, num_gpus: in
         f"ant-weak/rl_games-kitless-n{1024 * size}-1x{size}" for size in sizes
     ]
     assert [item.infeasible for item in campaign.planned] == [None] * len(sizes)
-    assert [item.case.case_id for item in campaign.warm_ups] == ["ant-weak/rl_games-kitless-n1024-1x1-warm-up"]
+    assert [item.case.case_id for item in campaign.warm_ups] == [
+        f"{item.case.case_id}-warm-up" for item in campaign.planned
+    ]
 
 
 def test_a_device_or_a_matrix_that_is_named_decides(machine: Machine) -> None:
@@ -100,8 +102,8 @@ def test_a_simulated_machine_of_four_gpus_ends_with_how_sure_it_is(machine: Mach
         campaign = step(campaign)
     one, four = (item.case.case_id for item in campaign.planned)
     ran = [(each.launch.case.case_id, each.launch.round) for each in host.ran]
-    assert ran[0] == (campaign.warm_ups[0].case.case_id, 0)
-    assert sorted(ran[1:]) == [(case_id, index) for case_id in sorted((one, four)) for index in range(3)]
+    assert ran[:2] == [(item.case.case_id, 0) for item in campaign.warm_ups]
+    assert sorted(ran[2:]) == [(case_id, index) for case_id in sorted((one, four)) for index in range(3)]
     assert isinstance(campaign.console.file, io.StringIO)
     text = campaign.console.file.getvalue()
     assert "1 GPU: 32,768 frames/s (32,768 to 32,768), 3 rounds, all had settled." in text

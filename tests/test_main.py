@@ -75,7 +75,7 @@ def test_options_reach_the_campaign() -> None:
         (["bench", "--shm-gb", "-1"], "got '-1', allowed is a number above 0"),
         (["bench", "--stack", "unity"], "'kitless', 'ovphysx', 'isaacsim'"),
         (["bench", "--repeat-it"], "unrecognized arguments: --repeat-it"),
-        (["env_check", "--require", "cuda,"], "got '', allowed are cuda, nccl"),
+        (["env_check", "--require", "cuda,"], "got '', allowed are cuda, cuda-graphs, nccl"),
         # what a variable that is not set leaves: the folder one is in, or the default
         (["bench", "--out", ""], "argument --out: got '', allowed is a path, such as . for the folder you are in"),
         (["plan", "--worker-python="], "argument --worker-python: got '', allowed is a path"),

@@ -234,7 +234,7 @@ def test_limits_say_how_many_rounds_have_not_shown_to_be_steady(tmp_path: Path) 
     ranks = [replace(rank, samples={**rank.samples, "iteration_time_s": times_s}) for rank in record.ranks]
     drifting = replace(drifting, rounds=(replace(record, ranks=tuple(ranks)),))
     version = version_of([calm, drifting], tmp_path)
-    assert "1 of 3 rounds have not shown that they are steady: iterations were still getting" in caution(version).text
+    assert "1 of 3 rounds has not shown that it is steady: iterations were still getting" in caution(version).text
     assert "steady" not in caution(version_of([calm], tmp_path / "calm")).text
     said = limits.uncertain(version).text
     assert "1 of 3 rounds have not shown that they are steady: the halves" in said

@@ -279,12 +279,12 @@ def test_sets_that_ran_at_the_same_time_on_one_host_know_of_each_other(tmp_path:
 
     stored("a", seconds=60.0)
     alone = read_version(tmp_path, name="v")
-    assert "0 of 1 rounds ran beside other cases" in limits.uncertain(alone).text
+    assert "0 of 1 round ran beside other cases" in limits.uncertain(alone).text
     assert "294 GB/s" in beyond.links(alone).text
     stored("b", seconds=90.0)
     together = read_version(tmp_path, name="v")
-    assert limits.uncertain(together).text.count("1 of 1 rounds ran beside other cases on their host") == len("ab")
+    assert limits.uncertain(together).text.count("1 of 1 round ran beside other cases on their host") == len("ab")
     assert "GB/s" not in beyond.links(together).text  # neither had the link to itself
     manifest(tmp_path, '[[set]]\nfolder = "b"\ncontributed_by = "Another"\n')
     strangers = read_version(tmp_path, name="v")  # who label their own host alike
-    assert limits.uncertain(strangers).text.count("0 of 1 rounds ran beside other cases") == len("ab")
+    assert limits.uncertain(strangers).text.count("0 of 1 round ran beside other cases") == len("ab")

@@ -156,7 +156,7 @@ def test_when_time_is_over_the_rounds_of_the_matrix_still_run(tmp_path: Path, en
     for result in stored(over, tmp_path).values():
         assert result.ended_because is not None
         assert result.ended_because.startswith(
-            "the budget of 1 minutes is spent: no exact interval of the median from 2"
+            "the budget of 1 minute is spent: no exact interval of the median from 2"
         )
     again = campaign_of(environment, replace(ADAPTIVE, budget_s=60.0))
     assert run(again, tmp_path) == []  # what is stored stays

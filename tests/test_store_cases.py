@@ -79,7 +79,7 @@ def test_completed_rounds_are_the_samples_and_failed_ones_are_rows(
 
 
 def test_a_case_without_a_completed_round_is_stored_too(make_record: RecordMaker, tmp_path: Path) -> None:
-    rounds = (make_record(0, "oom"), make_record(1, "skipped", started_utc=None, ranks=()))
+    rounds = (make_record(0, "oom"), make_record(1, "skipped", started_utc=None, wall_time_s=None, ranks=()))
     result = CaseResult(case=rounds[0].case, rounds=rounds)
     document = written(result, tmp_path / "a.json")
     assert document["benchmarks"] == []

@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 from reports.import_command import import_bundles, summary
 from suite import install_bundle
 from suite.bundle_contents import read_freeze, select
-from suite.cases import expand
+from suite.cases import expand, on_nodes_of
 from suite.catalog import CATALOG_PATH, Catalog, load_catalog
 from suite.env_check import assets, manifests
 from suite.env_check.manifest_search import Candidate
@@ -48,7 +48,7 @@ def read_matrix(rng: random.Random, folder: Path) -> None:
 
 
 def plan_all(matrix: str | Path, catalog: Catalog) -> None:
-    cases = expand(load_matrix(matrix, catalog), catalog, device="cuda", assets="offline")
+    cases = expand(on_nodes_of(load_matrix(matrix, catalog), 8), catalog, device="cuda", assets="offline")
     plan(
         cases,
         gpus_available=8,
