@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -20,10 +20,11 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from suite.cache import locked
-from suite.errors import UsageError, WorkerEnvironmentError
-from suite.json_file import replace_json
+from suite.errors import StoreError, UsageError, WorkerEnvironmentError
+from suite.json_file import read_json, replace_json
 from suite.parent_death import end_with_parent
 from suite.pins import find_uv, sha256
+from suite.toml_file import TomlTable
 from suite.words import last_lines
 
 MARKER: Final = "complete.json"  # written last
@@ -46,6 +47,13 @@ class WorkerPackage:
     argument: str  # of `uv pip install`
     content: str  # another one makes another environment: the requirement, or a hash of all files
     origin: str | None  # what results say beside name and version: the commit or the hash; None for a requirement
+
+
+class Installed(TomlTable):
+    """What the copy's marker says."""
+
+    names: dict[str, str]  # of the packages, by their content
+    added: dict[str, str]  # name -> version of all that the copy has beside the pins
 
 
 def read_package(text: str) -> WorkerPackage:
@@ -94,24 +102,34 @@ def install(
     environment = environment_of(base, packages)
     python, marker = environment / "bin" / "python", environment / MARKER
     with locked(environment.with_suffix(".lock"), on_message):
-        if not (marker.exists() and python.exists()):
+        installed = _kept(marker) if python.exists() else None
+        if installed is None:
             if environment.exists():  # an install that was interrupted
                 shutil.rmtree(environment)
             listed = ", ".join(package.argument for package in packages)
             on_message(f"Adding {listed} to a copy of the worker environment, {environment}")
             _copy(base, environment)
             names = _uv_install(python, packages, pins_path=pins_path)
-            replace_json({"names": names, "added": _added(base, python)}, marker)
-    return python, _described(packages, **json.loads(marker.read_text(encoding="utf-8")))
+            installed = Installed(names=names, added=_added(base, python))
+            replace_json(installed.model_dump(), marker)
+    return python, _described(packages, installed)
 
 
-def _described(
-    packages: Sequence[WorkerPackage], *, names: Mapping[str, str], added: Mapping[str, str]
-) -> tuple[str, ...]:
+def _kept(marker: Path) -> Installed | None:
+    """What a copy has; None where it is not whole, or another labscale made it."""
+    try:
+        return read_json(marker, Installed, next_step="")
+    except StoreError:
+        return None
+
+
+def _described(packages: Sequence[WorkerPackage], installed: Installed) -> tuple[str, ...]:
     """What results say. An origin is not of the copy: the same files may be at another commit by now."""
-    origins = {names[package.content]: package.origin for package in packages if package.origin}
+    known = [package for package in packages if package.origin and package.content in installed.names]
+    origins = {installed.names[package.content]: package.origin for package in known}
     return tuple(
-        f"{name} {version}" + (f" ({origins[name]})" if name in origins else "") for name, version in added.items()
+        f"{name} {version}" + (f" ({origins[name]})" if name in origins else "")
+        for name, version in installed.added.items()
     )
 
 

@@ -56,10 +56,13 @@ def test_the_copy_shares_its_files_with_the_environment(base: Path) -> None:
     assert (python.parent.parent / module.relative_to(base)).samefile(module)
 
 
-def test_an_interrupted_copy_is_made_again(base: Path) -> None:
+@pytest.mark.parametrize("marker", [None, "", '{"worker_packages": ["my-robots 1.2"]}'])
+def test_a_copy_that_is_not_whole_or_of_another_labscale_is_made_again(base: Path, marker: str | None) -> None:
     python, named = add(base, "my-robots")
     environment = python.parent.parent
     (environment / "complete.json").unlink()
+    if marker is not None:
+        (environment / "complete.json").write_text(marker)
     (environment / "left-over").touch()
     assert add(base, "my-robots") == (python, named)
     assert not (environment / "left-over").exists()
