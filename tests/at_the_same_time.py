@@ -24,12 +24,11 @@ SHARED: Final = {
     "published_site": ("test_publish", "test_published_pages"),
     "trained_run": ("test_worker", "test_workload"),
 }  # fmt: skip
-# No process shall be left with one of these when the others have ended. The first two start together: the one installs
-# the worker and compiles its kernels, and the other needs neither.
+# The longest first, by what they took on two idle cores: no process shall be left with one of these when the other has
+# ended. The first two start together: one installs the worker and compiles its kernels, and the other needs neither.
 LONG: Final = (
-    "test_slurm_bench", "test_build", "test_campaign", "test_faults", "test_worker", "test_publish",
-    "test_control", "test_workload", "test_assets", "test_ssh_bench", "test_runtime", "test_report",
-    "test_large_results",
+    "test_slurm_bench", "test_build", "test_own_task", "test_publish", "test_worker", "test_workload", "test_campaign",
+    "test_faults", "test_control", "test_assets", "test_ssh_bench", "test_report", "test_runtime", "test_large_results",
 )  # fmt: skip
 _SHARES: Final = {file: fixture for fixture, files in SHARED.items() for file in files}
 
