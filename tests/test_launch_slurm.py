@@ -312,10 +312,9 @@ def test_a_node_that_dies_costs_an_attempt_and_not_the_round(
     slurm.kill_node("n2")
     slurm.ask("scontrol", "update", "NodeName=n2", "State=DOWN", "Reason=no power")
     followed.await_said("It is submitted once more", within_s=60.0)
-    followed.await_said("RUNNING on n[1,3]", within_s=60.0)
-    result = followed.result()
+    result = followed.result(within_s=60.0)  # nothing keeps the ranks of the second attempt, so it may end unseen
     assert any("NODE_FAIL" in line for line in followed.said), followed.said
-    assert (result.exit_code, result.ended_by) == (0, None)
+    assert (result.exit_code, result.ended_by, result.nodes) == (0, None, ("n1", "n3"))
     assert (tmp_path / "r0.lost-1" / "rank-0.jsonl").exists()
     assert json.loads((tmp_path / "r0" / JOB).read_text())["attempt"] == 2
 
