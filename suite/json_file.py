@@ -37,6 +37,14 @@ def read_json[T](path: Path, shape: type[T], *, next_step: str) -> T | None:
         raise StoreError(f"{path} is not readable: {explained(error)}. {next_step}") from error
 
 
+def read_json_or_none[T](path: Path, shape: type[T]) -> T | None:
+    """What is in a file that can be made again: None where it is missing, damaged, or of another labscale's shape."""
+    try:
+        return read_json(path, shape, next_step="")
+    except StoreError:
+        return None
+
+
 def replace_json(document: Any, path: Path, *, sort_keys: bool = False) -> None:
     """Put ``document`` in the place of what ``path`` holds, in one step.
 

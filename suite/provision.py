@@ -24,10 +24,9 @@ from typing import Final
 from suite.asset_root import BUILD_ASSETS, find_assets, offline_root
 from suite.cache import cache_root, locked, path_in
 from suite.errors import WorkerEnvironmentError
-from suite.parent_death import end_with_parent
 from suite.pins import PINS_DIR, PYTHON_VERSION, find_uv, sha256
 from suite.schema import Assets, Stack
-from suite.words import last_lines
+from suite.worker_environment import COMPLETE, run_uv
 from suite.worker_packages import environment_of, read_package
 from suite.worker_packages import install as add_packages
 
@@ -47,6 +46,10 @@ NEEDED: Final[Mapping[Stack, Mapping[str, str | None]]] = {
     "isaacsim": {"isaaclab": None, "torch": None, "rl-games": None, "rsl-rl-lib": None, "psutil": None},
 }  # fmt: skip
 
+NEXT_STEP: Final = (
+    "Check the network, or set UV_DEFAULT_INDEX to your mirror; a host without a network installs a bundle "
+    "(`nox -s bundle`)."
+)
 INSPECT: Final = """
 import importlib.metadata, json, sys
 versions = {}
@@ -239,7 +242,7 @@ def install(
 ) -> Path:
     """Install ``pins_path`` into the folder ``environment`` unless that was completed before, and return its Python."""
     python = environment / "bin" / "python"
-    marker = environment / "complete.json"
+    marker = environment / COMPLETE
     if marker.exists() and python.exists():
         return python
     with locked(environment.with_suffix(".lock"), on_message):
@@ -255,12 +258,15 @@ def install(
             )
         base = find_python()
         on_message(f"Installing the worker environment ({stack}, about 7 GB) into {environment}")
-        _run_uv("venv", "--python", str(base), str(environment), doing="create the worker environment")
+        run_uv(
+            "venv", "--python", str(base), str(environment),
+            doing="create the worker environment", next_step=NEXT_STEP,
+        )  # fmt: skip
         # gym and antlr4 are built from source: the same pins then choose their setuptools.
-        _run_uv(
+        run_uv(
             "pip", "install", "--python", str(python), "--require-hashes",
             "--build-constraints", str(pins_path), "--requirements", str(pins_path),
-            doing="install the worker environment",
+            doing="install the worker environment", next_step=NEXT_STEP,
         )  # fmt: skip
         versions = check_python(python, stack=stack)
         _write_atomically(marker, json.dumps({"pins_sha256": sha256(pins_path), "versions": versions}, indent=1))
@@ -311,26 +317,6 @@ def locate_worker(
         asset_sha256=None,
         cache_dir=cache / f"kernels-{key}",
     )
-
-
-def _run_uv(*arguments: str, doing: str) -> None:
-    """Run uv with the user's own settings for index, proxy and certificates."""
-    # A person sees uv's own progress of gigabytes; a log file gets its words only when it fails.
-    stderr = None if sys.stderr.isatty() else subprocess.PIPE
-    done = subprocess.run(
-        [find_uv(), *arguments],
-        stdout=subprocess.DEVNULL,
-        stderr=stderr,
-        text=True,
-        check=False,
-        preexec_fn=end_with_parent,
-    )
-    if done.returncode != 0:
-        raise WorkerEnvironmentError(
-            f"uv could not {doing}, exit code {done.returncode}:\n{last_lines(done.stderr or 'its words are above')}\n"
-            "Check the network, or set UV_DEFAULT_INDEX to your mirror; a host without a network installs a bundle "
-            "(`nox -s bundle`)."
-        )
 
 
 def _write_atomically(path: Path, text: str) -> None:

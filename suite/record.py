@@ -89,10 +89,10 @@ def _whose(run_dir: Path) -> tuple[Case, int, Folder]:
         round_index = int(run_dir.name.removeprefix("r"))
     except (OSError, ValueError, ValidationError) as error:
         raise StoreError(f"{run_dir} is not the directory of a round: {error}") from error
-    folder = Folder(root=run_dir.parents[len(Path(case.case_id).parts) + 1])
-    if folder.run_dir(case, round_index) != run_dir:
+    below_root = Folder(root=Path()).run_dir(case, round_index).parts
+    if run_dir.parts[-len(below_root) :] != below_root:
         raise StoreError(f"{run_dir} is not where round {round_index} of {case.case_id} belongs: raw/<case>/r<round>.")
-    return case, round_index, folder
+    return case, round_index, Folder(root=run_dir.parents[len(below_root) - 1])
 
 
 def main(argv: Sequence[str]) -> int:

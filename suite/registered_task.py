@@ -17,8 +17,8 @@ from pydantic import Field, ValidationError
 from suite import parent_death, store
 from suite.catalog import AgentEntry, Catalog, CostEntry, StackEntry, TaskEntry
 from suite.env_check.child import last_answer
-from suite.errors import MatrixError, StoreError, WorkerEnvironmentError
-from suite.json_file import explained, read_json, replace_json
+from suite.errors import MatrixError, WorkerEnvironmentError
+from suite.json_file import explained, read_json_or_none, replace_json
 from suite.pins import sha256
 from suite.reduce import round_time_s
 from suite.schema import RlLibrary, RunRecord, Stack
@@ -98,7 +98,7 @@ def ask(tasks: Sequence[str], *, python: Path, project_root: Path, catalog: Cata
     def path(task: str) -> Path:
         return folder / f"{hashlib.sha256(json.dumps([task, stacks, *sources]).encode()).hexdigest()[:16]}.json"
 
-    kept = {task: answer for task in tasks if keep and (answer := _kept(path(task)))}
+    kept = {task: answer for task in tasks if keep and (answer := read_json_or_none(path(task), Answer))}
     if left := [task for task in tasks if task not in kept]:
         for answer in _asked([str(python), "-m", MODULE, stacks, *left], project_root):
             kept[answer.task] = answer
@@ -111,14 +111,6 @@ def ask(tasks: Sequence[str], *, python: Path, project_root: Path, catalog: Cata
 def _choices(entry: StackEntry) -> list[Sequence[str]]:
     """The presets of a stack for tasks without cameras, and for those with."""
     return [entry.presets, entry.presets if entry.camera_presets is None else entry.camera_presets]
-
-
-def _kept(path: Path) -> Answer | None:
-    """An answer that cannot be read is asked for again."""
-    try:
-        return read_json(path, Answer, next_step="")
-    except StoreError:
-        return None
 
 
 def _asked(argv: Sequence[str], project_root: Path) -> tuple[Answer, ...]:
@@ -135,18 +127,28 @@ def _asked(argv: Sequence[str], project_root: Path) -> tuple[Answer, ...]:
 
 
 def measured_costs(out: Path, task: str) -> Iterator[CostEntry]:
-    """What processes of a task took in a campaign's folder: of each case the last round that completed."""
+    """What processes of a task took in a campaign's folder: of each case the last round that completed.
+
+    Raises:
+        StoreError: a record of the campaign is damaged.
+    """
     for folder in sorted({path.parent.parent for path in out.glob("raw/*/*/r*/record.json")}):
-        rounds = sorted(folder.glob("r*/case.json"), key=lambda path: path.parent.name)
-        if rounds and json.loads(rounds[0].read_text(encoding="utf-8")).get("task") == task:
-            records = [store.read_record(path) for path in folder.glob("r*/record.json")]
-            completed = [record for record in records if record.counts and record.case.learns]
-            yield from map(_cost, sorted(completed, key=lambda record: record.round)[-1:])
+        records = _records_of(task, sorted(folder.glob("r*/record.json")))
+        completed = [record for record in records if record.counts and record.case.learns]
+        timed = [(record, wall_s) for record in completed if (wall_s := record.wall_time_s) is not None]
+        for record, wall_time_s in sorted(timed, key=lambda pair: pair[0].round)[-1:]:
+            yield _cost(record, wall_time_s)
 
 
-def _cost(record: RunRecord) -> CostEntry:
+def _records_of(task: str, paths: Sequence[Path]) -> list[RunRecord]:
+    """All rounds of a case, or none where its first one is of another task: the others are not read then."""
+    first = store.read_record(paths[0])
+    return [] if first.case.task != task else [first, *map(store.read_record, paths[1:])]
+
+
+def _cost(record: RunRecord, wall_time_s: float) -> CostEntry:
     case, iteration_s = record.case, round_time_s(record)
-    start_up_s = (record.wall_time_s or 0.0) - case.iterations * iteration_s
+    start_up_s = wall_time_s - case.iterations * iteration_s
     return CostEntry(
         device=case.device,
         rl_library=case.rl_library,

@@ -20,20 +20,23 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from suite.cache import locked
-from suite.errors import StoreError, UsageError, WorkerEnvironmentError
-from suite.json_file import read_json, replace_json
-from suite.parent_death import end_with_parent
-from suite.pins import find_uv, sha256
+from suite.errors import UsageError, WorkerEnvironmentError
+from suite.json_file import read_json_or_none, replace_json
+from suite.pins import sha256
 from suite.toml_file import TomlTable
-from suite.words import last_lines
+from suite.worker_environment import COMPLETE, run_uv
 
-MARKER: Final = "complete.json"  # written last
 FACTS: Final = "tasks"  # of an environment: what it says of its tasks (suite.registered_task), not copied
 PROJECT_FILES: Final = ("pyproject.toml", "setup.py", "setup.cfg")
 WHEEL: Final = ".whl"
 MADE_BY_BUILDS: Final = ("__pycache__", "build", "dist")
 SHORT: Final = 12
 
+NEXT_STEP: Final = (
+    "The worker's own packages stay as pinned, so that results compare with others'. Where a package needs another "
+    "version of one, allow the pinned one in it, or bring a Python with what it needs by --worker-python. Otherwise "
+    "check the network, or set UV_DEFAULT_INDEX."
+)
 INSTALLED: Final = """
 import importlib.metadata, json
 print(json.dumps([(found.name, found.version) for found in importlib.metadata.distributions() if found.name]))
@@ -100,9 +103,9 @@ def install(
         WorkerEnvironmentError: they cannot be installed beside the pinned ones.
     """
     environment = environment_of(base, packages)
-    python, marker = environment / "bin" / "python", environment / MARKER
+    python, marker = environment / "bin" / "python", environment / COMPLETE
     with locked(environment.with_suffix(".lock"), on_message):
-        installed = _kept(marker) if python.exists() else None
+        installed = read_json_or_none(marker, Installed) if python.exists() else None
         if installed is None:
             if environment.exists():  # an install that was interrupted
                 shutil.rmtree(environment)
@@ -113,14 +116,6 @@ def install(
             installed = Installed(names=names, added=_added(base, python))
             replace_json(installed.model_dump(), marker)
     return python, _described(packages, installed)
-
-
-def _kept(marker: Path) -> Installed | None:
-    """What a copy has; None where it is not whole, or another labscale made it."""
-    try:
-        return read_json(marker, Installed, next_step="")
-    except StoreError:
-        return None
 
 
 def _described(packages: Sequence[WorkerPackage], installed: Installed) -> tuple[str, ...]:
@@ -150,7 +145,7 @@ def _copy(base: Path, environment: Path) -> None:
 
 
 def _not_copied(base: Path, folder: str) -> tuple[str, ...]:
-    return (MARKER, FACTS) if Path(folder) == base else ()
+    return (COMPLETE, FACTS) if Path(folder) == base else ()
 
 
 def _link(source: str, target: str) -> None:
@@ -176,27 +171,19 @@ def _uv_install(python: Path, packages: Sequence[WorkerPackage], *, pins_path: P
             if package.origin:
                 names[package.content] = str(parse_wheel_filename(Path(argument).name)[0])
             arguments.append(argument)
-        _run_uv("pip", "install", "--python", str(python), "--constraints", str(pins_path), *arguments)
+        run_uv(
+            "pip", "install", "--python", str(python), "--constraints", str(pins_path), *arguments,
+            doing="add the packages of --worker-package to the worker", next_step=NEXT_STEP,
+        )  # fmt: skip
     return names
 
 
 def _built(folder: str, python: Path, out: Path) -> str:
-    _run_uv("build", "--wheel", "--python", str(python), "--out-dir", str(out), folder)
-    return str(next(out.glob(f"*{WHEEL}")))
-
-
-def _run_uv(*arguments: str) -> None:
-    done = subprocess.run(
-        [find_uv(), *arguments],
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False, preexec_fn=end_with_parent,
+    run_uv(
+        "build", "--wheel", "--python", str(python), "--out-dir", str(out), folder,
+        doing=f"build {folder}, which --worker-package names", next_step=NEXT_STEP,
     )  # fmt: skip
-    if done.returncode != 0:
-        raise WorkerEnvironmentError(
-            f"uv could not add the packages of --worker-package to the worker, exit code {done.returncode}:\n"
-            f"{last_lines(done.stderr)}\nThe worker's own packages stay as pinned, so that results compare with "
-            "others'. Where a package needs another version of one, allow the pinned one in it, or bring a Python with "
-            "what it needs by --worker-python. Otherwise check the network, or set UV_DEFAULT_INDEX."
-        )
+    return str(next(out.glob(f"*{WHEEL}")))
 
 
 def _added(base: Path, python: Path) -> dict[str, str]:

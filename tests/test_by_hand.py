@@ -1,18 +1,20 @@
 """Commands for people, against a golden file; bash has to accept them."""
 
+import json
 import shlex
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from suite.errors import UsageError
+from suite.errors import StoreError, UsageError
 from suite.launch.by_hand import node_commands
 from suite.options import ROOT
 from suite.provision import Worker
+from suite.record import Ended, record
 from suite.schema import Launch
 from suite.store import read_case
 from tests.real_runs import cartpole, matrix_of
@@ -99,6 +101,19 @@ def test_the_record_has_the_label_of_the_host() -> None:
 def test_too_few_addresses() -> None:
     with pytest.raises(UsageError, match="needs 2 nodes, --nodes names 1: gpu01"):
         lines_of("gpu01")
+
+
+@pytest.mark.parametrize(
+    ("case_id", "folder"), [("/".join(["a"] * 5000), "r0"), (NODES.case.case_id, "r00"), (NODES.case.case_id, "other")]
+)
+def test_a_folder_that_is_not_of_its_case_gets_no_record(case_id: str, folder: str, tmp_path: Path) -> None:
+    run_dir = tmp_path / "raw" / NODES.case.case_id / folder
+    run_dir.mkdir(parents=True)
+    case = replace(NODES.case, case_id=case_id)
+    (run_dir / "case.json").write_text(json.dumps(asdict(case)), encoding="utf-8")
+    with pytest.raises(StoreError, match=r"is not (where round 0|the directory)"):
+        record(run_dir, Ended(rounds=1, exit_code=0, started_unix_s=1.7e9))
+    assert written(run_dir) == {"case.json"}
 
 
 def test_the_plan_prints_them_and_makes_the_folder_that_the_ranks_read(tmp_path: Path) -> None:

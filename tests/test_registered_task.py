@@ -18,7 +18,7 @@ from suite.__main__ import main, options_of, parse
 from suite.campaign_plan import worker_stack
 from suite.cases import expand
 from suite.catalog import Catalog, load_catalog
-from suite.errors import MatrixError, WorkerEnvironmentError
+from suite.errors import MatrixError, StoreError, WorkerEnvironmentError
 from suite.launch.watch import prepare
 from suite.matrix import load_matrix
 from suite.options import ROOT, Options
@@ -190,6 +190,26 @@ def test_rounds_of_other_tasks_and_controls_say_nothing(tmp_path: Path, make_cas
     end_a_round(tmp_path, make_case(task="Small-Swing-Up", workload="environment_step", case_id="a/b"), 0)
     assert list(measured_costs(tmp_path, "Small-Swing-Up")) == []
     assert len(list(measured_costs(tmp_path, "Isaac-Cartpole-Direct"))) == 1
+
+
+def test_a_round_without_a_wall_time_is_no_cost(tmp_path: Path, make_case: CaseMaker) -> None:
+    case = make_case(task="Small-Swing-Up")
+    end_a_round(tmp_path, case, 0, wall_time_s=None)
+    assert list(measured_costs(tmp_path, "Small-Swing-Up")) == []
+    end_a_round(tmp_path, case, 1, wall_time_s=60.0)
+    end_a_round(tmp_path, case, 2, wall_time_s=None)
+    assert [cost.source for cost in measured_costs(tmp_path, "Small-Swing-Up")] == [f"round 1 of {case.case_id}"]
+
+
+def test_a_damaged_round_is_named(tmp_path: Path, make_case: CaseMaker) -> None:
+    case = make_case(task="Small-Swing-Up")
+    end_a_round(tmp_path, case, 0)
+    run_dir = tmp_path / "raw" / case.case_id / "r0"
+    (run_dir / "case.json").write_text("{", encoding="utf-8")  # is not read
+    assert len(list(measured_costs(tmp_path, "Small-Swing-Up"))) == 1
+    (run_dir / "record.json").write_text("{", encoding="utf-8")
+    with pytest.raises(StoreError, match=r"r0/record\.json"):
+        list(measured_costs(tmp_path, "Small-Swing-Up"))
 
 
 # ---- the worker's answer ----

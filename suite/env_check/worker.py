@@ -15,6 +15,7 @@ from packaging.version import Version
 from suite.env_check.check import Check, Verdict
 from suite.env_check.there import is_there
 from suite.pins import PYTHON_VERSION
+from suite.worker_environment import COMPLETE
 
 SHOWN: Final = 5  # packages in one line; the evidence has all
 _PINNED_LINE: Final = re.compile(r"^[a-z0-9]")
@@ -69,7 +70,7 @@ def read(
         python=str(python),
         exists=exists,
         is_own=is_own,
-        is_complete=is_own or is_there(python.parent.parent / "complete.json"),
+        is_complete=is_own or is_there(python.parent.parent / COMPLETE),
         python_version=python_version(python) if exists else None,
         num_wanted=len(wanted),
         num_installed=len(installed),

@@ -19,6 +19,7 @@ from suite.folder import Folder, opened, require_identity
 from suite.gpu_state import GpuReading
 from suite.interference import Interference
 from suite.launch import LaunchResult
+from suite.registered_task import measured_costs
 from suite.rounds import set_failures_aside, store_if_complete
 from suite.schedule import known_rounds, rounds_to_run
 from suite.schema import Case
@@ -102,6 +103,14 @@ def go_on(rng: random.Random, folder: Path) -> None:
             for item in campaign.planned:
                 store_if_complete(campaign, now, item)
             pairs.write_all(now)
+
+
+def learn_costs(rng: random.Random, folder: Path) -> None:
+    """What ``plan`` and ``bench`` read of a campaign whose task the catalog does not know."""
+    write_campaign(folder)
+    path = rng.choice(sorted(path for path in folder.rglob("*.json") if path.name in ("case.json", "record.json")))
+    path.write_bytes(json_bytes(rng, json.loads(path.read_bytes())))
+    list(measured_costs(folder, CAMPAIGN[0].task))
 
 
 # --- what ranks and samplers wrote -----------------------------------------------------------------------------------
@@ -220,6 +229,7 @@ def add_answers(rng: random.Random, folder: Path) -> None:
 CAMPAIGN_FILES: Final[tuple[Target, ...]] = (
     Target(name="store_of_a_campaign", attempt=store_what_ended),
     Target(name="bench_that_goes_on", attempt=go_on),
+    Target(name="costs_of_a_campaign", attempt=learn_costs),
     Target(name="capacity_json", attempt=add_answers),
     Target(name="files_of_ranks", attempt=collect_a_round),
     Target(name="case_of_a_round", attempt=record_a_round),
