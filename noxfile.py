@@ -153,8 +153,8 @@ def pins(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run the tests, real training included; `-- --quick` leaves out what trains or starts an engine."""
     install(session, "tests")
-    two_at_a_time = ["--numprocesses=2", "--dist=loadfile", "--no-loadscope-reorder"]  # -n 0: one after another
-    session.run("python", "-m", "pytest", *two_at_a_time, *session.posargs)
+    at_the_same_time = ["--numprocesses=3", "--dist=loadfile", "--no-loadscope-reorder"]  # -n 0: one after another
+    session.run("python", "-m", "pytest", *at_the_same_time, *session.posargs)
 
 
 @nox.session

@@ -22,13 +22,14 @@ SHARED: Final = {
     "interrupted_campaign": ("test_campaign", "test_campaign_repeats", "test_cut_off"),
     "hand": ("test_assets", "test_cuda_graph", "test_validity"),
     "published_site": ("test_publish", "test_published_pages"),
-    "trained_run": ("test_worker", "test_workload"),
+    "own_tasks": ("test_own_task", "test_worker", "test_workload"),
 }  # fmt: skip
-# The longest first, by what they took on two idle cores: no process shall be left with one of these when the other has
-# ended. The first two start together: one installs the worker and compiles its kernels, and the other needs neither.
+# The longest first, by what they took on two idle cores: no process shall be left with one of these when the others
+# have ended. The first ones start together: one installs the worker and compiles its kernels, another needs neither.
 LONG: Final = (
-    "test_slurm_bench", "test_build", "test_own_task", "test_publish", "test_worker", "test_workload", "test_campaign",
-    "test_faults", "test_control", "test_assets", "test_ssh_bench", "test_report", "test_runtime", "test_large_results",
+    "test_own_task", "test_build", "test_slurm_bench", "test_publish", "test_campaign", "test_ssh_bench", "test_assets",
+    "test_control", "test_faults", "test_report", "test_packed", "test_native", "test_fuzz", "test_env_check_vulkan",
+    "test_runtime", "test_large_results",
 )  # fmt: skip
 _SHARES: Final = {file: fixture for fixture, files in SHARED.items() for file in files}
 

@@ -18,16 +18,16 @@ from suite.options import ROOT
 from suite.provision import Worker
 from suite.schema import CaseResult
 from suite.store import load_results
-from tests.real_runs import cartpole, matrix_of
+from tests.real_runs import MARK, cartpole, marked_processes, matrix_of
 
 EXTENSION: Final = Path(__file__).parent / "small_extension"
 BOTH: Final = ("1x1", "1x2")
 MATRIX: Final = matrix_of(
     cartpole(
-        "rl_games", name="camera", task="Isaac-Cartpole-Camera-Direct", topologies=BOTH, iterations=2, num_envs=2,
+        "rl_games", name="camera", task="Isaac-Cartpole-Camera-Direct", topologies=BOTH, iterations=3, num_envs=2,
         num_steps_per_env=8, minibatch_size=16,
     ),
-    cartpole("rsl_rl", name="manager", task="Isaac-Cartpole", topologies=BOTH, iterations=2, num_envs=8),
+    cartpole("rsl_rl", name="manager", task="Isaac-Cartpole", topologies=BOTH, iterations=3, num_envs=64),
     cartpole("rsl_rl", name="swing-up", task="Small-Swing-Up", topologies=BOTH, iterations=2, num_envs=8),
 )  # fmt: skip
 
@@ -48,12 +48,12 @@ class OwnTasks:
         return {result.case.case_id: result for result in load_results(self.out)}
 
 
-def suite(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def suite(*arguments: str | Path, mark: Path) -> subprocess.CompletedProcess[str]:
     """Run labscale's command line; what it says on both streams is in ``stdout``."""
     return subprocess.run(
         [sys.executable, "-m", "suite", *arguments],
-        cwd=ROOT, env={**os.environ, "COLUMNS": "240"}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        check=False,
+        cwd=ROOT, env={**os.environ, "COLUMNS": "240", MARK: str(mark)}, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, check=False,
     )  # fmt: skip
 
 
@@ -83,9 +83,10 @@ def own_tasks(worker: Worker, tmp_path_factory: pytest.TempPathFactory) -> OwnTa
     matrix, out = folder / "mine.toml", folder / "out"
     matrix.write_text(MATRIX, encoding="utf-8")
     asked = ("--matrix", matrix, "--out", out, "--device", "cpu", "--worker-package", package)
-    before = suite("plan", *asked)
-    bench = suite("bench", *asked)
-    after = suite("plan", *asked)
+    before = suite("plan", *asked, mark=out)
+    bench = suite("bench", *asked, mark=out)
+    assert marked_processes(out) == []
+    after = suite("plan", *asked, mark=out)
     assert (before.returncode, after.returncode) == (0, 0), before.stdout + after.stdout
     return OwnTasks(
         out=out,

@@ -10,9 +10,10 @@ import pytest
 from suite import store
 from suite.campaign_state import Campaign
 from suite.continuing import with_more_rounds
+from suite.cut_off import store_finished
 from suite.errors import CampaignError
 from suite.folder import Folder, opened, settle
-from suite.repeats import Rule
+from suite.repeats import CUT_OFF, Rule
 from suite.rounds import set_failures_aside, store_if_complete
 from suite.schedule import known_rounds, rounds_to_run
 from suite.schema import Environment, Outcome
@@ -103,6 +104,24 @@ def test_until_its_new_rounds_are_there_a_case_stays_as_it_was(tmp_path: Path, e
     assert len(go_on(campaign, root, kill_after=3)) == 3
     assert stored(campaign, root) == before
     assert json.loads((root / "campaign.json").read_text())["rounds"] == 3
+
+
+def test_what_is_stored_of_a_killed_campaign_gets_more_rounds(tmp_path: Path, environment: Environment) -> None:
+    assert len(go_on(campaign_of(environment, FIXED), tmp_path, kill_after=4)) == 4
+    ended = {result.case.case_id: result for result in store_finished(tmp_path)}
+    assert sorted(len(result.rounds) for result in ended.values()) == [1, 1, 2]
+    assert {result.ended_because for result in ended.values()} == {
+        f"{CUT_OFF}: 2 of 3 rounds",
+        f"{CUT_OFF}: 1 of 3 rounds",
+    }
+    campaign = campaign_of(environment, MORE)
+    assert len(go_on(campaign, tmp_path)) == 15 - 4
+    for case_id, result in stored(campaign, tmp_path).items():
+        before = ended[case_id].rounds
+        assert (len(result.rounds), result.rounds[: len(before)]) == (5, before)
+        assert str(result.ended_because).startswith("as many rounds as were asked for; at first ")
+        path = Folder(root=tmp_path).case_path(result.case)
+        assert path.with_name(f"{path.name}.superseded-1").exists()
 
 
 def test_some_cases_can_have_more_and_the_others_later(tmp_path: Path, environment: Environment) -> None:

@@ -202,24 +202,12 @@ def cut_off(finished_campaign: Stage, tmp_path: Path) -> Bench:
 
 
 @pytest.mark.worker
-def test_a_killed_campaign_is_stored_elsewhere_and_gets_more_rounds(
-    cut_off: Bench, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_killed_campaign_is_stored_elsewhere(cut_off: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["store", str(cut_off.out)]) == 0
     said = capsys.readouterr().out
     assert f"Left out, as they have not ended: raw/{CASE}/r1." in said
     assert "Stored: 1 case, 1 round." in said
     before = store.read_case(cut_off.case_path(CASE))
-    stored = cut_off.case_path(CASE).read_bytes()
     assert [record.round for record in before.completed] == [0]
     assert before.ended_because is not None
     assert before.ended_because.startswith(f"{CUT_OFF}: no exact interval of the median from 1 round (")
-    assert cut_off.run("--repeats", "2", "--case", CASE) == 0
-    assert "1 run to do, 1 finished earlier and kept" in cut_off.said()
-    result = store.read_case(cut_off.case_path(CASE))
-    assert [record.round for record in result.completed] == [0, 1]
-    assert result.rounds[:1] == before.rounds
-    assert result.ended_because is not None
-    assert result.ended_because == "as many rounds as were asked for; at first 1 round"
-    aside = cut_off.case_path(CASE).with_name(f"{cut_off.case_path(CASE).name}.superseded-1")
-    assert aside.read_bytes() == stored

@@ -1,4 +1,4 @@
-"""Faults in real training: each becomes its typed outcome, keeps what was measured, and leaves no process behind."""
+"""Faults of real ranks: each becomes its typed outcome, keeps what was measured, and leaves no process behind."""
 
 import os
 import re
@@ -14,7 +14,7 @@ import pytest
 from suite import store
 from suite.errors import StoreError
 from suite.provision import Worker
-from suite.schema import Case, Environment, RunRecord
+from suite.schema import Case, Environment, Launch, RunRecord
 from tests.real_runs import cartpole, cases_of, events, launch_of, matrix_of, pid_of, train
 
 pytestmark = pytest.mark.worker
@@ -48,8 +48,15 @@ def killed(
 ) -> RunRecord:
     """Two ranks, of which the second is killed."""
     run_dir = tmp_path_factory.mktemp("killed") / "r0"
-    launch = launch_of(worker, two_ranks, run_dir)
+    launch = reducing(launch_of(worker, two_ranks, run_dir))
     return train(launch, environment, on_progress=after_two(run_dir, 1, signal.SIGKILL))
+
+
+def reducing(launch: Launch) -> Launch:
+    """The same ranks without Isaac Lab: what these faults need is a collective and a rank's file."""
+    return replace(
+        launch, argv=tuple("tests.probes.reducing_rank" if part == "tasks.worker" else part for part in launch.argv)
+    )
 
 
 def after_two(run_dir: Path, rank: int, signal_number: signal.Signals) -> Callable[[int], None]:
@@ -81,22 +88,6 @@ def test_a_killed_rank_is_named_with_its_signal(killed: RunRecord) -> None:
     assert [rank.parameters_sha256 for rank in killed.ranks] == [None, None]
 
 
-# Two ranks that reduce a gradient for ever.
-REDUCES: Final = """
-import faulthandler, json, os, signal, sys, time
-faulthandler.register(signal.SIGUSR1)
-rank = int(os.environ["RANK"])
-log = open(f"{sys.argv[1]}/rank-{rank}.jsonl", "a", buffering=1)
-def write(**event):
-    log.write(json.dumps(event) + chr(10))
-write(event="start", rank=rank, local_rank=rank, world_size=2, pid=os.getpid(), time_unix_s=time.time())
-import torch, torch.distributed as dist
-dist.init_process_group("gloo")
-for iteration in range(10**9):
-    dist.all_reduce(torch.ones(1))
-    write(event="iteration", iteration=iteration, samples={"iteration_time_s": 0.1})
-    time.sleep(0.1)
-"""
 # Starts "$@" and writes for rank 0 until that trains: however slow the machine is, a slow start is no hang.
 WRITES_UNTIL_IT_TRAINS: Final = """
 log=$0/rank-0.jsonl
@@ -109,14 +100,10 @@ exec "$@"
 
 
 def test_a_stopped_rank_is_a_hang(worker: Worker, environment: Environment, two_ranks: Case, tmp_path: Path) -> None:
-    """The ranks are torch's alone: what a hang needs is a collective that one rank never enters."""
-    (tmp_path / "reduces.py").write_text(REDUCES, encoding="utf-8")
-    launch = launch_of(worker, replace(two_ranks, hang_timeout_s=6.0), tmp_path / "r0")
-    *torchrun, _, _, run_dir = launch.argv  # -m tasks.worker RUN_DIR
-    ranks = (*torchrun, str(tmp_path / "reduces.py"), run_dir)
+    launch = reducing(launch_of(worker, replace(two_ranks, hang_timeout_s=6.0), tmp_path / "r0"))
     launch = replace(
         launch,
-        argv=("sh", "-c", WRITES_UNTIL_IT_TRAINS, run_dir, *ranks),
+        argv=("sh", "-c", WRITES_UNTIL_IT_TRAINS, launch.run_dir, *launch.argv),
         grace_s=2.0,  # a stopped process heeds no SIGTERM
     )
     record = train(launch, environment, on_progress=after_two(tmp_path / "r0", 1, signal.SIGSTOP))
@@ -186,7 +173,7 @@ def test_a_full_disk_is_said_to_be_full(
             with pytest.raises(OSError, match="No space left on device"):
                 fill_up(small_disk / "ballast")
 
-    record = train(launch_of(worker, one_rank, run_dir), environment, on_progress=fill)
+    record = train(reducing(launch_of(worker, one_rank, run_dir)), environment, on_progress=fill)
     assert record.outcome == "crashed", record.reason
     # Whether a rank's last words still fit is luck; the record's absence always has its cause told.
     assert record.ranks[0].error in {None, "OSError: [Errno 28] No space left on device"}

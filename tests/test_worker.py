@@ -15,13 +15,14 @@ from suite.damaged_kernels import damaged_modules, modules
 from suite.launch import LaunchResult
 from suite.provision import Worker
 from suite.rank_file import rank_path
-from suite.schema import SAMPLE_COLUMNS, Environment, RankRecord, RunRecord
+from suite.schema import SAMPLE_COLUMNS, Case, Environment, RankRecord, RunRecord
 from tests.real_runs import NUM_CPUS, events, launch_of, train
-from tests.trained_runs import RUNS, Trained, TrainedRun
+from tests.trained_runs import RUNS, SERIES, Trained, TrainedRun
 
 pytestmark = pytest.mark.worker
 
 CLOCKS_AGREE: Final = 0.02  # relative
+EPOCHS: Final = {"rl_games": 4, "rsl_rl": 5, "skrl": 8}  # of the agents
 PHASES: Final = ("imports_torch", "imports", "task_config", "simulation_launch", "environment_creation")
 
 
@@ -29,6 +30,10 @@ PHASES: Final = ("imports_torch", "imports", "task_config", "simulation_launch",
 def trained(request: pytest.FixtureRequest, trained_run: TrainedRun) -> Trained:
     """One run, which every test below looks at."""
     return trained_run(request.param)
+
+
+def has_camera(case: Case) -> bool:
+    return case.series == SERIES["rl_games"]
 
 
 def numbers(rank: RankRecord, column: str) -> list[float]:
@@ -75,7 +80,10 @@ def test_sections_add_up_to_the_iteration(trained: Trained) -> None:
         assert 0 < simulate < environment < environment + inference < collection[2]
         assert inference > 0
         assert 1e-6 < only_when_marked(rank, "core_probe_time_s") < 0.1
-        assert rank.samples["render_time_s"] == (None,) * 3  # no camera: nothing was rendered, which is not 0
+        if has_camera(trained.case):
+            assert 0 < only_when_marked(rank, "render_time_s") < environment
+        else:
+            assert rank.samples["render_time_s"] == (None,) * 3  # nothing was rendered, which is not 0
         ends = [start + time for start, time in zip(numbers(rank, "start_s"), iteration, strict=True)]
         assert all(end <= start for end, start in zip(ends, numbers(rank, "start_s")[1:], strict=False))
 
@@ -172,7 +180,7 @@ def test_a_rank_with_other_parameters_makes_the_round_invalid(
 def test_settings_say_what_it_ran_with(trained: Trained) -> None:
     for rank in trained.record.ranks:
         settings = rank.settings
-        assert (settings["device"], settings["gpu_name"], settings["num_envs"]) == ("cpu", None, 64)
+        assert (settings["device"], settings["gpu_name"], settings["num_envs"]) == ("cpu", None, trained.case.num_envs)
         assert settings["torch_num_threads"] == max(1, NUM_CPUS // trained.case.nproc_per_node)
         assert (settings["cuda_matmul_allow_tf32"], settings["cudnn_allow_tf32"]) == (True, True)
         assert settings["physics"] == "newton_mjwarp"
@@ -198,7 +206,7 @@ def test_the_workload_is_written_and_the_ranks_agree(trained: Trained) -> None:
     assert (workload["task"], workload["rl_library"]) == (trained.case.task, trained.case.rl_library)
     assert (workload["optimiser_steps"], workload["learning_epochs"]) == (
         trained.case.optimiser_steps,
-        8 if trained.case.rl_library != "rsl_rl" else 5,
+        EPOCHS[trained.case.rl_library],
     )
     assert not [
         name
@@ -212,7 +220,9 @@ def test_the_workload_is_written_and_the_ranks_agree(trained: Trained) -> None:
 
 def test_every_rank_has_looked_at_its_own_work(trained: Trained) -> None:
     for rank in trained.record.ranks:
-        found = {check.name: check.verdict for check in rank.validity}
+        pictures = {check.verdict for check in rank.validity if check.feature == "cameras"}
+        assert pictures == ({"ok"} if has_camera(trained.case) else set())
+        found = {check.name: check.verdict for check in rank.validity if check.feature != "cameras"}
         learning = {"learning": "not_checked"} if rank.rank == 0 else {}
         assert found == {"physics state after training": "ok", "physics state after steps": "ok", **learning}
 

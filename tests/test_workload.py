@@ -50,7 +50,7 @@ def test_an_override_changes_it_and_says_where_and_nothing_else_does(
         num_envs=16,
         overrides=(
             "env.sim.physics.solver_cfg.iterations=50",
-            "env.scene.cartpole.init_state.pos=[0.0,0.0,2.5]",
+            "env.scene.robot.init_state.pos=[0.0,0.0,2.5]",
             "agent.algorithm.gamma=0.9",
         ),
     )
@@ -58,7 +58,7 @@ def test_an_override_changes_it_and_says_where_and_nothing_else_does(
     differences = workload_differences(first, second)
     assert [difference.partition(":")[0] for difference in differences] == [
         "agent.algorithm.gamma",
-        "env.scene.cartpole",
+        "env.scene.robot",
         "env.sim.physics.solver_cfg.iterations",
     ]
     assert differences[0] == "agent.algorithm.gamma: 0.99 and 0.9"
@@ -68,10 +68,10 @@ def test_an_override_changes_it_and_says_where_and_nothing_else_does(
 
 def test_it_holds_what_the_task_is(first: Fingerprint) -> None:
     wanted = {
-        "task": "Isaac-Cartpole-Direct",
+        "task": "Isaac-Cartpole",
         "observation_size.policy": "4",
         "action_size": "1",
-        "reward_terms": None,
+        "reward_terms": "alive,terminating,pole_pos,cart_vel,pole_vel,success_rate",
         "physics": "newton_mjwarp",
         "renderer": "none",
         "decimation": 2,

@@ -1,6 +1,7 @@
 """Real training, once for every test that looks at it: each RL library on the CPU, with one rank and with two.
 
-skrl trains with two ranks only: it is the library that no shipped matrix has.
+rl_games and rsl_rl train in the campaign of ``tests.own_task_runs``. skrl, which no shipped matrix has, trains here,
+with two ranks only.
 """
 
 from collections.abc import Callable
@@ -11,15 +12,15 @@ from typing import Final
 
 import pytest
 
+from suite.folder import Folder
 from suite.provision import Worker
 from suite.schema import Case, Environment, RunRecord
+from tests.own_task_runs import OwnTasks
 from tests.real_runs import cartpole, cases_of, launch_of, matrix_of, train
 
-MATRIX: Final = matrix_of(
-    cartpole("rl_games", topologies=("1x1", "1x2"), minibatch_size=1024),
-    cartpole("rsl_rl", "skrl", topologies=("1x1", "1x2")),
-)
 RUNS: Final = ("rl_games-1x1", "rl_games-1x2", "rsl_rl-1x1", "rsl_rl-1x2", "skrl-1x2")
+SERIES: Final = {"rl_games": "camera", "rsl_rl": "manager"}  # of the campaign
+SKRL: Final = matrix_of(cartpole("skrl", topologies=("1x2",)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,15 +34,26 @@ TrainedRun = Callable[[str], Trained]
 
 
 @pytest.fixture(scope="session")
-def trained_run(worker: Worker, environment: Environment, tmp_path_factory: pytest.TempPathFactory) -> TrainedRun:
-    """Give a run of ``RUNS`` by its name; it is trained when it is first asked for."""
+def trained_run(
+    own_tasks: OwnTasks, worker: Worker, environment: Environment, tmp_path_factory: pytest.TempPathFactory
+) -> TrainedRun:
+    """Give a run of ``RUNS`` by its name."""
 
     @cache
     def run(name: str) -> Trained:
-        folder = tmp_path_factory.mktemp("worker")
         library, _, topology = name.rpartition("-")
-        (case,) = (case for case in cases_of(MATRIX, folder) if (case.rl_library, case.topology) == (library, topology))
-        launch = launch_of(worker, case, folder / "r0")
-        return Trained(case=case, run_dir=folder / "r0", record=train(launch, environment))
+        if library in SERIES:
+            (result,) = (
+                found
+                for found in own_tasks.results.values()
+                if (found.case.series, found.case.topology) == (SERIES[library], topology)
+            )
+            run_dir = Folder(root=own_tasks.out).run_dir(result.case, 0)
+            return Trained(case=result.case, run_dir=run_dir, record=result.rounds[0])
+        folder = tmp_path_factory.mktemp("worker")
+        (case,) = cases_of(SKRL, folder)
+        return Trained(
+            case=case, run_dir=folder / "r0", record=train(launch_of(worker, case, folder / "r0"), environment)
+        )
 
     return run
