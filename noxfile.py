@@ -153,7 +153,7 @@ def pins(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run the tests, real training included; `-- --quick` leaves out what trains or starts an engine."""
     install(session, "tests")
-    at_the_same_time = ["--numprocesses=3", "--dist=loadfile", "--no-loadscope-reorder"]  # -n 0: one after another
+    at_the_same_time = ["--numprocesses=4", "--dist=loadfile", "--no-loadscope-reorder"]  # -n 0: one by one
     session.run("python", "-m", "pytest", *at_the_same_time, *session.posargs)
 
 

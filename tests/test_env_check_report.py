@@ -69,7 +69,6 @@ def test_a_machine_without_a_gpu_says_what_one_would_add(report: Report) -> None
 @pytest.mark.parametrize(
     ("arguments", "faults"),
     [
-        (("--device", "cuda"), {"gpus_present": "no_gpu"}),
         (("--stack", "ovphysx"), {"gpus_present": "no_gpu"}),
         (("--require", "cuda,vulkan,egl"), {"gpus_present": "no_gpu", "vulkan_frame": None, "egl_frame": None}),
     ],

@@ -10,6 +10,8 @@ from suite.provision import Worker
 from suite.schema import Case
 from tests.conftest import CaseMaker
 from tests.own_task_runs import OwnTasks
+from tests.test_pages_worked import SPEEDS
+from tests.test_report import read_pages, text_of
 from tests.worker_probes import probe
 
 pytestmark = pytest.mark.worker
@@ -68,13 +70,19 @@ def test_the_copy_of_the_worker_is_made_once(own_tasks: OwnTasks) -> None:
 
 
 def test_the_report_says_of_each_that_it_works(own_tasks: OwnTasks) -> None:
-    pages = own_tasks.out / "report"
-    summary = (pages / "index.html").read_text(encoding="utf-8")
+    site = own_tasks.out / "report"
+    pages = read_pages(site)
+    assert set(pages) == {"index.html", "machines.html", "limits.html", "data.html"}
+    assert [table for page in pages.values() for table in page.unnamed] == []
+    summary = text_of(site, "index.html")
     assert "Everything works on " in summary
+    assert summary.count('aria-label="works"') == 3 * 3 + 1  # physics, learning and gradients of each; pictures of one
+    seen, folded = summary.split("<details><summary>Frames per second, which are meaningless here</summary>")
+    assert SPEEDS.search(seen) is None
+    assert "These speeds are meaningless" in folded
     for task in ("Isaac-Cartpole-Camera-Direct, rl_games", "Isaac-Cartpole, rsl_rl", "Small-Swing-Up, rsl_rl"):
         assert task in summary
-    machines = (pages / "machines.html").read_text(encoding="utf-8")
-    assert f"small-extension 0.1.0 (commit {own_tasks.commit[:12]})" in machines
+    assert f"small-extension 0.1.0 (commit {own_tasks.commit[:12]})" in text_of(site, "machines.html")
 
 
 def test_its_figures_can_be_verified(own_tasks: OwnTasks) -> None:

@@ -162,7 +162,7 @@ def ctrl_c() -> Iterator[None]:
 
 @pytest.mark.filterwarnings("ignore:unclosed scandir iterator:ResourceWarning")  # of a glob that Ctrl-C ended
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # that Ctrl-C came in the middle of opening
-@pytest.mark.parametrize("after", [0, 1, 5, 20, 35])
+@pytest.mark.parametrize("after", [0, 5, 35])
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_every_lane_and_the_next_command_goes_on(tmp_path: Path, after: int) -> None:
     started = []

@@ -14,7 +14,6 @@ from reports import build as report
 from reports.book import sockets_in
 from suite.errors import ReportError, StoreError, UsageError
 from tests.generated_results import LABEL, full_results, on_gpus, smoke_results, write_results
-from tests.test_pages_worked import SPEEDS
 
 RESULTS = [*on_gpus(smoke_results()), *full_results()[-1:]]
 FIGURES_PER_SERIES = 6  # without telemetry: no energy
@@ -287,17 +286,3 @@ def test_a_page_without_results_says_so(monkeypatch: pytest.MonkeyPatch) -> None
     result_sets.version_of_page.cache_clear()
     with pytest.raises(ReportError, match=result_sets.VERSION_VARIABLE):
         result_sets.version_of_page()
-
-
-def test_results_without_speeds_have_a_site_of_what_works(tmp_path: Path) -> None:
-    results = write_results(smoke_results(), tmp_path / "results")
-    site = report.build(results, tmp_path / "report", version="generated").parent
-    pages = read_pages(site)
-    assert set(pages) == {"index.html", "machines.html", "limits.html", "data.html"}
-    text = text_of(site, "index.html")
-    assert "<title>What works here, labscale generated</title>" in text
-    assert text.count('aria-label="works"') == 6  # of three that learned, on one rank and on two
-    seen, folded = text.split("<details><summary>Frames per second, which are meaningless here</summary>")
-    assert SPEEDS.search(seen) is None
-    assert "These speeds are meaningless" in folded
-    assert [table for page in pages.values() for table in page.unnamed] == []

@@ -13,7 +13,7 @@ from tests.probes import pictures
 from tests.probes.environments import environment
 
 FRACTIONS = (0.25, 0.35, 0.5, 0.6)  # of the tendon's range, one per environment
-STEPS = 150  # 2.5 s
+STEPS = 120  # 2 s
 
 
 def main(frame_path: str) -> None:
