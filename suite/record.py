@@ -26,6 +26,7 @@ from suite.schema import Case, CaseResult, RunRecord
 from suite.words import counted, listed
 
 TIMED_OUT: Final = 124  # timeout(1)'s own exit code
+MOST_RANKS: Final = 1_000_000  # each is looked for; a damaged case.json may say any number
 TOLD_TO_STOP: Final = "told-to-stop"  # in a node's logs: somebody else ended it, before anything of it failed
 
 
@@ -89,6 +90,8 @@ def _whose(run_dir: Path) -> tuple[Case, int, Folder]:
         round_index = int(run_dir.name.removeprefix("r"))
     except (OSError, ValueError, ValidationError) as error:
         raise StoreError(f"{run_dir} is not the directory of a round: {error}") from error
+    if not 1 <= case.world_size <= MOST_RANKS:
+        raise StoreError(f"{run_dir} is of a case with {case.world_size} ranks, allowed are 1 to {MOST_RANKS}.")
     below_root = Folder(root=Path()).run_dir(case, round_index).parts
     if run_dir.parts[-len(below_root) :] != below_root:
         raise StoreError(f"{run_dir} is not where round {round_index} of {case.case_id} belongs: raw/<case>/r<round>.")
