@@ -140,10 +140,19 @@ class Tab:
 
     def wait_for(self, expression: str, timeout_s: float = TIMEOUT_S) -> None:
         until = time.monotonic() + timeout_s
-        while not self.value(f"Boolean({expression})"):
+        while not self._is_true(expression):
             if time.monotonic() > until:
                 raise TimeoutError(f"not true after {timeout_s} s: {expression}")
             time.sleep(0.05)
+
+    def _is_true(self, expression: str) -> bool:
+        """False too while the tab goes to another page, of which nothing can be asked."""
+        try:
+            return bool(self.value(f"Boolean({expression})"))
+        except RuntimeError as error:
+            if "navigated" not in str(error):
+                raise
+            return False
 
     def move_to(self, x: float, y: float) -> None:
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)

@@ -14,6 +14,7 @@ from reports import __main__ as sessions
 from suite import pins_command
 from suite.command_line import Parser
 from suite.errors import Interrupted
+from tests.bench_runs import listen_to_ctrl_c
 
 ROOT = Path(__file__).resolve().parents[1]
 SENTENCE = "Interrupted. The results are as they were; run the same command again.\n"
@@ -62,6 +63,6 @@ def test_a_command_that_is_interrupted_while_its_packages_are_imported(
 def test_a_cell_that_is_interrupted_is_no_dead_kernel(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", CELLS, str(tmp_path)],
-        cwd=ROOT, capture_output=True, text=True, check=False,
+        cwd=ROOT, capture_output=True, text=True, check=False, preexec_fn=listen_to_ctrl_c,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (Interrupted.exit_code, SENTENCE)

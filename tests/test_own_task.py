@@ -75,6 +75,7 @@ def test_the_report_says_of_each_that_it_works(own_tasks: OwnTasks) -> None:
     assert set(pages) == {"index.html", "machines.html", "limits.html", "data.html"}
     assert [table for page in pages.values() for table in page.unnamed] == []
     summary = text_of(site, "index.html")
+    assert "<title>What works here, labscale " in summary
     assert "Everything works on " in summary
     assert summary.count('aria-label="works"') == 3 * 3 + 1  # physics, learning and gradients of each; pictures of one
     seen, folded = summary.split("<details><summary>Frames per second, which are meaningless here</summary>")
