@@ -22,12 +22,20 @@ from tests.real_runs import MARK, cartpole, marked_processes, matrix_of
 
 EXTENSION: Final = Path(__file__).parent / "small_extension"
 BOTH: Final = ("1x1", "1x2")
+OVERRIDES: Final = (
+    "env.sim.physics.solver_cfg.iterations=50", "env.scene.robot.init_state.pos=[0.0,0.0,2.5]",
+    "agent.algorithm.gamma=0.9",
+)  # fmt: skip
 MATRIX: Final = matrix_of(
     cartpole(
         "rl_games", name="camera", task="Isaac-Cartpole-Camera-Direct", topologies=BOTH, iterations=3, num_envs=2,
         num_steps_per_env=8, minibatch_size=16,
     ),
-    cartpole("rsl_rl", name="manager", task="Isaac-Cartpole", topologies=BOTH, iterations=3, num_envs=64),
+    cartpole("rsl_rl", name="manager", task="Isaac-Cartpole", topologies=("1x1",), iterations=3, num_envs=64),
+    cartpole(
+        "rsl_rl", name="changed", task="Isaac-Cartpole", topologies=("1x2",), iterations=3, num_envs=64,
+        overrides=OVERRIDES,
+    ),
     cartpole("rsl_rl", name="swing-up", task="Small-Swing-Up", topologies=BOTH, iterations=2, num_envs=8),
 )  # fmt: skip
 

@@ -33,7 +33,7 @@ def matrix_of(*series: str, **settings: float | bool) -> str:
 
 def cartpole(
     *rl_libraries: str, name: str = "cartpole", topologies: Sequence[str] = ("1x1",), iterations: int = 3,
-    **settings: str | float,
+    **settings: str | float | Sequence[str],
 ) -> str:  # fmt: skip
     """Table of a series with 64 environments a rank. rl_games needs a ``minibatch_size`` that a rank collects."""
     series = {

@@ -29,6 +29,9 @@ _PATH: Final = os.environ["PATH"]  # without what ``programs`` puts before it, w
 # Slurm's SlurmdTimeout: a node that is silent for so long is down. An env_check beside a dead node takes 12 s, and more
 # on a busy machine; then its job was ended before it had answered.
 NODE_LOST_S: Final = 25
+# A node that did not answer within MessageTimeout when slurmctld told it that a job has ended is told again after more
+# than a minute (77 s were seen on a busy machine). Until then it is "completing".
+TOLD_AGAIN_S: Final = 90.0
 
 # The first process of a host; it goes on when its network is there, and reaps what others leave to it.
 _INIT: Final = r"""
@@ -180,7 +183,7 @@ class SlurmCluster:
 
     def await_idle(self) -> None:
         """Wait until every node is there and has nothing to do."""
-        deadline_s = time.monotonic() + START_PATIENCE_S
+        deadline_s = time.monotonic() + TOLD_AGAIN_S + START_PATIENCE_S
         while (states := self.run("sinfo", "--noheader", "--Node", "--format=%N %T").stdout.split("\n")[:-1]) != [
             f"{name} idle" for name in NODES
         ]:

@@ -41,11 +41,11 @@ FROM ${BASE}
 COPY --from=environments /venv/ /opt/labscale/worker/
 COPY project/ /opt/labscale/project/
 COPY stand_in/os-release /etc/os-release
-COPY stand_in/answer stand_in/exit_code /
 COPY stand_in/suite_python /opt/labscale/suite/bin/python
 COPY stand_in/suite_python /opt/labscale/worker/bin/python
 COPY stand_in/dpkg-query /bin/dpkg-query
 RUN chmod 755 /opt/labscale/suite/bin/python /opt/labscale/worker/bin/python /bin/dpkg-query
+COPY stand_in/answer stand_in/exit_code /
 USER 1000
 """
 SECRET = "user:hunter2@mirror.example"  # noqa: S105

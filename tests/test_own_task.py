@@ -24,7 +24,7 @@ SWING_UP = "swing-up/rsl_rl-kitless-cpu-n8-1x1"
 def test_every_round_completes_with_one_rank_and_with_two(own_tasks: OwnTasks) -> None:
     assert own_tasks.exit_code == 0, own_tasks.said
     outcomes = {name: [record.outcome for record in found.rounds] for name, found in own_tasks.results.items()}
-    two_ranks = ("camera/rl_games-kitless-cpu-n4-1x2", "manager/rsl_rl-kitless-cpu-n128-1x2")
+    two_ranks = ("camera/rl_games-kitless-cpu-n4-1x2", "changed/rsl_rl-kitless-cpu-n128-1x2")
     cases = (CAMERA, MANAGER, SWING_UP, *two_ranks, "swing-up/rsl_rl-kitless-cpu-n16-1x2")
     assert outcomes == {name: ["completed"] for name in cases}
 

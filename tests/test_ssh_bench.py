@@ -1,6 +1,7 @@
 """``bench --nodes n1,n2`` with the real worker on two hosts to its end, and real torchruns through each fault.
 
-The ranks that meet faults reduce tensors instead of training, which the real ones do after a much longer start.
+What runs to its end is the control that reduces gradients alone, with real environments. The ranks that meet faults
+reduce tensors instead of training, which the real ones do after a much longer start.
 """
 
 import contextlib
@@ -45,11 +46,11 @@ with open(f"{sys.argv[1]}/rank-{os.environ['RANK']}.jsonl", "w") as log:
         log.flush()
         __import__("time").sleep(0.1)
 """
-MATRIX: Final = matrix_of(cartpole("rsl_rl", topologies=["2x1"]))
-CASE: Final = "cartpole/rsl_rl-kitless-cpu-n128-2x1"
+MATRIX: Final = matrix_of(cartpole("rsl_rl", workload="all_reduce", topologies=["2x1"], iterations=4, num_envs=8))
+CASE: Final = "cartpole/rsl_rl-kitless-cpu-n16-2x1"
 
 
-def test_two_hosts_train_to_a_complete_record(ssh_hosts: SshHosts, worker: Worker, tmp_path: Path) -> None:
+def test_two_hosts_reduce_gradients_to_a_complete_record(ssh_hosts: SshHosts, worker: Worker, tmp_path: Path) -> None:
     assert worker.python.exists()
     (tmp_path / "matrix.toml").write_text(MATRIX, encoding="utf-8")
     out = tmp_path / "out"
@@ -69,8 +70,8 @@ def test_two_hosts_train_to_a_complete_record(ssh_hosts: SshHosts, worker: Worke
     run_dir = out / "raw" / CASE / "r0"
     record = read_record(run_dir / "record.json")
     assert (record.outcome, record.exit_code, record.reason) == ("completed", 0, None)
-    assert [(rank.rank, rank.local_rank, rank.num_iterations) for rank in record.ranks] == [(0, 0, 3), (1, 0, 3)]
-    assert len({rank.parameters_sha256 for rank in record.ranks}) == 1
+    assert [(rank.rank, rank.local_rank, rank.num_iterations) for rank in record.ranks] == [(0, 0, 4), (1, 0, 4)]
+    reduced_gradients_alone(record)
     assert record.environment.checks
     assert [rank.node for rank in record.ranks] == [0, 1]
     assert record.clocks is not None
@@ -91,6 +92,16 @@ def test_two_hosts_train_to_a_complete_record(ssh_hosts: SshHosts, worker: Worke
     logs = [(run_dir / "logs" / f"node-{index}" / "torchrun.log").read_text() for index in (0, 1)]
     assert [log.splitlines()[0] for log in logs] == ["node 0: 10.77.0.11 on eth0", "node 1: 10.77.0.12 on eth0"]
     nothing_left(ssh_hosts)
+
+
+def reduced_gradients_alone(record: RunRecord) -> None:
+    """The agent's gradient, once for each of its optimiser steps, and nothing besides."""
+    for rank in record.ranks:
+        assert set(rank.samples["all_reduce_calls"]) == {None, float(record.case.optimiser_steps)}
+        # Two networks of 4-32-32 with one output each, and one standard deviation: all in float32.
+        size_bytes = 4 * (2 * (4 * 32 + 32 + 32 * 32 + 32 + 32 + 1) + 1)
+        assert set(rank.samples["all_reduce_bytes"]) == {None, size_bytes * record.case.optimiser_steps}
+        assert rank.samples["environment_step_time_s"] == (None,) * 4
 
 
 def nothing_left(ssh_hosts: SshHosts) -> None:

@@ -17,7 +17,7 @@ from suite.provision import Worker
 from suite.rank_file import rank_path
 from suite.schema import SAMPLE_COLUMNS, Case, Environment, RankRecord, RunRecord
 from tests.real_runs import NUM_CPUS, events, launch_of, train
-from tests.trained_runs import RUNS, SERIES, Trained, TrainedRun
+from tests.trained_runs import RUNS, Trained, TrainedRun
 
 pytestmark = pytest.mark.worker
 
@@ -33,7 +33,7 @@ def trained(request: pytest.FixtureRequest, trained_run: TrainedRun) -> Trained:
 
 
 def has_camera(case: Case) -> bool:
-    return case.series == SERIES["rl_games"]
+    return "Camera" in case.task
 
 
 def numbers(rank: RankRecord, column: str) -> list[float]:

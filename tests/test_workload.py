@@ -1,31 +1,20 @@
-"""The fingerprint of a workload is the same in another process, folder and asset root, and says what differs."""
+"""The fingerprint of a workload is the same in another process and folder, and says what differs."""
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, replace
-from pathlib import Path
 
 import pytest
 
 from suite.identity import workload_differences
+from suite.options import ROOT
 from suite.provision import Worker
-from suite.schema import Case, Scalar
+from suite.schema import Scalar
+from suite.store import read_case
 from tests.trained_runs import Trained, TrainedRun
-from tests.worker_probes import probe
 
 pytestmark = pytest.mark.worker
 
 Fingerprint = Mapping[str, Scalar]
-
-
-def fingerprint(worker: Worker, folder: Path, case: Case) -> Fingerprint:
-    """That of the real task, made in a process of its own with an asset root of its own name."""
-    folder.mkdir()
-    assert worker.asset_root is not None
-    assets = folder / "assets"
-    assets.symlink_to(worker.asset_root)
-    (folder / "case.json").write_text(json.dumps(asdict(case)), encoding="utf-8")
-    return probe(replace(worker, asset_root=assets), "workload", str(folder))
 
 
 @pytest.fixture(scope="module")
@@ -40,30 +29,28 @@ def first(trained: Trained) -> Fingerprint:
     return trained.record.workload
 
 
-def test_an_override_changes_it_and_says_where_and_nothing_else_does(
-    worker: Worker, tmp_path: Path, trained: Trained, first: Fingerprint
-) -> None:
-    """Another process, seed, folder and asset root, and fewer environments, are the same workload."""
-    changed = replace(
-        trained.case,
-        seed=7,
-        num_envs=16,
-        overrides=(
-            "env.sim.physics.solver_cfg.iterations=50",
-            "env.scene.robot.init_state.pos=[0.0,0.0,2.5]",
-            "agent.algorithm.gamma=0.9",
-        ),
-    )
-    second = fingerprint(worker, tmp_path / "second", changed)
+def test_an_override_changes_it_and_nothing_else_does(trained_run: TrainedRun, first: Fingerprint) -> None:
+    """Another process and folder change nothing. A second rank doubles the minibatch of all."""
+    second = trained_run("rsl_rl-1x2").record.workload
+    assert second is not None
     differences = workload_differences(first, second)
     assert [difference.partition(":")[0] for difference in differences] == [
         "agent.algorithm.gamma",
         "env.scene.robot",
         "env.sim.physics.solver_cfg.iterations",
+        "global_minibatch_size",
     ]
     assert differences[0] == "agent.algorithm.gamma: 0.99 and 0.9"
     assert differences[2].endswith(": 100 and 50")
+    assert differences[3] == "global_minibatch_size: 256 and 512"
     assert list(first) == list(second)
+
+
+def test_a_seed_does_not_change_it() -> None:
+    folders = [ROOT / "reports" / "results" / "2026.11" / f"h200-physx-learning-{seed}" for seed in (1, 2)]
+    one, other = (read_case(folder / "cases/ant-physics/rsl_rl-kitless-n1024-1x1.json") for folder in folders)
+    assert one.case.seed != other.case.seed
+    assert one.completed[0].workload == other.completed[0].workload is not None
 
 
 def test_it_holds_what_the_task_is(first: Fingerprint) -> None:

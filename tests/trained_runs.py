@@ -18,8 +18,13 @@ from suite.schema import Case, Environment, RunRecord
 from tests.own_task_runs import OwnTasks
 from tests.real_runs import cartpole, cases_of, launch_of, matrix_of, train
 
-RUNS: Final = ("rl_games-1x1", "rl_games-1x2", "rsl_rl-1x1", "rsl_rl-1x2", "skrl-1x2")
-SERIES: Final = {"rl_games": "camera", "rsl_rl": "manager"}  # of the campaign
+SERIES: Final = {  # of the campaign
+    "rl_games-1x1": "camera",
+    "rl_games-1x2": "camera",
+    "rsl_rl-1x1": "manager",
+    "rsl_rl-1x2": "changed",
+}
+RUNS: Final = (*SERIES, "skrl-1x2")
 SKRL: Final = matrix_of(cartpole("skrl", topologies=("1x2",)))
 
 
@@ -41,12 +46,12 @@ def trained_run(
 
     @cache
     def run(name: str) -> Trained:
-        library, _, topology = name.rpartition("-")
-        if library in SERIES:
+        if name in SERIES:
+            topology = name.rpartition("-")[2]
             (result,) = (
                 found
                 for found in own_tasks.results.values()
-                if (found.case.series, found.case.topology) == (SERIES[library], topology)
+                if (found.case.series, found.case.topology) == (SERIES[name], topology)
             )
             run_dir = Folder(root=own_tasks.out).run_dir(result.case, 0)
             return Trained(case=result.case, run_dir=run_dir, record=result.rounds[0])

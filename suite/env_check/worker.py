@@ -61,8 +61,9 @@ def read(
     exists, installed = is_there(python), dict[str, str]()
     folders = list(map(str, site_folders(python, environ))) if exists else []
     for distribution in importlib.metadata.distributions(path=folders):
-        if "Name" in distribution.metadata:  # what pip left of one that it could not remove has none
-            installed.setdefault(canonicalize_name(distribution.name), distribution.version)
+        metadata = distribution.metadata  # read once: every look at it parses the file again
+        if "Name" in metadata:  # what pip left of one that it could not remove has none
+            installed.setdefault(canonicalize_name(metadata["Name"]), metadata["Version"])
     pinned = read_pins(pins_path) if pins_path else {}
     canonical = {str(canonicalize_name(name)): version for name, version in needed.items()}
     wanted = {**canonical, **pinned}

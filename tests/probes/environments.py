@@ -13,9 +13,7 @@ def environment(task: str, num_envs: int) -> Iterator[Any]:
 
     import warp
 
-    # Before any kernel is defined: a probe steps little, so quickly compiled kernels serve it better than fast ones.
-    warp.config.enable_backward = False
-    warp.config.optimization_level = 1
+    warp.config.enable_backward = False  # as a rank does, so that the two share compiled kernels
 
     import gymnasium as gym
     import isaaclab_tasks  # noqa: F401  (registers the tasks)

@@ -1,7 +1,7 @@
-"""What the Shadow Hand does and what its camera sees, in one process, whose kernels take a minute to compile.
+"""What the Shadow Hand does, what its camera sees and what the Ant weighs, in one process.
 
 ``python -m tests.probes.hand FRAME.png``: save one frame, command the four tendons and measure J1 + J2, then judge
-pictures that are spoilt.
+pictures that are spoilt. Last, read the Ant's total mass and joint limits as Isaac Lab simulates it.
 """
 
 import json
@@ -22,7 +22,8 @@ def main(frame_path: str) -> None:
         tendons = follow(env)
         graph = graph_of(env)
         found = {"channels": channels, **tendons, "cuda_graph": graph, "pictures": pictures.judge_faults(env)}
-        print(json.dumps(found))
+    with environment("Isaac-Ant", 1) as env:
+        print(json.dumps({**found, "ant": weigh(env)}))
 
 
 def graph_of(env: Any) -> dict[str, Any]:
@@ -73,6 +74,15 @@ def follow(env: Any) -> dict[str, Any]:
     low, high = env.tendon_lower_limits[0, 0].item(), env.tendon_upper_limits[0, 0].item()
     commanded = [low + fraction * (high - low) for fraction in FRACTIONS]
     return {"commanded_rad": commanded, "measured_rad": measured}
+
+
+def weigh(env: Any) -> dict[str, Any]:
+    robot = env.scene["robot"]
+    limits = robot.data.joint_pos_limits.torch[0].rad2deg()
+    return {
+        "mass_kg": float(robot.data.body_mass.torch[0].sum()),
+        "joint_limits_deg": {name: limits[i].tolist() for i, name in enumerate(robot.joint_names)},
+    }
 
 
 if __name__ == "__main__":
