@@ -143,7 +143,8 @@ def main(argv: list[str]) -> int:
             time_unix_s=time.time(),
         )
         raise
-    gc.freeze()  # everything is written and closed: the interpreter would spend seconds on what the exit frees anyway
+    finally:
+        gc.freeze()  # all is written and closed: the interpreter would spend seconds on what the exit frees anyway
     return 0
 
 
