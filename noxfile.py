@@ -29,7 +29,8 @@ def install(session: nox.Session, group: str) -> None:
     if installed.exists() and installed.read_text() == pins.read_text():
         session.debug(f"{pins.name} is installed")
         return
-    session.install("--require-hashes", "--requirement", str(pins))
+    # The file is complete; without --no-deps what pyproject.toml excludes is missed.
+    session.install("--require-hashes", "--no-deps", "--requirement", str(pins))
     installed.write_text(pins.read_text())
 
 
