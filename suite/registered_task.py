@@ -17,7 +17,7 @@ from pydantic import Field, ValidationError
 from suite import parent_death, store
 from suite.catalog import AgentEntry, Catalog, CostEntry, StackEntry, TaskEntry
 from suite.env_check.child import last_answer
-from suite.errors import MatrixError, WorkerEnvironmentError
+from suite.errors import MatrixError, StoreError, WorkerEnvironmentError
 from suite.json_file import explained, read_json_or_none, replace_json
 from suite.pins import sha256
 from suite.reduce import round_time_s
@@ -130,20 +130,28 @@ def measured_costs(out: Path, task: str) -> Iterator[CostEntry]:
     """What processes of a task took in a campaign's folder: of each case the last round that completed.
 
     Raises:
-        StoreError: a record of the campaign is damaged.
+        StoreError: a record of the campaign is damaged, or has times that no round takes.
     """
     for folder in sorted({path.parent.parent for path in out.glob("raw/*/*/r*/record.json")}):
         records = _records_of(task, sorted(folder.glob("r*/record.json")))
-        completed = [record for record in records if record.counts and record.case.learns]
-        timed = [(record, wall_s) for record in completed if (wall_s := record.wall_time_s) is not None]
-        for record, wall_time_s in sorted(timed, key=lambda pair: pair[0].round)[-1:]:
-            yield _cost(record, wall_time_s)
+        completed = {path: record for path, record in records.items() if record.counts and record.case.learns}
+        for path, record in sorted(completed.items(), key=lambda item: item[1].round, reverse=True):
+            if record.wall_time_s is not None:
+                yield _cost_in(path, record, record.wall_time_s)
+                break
 
 
-def _records_of(task: str, paths: Sequence[Path]) -> list[RunRecord]:
+def _records_of(task: str, paths: Sequence[Path]) -> dict[Path, RunRecord]:
     """All rounds of a case, or none where its first one is of another task: the others are not read then."""
     first = store.read_record(paths[0])
-    return [] if first.case.task != task else [first, *map(store.read_record, paths[1:])]
+    return {} if first.case.task != task else {paths[0]: first, **{path: store.read_record(path) for path in paths[1:]}}
+
+
+def _cost_in(path: Path, record: RunRecord, wall_time_s: float) -> CostEntry:
+    try:
+        return _cost(record, wall_time_s)
+    except ValidationError as error:
+        raise StoreError(f"{path} cannot be true: {explained(error)}. {store.AGAIN_ROUND}") from None
 
 
 def _cost(record: RunRecord, wall_time_s: float) -> CostEntry:

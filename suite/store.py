@@ -31,7 +31,7 @@ _SIGNIFICANT_DIGITS: Final = 9
 # pydantic takes no configuration for a plain dataclass itself, but hands down the one of a tuple that holds it.
 _RECORD: Final = TypeAdapter(tuple[RunRecord], config=STRICT)
 _CASE: Final = TypeAdapter(tuple[CaseResult], config=STRICT)
-_AGAIN_ROUND: Final = "Move the file away and run again: only this round is repeated."
+AGAIN_ROUND: Final = "Move the file away and run again: only this round is repeated."
 AGAIN_CASE: Final = "Move the file away and run again: the case is stored anew from the records of its rounds."
 _UNWRITTEN: Final = "Nothing was written. This is a fault of the program that made the result; please report it."
 
@@ -48,7 +48,7 @@ def write_record(record: RunRecord, path: Path) -> None:
 
 def read_record(path: Path) -> RunRecord:
     """Raises StoreError, which names the file and what to do, when it is missing, corrupt or not valid."""
-    return _checked_record(_read_object(path, _AGAIN_ROUND), path, _AGAIN_ROUND)
+    return _checked_record(_read_object(path, AGAIN_ROUND), path, AGAIN_ROUND)
 
 
 def read_record_of(case: Case, round_index: int, path: Path) -> RunRecord:

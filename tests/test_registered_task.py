@@ -212,6 +212,14 @@ def test_a_damaged_round_is_named(tmp_path: Path, make_case: CaseMaker) -> None:
         list(measured_costs(tmp_path, "Small-Swing-Up"))
 
 
+def test_a_round_of_a_million_years_is_named(tmp_path: Path, make_case: CaseMaker) -> None:
+    case = make_case(task="Small-Swing-Up")
+    end_a_round(tmp_path, case, 0, wall_time_s=2.0**53)
+    with pytest.raises(StoreError, match=r"r0/record\.json cannot be true: start_up_s.*Move the file away") as raised:
+        list(measured_costs(tmp_path, "Small-Swing-Up"))
+    assert "\n" not in str(raised.value)
+
+
 # ---- the worker's answer ----
 
 
