@@ -37,8 +37,8 @@ def install(session: nox.Session, group: str) -> None:
 def run_module(session: nox.Session, module: str, *arguments: str) -> None:
     """Run a command line of ours. Its exit code is nox's, which by itself knows 0 and 1 only.
 
-    When nox is killed, the command ends in order (``suite.parent_death``). At Ctrl-C nox waits until it has, where it
-    would kill it after half a second.
+    When nox is killed, the command ends in order (``suite.external.parent_death``). At Ctrl-C nox waits until it has,
+    where it would kill it after half a second.
 
     Raises:
         SystemExit: the command did not end with 0.
@@ -147,7 +147,7 @@ def bundle(session: nox.Session) -> None:
 def pins(session: nox.Session) -> None:
     """Resolve the hashed requirement files anew (--upgrade: newer versions), and ask for the images' digests."""
     install(session, "suite")
-    run_module(session, "suite.pins_command")
+    run_module(session, "suite.install.pins_command")
 
 
 @nox.session

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Final
 
-from suite.command_line import exit_code_of
+from suite.options.command_line import exit_code_of
 
 MODULES: Final = {
     "report": "reports.build",

@@ -3,8 +3,8 @@
 import statistics
 
 from reports.resampling import Rounds
-from suite.reduce import steady_part
-from suite.schema import CaseResult, RunRecord
+from suite.schema.record import CaseResult, RunRecord
+from suite.statistics.reduce import steady_part
 
 
 def ring_basis(world_size: int, message_bytes: float) -> tuple[float, float]:

@@ -14,8 +14,8 @@ from typing import Final, Literal, NamedTuple
 from reports.curves import comparison_key
 from reports.inside import samples_at
 from reports.places import hardware
-from suite.reduce import marked_iterations
-from suite.schema import Case, CaseResult, RankRecord, RunRecord, Stack, Workload
+from suite.schema.record import Case, CaseResult, RankRecord, RunRecord, Stack, Workload
+from suite.statistics.reduce import marked_iterations
 
 type Unit = Literal["step", "optimiser step"]
 

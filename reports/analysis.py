@@ -1,7 +1,7 @@
 """What the stored results say: one ``CaseRow`` per case, with its speed-up against a baseline. Pure.
 
-A round is a fresh process. Its iteration time is ``suite.reduce.round_time_s``; a case's is the median over its
-completed rounds. Nothing here guesses: a value without its measurement is ``None``.
+A round is a fresh process. Its iteration time is ``suite.statistics.reduce.round_time_s``; a case's is the median over
+its completed rounds. Nothing here guesses: a value without its measurement is ``None``.
 """
 
 import re
@@ -13,8 +13,8 @@ from datetime import datetime
 
 from reports.curves import comparison_key, interconnect_of, line_of, variant_of
 from reports.resampling import Estimate, Interval, Pairing, Rounds, Timed, estimate, median_interval, pairing_of
-from suite.reduce import round_time_s, steady_part
-from suite.schema import Case, CaseResult, Device, MinibatchRule, Outcome, RunRecord, Scaling
+from suite.schema.record import Case, CaseResult, Device, MinibatchRule, Outcome, RunRecord, Scaling
+from suite.statistics.reduce import round_time_s, steady_part
 
 
 @dataclass(frozen=True, kw_only=True)

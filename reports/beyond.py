@@ -14,8 +14,8 @@ from typing import Final, Literal
 from reports.collectives import Bound, Links
 from reports.iteration_model import Model, Network, NotCarried, Results, calibrated, model_of
 from reports.scaling_groups import ScalingGroup
-from suite.a_a import apart
-from suite.schema import Case
+from suite.schema.record import Case
+from suite.statistics.aa_noise import apart
 
 MAX_GPUS: Final = 1024
 # Added GPUs that give less than half of what as many first ones gave are better spent on another experiment.

@@ -15,7 +15,7 @@ from reports.scaling_laws import Law
 from reports.stragglers import Lags
 from reports.tables import MISSING, Html, count, html_table, paragraph, percent, together
 from reports.verdict_table import LAW_NAMES
-from suite.schema import CheckResult
+from suite.schema.record import CheckResult
 
 LAWS: Final[tuple[Law, ...]] = ("amdahl", "gustafson", "usl")
 _BUS: Final = re.compile(r"over (\d+) GPU\(s\), bus bandwidth ([\d.]+) GB/s at (\d+) MiB")

@@ -11,7 +11,7 @@ from reports.book import build_site, check_replaceable
 from reports.file_errors import told_when_unreadable
 from reports.result_sets import read_version
 from suite import __version__
-from suite.command_line import Parser, any_path, any_text, exit_code_of, results_path
+from suite.options.command_line import Parser, any_path, any_text, exit_code_of, results_path
 
 
 def build(results_dir: Path, out_dir: Path, *, version: str) -> Path:

@@ -12,9 +12,9 @@ from reports.pairs_of_cases import CasePair, nodes_side_by_side, stacks_side_by_
 from reports.places import Place, places
 from reports.series_kind import SeriesKind, series_kind
 from reports.tables import where_it_ran
-from suite.core_speed import Host, fastest_probes_s, slowed_cores
-from suite.schema import CaseResult, RunRecord
-from suite.worked import has_speeds
+from suite.records.worked import has_speeds
+from suite.schema.record import CaseResult, RunRecord
+from suite.statistics.core_speed import Host, fastest_probes_s, slowed_cores
 
 
 @dataclass(frozen=True, kw_only=True)

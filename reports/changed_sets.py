@@ -14,8 +14,8 @@ from reports.compare import Comparison, compare
 from reports.foreign.foreign_set import is_foreign
 from reports.result_sets import version_order
 from suite.errors import LabscaleError
-from suite.schema import CaseResult
-from suite.store import load_results
+from suite.records.store import load_results
+from suite.schema.record import CaseResult
 
 type Kind = Literal["added", "changed", "removed"]
 

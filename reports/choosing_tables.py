@@ -13,8 +13,8 @@ from reports.resampling import Estimate
 from reports.sizes import SizeChoice
 from reports.tables import MISSING, Html, count, estimated, html_table, percent, percent_interval, seconds
 from reports.thresholds import TimeToReward
-from suite.schema import CaseResult
-from suite.words import counted
+from suite.files.wording import counted
+from suite.schema.record import CaseResult
 
 SECONDS_PER_HOUR: Final = 3600
 NO_BREAK: Final = "\N{NO-BREAK SPACE}"

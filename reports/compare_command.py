@@ -17,9 +17,9 @@ from reports import comparison_markdown
 from reports.changed_sets import changed_sets, results_with_twins
 from reports.compare import AXES, DEFAULT_THRESHOLD, MAX_NAMED, CaseComparison, Comparison, compare
 from reports.file_errors import told_when_unreadable, told_when_unwritable
-from suite.command_line import Parser, any_path, any_text, exit_code_of, is_missing, nothing_at
 from suite.errors import UsageError
-from suite.option_values import percent
+from suite.options.command_line import Parser, any_path, any_text, exit_code_of, is_missing, nothing_at
+from suite.options.types import percent
 
 _STYLES = {"regression": "red", "failed": "red", "incomparable": "magenta", "improvement": "green"}
 MISSING = "n/a"

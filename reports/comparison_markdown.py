@@ -13,7 +13,7 @@ from typing import Final
 from reports.changed_sets import ChangedSet
 from reports.compare import CaseComparison, Comparison
 from reports.likeness import Difference
-from suite.words import counted
+from suite.files.wording import counted
 
 MISSING: Final = "n/a"
 MAX_TEXT: Final = 200  # characters of one text of the results

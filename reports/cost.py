@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from reports.tables import Html, html_table, paragraph
-from suite.schema import CaseResult, Environment, RunRecord
-from suite.words import counted
+from suite.files.wording import counted
+from suite.schema.record import CaseResult, Environment, RunRecord
 
 type Host = tuple[str | None, str | None, tuple[str, ...]]
 type Span = tuple[float, float]  # s, from and to

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from suite.schema import Case, CaseResult
+from suite.schema.record import Case, CaseResult
 
 
 def variant_of(case: Case) -> str:

@@ -8,7 +8,7 @@ from reports.beyond import BOUNDS, FREE, Carried, HeldOutCount, carry, hold_out
 from reports.interconnects import Interconnects
 from reports.iteration_model import Model, Network, NotCarried, calibrated, gradient_sizes, model_of
 from reports.scaling_groups import ScalingGroup, scaling_groups
-from suite.schema import CaseResult
+from suite.schema.record import CaseResult
 
 FREE_NAME: Final = "free network"
 

@@ -7,8 +7,8 @@ from reports.curves import variant_of
 from reports.divisions import Equal, Gain
 from reports.tables import MISSING, Html, count, estimated, html_table, link, paragraph, percent, together
 from reports.thresholds import SMOOTHING_WINDOW
-from suite.a_a import NOISE_LEVEL
-from suite.schema import Case
+from suite.schema.record import Case
+from suite.statistics.aa_noise import NOISE_LEVEL
 
 _PAIRS: tuple[Equal, ...] = ("frames", "iterations", "time")
 

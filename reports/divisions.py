@@ -15,9 +15,9 @@ from reports.learning_curves import mean_rewards
 from reports.noise import Speed, against_noise
 from reports.resampling import Estimate
 from reports.thresholds import SMOOTHING_WINDOW, iterations_to_reward, reward_of_all
-from suite.a_a import is_twin, noise_budget, twin_pairs
-from suite.schema import Case, CaseResult
-from suite.words import counted
+from suite.files.wording import counted
+from suite.schema.record import Case, CaseResult
+from suite.statistics.aa_noise import is_twin, noise_budget, twin_pairs
 
 type Learning = Literal["the same", "not surely less", "less", "unknown"]
 type Equal = Literal["frames", "iterations", "time"]
@@ -46,7 +46,7 @@ class Gain:
     fps: float | None
     closed_fps: float | None
     gain: Estimate | None  # throughput over the closed case's; None where one of them has no completed round
-    noise: float | None  # of the A/A pairs here, see suite.a_a; None where none ran
+    noise: float | None  # of the A/A pairs here, see suite.statistics.aa_noise; None where none ran
     learns_the_same: bool  # every round of both has the same reward in every iteration
     rewards: Mapping[Equal, Rewards]
     target: float | None  # the most that every round of the closed case reached; None where that is no rise

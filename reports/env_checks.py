@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypedDict
 
-from suite.json_file import read_json
-from suite.schema import CheckResult
+from suite.files.json_file import read_json
+from suite.schema.record import CheckResult
 
 
 class _PrintedCheck(TypedDict):

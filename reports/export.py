@@ -20,9 +20,9 @@ from reports.places import hardware
 from reports.planned import MATRIX, planned_cases
 from reports.reframe_test import render
 from reports.result_sets import ResultSet, Version, read_version
-from suite.command_line import Parser, any_path, any_text, exit_code_of, results_path
 from suite.errors import ReportError, UsageError
-from suite.words import counted
+from suite.files.wording import counted
+from suite.options.command_line import Parser, any_path, any_text, exit_code_of, results_path
 
 
 def github_action_benchmark(version: Version) -> str:

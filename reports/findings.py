@@ -16,8 +16,8 @@ from reports.inside import Kind, Values
 from reports.learning_curves import mean_rewards
 from reports.seeds import Seeds, Size
 from reports.thresholds import SMOOTHING_WINDOW, smoothed
-from suite.reduce import round_time_s
-from suite.schema import CaseResult
+from suite.schema.record import CaseResult
+from suite.statistics.reduce import round_time_s
 
 LEARNING: Final = "learning"  # parts of ``reports.inside.PARTS``
 BETWEEN_RANKS: Final = ("all-reduce", "waiting")

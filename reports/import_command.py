@@ -18,10 +18,10 @@ from reports.foreign.words import RANK_0, case_name
 from reports.manifest import MANIFEST
 from reports.tables import count, percent, seconds
 from reports.verification.hashes import write_hashes
-from suite.command_line import Parser, any_path, exit_code_of
 from suite.errors import ForeignResultError
-from suite.result_folders import BUNDLES
-from suite.words import counted
+from suite.files.wording import counted
+from suite.options.command_line import Parser, any_path, exit_code_of
+from suite.records.folders import BUNDLES
 
 
 def import_bundles(paths: Sequence[Path], out: Path) -> tuple[ImportedRun, ...]:

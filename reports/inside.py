@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Final, Literal
 
-from suite.attribution import Attribution, attribution
-from suite.core_speed import CoreSpeed, Host, core_speed, fastest_probes_s
-from suite.reduce import counted_iterations, marked_iterations
-from suite.schema import CaseResult, RankRecord, RunRecord
-from suite.schema_telemetry import Spread, TelemetrySummary
+from suite.schema.record import CaseResult, RankRecord, RunRecord
+from suite.schema.telemetry import Spread, TelemetrySummary
+from suite.statistics.attribution import Attribution, attribution
+from suite.statistics.core_speed import CoreSpeed, Host, core_speed, fastest_probes_s
+from suite.statistics.reduce import counted_iterations, marked_iterations
 
 type Kind = Literal["step", "step and inference", "total"]
 

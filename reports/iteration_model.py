@@ -20,8 +20,8 @@ from reports.resampling import Estimate, estimate
 from reports.scaling_groups import ScalingGroup, ScalingPoint, optimiser_steps_of, steps_follow_a_rule
 from reports.scaling_laws import Fit, NoFit, fit
 from reports.stragglers import MIN_LAGS, Lags, lags_of
-from suite.reduce import marked_iterations
-from suite.schema import Case, CaseResult, RunRecord
+from suite.schema.record import Case, CaseResult, RunRecord
+from suite.statistics.reduce import marked_iterations
 
 type Network = Mapping[Bound, Links]
 type Results = Mapping[str, CaseResult]  # by case id

@@ -13,8 +13,8 @@ from reports.learning_curves import learned_rounds, mean_rewards
 from reports.pairs_of_cases import STACK_ORDER
 from reports.resampling import Estimate, median_interval
 from reports.seeds import Size
-from suite.learning import reward_at
-from suite.schema import Case, CaseResult
+from suite.records.learning_check import reward_at
+from suite.schema.record import Case, CaseResult
 
 MIN_SHARED_SEEDS: Final = 5  # all of one sign by chance once in 16 times; of 3, once in 4
 MIN_ITERATIONS: Final = 20  # the first episodes' rewards say little of what is learned

@@ -4,8 +4,8 @@ import statistics
 from dataclasses import dataclass
 
 from reports.analysis import CaseRow
-from suite.learning import mean_over_ranks, only_learned_less
-from suite.schema import CaseResult, RunRecord
+from suite.records.learning_check import mean_over_ranks, only_learned_less
+from suite.schema.record import CaseResult, RunRecord
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,5 +49,5 @@ def learned_rounds(result: CaseResult) -> list[RunRecord]:
 
 
 def mean_rewards(record: RunRecord) -> list[float | None]:
-    """Per iteration, as ``suite.learning.mean_over_ranks``."""
+    """Per iteration, as ``suite.records.learning_check.mean_over_ranks``."""
     return mean_over_ranks(rank.samples.get("reward_mean", ()) for rank in record.ranks)

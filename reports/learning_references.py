@@ -14,12 +14,12 @@ from typing import Final, NamedTuple
 
 from reports import seeds
 from reports.learning_curves import learned_rounds, mean_rewards
-from suite.command_line import Parser, exit_code_of, results_path
 from suite.errors import UsageError
-from suite.learning import REFERENCE_ASSETS, reward_at
-from suite.schema import CaseResult
-from suite.store import load_results
-from suite.words import counted
+from suite.files.wording import counted
+from suite.options.command_line import Parser, exit_code_of, results_path
+from suite.records.learning_check import REFERENCE_ASSETS, reward_at
+from suite.records.store import load_results
+from suite.schema.record import CaseResult
 
 MIN_SEEDS: Final = 5  # fewer do not tell how far seeds differ
 MIN_MARGIN: Final = 0.1  # of the best seed's reward

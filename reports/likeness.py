@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Final
 
-from suite.schema import CaseResult, RunRecord
+from suite.schema.record import CaseResult, RunRecord
 
 # Limits of the suite, not of the work.
 _NOT_OF_THE_CASE: Final = frozenset({"case_id", "timeout_s", "hang_timeout_s"})

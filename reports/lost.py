@@ -16,7 +16,7 @@ from reports.campaign import Campaign
 from reports.findings import BETWEEN_RANKS, as_shipped, curves
 from reports.inside import PARTS, Part, part_shares
 from reports.resampling import Interval, percentile_interval, resampled_rounds
-from suite.schema import CaseResult, RunRecord
+from suite.schema.record import CaseResult, RunRecord
 
 
 @dataclass(frozen=True, kw_only=True)

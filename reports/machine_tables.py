@@ -8,9 +8,9 @@ from typing import Final
 from reports.inside import core_probe_us
 from reports.places import Place
 from reports.tables import MISSING, Html, count, html_table, paragraph, together, where_it_ran
-from suite.reduce import round_time_s
-from suite.schema import CaseResult, CheckResult
-from suite.words import counted
+from suite.files.wording import counted
+from suite.schema.record import CaseResult, CheckResult
+from suite.statistics.reduce import round_time_s
 
 SHORT_HASH_LENGTH: Final = 12
 WORTH_SHOWING: Final = ("failure", "warning", "not_checked")

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from suite.errors import MatrixError, ReportError
-from suite.toml_file import TomlTable, Tuple, read_toml
+from suite.files.toml_file import TomlTable, Tuple, read_toml
 
 MANIFEST: Final = "report.toml"
 

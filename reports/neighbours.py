@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from suite.schema import CaseResult, RunRecord
-from suite.words import counted
+from suite.files.wording import counted
+from suite.schema.record import CaseResult, RunRecord
 
 
 @dataclass(frozen=True, kw_only=True)

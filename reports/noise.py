@@ -3,7 +3,7 @@
 from typing import Literal
 
 from reports.resampling import Estimate, Interval
-from suite.a_a import is_within
+from suite.statistics.aa_noise import is_within
 
 type Speed = Literal["faster", "slower", "within the noise", "unknown"]
 
@@ -14,7 +14,7 @@ def noise_band(noise: float | None) -> Interval:
 
 
 def against_noise(throughput_ratio: Estimate | None, noise: float | None) -> Speed:
-    """``noise``: of A/A pairs, see ``suite.a_a``; None where no such pair ran.
+    """``noise``: of A/A pairs, see ``suite.statistics.aa_noise``; None where no such pair ran.
 
     A ratio within it, or whose interval holds 1, is noise; ``unknown`` where neither is there.
     """

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from suite.schema import CaseResult, Environment, RunRecord
+from suite.schema.record import CaseResult, Environment, RunRecord
 
 
 @dataclass(frozen=True, kw_only=True)

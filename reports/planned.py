@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from suite.cases import expand, on_nodes_of
-from suite.catalog import load_catalog
-from suite.matrix import load_matrix
-from suite.schema import Case, Device
+from suite.matrix.cases import expand, on_nodes_of
+from suite.matrix.catalog import load_catalog
+from suite.matrix.file import load_matrix
+from suite.schema.record import Case, Device
 
 MATRIX: Final = "full"
 

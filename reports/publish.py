@@ -20,8 +20,8 @@ from reports.book import BOOK, ROOT, Sibling, build_site, page_files
 from reports.file_errors import told_when_unreadable, told_when_unwritable
 from reports.manifest import MANIFEST
 from reports.result_sets import Version, read_version, version_order
-from suite.command_line import Parser, any_path, exit_code_of, results_path
 from suite.errors import ReportError
+from suite.options.command_line import Parser, any_path, exit_code_of, results_path
 
 RESULTS: Final = ROOT / "reports" / "results"
 LATEST: Final = "latest"

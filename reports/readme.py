@@ -6,11 +6,11 @@ from pathlib import Path
 
 from reports.analysis import CaseRow, case_rows
 from reports.places import hardware, places
-from suite.command_line import exit_code_of
 from suite.errors import ReportError
-from suite.schema import CaseResult
-from suite.store import load_results
-from suite.worked import has_speeds
+from suite.options.command_line import exit_code_of
+from suite.records.store import load_results
+from suite.records.worked import has_speeds
+from suite.schema.record import CaseResult
 
 BEGIN = "<!-- begin: made by `python -m reports.readme` -->"
 END = "<!-- end -->"

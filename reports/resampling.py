@@ -1,6 +1,7 @@
 """Intervals over rounds: what a median would have been with other processes. Pure; the seed is fixed.
 
-Of one case with enough rounds it is the exact one of ``suite.repeats``, by which a campaign decides the case too: a
+Of one case with enough rounds it is the exact one of ``suite.statistics.stopping_rule``, by which a campaign decides
+the case too: a
 bootstrap of its median holds the true one in 88 % of cases with seven rounds, less often than with five. All others are
 bootstrap percentile intervals. The same results give the same report. An interval of few rounds is wide but not wide
 enough: with three rounds it is their range, which holds the true median three times out of four, and not 19 times out
@@ -16,7 +17,7 @@ from functools import cache, lru_cache, partial
 from itertools import pairwise
 from typing import Final, Literal, Protocol
 
-from suite.repeats import median_interval as exact_median_interval
+from suite.statistics.stopping_rule import median_interval as exact_median_interval
 
 CONFIDENCE: Final = 0.95
 MIN_ROUNDS_FOR_INTERVAL: Final = 3  # of two rounds, nothing but their difference is known

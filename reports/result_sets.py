@@ -22,13 +22,13 @@ from reports.foreign.foreign_set import ForeignSet, is_foreign, read_foreign_set
 from reports.manifest import Contributor, Entry, Role, read_manifest
 from reports.neighbours import with_other_campaigns
 from reports.series_kind import SeriesKind
-from suite import interference
-from suite.a_a import TwinPair, noise_budget, twin_pairs
+from suite.campaign.packing import interference
+from suite.campaign.packing.interference import Interference
+from suite.campaign.upstream import Pair, read_pairs
 from suite.errors import ReportError
-from suite.interference import Interference
-from suite.schema import CaseResult
-from suite.store import load_results
-from suite.upstream import Pair, read_pairs
+from suite.records.store import load_results
+from suite.schema.record import CaseResult
+from suite.statistics.aa_noise import TwinPair, noise_budget, twin_pairs
 
 VERSION_VARIABLE: Final = "LABSCALE_REPORT_VERSION"  # of a file that only a build of pages writes
 

@@ -9,8 +9,8 @@ from reports.all_reduce import all_reduce_times_s
 from reports.analysis import case_times, speedup_of, start_up_s
 from reports.curves import comparison_key, curve_label, is_emulated, was_skipped
 from reports.resampling import Estimate, Rounds
-from suite.a_a import SUFFIX, is_twin
-from suite.schema import CaseResult, Scaling
+from suite.schema.record import CaseResult, Scaling
+from suite.statistics.aa_noise import SUFFIX, is_twin
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from reports.learning_curves import learned_rounds, mean_rewards
-from suite.catalog import LearningReference, load_catalog
-from suite.learning import REFERENCE_ASSETS, reward_at
-from suite.schema import Case, CaseResult
+from suite.matrix.catalog import LearningReference, load_catalog
+from suite.records.learning_check import REFERENCE_ASSETS, reward_at
+from suite.schema.record import Case, CaseResult
 
 type Known = Callable[[Case], Sequence[LearningReference]]  # of the catalog, of all sizes
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Literal
 
-from suite.schema import Case
+from suite.schema.record import Case
 
 type SeriesKind = Literal["scaling", "sweep", "tuned"]
 

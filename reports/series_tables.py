@@ -17,7 +17,7 @@ from reports.tables import (
     ratio,
     seconds,
 )
-from suite.schema import Case
+from suite.schema.record import Case
 
 
 def outcomes(row: CaseRow) -> str:

@@ -8,8 +8,8 @@ from reports.findings import learned
 from reports.inside import Part
 from reports.noise import Speed, against_noise
 from reports.pairs_of_cases import CasePair, stacks_side_by_side
-from suite.a_a import noise_budget, twin_pairs
-from suite.schema import Case, CaseResult
+from suite.schema.record import Case, CaseResult
+from suite.statistics.aa_noise import noise_budget, twin_pairs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class StackPair:
     ratio: CasePair
     base: Side
     case: Side
-    noise: float | None  # of the A/A pairs of the series, see suite.a_a; None where none ran
+    noise: float | None  # of the A/A pairs of the series, see suite.statistics.aa_noise; None where none ran
 
     @property
     def speed(self) -> Speed:

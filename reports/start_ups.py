@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from reports.tables import MISSING, Html, html_table, paragraph, seconds
-from suite.schema import CaseResult
-from suite.start_up import COLD_FACTOR, Start, StartUp, classify, start_up
+from suite.schema.record import CaseResult
+from suite.statistics.start_up import COLD_FACTOR, Start, StartUp, classify, start_up
 
 SAID: Final = (
     "From the first line of a process to the end of its first iteration, median of the rounds. Cold: kernels were "
@@ -43,7 +43,7 @@ class StartUps:
 
 
 def start_ups(result: CaseResult) -> StartUps:
-    """The starts of the completed rounds. Raises ValueError as ``suite.start_up.start_up`` does."""
+    """The starts of the completed rounds. Raises ValueError as ``suite.statistics.start_up.start_up`` does."""
     starts = [start_up(record) for record in result.completed]
     found: dict[Start | None, tuple[StartUp, ...]] = {}
     for start, kind in zip(starts, classify(starts), strict=True):

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from reports.collectives import Bound
-from suite.reduce import steady_part
-from suite.schema import CaseResult, RunRecord
+from suite.schema.record import CaseResult, RunRecord
+from suite.statistics.reduce import steady_part
 
 MIN_LAGS: Final = 16  # fewer say nothing of the worst
 TAIL: Final = 0.9

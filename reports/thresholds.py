@@ -13,10 +13,11 @@ from typing import Final
 
 from reports.learning_curves import mean_rewards
 from reports.resampling import Interval, median_interval
-from suite.reduce import iteration_times_s
-from suite.schema import CaseResult, RunRecord
+from suite.schema.record import CaseResult, RunRecord
+from suite.statistics.reduce import iteration_times_s
 
-# Iterations that a reward is the median of, the current one and those before, as in suite.learning. The libraries take
+# Iterations that a reward is the median of, the current one and those before, as in suite.records.learning_check. The
+# libraries take
 # the mean of a hundred episodes already, but one iteration may leap: when the first episodes of full length end, all
 # that did not fail do so together.
 SMOOTHING_WINDOW: Final = 5
@@ -43,7 +44,7 @@ class TimeToReward:
 
 
 def time_to_reward(result: CaseResult, reward: float, *, smoothing_window: int = SMOOTHING_WINDOW) -> TimeToReward:
-    """Raises ValueError as ``suite.reduce.iteration_times_s`` does, and for a window below 1."""
+    """Raises ValueError as ``suite.statistics.reduce.iteration_times_s`` does, and for a window below 1."""
     if smoothing_window < 1:
         raise ValueError(f"smoothing_window is {smoothing_window}; it is a number of iterations, at least 1")
     iterations = {

@@ -9,7 +9,7 @@ from reports.scaling_groups import ScalingGroup, scaling_groups
 from reports.scaling_laws import SUPERLINEAR_EFFICIENCY, Law, NoFit, fit, karp_flatt
 from reports.tables import MISSING, Html, count, html_table, paragraph, percent
 from reports.verdicts import SCALES_EFFICIENCY, verdict
-from suite.schema import CaseResult
+from suite.schema.record import CaseResult
 
 LAW_NAMES: Final[Mapping[Law, str]] = {"amdahl": "Amdahl", "gustafson": "Gustafson", "usl": "universal scalability law"}
 

@@ -14,12 +14,12 @@ from reports.foreign.foreign_set import is_foreign
 from reports.verification.foreign_folder import verify_foreign
 from reports.verification.hashes import SUMS, write_hashes
 from reports.verification.set_folder import Verified, verify_set
-from suite import result_folders
-from suite.command_line import Parser, exit_code_of, results_path
 from suite.errors import ResultsDiffer, StoreError, UsageError
-from suite.options import ROOT
-from suite.result_folders import BUNDLES, CASES
-from suite.words import counted
+from suite.files.wording import counted
+from suite.options.command_line import Parser, exit_code_of, results_path
+from suite.options.options import ROOT
+from suite.records import folders as result_folders
+from suite.records.folders import BUNDLES, CASES
 
 
 def verify(folder: Path) -> Verified:

@@ -10,15 +10,20 @@ from typing import Any, Final, get_args
 
 from rich.console import Console
 
-from suite import build, bundle, bundle_contents, cut_off
-from suite.campaign import BENCH, CAPACITY, MANIFESTS, PLAN, RENDER, execute
-from suite.capacity_search import of_capacity
-from suite.command_line import Parser, any_path, any_text, print_any_name
-from suite.env_check import command as env_check
+from suite.campaign import recover as cut_off
+from suite.campaign.capacity.search import of_capacity
+from suite.campaign.steps import BENCH, CAPACITY, MANIFESTS, PLAN, RENDER, execute
 from suite.env_check.request import add_worker_package
 from suite.errors import Interrupted, LabscaleError, UsageError
-from suite.matrix import matrix_names
-from suite.option_values import (
+from suite.external.parent_death import end_with_nox
+from suite.images import build
+from suite.install import bundle, bundle_contents
+from suite.install.worker import provision_worker
+from suite.launch import env_check_command as env_check
+from suite.matrix.file import matrix_names
+from suite.options.command_line import Parser, any_path, any_text, print_any_name
+from suite.options.options import ROOT, LauncherName, Options, RenderFor
+from suite.options.types import (
     above_zero,
     counts,
     fraction,
@@ -32,11 +37,8 @@ from suite.option_values import (
     slurm_time,
     volume_claim,
 )
-from suite.options import ROOT, LauncherName, Options, RenderFor
-from suite.parent_death import end_with_nox
-from suite.provision import provision_worker
-from suite.repeats import TARGET_PRECISION
-from suite.schema import Assets, Device, RlLibrary, Stack
+from suite.schema.record import Assets, Device, RlLibrary, Stack
+from suite.statistics.stopping_rule import TARGET_PRECISION
 
 LOG_WIDTH: Final = 240
 ONE_STOP_S: Final = 1.0

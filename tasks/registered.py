@@ -12,8 +12,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, get_args
 
-from suite.schema import RlLibrary, Stack
-from tasks.agent_settings import NAMES, look_up
+from suite.schema.record import RlLibrary, Stack
+from tasks.libraries.agent_settings import NAMES, look_up
 
 ISAAC_SIM_MODULES: Final = ("carb", "isaacsim", "omni")
 # rl_games cuts the batch of an asymmetric critic by a size of its own, which has to divide the batch too.

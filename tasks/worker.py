@@ -18,9 +18,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from suite.schema import Case
-from tasks import agent_settings, gpu_checks, kernel_cache, network, profiling
-from tasks.rank_log import RankLog
+from suite.schema.record import Case
+from tasks.libraries import agent_settings
+from tasks.rank import gpu_checks, kernel_cache, network, profiling
+from tasks.rank.rank_log import RankLog
 
 
 def read_case(path: Path) -> Case:
@@ -33,7 +34,8 @@ def read_case(path: Path) -> Case:
 
 
 def adapter_for(case: Case) -> ModuleType:
-    from tasks import control, train_rl_games, train_rsl_rl, train_skrl
+    from tasks.libraries import controls as control
+    from tasks.libraries import train_rl_games, train_rsl_rl, train_skrl
 
     if not case.learns:
         return control
@@ -64,9 +66,10 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
     with log.phase("imports_torch"):
         import torch
 
-        from tasks import settings, simulation, timing, upstream_bundle, validity, workload
-        from tasks.context import RankContext
-        from tasks.process_group import Ranks, device_of, joined
+        from tasks.rank import settings, simulation, timing, validity, workload
+        from tasks.rank.context import RankContext
+        from tasks.rank.process_group import Ranks, device_of, joined
+        from tasks.upstream import bundle as upstream_bundle
 
     ranks = Ranks.from_torchrun()
     device = device_of(case, ranks)

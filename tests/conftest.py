@@ -7,10 +7,10 @@ from typing import Final
 
 import pytest
 
-from suite import store
-from suite.options import ROOT
-from suite.provision import Worker, provision_worker
-from suite.schema import Case, CaseResult, Environment
+from suite.install.worker import Worker, provision_worker
+from suite.options.options import ROOT
+from suite.records import store
+from suite.schema.record import Case, CaseResult, Environment
 from tests.real_runs import warm_kernels
 
 pytest_plugins = [

@@ -22,8 +22,8 @@ from typing import Final
 import docker
 import pytest
 
-from suite.cache import cache_root
-from suite.docker_engine import Engine
+from suite.external.docker_engine import Engine
+from suite.files.cache import cache_root
 from tests.debian_packages import install_packages
 
 BUSYBOX: Final = "localhost/labscale-test/busybox:latest"

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from suite.docker_engine import Engine
-from suite.launch.container import ContainerOptions, run
-from suite.launch.result import LaunchResult
-from suite.schema import Case, Launch
+from suite.external.docker_engine import Engine
+from suite.launch.containers.run import ContainerOptions, run
+from suite.schema.launch_result import LaunchResult
+from suite.schema.record import Case, Launch
 from tests.container_engine import BUSYBOX
 
 MakeScript = Callable[..., Launch]

@@ -9,7 +9,7 @@ from typing import Any, Final
 from reports.verification.case_file import check_case
 from reports.verification.finding import Finding
 from reports.verification.set_folder import verify_set
-from suite.store import read_unsound_case
+from suite.records.store import read_unsound_case
 
 COMMITTED: Final = Path(__file__).resolve().parents[1] / "reports" / "results"
 VERSION: Final = COMMITTED / "2026.11"

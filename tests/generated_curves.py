@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from suite.schema import CaseResult, RankRecord, Scaling
+from suite.schema.record import CaseResult, RankRecord, Scaling
 from tests.generated_results import make_case, make_record
 
 CALLS_BESIDE, CALLS_PER_STEP = 3, 2

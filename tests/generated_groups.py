@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from reports.scaling_groups import ScalingGroup, ScalingPoint
-from suite.schema import Scaling
+from suite.schema.record import Scaling
 
 WORLD_SIZES = (1, 2, 4, 8, 16)
 

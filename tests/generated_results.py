@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from suite.learning import LEARNS_WORSE
-from suite.schema import (
+from suite.records.learning_check import LEARNS_WORSE
+from suite.schema.record import (
     SCHEMA_VERSION,
     Case,
     CaseResult,
@@ -292,7 +292,7 @@ def node_results(rounds: int = 3) -> list[CaseResult]:
 
 
 def write_results(results: Sequence[CaseResult], folder: Path) -> Path:
-    """Write what ``suite.store.load_results`` reads, without a pytest session per case."""
+    """Write what ``suite.records.store.load_results`` reads, without a pytest session per case."""
     for result in results:
         path = folder / "cases" / f"{result.case.case_id}.json"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -8,11 +8,11 @@ import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from suite.cases import expand
-from suite.catalog import load_catalog
-from suite.matrix import load_matrix
-from suite.schema import SAMPLE_COLUMNS, Case, CaseResult, CheckResult, RankRecord, RunRecord
-from suite.store import write_case
+from suite.matrix.cases import expand
+from suite.matrix.catalog import load_catalog
+from suite.matrix.file import load_matrix
+from suite.records.store import write_case
+from suite.schema.record import SAMPLE_COLUMNS, Case, CaseResult, CheckResult, RankRecord, RunRecord
 from tests.generated_results import GPU_HOST, write_results
 
 ROUNDS = 3

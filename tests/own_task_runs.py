@@ -14,10 +14,10 @@ from typing import Final
 
 import pytest
 
-from suite.options import ROOT
-from suite.provision import Worker
-from suite.schema import CaseResult
-from suite.store import load_results
+from suite.install.worker import Worker
+from suite.options.options import ROOT
+from suite.records.store import load_results
+from suite.schema.record import CaseResult
 from tests.real_runs import MARK, cartpole, marked_processes, matrix_of
 
 EXTENSION: Final = Path(__file__).parent / "small_extension"

@@ -13,7 +13,7 @@ import pytest
 
 from reports import publish as publishing
 from reports.import_command import import_bundles
-from suite.schema import CaseResult
+from suite.schema.record import CaseResult
 from tests.browser import Browser, browser_program
 from tests.debian_packages import install_packages
 from tests.generated_results import (

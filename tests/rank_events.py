@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from suite.collect import collect
 from suite.launch import LaunchResult
-from suite.launch.result import EndedBy
-from suite.schema import Case, Environment, RunRecord
+from suite.records.collect import collect
+from suite.schema.launch_result import EndedBy
+from suite.schema.record import Case, Environment, RunRecord
 
 Events = list[dict[str, Any]]
 

@@ -11,16 +11,16 @@ from typing import Any, get_args
 
 import psutil
 
-from suite.cases import expand
-from suite.catalog import load_catalog
-from suite.collect import collect
+from suite.install.worker import Worker
 from suite.launch import native
-from suite.matrix import load_matrix
-from suite.options import ROOT
-from suite.plan import plan, render_launch
-from suite.provision import Worker
-from suite.rank_file import rank_path
-from suite.schema import Case, Environment, Launch, RunRecord, Stack
+from suite.matrix.cases import expand
+from suite.matrix.catalog import load_catalog
+from suite.matrix.file import load_matrix
+from suite.matrix.plan import plan, render_launch
+from suite.options.options import ROOT
+from suite.records.collect import collect
+from suite.records.rank_file import rank_path
+from suite.schema.record import Case, Environment, Launch, RunRecord, Stack
 
 MARK = "LABSCALE_TEST_MARK"  # every process of a run inherits it
 NUM_CPUS = len(os.sched_getaffinity(0))

@@ -7,16 +7,17 @@ from pathlib import Path
 
 from rich.console import Console
 
-from suite import campaign as campaign_steps
-from suite import packed, store
-from suite.campaign_state import Campaign
-from suite.folder import Folder
-from suite.interference import PROBE_SUFFIX
-from suite.options import Options
-from suite.packing import shared_out
-from suite.repeats import Rule
-from suite.resources import Resources
-from suite.schema import Case, Launch, PlannedCase, RunRecord
+from suite.campaign import steps as campaign_steps
+from suite.campaign.folder import Folder
+from suite.campaign.packing import run as packed
+from suite.campaign.packing.interference import PROBE_SUFFIX
+from suite.campaign.packing.order import shared_out
+from suite.campaign.state import Campaign
+from suite.matrix.resources import Resources
+from suite.options.options import Options
+from suite.records import store
+from suite.schema.record import Case, Launch, PlannedCase, RunRecord
+from suite.statistics.stopping_rule import Rule
 from tests.generated_results import GPU_HOST, make_case
 from tests.simulated_host import Ran, SimulatedHost
 
@@ -51,7 +52,7 @@ def campaign_of(
 
 
 def run_all(campaign: Campaign, root: Path) -> None:
-    """As ``suite.campaign.run_all`` does it in a folder of its own."""
+    """As ``suite.campaign.steps.run_all`` does it in a folder of its own."""
     folder = Folder(root=root)
     root.mkdir(exist_ok=True)
     if not packed.run(campaign, folder):

@@ -8,12 +8,12 @@ from pathlib import Path
 from threading import Event
 
 from suite.env_check.report import Report
+from suite.install.worker import Worker
 from suite.launch import LaunchResult
-from suite.launch.result import EndedBy
+from suite.launch.runtime import Runtime
 from suite.launch.watch import prepare
-from suite.provision import Worker
-from suite.runtime import Runtime
-from suite.schema import Launch
+from suite.schema.launch_result import EndedBy
+from suite.schema.record import Launch
 from tests.rank_events import end, head, iterations
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from suite import bundle
-from suite.bundle import make_bundle
+from suite.install import bundle
+from suite.install.bundle import make_bundle
 from tests.synthetic_wheels import make_environment, write_wheel
 
 WORKER = {

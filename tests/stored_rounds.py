@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from suite import store
-from suite.schema import Case, CaseResult, Environment, Gpu, Outcome, RankRecord, RunRecord
+from suite.records import store
+from suite.schema.record import Case, CaseResult, Environment, Gpu, Outcome, RankRecord, RunRecord
 
 ENVIRONMENT = Environment(
     host_label="desk",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import uv
 
-from suite.pins import sha256
+from suite.install.pins import sha256
 
 
 def write_wheel(

@@ -13,13 +13,22 @@ import pytest
 from rich.console import Console
 
 from reports.pages.machines import NOISE_RULE
-from suite.a_a import TwinPair, apart, is_twin, is_within, noise_budget, twin_pairs, with_twins, write_noise
-from suite.campaign_plan import make_plan
-from suite.campaign_state import Campaign
-from suite.folder import Folder
-from suite.options import Options
-from suite.resources import Resources
-from suite.schema import CaseResult
+from suite.campaign.folder import Folder
+from suite.campaign.planning import make_plan
+from suite.campaign.state import Campaign
+from suite.matrix.resources import Resources
+from suite.options.options import Options
+from suite.schema.record import CaseResult
+from suite.statistics.aa_noise import (
+    TwinPair,
+    apart,
+    is_twin,
+    is_within,
+    noise_budget,
+    twin_pairs,
+    with_twins,
+    write_noise,
+)
 from tests.generated_results import GPU_HOST, failed_result, make_case, make_result
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from suite.schema import CaseResult, RlLibrary
-from suite.store import load_results
-from tasks.agent_settings import check, contradictions
+from suite.records.store import load_results
+from suite.schema.record import CaseResult, RlLibrary
+from tasks.libraries.agent_settings import check, contradictions
 from tests.conftest import CaseMaker
 
 VERSION = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"

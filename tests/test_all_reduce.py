@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from reports.all_reduce import all_reduce_times_s
-from suite.schema import CaseResult
+from suite.schema.record import CaseResult
 from tests.generated_results import make_case, make_record, make_result
 
 

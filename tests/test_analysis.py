@@ -4,7 +4,7 @@ import pytest
 
 from reports.analysis import CaseRow, case_rows, start_up_s
 from reports.learning_curves import learning_curve
-from suite.schema import Case, CaseResult, RankRecord
+from suite.schema.record import Case, CaseResult, RankRecord
 from tests.generated_results import (
     failed_result,
     full_results,

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import pytest
 
-from suite.options import ROOT
-from suite.provision import Worker
+from suite.install.worker import Worker
+from suite.options.options import ROOT
 from tests.worker_probes import Hand, probe, run_in_worker
 
 pytestmark = pytest.mark.worker
@@ -49,7 +49,7 @@ def test_every_stand_in_is_stated(manifest: dict[str, Any]) -> None:
 
 
 def test_building_again_gives_the_same_manifest(worker: Worker, tmp_path: Path) -> None:
-    said = run_in_worker(worker, "-m", "tasks.assets", "build", str(tmp_path / "assets"))
+    said = run_in_worker(worker, "-m", "tasks.assets.build", "build", str(tmp_path / "assets"))
     assert (tmp_path / "assets" / "manifest.json").read_bytes() == manifest_path(worker).read_bytes()
     assert str(worker.asset_sha256)[:12] in said
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from suite.attribution import Attribution, attribution
-from suite.schema import Environment, RankRecord, RunRecord
+from suite.schema.record import Environment, RankRecord, RunRecord
+from suite.statistics.attribution import Attribution, attribution
 from tests.conftest import CaseMaker
 
 TIMES = {

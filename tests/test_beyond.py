@@ -11,7 +11,7 @@ from reports.curves_beyond import curves_of
 from reports.interconnects import read_interconnects
 from reports.iteration_model import Model, NotCarried, calibrated, gradient_sizes, model_of
 from reports.scaling_groups import ScalingGroup, scaling_groups
-from suite.schema import CaseResult, RankRecord
+from suite.schema.record import CaseResult, RankRecord
 from tests.generated_curves import CALLS_BESIDE, CALLS_PER_STEP, amdahl, series
 from tests.generated_results import failed_result, make_case, make_record
 

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from suite import build, sbom
-from suite.build import BuiltImage, build_image, find_built
-from suite.docker_engine import Engine
 from suite.env_check.check import Check, Verdict
 from suite.env_check.report import Report
 from suite.env_check.requirements import Needs
 from suite.errors import ContainerError
-from suite.images import BuildPlan, pack, plan_build
-from suite.options import ROOT
+from suite.external.docker_engine import Engine
+from suite.images import build, sbom
+from suite.images.build import BuiltImage, build_image, find_built
+from suite.images.table import BuildPlan, pack, plan_build
+from suite.options.options import ROOT
 from tests.container_engine import BUSYBOX, FORGOTTEN_SOCKETS, RunningEngine
 
 pytestmark = FORGOTTEN_SOCKETS

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from suite import install_bundle
-from suite.bundle import make_bundle
-from suite.bundle_contents import read_freeze
 from suite.errors import BundleError
+from suite.install import install_bundle
+from suite.install.bundle import make_bundle
+from suite.install.bundle_contents import read_freeze
 from tests.small_bundles import make, run_installer, worker_wheels
 from tests.synthetic_wheels import make_environment
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from suite import bundle, bundle_contents
 from suite.__main__ import main
 from suite.errors import BundleError
+from suite.install import bundle, bundle_contents
 from tests.synthetic_wheels import make_environment, write_wheel
 
 

@@ -10,13 +10,13 @@ from typing import Final
 
 import pytest
 
+from suite.campaign.record_round import Ended, record
 from suite.errors import StoreError, UsageError
-from suite.launch.by_hand import node_commands
-from suite.options import ROOT
-from suite.provision import Worker
-from suite.record import Ended, record
-from suite.schema import Launch
-from suite.store import read_case
+from suite.install.worker import Worker
+from suite.launch.ssh.manual_commands import node_commands
+from suite.options.options import ROOT
+from suite.records.store import read_case
+from suite.schema.record import Launch
 from tests.real_runs import cartpole, matrix_of
 from tests.ssh_hosts import HOSTS, SshHosts
 from tests.test_plan import ANT, GOLDEN, launch_of
@@ -93,7 +93,7 @@ def test_without_addresses_there_are_words_to_replace() -> None:
 
 def test_the_record_has_the_label_of_the_host() -> None:
     lines = node_commands(NODES, rounds=1, suite_python="p", project_root="/project", host_label="lab's 8 x L40S")
-    (recording,) = (shlex.split(line) for line in lines if "suite.record" in line)
+    (recording,) = (shlex.split(line) for line in lines if "suite.campaign.record_round" in line)
     assert "--host-label=lab's 8 x L40S" in recording
     assert "--host-label" not in lines_of()
 
@@ -139,7 +139,7 @@ def test_the_plan_prints_them_and_makes_the_folder_that_the_ranks_read(tmp_path:
     )
     run_dir = out / "raw" / "cartpole" / "rsl_rl-kitless-cpu-n128-2x1" / "r0"
     assert "# node 1 of 2, 10.0.0.2:\n" in done.stdout
-    assert f"-m suite.launch.node {run_dir}/logs" in done.stdout
+    assert f"-m suite.launch.nodes.node {run_dir}/logs" in done.stdout
     assert "not here" not in done.stdout
     assert [path.parent for path in out.rglob("case.json")] == [run_dir]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from suite.provision import Worker
-from suite.store import read_case, read_record
+from suite.install.worker import Worker
+from suite.records.store import read_case, read_record
 from tests.bench_runs import CASE, MATRIX, WIDE, Bench, Stage
 
 pytestmark = pytest.mark.worker

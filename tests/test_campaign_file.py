@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from suite.campaign import provision
-from suite.campaign_plan import make_plan
-from suite.campaign_state import Campaign
-from suite.continuing import identity, refuse_other_options
+from suite.campaign.folder import opened
+from suite.campaign.planning import make_plan
+from suite.campaign.resume import identity, refuse_other_options
+from suite.campaign.state import Campaign
+from suite.campaign.steps import provision
 from suite.errors import CampaignError
-from suite.folder import opened
-from suite.matrix import MATRICES_PATH
-from suite.options import Options
-from suite.resources import UNBOUNDED
-from suite.schema import Environment
+from suite.matrix.file import MATRICES_PATH
+from suite.matrix.resources import UNBOUNDED
+from suite.options.options import Options
+from suite.schema.record import Environment
 
 SMOKE = MATRICES_PATH / "smoke.toml"
 
@@ -113,7 +113,7 @@ def test_other_options_are_refused_before_anything_is_installed(
 ) -> None:
     with opened(tmp_path, identity_of(environment, SMOKE, repeats=3)):
         pass
-    monkeypatch.setattr("suite.runtime_choice.provision", lambda *_, **__: pytest.fail("it installs"))
+    monkeypatch.setattr("suite.launch.registry.provision", lambda *_, **__: pytest.fail("it installs"))
     other = planned(environment, SMOKE, **{"repeats": 3, "out": tmp_path, **options})
     with pytest.raises(CampaignError, match=re.escape(said)):
         provision(other)

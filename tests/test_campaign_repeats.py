@@ -2,7 +2,7 @@
 
 import pytest
 
-from suite.store import load_results
+from suite.records.store import load_results
 from tests.bench_runs import CASE, Stage
 
 pytestmark = pytest.mark.worker

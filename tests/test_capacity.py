@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from suite.capacity import RESOLUTION, Capacity, Trial, next_step
+from suite.campaign.capacity.rule import RESOLUTION, Capacity, Trial, next_step
 
 Gpu = Callable[[int], Trial]
 

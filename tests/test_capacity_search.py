@@ -9,20 +9,20 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from suite import campaign as steps
-from suite import capacity_search
 from suite.__main__ import main
-from suite.campaign_plan import make_plan
-from suite.campaign_state import Campaign
-from suite.capacity_search import first_points, granularity, of_capacity
-from suite.catalog import load_catalog
+from suite.campaign import steps
+from suite.campaign.capacity import search as capacity_search
+from suite.campaign.capacity.search import first_points, granularity, of_capacity
+from suite.campaign.folder import Folder
+from suite.campaign.planning import make_plan
+from suite.campaign.state import Campaign
 from suite.errors import RunsFailed, StoreError, UsageError
-from suite.folder import Folder
-from suite.options import Options
-from suite.provision import Worker
-from suite.resources import Resources
-from suite.schema import Case, Environment, Gpu, Outcome, RunRecord
-from suite.store import load_results, write_record
+from suite.install.worker import Worker
+from suite.matrix.catalog import load_catalog
+from suite.matrix.resources import Resources
+from suite.options.options import Options
+from suite.records.store import load_results, write_record
+from suite.schema.record import Case, Environment, Gpu, Outcome, RunRecord
 from tests.generated_results import make_record
 
 MATRIX = """
@@ -79,7 +79,7 @@ def made_up_gpu(room_for: int, ran: list[str], *, else_: Outcome = "oom") -> Cal
 
 @pytest.fixture(autouse=True)
 def _silent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suite.progress.Reporter.ended", lambda *_: None)
+    monkeypatch.setattr("suite.campaign.progress.Reporter.ended", lambda *_: None)
 
 
 def test_running_out_of_memory_is_a_point_and_no_failure(

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from suite.catalog import CATALOG_PATH, load_catalog
 from suite.errors import MatrixError
+from suite.matrix.catalog import CATALOG_PATH, load_catalog
 
 HAND = "Isaac-Reorient-Cube-Shadow-Camera-Direct"
 

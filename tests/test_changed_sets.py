@@ -9,8 +9,8 @@ from reports import comparison_markdown
 from reports.changed_sets import ChangedSet, changed_sets
 from reports.compare_command import main
 from suite.errors import UsageError
-from suite.result_folders import BUNDLES
-from suite.schema import CaseResult
+from suite.records.folders import BUNDLES
+from suite.schema.record import CaseResult
 from tests.generated_results import failed_result, make_case, make_result, write_results
 
 GOLDEN = Path(__file__).parent / "golden" / "comparison.md"

@@ -11,7 +11,7 @@ from reports.campaign import Campaign
 from reports.charts import drawing, inside, learning, scaling, sweep
 from reports.figure import Figure
 from reports.tables import Html
-from suite.schema import CaseResult
+from suite.schema.record import CaseResult
 from tests.generated_results import failed_result, full_results, make_case, make_record, make_result, smoke_results
 
 CAMPAIGNS = {

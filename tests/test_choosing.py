@@ -8,7 +8,7 @@ import pytest
 from reports.choosing import KNEE_WORTH, Choice, at_least, choice, scaled
 from reports.resampling import Estimate
 from reports.scaling_groups import scaling_groups
-from suite.schema import CaseResult, Scaling
+from suite.schema.record import CaseResult, Scaling
 from tests.generated_results import failed_result, make_case, make_result
 
 FRAMES = 128 * 16  # of an iteration of all environments

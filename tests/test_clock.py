@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from suite.clocks import clock_of
-from tasks.clock import ClockOffset, measure
+from suite.records.clocks import clock_of
+from tasks.rank.clock import ClockOffset, measure
 from tests.rank_events import Events, RankFiles, end, error, head, iterations
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from suite.errors import Interrupted, StoreError
-from suite.launch.result import EndedBy
+from suite.schema.launch_result import EndedBy
 from tests.rank_events import RankFiles, end, head, iterations, whole
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from suite.catalog import Catalog, LearningReference
+from suite.matrix.catalog import Catalog, LearningReference
 from tests.rank_events import Events, RankFiles, end, head, iterations, whole
 
 

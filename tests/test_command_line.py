@@ -8,8 +8,8 @@ import pytest
 
 from reports import build, compare_command, export, import_command, learning_references, publish, verify
 from suite import __main__ as suite_command
-from suite import pins_command
 from suite.errors import UsageError
+from suite.install import pins_command
 from tests.fuzz.command_lines import parsers
 
 type Main = Callable[[Sequence[str]], int]

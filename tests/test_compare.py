@@ -10,9 +10,9 @@ import pytest
 from reports import import_command
 from reports.compare import CaseComparison, Comparison, compare
 from reports.compare_command import main
-from suite.a_a import noise_budget, twin_pairs
 from suite.errors import ReportError, StoreError, UsageError
-from suite.schema import CaseResult, Outcome, RunRecord
+from suite.schema.record import CaseResult, Outcome, RunRecord
+from suite.statistics.aa_noise import noise_budget, twin_pairs
 from tests.generated_results import failed_result, make_case, make_record, make_result, write_results
 
 QUIET = (1.0, 1.002, 1.004, 0.998, 1.001)

@@ -11,8 +11,8 @@ from reports.compare import compare
 from reports.compare_command import main
 from reports.likeness import ENVIRONMENT_IDENTITY, differences
 from suite.errors import UsageError
-from suite.schema import CaseResult, Environment, RunRecord, Scalar
-from suite.schema_transport import Interconnect, Transport
+from suite.schema.record import CaseResult, Environment, RunRecord, Scalar
+from suite.schema.transport import Interconnect, Transport
 from tests.generated_results import make_case, make_result, write_results
 from tests.test_compare import QUIET, changed, elsewhere, first, results, words
 

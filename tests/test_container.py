@@ -15,12 +15,12 @@ import psutil
 import pytest
 from docker.types import DeviceRequest
 
-from suite.container_owner import is_gone, label, remove_abandoned
-from suite.container_spec import OWNER_LABEL, ContainerSpec
-from suite.docker_engine import Engine
 from suite.errors import ContainerError
-from suite.launch.container import ContainerOptions, run
-from suite.schema import Case, Launch
+from suite.external.container_owner import is_gone, label, remove_abandoned
+from suite.external.container_spec import OWNER_LABEL, ContainerSpec
+from suite.external.docker_engine import Engine
+from suite.launch.containers.run import ContainerOptions, run
+from suite.schema.record import Case, Launch
 from tests.container_engine import BUSYBOX, FORGOTTEN_SOCKETS, RunningEngine
 from tests.container_runs import STUBBORN, MakeScript, RunBusybox, log_of
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from suite.container_spec import ImageFacts, Limit
-from suite.docker_engine import Engine
 from suite.errors import ContainerError
-from suite.launch.container import ContainerOptions, check_options
+from suite.external.container_spec import ImageFacts, Limit
+from suite.external.docker_engine import Engine
+from suite.launch.containers.run import ContainerOptions, check_options
 from tests.container_engine import BUSYBOX, FORGOTTEN_SOCKETS
 from tests.container_runs import MakeScript, RunBusybox
 

@@ -15,17 +15,17 @@ from pathlib import Path
 
 import pytest
 
-from suite.build import BuiltImage, build_image
-from suite.collect import collect
-from suite.container_spec import ContainerSpec
-from suite.container_worker import provision_in_image
-from suite.images import plan_build
-from suite.launch.container import ContainerOptions, requested_gpus, run
-from suite.options import ROOT
-from suite.pins import sha256
-from suite.provision import Worker
-from suite.schema import Environment, RunRecord
-from suite.store import load_results
+from suite.external.container_spec import ContainerSpec
+from suite.images.build import BuiltImage, build_image
+from suite.images.table import plan_build
+from suite.install.pins import sha256
+from suite.install.worker import Worker
+from suite.launch.containers.run import ContainerOptions, requested_gpus, run
+from suite.launch.containers.worker import provision_in_image
+from suite.options.options import ROOT
+from suite.records.collect import collect
+from suite.records.store import load_results
+from suite.schema.record import Environment, RunRecord
 from tests.container_engine import FORGOTTEN_SOCKETS, PYTHON_IN_DEBIAN, RunningEngine
 from tests.real_runs import cartpole, cases_of, launch_of, matrix_of, train
 

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from suite.container_spec import ImageFacts
-from suite.container_worker import PINS_LABEL, PYTHON_LABEL, provision_in_image
-from suite.docker_engine import Engine
 from suite.errors import ContainerError, WorkerEnvironmentError
-from suite.images import pack
+from suite.external.container_spec import ImageFacts
+from suite.external.docker_engine import Engine
+from suite.images.table import pack
+from suite.launch.containers.worker import PINS_LABEL, PYTHON_LABEL, provision_in_image
 from tests.container_engine import BUSYBOX, FORGOTTEN_SOCKETS
 
 pytestmark = FORGOTTEN_SOCKETS
 
-# Stands for the worker's Python: called as `python -m tasks.assets build FOLDER`.
+# Stands for the worker's Python: called as `python -m tasks.assets.build build FOLDER`.
 PYTHON = """#!/bin/sh
 [ -e "$PYTHONPATH/refuse" ] && { echo 'no such wheel' >&2; exit 3; }
 mkdir "$4" && echo "{\\"by\\": \\"$(id -u)\\"}" > "$4/manifest.json"

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from suite import store
-from suite.campaign_state import Campaign
-from suite.continuing import with_more_rounds
-from suite.cut_off import store_finished
+from suite.campaign.folder import Folder, opened, settle
+from suite.campaign.recover import store_finished
+from suite.campaign.resume import with_more_rounds
+from suite.campaign.rounds import set_failures_aside, store_if_complete
+from suite.campaign.schedule import known_rounds, rounds_to_run
+from suite.campaign.state import Campaign
 from suite.errors import CampaignError
-from suite.folder import Folder, opened, settle
-from suite.repeats import CUT_OFF, Rule
-from suite.rounds import set_failures_aside, store_if_complete
-from suite.schedule import known_rounds, rounds_to_run
-from suite.schema import Environment, Outcome
+from suite.records import store
+from suite.schema.record import Environment, Outcome
+from suite.statistics.stopping_rule import CUT_OFF, Rule
 from tests.generated_results import make_record
 from tests.test_schedule import ADAPTIVE, CASES, FIXED, LOUD, QUIET, campaign_of, run, stored, time_s
 

@@ -10,11 +10,11 @@ from typing import get_args
 
 import pytest
 
-from suite.catalog import load_catalog
-from suite.plan import plan
-from suite.provision import Worker
-from suite.schema import Case, Environment, RankRecord, RunRecord, Workload
-from suite.upstream import can_run
+from suite.campaign.upstream import can_run
+from suite.install.worker import Worker
+from suite.matrix.catalog import load_catalog
+from suite.matrix.plan import plan
+from suite.schema.record import Case, Environment, RankRecord, RunRecord, Workload
 from tests.conftest import CaseMaker
 from tests.real_runs import cartpole, cases_of, launch_of, matrix_of, train
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from suite import campaign as steps
-from suite.campaign_state import Campaign
+from suite.campaign import steps
+from suite.campaign.state import Campaign
 from suite.errors import ReportError, RunsFailed
+from suite.install.worker import Worker
 from suite.launch import native
-from suite.provision import Worker
-from suite.runtime import Runtime
-from suite.schema import Environment
+from suite.launch.runtime import Runtime
+from suite.schema.record import Environment
 from tests.generated_results import failed_result
 from tests.test_schedule import CASES, FIXED, campaign_of
 

@@ -6,9 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from suite.core_speed import MIN_LOOKS, SLOWED, CoreSpeed, core_speed, fastest_probes_s, host_of, slowed_cores
-from suite.schema import CaseResult, RankRecord, RunRecord
-from suite.store import load_results
+from suite.records.store import load_results
+from suite.schema.record import CaseResult, RankRecord, RunRecord
+from suite.statistics.core_speed import (
+    MIN_LOOKS,
+    SLOWED,
+    CoreSpeed,
+    core_speed,
+    fastest_probes_s,
+    host_of,
+    slowed_cores,
+)
 from tests.generated_results import make_case, make_record
 
 SWEEP = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11" / "h200-x2-envs"

@@ -9,8 +9,8 @@ import pytest
 
 from reports.cost import Price, cost, cost_table, union_s
 from reports.result_sets import read_version
-from suite.schema import Case, CaseResult, RunRecord
-from suite.schema_transport import Transport
+from suite.schema.record import Case, CaseResult, RunRecord
+from suite.schema.transport import Transport
 from tests.generated_results import GPU_HOST, make_case, make_record, write_results
 
 HOST = replace(GPU_HOST, gpus=GPU_HOST.gpus[:4])

@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from suite import interference, store
 from suite.__main__ import main
-from suite.cut_off import UNTESTED, store_finished
+from suite.campaign.folder import Folder, locked
+from suite.campaign.packing import interference
+from suite.campaign.packing.interference import PROBE_SUFFIX, Interference
+from suite.campaign.recover import UNTESTED, store_finished
+from suite.campaign.rounds import ended_records
 from suite.errors import CampaignError, StoreError
-from suite.folder import Folder, locked
-from suite.interference import PROBE_SUFFIX, Interference
-from suite.repeats import CUT_OFF
-from suite.rounds import ended_records
-from suite.schema import Case, CaseResult
+from suite.records import store
+from suite.schema.record import Case, CaseResult
+from suite.statistics.stopping_rule import CUT_OFF
 from tests.bench_runs import CASE, Bench, Stage
 from tests.denied_folders import deny
 from tests.stored_rounds import stored_round

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from suite.damaged_kernels import DAMAGED, damaged_modules, modules, set_damaged_aside
-from suite.env_check import kernels
+from suite.env_check.gpu import kernels
 from suite.errors import WorkerEnvironmentError
+from suite.records.damaged_kernels import DAMAGED, damaged_modules, modules, set_damaged_aside
 from tests.simulated_campaign import NARROW, campaign_of, run_all, said
 from tests.simulated_host import SimulatedHost
 

@@ -15,7 +15,7 @@ from reports.figure import Figure
 from reports.pages import choosing, division, summary
 from reports.pages import series as series_pages
 from reports.result_sets import read_version
-from suite.schema import Case, CaseResult
+from suite.schema.record import Case, CaseResult
 from tests.generated_results import failed_result, make_case, make_result, on_gpus, write_results
 
 CLOSED = make_case("cartpole-open", scaling="weak", rl_library="rl_games")

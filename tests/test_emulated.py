@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from suite.collect import collect
 from suite.errors import UsageError
-from suite.launch import emulated
-from suite.options import Options
-from suite.plan import plan
-from suite.provision import Worker
-from suite.resources import Resources
-from suite.runtime_choice import resources
-from suite.schema import Case, Environment, Launch, Stack
+from suite.install.worker import Worker
+from suite.launch.nodes import emulated
+from suite.launch.registry import resources
+from suite.matrix.plan import plan
+from suite.matrix.resources import Resources
+from suite.options.options import Options
+from suite.records.collect import collect
+from suite.schema.record import Case, Environment, Launch, Stack
 from tests.conftest import CaseMaker
 from tests.real_runs import MARK, NUM_CPUS, cartpole, cases_of, launch_of, marked_processes, matrix_of
 from tests.test_plan import ANT, CATALOG

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from suite import campaign as steps
-from suite.campaign_state import Campaign
-from suite.ending import LAUNCHER_VARIABLE
-from suite.options import Options
-from suite.progress import clock
-from suite.resources import Resources
-from suite.rounds import figures
-from suite.schema import Case, CaseResult, CheckResult
-from suite.sureness import MIN_ROUNDS, sureness
+from suite.campaign import steps
+from suite.campaign.ending import LAUNCHER_VARIABLE
+from suite.campaign.progress import clock
+from suite.campaign.rounds import figures
+from suite.campaign.state import Campaign
+from suite.campaign.sureness import MIN_ROUNDS, sureness
+from suite.matrix.resources import Resources
+from suite.options.options import Options
+from suite.schema.record import Case, CaseResult, CheckResult
 from tests.generated_results import CPU_HOST, GPU_HOST, failed_result, make_case, make_record, make_result
 
 SPEEDS = re.compile(r"frames/s|speed-?up|efficien|verdict|predict|ideal", re.IGNORECASE)

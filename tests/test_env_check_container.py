@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from suite.env_check.container import check_driver_capabilities, check_driver_capabilities_compute, read_container
+from suite.env_check.host.container import check_driver_capabilities, check_driver_capabilities_compute, read_container
 from tests.denied_folders import deny
 
 

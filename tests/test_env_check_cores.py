@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from suite.env_check.cores import LOOKS, MAX_CORES, CoreFacts, check_core_speed, read, spread
+from suite.env_check.host.cores import LOOKS, MAX_CORES, CoreFacts, check_core_speed, read, spread
 
 FAST_S, SLOW_S = 1.0e-4, 1.9e-4
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from suite.env_check import cuda_graphs
 from suite.env_check.check import Check
-from suite.env_check.cuda_graphs import CudaFacts, check_cuda_graphs
+from suite.env_check.gpu import cuda_graphs
+from suite.env_check.gpu.cuda_graphs import CudaFacts, check_cuda_graphs
 from tests.stub_drivers.build import build
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from suite.env_check import driver
-from suite.env_check.driver import DriverFacts, check_device_nodes, check_driver_versions
-from suite.env_check.search_path import SearchPath
-from suite.gpu_state import NvmlFault, NvmlState
+from suite.env_check.gpu import driver
+from suite.env_check.gpu.driver import DriverFacts, check_device_nodes, check_driver_versions
+from suite.env_check.libraries.search_path import SearchPath
+from suite.external.nvml.values import NvmlFault, NvmlState
 
 OPEN_LINE = (
     "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build  (root@host)  Sun Jul 27 2025\n"

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from suite.env_check.driver_table import DRIVERS_PATH, check_driver_for_stack, drivers_for, read_drivers
+from suite.env_check.gpu.driver_table import DRIVERS_PATH, check_driver_for_stack, drivers_for, read_drivers
 from suite.errors import MatrixError
-from suite.schema import Stack
+from suite.schema.record import Stack
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,15 @@ from typing import Any
 import pynvml
 import pytest
 
-from suite.env_check import gpu, gpu_links, gpu_settings
 from suite.env_check.check import Check
-from suite.env_check.child import ProbeRun
-from suite.env_check.driver_table import SourcedVersion
-from suite.env_check.rt_cores import GPUS_PATH, check_rt_cores, read_table
+from suite.env_check.gpu import gpus as gpu
+from suite.env_check.gpu import links as gpu_links
+from suite.env_check.gpu import settings as gpu_settings
+from suite.env_check.gpu.driver_table import SourcedVersion
+from suite.env_check.gpu.rt_cores import GPUS_PATH, check_rt_cores, read_table
+from suite.env_check.probes.run import ProbeRun
 from suite.errors import MatrixError
-from suite.gpu_state import GpuState, NvmlState
+from suite.external.nvml.values import GpuState, NvmlState
 
 H200 = GpuState(
     index=0,

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from suite.env_check import host
-from suite.env_check import host_checks as checks
 from suite.env_check.check import Check
-from suite.env_check.host import HostFacts
-from suite.options import ROOT
+from suite.env_check.host import checks
+from suite.env_check.host import facts as host
+from suite.env_check.host.facts import HostFacts
+from suite.options.options import ROOT
 from tests.denied_folders import deny
 
 LAPTOP = HostFacts(
@@ -120,7 +120,8 @@ def test_shared_memory(size_gb: float, free_gb: float, verdict: str, fault: str 
 def limited(limit: str, value: int, tmp_path: Path) -> HostFacts:
     """Facts of a child process that lowered a limit of its own for real."""
     program = (
-        "import dataclasses, json, os, resource, sys; from pathlib import Path; from suite.env_check import host;"
+        "import dataclasses, json, os, resource, sys; from pathlib import Path;"
+        "from suite.env_check.host import facts as host;"
         f"hard = resource.getrlimit(resource.{limit})[1]; resource.setrlimit(resource.{limit}, ({value}, hard));"
         "print(json.dumps(dataclasses.asdict(host.read(os.environ, cache_dir=Path(sys.argv[1])))))"
     )

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 import psutil
 import pytest
 
-from suite.env_check import load
-from suite.env_check.load import Busy, LoadFacts, check_cpu_load, read
-from suite.host_cpu import Counters
+from suite.env_check.host import load
+from suite.env_check.host.load import Busy, LoadFacts, check_cpu_load, read
+from suite.external.host_cpu import Counters
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from suite.env_check import manifests
-from suite.env_check.manifests import ManifestsSeen
+from suite.env_check.graphics import icd_manifests as manifests
+from suite.env_check.graphics.icd_manifests import ManifestsSeen
 from tests.denied_folders import deny
 
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from suite.env_check import manifests, search_path
 from suite.env_check.check import Check
-from suite.env_check.child import run_probe
-from suite.env_check.manifest_checks import check_egl_vendors, check_vulkan_manifests, usable
-from suite.env_check.manifests import ManifestsSeen
+from suite.env_check.graphics import icd_manifests as manifests
+from suite.env_check.graphics.icd_checks import check_egl_vendors, check_vulkan_manifests, usable
+from suite.env_check.graphics.icd_manifests import ManifestsSeen
+from suite.env_check.libraries import search_path
+from suite.env_check.probes.run import run_probe
 from tests.graphics_packages import graphics_packages  # noqa: F401  (a fixture)
 from tests.stub_drivers.build import (
     build,
@@ -42,12 +43,12 @@ def egl(path: Path, driver_version: str | None = None, **environ: str) -> Manife
 
 def loader_finds_a_driver(environ: Mapping[str, str]) -> bool:
     """Whether the real Vulkan loader gets an instance."""
-    return bool(run_probe("vulkan_probe", environ=environ, timeout_s=60).answer["create_result"] == 0)
+    return bool(run_probe("probes.vulkan", environ=environ, timeout_s=60).answer["create_result"] == 0)
 
 
 def libegl_finds_a_vendor(environ: Mapping[str, str]) -> bool:
     """Whether the real libEGL takes a vendor that has device queries."""
-    answer = run_probe("egl_probe", environ=environ, timeout_s=60).answer
+    answer = run_probe("probes.egl", environ=environ, timeout_s=60).answer
     return "EGL_EXT_device_enumeration" in answer["client_extensions"] or bool(answer["devices"])
 
 
@@ -158,7 +159,7 @@ def test_relative_paths_are_followed_as_the_loader_follows_them(
     monkeypatch.chdir(tmp_path)
     assert check_vulkan_manifests(vulkan(Path("driver.json"))).verdict == "ok"
     environ = clean_environ(VK_DRIVER_FILES="driver.json")
-    assert run_probe("vulkan_probe", environ=environ, timeout_s=60).answer["create_result"] == 0
+    assert run_probe("probes.vulkan", environ=environ, timeout_s=60).answer["create_result"] == 0
 
 
 def test_a_manifest_without_the_json_suffix_is_passed_over(tmp_path: Path) -> None:
@@ -173,7 +174,7 @@ def test_a_stale_api_version_is_a_warning(tmp_path: Path, version: str) -> None:
     check = check_vulkan_manifests(vulkan(path))
     assert (check.verdict, check.fault) == ("warning", "manifest_api_version_stale")
     assert f"set api_version in {path}" in (check.repair or "")
-    answer = run_probe("vulkan_probe", environ=clean_environ(VK_DRIVER_FILES=str(path)), timeout_s=60).answer
+    answer = run_probe("probes.vulkan", environ=clean_environ(VK_DRIVER_FILES=str(path)), timeout_s=60).answer
     assert answer["devices"][0]["driver_name"] is None  # what the loader makes of it
 
 

@@ -13,10 +13,10 @@ from typing import Any
 import psutil
 import pytest
 
-from suite.env_check import nccl
-from suite.env_check.nccl import NcclFacts, check_nccl_all_reduce
-from suite.env_check.program import run_program
-from suite.provision import Worker
+from suite.env_check.gpu import nccl
+from suite.env_check.gpu.nccl import NcclFacts, check_nccl_all_reduce
+from suite.external.program import run_program
+from suite.install.worker import Worker
 from tasks import nccl_probe
 
 RESULT: dict[str, Any] = {

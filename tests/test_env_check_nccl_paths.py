@@ -11,11 +11,13 @@ from typing import Final
 
 import pytest
 
-from suite.env_check import nccl, nodes, report
+from suite.env_check import report
 from suite.env_check.check import Check
-from suite.env_check.nccl import NcclFacts, check_nccl_all_reduce
-from suite.env_check.nccl_paths import PATHS
-from suite.gpu_state import GpuState, NvmlState
+from suite.env_check.gpu import nccl
+from suite.env_check.gpu.nccl import NcclFacts, check_nccl_all_reduce
+from suite.env_check.gpu.nccl_paths import PATHS
+from suite.env_check.nodes import run as nodes
+from suite.external.nvml.values import GpuState, NvmlState
 from tests.test_env_check_nccl import RESULT, fake_worker
 
 WORKS: Final = f"cat > \"$3\" <<'END'\n{json.dumps(RESULT | {'bus_bandwidth_gb_s': 11.25})}\nEND\n"

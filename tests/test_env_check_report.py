@@ -11,13 +11,13 @@ import pytest
 from rich.console import Console
 
 from suite import __main__
-from suite.cache import cache_root
 from suite.env_check import report as report_module
-from suite.env_check.node_reports import read_report
+from suite.env_check.nodes.reports import read_report
 from suite.env_check.report import Report, env_check, summarised
 from suite.env_check.request import Request
 from suite.env_check.table import print_faults, print_report
-from suite.nvml.state import read_gpus
+from suite.external.nvml.state import read_gpus
+from suite.files.cache import cache_root
 
 HAS_GPU = bool(read_gpus()[0])
 without_gpu = pytest.mark.skipif(HAS_GPU, reason="this machine has an NVIDIA GPU")

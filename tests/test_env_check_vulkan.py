@@ -3,11 +3,12 @@ from pathlib import Path
 
 import pytest
 
-from suite.env_check import manifests, vulkan
 from suite.env_check.check import Check
-from suite.env_check.frame import CLEAR, SIZE, TRIANGLE, FrameSeen, count_wrong_pixels
-from suite.env_check.vulkan import VulkanSeen
-from suite.env_check.vulkan_checks import check_ray_tracing, check_vulkan_devices, check_vulkan_frame
+from suite.env_check.graphics import icd_manifests as manifests
+from suite.env_check.graphics import vulkan
+from suite.env_check.graphics.frame import CLEAR, SIZE, TRIANGLE, FrameSeen, count_wrong_pixels
+from suite.env_check.graphics.vulkan import VulkanSeen
+from suite.env_check.graphics.vulkan_checks import check_ray_tracing, check_vulkan_devices, check_vulkan_frame
 from tests.failed_checks import assert_failure
 from tests.graphics_packages import graphics_packages  # noqa: F401  (a fixture)
 from tests.stub_drivers.build import build, truncate, write_manifest

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from suite.env_check import assets, nccl, worker
-from suite.env_check.assets import check_asset_root
-from suite.env_check.worker import WorkerFacts, check_worker_packages, read_pins, site_folders
+from suite.env_check.gpu import nccl
+from suite.env_check.host import assets, worker
+from suite.env_check.host.assets import check_asset_root
+from suite.env_check.host.worker import WorkerFacts, check_worker_packages, read_pins, site_folders
 from tests.denied_folders import deny
 
 PINS = """\

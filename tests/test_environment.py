@@ -9,9 +9,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from suite import __version__, environment
-from suite.environment import capture, cores_in_order, cpu_model, git_state, num_usable_cpus, usable_memory_gb
-from suite.schema import Gpu
+from suite import __version__
+from suite.external import machine as environment
+from suite.external.machine import capture, cores_in_order, cpu_model, git_state, num_usable_cpus, usable_memory_gb
+from suite.schema.record import Gpu
 
 NUM_AFFINE_CPUS = len(os.sched_getaffinity(0))
 

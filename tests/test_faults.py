@@ -11,10 +11,10 @@ from typing import Final
 
 import pytest
 
-from suite import store
 from suite.errors import StoreError
-from suite.provision import Worker
-from suite.schema import Case, Environment, Launch, RunRecord
+from suite.install.worker import Worker
+from suite.records import store
+from suite.schema.record import Case, Environment, Launch, RunRecord
 from tests.real_runs import cartpole, cases_of, events, launch_of, matrix_of, pid_of, train
 
 pytestmark = pytest.mark.worker

@@ -12,7 +12,7 @@ from reports.pages import findings as page
 from reports.pages.caution import caution
 from reports.result_sets import Version, read_version
 from reports.seeds import seeds
-from suite.schema import CaseResult
+from suite.schema.record import CaseResult
 from tests.committed_results import committed_version
 from tests.generated_results import (
     full_results,

@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from suite import campaign as steps
-from suite import environment
-from suite.campaign_plan import make_plan
-from suite.campaign_state import Campaign
-from suite.cases import expand, on_nodes_of
-from suite.catalog import load_catalog
+from suite.campaign import steps
+from suite.campaign.planning import make_plan
+from suite.campaign.state import Campaign
 from suite.errors import MatrixError
-from suite.matrix import load_matrix
-from suite.options import Options
-from suite.resources import UNBOUNDED
-from suite.schema import Environment
+from suite.external import machine as environment
+from suite.matrix.cases import expand, on_nodes_of
+from suite.matrix.catalog import load_catalog
+from suite.matrix.file import load_matrix
+from suite.matrix.resources import UNBOUNDED
+from suite.options.options import Options
+from suite.schema.record import Environment
 from tests.generated_results import CPU_HOST, GPU_HOST
 from tests.simulated_host import SimulatedHost
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from suite import campaign as steps
-from suite import folder as folder_module
-from suite import record as by_hand
-from suite import store
-from suite.cache import locked
+from suite.campaign import folder as folder_module
+from suite.campaign import record_round as by_hand
+from suite.campaign import steps
+from suite.campaign.folder import Folder, opened, require_identity
 from suite.errors import CampaignError, WorkerEnvironmentError
-from suite.folder import Folder, opened, require_identity
-from suite.repeats import Rule
-from suite.schema import CaseResult, Environment, RunRecord
+from suite.files.cache import locked
+from suite.records import store
+from suite.schema.record import CaseResult, Environment, RunRecord
+from suite.statistics.stopping_rule import Rule
 from tests.conftest import CaseMaker
 from tests.generated_results import make_case, make_record
 from tests.test_schedule import campaign_of

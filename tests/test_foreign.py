@@ -22,7 +22,7 @@ from reports.foreign.reading import parse, read_run
 from reports.pages import foreign, machines, summary
 from reports.result_sets import Version, read_version
 from suite.errors import ForeignResultError, ReportError, ResultsDiffer
-from suite.result_folders import BUNDLES
+from suite.records.folders import BUNDLES
 from tests.generated_results import on_gpus, smoke_results, write_results
 
 GOLDEN = Path(__file__).parent / "golden" / "isaaclab_1.4"

@@ -18,7 +18,7 @@ from reports.compare_command import parser as compare_parser
 from reports.verification.hashes import SUMS, read_hashes
 from suite import __version__
 from suite.__main__ import parse
-from suite.schema import Stack
+from suite.schema.record import Stack
 from tests.workflow_rules import faults, nox_commands, triggers
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from suite.rank_file import rank_path, read_rank_file
-from tasks import gpu_checks, other_gpus
-from tasks.other_gpus import OnGpu
-from tasks.rank_log import RankLog
+from suite.records.rank_file import rank_path, read_rank_file
+from tasks.rank import gpu_checks, other_gpus
+from tasks.rank.other_gpus import OnGpu
+from tasks.rank.rank_log import RankLog
 
 ON_BOTH = tuple(OnGpu(index=index, has_context=True, is_listed=True, memory_gb=0.5) for index in range(2))
 

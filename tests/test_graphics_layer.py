@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import pytest
 from docker.types import DeviceRequest
 
-from suite.container_spec import ContainerSpec, Gpus, Mount
-from suite.docker_engine import Engine
-from suite.images import pack, plan_build
-from suite.options import ROOT
+from suite.external.container_spec import ContainerSpec, Gpus, Mount
+from suite.external.docker_engine import Engine
+from suite.images.table import pack, plan_build
+from suite.options.options import ROOT
 from tests.container_engine import DEBIAN, FORGOTTEN_SOCKETS, PYTHON_IN_DEBIAN, RunningEngine
 
 pytestmark = FORGOTTEN_SOCKETS

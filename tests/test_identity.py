@@ -1,7 +1,7 @@
 """Differences of two fingerprints."""
 
-from suite.identity import workload_differences
-from suite.schema import Scalar
+from suite.records.identity import workload_differences
+from suite.schema.record import Scalar
 
 
 def test_equal_workloads_have_no_differences() -> None:

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from suite import __version__
-from suite.docker_engine import Engine
 from suite.env_check.request import Request
-from suite.environment import git_state
 from suite.errors import ContainerError
-from suite.images import (
+from suite.external.docker_engine import Engine
+from suite.external.machine import git_state
+from suite.images.registry import with_digest
+from suite.images.table import (
     IMAGES,
     check_request,
     find_image,
@@ -25,8 +26,7 @@ from suite.images import (
     render_tag,
     tag_of,
 )
-from suite.options import ROOT
-from suite.registry import with_digest
+from suite.options.options import ROOT
 
 SHA = "sha256:" + "0123456789abcdef" * 4
 ENTRY = f"""
@@ -56,7 +56,13 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / "containers" / "pins" / "worker.txt").write_text("torch==2.11.0\n")
     (tmp_path / "containers" / "tiny.Dockerfile").write_text("ARG BASE\nFROM ${BASE}\n")
     (tmp_path / IMAGES).write_text(ENTRY)
-    for name in ("suite/plan.py", "tasks/catalog.toml", "tasks/matrices/full.toml", "tasks/notes.txt", "runs/r.py"):
+    for name in (
+        "suite/matrix/plan.py",
+        "tasks/catalog.toml",
+        "tasks/matrices/full.toml",
+        "tasks/notes.txt",
+        "runs/r.py",
+    ):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(name)
@@ -123,7 +129,7 @@ def test_context_holds_what_an_image_needs_and_nothing_else(project: Path) -> No
         "host/settings.sh",
         "pins/worker.txt",
         "project/containers/pins/worker.txt",
-        "project/suite/plan.py",
+        "project/suite/matrix/plan.py",
         "project/tasks/catalog.toml",
         "project/tasks/matrices/full.toml",
     ]

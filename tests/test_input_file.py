@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from suite.input_file import read_input
+from suite.files.input_file import read_input
 
 
 def test_a_file_is_read_whole_up_to_a_size(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ import pytest
 from reports.analysis import case_rows
 from reports.inside import inside
 from reports.resource_tables import energy, host, memory
-from suite.schema import CaseResult, RankRecord, RunRecord
-from suite.schema_telemetry import GpuTelemetry, Spread, TelemetrySummary
+from suite.schema.record import CaseResult, RankRecord, RunRecord
+from suite.schema.telemetry import GpuTelemetry, Spread, TelemetrySummary
 from tests.generated_results import failed_result, make_case, make_record, make_result
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from suite import bundle, install_bundle
 from suite.errors import BundleError
+from suite.install import bundle, install_bundle
 from tests.small_bundles import VERSIONS, make, run_installer, worker_wheels
 from tests.synthetic_wheels import make_environment, write_wheel
 

@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from suite import interference
+from suite.campaign.packing import interference
+from suite.campaign.packing.interference import ORDER, PAIRS, PROBE_SUFFIX, judged, verdict
 from suite.errors import StoreError
-from suite.interference import ORDER, PAIRS, PROBE_SUFFIX, judged, verdict
-from suite.schema import RunRecord
-from suite.store import load_results
+from suite.records.store import load_results
+from suite.schema.record import RunRecord
 from tests.generated_results import make_case, make_record
 
 RESULTS = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"

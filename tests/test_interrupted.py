@@ -11,9 +11,9 @@ from typing import NoReturn
 import pytest
 
 from reports import __main__ as sessions
-from suite import pins_command
-from suite.command_line import Parser
 from suite.errors import Interrupted
+from suite.install import pins_command
+from suite.options.command_line import Parser
 from tests.bench_runs import listen_to_ctrl_c
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -24,7 +24,7 @@ import sys
 from pathlib import Path
 from reports.book import _execute, _notebook
 from reports.result_sets import Version
-from suite.command_line import exit_code_of
+from suite.options.command_line import exit_code_of
 
 cell = "import os, signal, time; os.kill(os.getppid(), signal.SIGINT); time.sleep(1e6)"
 pages = {"page": _notebook("page", f"---\\ntitle: x\\ndescription: x\\n---\\n\\n```{{code-cell}}\\n{cell}\\n```\\n")}

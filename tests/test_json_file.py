@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from suite.a_a import write_noise
-from suite.capacity_search import write_found
+from suite.campaign.capacity.search import write_found
+from suite.campaign.folder import Folder, opened, settle
+from suite.campaign.packing.interference import Interference
+from suite.campaign.packing.interference import write as write_verdict
+from suite.campaign.upstream import write_pairs
 from suite.errors import StoreError
-from suite.folder import Folder, opened, settle
-from suite.interference import Interference
-from suite.interference import write as write_verdict
-from suite.json_file import replace_json
-from suite.upstream import write_pairs
+from suite.files.json_file import replace_json
+from suite.statistics.aa_noise import write_noise
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tasks.kernel_cache import CACHES, compiled_kernels, compiled_since
+from tasks.rank.kernel_cache import CACHES, compiled_kernels, compiled_since
 
 
 def test_compiled_files_count_and_what_lies_beside_them_does_not(tmp_path: Path) -> None:

@@ -14,18 +14,18 @@ import psutil
 import pytest
 from rich.console import Console
 
-from suite import rounds
-from suite.campaign_state import Campaign
+from suite.campaign import rounds
+from suite.campaign.folder import Folder
+from suite.campaign.packing.order import shared_out
+from suite.campaign.packing.threads import Lanes
+from suite.campaign.progress import Reporter
+from suite.campaign.state import Campaign
 from suite.errors import Interrupted, LabscaleError
-from suite.folder import Folder
-from suite.lanes import Lanes
 from suite.launch import LaunchResult
 from suite.launch.watch import prepare
-from suite.options import ROOT, Options
-from suite.packing import shared_out
-from suite.progress import Reporter
-from suite.resources import Resources
-from suite.schema import Launch, PlannedCase
+from suite.matrix.resources import Resources
+from suite.options.options import ROOT, Options
+from suite.schema.record import Launch, PlannedCase
 from tests.generated_results import GPU_HOST, make_case
 from tests.simulated_host import SimulatedHost
 
@@ -95,7 +95,7 @@ def test_what_could_not_be_ended_is_said(tmp_path: Path, monkeypatch: pytest.Mon
         time.sleep(0.2)
         raise LabscaleError("processes 1 of this run do not end")
 
-    monkeypatch.setattr("suite.lanes.run_round", stuck)
+    monkeypatch.setattr("suite.campaign.packing.threads.run_round", stuck)
     with pytest.raises(LabscaleError, match="do not end"), lanes_of(SimulatedHost()) as lanes:  # noqa: PT012
         lanes.start(Folder(root=tmp_path), ITEMS[0], 0, (0,))
         raise KeyboardInterrupt
@@ -135,7 +135,7 @@ PROGRAM = """
 import sys, threading
 from pathlib import Path
 from suite.launch.native import run
-from suite.schema import Launch
+from suite.schema.record import Launch
 from tasks.worker import read_case
 folder = Path(sys.argv[1])
 case = read_case(folder / "case.json")

@@ -8,14 +8,14 @@ import pytest
 from reports import build as report
 from reports.curves import curve_label
 from suite.__main__ import main
-from suite.campaign_plan import rule_of
-from suite.cases import expand
-from suite.catalog import load_catalog
-from suite.matrix import load_matrix
-from suite.options import Options
-from suite.plan import plan
-from suite.schema import Stack
-from suite.store import load_results, write_case
+from suite.campaign.planning import rule_of
+from suite.matrix.cases import expand
+from suite.matrix.catalog import load_catalog
+from suite.matrix.file import load_matrix
+from suite.matrix.plan import plan
+from suite.options.options import Options
+from suite.records.store import load_results, write_case
+from suite.schema.record import Stack
 from tests.generated_results import LABEL
 from tests.large_results import ROUNDS, cases_of, large_result, write_large_results, write_matrix
 

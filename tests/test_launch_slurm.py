@@ -11,15 +11,16 @@ from typing import Final
 
 import pytest
 
-from suite import pyxis_place, slurm
-from suite.collect import collect
 from suite.errors import ContainerError, EnvironmentNotFit, SchedulerError, UsageError
-from suite.launch import slurm as launcher
-from suite.launch.result import LaunchResult
-from suite.launch.slurm import SlurmPlace
-from suite.launch.slurm_script import END, JOB, NodeCheck, SlurmOptions
-from suite.options import ROOT
-from suite.schema import Case, Environment, Launch
+from suite.external import slurm
+from suite.launch.slurm import pyxis_runtime as pyxis_place
+from suite.launch.slurm import run as launcher
+from suite.launch.slurm.run import SlurmPlace
+from suite.launch.slurm.script import END, JOB, NodeCheck, SlurmOptions
+from suite.options.options import ROOT
+from suite.records.collect import collect
+from suite.schema.launch_result import LaunchResult
+from suite.schema.record import Case, Environment, Launch
 from tests.conftest import CaseMaker
 from tests.real_runs import MARK, marked_processes, wait_until
 from tests.slurm_cluster import SlurmCluster

@@ -11,65 +11,66 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # Path prefix -> what it may import besides the standard library. The longest prefix wins.
 ALLOWED = {
-    "suite/schema.py": {"suite.schema_telemetry", "suite.schema_transport"},
-    "suite/schema_telemetry.py": set[str](),
-    "suite/schema_transport.py": set[str](),
+    "suite/schema/record.py": {"suite.schema.telemetry", "suite.schema.transport"},
+    "suite/schema/telemetry.py": set[str](),
+    "suite/schema/transport.py": set[str](),
     "suite/errors.py": set[str](),
-    "suite/words.py": set[str](),
-    "suite/core_probe.py": set[str](),
+    "suite/files/wording.py": set[str](),
+    "suite/external/core_probe.py": set[str](),
     "suite/": {"suite", "pydantic", "pydantic_core", "rich", "psutil", "packaging"},
-    "suite/nvml/": {"suite", "pynvml"},
-    "suite/pins.py": {"suite", "uv"},
-    "suite/provision.py": {"suite", "uv"},
+    "suite/external/nvml/": {"suite", "pynvml"},
+    "suite/install/pins.py": {"suite", "uv"},
+    "suite/install/worker.py": {"suite", "uv"},
     "suite/replay/": {"suite", "pytest", "pytest_benchmark"},
-    "suite/install_bundle.py": set[str](),
-    "suite/launch/node.py": set[str](),  # in the worker environment
+    "suite/install/install_bundle.py": set[str](),
+    "suite/launch/nodes/node.py": set[str](),  # in the worker environment
     "tasks/": {
-        "suite.schema", "suite.schema_transport", "suite.errors", "suite.core_probe", "tasks", "torch", "isaaclab",
-        "isaaclab_rl", "isaaclab_tasks", "warp", "rsl_rl", "rl_games", "skrl", "gymnasium", "newton", "pxr", "PIL",
+        "suite.schema.record", "suite.schema.transport", "suite.errors", "suite.external.core_probe", "tasks", "torch",
+        "isaaclab", "isaaclab_rl", "isaaclab_tasks", "warp", "rsl_rl", "rl_games", "skrl", "gymnasium", "newton", "pxr",
+        "PIL",
     },
     "reports/": {
-        "suite.schema", "suite.schema_telemetry", "suite.errors", "suite.store", "suite.reduce", "suite.a_a",
-        "suite.words", "suite.result_folders", "suite.json_file", "suite.input_file", "suite.command_line",
-        "suite.__version__", "reports",
+        "suite.schema.record", "suite.schema.telemetry", "suite.errors", "suite.records.store",
+        "suite.statistics.reduce", "suite.statistics.aa_noise", "suite.files.wording", "suite.records.folders",
+        "suite.files.json_file", "suite.files.input_file", "suite.options.command_line", "suite.__version__", "reports",
     },
-    "reports/charts/": {"suite.schema", "suite.words", "reports", "altair"},
+    "reports/charts/": {"suite.schema.record", "suite.files.wording", "reports", "altair"},
 }  # fmt: skip
 # One file knows each foreign tool.
 EXTRA = {
-    "suite/docker_engine.py": {"docker", "requests"},
-    "suite/sbom.py": {"cyclonedx", "packageurl"},
-    "suite/env_check/elf.py": {"elftools"},
-    "suite/env_check/vulkan_frame.py": {"wgpu"},
-    "suite/env_check/egl_frame.py": {"moderngl"},
+    "suite/external/docker_engine.py": {"docker", "requests"},
+    "suite/images/sbom.py": {"cyclonedx", "packageurl"},
+    "suite/env_check/libraries/elf.py": {"elftools"},
+    "suite/env_check/graphics/vulkan_frame.py": {"wgpu"},
+    "suite/env_check/graphics/egl_frame.py": {"moderngl"},
     "reports/figure.py": {"vl_convert"},
     "reports/scaling_laws.py": {"numpy", "scipy"},
-    "reports/compare_command.py": {"rich", "suite.option_values"},
+    "reports/compare_command.py": {"rich", "suite.options.types"},
     "reports/book.py": {"nbclient", "nbformat", "jupytext", "vl_convert", "traitlets"},
-    "reports/campaign.py": {"suite.core_speed", "suite.worked"},
-    "reports/readme.py": {"suite.worked"},
-    "reports/pages/worked.py": {"suite.worked"},
-    "reports/inside.py": {"suite.attribution", "suite.core_speed"},
-    "reports/planned.py": {"suite.catalog", "suite.cases", "suite.matrix"},
+    "reports/campaign.py": {"suite.statistics.core_speed", "suite.records.worked"},
+    "reports/readme.py": {"suite.records.worked"},
+    "reports/pages/worked.py": {"suite.records.worked"},
+    "reports/inside.py": {"suite.statistics.attribution", "suite.statistics.core_speed"},
+    "reports/planned.py": {"suite.matrix.catalog", "suite.matrix.cases", "suite.matrix.file"},
     "reports/published.py": {"pydantic"},
     "reports/interconnects.py": {"pydantic"},
     "reports/foreign/bundle.py": {"pydantic"},
     "reports/foreign/reading.py": {"pydantic", "pydantic_core"},
-    "reports/learned_beside.py": {"suite.learning"},
-    "reports/learning_curves.py": {"suite.learning"},
-    "reports/learning_references.py": {"suite.learning"},
-    "reports/pages/learning.py": {"suite.catalog", "suite.learning"},
-    "reports/resampling.py": {"suite.repeats"},
-    "reports/seeds.py": {"suite.catalog", "suite.learning"},
-    "reports/manifest.py": {"pydantic", "suite.toml_file"},
-    "reports/result_sets.py": {"suite.upstream", "suite.interference"},
-    "reports/verification/case_file.py": {"suite.folder", "suite.soundness"},
-    "reports/verification/hashes.py": {"suite.interference"},
-    "reports/verification/set_folder.py": {"suite.upstream", "suite.interference"},
-    "reports/verify.py": {"suite.options"},
-    "reports/pages/clock.py": {"suite.upstream"},
-    "reports/pages/series.py": {"suite.round_flags", "suite.repeats"},
-    "reports/start_ups.py": {"suite.start_up"},
+    "reports/learned_beside.py": {"suite.records.learning_check"},
+    "reports/learning_curves.py": {"suite.records.learning_check"},
+    "reports/learning_references.py": {"suite.records.learning_check"},
+    "reports/pages/learning.py": {"suite.matrix.catalog", "suite.records.learning_check"},
+    "reports/resampling.py": {"suite.statistics.stopping_rule"},
+    "reports/seeds.py": {"suite.matrix.catalog", "suite.records.learning_check"},
+    "reports/manifest.py": {"pydantic", "suite.files.toml_file"},
+    "reports/result_sets.py": {"suite.campaign.upstream", "suite.campaign.packing.interference"},
+    "reports/verification/case_file.py": {"suite.campaign.folder", "suite.records.soundness"},
+    "reports/verification/hashes.py": {"suite.campaign.packing.interference"},
+    "reports/verification/set_folder.py": {"suite.campaign.upstream", "suite.campaign.packing.interference"},
+    "reports/verify.py": {"suite.options.options"},
+    "reports/pages/clock.py": {"suite.campaign.upstream"},
+    "reports/pages/series.py": {"suite.statistics.round_flags", "suite.statistics.stopping_rule"},
+    "reports/start_ups.py": {"suite.statistics.start_up"},
 }
 FILES = sorted(path for folder in ("suite", "tasks", "reports") for path in (ROOT / folder).rglob("*.py"))
 
@@ -109,9 +110,9 @@ def test_imports_follow_the_layering() -> None:
 
 def test_the_rule_sees_a_forbidden_import(tmp_path: Path) -> None:
     path = tmp_path / "plan.py"
-    path.write_text("from torch import cuda\nimport suite.schema\n")
-    assert imported_modules(path) == {"torch.cuda", "suite.schema"}
-    assert forbidden_imports("suite/plan.py", imported_modules(path)) == {"torch.cuda"}
+    path.write_text("from torch import cuda\nimport suite.schema.record\n")
+    assert imported_modules(path) == {"torch.cuda", "suite.schema.record"}
+    assert forbidden_imports("suite/matrix/plan.py", imported_modules(path)) == {"torch.cuda"}
 
 
 def test_files_stay_small() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from reports.learned_beside import MIN_ITERATIONS, several_beside_one, stacks_beside_newton
-from suite.schema import CaseResult
+from suite.schema.record import CaseResult
 from tests.committed_results import RESULTS, committed_version
 from tests.generated_results import failed_result, held_to_a_reference, make_case, make_result
 

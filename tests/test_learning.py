@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from suite.catalog import LearningReference, load_catalog
-from suite.learning import check_learning, mean_over_ranks, only_learned_less
-from suite.schema import CheckResult
+from suite.matrix.catalog import LearningReference, load_catalog
+from suite.records.learning_check import check_learning, mean_over_ranks, only_learned_less
+from suite.schema.record import CheckResult
 from tests.conftest import CaseMaker
 from tests.generated_results import held_to_a_reference, make_result
 from tests.generated_results import make_case as generated_case

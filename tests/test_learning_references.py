@@ -10,11 +10,11 @@ import pytest
 
 from reports import seeds
 from reports.learning_references import Size, catalog_lines, least_rewards, main
-from suite.catalog import AgentEntry, load_catalog
 from suite.errors import UsageError
-from suite.learning import check_learning
-from suite.schema import CaseResult
-from suite.store import load_results, write_case
+from suite.matrix.catalog import AgentEntry, load_catalog
+from suite.records.learning_check import check_learning
+from suite.records.store import load_results, write_case
+from suite.schema.record import CaseResult
 from tests.generated_results import held_to_a_reference, make_case, make_record
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -12,9 +12,9 @@ from reports.lost import Loss, losses
 from reports.pages import losses as page
 from reports.result_sets import Version, read_version
 from reports.tables import Html
-from suite.a_a import noise_budget, twin_pairs
-from suite.rounds import figures
-from suite.schema import Case, CaseResult, RlLibrary, Workload
+from suite.campaign.rounds import figures
+from suite.schema.record import Case, CaseResult, RlLibrary, Workload
+from suite.statistics.aa_noise import noise_budget, twin_pairs
 from tests.committed_results import RESULTS, committed_version
 from tests.generated_results import (
     failed_result,

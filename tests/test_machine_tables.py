@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from reports import machine_tables
 from reports.places import Place
-from suite.schema import CheckResult
+from suite.schema.record import CheckResult
 from tests.generated_results import GPU_HOST
 
 ONE = Place(

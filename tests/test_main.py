@@ -9,7 +9,7 @@ import pytest
 
 from suite import __main__
 from suite.__main__ import main, options_of, parse
-from suite.matrix import matrix_names
+from suite.matrix.file import matrix_names
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -13,11 +13,12 @@ import pytest
 from ruamel.yaml import YAML
 
 from suite.__main__ import parse
-from suite.container_spec import IMAGE_NAME
-from suite.launch import kubernetes, own_image
-from suite.launch.kubernetes import KubernetesOptions
-from suite.launch.osmo import OsmoOptions, workflow
-from suite.options import ROOT
+from suite.external.container_spec import IMAGE_NAME
+from suite.launch.manifests import image_digest as own_image
+from suite.launch.manifests import kubernetes
+from suite.launch.manifests.kubernetes import KubernetesOptions
+from suite.launch.manifests.osmo import OsmoOptions, workflow
+from suite.options.options import ROOT
 from tests.test_by_hand import NODES
 from tests.test_plan import GOLDEN
 

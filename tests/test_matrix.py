@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from suite.cases import expand, select
-from suite.catalog import Catalog, load_catalog
 from suite.errors import MatrixError
-from suite.matrix import load_matrix
-from suite.matrix_table import Matrix
-from suite.schema import Case
+from suite.matrix.cases import expand, select
+from suite.matrix.catalog import Catalog, load_catalog
+from suite.matrix.file import load_matrix
+from suite.matrix.tables import Matrix
+from suite.schema.record import Case
 
 MATRIX = """\
 description = "test"

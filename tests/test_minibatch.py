@@ -2,9 +2,9 @@
 
 import pytest
 
-from suite.catalog import AgentEntry
-from suite.minibatch import Minibatch, minibatch_per_rank, nearest_divisors
-from suite.schema import MinibatchRule
+from suite.matrix.catalog import AgentEntry
+from suite.matrix.minibatch import Minibatch, minibatch_per_rank, nearest_divisors
+from suite.schema.record import MinibatchRule
 
 BY_SIZE = AgentEntry(num_steps_per_env=10, minibatch_size=400, learning_epochs=2)
 BY_COUNT = AgentEntry(num_steps_per_env=10, num_minibatches=4, learning_epochs=2)

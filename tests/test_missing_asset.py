@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tasks.missing_asset import missing_asset_named
+from tasks.assets.missing_asset import missing_asset_named
 from tests.conftest import CaseMaker
 
 ROOT = "/cache/assets-1-2"

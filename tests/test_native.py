@@ -15,7 +15,7 @@ import pytest
 from suite.errors import StoreError, WorkerEnvironmentError
 from suite.launch.native import run
 from suite.launch.processes import RUN_ID_VARIABLE
-from suite.schema import Case, Launch
+from suite.schema.record import Case, Launch
 
 TEST_VARIABLE = "LABSCALE_TEST_RUN_DIR"
 

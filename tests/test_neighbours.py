@@ -2,7 +2,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from reports.neighbours import neighbours_sentence, with_other_campaigns
-from suite.schema import CaseResult, RunRecord
+from suite.schema.record import CaseResult, RunRecord
 from tests.generated_results import make_case, make_record
 
 

@@ -4,9 +4,9 @@ import socket
 
 import pytest
 
-from suite.launch import node
-from suite.launch.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_ID, RENDEZVOUS_PORT, address_towards, interface_of
-from suite.launch.node import torchrun_arguments as arguments_of
+from suite.launch.nodes import node
+from suite.launch.nodes.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_ID, RENDEZVOUS_PORT, address_towards, interface_of
+from suite.launch.nodes.node import torchrun_arguments as arguments_of
 
 ENVIRON = {HEAD: "gpu01", PEER: "gpu02", RENDEZVOUS_ID: "12", RENDEZVOUS_PORT: "20012"}
 SAME = ["--nnodes=2", "-m", "tasks.worker", "/out"]

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from suite.node_comparison import main
+from suite.launch.nodes.comparison import main
 from tests.test_env_check_nodes import report
 
 

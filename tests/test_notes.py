@@ -10,9 +10,10 @@ import pytest
 from reports.findings import fillings, learned_in_strong_scaling
 from reports.pairs_of_cases import nodes_side_by_side
 from reports.seeds import seeds
-from suite import interference, upstream
-from suite.core_speed import fastest_probes_s, slowed_cores
-from suite.store import load_results
+from suite.campaign import upstream
+from suite.campaign.packing import interference
+from suite.records.store import load_results
+from suite.statistics.core_speed import fastest_probes_s, slowed_cores
 from tests.committed_results import RESULTS, committed_set, committed_version
 
 ROOT = Path(__file__).resolve().parents[1]

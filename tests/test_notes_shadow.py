@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from reports.lost import losses
-from suite.a_a import noise_budget, twin_pairs
+from suite.statistics.aa_noise import noise_budget, twin_pairs
 from tests.committed_results import RESULTS, committed_set
 
 ROOT = Path(__file__).resolve().parents[1]

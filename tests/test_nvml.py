@@ -9,10 +9,10 @@ import pynvml
 import pytest
 
 from suite.errors import WorkerEnvironmentError
-from suite.gpu_state import NvmlState
-from suite.launch.container import requested_gpus
-from suite.nvml.state import read, read_gpus
-from suite.schema import Gpu
+from suite.external.nvml.state import read, read_gpus
+from suite.external.nvml.values import NvmlState
+from suite.launch.containers.run import requested_gpus
+from suite.schema.record import Gpu
 from tests.fake_nvml import answer, refusal
 
 

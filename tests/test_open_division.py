@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from suite.plan import render_launch
-from suite.provision import Worker
-from suite.schema import Environment
-from suite.upstream import can_run
+from suite.campaign.upstream import can_run
+from suite.install.worker import Worker
+from suite.matrix.plan import render_launch
+from suite.schema.record import Environment
 from tasks.worker import own_cpus, threads_of
 from tests.conftest import CaseMaker
 from tests.real_runs import NUM_CPUS, cases_of, launch_of, train

@@ -7,12 +7,12 @@ import pytest
 
 from suite.__main__ import main, options_of, parse
 from suite.errors import UsageError
-from suite.option_rules import check_options
-from suite.option_values import sbatch_option, slurm_time
-from suite.options import Options
-from suite.resources import UNBOUNDED
-from suite.runtime_choice import resources
-from suite.schema import Environment
+from suite.launch.registry import resources
+from suite.matrix.resources import UNBOUNDED
+from suite.options.options import Options
+from suite.options.rules import check_options
+from suite.options.types import sbatch_option, slurm_time
+from suite.schema.record import Environment
 
 
 def check(command: str) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pynvml
 import pytest
 
-from suite.schema import CheckResult
-from tasks import other_gpus
+from suite.schema.record import CheckResult
+from tasks.rank import other_gpus
 from tests.stub_drivers.build import build
 
 OWN = 1  # the GPU of local rank 1

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from reports.verify import main as verify
+from suite.install.worker import Worker
 from suite.launch.watch import prepare
-from suite.provision import Worker
-from suite.schema import Case
+from suite.schema.record import Case
 from tests.conftest import CaseMaker
 from tests.own_task_runs import OwnTasks
 from tests.test_pages_worked import SPEEDS

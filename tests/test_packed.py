@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from suite import campaign as campaign_steps
-from suite import interference, packed
-from suite.continuing import with_more_rounds
+from suite.campaign import steps as campaign_steps
+from suite.campaign.folder import Folder
+from suite.campaign.packing import interference
+from suite.campaign.packing import run as packed
+from suite.campaign.packing.interference import BESIDE_SUFFIX, ORDER, PROBE_SUFFIX
+from suite.campaign.resume import with_more_rounds
 from suite.errors import WorkerEnvironmentError
-from suite.folder import Folder
-from suite.interference import BESIDE_SUFFIX, ORDER, PROBE_SUFFIX
-from suite.schema import CaseResult, Launch
+from suite.schema.record import CaseResult, Launch
 from tests.generated_results import make_case
 from tests.simulated_campaign import (
     BASELINE,

@@ -9,12 +9,12 @@ from datetime import datetime
 
 import pytest
 
-from suite import interference
-from suite.interference import Interference
-from suite.options import ROOT
-from suite.provision import Worker
-from suite.schema import RunRecord
-from suite.store import read_case
+from suite.campaign.packing import interference
+from suite.campaign.packing.interference import Interference
+from suite.install.worker import Worker
+from suite.options.options import ROOT
+from suite.records.store import read_case
+from suite.schema.record import RunRecord
 from tests.bench_runs import START_TIMEOUT_S, Bench
 from tests.real_runs import cartpole, events, marked_processes, matrix_of
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from suite import packed
-from suite.options import Options
-from suite.packing import Forecast
-from suite.schema import Case, PlannedCase
-from suite.summary import print_forecast
+from suite.campaign.packing import run as packed
+from suite.campaign.packing.order import Forecast
+from suite.campaign.tables import print_forecast
+from suite.options.options import Options
+from suite.schema.record import Case, PlannedCase
 from tests.generated_results import make_case
 from tests.simulated_campaign import NARROW, PAIR, WIDE, assert_apart, campaign_of, is_probe, records, run_all, said
 from tests.simulated_host import SimulatedHost

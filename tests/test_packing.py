@@ -6,10 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from suite import packed
-from suite.errors import UsageError
-from suite.options import Options
-from suite.packing import (
+from suite.campaign.packing import run as packed
+from suite.campaign.packing.order import (
     Lane,
     Running,
     Waiting,
@@ -23,6 +21,8 @@ from suite.packing import (
     shared_out,
     timetable,
 )
+from suite.errors import UsageError
+from suite.options.options import Options
 
 
 @dataclass(frozen=True, kw_only=True)

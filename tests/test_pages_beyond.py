@@ -9,8 +9,8 @@ from reports.curves_beyond import Curve, curves_of
 from reports.interconnects import read_interconnects
 from reports.pages import beyond as page
 from reports.result_sets import read_version
-from suite.env_check.nccl import NcclFacts, check_nccl_all_reduce
-from suite.schema import CaseResult, CheckResult
+from suite.env_check.gpu.nccl import NcclFacts, check_nccl_all_reduce
+from suite.schema.record import CaseResult, CheckResult
 from tests.committed_results import committed_version
 from tests.generated_curves import series
 from tests.generated_results import write_results

@@ -11,9 +11,9 @@ from reports import book
 from reports.pages import choosing, clock, limits, series, side_by_side, summary
 from reports.pages.caution import caution
 from reports.result_sets import Version, read_version
-from suite.schema import CaseResult, CheckResult
-from suite.schema_telemetry import TelemetrySummary
-from suite.schema_transport import Transport
+from suite.schema.record import CaseResult, CheckResult
+from suite.schema.telemetry import TelemetrySummary
+from suite.schema.transport import Transport
 from tests.committed_results import committed_version
 from tests.generated_results import (
     failed_result,

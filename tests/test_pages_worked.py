@@ -13,8 +13,8 @@ from reports.downloads import cases_csv
 from reports.pages import at_a_glance, downloads, limits, machines, summary, worked
 from reports.result_sets import Version, read_version
 from suite.errors import ReportError
-from suite.schema import CheckResult, CheckVerdict
-from suite.worked import LEGEND
+from suite.records.worked import LEGEND
+from suite.schema.record import CheckResult, CheckVerdict
 from tests.generated_results import full_results, make_case, make_result, on_gpus, smoke_results, write_results
 
 SPEEDS = re.compile(r"frames per second|speed-?up|efficien|verdict|predict|ideal", re.IGNORECASE)

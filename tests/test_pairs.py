@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from suite import store
-from suite.campaign import summarise
-from suite.folder import Folder
-from suite.pairs import write_all
-from suite.schema import CaseResult, Environment
-from suite.upstream import Pair, folder_of
+from suite.campaign.folder import Folder
+from suite.campaign.pair_files import write_all
+from suite.campaign.steps import summarise
+from suite.campaign.upstream import Pair, folder_of
+from suite.records import store
+from suite.schema.record import CaseResult, Environment
 from tests.generated_results import make_case, make_result
 from tests.test_a_a import twin_of
 from tests.test_schedule import FIXED, campaign_of

@@ -11,9 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from suite.asset_root import find_assets
 from suite.errors import Interrupted
-from suite.options import ROOT
+from suite.install.asset_root import find_assets
+from suite.options.options import ROOT
 from tests.bench_runs import listen_to_ctrl_c
 from tests.real_runs import wait_until
 
@@ -46,7 +46,7 @@ sys.exit(code)
 """
 ASKS = """
 import ctypes, os, signal, sys
-from suite.parent_death import NOX_PID, end_with_nox
+from suite.external.parent_death import NOX_PID, end_with_nox
 def asked_for():
     found = ctypes.c_int()
     ctypes.CDLL(None).prctl(2, ctypes.byref(found))  # PR_GET_PDEATHSIG
@@ -60,7 +60,7 @@ for nox_pid in (None, str(os.getppid()), sys.argv[1]):
 """
 BUILDS = """
 import sys, pathlib
-from suite.asset_root import find_assets
+from suite.install.asset_root import find_assets
 sleeps = "import os, pathlib, sys, time; pathlib.Path(sys.argv[1]).mkdir(); "
 sleeps += "pathlib.Path('building').write_text(str(os.getpid())); time.sleep(600)"
 find_assets("offline", python=pathlib.Path(sys.executable), key="k", project_root=pathlib.Path(),

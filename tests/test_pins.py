@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from suite import pins
 from suite.errors import WorkerEnvironmentError
+from suite.install import pins
 from tests.synthetic_wheels import write_index, write_wheel
 
 PROJECT = Path(__file__).parent.parent

@@ -7,11 +7,11 @@ from typing import get_args
 
 import pytest
 
-from suite.catalog import Catalog, load_catalog
+from suite.campaign.packing.order import Lane
 from suite.errors import UsageError
-from suite.packing import Lane
-from suite.plan import plan, render_launch, shell_command
-from suite.schema import Case, Device, Launch, PlannedCase, Stack
+from suite.matrix.catalog import Catalog, load_catalog
+from suite.matrix.plan import plan, render_launch, shell_command
+from suite.schema.record import Case, Device, Launch, PlannedCase, Stack
 
 GOLDEN = Path(__file__).parent / "golden"
 CATALOG = load_catalog()
@@ -263,7 +263,7 @@ def test_ranks_never_get_less_than_one_thread() -> None:
 
 def test_a_launch_of_several_nodes_is_for_each_of_them() -> None:
     argv = launch_of(replace(ANT, nnodes=2)).argv
-    assert argv[1:4] == ("-m", "suite.launch.node", f"{argv[-1]}/logs")
+    assert argv[1:4] == ("-m", "suite.launch.nodes.node", f"{argv[-1]}/logs")
     assert argv[4:6] == ("--nnodes=2", "--nproc-per-node=2")
     assert not [part for part in argv if part.startswith(("--rdzv", "--log-dir"))], "these differ from node to node"
 

@@ -7,10 +7,10 @@ from typing import get_args
 import pytest
 
 from reports.analysis import case_times
-from suite.catalog import CATALOG_PATH, CostEntry, load_catalog
 from suite.errors import MatrixError
-from suite.schema import Case, CaseResult, Stack
-from suite.store import load_results
+from suite.matrix.catalog import CATALOG_PATH, CostEntry, load_catalog
+from suite.records.store import load_results
+from suite.schema.record import Case, CaseResult, Stack
 
 RESULTS = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
 MEASURED = (

@@ -14,17 +14,18 @@ from typing import Final
 
 import pytest
 
-from suite.environment import num_usable_cpus
+from suite.campaign.record_round import Ended
+from suite.campaign.record_round import record as write_record
 from suite.errors import StoreError
-from suite.launch import kubernetes, own_image
-from suite.launch.guard import free_port
-from suite.launch.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_PORT
-from suite.options import ROOT
-from suite.provision import Worker
-from suite.record import Ended
-from suite.record import record as write_record
-from suite.schema import Case
-from suite.store import read_case, read_record
+from suite.external.machine import num_usable_cpus
+from suite.install.worker import Worker
+from suite.launch.manifests import image_digest as own_image
+from suite.launch.manifests import kubernetes
+from suite.launch.nodes.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_PORT
+from suite.launch.ssh.remote_agent import free_port
+from suite.options.options import ROOT
+from suite.records.store import read_case, read_record
+from suite.schema.record import Case
 from tests.conftest import CaseMaker
 from tests.real_runs import launch_of, wait_until
 from tests.ssh_hosts import HOSTS, SshHosts
@@ -37,7 +38,7 @@ def test_a_round_of_pods_and_its_commit_and_image(
 ) -> None:
     """In a copy of labscale without git, as the image has it."""
     (tmp_path / "origin.json").write_text('{"suite_commit": "c0ffee", "suite_dirty": false}', encoding="utf-8")
-    monkeypatch.setattr("suite.environment.CHECKOUT", tmp_path)
+    monkeypatch.setattr("suite.external.machine.CHECKOUT", tmp_path)
     monkeypatch.setenv(own_image.DIGEST, DIGEST)
     case = make_case(nnodes=2, nproc_per_node=1)
     run_dir = tmp_path / "out" / "raw" / case.case_id / "r0"

@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from suite import profiling
 from suite.__main__ import main
+from suite.campaign import profiling
+from suite.campaign.folder import Folder
+from suite.campaign.profiling import find_nsys, profile_cases, profiled_launch, ranks_of
 from suite.errors import UsageError
-from suite.folder import Folder
-from suite.options import Options
-from suite.plan import render_launch
-from suite.profiling import find_nsys, profile_cases, profiled_launch, ranks_of
-from suite.provision import Worker
-from suite.repeats import completed_times_s
-from suite.round_flags import flags
-from suite.schema import CaseResult, RunRecord
-from suite.store import load_results, read_record
-from tasks.profiling import NSYS_VARIABLE, RANKS_VARIABLE, nsys_command
+from suite.install.worker import Worker
+from suite.matrix.plan import render_launch
+from suite.options.options import Options
+from suite.records.store import load_results, read_record
+from suite.schema.record import CaseResult, RunRecord
+from suite.statistics.round_flags import flags
+from suite.statistics.stopping_rule import completed_times_s
+from tasks.rank.profiling import NSYS_VARIABLE, RANKS_VARIABLE, nsys_command
 from tests.conftest import CaseMaker
 from tests.generated_results import make_case as generated_case
 from tests.generated_results import make_record

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from suite.progress import Reporter, Rest, clock
-from suite.schema import Environment, PlannedCase, RunRecord
+from suite.campaign.progress import Reporter, Rest, clock
+from suite.schema.record import Environment, PlannedCase, RunRecord
 from tests.conftest import CaseMaker
 
 
@@ -133,7 +133,7 @@ def test_a_run_that_has_a_pace_says_itself_when_it_ends(
 ) -> None:
     """Planned 16:00, in truth 10 s an iteration after the first, and a run of 30 s after it or beside it."""
     now_s = 100.0
-    monkeypatch.setattr("suite.progress.time", SimpleNamespace(monotonic=lambda: now_s))
+    monkeypatch.setattr("suite.campaign.progress.time", SimpleNamespace(monotonic=lambda: now_s))
     long, after = planned(make_case, "a/1", 960.0), planned(make_case, "a/2", 30.0)
     long = replace(long, case=replace(long.case, iterations=20))
     reporter = Reporter(Console(file=io.StringIO(), width=160), [long, after], [long.case, after.case])

@@ -10,16 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from suite import pins, provision
-from suite.cache import cache_root
 from suite.errors import UsageError, WorkerEnvironmentError
-from suite.provision import Worker, locate_worker, provision_worker
-from suite.public_text import public
-from suite.schema import Assets, Stack
+from suite.files.cache import cache_root
+from suite.install import pins
+from suite.install import worker as provision
+from suite.install.worker import Worker, locate_worker, provision_worker
+from suite.records.redaction import public
+from suite.schema.record import Assets, Stack
 from tests.synthetic_wheels import make_environment, pin, write_wheel
 
 NEEDED = provision.NEEDED["kitless"]
-# Stands in for tasks.assets: writes a manifest that names how often it ran.
+# Stands in for tasks.assets.build: writes a manifest that names how often it ran.
 BUILD = """
 import pathlib, sys
 root = pathlib.Path(sys.argv[1]); root.mkdir()

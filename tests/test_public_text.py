@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from suite.cache import cache_root
-from suite.options import ROOT
-from suite.public_text import public
+from suite.files.cache import cache_root
+from suite.options.options import ROOT
+from suite.records.redaction import public
 from tests.rank_events import RankFiles, error, head, iterations
 
 

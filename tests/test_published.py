@@ -12,7 +12,7 @@ from reports.pages import published as page
 from reports.published import efficiency, implied, parse_figure, read_published
 from reports.result_sets import read_version
 from suite.errors import ReportError
-from suite.schema import CaseResult
+from suite.schema.record import CaseResult
 from tests.committed_results import committed_version
 from tests.generated_results import full_results, make_case, make_record, write_results
 

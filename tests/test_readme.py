@@ -4,9 +4,9 @@ import pytest
 
 from reports.analysis import case_rows
 from reports.readme import BEGIN, END, results_table
-from suite import upstream
-from suite.a_a import noise_budget, twin_pairs
-from suite.store import load_results
+from suite.campaign import upstream
+from suite.records.store import load_results
+from suite.statistics.aa_noise import noise_budget, twin_pairs
 from tests.committed_results import RESULTS, committed_version
 
 ROOT = Path(__file__).resolve().parents[1]

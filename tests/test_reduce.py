@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from suite import reduce
-from suite.schema import Case, Environment, RankRecord, RunRecord
+from suite.schema.record import Case, Environment, RankRecord, RunRecord
+from suite.statistics import reduce
 
 ENVIRONMENT = Environment(host_label=None, cpu_model=None, num_cpus=None, memory_gb=None, os=None, kernel=None)
 

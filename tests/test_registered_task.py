@@ -13,18 +13,18 @@ from typing import Any
 
 import pytest
 
-from suite import store
 from suite.__main__ import main, options_of, parse
-from suite.campaign_plan import worker_stack
-from suite.cases import expand
-from suite.catalog import Catalog, load_catalog
+from suite.campaign.planning import worker_stack
+from suite.campaign.registered_task import Answer, ask, measured_costs, unknown_tasks, with_answers
 from suite.errors import MatrixError, StoreError, WorkerEnvironmentError
 from suite.launch.watch import prepare
-from suite.matrix import load_matrix
-from suite.options import ROOT, Options
-from suite.plan import plan
-from suite.registered_task import Answer, ask, measured_costs, unknown_tasks, with_answers
-from suite.schema import Case, PlannedCase
+from suite.matrix.cases import expand
+from suite.matrix.catalog import Catalog, load_catalog
+from suite.matrix.file import load_matrix
+from suite.matrix.plan import plan
+from suite.options.options import ROOT, Options
+from suite.records import store
+from suite.schema.record import Case, PlannedCase
 from tests.conftest import CaseMaker
 from tests.own_task_runs import EXTENSION
 from tests.real_runs import cartpole, matrix_of

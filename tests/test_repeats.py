@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from suite import repeats
-from suite.repeats import Rule, decide, median_interval, relative_half_width, rotated
-from suite.schema import RunRecord
+from suite.schema.record import RunRecord
+from suite.statistics import stopping_rule as repeats
+from suite.statistics.stopping_rule import Rule, decide, median_interval, relative_half_width, rotated
 from tests.generated_results import make_case, make_record
 
 FIXED = Rule(rounds=3)

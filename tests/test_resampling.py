@@ -17,7 +17,7 @@ from reports.resampling import (
     pairing_of,
     resampled_medians,
 )
-from suite import repeats
+from suite.statistics import stopping_rule as repeats
 
 
 def test_interval_of_the_median_needs_three_rounds_and_is_repeatable() -> None:

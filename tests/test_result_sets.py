@@ -11,7 +11,7 @@ from reports.downloads import cases_csv
 from reports.pages import beyond, choosing, comparison, division, downloads, limits, machines, series, summary
 from reports.result_sets import read_version
 from suite.errors import ReportError
-from suite.schema import CheckResult
+from suite.schema.record import CheckResult
 from tests.committed_results import RESULTS, committed_version
 from tests.generated_results import (
     failed_result,

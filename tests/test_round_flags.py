@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from suite.round_flags import bimodal, drifting, flags, trend_p_value
-from suite.schema import CheckResult, CheckVerdict, RunRecord
-from suite.schema_telemetry import Spread, TelemetrySummary
-from suite.steady import SteadyWindow, why_unsteady
+from suite.schema.record import CheckResult, CheckVerdict, RunRecord
+from suite.schema.telemetry import Spread, TelemetrySummary
+from suite.statistics.round_flags import bimodal, drifting, flags, trend_p_value
+from suite.statistics.steady import SteadyWindow, why_unsteady
 from tests.generated_results import make_case, make_record, make_result
 
 

@@ -14,14 +14,14 @@ from typing import Final
 
 import pytest
 
-from suite import runtime_choice
 from suite.errors import ContainerError, UsageError
-from suite.images import SUITE_PYTHON, find_image
-from suite.launch import own_image
-from suite.options import ROOT, LauncherName, Options
-from suite.provision import Worker
-from suite.runtime import Runtime
-from suite.schema import Launch
+from suite.images.table import SUITE_PYTHON, find_image
+from suite.install.worker import Worker
+from suite.launch import registry as runtime_choice
+from suite.launch.manifests import image_digest as own_image
+from suite.launch.runtime import Runtime
+from suite.options.options import ROOT, LauncherName, Options
+from suite.schema.record import Launch
 from tests.conftest import CaseMaker
 from tests.container_engine import FORGOTTEN_SOCKETS
 from tests.real_runs import launch_of
@@ -103,7 +103,7 @@ def test_rounds_inside_an_image_have_the_digest_that_it_was_told(
     """A shell stands for torchrun; the worker is not needed for that."""
     monkeypatch.setenv(own_image.DIGEST, told or "")
     worker = Worker(python=Path("python"), pins_sha256=None, asset_root=None, asset_sha256=None, cache_dir=tmp_path)
-    monkeypatch.setattr("suite.runtime.provision_worker", lambda **_: worker)
+    monkeypatch.setattr("suite.launch.runtime.provision_worker", lambda **_: worker)
     place = provision(Options(matrix="smoke", launcher=launcher))
     launch = Launch(case=make_case(), round=0, argv=("true",), env={}, run_dir=str(tmp_path / "r0"))
     assert (place.launch(launch).image_digest, place.image_digest) == (told, told)
@@ -112,7 +112,7 @@ def test_rounds_inside_an_image_have_the_digest_that_it_was_told(
 def test_a_digest_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(own_image.DIGEST, "kitless:1")
     worker = Worker(python=Path("python"), pins_sha256=None, asset_root=None, asset_sha256=None, cache_dir=tmp_path)
-    monkeypatch.setattr("suite.runtime.provision_worker", lambda **_: worker)
+    monkeypatch.setattr("suite.launch.runtime.provision_worker", lambda **_: worker)
     with pytest.raises(UsageError, match="LABSCALE_IMAGE_DIGEST is 'kitless:1', allowed is sha256:"):
         provision(Options(matrix="smoke"))
 

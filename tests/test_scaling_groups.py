@@ -13,8 +13,8 @@ from reports.scaling_groups import (
     steps_follow_a_rule,
 )
 from reports.verdicts import verdict
-from suite.schema import Case, CaseResult
-from suite.schema_transport import Transport
+from suite.schema.record import Case, CaseResult
+from suite.schema.transport import Transport
 from tests.generated_results import full_results, make_case, make_record, make_result
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from reports.scaling_groups import ScalingGroup, scaling_groups
 from reports.scaling_laws import Fit, Law, NoFit, fit, karp_flatt
-from suite.schema import Scaling
+from suite.schema.record import Scaling
 from tests.generated_groups import amdahl, group_of, gustafson, usl
 from tests.generated_results import failed_result, make_case, make_result
 

@@ -9,17 +9,19 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from suite import campaign_plan, rounds, store
-from suite.campaign_state import Campaign
-from suite.catalog import load_catalog
+from suite.campaign import planning as campaign_plan
+from suite.campaign import rounds
+from suite.campaign.folder import Folder
+from suite.campaign.schedule import Queue, known_rounds, rounds_to_run
+from suite.campaign.state import Campaign
 from suite.errors import UsageError
-from suite.folder import Folder
-from suite.matrix import load_matrix
-from suite.options import Options
-from suite.repeats import Rule
-from suite.resources import UNBOUNDED
-from suite.schedule import Queue, known_rounds, rounds_to_run
-from suite.schema import Case, CaseResult, Environment, Outcome, PlannedCase
+from suite.matrix.catalog import load_catalog
+from suite.matrix.file import load_matrix
+from suite.matrix.resources import UNBOUNDED
+from suite.options.options import Options
+from suite.records import store
+from suite.schema.record import Case, CaseResult, Environment, Outcome, PlannedCase
+from suite.statistics.stopping_rule import Rule
 from tests.generated_results import make_case, make_record
 
 QUIET, LOUD, FIRST = (

@@ -12,8 +12,8 @@ from reports.learning_references import least_rewards
 from reports.pages import learning
 from reports.result_sets import Version, read_version
 from reports.seeds import Size, seeds
-from suite.catalog import LearningReference
-from suite.schema import Case, CaseResult
+from suite.matrix.catalog import LearningReference
+from suite.schema.record import Case, CaseResult
 from tests.generated_results import (
     failed_result,
     held_to_a_reference,
@@ -148,7 +148,7 @@ def version(tmp_path: Path) -> Version:
 def test_sets_of_seeds_have_a_page_and_are_no_series(version: Version, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [one.name for one in version.scaling] == ["measured"]
     assert "learning" in book.page_sources(version)
-    monkeypatch.setattr("suite.catalog.Catalog.learning_references", lambda *_: known(CASE))
+    monkeypatch.setattr("suite.matrix.catalog.Catalog.learning_references", lambda *_: known(CASE))
     lines = learning.runs(version).text.splitlines()
     assert any("2 seeds" in line for line in lines)
     assert "10\t7\t8.75\t10.5\t6\t5.6\t1" in lines
@@ -177,7 +177,7 @@ def test_no_two_sizes_of_one_set_have_one_figure(tmp_path: Path) -> None:
 
 
 def test_a_size_without_a_reference_says_so(version: Version, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suite.catalog.Catalog.learning_references", lambda *_: ())
+    monkeypatch.setattr("suite.matrix.catalog.Catalog.learning_references", lambda *_: ())
     assert "no reference of this size" in learning.runs(version).text
 
 

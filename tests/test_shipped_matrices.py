@@ -5,12 +5,12 @@ from typing import get_args
 
 import pytest
 
-from suite.cases import expand, on_nodes_of
-from suite.catalog import load_catalog
-from suite.matrix import load_matrix
-from suite.plan import plan
-from suite.schema import Case, Device, RlLibrary
-from suite.sureness import MIN_ROUNDS
+from suite.campaign.sureness import MIN_ROUNDS
+from suite.matrix.cases import expand, on_nodes_of
+from suite.matrix.catalog import load_catalog
+from suite.matrix.file import load_matrix
+from suite.matrix.plan import plan
+from suite.schema.record import Case, Device, RlLibrary
 
 CATALOG = load_catalog()
 

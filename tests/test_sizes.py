@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from reports.sizes import NEAR_MOST, Failed, SizeChoice, size_choices
-from suite.schema import Outcome
+from suite.schema.record import Outcome
 from tests.generated_results import failed_result, make_case, make_result, sweep_results
 
 

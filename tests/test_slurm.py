@@ -5,16 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from suite import slurm, slurm_place
 from suite.errors import SchedulerError
-from suite.launch import slurm as launcher
-from suite.launch import slurm_notes
-from suite.launch.result import EndedBy, LaunchResult
-from suite.launch.slurm import judged
-from suite.launch.slurm_script import END, JOB, SlurmOptions
-from suite.resources import Resources
-from suite.schema import Launch
-from suite.slurm import Job, NodeGroup, parse_dead_nodes, parse_job, parse_node_groups
+from suite.external import slurm
+from suite.external.slurm import Job, NodeGroup, parse_dead_nodes, parse_job, parse_node_groups
+from suite.launch.slurm import job_files as slurm_notes
+from suite.launch.slurm import partition as slurm_place
+from suite.launch.slurm import run as launcher
+from suite.launch.slurm.run import judged
+from suite.launch.slurm.script import END, JOB, SlurmOptions
+from suite.matrix.resources import Resources
+from suite.schema.launch_result import EndedBy, LaunchResult
+from suite.schema.record import Launch
 from tests.conftest import CaseMaker
 
 # As Slurm 22.05 prints them, shortened.

@@ -13,10 +13,10 @@ from typing import Final
 import psutil
 import pytest
 
-from suite.options import ROOT
-from suite.provision import Worker
-from suite.schema import RunRecord
-from suite.store import read_case, read_record
+from suite.install.worker import Worker
+from suite.options.options import ROOT
+from suite.records.store import read_case, read_record
+from suite.schema.record import RunRecord
 from tests.bench_runs import listen_to_ctrl_c
 from tests.real_runs import MARK, events, marked_processes, wait_until
 from tests.slurm_cluster import SlurmCluster

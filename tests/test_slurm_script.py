@@ -7,12 +7,13 @@ from typing import Final
 
 import pytest
 
-from suite import pyxis_place
 from suite.errors import UsageError
-from suite.launch import apptainer, pyxis
-from suite.launch.slurm_script import NodeCheck, SlurmOptions, render
-from suite.provision import Worker
-from suite.schema import Launch
+from suite.install.worker import Worker
+from suite.launch.containers import apptainer
+from suite.launch.slurm import pyxis
+from suite.launch.slurm import pyxis_runtime as pyxis_place
+from suite.launch.slurm.script import NodeCheck, SlurmOptions, render
+from suite.schema.record import Launch
 from tests.test_plan import ANT, launch_of
 
 GOLDEN: Final = Path(__file__).parent / "golden"
@@ -42,7 +43,7 @@ BY_PYXIS: Final = pyxis_place.PyxisPlace(
 CHECK: Final = NodeCheck(
     argv=("python", "-m", "suite", "env_check", "--json"),
     env={"APPTAINERENV_A": "a b"},
-    compare=("python", "-m", "suite.node_comparison"),
+    compare=("python", "-m", "suite.launch.nodes.comparison"),
     is_binding=True,
 )
 
@@ -62,7 +63,7 @@ def test_the_script_of_a_round(golden: str, launch: Launch, options: SlurmOption
         name="labscale-0123456789ab",
         variable_prefix=prefix,
         node_check=CHECK,
-        sampler=("python", "-m", "suite.telemetry", "/a folder"),
+        sampler=("python", "-m", "suite.launch.telemetry_sampler", "/a folder"),
     )
     assert script == (GOLDEN / golden).read_text(encoding="utf-8")
     done = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True, check=False)
@@ -79,7 +80,7 @@ def test_the_script_of_a_round_by_pyxis() -> None:
         SlurmOptions(),
         name="labscale-0123456789ab",
         node_check=replace(check, container=BY_PYXIS.node_container(Path("/project"))),
-        sampler=("/opt/python", "-m", "suite.telemetry", run_dir),
+        sampler=("/opt/python", "-m", "suite.launch.telemetry_sampler", run_dir),
         container=BY_PYXIS.round_container(launch),
     )
     assert script == (GOLDEN / "slurm_two_nodes_pyxis.sbatch").read_text(encoding="utf-8")

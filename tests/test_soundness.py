@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from reports import build, compare_command, export
-from suite import store
 from suite.errors import StoreError
-from suite.schema import RunRecord
-from suite.soundness import LARGEST, fault_of_record
+from suite.records import store
+from suite.records.soundness import LARGEST, fault_of_record
+from suite.schema.record import RunRecord
 from tests.committed_results import RESULTS
 from tests.generated_results import make_case, make_rank, make_record, make_result, write_results
 from tests.rank_events import RankFiles, end, head, iterations, whole

@@ -16,18 +16,18 @@ from typing import Final
 
 import pytest
 
-from suite.clocks import NEEDED_S
-from suite.collect import collect
 from suite.errors import LabscaleError
-from suite.launch import ssh
-from suite.launch.guard import SILENCE_S
-from suite.launch.result import LaunchResult
-from suite.options import ROOT
-from suite.provision import Worker
-from suite.rank_file import rank_path
-from suite.schema import Environment, Launch, RunRecord
-from suite.store import read_case, read_record
-from suite.telemetry_file import read_telemetry, telemetry_path
+from suite.install.worker import Worker
+from suite.launch.ssh import run as ssh
+from suite.launch.ssh.remote_agent import SILENCE_S
+from suite.options.options import ROOT
+from suite.records.clocks import NEEDED_S
+from suite.records.collect import collect
+from suite.records.rank_file import rank_path
+from suite.records.store import read_case, read_record
+from suite.records.telemetry.file import read_telemetry, telemetry_path
+from suite.schema.launch_result import LaunchResult
+from suite.schema.record import Environment, Launch, RunRecord
 from tests.conftest import CaseMaker
 from tests.real_runs import cartpole, launch_of, matrix_of, wait_until
 from tests.ssh_hosts import HOSTS, SshHosts
@@ -131,7 +131,7 @@ def endless(
     monkeypatch.setenv("PATH", str(ssh_hosts.ssh_program(tmp_path / "bin")), prepend=":")
     launch = launch_of(worker, make_case(nnodes=2, nproc_per_node=1), tmp_path / "r0")
     (tmp_path / "rank.py").write_text(RANK, encoding="utf-8")
-    *torchrun, _, _, run_dir = launch.argv  # python -m suite.launch.node … -m tasks.worker RUN_DIR
+    *torchrun, _, _, run_dir = launch.argv  # python -m suite.launch.nodes.node … -m tasks.worker RUN_DIR
     launch = replace(launch, argv=(*torchrun, str(tmp_path / "rank.py"), run_dir))
     place = ssh.SshPlace(hosts=HOSTS, config=ssh_hosts.config, python=sys.executable, project_root=ROOT, say=print)
     files = [rank_path(tmp_path / "r0", rank) for rank in (0, 1)]

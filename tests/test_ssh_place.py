@@ -5,7 +5,7 @@ import pytest
 from suite.env_check.check import Check, Verdict
 from suite.env_check.report import Report
 from suite.env_check.requirements import Needs
-from suite.ssh_place import worst
+from suite.launch.ssh.hosts import worst
 
 
 def report(host: str, verdict: Verdict) -> Report:

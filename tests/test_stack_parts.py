@@ -16,8 +16,8 @@ from reports.pair_tables import parts_of_stacks, stack_in_words
 from reports.resampling import Estimate
 from reports.result_sets import read_version
 from reports.stack_parts import StackPair, stack_pairs
-from suite.a_a import SUFFIX
-from suite.schema import CaseResult
+from suite.schema.record import CaseResult
+from suite.statistics.aa_noise import SUFFIX
 from tests.committed_results import RESULTS, committed_set
 from tests.generated_results import failed_result, make_case, make_result, stack_results, write_results
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from suite.campaign_plan import make_plan
-from suite.campaign_state import Campaign
-from suite.options import Options
-from suite.resources import Resources
-from suite.schema import Device, Environment, Gpu, PlannedCase
+from suite.campaign.planning import make_plan
+from suite.campaign.state import Campaign
+from suite.matrix.resources import Resources
+from suite.options.options import Options
+from suite.schema.record import Device, Environment, Gpu, PlannedCase
 
 GPUS = tuple(Gpu(index=index, name="Example GPU", memory_gb=None, compute_capability=None) for index in range(4))
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from suite.start_up import COLD_FACTOR, StartUp, classify, start_up
+from suite.statistics.start_up import COLD_FACTOR, StartUp, classify, start_up
 from tests.generated_results import make_case, make_rank, make_record
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from reports.start_ups import start_up_table, start_ups
-from suite.schema import CaseResult, RunRecord
+from suite.schema.record import CaseResult, RunRecord
 from tests.generated_results import failed_result, make_case, make_record
 
 CASE = make_case("ant-envs", world_size=1)

@@ -5,8 +5,8 @@ import statistics
 
 import pytest
 
-from suite.steady import MIN_STEADY, SETTLED_WITHIN, steady_window
-from suite.words import are, counted
+from suite.files.wording import are, counted
+from suite.statistics.steady import MIN_STEADY, SETTLED_WITHIN, steady_window
 
 
 def noisy(seed: int, *levels: float) -> list[float]:

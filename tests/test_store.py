@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from suite import store
 from suite.errors import StoreError
-from suite.schema import CaseResult
+from suite.records import store
+from suite.schema.record import CaseResult
 from tests.conftest import CaseMaker
 from tests.stored_rounds import RecordMaker, make_rank, stored_round
 
@@ -145,7 +145,7 @@ def test_nothing_is_overwritten(make_record: RecordMaker, tmp_path: Path) -> Non
 
 STOP_BEFORE_THE_NAME = """
 import os, pathlib, sys, time
-from suite import store
+from suite.records import store
 record = store.read_record(pathlib.Path(sys.argv[1]))
 def stop(descriptor):
     print("writing", flush=True)

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from suite import reduce, store
 from suite.errors import StoreError
+from suite.records import store
 from suite.replay import session
-from suite.schema import CaseResult
+from suite.schema.record import CaseResult
+from suite.statistics import reduce
 from tests.conftest import CaseMaker
 from tests.stored_rounds import RecordMaker, stored_round, written
 
@@ -97,7 +98,7 @@ def test_a_case_is_stored_from_any_folder_whatever_pytest_is_configured_to_do(
         (folder / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option\n", encoding="utf-8")
     store.write_record(make_record(), tmp_path / "record.json")
     program = (
-        "import pathlib; from suite import store; from suite.schema import CaseResult\n"
+        "import pathlib; from suite.records import store; from suite.schema.record import CaseResult\n"
         "record = store.read_record(pathlib.Path('record.json'))\n"
         "store.write_case(CaseResult(case=record.case, rounds=(record,)), pathlib.Path('a.json'))\n"
     )

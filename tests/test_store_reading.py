@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from reports import build, compare_command, export
-from suite import reduce, store
 from suite.errors import StoreError
-from suite.result_folders import BUNDLES
-from suite.schema import CheckResult
+from suite.records import store
+from suite.records.folders import BUNDLES
+from suite.schema.record import CheckResult
+from suite.statistics import reduce
 from tests.stored_rounds import ENVIRONMENT, written
 
 VERSION_1 = Path(__file__).parent / "golden" / "store_case_v1.json"

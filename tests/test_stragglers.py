@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from reports.stragglers import MIN_LAGS, Lags, expected_largest, lags_of, tail_largest
-from suite.schema import CaseResult, RunRecord
+from suite.schema.record import CaseResult, RunRecord
 from tests.generated_results import make_case, make_record, make_result
 
 

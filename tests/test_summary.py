@@ -4,12 +4,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from suite.a_a import TwinPair
-from suite.repeats import Rule
-from suite.schema import CaseResult, Environment, PlannedCase, RankRecord, RunRecord
-from suite.schema_telemetry import GpuTelemetry, Spread, TelemetrySummary
-from suite.store import load_results
-from suite.summary import (
+from suite.campaign.tables import (
     print_agreement,
     print_noise,
     print_plan,
@@ -18,7 +13,12 @@ from suite.summary import (
     print_slowed_cores,
     print_summary,
 )
-from suite.upstream import Pair
+from suite.campaign.upstream import Pair
+from suite.records.store import load_results
+from suite.schema.record import CaseResult, Environment, PlannedCase, RankRecord, RunRecord
+from suite.schema.telemetry import GpuTelemetry, Spread, TelemetrySummary
+from suite.statistics.aa_noise import TwinPair
+from suite.statistics.stopping_rule import Rule
 from tests.conftest import CaseMaker
 from tests.generated_results import failed_result, make_case, make_record, make_result
 

@@ -15,14 +15,14 @@ import psutil
 import pynvml
 import pytest
 
-import suite.launch.sampling
-from suite.collect import collect
+import suite.launch.telemetry_beside
 from suite.launch.native import run
-from suite.launch.sampling import SAMPLER_LOG, sampling
+from suite.launch.telemetry_beside import SAMPLER_LOG, sampling
+from suite.launch.telemetry_sampler import RankProcesses, Sampler, sample_until
 from suite.launch.watch import prepare
-from suite.schema import Case, Environment, Launch, RunRecord
-from suite.telemetry import RankProcesses, Sampler, sample_until
-from suite.telemetry_file import TELEMETRY_FILE, RankReading, TelemetryContent, read_telemetry
+from suite.records.collect import collect
+from suite.records.telemetry.file import TELEMETRY_FILE, RankReading, TelemetryContent, read_telemetry
+from suite.schema.record import Case, Environment, Launch, RunRecord
 from tests.conftest import CaseMaker
 
 PATIENCE_S = 20.0  # of a test on a busy machine
@@ -61,7 +61,7 @@ def samplers(run_dir: Path) -> list[psutil.Process]:
     return [
         process
         for process in psutil.process_iter(["cmdline", "status"])
-        if {"suite.telemetry", str(run_dir)} <= set(process.info["cmdline"] or ())
+        if {"suite.launch.telemetry_sampler", str(run_dir)} <= set(process.info["cmdline"] or ())
         and process.info["status"] != psutil.STATUS_ZOMBIE
     ]
 
@@ -206,7 +206,7 @@ def test_the_sampler_ends_with_its_block(error: type[BaseException], one_rank: C
 
 
 def test_a_sampler_that_hangs_is_killed(one_rank: Case, run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(suite.launch.sampling, "_PATIENCE_S", 0.5)
+    monkeypatch.setattr(suite.launch.telemetry_beside, "_PATIENCE_S", 0.5)
     with sampling(run_dir, one_rank):
         wait_until(lambda: written(run_dir).samples)
         samplers(run_dir)[0].suspend()
@@ -216,12 +216,12 @@ def test_a_sampler_that_hangs_is_killed(one_rank: Case, run_dir: Path, monkeypat
 @pytest.mark.parametrize("death", [signal.SIGKILL, signal.SIGTERM])
 def test_the_sampler_ends_when_its_launcher_is_killed(death: signal.Signals, run_dir: Path) -> None:
     program = (
-        "import json, sys, time; from pathlib import Path; from suite.launch.sampling import sampling\n"
+        "import json, sys, time; from pathlib import Path; from suite.launch.telemetry_beside import sampling\n"
         "from tasks.worker import read_case\n"
         "run_dir = Path(sys.argv[1])\n"
         "with sampling(run_dir, read_case(run_dir / 'case.json')): time.sleep(600)\n"
     )
-    root = Path(suite.launch.sampling.__file__).parents[2]
+    root = Path(suite.launch.telemetry_beside.__file__).parents[2]
     with subprocess.Popen([sys.executable, "-c", program, str(run_dir)], cwd=root) as launcher:
         wait_until(lambda: written(run_dir).samples)
         assert len(samplers(run_dir)) == 1

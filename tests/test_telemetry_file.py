@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from suite.gpu_state import GpuReading
-from suite.telemetry_file import (
+from suite.external.nvml.values import GpuReading
+from suite.records.telemetry.file import (
     HostReading,
     Note,
     RankReading,

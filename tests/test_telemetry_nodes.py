@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from suite.gpu_state import GpuReading
-from suite.rank_file import Clock, RankFile, Start
-from suite.schema import NodeClock, RankRecord, RunRecord
-from suite.schema_telemetry import Spread, TelemetrySummary
-from suite.schema_transport import Transport
-from suite.telemetry_file import HostReading, RankReading, Sample, TelemetryContent
-from suite.telemetry_nodes import summarise_nodes
+from suite.external.nvml.values import GpuReading
+from suite.records.rank_file import Clock, RankFile, Start
+from suite.records.telemetry.file import HostReading, RankReading, Sample, TelemetryContent
+from suite.records.telemetry.nodes import summarise_nodes
+from suite.schema.record import NodeClock, RankRecord, RunRecord
+from suite.schema.telemetry import Spread, TelemetrySummary
+from suite.schema.transport import Transport
 from tests.conftest import CaseMaker
 from tests.generated_results import make_record
 

@@ -6,8 +6,8 @@ import sys
 import time
 from pathlib import Path
 
-from suite.launch.node import NODE_RANK
-from suite.telemetry import NodeRankProcesses
+from suite.launch.nodes.node import NODE_RANK
+from suite.launch.telemetry_sampler import NodeRankProcesses
 
 PROGRAM = "print(flush=True); import time; time.sleep(600)"
 

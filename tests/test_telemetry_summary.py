@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from suite.gpu_state import GpuReading
-from suite.rank_file import Clock, RankFile
-from suite.schema import RunRecord
-from suite.schema_telemetry import Spread, TelemetrySummary
-from suite.store import read_record, write_record
-from suite.telemetry_file import HostReading, RankReading, Sample, TelemetryContent
-from suite.telemetry_summary import Window, counted_energy_j, integrated_energy_j, summarise, window_of
+from suite.external.nvml.values import GpuReading
+from suite.records.rank_file import Clock, RankFile
+from suite.records.store import read_record, write_record
+from suite.records.telemetry.file import HostReading, RankReading, Sample, TelemetryContent
+from suite.records.telemetry.summary import Window, counted_energy_j, integrated_energy_j, summarise, window_of
+from suite.schema.record import RunRecord
+from suite.schema.telemetry import Spread, TelemetrySummary
 from tests.conftest import CaseMaker
 from tests.generated_results import make_record
 

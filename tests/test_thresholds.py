@@ -7,7 +7,7 @@ import pytest
 
 from reports.learning_curves import mean_rewards
 from reports.thresholds import SMOOTHING_WINDOW, common_reward, iterations_to_reward, smoothed, time_to_reward
-from suite.schema import CaseResult, RunRecord
+from suite.schema.record import CaseResult, RunRecord
 from tests.committed_results import committed_version
 from tests.generated_results import failed_result, make_case, make_record
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from suite.provision import Worker
+from suite.install.worker import Worker
 from tests.worker_probes import probe
 
 

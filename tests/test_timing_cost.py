@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from suite.reduce import counted_iterations, marked_iterations, round_time_s
-from suite.schema import CaseResult, RunRecord
-from suite.summary import print_timing_cost
-from suite.timing_cost import iteration_costs, timing_cost
+from suite.campaign.tables import print_timing_cost
+from suite.schema.record import CaseResult, RunRecord
+from suite.statistics.reduce import counted_iterations, marked_iterations, round_time_s
+from suite.statistics.timing_cost import iteration_costs, timing_cost
 from tests.generated_results import make_case, make_record
 
 

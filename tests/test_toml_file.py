@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from suite.errors import MatrixError
-from suite.toml_file import NonEmptyTuple, Problem, TomlTable, read_toml
+from suite.files.toml_file import NonEmptyTuple, Problem, TomlTable, read_toml
 
 
 class Leaf(TomlTable):

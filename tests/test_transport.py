@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from suite.nccl_log import Connection, read_log
-from suite.rank_file import nccl_log_path
-from suite.schema_transport import UNKNOWN_INTERFACE, Route, Transport
-from tasks import network
+from suite.records.nccl_log import Connection, read_log
+from suite.records.rank_file import nccl_log_path
+from suite.schema.transport import UNKNOWN_INTERFACE, Route, Transport
+from tasks.rank import network
 from tests.rank_events import Events, RankFiles, end, head, iterations, whole
 
 NVLINK_LOG = """\

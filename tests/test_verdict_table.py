@@ -4,7 +4,7 @@ from reports.pages import at_a_glance
 from reports.result_sets import read_version
 from reports.tables import Html
 from reports.verdict_table import predictions, rule, serial_fractions, verdicts
-from suite.schema import CaseResult
+from suite.schema.record import CaseResult
 from tests.generated_results import failed_result, make_case, make_result, on_gpus, write_results
 
 

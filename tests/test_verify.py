@@ -11,9 +11,9 @@ import pytest
 from reports import verify as program
 from reports.verification.finding import RESTORE
 from reports.verification.hashes import SUMS, write_hashes
-from suite import store
-from suite.a_a import twin_pairs, write_noise
 from suite.errors import ResultsDiffer, StoreError, UsageError
+from suite.records import store
+from suite.statistics.aa_noise import twin_pairs, write_noise
 from tests.damaged_results import (
     CASE,
     COMMITTED,

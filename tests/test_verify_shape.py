@@ -8,8 +8,8 @@ import pytest
 
 from reports.env_checks import read_env_checks
 from reports.verification.hashes import SUMS
+from suite.campaign.upstream import read_pairs
 from suite.errors import StoreError
-from suite.upstream import read_pairs
 from tests.damaged_results import CASE, PAIRS, VERSION, Damage, copy_without_hashes, damage, findings
 
 BESIDE: Final = ("noise.json", "upstream.json", "packing.json")

@@ -9,9 +9,9 @@ import pytest
 
 from reports.verification import telemetry as verified
 from reports.verification.case_file import check_case
-from suite import telemetry_summary
-from suite.schema import CaseResult, RunRecord
-from suite.schema_telemetry import GpuTelemetry, Spread, TelemetrySummary
+from suite.records.telemetry import summary as telemetry_summary
+from suite.schema.record import CaseResult, RunRecord
+from suite.schema.telemetry import GpuTelemetry, Spread, TelemetrySummary
 from tests.damaged_results import TWO_GPUS, TWO_NODES, Damage, damaged_case, ranks, telemetry
 from tests.generated_results import make_case, make_result
 

@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from suite import damaged_kernels, store, warm_up, warm_up_runs
-from suite.campaign_state import Campaign
-from suite.cases import expand
-from suite.catalog import load_catalog
-from suite.folder import Folder
-from suite.matrix import load_matrix
-from suite.rounds import set_failures_aside
-from suite.schema import Case, Launch, PlannedCase
-from suite.warm_up import warm_ups
+from suite.campaign import warm_up, warm_up_runs
+from suite.campaign.folder import Folder
+from suite.campaign.rounds import set_failures_aside
+from suite.campaign.state import Campaign
+from suite.campaign.warm_up import warm_ups
+from suite.matrix.cases import expand
+from suite.matrix.catalog import load_catalog
+from suite.matrix.file import load_matrix
+from suite.records import damaged_kernels, store
+from suite.schema.record import Case, Launch, PlannedCase
 from tests.generated_results import CPU_HOST, GPU_HOST, make_case
 from tests.simulated_campaign import campaign_of, records, run_all, said
 from tests.simulated_host import SimulatedHost

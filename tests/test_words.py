@@ -1,4 +1,4 @@
-from suite.words import are, counted
+from suite.files.wording import are, counted
 
 
 def test_a_count_agrees_with_its_noun_and_its_verb() -> None:

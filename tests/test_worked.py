@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from suite.schema import CaseResult, CheckResult, CheckVerdict, Outcome, RankRecord, RunRecord
-from suite.worked import Part, State, has_speeds, what_worked
+from suite.records.worked import Part, State, has_speeds, what_worked
+from suite.schema.record import CaseResult, CheckResult, CheckVerdict, Outcome, RankRecord, RunRecord
 from tests.generated_results import failed_result, make_case, make_record, make_result
 
 ONE, TWO = (make_case("shadow-horizontal", world_size=ranks, scaling="weak") for ranks in (1, 2))

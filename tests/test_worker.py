@@ -9,13 +9,13 @@ from typing import Any, Final
 
 import pytest
 
-from suite.attribution import attribution
-from suite.collect import collect
-from suite.damaged_kernels import damaged_modules, modules
+from suite.install.worker import Worker
 from suite.launch import LaunchResult
-from suite.provision import Worker
-from suite.rank_file import rank_path
-from suite.schema import SAMPLE_COLUMNS, Case, Environment, RankRecord, RunRecord
+from suite.records.collect import collect
+from suite.records.damaged_kernels import damaged_modules, modules
+from suite.records.rank_file import rank_path
+from suite.schema.record import SAMPLE_COLUMNS, Case, Environment, RankRecord, RunRecord
+from suite.statistics.attribution import attribution
 from tests.real_runs import NUM_CPUS, events, launch_of, train
 from tests.trained_runs import RUNS, Trained, TrainedRun
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from suite.errors import UsageError, WorkerEnvironmentError
-from suite.worker_packages import WorkerPackage, environment_of, install, read_package
+from suite.install.worker_packages import WorkerPackage, environment_of, install, read_package
 from tests.synthetic_wheels import make_environment, pin, write_wheel
 
 

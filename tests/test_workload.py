@@ -5,11 +5,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from suite.identity import workload_differences
-from suite.options import ROOT
-from suite.provision import Worker
-from suite.schema import Scalar
-from suite.store import read_case
+from suite.install.worker import Worker
+from suite.options.options import ROOT
+from suite.records.identity import workload_differences
+from suite.records.store import read_case
+from suite.schema.record import Scalar
 from tests.trained_runs import Trained, TrainedRun
 
 pytestmark = pytest.mark.worker

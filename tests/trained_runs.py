@@ -12,9 +12,9 @@ from typing import Final
 
 import pytest
 
-from suite.folder import Folder
-from suite.provision import Worker
-from suite.schema import Case, Environment, RunRecord
+from suite.campaign.folder import Folder
+from suite.install.worker import Worker
+from suite.schema.record import Case, Environment, RunRecord
 from tests.own_task_runs import OwnTasks
 from tests.real_runs import cartpole, cases_of, launch_of, matrix_of, train
 

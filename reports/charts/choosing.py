@@ -10,7 +10,7 @@ from reports.campaign import Campaign
 from reports.charts.drawing import PLAIN_NUMBER, colour, faded_unless, figure, pick, shape, tip
 from reports.choosing import Choice, scaled
 from reports.figure import Figure
-from suite.words import counted
+from suite.files.wording import counted
 
 HEIGHT_PX: Final = 220
 BILLION: Final = 1_000_000_000

@@ -13,7 +13,7 @@ from typing import Final, Literal
 from reports.foreign.reading import ImportedRun, read_run
 from reports.manifest import Contributor
 from suite.errors import ForeignResultError
-from suite.result_folders import BUNDLES, json_files
+from suite.records.folders import BUNDLES, json_files
 
 type Kind = Literal["strong", "weak"]
 

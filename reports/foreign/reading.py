@@ -14,8 +14,8 @@ from pydantic_core import ErrorDetails
 from reports.foreign.bundle import FORMAT, SCHEMA_VERSION, Bundle
 from reports.foreign.contradictions import contradictions
 from suite.errors import ForeignResultError
-from suite.input_file import read_input
-from suite.words import counted
+from suite.files.input_file import read_input
+from suite.files.wording import counted
 
 NEXT_STEP: Final = "Take the file as `isaaclab benchmark training` wrote it, or run that benchmark again."
 _SAYS_FREELY: Final = "extra"  # the one field whose keys are the producer's

@@ -3,7 +3,7 @@
 from typing import Final
 
 from reports.foreign.foreign_set import ForeignCase
-from suite.words import counted
+from suite.files.wording import counted
 
 RANK_0: Final = (
     "These are means over all iterations of a run, the slow first ones included, by the clock of rank 0 alone: no other"

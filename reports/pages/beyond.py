@@ -11,8 +11,8 @@ from reports.interconnects import read_interconnects
 from reports.pages.published import named_source
 from reports.result_sets import ResultSet, Version
 from reports.tables import Displayed, Html, aside, bullets, heading, paragraph, percent, together
-from suite.schema import CheckResult
-from suite.words import counted
+from suite.files.wording import counted
+from suite.schema.record import CheckResult
 
 MAX_FIGURES: Final = 6
 

@@ -4,8 +4,8 @@ from typing import Final
 
 from reports.result_sets import Version
 from reports.tables import Html, aside
-from suite.reduce import steady_part
-from suite.words import counted
+from suite.files.wording import counted
+from suite.statistics.reduce import steady_part
 
 MAX_SETS_SAID: Final = 2  # one by one
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from reports.result_sets import ResultSet, Version
 from reports.tables import MISSING, Displayed, Html, heading, html_table, paragraph, seconds, together
-from suite.upstream import Pair, bracketed_differences
-from suite.words import counted
+from suite.campaign.upstream import Pair, bracketed_differences
+from suite.files.wording import counted
 
 
 def pairs(version: Version) -> Html:

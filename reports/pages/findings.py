@@ -23,7 +23,7 @@ from reports.tables import (
     together,
 )
 from reports.thresholds import SMOOTHING_WINDOW
-from suite.words import counted
+from suite.files.wording import counted
 
 
 def has_findings(version: Version) -> bool:

@@ -13,10 +13,10 @@ from reports.result_sets import ResultSet, Version
 from reports.seeds import Seeds, Size, seeds
 from reports.series_tables import series_title
 from reports.tables import MISSING, Displayed, Html, estimated, heading, html_table, paragraph, together
-from suite.catalog import load_catalog
-from suite.learning import OVER
-from suite.schema import CaseResult
-from suite.words import counted
+from suite.files.wording import counted
+from suite.matrix.catalog import load_catalog
+from suite.records.learning_check import OVER
+from suite.schema.record import CaseResult
 
 
 def has_seeds(version: Version) -> bool:

@@ -12,9 +12,9 @@ from reports.pages.under_titles import under_titles
 from reports.resampling import MIN_ROUNDS_FOR_INTERVAL, of_few_rounds
 from reports.result_sets import ResultSet, Version
 from reports.tables import Html, bullets, html_table, paragraph, together
-from suite.reduce import steady_part
-from suite.schema import Case, RunRecord
-from suite.words import counted
+from suite.files.wording import counted
+from suite.schema.record import Case, RunRecord
+from suite.statistics.reduce import steady_part
 
 MAX_SETS_APART: Final = 2  # of which the same is said one by one
 _ALIKE: Final[Mapping[frozenset[int | None], str]] = {

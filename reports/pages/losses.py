@@ -20,8 +20,8 @@ from reports.tables import (
     ratio,
     together,
 )
-from suite.schema import Workload
-from suite.words import counted
+from suite.files.wording import counted
+from suite.schema.record import Workload
 
 NAMES: Final[dict[Workload, str]] = {
     "environment_step": "Environment steps",

@@ -10,7 +10,7 @@ from reports.pages.under_titles import under_titles
 from reports.places import Place
 from reports.result_sets import ResultSet, Version
 from reports.tables import Displayed, Html, bullets, heading, html_table, paragraph, together
-from suite.a_a import NOISE_LEVEL
+from suite.statistics.aa_noise import NOISE_LEVEL
 
 NOISE_RULE: Final = (
     "A case that ran twice, as an A/A pair, is two cases by name alone. The noise is what their medians lie apart at"

@@ -25,7 +25,7 @@ from reports.tables import (
     percent,
     together,
 )
-from suite.words import counted
+from suite.files.wording import counted
 
 EXACT: Final = 0.005  # of an efficiency: rounding that leaves less open is not worth a range
 

@@ -15,9 +15,9 @@ from reports.resampling import MAX_ROUNDS_OF_A_RANGE, MIN_ROUNDS_FOR_INTERVAL
 from reports.result_sets import Version
 from reports.start_ups import SAID, start_up_table
 from reports.tables import Displayed, Html, bullets, heading, paragraph, together
-from suite import repeats
-from suite.round_flags import flags
-from suite.schema import CaseResult
+from suite.schema.record import CaseResult
+from suite.statistics import stopping_rule as repeats
+from suite.statistics.round_flags import flags
 
 # Older results have it without the word exact.
 NO_EXACT_INTERVAL: Final = (

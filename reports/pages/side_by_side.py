@@ -11,8 +11,8 @@ from reports.pairs_of_cases import CasePair, nodes_side_by_side, stacks_side_by_
 from reports.result_sets import ResultSet, Version
 from reports.stack_parts import stack_pairs
 from reports.tables import Displayed, Html, bullets, heading, link, paragraph, together
-from suite.schema import CaseResult
-from suite.words import counted
+from suite.files.wording import counted
+from suite.schema.record import CaseResult
 
 type Find = Callable[[Sequence[CaseResult]], tuple[CasePair, ...]]
 

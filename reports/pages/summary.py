@@ -39,8 +39,8 @@ from reports.tables import (
     together,
 )
 from reports.verdicts import verdict
-from suite.schema import Outcome
-from suite.words import counted
+from suite.files.wording import counted
+from suite.schema.record import Outcome
 
 JUDGED: Final = ("Efficiency", "Interval", "Verdict")
 

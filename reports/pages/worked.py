@@ -9,8 +9,8 @@ from reports.pages.contributors import byline
 from reports.pages.under_titles import under_titles
 from reports.result_sets import ResultSet, Version
 from reports.tables import Cell, Displayed, Html, bullets, count, heading, html_table, paragraph, seconds, together
-from suite.words import counted
-from suite.worked import LEGEND, SPEEDS_MEAN_NOTHING, SYMBOLS, Worked, what_worked
+from suite.files.wording import counted
+from suite.records.worked import LEGEND, SPEEDS_MEAN_NOTHING, SYMBOLS, Worked, what_worked
 
 MIN_LEARNED: Final = 10  # iterations; of fewer a reward says nothing
 NOT_MEASURED: Final = (

@@ -9,9 +9,9 @@ from reports.verification.rank_samples import check_rank, check_ranks_together
 from reports.verification.round_facts import check_facts
 from reports.verification.statistics import NOT_RECOMPUTED, RULES, samples_s, stats
 from reports.verification.telemetry import check_telemetry
-from suite.folder import Folder
-from suite.schema import CaseResult, RunRecord
-from suite.soundness import fault_of_record
+from suite.campaign.folder import Folder
+from suite.records.soundness import fault_of_record
+from suite.schema.record import CaseResult, RunRecord
 
 
 def check_case(where: str, document: Mapping[str, Any], result: CaseResult) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from reports.verification.finding import RESTORE, Finding
 from reports.verification.hashes import below, check_hashes, read_hashes
 from reports.verification.set_folder import Verified
 from suite.errors import ForeignResultError
-from suite.result_folders import BUNDLES
+from suite.records.folders import BUNDLES
 
 _IMPORT_AGAIN: Final = "Take the file anew from whoever wrote it, and import it again with `nox -s import`."
 

@@ -7,8 +7,8 @@ from typing import Final
 
 from reports.foreign.foreign_set import bundle_paths
 from reports.verification.finding import Finding, differing
-from suite.interference import FILE, FOLDER
-from suite.result_folders import CASES, json_files
+from suite.campaign.packing.interference import FILE, FOLDER
+from suite.records.folders import CASES, json_files
 
 SUMS: Final = "SHA256SUMS"
 _HASH_AGAIN: Final = "Restore the file; or, if it was added on purpose, write the hashes again with --write-hashes."

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from reports.verification.finding import RESTORE, RUN_AGAIN, Finding, differing, outside
-from suite.schema import RankRecord, RunRecord
+from suite.schema.record import RankRecord, RunRecord
 
 # What every rank that trained has measured in every iteration.
 REQUIRED_COLUMNS: Final = ("start_s", "iteration_time_s", "collection_time_s", "learning_time_s")

@@ -14,13 +14,13 @@ from reports.verification.finding import STORE_ANEW, Finding, as_far_as_it_makes
 from reports.verification.hashes import below, case_paths, check_hashes, read_hashes
 from reports.verification.shape import fault_of_shape
 from reports.verification.statistics import RULES
-from suite import interference
-from suite.a_a import noise_budget, read_noise, twin_pairs
+from suite.campaign.packing import interference
+from suite.campaign.upstream import medians_of_rank_0, read_pairs
 from suite.errors import StoreError
-from suite.reduce import counted_iterations
-from suite.schema import CaseResult
-from suite.store import AGAIN_CASE, read_unsound_case
-from suite.upstream import medians_of_rank_0, read_pairs
+from suite.records.store import AGAIN_CASE, read_unsound_case
+from suite.schema.record import CaseResult
+from suite.statistics.aa_noise import noise_budget, read_noise, twin_pairs
+from suite.statistics.reduce import counted_iterations
 
 _MEASURE_AGAIN: Final = "Take the file anew from the campaign's folder."
 

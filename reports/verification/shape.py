@@ -1,8 +1,8 @@
-"""The shape of a case's document around the result in it, which ``suite.store`` checks: other tools may lose it."""
+"""The shape of a case's document around its result, which ``suite.records.store`` checks: other tools may lose it."""
 
 from typing import Any, TypedDict
 
-from suite.json_file import fault_of
+from suite.files.json_file import fault_of
 
 
 class _ExtraInfo(TypedDict):

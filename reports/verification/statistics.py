@@ -8,8 +8,8 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from suite.reduce import ROUND_STATISTIC, counted_iterations, iteration_times_s
-from suite.schema import CaseResult, RunRecord
+from suite.schema.record import CaseResult, RunRecord
+from suite.statistics.reduce import ROUND_STATISTIC, counted_iterations, iteration_times_s
 
 
 def _all_but_the_first(record: RunRecord) -> Sequence[int]:

@@ -9,10 +9,10 @@ from typing import Any, Final
 from reports.verification.finding import Finding, differing, outside
 from reports.verification.rank_samples import numbers
 from reports.verification.round_facts import most_memory_gb
-from suite.reduce import steady_part
-from suite.schema import RunRecord
-from suite.schema_telemetry import GpuTelemetry, NodeTelemetry, Spread, TelemetrySummary
-from suite.words import counted
+from suite.files.wording import counted
+from suite.schema.record import RunRecord
+from suite.schema.telemetry import GpuTelemetry, NodeTelemetry, Spread, TelemetrySummary
+from suite.statistics.reduce import steady_part
 
 TOLERANCE: Final = 1e-4  # its figures are stored to six digits
 # Of a mean power against energy over time. Rounds up to 2026-11-23 have the mean of the readings, at most 0.5 % apart.

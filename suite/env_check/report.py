@@ -10,45 +10,34 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
-from suite import provision
-from suite.cache import cache_root
-from suite.env_check import (
-    assets,
-    container,
-    cores,
-    cuda_graphs,
-    driver,
-    driver_table,
-    gpu,
-    gpu_links,
-    gpu_settings,
-    graphics,
-    host,
-    host_checks,
-    kernels,
-    load,
-    nccl,
-    requirements,
-    rt_cores,
-    worker,
-)
-from suite.env_check.assets import AssetFacts
+from suite.env_check import requirements
 from suite.env_check.check import Check, ExitCode
-from suite.env_check.cores import CoreFacts
-from suite.env_check.cuda_graphs import CudaFacts
-from suite.env_check.driver import DriverFacts
-from suite.env_check.graphics import GraphicsSeen
-from suite.env_check.host import HostFacts
-from suite.env_check.kernels import KernelFacts
-from suite.env_check.load import LoadFacts
-from suite.env_check.nccl import NcclFacts
-from suite.env_check.node_reports import read_report
+from suite.env_check.gpu import cuda_graphs, driver, driver_table, kernels, nccl, rt_cores
+from suite.env_check.gpu import gpus as gpu
+from suite.env_check.gpu import links as gpu_links
+from suite.env_check.gpu import settings as gpu_settings
+from suite.env_check.gpu.cuda_graphs import CudaFacts
+from suite.env_check.gpu.driver import DriverFacts
+from suite.env_check.gpu.kernels import KernelFacts
+from suite.env_check.gpu.nccl import NcclFacts
+from suite.env_check.graphics import all as graphics
+from suite.env_check.graphics.all import GraphicsSeen
+from suite.env_check.host import assets, container, cores, load, worker
+from suite.env_check.host import checks as host_checks
+from suite.env_check.host import facts as host
+from suite.env_check.host.assets import AssetFacts
+from suite.env_check.host.cores import CoreFacts
+from suite.env_check.host.facts import HostFacts
+from suite.env_check.host.load import LoadFacts
+from suite.env_check.host.worker import WorkerFacts
+from suite.env_check.nodes.reports import read_report
 from suite.env_check.request import Request
 from suite.env_check.requirements import Needs
-from suite.env_check.worker import WorkerFacts
-from suite.gpu_state import NvmlState
-from suite.public_text import public
-from suite.schema import CheckResult, Device, Stack
+from suite.external.nvml.values import NvmlState
+from suite.files.cache import cache_root
+from suite.install import worker as provision
+from suite.records.redaction import public
+from suite.schema.record import CheckResult, Device, Stack
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 GRAPHICS_LIBRARIES: Final = ("libEGL_nvidia.so.0", "libGLX_nvidia.so.0")

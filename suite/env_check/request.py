@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from suite.command_line import any_text
 from suite.env_check.check import Feature
-from suite.schema import Device, Stack
+from suite.options.command_line import any_text
+from suite.schema.record import Device, Stack
 
 
 @dataclass(frozen=True, kw_only=True)

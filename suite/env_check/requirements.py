@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, get_args
 
 from suite.env_check.check import Check, Feature
-from suite.env_check.node_reports import NodeCheck
-from suite.schema import Device, Stack
+from suite.env_check.nodes.reports import NodeCheck
+from suite.schema.record import Device, Stack
 
 ALWAYS: Final[frozenset[Feature]] = frozenset({"host", "worker"})
 ON_CUDA: Final[Mapping[Stack, frozenset[Feature]]] = {

@@ -9,11 +9,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from suite.env_check.check import Check, ExitCode
-from suite.env_check.node_reports import Difference, NodeReport
-from suite.env_check.nodes import NodeFailure
+from suite.env_check.nodes.reports import Difference, NodeReport
+from suite.env_check.nodes.run import NodeFailure
 from suite.env_check.report import Report
 from suite.env_check.requirements import Needs, unproved
-from suite.words import counted
+from suite.files.wording import counted
 
 WORDS: Final = {
     "ok": "[green]ok[/]",

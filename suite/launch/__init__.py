@@ -4,8 +4,8 @@ from collections.abc import Callable
 from threading import Event
 from typing import Protocol
 
-from suite.launch.result import LaunchResult
-from suite.schema import Launch
+from suite.schema.launch_result import LaunchResult
+from suite.schema.record import Launch
 
 __all__ = ["LaunchResult", "Launcher"]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from threading import Event
 
 from suite.launch.processes import RunProcesses
-from suite.launch.result import LaunchResult
-from suite.launch.sampling import sampling
+from suite.launch.telemetry_beside import sampling
 from suite.launch.watch import LOG, Watch, prepare, wait
-from suite.schema import Launch
+from suite.schema.launch_result import LaunchResult
+from suite.schema.record import Launch
 
 
 def run(launch: Launch, *, on_progress: Callable[[int], None] | None = None, stop: Event | None = None) -> LaunchResult:

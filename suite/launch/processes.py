@@ -17,7 +17,7 @@ from typing import IO, Final, Self
 import psutil
 
 from suite.errors import LabscaleError, WorkerEnvironmentError
-from suite.parent_death import end_with_parent
+from suite.external.parent_death import end_with_parent
 
 RUN_ID_VARIABLE: Final = "LABSCALE_RUN_ID"
 KILL_PATIENCE_S: Final = 15.0  # for the kernel to end processes after SIGKILL; freeing GPU memory can take seconds

@@ -11,10 +11,10 @@ from threading import Event
 from typing import Final
 
 from suite.errors import StoreError
-from suite.launch.result import EndedBy
-from suite.rank_file import rank_path, rank_paths
-from suite.schema import Case
-from suite.telemetry_file import TELEMETRY_FILE
+from suite.records.rank_file import rank_path, rank_paths
+from suite.records.telemetry.file import TELEMETRY_FILE
+from suite.schema.launch_result import EndedBy
+from suite.schema.record import Case
 
 POLL_S: Final = 0.2
 LOG: Final = "logs/torchrun.log"  # below the run directory: stdout and stderr of torchrun itself

@@ -1,7 +1,7 @@
 """Hooks of the replay session: everything that is not a sample goes from the draft into the document unchanged.
 
-The draft is a JSON object written by ``suite.store``: ``case_id series samples_s extra_info machine_info commit_info
-labscale``.
+The draft is a JSON object written by ``suite.records.store``: ``case_id series samples_s extra_info machine_info
+commit_info labscale``.
 """
 
 import json

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
-from suite.command_line import Parser, any_text
 from suite.errors import LabscaleError, UsageError
-from suite.option_values import above_zero, seed
+from suite.options.command_line import Parser, any_text
+from suite.options.types import above_zero, seed
 from tests.fuzz.target import Finding, Target, attempt_once
 from tests.fuzz.targets import TARGETS
 

@@ -10,20 +10,23 @@ from typing import Any, Final
 
 import pytest
 
-from suite import capacity_search, interference, pairs, store
-from suite import record as by_hand
-from suite.collect import collect
-from suite.continuing import with_more_rounds
-from suite.cut_off import store_finished
-from suite.folder import Folder, opened, require_identity
-from suite.gpu_state import GpuReading
-from suite.interference import Interference
+from suite.campaign import pair_files as pairs
+from suite.campaign import record_round as by_hand
+from suite.campaign.capacity import search as capacity_search
+from suite.campaign.folder import Folder, opened, require_identity
+from suite.campaign.packing import interference
+from suite.campaign.packing.interference import Interference
+from suite.campaign.recover import store_finished
+from suite.campaign.registered_task import measured_costs
+from suite.campaign.resume import with_more_rounds
+from suite.campaign.rounds import set_failures_aside, store_if_complete
+from suite.campaign.schedule import known_rounds, rounds_to_run
+from suite.external.nvml.values import GpuReading
 from suite.launch import LaunchResult
-from suite.registered_task import measured_costs
-from suite.rounds import set_failures_aside, store_if_complete
-from suite.schedule import known_rounds, rounds_to_run
-from suite.schema import Case
-from suite.telemetry_file import HostReading, RankReading, Sample, TelemetryStart, line_of, telemetry_path
+from suite.records import store
+from suite.records.collect import collect
+from suite.records.telemetry.file import HostReading, RankReading, Sample, TelemetryStart, line_of, telemetry_path
+from suite.schema.record import Case
 from tests.fuzz.mutations import any_number, json_bytes, mutate_bytes
 from tests.fuzz.target import Target
 from tests.generated_results import GPU_HOST, make_case, make_record

@@ -14,24 +14,28 @@ from rich.console import Console
 
 from reports import build, compare_command, export, import_command, publish, verify
 from suite import __main__ as suite_command
-from suite import campaign, continuing, cut_off, environment, ssh_place
-from suite.bundle_contents import read_freeze
-from suite.campaign_plan import make_plan, show_plan
-from suite.campaign_state import Campaign
-from suite.capacity_search import of_capacity
-from suite.command_line import Parser
-from suite.env_check.command import request_of
-from suite.folder import Folder
-from suite.images import plan_build
-from suite.launch import slurm_script
-from suite.manifests import write_manifests
-from suite.matrix import MATRICES_PATH
-from suite.options import ROOT
-from suite.provision import locate_worker
-from suite.resources import UNBOUNDED
-from suite.rounds import render
-from suite.runtime_cluster import slurm_options
-from suite.schema import Environment, Gpu
+from suite.campaign import recover as cut_off
+from suite.campaign import resume as continuing
+from suite.campaign import steps as campaign
+from suite.campaign.capacity.search import of_capacity
+from suite.campaign.folder import Folder
+from suite.campaign.manifests import write_manifests
+from suite.campaign.planning import make_plan, show_plan
+from suite.campaign.rounds import render
+from suite.campaign.state import Campaign
+from suite.external import machine as environment
+from suite.images.table import plan_build
+from suite.install.bundle_contents import read_freeze
+from suite.install.worker import locate_worker
+from suite.launch.env_check_command import request_of
+from suite.launch.slurm import script as slurm_script
+from suite.launch.slurm.runtime import slurm_options
+from suite.launch.ssh import hosts as ssh_place
+from suite.matrix.file import MATRICES_PATH
+from suite.matrix.resources import UNBOUNDED
+from suite.options.command_line import Parser
+from suite.options.options import ROOT
+from suite.schema.record import Environment, Gpu
 from tests.fuzz.mutations import any_number, any_text, mutate_text, mutate_toml
 from tests.fuzz.target import Target
 
@@ -70,7 +74,7 @@ def run_command(rng: random.Random, folder: Path) -> None:
         shutil.copytree(RESULTS, folder / "results")
     arguments = some_arguments(rng, parsers()[command])
     (folder / "arguments.txt").write_text(repr([command, *arguments]), encoding="utf-8")
-    with contextlib.chdir(folder), _absent_machine(rng), mock.patch("suite.campaign_state.ROOT", folder):
+    with contextlib.chdir(folder), _absent_machine(rng), mock.patch("suite.campaign.state.ROOT", folder):
         if command in REPORTS:
             REPORTS[command](arguments)
         else:

@@ -12,19 +12,20 @@ from typing import Final
 from packaging.requirements import Requirement
 
 from reports.import_command import import_bundles, summary
-from suite import install_bundle
-from suite.bundle_contents import read_freeze, select
-from suite.cases import expand, on_nodes_of
-from suite.catalog import CATALOG_PATH, Catalog, load_catalog
-from suite.env_check import assets, manifests
-from suite.env_check.manifest_search import Candidate
-from suite.environment import git_state
+from suite.env_check.graphics import icd_manifests as manifests
+from suite.env_check.graphics.icd_search import Candidate
+from suite.env_check.host import assets
 from suite.errors import BundleError
-from suite.images import IMAGES, plan_build, read_images
-from suite.install_bundle import InstallError
-from suite.matrix import MATRICES_PATH, load_matrix
-from suite.options import ROOT
-from suite.plan import plan
+from suite.external.machine import git_state
+from suite.images.table import IMAGES, plan_build, read_images
+from suite.install import install_bundle
+from suite.install.bundle_contents import read_freeze, select
+from suite.install.install_bundle import InstallError
+from suite.matrix.cases import expand, on_nodes_of
+from suite.matrix.catalog import CATALOG_PATH, Catalog, load_catalog
+from suite.matrix.file import MATRICES_PATH, load_matrix
+from suite.matrix.plan import plan
+from suite.options.options import ROOT
 from tests.fuzz.mutations import json_bytes, mutate_bytes, mutate_text, mutate_toml
 from tests.fuzz.target import Target
 

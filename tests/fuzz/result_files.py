@@ -19,10 +19,12 @@ from reports import compare_command, export, figure, result_sets, verify
 from reports.book import page_sources
 from reports.import_command import import_bundles, summary
 from reports.verification.hashes import write_hashes
-from suite import a_a, interference, upstream
-from suite.options import ROOT
-from suite.result_folders import BUNDLES
-from suite.schema import CaseResult
+from suite.campaign import upstream
+from suite.campaign.packing import interference
+from suite.options.options import ROOT
+from suite.records.folders import BUNDLES
+from suite.schema.record import CaseResult
+from suite.statistics import aa_noise as a_a
 from tests.fuzz.campaign_files import CAMPAIGN_FILES
 from tests.fuzz.case_changes import changed_case
 from tests.fuzz.mutations import json_bytes, mutate_bytes, mutate_toml

@@ -8,17 +8,23 @@ from pathlib import Path
 from typing import Final
 from unittest import mock
 
-from suite import asset_root, images
-from suite.cache import cache_root
-from suite.docker_engine import Engine
-from suite.env_check import host, manifest_search, nodes, worker
-from suite.env_check.container import read_container
+from suite.env_check.graphics import icd_search as manifest_search
+from suite.env_check.host import facts as host
+from suite.env_check.host import worker
+from suite.env_check.host.container import read_container
+from suite.env_check.nodes import run as nodes
 from suite.errors import ContainerError
-from suite.launch import container, emulated, own_image
-from suite.nvml.state import read_gpus
-from suite.options import ROOT
-from suite.provision import locate_worker
-from suite.public_text import public
+from suite.external.docker_engine import Engine
+from suite.external.nvml.state import read_gpus
+from suite.files.cache import cache_root
+from suite.images import table as images
+from suite.install import asset_root
+from suite.install.worker import locate_worker
+from suite.launch.containers import run as container
+from suite.launch.manifests import image_digest as own_image
+from suite.launch.nodes import emulated
+from suite.options.options import ROOT
+from suite.records.redaction import public
 from tests.fuzz.mutations import any_number, any_text
 from tests.fuzz.target import Target
 

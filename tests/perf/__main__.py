@@ -12,11 +12,11 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from suite.command_line import Parser
-from suite.environment import capture
 from suite.errors import LabscaleError
-from suite.option_values import positive
-from suite.options import ROOT
+from suite.external.machine import capture
+from suite.options.command_line import Parser
+from suite.options.options import ROOT
+from suite.options.types import positive
 from tests.perf.measurements import MEASUREMENTS, Measurement
 
 STORED: Final = ROOT / "reports" / "perf.json"

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
-from suite.schema import Assets, Stack
-from tasks.missing_asset import missing_asset_named
+from suite.schema.record import Assets, Stack
+from tasks.assets.missing_asset import missing_asset_named
 from tasks.registered import answers
 from tasks.worker import read_case
 

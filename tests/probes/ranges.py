@@ -13,8 +13,8 @@ def main() -> None:
     torch.cuda.nvtx.range_push = lambda name: said.append(f"+{name}")
     torch.cuda.nvtx.range_pop = lambda: said.append("-")
 
-    from tasks.rank_log import RankLog
-    from tasks.timing import IterationTimer
+    from tasks.rank.rank_log import RankLog
+    from tasks.rank.timing import IterationTimer
 
     with tempfile.TemporaryDirectory() as folder:
         timer = IterationTimer(RankLog(Path(folder), 0), torch.device("cpu"))

@@ -4,9 +4,9 @@ import sys
 import time
 from pathlib import Path
 
-from suite.schema import Case
+from suite.schema.record import Case
 from tasks import worker
-from tasks.rank_log import RankLog
+from tasks.rank.rank_log import RankLog
 
 ITERATION_TIME_S = 0.05
 

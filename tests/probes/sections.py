@@ -26,8 +26,8 @@ class CountingMarks:
 def main() -> None:
     import torch
 
-    from tasks.profiling import Ranges
-    from tasks.timing import Collective, Section
+    from tasks.rank.profiling import Ranges
+    from tasks.rank.timing import Collective, Section
 
     def drained(section: Any) -> dict[str, Any]:
         return asdict(section.drain())

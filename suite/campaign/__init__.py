@@ -1,0 +1,1 @@
+"""A campaign: planned, run round by round, resumed, and its cases stored."""

@@ -1,0 +1,1 @@
+"""The search for the largest number of environments that fits."""

@@ -1,0 +1,226 @@
+"""``bench --capacity SERIES``: run the points that ``capacity.rule`` asks for, each a case like any other."""
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from math import gcd
+from pathlib import Path
+from typing import Final, TypedDict
+
+from pydantic import ConfigDict, with_config
+from rich.console import Console
+
+from suite.campaign.capacity.rule import MIN_RISE, RESOLUTION, Capacity, Trial, next_step
+from suite.campaign.folder import Folder
+from suite.campaign.progress import Reporter
+from suite.campaign.resume import is_reopened
+from suite.campaign.rounds import disk_errors, figures, run_round, set_failures_aside, store_if_complete
+from suite.campaign.schedule import is_wanted
+from suite.campaign.state import Campaign
+from suite.errors import UsageError
+from suite.files.json_file import read_json, replace_json
+from suite.matrix.cases import with_num_envs
+from suite.matrix.catalog import Catalog
+from suite.matrix.file import load_matrix
+from suite.matrix.plan import plan
+from suite.matrix.tables import Matrix
+from suite.options.options import Options
+from suite.schema.record import Case, CaseResult, PlannedCase
+from suite.statistics.stopping_rule import completed_times_s
+
+EAGER_GRANULARITY: Final = 16  # environments, where the library cuts a batch of any size into minibatches
+
+
+@with_config(ConfigDict(extra="allow"))  # is written again as it is
+class _Answer(TypedDict):
+    first_case_id: str
+
+
+class _Stored(TypedDict):
+    """What ``capacity.json`` holds, as far as it is looked at."""
+
+    found: list[_Answer]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What came out for one library and stack of the series."""
+
+    first: Case  # at the number of environments that the search began with
+    trials: tuple[Trial, ...]
+    capacity: Capacity
+
+
+def of_capacity(options: Options) -> Options:
+    """The options of a search for capacity: one rank of one series, one round a point unless more are asked for.
+
+    Raises:
+        UsageError: options of a campaign that the search has no use for.
+    """
+    useless = [
+        f"--{name.replace('_', '-')}"
+        for name in (
+            "series",
+            "gpus",
+            "target_precision",
+            "max_rounds",
+            "budget_minutes",
+            "a_a",
+            "pack",
+            "upstream",
+            "profile",
+        )
+        if getattr(options, name)
+    ]
+    if useless:
+        raise UsageError(f"--capacity {options.capacity} has no use for {', '.join(useless)}; leave it out.")
+    if options.render_only:  # "leave it out" would be bad advice: jobs are what its user does not want
+        raise UsageError(
+            f"--render-only cannot write the scripts of --capacity {options.capacity}: how many environments a round "
+            "of the search has depends on how the one before it ended. Nothing was submitted. Write the scripts of a "
+            "matrix, without --capacity; or search without --render-only, which submits a job for each round."
+        )
+    one_rank = replace(options, series=(options.capacity or "",), gpus=(1,), a_a=False, pack=False)
+    return replace(one_rank, repeats=options.repeats or 1)
+
+
+def search(campaign: Campaign, folder: Folder) -> tuple[list[Found], list[CaseResult]]:
+    """Search for each line of the plan, one after the other. What an earlier command finished is not run again.
+
+    Raises:
+        UsageError: a point of the search cannot run here, or none may be tried.
+    """
+    catalog = campaign.catalog
+    matrix = load_matrix(campaign.options.matrix, catalog)
+    found, results = [], []
+    firsts = first_points([item.case for item in campaign.planned])
+    _refuse_limit(firsts, campaign.options.most_envs)
+    for first in firsts:
+        measured: list[CaseResult] = []
+        while isinstance(step := _next(measured, first, catalog, campaign.options.most_envs), int):
+            measured.append(_measure(campaign, folder, _planned(campaign, matrix, catalog, first, step)))
+        found.append(Found(first=first, trials=tuple(map(trial_of, measured)), capacity=step))
+        results += measured
+    return found, results
+
+
+def _refuse_limit(firsts: Sequence[Case], most: int | None) -> None:
+    fewest = max(first.num_envs for first in firsts)
+    if most is not None and most < fewest:
+        raise UsageError(
+            f"--most-envs is {most}, allowed is {fewest} or more: so many environments the search begins with, the "
+            "fewest of the series. Name more, or begin at another number: num_envs of the series."
+        )
+
+
+def first_points(cases: Sequence[Case]) -> list[Case]:
+    """Of cases that differ in their number of environments only, the one with the fewest."""
+    fewest: dict[str, Case] = {}
+    for case in sorted(cases, key=lambda case: case.num_envs):
+        fewest.setdefault(_resized_id(case, 0), case)
+    return [case for case in cases if case in fewest.values()]
+
+
+def trial_of(result: CaseResult) -> Trial:
+    """Of several rounds the median; a case with a completed round has room in memory."""
+    times_s = completed_times_s(result.rounds)
+    if not times_s:
+        return Trial(num_envs=result.case.num_envs, outcome=result.rounds[-1].outcome, fps=None)
+    fps = result.case.frames_per_iteration / statistics.median(times_s)
+    return Trial(num_envs=result.case.num_envs, outcome="completed", fps=fps)
+
+
+def granularity(case: Case, catalog: Catalog) -> int:
+    """The fewest environments whose samples are whole minibatches, where the library fixes their size."""
+    if catalog.tasks[case.task].agents[case.rl_library].minibatch_size is None:
+        return EAGER_GRANULARITY
+    return case.minibatch_size // gcd(case.minibatch_size, case.num_steps_per_env)
+
+
+def write_found(found: Sequence[Found], path: Path) -> None:
+    """Write the answers with every trial behind them and the rule, beside those of earlier commands for other cases.
+
+    Raises:
+        StoreError: what earlier commands found cannot be read, or the file cannot be written.
+    """
+    answers = _earlier(path) | {
+        item.first.case_id: {
+            "first_case_id": item.first.case_id,
+            "capacity": asdict(item.capacity),
+            "trials": [asdict(trial) for trial in item.trials],
+        }
+        for item in found
+    }
+    replace_json({"min_rise": MIN_RISE, "resolution": RESOLUTION, "found": [*answers.values()]}, path)
+
+
+def _earlier(path: Path) -> dict[str, object]:
+    """The answers that are there, by the case that each search began with."""
+    stored = read_json(path, _Stored, next_step="Move it away and run the same command again.")
+    return {} if stored is None else {answer["first_case_id"]: answer for answer in stored["found"]}
+
+
+def print_found(console: Console, found: Sequence[Found]) -> None:
+    """Print every number of environments that was tried, and where the search ended."""
+    for item in found:
+        console.print(f"[bold]{item.first.series}[/], {item.first.rl_library} on {item.first.stack}", highlight=False)
+        for trial in sorted(item.trials, key=lambda trial: trial.num_envs):
+            said = trial.outcome if trial.fps is None else f"{trial.fps:,.0f} frames/s"
+            console.print(f"  {trial.num_envs:>9,} environments: {said}", highlight=False)
+        answer = item.capacity
+        number = "no answer" if answer.num_envs is None else f"{answer.num_envs:,} environments on one rank"
+        console.print(f"  capacity: {number}, bound by {answer.bound}: {answer.reason}", highlight=False)
+
+
+def _next(measured: Sequence[CaseResult], first: Case, catalog: Catalog, most: int | None) -> int | Capacity:
+    trials = [trial_of(result) for result in measured]
+    return next_step(trials, start=first.num_envs, granularity=granularity(first, catalog), most=most)
+
+
+def _planned(campaign: Campaign, matrix: Matrix, catalog: Catalog, first: Case, num_envs: int) -> PlannedCase:
+    cases = with_num_envs(
+        matrix, catalog, num_envs, series=first.series, device=first.device, stack=campaign.options.stack,
+        assets=first.assets, seed=first.seed,
+    )  # fmt: skip
+    case = next(case for case in cases if case.case_id == _resized_id(first, num_envs))
+    (item,) = plan(
+        [case],
+        gpus_available=len(campaign.machine.gpus),
+        cpus_available=campaign.machine.num_cpus or 1,
+        device=campaign.device,
+        available_stacks=[case.stack],  # its first point was found to be available
+        rounds=campaign.rule.rounds,
+        catalog=catalog,
+    )
+    if item.infeasible:
+        raise UsageError(
+            f"The search for capacity came to {num_envs} environments, and {case.case_id} {item.infeasible}. "
+            "Begin it at another number: num_envs of the series."
+        )
+    return item
+
+
+def _resized_id(case: Case, num_envs: int) -> str:
+    """The id of a case of one rank with another number of environments."""
+    return case.case_id.replace(f"-n{case.num_envs_global}-{case.topology}", f"-n{num_envs}-{case.topology}")
+
+
+def _measure(campaign: Campaign, folder: Folder, item: PlannedCase) -> CaseResult:
+    if campaign.options.retry_failed:
+        set_failures_aside(replace(campaign, planned=(item,)), folder)
+    if is_reopened(campaign, folder, item.case):
+        folder = replace(folder, reopened=frozenset({item.case.case_id}))
+    rounds = [index for index in range(campaign.rule.rounds) if is_wanted(campaign, folder, item.case, index)]
+    reporter = Reporter(campaign.console, [item], [item.case] * len(rounds))
+    for index in rounds:
+        with disk_errors(folder.root):
+            record = run_round(campaign, folder, reporter, item.case, index)
+            reporter.ended(record, figures(record))
+        if record.outcome != "completed":
+            break  # what memory has no room for, it has none for in the next round
+    ended = sum(folder.is_finished(item.case, index) for index in range(campaign.rule.rounds))
+    with disk_errors(folder.root):
+        result = store_if_complete(replace(campaign, rule=replace(campaign.rule, rounds=ended)), folder, item)
+    if result is None:
+        raise AssertionError(f"{item.case.case_id} has no round")
+    return result

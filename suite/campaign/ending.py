@@ -1,0 +1,169 @@
+"""What a campaign ends with in the terminal: what worked or how sure it is, where everything is, what to do next."""
+
+import os
+import shlex
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from suite.campaign.progress import clock
+from suite.campaign.state import Campaign
+from suite.campaign.sureness import MIN_ROUNDS, Point, Range, Sureness, sureness
+from suite.campaign.tables import print_summary, print_timing_cost
+from suite.files.wording import counted
+from suite.records.worked import LEGEND, SPEEDS_MEAN_NOTHING, SYMBOLS, State, Worked, has_speeds, what_worked
+from suite.schema.record import Case, CaseResult
+from suite.statistics.stopping_rule import MIN_ROUNDS_FOR_INTERVAL
+
+STYLES: Final[dict[State, str]] = {"works": "green", "failed": "red", "none": "dim", "unknown": "yellow"}
+PLAIN: Final[dict[State, str]] = {"works": "yes", "failed": "NO", "none": "-", "unknown": "?"}  # without Unicode
+LAUNCHER_VARIABLE: Final = "LABSCALE_LAUNCHER"  # the program that labscale was started by, where that is not nox
+
+
+def print_what_worked(
+    console: Console, results: Sequence[CaseResult], *, logs: Callable[[Case, int], Path | str]
+) -> None:
+    """Print a mark for each part by task and library, each round that failed with its logs, and speeds as details.
+
+    ``logs``: where those of a round are.
+    """
+    worked = what_worked(results)
+    symbols = SYMBOLS if console.encoding.startswith("utf") else PLAIN
+    if worked:
+        console.print(_marks(worked, symbols))
+        shown = dict.fromkeys(state for one in worked for state in one.parts.values())
+        legend = "; ".join(f"{symbols[state]} {meaning}" for state, meaning in LEGEND.items() if state in shown)
+        _say(console, legend, style="dim")
+    for record in (record for one in worked for record in one.failed):
+        _say(
+            console,
+            f"{symbols['failed']} {record.case.case_id} round {record.round} {record.outcome}: {record.reason}\n"
+            f"  logs: {logs(record.case, record.round)}",
+            style="red",
+        )
+    if any(result.completed for result in results):
+        _say(console, f"\nDetails. {SPEEDS_MEAN_NOTHING}", style="dim")
+        print_summary(console, results)
+        print_timing_cost(console, results)
+
+
+def _marks(worked: Sequence[Worked], symbols: Mapping[State, str]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("what works", overflow="fold")
+    for name in ("ranks", *worked[0].parts):
+        table.add_column(name, justify="center")
+    for one in worked:
+        marks = (f"[{STYLES[state]}]{symbols[state]}[/]" for state in one.parts.values())
+        table.add_row(one.name, ", ".join(map(str, one.ranks)) or "-", *marks)
+    return table
+
+
+def print_sureness(campaign: Campaign) -> None:
+    """Print of a campaign of one curve what its points are worth, and which command would make them surer."""
+    found = sureness(campaign.results)
+    if found is None:
+        return
+    say = campaign.console
+    _say(say, "How sure this is", style="bold")
+    for point in found.points:
+        _say(say, f"  {_in_words(point)}")
+    most = found.points[-1].ranks
+    if found.efficiency is None:
+        _say(
+            say, f"  {counted(most, 'GPU')}: there is no efficiency, which compares two numbers of GPUs of one machine."
+        )
+    else:
+        _say(say, f"  Efficiency on {most} GPUs: {found.efficiency:.1%}{_between(found.efficiency_range, '{:.1%}')}.")
+    for line in _limits(found, campaign):
+        _say(say, f"  {line}")
+
+
+def _in_words(point: Point) -> str:
+    settled = "all had settled" if point.settled == point.rounds else f"{point.settled} of them had settled"
+    return (
+        f"{counted(point.ranks, 'GPU')}: {point.fps:,.0f} frames/s{_between(point.fps_range, '{:,.0f}')}, "
+        f"{counted(point.rounds, 'round')}, {settled}."
+    )
+
+
+def _between(low_high: Range | None, form: str) -> str:
+    return "" if low_high is None else f" ({form.format(low_high[0])} to {form.format(low_high[1])})"
+
+
+def _limits(found: Sureness, campaign: Campaign) -> list[str]:
+    rounds = min(point.rounds for point in found.points)
+    if rounds < MIN_ROUNDS:
+        lines = [f"With {counted(rounds, 'round')} nothing is known of how rounds differ."]
+    else:
+        lines = [f"A range spans all rounds and holds the true median with a probability of {found.probability:.0%}."]
+    if not found.all_settled:
+        lines.append("Where a round had not settled, its iterations still got faster or slower by more than 5 %.")
+    if rounds < MIN_ROUNDS_FOR_INTERVAL:
+        more = f"{_command(campaign)} --repeats {MIN_ROUNDS_FOR_INTERVAL}"
+        lines.append(f"Surer, with {MIN_ROUNDS_FOR_INTERVAL} rounds (those that are there count): {more}")
+    return lines
+
+
+def _command(campaign: Campaign) -> str:
+    """The command again, as far as it says what is measured."""
+    options = campaign.options
+    chosen = ["--matrix", options.matrix]
+    chosen += [part for name in options.series for part in ("--series", name)]
+    chosen += [part for glob in options.case_globs for part in ("--case", glob)]
+    chosen += [part for name in options.rl_libraries for part in ("--rl-library", name)]
+    chosen += ["--gpus", ",".join(map(str, options.gpus))] if options.gpus else []
+    chosen += ["--out", str(options.out)] if options.out else []
+    return _program("bench", *chosen)
+
+
+def _program(name: str, *arguments: str) -> str:
+    launcher = os.environ.get(LAUNCHER_VARIABLE)
+    if launcher:
+        return shlex.join([launcher, name, *arguments])
+    return f"python3 -m nox -s {name}" + (f" -- {shlex.join(arguments)}" if arguments else "")
+
+
+def print_where_and_next(campaign: Campaign, page: Path | None) -> None:
+    """Print how long the command took, where everything is, and what to do next."""
+    say = campaign.console
+    _say(say, f"\nThis took {clock(time.monotonic() - campaign.began_s)}.")
+    if page is not None:
+        _say(say, f"  page:     {page}")
+    _say(say, f"  results:  {campaign.out / 'cases'}")
+    _say(say, f"  logs:     {campaign.out / 'raw'}")
+    next_steps = _next_on_gpus() if has_speeds(campaign.results) else _next_elsewhere(campaign)
+    _say(say, "What next")
+    for what, how in next_steps:
+        _say(say, f"  {what + ':':<46} {how}")
+
+
+def _next_elsewhere(campaign: Campaign) -> list[tuple[str, str]]:
+    retry = [("what failed, another time", f"{_command(campaign)} --retry-failed")] if _any_failed(campaign) else []
+    return [
+        *retry,
+        ("is the GPU machine fit, and what to repair", f"{_program('env_check')}, on that machine"),
+        ("a first measurement", f"{_program('bench')}, on that machine"),
+        ("everything", f"{_program('bench', '--matrix', 'full')}, on that machine"),
+        ("measure your own task", "OWN_TASK.md says how"),
+    ]
+
+
+def _next_on_gpus() -> list[tuple[str, str]]:
+    return [
+        ("what everything would cost", _program("plan", "--matrix", "full")),
+        ("every task and number of GPUs", _program("bench", "--matrix", "full")),
+        ("measure your own task", "OWN_TASK.md says how"),
+    ]
+
+
+def _any_failed(campaign: Campaign) -> bool:
+    return any(record.outcome != "completed" for result in campaign.results for record in result.begun)
+
+
+def _say(console: Console, text: str, *, style: str | None = None) -> None:
+    console.print(text, style=style, highlight=False, markup=False, soft_wrap=True)

@@ -1,0 +1,150 @@
+"""Write what a cluster with a control plane of its own runs: ``plan --render kubernetes|osmo --out DIR``."""
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from suite.campaign.folder import Folder
+from suite.campaign.state import Campaign
+from suite.errors import UsageError
+from suite.external.container_spec import IMAGE_NAME
+from suite.images.table import SUITE_PYTHON, Image, find_image
+from suite.launch.containers import eula
+from suite.launch.manifests import kubernetes, osmo
+from suite.matrix.file import matrix_names
+from suite.matrix.plan import render_launch
+from suite.options.options import ROOT, Options
+from suite.schema.record import Case, PlannedCase
+
+IMAGE_ROOT = Path("/opt/labscale/project")  # of labscale, inside its images
+ONE_NODE = "*-1x*"  # what the ids of cases of one node match
+
+
+def write_manifests(campaign: Campaign) -> Campaign:
+    """Write one file for all cases of one node, and for Kubernetes one for each round of several.
+
+    Raises:
+        UsageError: an option is missing, nothing is left to render, or a file cannot be written.
+        ContainerError: the licence of Isaac Sim is not accepted.
+    """
+    options = campaign.options
+    if options.image is None or options.out is None:
+        given = f"got --image {options.image or 'missing'} and --out {options.out or 'missing'}"
+        raise UsageError(f"--render needs --image, the image's name in a registry, and --out, a folder: {given}.")
+    if not IMAGE_NAME.fullmatch(options.image):
+        raise UsageError(
+            f"--image is {options.image!r}, allowed is a name as a registry has it: [HOST[:PORT]/]NAME[:TAG][@DIGEST],"
+            " the name in small letters, e.g. registry.example.org/robots/kitless:1."
+        )
+    if options.matrix not in (names := matrix_names()):
+        raise UsageError(
+            f"--render needs a matrix that the image has, got {options.matrix}; allowed are {', '.join(names)}."
+        )
+    eula.require(stack=campaign.stack, accepted=options.accept_eula)
+    image = find_image(campaign.stack, ROOT)
+    documents = dict(_documents(campaign, image))
+    if not documents:
+        raise UsageError("no case is left to render: osmo takes cases of one node, and the selection has none.")
+    for name, document in documents.items():
+        path = options.out / name
+        _write(document, path)
+        how = "kubectl apply -f" if options.render == "kubernetes" else "osmo workflow submit"
+        campaign.console.print(f"{how} {shlex.quote(str(path))}", highlight=False, markup=False, soft_wrap=True)
+    return campaign
+
+
+def _write(document: Mapping[str, Any], path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"{path} cannot be written: {error.strerror}. Check space and permissions, or choose another folder with"
+            " --out."
+        ) from error
+
+
+def _documents(campaign: Campaign, image: Image) -> Iterator[tuple[str, dict[str, Any]]]:
+    feasible = [item for item in campaign.planned if not item.infeasible]
+    one_node = [item.case for item in feasible if item.case.nnodes == 1]
+    name = f"labscale-{campaign.options.matrix}"
+    num_gpus = max((case.nproc_per_node for case in one_node if case.device == "cuda"), default=0)
+    if campaign.options.render == "osmo":
+        if one_node:
+            arguments = bench_arguments(campaign, image, one_node, out=osmo.OUTPUT)
+            yield f"{name}.yaml", osmo.workflow(arguments, _osmo(campaign.options), name=name, num_gpus=num_gpus)
+        return
+    if one_node:
+        arguments = bench_arguments(campaign, image, one_node, out=_results(campaign))
+        asked = _kubernetes(campaign.options)
+        yield f"{name}.json", kubernetes.campaign(arguments, asked, name=name, num_gpus=num_gpus)
+    for item in feasible:
+        if item.case.nnodes > 1:
+            yield from _rounds(campaign, image, item)
+
+
+def _rounds(campaign: Campaign, image: Image, item: PlannedCase) -> Iterator[tuple[str, dict[str, Any]]]:
+    """A file for each round: how many more a precision would need, nobody decides there."""
+    for index in range(item.rounds):
+        launch = render_launch(
+            item.case,
+            round_index=index,
+            worker_python=Path(image.worker_python),
+            project_root=IMAGE_ROOT,
+            run_dir=Folder(root=Path(_results(campaign))).run_dir(item.case, index),
+            asset_root=Path(kubernetes.ASSETS),
+            cache_dir=Path(kubernetes.CACHE),
+            cpus=1,  # the pod counts its own
+        )
+        document = kubernetes.round_of_nodes(launch, _kubernetes(campaign.options), rounds=item.rounds)
+        yield f"{item.case.case_id.replace('/', '--')}--r{index}.json", document
+
+
+def bench_arguments(campaign: Campaign, image: Image, cases: Sequence[Case], *, out: str) -> tuple[str, ...]:
+    """The options of ``bench`` that make this campaign in a pod of one node, which has these cases.
+
+    By their ids where globs choose: a glob may fit cases of several nodes too, which the pod would store as skipped.
+    """
+    options = campaign.options
+    pairs = [("--matrix", options.matrix), ("--out", out), ("--device", campaign.device), ("--assets", options.assets)]
+    chosen_cases = [case.case_id for case in cases] if options.case_globs else [ONE_NODE]
+    pairs += [("--case", glob) for glob in chosen_cases]
+    pairs += [("--series", name) for name in options.series]
+    pairs += [("--rl-library", name) for name in options.rl_libraries]
+    if options.gpus:
+        pairs.append(("--gpus", ",".join(map(str, options.gpus))))
+    chosen = {
+        "--repeats": options.repeats,
+        "--target-precision": options.target_precision,
+        "--max-rounds": options.max_rounds,
+        "--budget-minutes": options.budget_minutes,
+        "--stack": options.stack,
+        "--seed": options.seed,
+        "--host-label": options.host_label,
+    }
+    pairs += [(name, str(value)) for name, value in chosen.items() if value is not None]
+    switches = {"a-a": options.a_a, "pack": options.pack}
+    flags = [f"--{name}" if is_on else f"--no-{name}" for name, is_on in switches.items() if is_on is not None]
+    if campaign.stack == "isaacsim":  # labscale does not install this one, so it does not know where it is
+        pairs.append(("--worker-python", image.worker_python))
+    return (*(part for pair in pairs for part in pair), *flags, "--no-report")
+
+
+def _results(campaign: Campaign) -> str:
+    return str(PurePosixPath(kubernetes.RESULTS) / campaign.options.matrix)
+
+
+def _kubernetes(options: Options) -> kubernetes.KubernetesOptions:
+    return kubernetes.KubernetesOptions(
+        image=options.image or "",
+        volume_claim=options.volume_claim,
+        suite_python=SUITE_PYTHON,
+        accept_eula=options.accept_eula,
+        host_label=options.host_label,
+    )
+
+
+def _osmo(options: Options) -> osmo.OsmoOptions:
+    return osmo.OsmoOptions(image=options.image or "", suite_python=SUITE_PYTHON, accept_eula=options.accept_eula)

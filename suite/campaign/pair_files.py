@@ -1,0 +1,26 @@
+"""What a campaign's stored cases say in pairs, kept beside them: ``OUT/noise.json`` and ``OUT/upstream.json``.
+
+Of every case that is stored, since the command that writes them may have run only some.
+"""
+
+from suite.campaign import upstream
+from suite.campaign.folder import Folder
+from suite.campaign.upstream import Pair
+from suite.statistics import aa_noise as a_a
+from suite.statistics.aa_noise import TwinPair
+
+
+def write_all(folder: Folder) -> tuple[tuple[TwinPair, ...], list[Pair]]:
+    """Write the file of each kind that there is, or was when it was last written; return the pairs of both.
+
+    Raises:
+        StoreError: a stored case cannot be read, or a file cannot be written.
+    """
+    results = folder.stored()
+    twins, beside = a_a.twin_pairs(results), upstream.pairs_of(results, folder)
+    noise_path, upstream_path = folder.root / "noise.json", folder.root / "upstream.json"
+    if twins or noise_path.exists():
+        a_a.write_noise(twins, noise_path)
+    if beside or upstream_path.exists():
+        upstream.write_pairs(beside, upstream_path)
+    return twins, beside

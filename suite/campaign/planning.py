@@ -1,0 +1,195 @@
+"""The plan of a campaign: which cases of a matrix can run here, how often, and by which commands. Starts nothing."""
+
+import os
+import sys
+from collections.abc import Collection
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from suite.campaign import warm_up
+from suite.campaign.folder import Folder
+from suite.campaign.packing import run as packed
+from suite.campaign.registered_task import ask, unknown_tasks, with_answers
+from suite.campaign.rounds import render
+from suite.campaign.state import Campaign
+from suite.campaign.tables import (
+    print_forecast,
+    print_plan,
+    print_rule,
+    print_warm_ups,
+)
+from suite.errors import UsageError
+from suite.files.wording import counted
+from suite.install.worker import Worker, locate_worker, provision_python, require_python
+from suite.launch.ssh.manual_commands import node_commands
+from suite.launch.watch import prepare
+from suite.matrix.cases import expand, on_nodes_of, select
+from suite.matrix.catalog import Catalog
+from suite.matrix.file import load_matrix, read_table
+from suite.matrix.plan import plan, shell_command
+from suite.matrix.tables import Matrix
+from suite.options.options import ROOT, Options
+from suite.schema.record import Device, PlannedCase, Stack
+from suite.statistics import aa_noise as a_a
+from suite.statistics.stopping_rule import MAX_ROUNDS, Rule
+
+
+def make_plan(campaign: Campaign) -> Campaign:
+    """Expand the matrix, narrow it, and judge every case on this machine. Starts nothing."""
+    options, catalog = campaign.options, campaign.catalog
+    all_ranks = campaign.resources.gpus_per_node if campaign.device == "cuda" else campaign.resources.cpus_per_node
+    matrix = on_nodes_of(load_matrix(options.matrix, catalog), all_ranks)
+    rule = rule_of(options, matrix)
+    cases = expand(
+        matrix, catalog, device=campaign.device, stack=options.stack, assets=options.assets, seed=options.seed
+    )
+    stacks = {case.stack for case in cases}
+    campaign = replace(campaign, stack=worker_stack(options, stacks, campaign.device, catalog))
+    cases = select(cases, series=options.series, rl_library=options.rl_libraries, gpus=options.gpus)
+    if matrix.a_a if options.a_a is None else options.a_a:
+        cases = a_a.with_twins(cases)  # of what is left, so that every campaign has its noise budget
+    cases = select(cases, case_glob=options.case_globs)  # takes exactly what it names: a twin by its own id
+    judged = partial(
+        plan,
+        gpus_available=campaign.resources.gpus_per_node,
+        cpus_available=campaign.resources.cpus_per_node,
+        nnodes_available=campaign.resources.nnodes,
+        on_one_host=campaign.resources.is_one_host,
+        device=campaign.device,
+        available_stacks=_stacks(campaign),
+        catalog=catalog,
+    )
+    planned = judged(cases, rounds=rule.rounds)
+    feasible = [item.case for item in planned if not item.infeasible]
+    warm_ups = judged(warm_up.warm_ups(feasible), rounds=1) if matrix.warm_up else []
+    return replace(campaign, planned=tuple(planned), warm_ups=tuple(warm_ups), rule=rule)
+
+
+def learn_tasks(campaign: Campaign) -> Campaign:
+    """Ask the worker of tasks that the catalog does not know; only for those it has to be installed by now."""
+    options, catalog = campaign.options, campaign.catalog
+    series = read_table(options.matrix).series
+    unknown = unknown_tasks([table.task for table in series], catalog)
+    if not unknown:
+        return campaign
+    stacks = {stack for table in series for stack in table.stacks}
+    stack = worker_stack(options, stacks, campaign.device, catalog)
+
+    def say(message: str) -> None:
+        campaign.console.print(message, highlight=False, markup=False, soft_wrap=True)
+
+    say(f"Not in labscale's catalog, so the worker is asked: {', '.join(unknown)}")
+    python, _ = provision_python(
+        project_root=ROOT,
+        # Isaac Sim is not installed by labscale; the other workers register the same tasks.
+        stack="kitless" if stack == "isaacsim" and options.worker_python is None else stack,
+        worker_python=options.worker_python,
+        worker_packages=options.worker_packages,
+        on_message=say,
+    )
+    keep = options.worker_python is None and "PYTHONPATH" not in os.environ
+    answers = ask(unknown, python=python, project_root=ROOT, catalog=catalog, keep=keep)
+    return replace(campaign, catalog=with_answers(catalog, answers, out=campaign.out))
+
+
+def rule_of(options: Options, matrix: Matrix) -> Rule:
+    """How many rounds a case gets: what the options say, else the matrix. ``--repeats`` alone is an exact number.
+
+    Raises:
+        UsageError: a limit without a target, or a limit below the rounds that are always run.
+    """
+    rounds = options.repeats or matrix.rounds
+    precision = options.target_precision or (None if options.repeats else matrix.precision)
+    max_rounds = options.max_rounds or matrix.max_rounds or MAX_ROUNDS
+    if precision is None and (options.max_rounds or options.budget_minutes):
+        raise UsageError(
+            "--max-rounds and --budget-minutes limit the search for a precision, and none is asked for: every case has "
+            f"exactly {counted(rounds, 'round')}. Add --target-precision, or leave them out."
+        )
+    if precision is not None and max_rounds < rounds:
+        raise UsageError(f"--max-rounds is {max_rounds}, allowed is {rounds} or more: so many rounds are always run.")
+    budget_s = None if options.budget_minutes is None else 60 * options.budget_minutes
+    return Rule(rounds=rounds, precision=precision, max_rounds=max_rounds, budget_s=budget_s)
+
+
+def worker_stack(options: Options, stacks: Collection[Stack], device: Device, catalog: Catalog) -> Stack:
+    """Which worker a campaign needs. That of ovphysx runs kitless too, so one worker serves a matrix with both.
+
+    Of images, which hold one stack each, the user says which.
+    """
+    if options.stack is not None or options.launcher not in ("native", "emulated"):
+        return options.stack or "kitless"
+    runnable = {stack for stack in stacks if stack in catalog.stacks and device in catalog.stacks[stack].devices}
+    return "ovphysx" if "ovphysx" in runnable else "kitless"
+
+
+def _stacks(campaign: Campaign) -> tuple[Stack, ...]:
+    """Return what the worker of this campaign can run; Isaac Sim only where the user brings it."""
+    options = campaign.options
+    if campaign.stack == "ovphysx":
+        return ("ovphysx", "kitless")
+    in_image = options.launcher == "container" or options.image is not None or options.render is not None
+    installable = campaign.stack != "isaacsim" or options.worker_python is not None or in_image
+    return (campaign.stack,) if installable else ()
+
+
+def show_plan(campaign: Campaign) -> Campaign:
+    """Print the plan with the commands that ``bench`` would run; the worker need not be installed for that.
+
+    Raises:
+        UsageError: commands for each of several nodes, and no case that has several.
+        WorkerEnvironmentError: the Python that the user brought is not there, so no case could run.
+    """
+    if campaign.options.node_commands and all(item.case.nnodes == 1 for item in campaign.planned):
+        raise UsageError(
+            "--node-commands prints what each node of a case with several runs, and no case that is chosen has "
+            f"several; got {counted(len(campaign.planned), 'case')} of one node. Leave it out, or choose others, e.g. "
+            "--matrix nodes."
+        )
+    if campaign.options.worker_python is not None:
+        require_python(campaign.options.worker_python)
+    worker = locate_worker(
+        project_root=ROOT,
+        stack=campaign.stack,
+        worker_python=campaign.options.worker_python,
+        worker_packages=campaign.options.worker_packages,
+    )
+    folder = Folder(root=campaign.out)
+    python_path = os.environ.get("PYTHONPATH")
+    commands = [
+        shell_command(render(campaign, worker, folder, item.case, 0, python_path=python_path))
+        if item.case.nnodes == 1
+        else _by_hand(campaign, worker, folder, item)
+        for item in campaign.planned
+    ]
+    print_plan(campaign.console, campaign.planned, commands, campaign.machine)
+    needed = {warm_up.kernels_of(item.case) for item in campaign.planned}
+    missing = (
+        item for item in campaign.warm_ups if warm_up.is_missing(worker.cache_dir, item.case, campaign.machine, needed)
+    )
+    print_warm_ups(campaign.console, list(missing))
+    if campaign.slots:
+        print_forecast(campaign.console, packed.forecast(campaign), num_slots=len(campaign.slots))
+    print_rule(campaign.console, campaign.rule)
+    return campaign
+
+
+def _by_hand(campaign: Campaign, worker: Worker, folder: Folder, item: PlannedCase) -> str | None:
+    """What each node runs for each round of a case, when that was asked for; the rounds' directories are then made."""
+    if not campaign.options.node_commands:
+        return None
+    lines: list[str] = []
+    for index in range(item.rounds):
+        launch = render(campaign, worker, folder, item.case, index, python_path=os.environ.get("PYTHONPATH"))
+        if not Path(launch.run_dir).exists():
+            prepare(Path(launch.run_dir), item.case)
+        lines += node_commands(
+            launch,
+            campaign.options.nodes,
+            rounds=item.rounds,
+            suite_python=sys.executable,
+            project_root=str(ROOT),
+            host_label=campaign.options.host_label,
+        )
+    return "\n  ".join(lines)

@@ -1,0 +1,251 @@
+"""What the user sees while a campaign runs: which run of how many, elapsed time, estimated rest.
+
+A terminal gets a live line for every run that is in progress; a log file gets a line when a run starts and ends and
+every half minute between.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import RLock
+from typing import Final
+
+from rich.console import Console
+from rich.progress import Progress, ProgressColumn, Task, TaskID
+from rich.text import Text
+
+from suite.schema.record import Case, PlannedCase, RunRecord
+
+HEARTBEAT_S: Final = 30.0
+PACE_S: Final = 10.0  # of a run's iterations, before they say when it ends
+
+
+def clock(seconds: float) -> str:
+    """``h:mm:ss``, or ``m:ss`` below an hour."""
+    minutes, second = divmod(round(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Took:
+    """A run that has ended [s]."""
+
+    estimate_s: float | None
+    wall_time_s: float
+
+
+class Rest:
+    """Estimates the time that is left: the plan's estimates, corrected by how the runs so far compared to theirs.
+
+    The first run of a task may compile kernels, once for all that follow. So it does not count for them; what it took
+    beyond what was expected of it is expected of the first run of each further task.
+    """
+
+    def __init__(self, planned: list[PlannedCase]) -> None:
+        self._estimates = {item.case.case_id: item.estimated_wall_s for item in planned}
+        self._firsts: dict[tuple[str, str], _Took] = {}
+        self._later: list[_Took] = []
+
+    def add(self, case: Case, wall_time_s: float) -> None:
+        took = _Took(estimate_s=self._estimates.get(case.case_id), wall_time_s=wall_time_s)
+        if self._firsts.setdefault(_kernels(case), took) is not took:
+            self._later.append(took)
+
+    def of(self, waiting: list[Case], *, share: Callable[[Case], float] = lambda _: 1.0) -> float | None:
+        """Seconds that ``waiting`` will take when each takes this share of the host; None while nothing is known."""
+        total_s = 0.0
+        for case in waiting:
+            expected_s = self._expected_s(self._estimates.get(case.case_id))
+            if expected_s is None:
+                return None
+            total_s += share(case) * expected_s
+        return total_s + len({_kernels(case) for case in waiting} - self._firsts.keys()) * self._compiling_s()
+
+    def _expected_s(self, estimate_s: float | None) -> float | None:
+        """Of a run that compiles nothing."""
+        counted = self._later or list(self._firsts.values())
+        if estimate_s is None:
+            return sum(took.wall_time_s for took in counted) / len(counted) if counted else None
+        compared = [(took.wall_time_s, took.estimate_s) for took in self._later if took.estimate_s is not None]
+        if len(compared) < len(self._later) or not compared:
+            return estimate_s
+        return estimate_s * sum(wall_s for wall_s, _ in compared) / sum(expected_s for _, expected_s in compared)
+
+    def _compiling_s(self) -> float:
+        """What a task's first run takes longer, the mean of those that have ended; 0 before one has."""
+        known = [(took.wall_time_s, self._expected_s(took.estimate_s)) for took in self._firsts.values()]
+        longer_s = [max(0.0, wall_s - expected_s) for wall_s, expected_s in known if expected_s is not None]
+        return sum(longer_s) / len(longer_s) if longer_s else 0.0
+
+
+def _kernels(case: Case) -> tuple[str, str]:
+    """Whose kernels a run needs."""
+    return case.stack, case.task
+
+
+class Reporter:
+    """Prints a campaign's course to ``console``. Runs may be shown from several threads at a time."""
+
+    def __init__(
+        self, console: Console, planned: list[PlannedCase], waiting: list[Case], *, total: int | None = None
+    ) -> None:
+        """``total``: how many of those that wait are shown here, where others come after them."""
+        self._console = console
+        self._rest = Rest(planned)
+        self._waiting = waiting
+        self._total = len(waiting) if total is None else total
+        self._numbers: dict[tuple[str, int], int] = {}  # of the runs that have started
+        self._running: list[RunLine] = []
+        self._live: Progress | None = None
+        self._lock = RLock()
+        self._started_s = time.monotonic()
+        self.share: Callable[[Case], float] = lambda _: 1.0  # of the host that a run takes, for the time that is left
+
+    @property
+    def waiting(self) -> int:
+        """Runs known of that have not ended."""
+        return len(self._waiting)
+
+    @contextmanager
+    def run(self, case: Case, round_index: int, *, where: str = "") -> Iterator["RunLine"]:
+        """Show one run from its start to its end; one that was not known to be needed counts from now on."""
+        with self._lock:
+            if len(self._waiting) == len(self._running):
+                self._waiting.append(case)
+                self._total += 1
+            number = self._numbers[case.case_id, round_index] = len(self._numbers) + 1
+            line = RunLine(
+                title=f"[{number}/{self._total}] {case.case_id} round {round_index}{where}",
+                iterations=case.iterations,
+                campaign_started_s=self._started_s,
+                rest_s=self._rest_s(),
+                own_s=self._rest.of([case], share=self.share),
+                share=self.share(case),
+            )
+            if not self._console.is_terminal:
+                line.print_to(self._console)
+            self._show(line)
+        try:
+            yield line
+        finally:
+            with self._lock:
+                self._hide(line)
+        with self._lock:
+            self._waiting.remove(case if case in self._waiting else self._waiting[0])
+
+    def _show(self, line: "RunLine") -> None:
+        """Add a row to the live display: a console has one, whatever runs."""
+        self._running.append(line)
+        if self._live is None:
+            live = Progress(
+                _StateColumn(), console=self._console, transient=True, disable=not self._console.is_terminal
+            )
+            live.start()
+            self._live = live
+        line.row = self._live.add_task("", line=line)  # the column says it all, redrawn ten times a second
+
+    def _hide(self, line: "RunLine") -> None:
+        self._running.remove(line)
+        if self._live is None or line.row is None:
+            return
+        self._live.remove_task(line.row)
+        if not self._running:
+            self._live.stop()
+            self._live = None
+
+    def _rest_s(self) -> float | None:
+        return self._rest.of(self._waiting, share=self.share)
+
+    def ended(self, record: RunRecord, figures: str) -> None:
+        """Print the one line that stays."""
+        with self._lock:
+            if record.wall_time_s is not None:
+                self._rest.add(record.case, record.wall_time_s)
+            rest_s = self._rest_s()
+            number = self._numbers[record.case.case_id, record.round]
+        mark = {"completed": "[green]completed[/]", "skipped": "[yellow]skipped[/]"}.get(
+            record.outcome, f"[red]{record.outcome}[/]"
+        )
+        wall = "" if record.wall_time_s is None else f" in {clock(record.wall_time_s)}"
+        left = "" if rest_s is None or not self._waiting else f", about {clock(rest_s)} left"
+        self._console.print(
+            f"[{number}/{self._total}] {record.case.case_id} round {record.round}: {mark}{wall}{figures}"
+            f" (elapsed {clock(time.monotonic() - self._started_s)}{left})",
+            highlight=False,
+            soft_wrap=True,
+        )
+        if record.reason:
+            self._console.print(f"    {record.reason}", style="dim", highlight=False, markup=False, soft_wrap=True)
+
+
+class RunLine:
+    """The state of the run in progress; ``update`` is what a launcher calls with the iterations done."""
+
+    def __init__(
+        self,
+        *,
+        title: str,
+        iterations: int,
+        campaign_started_s: float,
+        rest_s: float | None,
+        own_s: float | None,
+        share: float,
+    ) -> None:
+        """``rest_s``: of the campaign when this run starts, ``own_s`` of it is this run's, as ``share`` of the host."""
+        self._title, self._iterations = title, iterations
+        self._campaign_started_s, self._rest_s = campaign_started_s, rest_s
+        self._own_s, self._share = own_s, share
+        self._started_s = self._printed_s = time.monotonic()
+        self._done, self._heard_s = 0, self._started_s
+        self._first: tuple[int, float] | None = None  # iterations done and when, as first heard: no start-up after that
+        self._log: Console | None = None
+        self.row: TaskID | None = None  # in the live display
+
+    def text(self) -> str:
+        return f"{self._title} {self._state()}"
+
+    def row_text(self) -> str:
+        """For a terminal, which may have no room for the whole name: what changes comes first."""
+        return f"{self._state()}: {self._title}"
+
+    def _state(self) -> str:
+        now_s = time.monotonic()
+        state = f"iteration {self._done}/{self._iterations}" if self._done else "starting"
+        left_s = self._left_s(now_s)
+        left = "" if left_s is None else f", about {clock(left_s)} left"
+        own = clock(now_s - self._started_s)
+        return f"{state}, {own} (elapsed {clock(now_s - self._campaign_started_s)}{left})"
+
+    def _left_s(self, now_s: float) -> float | None:
+        """Of the campaign: by the plan, and once its iterations have a pace, by that for this run."""
+        if self._rest_s is None:
+            return None
+        elapsed_s = now_s - self._started_s
+        if self._own_s is None or self._first is None or self._heard_s - self._first[1] < PACE_S:
+            return max(0.0, self._rest_s - elapsed_s)
+        done, first_s = self._first
+        pace_s = (self._heard_s - first_s) / (self._done - done)
+        own_left_s = max(0.0, pace_s * (self._iterations - self._done) - (now_s - self._heard_s))
+        others_s = self._rest_s - self._own_s - (1 - self._share) * elapsed_s  # the rest of the host worked on them
+        return max(0.0, others_s) + self._share * own_left_s
+
+    def print_to(self, console: Console) -> None:
+        """Print the line now and again with later updates, for an output that is not a terminal."""
+        self._log = console
+        console.print(self.text(), highlight=False, markup=False, soft_wrap=True)
+
+    def update(self, done: int) -> None:
+        """Note ``done`` finished iterations."""
+        if done > self._done:
+            self._done, self._heard_s = done, time.monotonic()
+            self._first = self._first or (done, self._heard_s)
+        if self._log and time.monotonic() - self._printed_s > HEARTBEAT_S:
+            self._printed_s = time.monotonic()
+            self.print_to(self._log)
+
+
+class _StateColumn(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        return Text(task.fields["line"].row_text(), no_wrap=True, overflow="ellipsis")  # a second row would flicker

@@ -1,0 +1,122 @@
+"""Write the record of a round that ``bench`` did not start: ``python -m suite.campaign.record_round RUN_DIR``.
+
+It runs on the head of the round, whose machine the record describes, and stores the case when all its rounds are there.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from os import environ
+from pathlib import Path
+from typing import Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from suite.campaign.folder import Folder
+from suite.errors import LabscaleError, StoreError
+from suite.external import machine as environment
+from suite.files.wording import counted, listed
+from suite.install.pins import sha256
+from suite.launch.manifests import image_digest as own_image
+from suite.records import store
+from suite.records.collect import collect
+from suite.schema.launch_result import EndedBy, LaunchResult
+from suite.schema.record import Case, CaseResult, RunRecord
+
+TIMED_OUT: Final = 124  # timeout(1)'s own exit code
+MOST_RANKS: Final = 1_000_000  # each is looked for; a damaged case.json may say any number
+TOLD_TO_STOP: Final = "told-to-stop"  # in a node's logs: somebody else ended it, before anything of it failed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """What whoever ran the round knows of its end."""
+
+    rounds: int  # of the case
+    exit_code: int
+    started_unix_s: float
+    host_label: str | None = None  # chosen by the user
+
+
+def record(run_dir: Path, ended: Ended, *, asset_root: Path | None = None) -> RunRecord:
+    """Collect and write the round in ``OUT/raw/<case>/r<round>``; store the case with its last one.
+
+    Raises:
+        StoreError: the directory is none of a round, or holds a finished one.
+        UsageError: this pod was told a digest that is none.
+    """
+    case, round_index, folder = _whose(run_dir)
+    ended_by, why = _ended_by(run_dir, ended.exit_code)
+    result = LaunchResult(
+        exit_code=ended.exit_code,
+        ended_by=ended_by,
+        why=why,
+        started_utc=datetime.fromtimestamp(ended.started_unix_s, UTC).isoformat(timespec="seconds"),
+        wall_time_s=time.time() - ended.started_unix_s,
+        image_digest=own_image.digest_of(environ),
+    )
+    manifest = None if asset_root is None else asset_root / "manifest.json"
+    machine = environment.capture(
+        host_label=ended.host_label, asset_sha256=sha256(manifest) if manifest and manifest.exists() else None
+    )
+    written = collect(run_dir, case, round_index, result, machine)
+    store.write_record(written, folder.record_path(case, round_index))
+    paths = [folder.record_path(case, index) for index in range(ended.rounds)]
+    if all(path.exists() for path in paths):
+        because = f"{counted(ended.rounds, 'round')} ended, as many as were asked for"
+        rounds = tuple(store.read_record_of(case, index, path) for index, path in enumerate(paths))
+        folder.set_aside(folder.case_path(case), "superseded")  # by a plan of more rounds
+        store.write_case(CaseResult(case=case, rounds=rounds, ended_because=because), folder.case_path(case))
+    return written
+
+
+def _ended_by(run_dir: Path, exit_code: int) -> tuple[EndedBy | None, str | None]:
+    """Who ended the round, and in which words if not in the case's; Nones when it ended by itself."""
+    if exit_code == TIMED_OUT:
+        return "timeout", None
+    told = sorted(path.parent.name for path in run_dir.glob(f"logs/node-*/{TOLD_TO_STOP}"))
+    if exit_code == 0 or not told:
+        return None, None
+    who = listed("node", [int(name.removeprefix("node-")) for name in told])
+    return "lost", f"{who} got SIGTERM, as a pod does that is evicted or deleted"
+
+
+def _whose(run_dir: Path) -> tuple[Case, int, Folder]:
+    try:
+        text = (run_dir / "case.json").read_text(encoding="utf-8")
+        case = TypeAdapter(Case).validate_json(text)
+        round_index = int(run_dir.name.removeprefix("r"))
+    except (OSError, ValueError, ValidationError) as error:
+        raise StoreError(f"{run_dir} is not the directory of a round: {error}") from error
+    if not 1 <= case.world_size <= MOST_RANKS:
+        raise StoreError(f"{run_dir} is of a case with {case.world_size} ranks, allowed are 1 to {MOST_RANKS}.")
+    below_root = Folder(root=Path()).run_dir(case, round_index).parts
+    if run_dir.parts[-len(below_root) :] != below_root:
+        raise StoreError(f"{run_dir} is not where round {round_index} of {case.case_id} belongs: raw/<case>/r<round>.")
+    return case, round_index, Folder(root=run_dir.parents[len(below_root) - 1])
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="suite.campaign.record_round")
+    parser.add_argument("run_dir", type=Path)
+    parser.add_argument("--rounds", type=int, required=True)
+    parser.add_argument("--exit-code", type=int, required=True)
+    parser.add_argument("--started-unix-s", type=float, required=True)
+    parser.add_argument("--host-label", type=lambda text: text or None, metavar="TEXT", help="empty: none")
+    arguments = vars(parser.parse_args(argv))
+    run_dir = arguments.pop("run_dir").absolute()
+    assets = environ.get("ISAACSIM_ASSET_ROOT")
+    try:
+        written = record(run_dir, Ended(**arguments), asset_root=Path(assets) if assets else None)
+    except LabscaleError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    print(f"{written.case.case_id} round {written.round}: {written.outcome}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,171 @@
+"""Tasks that the catalog does not know: what the worker says of them, as further entries of the catalog.
+
+Isaac Lab and installed extensions register tasks with agents, and those say how long a rollout is and how it is cut.
+What a task costs is learned from the rounds that have ended.
+"""
+
+import hashlib
+import json
+import os
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from pydantic import Field, ValidationError
+
+from suite.env_check.probes.run import last_answer
+from suite.errors import MatrixError, StoreError, WorkerEnvironmentError
+from suite.external import parent_death
+from suite.files.json_file import explained, read_json_or_none, replace_json
+from suite.files.toml_file import TomlTable, Tuple
+from suite.files.wording import last_lines
+from suite.install.pins import sha256
+from suite.install.worker_packages import FACTS
+from suite.matrix.catalog import AgentEntry, Catalog, CostEntry, StackEntry, TaskEntry
+from suite.records import store
+from suite.schema.record import RlLibrary, RunRecord, Stack
+from suite.statistics.reduce import round_time_s
+
+MODULE: Final = "tasks.registered"
+SOURCES: Final = ("tasks/registered.py", "tasks/libraries/agent_settings.py")
+
+
+class Answer(TomlTable):
+    """What the worker says of one task."""
+
+    task: str
+    registered: Tuple[str] = ()  # every id, where the task is not among them
+    cannot_load: str | None = None  # why the tasks cannot be registered: they need Isaac Sim
+    agents: dict[RlLibrary, AgentEntry] = Field(default_factory=dict)
+    cameras: bool = False
+    obstacles: dict[Stack, str] = Field(default_factory=dict)  # why a stack does not run it
+
+
+class Answers(TomlTable):
+    """What ``tasks.registered`` prints."""
+
+    answers: Tuple[Answer]
+
+
+def unknown_tasks(tasks: Sequence[str], catalog: Catalog) -> list[str]:
+    """Those that the catalog does not know, each once."""
+    known = {name for entry in catalog.tasks.values() for name in (entry.task, *entry.aliases)}
+    return [task for task in dict.fromkeys(tasks) if task not in known]
+
+
+def with_answers(catalog: Catalog, answers: Sequence[Answer], *, out: Path) -> Catalog:
+    """The catalog with the tasks that are registered, and with all ids where one is not.
+
+    ``out`` is the campaign's folder, whose rounds say what a task costs.
+
+    Raises:
+        MatrixError: the tasks of an extension cannot be loaded without Isaac Sim.
+    """
+    for answer in answers:
+        if answer.cannot_load:
+            raise MatrixError(
+                f"The worker cannot register {answer.task}: an installed extension needs Isaac Sim "
+                f"({answer.cannot_load}). Run it with the Python of an Isaac Sim installation, --worker-python, or let "
+                "the extension import Isaac Sim only where it is used."
+            )
+    found = {answer.task: _entry(answer, out) for answer in answers if not answer.registered}
+    others = tuple(sorted({name for answer in answers for name in answer.registered}))
+    return catalog.model_copy(update={"tasks": {**catalog.tasks, **found}, "others": others})
+
+
+def _entry(answer: Answer, out: Path) -> TaskEntry:
+    return TaskEntry(
+        task=answer.task,
+        aliases=(),
+        cameras=answer.cameras,
+        differences=(),
+        agents=answer.agents,
+        costs=tuple(measured_costs(out, answer.task)),
+        obstacles=answer.obstacles,
+    )
+
+
+def ask(tasks: Sequence[str], *, python: Path, project_root: Path, catalog: Catalog, keep: bool) -> tuple[Answer, ...]:
+    """Ask the worker of tasks. ``keep`` answers in its environment, where that changes only with its name.
+
+    Raises:
+        WorkerEnvironmentError: it gave no answer.
+    """
+    stacks = json.dumps({name: _choices(entry) for name, entry in catalog.stacks.items()})
+    sources = [sha256(project_root / source) for source in SOURCES]
+    folder = python.parent.parent / FACTS
+
+    def path(task: str) -> Path:
+        return folder / f"{hashlib.sha256(json.dumps([task, stacks, *sources]).encode()).hexdigest()[:16]}.json"
+
+    kept = {task: answer for task in tasks if keep and (answer := read_json_or_none(path(task), Answer))}
+    if left := [task for task in tasks if task not in kept]:
+        for answer in _asked([str(python), "-m", MODULE, stacks, *left], project_root):
+            kept[answer.task] = answer
+            if keep and not answer.registered:  # of an unknown task there is nothing to keep
+                folder.mkdir(exist_ok=True)
+                replace_json(answer.model_dump(mode="json"), path(answer.task))
+    return tuple(kept[task] for task in tasks)
+
+
+def _choices(entry: StackEntry) -> list[Sequence[str]]:
+    """The presets of a stack for tasks without cameras, and for those with."""
+    return [entry.presets, entry.presets if entry.camera_presets is None else entry.camera_presets]
+
+
+def _asked(argv: Sequence[str], project_root: Path) -> tuple[Answer, ...]:
+    python_path = os.pathsep.join(part for part in (str(project_root), os.environ.get("PYTHONPATH")) if part)
+    done = parent_death.run(argv, {"PYTHONPATH": python_path, "CUDA_VISIBLE_DEVICES": ""})
+    try:
+        return Answers.model_validate_json(json.dumps(last_answer(done.stdout))).answers
+    except ValidationError as error:
+        said = last_lines(done.stderr) if done.returncode else explained(error)
+        raise WorkerEnvironmentError(
+            f"The worker could not say what it registers, exit code {done.returncode}:\n{said}\n"
+            f"Asked was PYTHONPATH={project_root} {shlex.join(argv)}"
+        ) from None
+
+
+def measured_costs(out: Path, task: str) -> Iterator[CostEntry]:
+    """What processes of a task took in a campaign's folder: of each case the last round that completed.
+
+    Raises:
+        StoreError: a record of the campaign is damaged, or has times that no round takes.
+    """
+    for folder in sorted({path.parent.parent for path in out.glob("raw/*/*/r*/record.json")}):
+        records = _records_of(task, sorted(folder.glob("r*/record.json")))
+        completed = {path: record for path, record in records.items() if record.counts and record.case.learns}
+        for path, record in sorted(completed.items(), key=lambda item: item[1].round, reverse=True):
+            if record.wall_time_s is not None:
+                yield _cost_in(path, record, record.wall_time_s)
+                break
+
+
+def _records_of(task: str, paths: Sequence[Path]) -> dict[Path, RunRecord]:
+    """All rounds of a case, or none where its first one is of another task: the others are not read then."""
+    first = store.read_record(paths[0])
+    return {} if first.case.task != task else {paths[0]: first, **{path: store.read_record(path) for path in paths[1:]}}
+
+
+def _cost_in(path: Path, record: RunRecord, wall_time_s: float) -> CostEntry:
+    try:
+        return _cost(record, wall_time_s)
+    except ValidationError as error:
+        raise StoreError(f"{path} cannot be true: {explained(error)}. {store.AGAIN_ROUND}") from None
+
+
+def _cost(record: RunRecord, wall_time_s: float) -> CostEntry:
+    case, iteration_s = record.case, round_time_s(record)
+    start_up_s = wall_time_s - case.iterations * iteration_s
+    return CostEntry(
+        device=case.device,
+        rl_library=case.rl_library,
+        stack=case.stack,
+        world_size=case.world_size,
+        num_envs=case.num_envs,
+        num_steps_per_env=case.num_steps_per_env,
+        start_up_s=max(start_up_s, iteration_s),
+        iteration_s=iteration_s,
+        source=f"round {record.round} of {case.case_id}",
+    )

@@ -1,0 +1,331 @@
+"""A campaign from options to results: the program is the tuples of steps at the end of this file."""
+
+import importlib.util
+import shlex
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from suite.campaign import ending, profiling, warm_up_runs
+from suite.campaign import pair_files as pairs
+from suite.campaign.capacity import search as capacity_search
+from suite.campaign.folder import Folder, opened, settle
+from suite.campaign.manifests import write_manifests
+from suite.campaign.packing import run as packed
+from suite.campaign.planning import learn_tasks, make_plan, show_plan
+from suite.campaign.progress import Reporter
+from suite.campaign.resume import identity, is_whole, refuse_other_options, with_more_rounds
+from suite.campaign.rounds import disk_errors, figures, render, run_round, set_failures_aside, store_if_complete
+from suite.campaign.schedule import known_rounds, rounds_to_run
+from suite.campaign.state import Campaign
+from suite.campaign.tables import (
+    print_agreement,
+    print_noise,
+    print_rounds,
+    print_rule,
+    print_slowed_cores,
+    print_summary,
+    print_timing_cost,
+)
+from suite.env_check.report import summarised
+from suite.env_check.table import print_faults
+from suite.errors import EnvironmentNotFit, ReportError, RunsFailed, UsageError
+from suite.external import machine as environment
+from suite.external import parent_death
+from suite.files.input_text import fault_of_path
+from suite.files.wording import counted
+from suite.launch import registry as runtime_choice
+from suite.matrix.resources import UNBOUNDED, Resources
+from suite.options.options import ROOT, Options
+from suite.records.worked import has_speeds
+from suite.schema.record import Device
+
+
+def start(options: Options, console: Console) -> Campaign:
+    """Look at the machine: a GPU is used when there is one, unless the user says otherwise.
+
+    Raises:
+        UsageError: options contradict each other, or the results folder is a path that no script or file can name.
+    """
+    machine = environment.capture(host_label=options.host_label)
+    resources = runtime_choice.resources(options, machine)
+    device = options.device or ("cuda" if resources.gpus_per_node else "cpu")
+    options = replace(options, matrix=options.matrix or _matrix_for(device, resources))
+    slots = packed.slots_of(
+        options,
+        device=device,
+        num_gpus=len(machine.gpus),
+        num_cpus=machine.num_cpus or 1,
+        cores=environment.cores_in_order(),
+    )
+    begun = Campaign(options=options, console=console, machine=machine, device=device, resources=resources, slots=slots)
+    if fault := fault_of_path(str(begun.out)):  # with the folder one is in, or that of the checkout
+        raise UsageError(f"The results folder would be {str(begun.out)!r}, which {fault}. Choose another with --out.")
+    return begun
+
+
+def _matrix_for(device: Device, resources: Resources) -> str:
+    """The one for a user who names none: the smallest that measures, or where it cannot, one that shows what works."""
+    is_measured = device == "cuda" and resources.gpus_per_node < UNBOUNDED.gpus_per_node
+    return "first" if is_measured else "smoke"
+
+
+def provision(campaign: Campaign) -> Campaign:
+    """Install the worker environment and build the assets, find the image, or check what the user brought."""
+    refuse_other_options(campaign)  # here already: it costs an installation later, and nodes of Slurm write there
+    place = runtime_choice.provision(
+        campaign.options,
+        stack=campaign.stack,
+        device=campaign.device,
+        on_message=lambda message: campaign.console.print(message, highlight=False, markup=False, soft_wrap=True),
+        out=campaign.out,
+        num_gpus=max((item.case.nproc_per_node for item in campaign.planned if not item.infeasible), default=1),
+    )
+    machine = replace(
+        place.machine or campaign.machine,
+        host_label=campaign.options.host_label,
+        worker_pins_sha256=place.worker.pins_sha256,
+        asset_sha256=place.worker.asset_sha256,
+        worker_packages=place.worker.packages,
+    )
+    return replace(campaign, runtime=place, machine=machine)
+
+
+def check_environment(campaign: Campaign) -> Campaign:
+    """Run env_check and keep its result with every record.
+
+    Raises:
+        EnvironmentNotFit: the stack cannot run here, and the user did not say to try all the same.
+    """
+    if campaign.runtime is None:
+        raise AssertionError("provision comes before check_environment")
+    report = campaign.runtime.check()
+    print_faults(campaign.console, report)
+    if report.failures and not campaign.options.ignore_env_check:
+        faults = ", ".join(f"{check.name}: {check.fault}" for check in report.failures)
+        raise EnvironmentNotFit(
+            f"The stack {campaign.stack} cannot run here ({faults}). Repair what is said above, see all of it with "
+            f"nox -s env_check -- --stack {campaign.stack}, or try all the same with --ignore-env-check."
+        )
+    return replace(campaign, machine=replace(campaign.machine, checks=summarised(report)))
+
+
+def run_all(campaign: Campaign) -> Campaign:
+    """Run every round that is wanted and not finished, round by round over all cases, and store each decided case."""
+    campaign = replace(campaign, started_s=time.monotonic())
+    whose = identity(campaign)
+    with opened(campaign.out, whose) as own:
+        if campaign.options.retry_failed:
+            set_failures_aside(campaign, own)
+        folder = with_more_rounds(campaign, own)
+        if campaign.options.retry_failed:
+            packed.set_failed_test_aside(campaign, folder)
+        _say_what_is_left(campaign, folder, len(known_rounds(campaign, folder)))
+        warm_up_runs.run(campaign, folder)
+        if why_not := packed.why_not_shared(campaign):
+            campaign.console.print(f"One after another: {why_not}.", highlight=False, markup=False)
+        if not (campaign.slots and packed.run(campaign, folder)):
+            _run_one_after_another(campaign, folder)
+        with disk_errors(folder.root):
+            results = tuple(store_if_complete(campaign, folder, item) for item in campaign.planned)
+            if folder.asks_for_more and is_whole(campaign):
+                settle(folder, whose)
+    return replace(campaign, results=tuple(result for result in results if result))
+
+
+def _run_one_after_another(campaign: Campaign, folder: Folder) -> None:
+    known = known_rounds(campaign, folder)
+    reporter = Reporter(campaign.console, list(campaign.planned), [item.case for item, _ in known])
+    for item, round_index in rounds_to_run(campaign, folder):
+        with disk_errors(folder.root):
+            record = run_round(campaign, folder, reporter, item.case, round_index)
+            reporter.ended(record, figures(record))
+            store_if_complete(campaign, folder, item)
+
+
+def write_scripts(campaign: Campaign) -> Campaign:
+    """Write the script of every round that is not there yet, and say how each is submitted."""
+    if campaign.runtime is None or campaign.runtime.write_script is None:
+        raise AssertionError("provision comes before write_scripts, and checks the launcher")
+    with opened(campaign.out, identity(campaign)) as own:
+        folder = with_more_rounds(campaign, own)
+        for item, round_index in known_rounds(campaign, folder):
+            launch = render(
+                campaign,
+                campaign.runtime.worker,
+                folder,
+                item.case,
+                round_index,
+                python_path=campaign.runtime.python_path,
+            )
+            if not campaign.runtime.is_submitted(Path(launch.run_dir)):
+                script = campaign.runtime.write_script(launch)
+                line = f"sbatch {shlex.quote(str(script))}"
+                campaign.console.print(line, highlight=False, markup=False, soft_wrap=True)
+    return campaign
+
+
+def _say_what_is_left(campaign: Campaign, folder: Folder, todo: int) -> None:
+    rounds = sum(item.rounds for item in campaign.planned if not item.infeasible)
+    infeasible = sum(1 for item in campaign.planned if item.infeasible)
+    done = f", {rounds - todo} finished earlier and kept" if rounds > todo else ""
+    skipped = f", {counted(infeasible, 'case')} skipped here (the plan says why)" if infeasible else ""
+    campaign.console.print(
+        f"{counted(todo, 'run')} to do{done}{skipped}. Results: {folder.root}", highlight=False, markup=False
+    )
+    print_rule(campaign.console, campaign.rule)
+
+
+def check_profiler(campaign: Campaign) -> Campaign:
+    """Refuse to profile without a profiler before hours of rounds, not after them."""
+    profiling.find_nsys(campaign.options)
+    return campaign
+
+
+def profile_all(campaign: Campaign) -> Campaign:
+    """Run each case once more with the chosen ranks profiled; what they did is no result."""
+    nsys = profiling.find_nsys(campaign.options)
+    if nsys is None or campaign.runtime is None:
+        return campaign
+    with opened(campaign.out, identity(campaign)) as folder:
+        records = profiling.profile_cases(campaign, folder, campaign.runtime, nsys)
+    campaign.console.print(f"{counted(len(records), 'profiled round')}: {campaign.out / 'profiles'}", highlight=False)
+    return campaign
+
+
+def summarise(campaign: Campaign) -> Campaign:
+    """Print what came out and, where upstream ran too, how the two clocks compare; without speeds what worked."""
+    if not has_speeds(campaign.results):
+        _, beside = pairs.write_all(Folder(root=campaign.out))
+        logs = partial(warm_up_runs.log_folder, campaign)
+        ending.print_what_worked(campaign.console, campaign.results, logs=logs)
+        if campaign.options.upstream:
+            print_agreement(campaign.console, beside)
+        return campaign
+    print_summary(campaign.console, campaign.results)
+    print_rounds(campaign.console, campaign.results)
+    twins, beside = pairs.write_all(Folder(root=campaign.out))
+    if twins:
+        print_noise(campaign.console, twins)
+    print_timing_cost(campaign.console, campaign.results)
+    print_slowed_cores(campaign.console, campaign.results)
+    if campaign.options.upstream:
+        print_agreement(campaign.console, beside)
+    ending.print_sureness(campaign)
+    return campaign
+
+
+def build_report(campaign: Campaign) -> Campaign:
+    """Build the HTML page in a process of its own, where the report's packages are installed."""
+    if not campaign.options.with_report:
+        return _ended(campaign)
+    page = campaign.out / "report"
+    command = [sys.executable, "-m", "reports.build", str(campaign.out / "cases"), "--out", str(page)]
+    again = f"nox -s report -- {shlex.quote(str(campaign.out))}"
+    if importlib.util.find_spec("altair") is None:
+        campaign.console.print(
+            f"No report: its packages are not installed here. Copy {campaign.out} to a machine with them and run\n"
+            f"  {again}",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
+        return _ended(campaign)
+    done = parent_death.run(command, cwd=ROOT)
+    if done.returncode == 0:
+        return _ended(campaign, page / "index.html")
+    elsewhere = " --out OTHER, a folder that is not there yet" if page.exists() else ""  # it may be in the way
+    fault = (
+        f"The results are stored, but their page could not be built:\n{done.stdout}{done.stderr}\n"
+        f"Try again with: {again}{elsewhere}"
+    )
+    return replace(_ended(campaign), report_fault=fault)
+
+
+def _ended(campaign: Campaign, page: Path | None = None) -> Campaign:
+    ending.print_where_and_next(campaign, page)
+    return campaign
+
+
+def judge(campaign: Campaign) -> Campaign:
+    """End with an error when a run failed, so that scripts notice.
+
+    Raises:
+        RunsFailed: at least one round neither completed nor was skipped.
+        ReportError: all did, and their page could not be built.
+    """
+    # A search for capacity runs out of memory on purpose.
+    expected = ("completed", "skipped", *(("oom",) if campaign.options.capacity else ()))
+    failed = [
+        f"{record.case.case_id} round {record.round}: {record.outcome}: {record.reason}"
+        for result in campaign.results
+        for record in result.rounds
+        if record.outcome not in expected
+    ]
+    if failed:
+        raise RunsFailed(
+            f"{counted(len(failed), 'run')} did not complete:\n  " + "\n  ".join(failed) + "\nTheir logs are below "
+            f"{campaign.out / 'raw'}. Give them another attempt with --retry-failed."
+            + (f"\n{campaign.report_fault}" if campaign.report_fault else "")
+        )
+    if campaign.report_fault:
+        raise ReportError(campaign.report_fault)
+    return campaign
+
+
+def find_capacity(campaign: Campaign) -> Campaign:
+    """Search along every feasible case of the plan, and keep points and answers.
+
+    Raises:
+        UsageError: none of the cases can run here.
+    """
+    feasible = tuple(item for item in campaign.planned if not item.infeasible)
+    if not feasible:
+        reasons = "; ".join(dict.fromkeys(item.infeasible or "" for item in campaign.planned))
+        raise UsageError(f"No case of series {campaign.options.capacity} can run here: {reasons}.")
+    campaign = replace(campaign, planned=feasible, started_s=time.monotonic())
+    with opened(campaign.out, identity(campaign)) as folder:
+        found, results = capacity_search.search(campaign, folder)
+        capacity_search.write_found(found, campaign.out / "capacity.json")
+    capacity_search.print_found(campaign.console, found)
+    return replace(campaign, results=tuple(results))
+
+
+Step = Callable[[Campaign], Campaign]
+PLAN: Final[tuple[Step, ...]] = (learn_tasks, make_plan, show_plan)
+MANIFESTS: Final[tuple[Step, ...]] = (learn_tasks, make_plan, write_manifests)
+RENDER: Final[tuple[Step, ...]] = (learn_tasks, make_plan, provision, write_scripts)
+BENCH: Final[tuple[Step, ...]] = (
+    check_profiler,
+    learn_tasks,
+    make_plan,
+    provision,
+    check_environment,
+    run_all,
+    profile_all,
+    summarise,
+    build_report,
+    judge,
+)
+CAPACITY: Final[tuple[Step, ...]] = (
+    learn_tasks,
+    make_plan,
+    provision,
+    check_environment,
+    find_capacity,
+    build_report,
+    judge,
+)
+
+
+def execute(steps: tuple[Step, ...], options: Options, console: Console) -> Campaign:
+    campaign = start(options, console)
+    for step in steps:
+        campaign = step(campaign)
+    return campaign

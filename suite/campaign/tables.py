@@ -1,0 +1,285 @@
+"""The tables that a terminal shows: what will run, and what came out."""
+
+import statistics
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from suite.campaign import warm_up
+from suite.campaign.packing.order import Forecast
+from suite.campaign.progress import clock
+from suite.campaign.upstream import Pair, bracketed_differences
+from suite.files.wording import are, counted
+from suite.schema.record import Case, CaseResult, Environment, PlannedCase
+from suite.schema.telemetry import TelemetrySummary
+from suite.statistics.aa_noise import TwinPair, noise_budget
+from suite.statistics.core_speed import fastest_probes_s, slowed_cores
+from suite.statistics.reduce import round_time_s
+from suite.statistics.round_flags import flags, unsteady
+from suite.statistics.start_up import StartUp, classify, start_up
+from suite.statistics.stopping_rule import Rule, completed_times_s, median_interval, relative_half_width
+from suite.statistics.timing_cost import timing_cost
+
+
+def print_plan(
+    console: Console, planned: Sequence[PlannedCase], commands: Sequence[str | None], machine: Environment
+) -> None:
+    """Print each case with size, cost, and the command that would run it, or why it cannot run here."""
+    gpus = ", ".join(sorted({f"{gpu.name}" for gpu in machine.gpus}))
+    here = f"{len(machine.gpus)} x {gpus}" if gpus else f"no GPU, {machine.num_cpus} CPU cores"
+    console.print(f"{counted(len(planned), 'case')} on this machine ({here})\n", highlight=False)
+    for item, command in zip(planned, commands, strict=True):
+        case = item.case
+        console.print(f"[bold]{case.case_id}[/]", highlight=False)
+        console.print(
+            f"  {case.task}, {case.topology} ranks, {case.num_envs:,} environments a rank, "
+            f"{case.num_envs_global:,} in all, {case.iterations} iterations, {counted(item.rounds, 'round')}",
+            highlight=False,
+        )
+        console.print(
+            f"  minibatch {case.minibatch_size:,} a rank ({case.global_minibatch_size:,} in all), "
+            f"{case.optimiser_steps} optimiser steps an iteration, {case.minibatch_rule}",
+            highlight=False,
+        )
+        if item.infeasible:
+            console.print("  [yellow]not here:[/] ", end="")
+            console.print(item.infeasible, highlight=False, markup=False)
+        console.print(f"  {_cost(item)}", highlight=False)
+        if command is not None:
+            console.print(f"  {command}", style="dim", highlight=False, markup=False, soft_wrap=True)
+    _print_total(console, planned)
+
+
+def print_warm_ups(console: Console, warm_ups: Sequence[PlannedCase]) -> None:
+    """Print what runs before the cases to compile kernels, and what it costs beside that."""
+    for item in warm_ups:
+        console.print(
+            f"Before them {warm_up.in_words(item.case)}: warm-up, not counted, "
+            f"{'' if item.estimated_wall_s is None else f'about {clock(item.estimated_wall_s)} and '}the time that its "
+            "kernels take to compile.",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
+
+
+def _cost(item: PlannedCase) -> str:
+    if item.estimated_gpu_minutes is None or item.estimated_wall_s is None:
+        return "cost unknown"
+    gpu = f", {item.estimated_gpu_minutes:.1f} GPU-minutes in all" if item.case.device == "cuda" else ""
+    return f"about {clock(item.estimated_wall_s)} a round{gpu}"
+
+
+def _print_total(console: Console, planned: Sequence[PlannedCase]) -> None:
+    feasible = [item for item in planned if not item.infeasible]
+    console.print(f"\n{counted(len(feasible), 'case')} can run here: {_total(feasible)}.", highlight=False)
+    if len(feasible) < len(planned):
+        console.print(f"All {len(planned)}: {_total(planned)}.", highlight=False)
+
+
+def _total(items: Sequence[PlannedCase]) -> str:
+    wall_s = sum((item.estimated_wall_s or 0.0) * item.rounds for item in items)
+    gpu_minutes = sum(item.estimated_gpu_minutes or 0.0 for item in items)
+    unknown = sum(1 for item in items if item.estimated_wall_s is None)
+    parts = [f"about {clock(wall_s)} one after another"] if wall_s else []
+    parts += [f"{gpu_minutes:.0f} GPU-minutes"] if gpu_minutes else []
+    parts += [f"{unknown} of unknown cost"] if unknown else []
+    return ", ".join(parts) or "nothing to do"
+
+
+def print_forecast(console: Console, expected: Forecast | None, *, num_slots: int) -> None:
+    """Print what packing saves, if it may be done: only a test on the machine can tell."""
+    if expected is None:
+        console.print("No case leaves room for another beside it: all run one after another.", highlight=False)
+        return
+    console.print(
+        f"Side by side on {num_slots} slots, should neighbours not move the numbers: about {clock(expected.packed_s)} "
+        f"instead of {clock(expected.alone_s)}, and {clock(expected.test_s)} to test that. Should they, the test costs "
+        f"{clock(expected.refused_s[0])} to {clock(expected.refused_s[1])} more.",
+        highlight=False,
+    )
+
+
+def print_pair(console: Console, case: Case, pair: Pair | None) -> None:
+    """Print one comparison with upstream as soon as it is there."""
+    if pair is None:
+        console.print(f"    upstream failed on {case.case_id}; its logs are in the run's folder", style="yellow")
+        return
+    console.print(
+        f"    upstream: {pair.theirs_s:.4g} s/iteration, ours {pair.ours_s:.4g} ({pair.difference:+.2%})",
+        style="dim",
+        highlight=False,
+    )
+
+
+def print_agreement(console: Console, pairs: Sequence[Pair]) -> None:
+    """Print per case how our clock compares with upstream's, between processes and within our own."""
+    table = Table(title="Rank 0 beside Isaac Lab's own benchmark", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("case", overflow="fold")
+    for name in ("pairs", "direct, median", "bracketed, median", "smallest", "largest", "same process"):
+        table.add_column(name, justify="right")
+    for case_id in dict.fromkeys(pair.case_id for pair in pairs):
+        group = [pair for pair in pairs if pair.case_id == case_id]
+        direct = [pair.difference for pair in group]
+        bracketed = bracketed_differences(group)
+        clocks = [value for pair in group if (value := pair.clock_difference) is not None]
+        table.add_row(
+            case_id,
+            str(len(group)),
+            f"{statistics.median(direct):+.2%}",
+            f"{statistics.median(bracketed):+.2%}" if bracketed else "-",
+            f"{min(bracketed or direct):+.2%}",
+            f"{max(bracketed or direct):+.2%}",
+            f"{statistics.median(clocks):+.3%}" if clocks else "-",
+        )
+    console.print(table)
+
+
+def print_summary(console: Console, results: Sequence[CaseResult]) -> None:
+    """Print one row per case: the median over rounds of the steady iteration time of the slowest rank."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("case", overflow="fold")
+    has_power = any(_of_gpus(result) for result in results)
+    for name in ("ranks", "envs", "rounds", "s/iteration", "frames/s", *(("W", "frames/J") if has_power else ())):
+        table.add_column(name, justify="right")
+    table.add_column("outcome", overflow="fold")
+    for result in results:
+        case = result.case
+        times_s = [round_time_s(record) for record in result.completed]
+        time_s = statistics.median(times_s) if times_s else None
+        outcomes = sorted({record.outcome for record in result.rounds})
+        table.add_row(
+            case.case_id,
+            case.topology,
+            f"{case.num_envs_global:,}",
+            f"{len(times_s)}/{len(result.rounds)}",
+            "-" if time_s is None else f"{time_s:.3g}",
+            "-" if time_s is None or not case.has_frames else f"{case.frames_per_iteration / time_s:,.0f}",
+            *(_power_columns(result) if has_power else ()),
+            ", ".join(outcomes),
+        )
+    console.print(table)
+
+
+def _of_gpus(result: CaseResult) -> list[TelemetrySummary]:
+    telemetry = [record.telemetry for record in result.completed]
+    return [summary for summary in telemetry if summary is not None and summary.gpus]
+
+
+def _power_columns(result: CaseResult) -> tuple[str, str]:
+    """Mean power of all GPUs together [W] and frames per joule, medians over the rounds."""
+    seen = _of_gpus(result)
+    power_w = [summary.power_w.mean for summary in seen if summary.power_w is not None]
+    per_joule = [summary.frames_per_joule for summary in seen if summary.frames_per_joule is not None]
+    return (
+        f"{statistics.median(power_w):,.0f}" if power_w else "-",
+        f"{statistics.median(per_joule):,.0f}" if per_joule else "-",
+    )
+
+
+def print_rule(console: Console, rule: Rule) -> None:
+    """Print when a case has enough rounds, where that is not a fixed number."""
+    if rule.precision is None:
+        return
+    budget = (
+        "" if rule.budget_s is None else f", or {counted(rule.budget_s / 60, 'minute')} {are(rule.budget_s / 60)} over"
+    )
+    console.print(
+        f"After {counted(rule.rounds, 'round')} a case goes on until the half-width of the 95 % interval of its median"
+        f" is at most {100 * rule.precision:g} %, or it has {counted(rule.most_rounds, 'round')}{budget}.",
+        highlight=False,
+    )
+
+
+def print_rounds(console: Console, results: Sequence[CaseResult]) -> None:
+    """Print of each case why it got no more rounds, how well its median is known, how it starts, and what is odd."""
+    for result in results:
+        if len(result.completed) > 1:
+            console.print(f"[bold]{result.case.case_id}[/]", highlight=False)
+            for line in _lines_on_rounds(result):
+                console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
+    single = [result for result in results if len(result.completed) == 1]
+    if single:
+        short = [flag for result in single if (flag := unsteady(result.completed))]
+        also = (
+            f", and {len(short)} of them {are(len(short))} too short or unsettled to show a steady part"
+            if short
+            else ""
+        )
+        with_one = f"{counted(len(single), 'case')} with one completed round"
+        console.print(f"{with_one}: nothing is known of the spread between rounds{also}.", highlight=False)
+        for result in single:
+            for flag in (flag for flag in flags(result.rounds) if flag not in short):
+                console.print(
+                    f"{result.case.case_id}: {flag}", style="yellow", highlight=False, markup=False, soft_wrap=True
+                )
+
+
+def _lines_on_rounds(result: CaseResult) -> list[str]:
+    times_s = completed_times_s(result.rounds)
+    interval, width = median_interval(times_s), relative_half_width(times_s)
+    lines = [f"rounds: {result.ended_because}"] if result.ended_because else []
+    if interval and width is not None:
+        lines.append(
+            f"median between {interval[0]:.4g} and {interval[1]:.4g} s/iteration at 95 % (half-width {width:.1%})"
+        )
+    starts = [start_up(record) for record in result.completed]
+    kinds = classify(starts)
+    for kind in ("cold", "warm", None):
+        chosen = [start for start, its_kind in zip(starts, kinds, strict=True) if its_kind == kind]
+        if chosen:
+            name = f"{kind} start" if kind else "start"
+            time_s = statistics.median(start.total_s for start in chosen)
+            lines.append(
+                f"{name}: {time_s:.1f} s{_compiled(chosen)} ({len(chosen)} of {counted(len(starts), 'round')})"
+            )
+    return lines + [f"flag: {flag}" for flag in flags(result.rounds)]
+
+
+def _compiled(starts: Sequence[StartUp]) -> str:
+    """One kernel of a new size makes a start cold, and so do all of them on a new machine."""
+    counts = sorted(start.kernels_compiled for start in starts if start.kernels_compiled)
+    if not counts:
+        return ""
+    known = str(counts[0]) if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
+    return f", kernels compiled: {known}"
+
+
+def print_noise(console: Console, pairs: Sequence[TwinPair]) -> None:
+    """Print how far the same case lies from itself when it is measured twice."""
+    for pair in pairs:
+        console.print(
+            f"A/A {pair.case_id}: {pair.median_s:.4g} s/iteration and again {pair.twin_median_s:.4g} "
+            f"({pair.difference:+.2%}, {len(pair.times_s)} and {len(pair.twin_times_s)} rounds)",
+            highlight=False,
+        )
+    console.print(
+        f"Noise budget: {noise_budget(pairs):.2%}, the most that medians of these rounds lie apart in 95 of 100 ways to"
+        " deal them into two.\nSmaller differences cannot be told from none here.",
+        highlight=False,
+    )
+
+
+def print_slowed_cores(console: Console, results: Sequence[CaseResult]) -> None:
+    """Print what slowed cores did, where they did."""
+    completed = [record for result in results for record in result.completed]
+    said = slowed_cores(results, fastest_probes_s(completed))
+    if said is not None:
+        console.print(said, style="yellow", highlight=False, markup=False, soft_wrap=True)
+
+
+def print_timing_cost(console: Console, results: Sequence[CaseResult]) -> None:
+    """Print what the timer's marks cost the iterations that have them, over all training of the campaign."""
+    cost = timing_cost([record for result in results if result.case.learns for record in result.completed])
+    if cost is None:
+        return
+    low, high = cost.interval
+    console.print(
+        f"Marks within an iteration cost {cost.median:+.1%} of it ({low:+.1%} to {high:+.1%} at 95 %; "
+        f"{cost.iterations} iterations had them). "
+        "The times above are those of the others.",
+        highlight=False,
+        markup=False,
+    )

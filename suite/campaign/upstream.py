@@ -1,0 +1,187 @@
+"""Side by side with Isaac Lab's own benchmark, to show that our clock says what theirs says.
+
+With ``bench --upstream`` each completed round is followed by upstream's ``isaaclab benchmark training`` with the same
+arguments, on the same machine, so that the two interleave. Upstream reports rank 0 only, so rank 0 is what is compared.
+"""
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Annotated, NotRequired, TypedDict
+
+from pydantic import ConfigDict, Field, with_config
+
+from suite.campaign.folder import Folder, drop_checkpoints
+from suite.errors import StoreError
+from suite.files.json_file import STRICT, read_json, replace_json
+from suite.files.wording import counted
+from suite.launch import Launcher
+from suite.records.soundness import LARGEST
+from suite.records.store import read_record, read_record_of
+from suite.schema.record import Case, CaseResult, Launch, RunRecord
+from suite.statistics.reduce import counted_iterations
+
+type _Time = Annotated[float, Field(gt=0, le=LARGEST)]
+
+
+@with_config(ConfigDict(allow_inf_nan=False))
+class _Written(TypedDict):
+    """What ``tasks.upstream.benchmark`` wrote, as far as it is looked at."""
+
+    iteration_time_s: list[_Time]
+    wall_time_s: NotRequired[_Time | None]
+
+
+@with_config(STRICT)
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """One round of ours beside one of upstream's: medians over the iterations of rank 0 that are steady in ours [s]."""
+
+    case_id: str
+    round: int
+    ours_s: _Time
+    theirs_s: _Time
+    theirs_wall_s: _Time | None = None  # of upstream's whole process; None in pairs of before it was kept
+    library_s: _Time | None  # what the RL library reported in our own process, as upstream would have read it
+
+    @property
+    def difference(self) -> float:
+        """Relative: positive when ours is longer."""
+        return self.ours_s / self.theirs_s - 1
+
+    @property
+    def clock_difference(self) -> float | None:
+        """Relative difference of our clock to the library's in the same process, free of noise between processes."""
+        return None if self.library_s is None else self.ours_s / self.library_s - 1
+
+
+def can_run(case: Case) -> bool:
+    """Tell whether upstream runs such a case and keeps its iteration times where they can be read; skrl's are lost.
+
+    Its program starts one node by itself.
+    """
+    is_upstreams = case.workload == "train" and case.rl_library in ("rl_games", "rsl_rl")
+    return is_upstreams and case.nnodes == 1 and not case.pin_cpus
+
+
+def folder_of(run_dir: Path) -> Path:
+    return run_dir / "upstream"
+
+
+def is_missing(case: Case, run_dir: Path) -> bool:
+    """Tell whether a finished round still lacks upstream's run beside it."""
+    if not can_run(case) or (folder_of(run_dir) / "upstream.json").exists():
+        return False
+    return read_record(run_dir / "record.json").outcome == "completed"
+
+
+def run(ours: Launch, launcher: Launcher) -> Pair | None:
+    """Run upstream beside a finished round of ours; None when upstream failed (its logs stay in the folder).
+
+    Raises:
+        StoreError: our own round has no record yet.
+    """
+    run_dir = folder_of(Path(ours.run_dir))
+    launch = Launch(
+        # upstream writes no samples as it goes, so silence is no sign of a hang
+        case=replace(ours.case, hang_timeout_s=ours.case.timeout_s),
+        round=ours.round,
+        argv=(ours.argv[0], "-m", "tasks.upstream.benchmark", str(run_dir)),
+        env=ours.env,
+        cpus=ours.cpus,
+        run_dir=str(run_dir),
+    )
+    launcher(launch)
+    drop_checkpoints(run_dir)
+    return read_pair(ours.case, ours.round, run_dir.parent)
+
+
+def read_pair(case: Case, round_index: int, run_dir: Path) -> Pair | None:
+    """The pair in a run directory, or None when one side is missing."""
+    theirs_path = folder_of(run_dir) / "upstream.json"
+    written = read_json(theirs_path, _Written, next_step="Move it away to go on without.")
+    if written is None:
+        return None
+    theirs = written["iteration_time_s"]
+    record = read_record_of(case, round_index, run_dir / "record.json")
+    if record.outcome != "completed":
+        return None
+    if len(theirs) != (ours := record.ranks[0].num_iterations):
+        raise StoreError(
+            f"{theirs_path} has {counted(len(theirs), 'iteration')}, and the round beside it {ours}: they are no pair. "
+            "Move it away, and the same command runs upstream again."
+        )
+    ours_s, library_s = medians_of_rank_0(record)
+    return Pair(
+        case_id=case.case_id,
+        round=round_index,
+        ours_s=ours_s,
+        theirs_s=statistics.median(theirs[iteration] for iteration in counted_iterations(record)),
+        theirs_wall_s=written.get("wall_time_s"),
+        library_s=library_s,
+    )
+
+
+def pairs_of(results: Iterable[CaseResult], folder: Folder) -> list[Pair]:
+    """The pair of every completed round beside which upstream ran too."""
+    return [
+        pair
+        for result in results
+        for record in result.completed
+        if (pair := read_pair(record.case, record.round, folder.run_dir(record.case, record.round)))
+    ]
+
+
+def medians_of_rank_0(record: RunRecord, iterations: Sequence[int] | None = None) -> tuple[float, float | None]:
+    """Iteration time of rank 0 by our clock and, where the library keeps one, by its own [s]; marks cost neither.
+
+    ``iterations``: those that count, where another rule than today's decided it.
+    """
+    counted = counted_iterations(record) if iterations is None else iterations
+    return statistics.median(_column(record, counted, "iteration_time_s")), _library_s(record, counted)
+
+
+def bracketed_differences(pairs: Sequence[Pair]) -> list[float]:
+    """Relative differences with a slow drift of the machine cancelled; positive when ours is longer.
+
+    The runs of one case alternate, ours first. A machine that speeds up or slows down meanwhile biases every direct
+    comparison the same way, so each run between two of the other kind is compared with the mean of those two.
+    """
+    series = [time_s for pair in sorted(pairs, key=lambda pair: pair.round) for time_s in (pair.ours_s, pair.theirs_s)]
+    differences = []
+    for index in range(1, len(series) - 1):
+        neighbours_s = (series[index - 1] + series[index + 1]) / 2
+        is_ours = index % 2 == 0
+        differences.append((series[index] / neighbours_s if is_ours else neighbours_s / series[index]) - 1)
+    return differences
+
+
+def read_pairs(path: Path) -> tuple[Pair, ...]:
+    """What ``write_pairs`` wrote; () where it did not. Raises StoreError when it cannot be read."""
+    return read_json(path, tuple[Pair, ...], next_step="Take it anew from the campaign that wrote it.") or ()
+
+
+def write_pairs(pairs: Sequence[Pair], path: Path) -> None:
+    """Write all pairs of a campaign, for the report and for whoever wants to check."""
+    replace_json([asdict(pair) for pair in pairs], path)
+
+
+def _library_s(record: RunRecord, counted: Sequence[int]) -> float | None:
+    if record.case.rl_library == "rsl_rl":
+        collections_s = _column(record, counted, "rsl_rl.collection_time_s")
+        learnings_s = _column(record, counted, "rsl_rl.learning_time_s")
+        times_s = [sum(parts) for parts in zip(collections_s, learnings_s, strict=True)]
+    elif record.case.rl_library == "rl_games":
+        frames = record.case.frames_per_iteration
+        times_s = [frames / fps for fps in _column(record, counted, "rl_games.total_fps")]
+    else:
+        times_s = []
+    return statistics.median(times_s) if times_s else None
+
+
+def _column(record: RunRecord, counted: Sequence[int], name: str) -> list[float]:
+    """Samples of rank 0 in the iterations that count, missing ones left out."""
+    stored = record.ranks[0].samples.get(name, ())
+    values = (stored[iteration] for iteration in counted if iteration < len(stored))
+    return [value for value in values if value is not None]

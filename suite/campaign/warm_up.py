@@ -1,0 +1,108 @@
+"""Which runs compile kernels before anything is timed, and which kernels this machine has had compiled.
+
+A campaign of a matrix with ``warm_up`` begins with a run of two iterations for each task, stack and number of
+environments of a rank: Newton compiles its broad phase anew for each number, and all else once for a task. The run has
+one rank, also where the rounds have several. Ranks load the same kernels, and once one has compiled them no number of
+ranks compiles any: on two CPU cores with an empty cache (2026-11-24) one rank of Cartpole, Ant and the Shadow Hand
+compiled 54, 11 and 24, and one and two ranks after it none, with another RL library neither. On a GPU rl_games compiles
+its network too, anew for each number of ranks (two H100s, 2026-11-24: 188 kernels on one, then 16 on both), so there it
+has runs of its own, with as many ranks as the rounds; they serve the other libraries.
+
+What was compiled is remembered beside the kernels::
+
+    CACHE/kernels-<pins>/warm/<device>-<stack>-<task>-n<environments of a rank>[-rl_games-<topology>].json
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from suite.files.json_file import replace_json
+from suite.files.wording import counted
+from suite.records import damaged_kernels
+from suite.records.soundness import MIN_ITERATIONS
+from suite.schema.record import Case, Device, Environment, RlLibrary
+
+SUFFIX: Final = "-warm-up"  # of case ids
+COMPILING: Final[frozenset[RlLibrary]] = frozenset({"rl_games"})  # on GPUs, by torch's Inductor
+
+type Kernels = tuple[str, ...]
+
+
+def kernels_of(case: Case) -> Kernels:
+    """What decides which kernels a run of this case needs."""
+    own = (case.rl_library, case.topology) if _compiles_itself(case) else ()
+    return (*shared_kernels_of(case), *own)
+
+
+def shared_kernels_of(case: Case) -> Kernels:
+    """Those of physics and rendering."""
+    return case.stack, case.task, f"n{case.num_envs}"
+
+
+def _compiles_itself(case: Case) -> bool:
+    return case.device == "cuda" and case.rl_library in COMPILING
+
+
+def warm_ups(cases: Sequence[Case]) -> list[Case]:
+    """The fewest that compile what these cases need, of their training."""
+    training = [case for case in cases if case.learns]
+    training.sort(key=lambda case: (not _compiles_itself(case), case.world_size))
+    found: list[Case] = []
+    compiled: set[Kernels] = set()
+    for case in training:
+        if kernels_of(case) not in compiled:
+            found.append(_warm_up(case))
+            compiled |= {kernels_of(case), shared_kernels_of(case)}
+    return found
+
+
+def _warm_up(case: Case) -> Case:
+    if _compiles_itself(case):
+        return replace(case, case_id=case.case_id + SUFFIX, iterations=MIN_ITERATIONS)
+    sizes = (f"-n{case.num_envs_global}-{case.topology}", f"-n{case.num_envs}-1x1")
+    return replace(
+        case,
+        case_id=case.case_id.replace(*sizes) + SUFFIX,
+        nnodes=1,
+        nproc_per_node=1,
+        num_envs_global=case.num_envs,
+        iterations=MIN_ITERATIONS,
+    )
+
+
+def is_of(warm_up: Case, case: Case) -> bool:
+    """Whether a case would fail as its warm-up did: it trains the same task by the same library."""
+    return (warm_up.rl_library, kernels_of(warm_up)) == (case.rl_library, kernels_of(case))
+
+
+def in_words(case: Case) -> str:
+    sizes = f"{counted(case.num_envs, 'environment')} on {counted(case.world_size, 'rank')}"
+    return f"{case.task} with {case.rl_library}, {sizes}"
+
+
+def is_warm(cache_dir: Path, kernels: Kernels, machine: Environment, device: Device) -> bool:
+    """Whether a run compiled these kernels for this device, and they are still there."""
+    has_any = next(damaged_kernels.modules(cache_dir), None) is not None
+    return has_any and _path(cache_dir, kernels, machine, device).exists()
+
+
+def is_missing(cache_dir: Path, warm_up: Case, machine: Environment, needed: Collection[Kernels]) -> bool:
+    """Whether this warm-up would compile any of the kernels that are needed."""
+    compiled = {kernels_of(warm_up), shared_kernels_of(warm_up)}.intersection(needed)
+    return not all(is_warm(cache_dir, kernels, machine, warm_up.device) for kernels in compiled)
+
+
+def remember(cache_dir: Path, warm_up: Case, machine: Environment) -> None:
+    """Note that a warm-up has compiled its kernels."""
+    for kernels in {kernels_of(warm_up), shared_kernels_of(warm_up)}:
+        path = _path(cache_dir, kernels, machine, warm_up.device)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_json({"case": warm_up.case_id, "suite_version": machine.suite_version}, path)
+
+
+def _path(cache_dir: Path, kernels: Kernels, machine: Environment, device: Device) -> Path:
+    gpus = machine.gpus if device == "cuda" else ()
+    kinds = sorted({gpu.compute_capability or gpu.name.replace(" ", "-") for gpu in gpus})
+    return cache_dir / damaged_kernels.WARM / f"{'-'.join([device, *kinds, *kernels])}.json"

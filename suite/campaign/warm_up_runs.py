@@ -1,0 +1,115 @@
+"""Runs the warm-ups of a campaign before its rounds. They are kept in ``OUT/warm-up`` and count nowhere."""
+
+from dataclasses import replace
+from typing import Final
+
+from suite.campaign import warm_up
+from suite.campaign.folder import Folder
+from suite.campaign.progress import Reporter
+from suite.campaign.rounds import disk_errors, render_in, repair_kernels
+from suite.campaign.schedule import known_rounds
+from suite.campaign.state import Campaign
+from suite.files.wording import counted
+from suite.launch.runtime import Runtime
+from suite.records import store
+from suite.records.collect import collect
+from suite.schema.record import Case, PlannedCase, RunRecord
+
+FOLDER: Final = "warm-up"  # in the campaign's
+NOT_COUNTED: Final = "warm-up, not counted"
+
+
+def run(campaign: Campaign, folder: Folder) -> None:
+    """Run what rounds are waiting for and this machine has not had. A warm-up that fails is a failure of its rounds."""
+    if campaign.runtime is None:
+        raise AssertionError("provision comes before run_all")
+    own = Folder(root=folder.root / FOLDER)
+    wanted = _wanted(campaign, folder, campaign.runtime)
+    if wanted:
+        programs = "; ".join(warm_up.in_words(item.case) for item in wanted)
+        campaign.console.print(
+            f"First {counted(len(wanted), 'warm-up')}, not counted, so that no kernel is compiled while something is "
+            f"timed: {programs}.",
+            highlight=False,
+            markup=False,
+        )
+    waiting = [item.case for item in (*wanted, *(item for item, _ in known_rounds(campaign, folder)))]
+    reporter = Reporter(campaign.console, [*campaign.planned, *wanted], waiting, total=len(wanted))
+    for item in wanted:
+        with disk_errors(folder.root):
+            record = _run(campaign, own, campaign.runtime, reporter, item.case)
+            if record.outcome == "completed":
+                warm_up.remember(campaign.runtime.worker.cache_dir, item.case, campaign.machine)
+            else:
+                _fail_rounds(campaign, folder, record)
+
+
+def log_folder(campaign: Campaign, case: Case, round_index: int) -> str:
+    """Where the logs of a round are; of one that its warm-up kept from starting, those of the warm-up."""
+    run_dir = Folder(root=campaign.out).run_dir(case, round_index)
+    if (run_dir / "logs").is_dir():
+        return str(run_dir / "logs")
+    own = Folder(root=campaign.out / FOLDER)
+    warm_ups = (item.case for item in campaign.warm_ups if warm_up.is_of(item.case, case))
+    return next((str(own.run_dir(one, 0) / "logs") for one in warm_ups if own.is_finished(one, 0)), str(run_dir))
+
+
+def _wanted(campaign: Campaign, folder: Folder, runtime: Runtime) -> list[PlannedCase]:
+    if not campaign.warm_ups:
+        return []
+    repair_kernels(campaign, runtime.worker.cache_dir)  # what is moved away is to be compiled again
+    needed = {warm_up.kernels_of(item.case) for item, _ in known_rounds(campaign, folder)}
+    cache_dir = runtime.worker.cache_dir
+    return [item for item in campaign.warm_ups if warm_up.is_missing(cache_dir, item.case, campaign.machine, needed)]
+
+
+def _run(campaign: Campaign, own: Folder, runtime: Runtime, reporter: Reporter, case: Case) -> RunRecord:
+    run_dir, path = own.run_dir(case, 0), own.record_path(case, 0)
+    own.root.mkdir(exist_ok=True)
+    if own.is_finished(case, 0):
+        record = store.read_record(path)
+        if record.outcome != "completed" and not campaign.options.retry_failed:
+            return record
+        own.set_aside(run_dir, "earlier")
+    elif not runtime.is_submitted(run_dir):
+        own.set_aside(run_dir, "interrupted")
+    own.require_space()
+    launch = render_in(campaign, runtime.worker, run_dir, case, 0, python_path=runtime.python_path)
+    with reporter.run(case, 0, where=f", {NOT_COUNTED}") as line:
+        result = runtime.launch(launch, on_progress=line.update)
+    record = collect(run_dir, case, 0, result, campaign.machine)
+    store.write_record(record, path)
+    reporter.ended(record, f" ({NOT_COUNTED})")
+    return record
+
+
+def _fail_rounds(campaign: Campaign, folder: Folder, record: RunRecord) -> None:
+    """Give every round that waits for this warm-up its outcome and reason, which running it would only repeat."""
+    rounds = [
+        (item.case, index) for item, index in known_rounds(campaign, folder) if warm_up.is_of(record.case, item.case)
+    ]
+    for case, index in rounds:
+        folder.set_aside(folder.run_dir(case, index), "interrupted")
+        failed = replace(
+            record,
+            case=case,
+            round=index,
+            reason=f"its warm-up: {record.reason}",
+            wall_time_s=None,  # it never ran
+            ranks=(),
+            workload=None,
+            telemetry=None,
+            telemetry_note="the round never started",
+            clocks=None,
+            transport=None,
+        )
+        store.write_record(failed, folder.record_path(case, index))
+    if rounds:
+        campaign.console.print(
+            f"    {counted(len(rounds), 'run')} of {warm_up.in_words(record.case)} cannot start either. Its logs: "
+            f"{Folder(root=folder.root / FOLDER).run_dir(record.case, 0) / 'logs'}",
+            style="yellow",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )

@@ -1,0 +1,1 @@
+"""Driver, GPUs, their links, NCCL and CUDA graphs."""

@@ -1,0 +1,153 @@
+"""Which drivers and GPUs a stack runs on: ``drivers.toml``, read strictly, and the check against it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final, Self
+
+from pydantic import Field, StringConstraints, model_validator
+
+from suite.env_check.check import Check, Verdict
+from suite.files.toml_file import NonEmptyTuple, Problem, TomlTable, Tuple, read_toml
+from suite.schema.record import Stack
+
+DRIVERS_PATH: Final = Path(__file__).with_name("drivers.toml")
+
+type Version = Annotated[str, StringConstraints(pattern=r"^\d+(\.\d+)*$")]
+type Text = Annotated[str, StringConstraints(min_length=1)]
+
+
+class SourcedVersion(TomlTable):
+    version: Version
+    source: Text
+
+
+class KnownBad(TomlTable):
+    """Drivers from ``from`` up to but not including ``below``."""
+
+    first: Version = Field(alias="from")
+    below: Version
+    what: Text
+    source: Text
+
+    @model_validator(mode="after")
+    def _a_range(self) -> Self:
+        if parts(self.first) >= parts(self.below):
+            raise ValueError(f"should have a 'from' older than 'below', {self.below}")
+        return self
+
+
+class StackDrivers(TomlTable):
+    """One stack, or one release of it."""
+
+    name: Stack
+    release: Version | None = None
+    minimum: SourcedVersion
+    validated: Tuple[SourcedVersion] = ()
+    known_bad: Tuple[KnownBad] = ()
+    minimum_compute_capability: SourcedVersion
+
+    @property
+    def title(self) -> str:
+        return self.name if self.release is None else f"{self.name} {self.release}"
+
+
+class _Document(TomlTable):
+    stack: NonEmptyTuple[StackDrivers]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriverForStack:
+    """Evidence of ``driver_for_stack``."""
+
+    stack: str
+    driver_version: str | None
+    minimum: str
+    minimum_source: str
+    validated: tuple[str, ...]
+    known_bad: str | None  # what happens with this driver, and its source
+    validated_sources: tuple[str, ...]
+
+
+def parts(version: str) -> tuple[int, ...]:
+    """``"580.65.06"`` as numbers that compare."""
+    return tuple(int(part) for part in version.split("."))
+
+
+def read_drivers(path: Path = DRIVERS_PATH) -> tuple[StackDrivers, ...]:
+    """Read the table. Raises MatrixError with every problem of the file."""
+    file = read_toml(path)
+    stacks = file.validate(_Document).stack
+    titles = [entry.title for entry in stacks]
+    problems = [
+        Problem(location=("stack", number), message=f"{title} is there twice; give each entry a release of its own.")
+        for number, title in enumerate(titles)
+        if title in titles[:number]
+    ]
+    if problems:
+        raise file.error(problems)
+    return stacks
+
+
+def drivers_for(stack: Stack, stacks: tuple[StackDrivers, ...], *, release: str | None = None) -> StackDrivers:
+    """Return the entry of a stack, of the release that ``release`` ("6.0.1") belongs to if one does, else the first.
+
+    Raises:
+        LookupError: the table has no entry for the stack.
+
+    """
+    entries = [entry for entry in stacks if entry.name == stack]
+    if not entries:
+        raise LookupError(f"drivers.toml has no entry for {stack}")
+    fitting = [entry for entry in entries if release and entry.release and _belongs(release, entry.release)]
+    return (fitting or entries)[0]
+
+
+def _belongs(version: str, branch: str) -> bool:
+    return parts(version)[: len(parts(branch))] == parts(branch)
+
+
+def check_driver_for_stack(driver_version: str | None, drivers: StackDrivers) -> Check[DriverForStack]:
+    """Judge the kernel driver's version against what the stack needs."""
+    bad = next((bad for bad in drivers.known_bad if driver_version and _in_range(driver_version, bad)), None)
+    evidence = DriverForStack(
+        stack=drivers.title,
+        driver_version=driver_version,
+        minimum=drivers.minimum.version,
+        minimum_source=drivers.minimum.source,
+        validated=tuple(entry.version for entry in drivers.validated),
+        validated_sources=tuple(entry.source for entry in drivers.validated),
+        known_bad=f"{bad.what} ({bad.source})" if bad else None,
+    )
+    wanted = f"{drivers.minimum.version} or newer for {drivers.title}"
+    if evidence.validated:
+        wanted += f", validated with {', '.join(evidence.validated)}"
+    found = f"driver {driver_version}" if driver_version else "no driver"
+    best = evidence.validated[0] if evidence.validated else f"{drivers.minimum.version} or newer"
+
+    where = ", on the host if this is a container"
+
+    def check(verdict: Verdict, fault: str | None = None, repair: str | None = None) -> Check[DriverForStack]:
+        return Check(
+            name="driver_for_stack", feature="cuda", verdict=verdict, found=found, wanted=wanted, fault=fault,
+            repair=repair, evidence=evidence,
+        )  # fmt: skip
+
+    if driver_version is None:
+        return check("not_checked")
+    if bad:
+        found += f": {evidence.known_bad}"
+        return check("failure", "driver_known_bad", f"Install driver {best}{where}.")
+    if parts(driver_version) < parts(drivers.minimum.version):
+        return check("failure", "driver_too_old", f"Install driver {best}{where}.")
+    # Newer drivers are good in general, but not where one was bad before.
+    if (
+        evidence.validated
+        and drivers.known_bad
+        and parts(driver_version)[0] > max(parts(version)[0] for version in evidence.validated)
+    ):
+        return check("warning", "driver_not_validated", f"If it crashes, install driver {best}{where}.")
+    return check("ok")
+
+
+def _in_range(version: str, bad: KnownBad) -> bool:
+    return parts(bad.first) <= parts(version) < parts(bad.below)

@@ -1,0 +1,42 @@
+"""Checks Warp's cache of compiled kernels: a damaged file in it fails every run that needs its module."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from suite.env_check.check import Check
+from suite.files.wording import counted
+from suite.records import damaged_kernels
+
+WANTED: Final = "no file that is cut short"
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelFacts:
+    cache_dir: str
+    num_modules: int
+    damaged: tuple[str, ...]  # what is wrong with each damaged module
+
+
+def read(cache_dir: Path) -> KernelFacts:
+    return KernelFacts(
+        cache_dir=str(cache_dir),
+        num_modules=sum(1 for _ in damaged_kernels.modules(cache_dir)),
+        damaged=tuple(module.problem for module in damaged_kernels.damaged_modules(cache_dir)),
+    )
+
+
+def check_kernel_cache(facts: KernelFacts) -> Check[KernelFacts]:
+    if not facts.damaged:
+        found = f"every file in {facts.cache_dir} is whole" if facts.num_modules else "nothing compiled yet"
+        return Check(name="kernel_cache", feature="worker", verdict="ok", found=found, wanted=WANTED, evidence=facts)
+    return Check(
+        name="kernel_cache",
+        feature="worker",
+        verdict="warning",
+        found=f"{counted(len(facts.damaged), 'damaged module')} in {facts.cache_dir}: {facts.damaged[0]}",
+        wanted=WANTED,
+        fault="kernel_cache_damaged",
+        repair=f"Run bench: it moves them away and compiles them again. Or remove {facts.cache_dir}.",
+        evidence=facts,
+    )

@@ -1,0 +1,100 @@
+"""Whether the GPUs have RT cores, from ``gpus.toml``: neither NVML nor CUDA tells."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+from pydantic import StringConstraints
+
+from suite.env_check.check import Check
+from suite.external.nvml.values import GpuState, NvmlState
+from suite.files.toml_file import NonEmptyTuple, TomlTable, read_toml
+
+GPUS_PATH: Final = Path(__file__).with_name("gpus.toml")
+
+
+class Statement(TomlTable):
+    rt_cores: bool
+    source: Annotated[str, StringConstraints(min_length=1)]
+
+
+class Capability(Statement):
+    compute_capability: Annotated[str, StringConstraints(pattern=r"^\d+\.\d+$")]
+
+
+class Name(Statement):
+    words: NonEmptyTuple[str]
+
+
+class RtCoreTable(TomlTable):
+    capability: NonEmptyTuple[Capability]
+    name: NonEmptyTuple[Name]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RtCores:
+    """One GPU of the evidence of ``rt_cores``."""
+
+    index: int
+    name: str | None
+    compute_capability: str | None
+    rt_cores: bool | None  # None: the table does not know
+    source: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RtCoresOfAll:
+    gpus: tuple[RtCores, ...]
+
+
+def read_table(path: Path = GPUS_PATH) -> RtCoreTable:
+    """Read the table. Raises MatrixError with every problem of the file."""
+    return read_toml(path).validate(RtCoreTable)
+
+
+def check_rt_cores(state: NvmlState, table: RtCoreTable) -> Check[RtCoresOfAll]:
+    """RTX rendering needs RT cores on every GPU that renders."""
+    gpus = tuple(_rt_cores(gpu, table) for gpu in state.gpus)
+    without = [gpu for gpu in gpus if gpu.rt_cores is False]
+    unknown = [gpu for gpu in gpus if gpu.rt_cores is None]
+    found = "no GPU"
+    if without:
+        found = f"{_names(without)}: none ({without[0].source})"
+    elif unknown:
+        found = f"{_names(unknown)}: not in gpus.toml"
+    elif gpus:
+        found = f"{_names(list(gpus))}: has them ({gpus[0].source})"
+    return Check(
+        name="rt_cores",
+        feature="rt-cores",
+        verdict="failure" if without else "ok" if gpus and not unknown else "not_checked",
+        found=found,
+        wanted="RT cores, for the RTX renderer of Isaac Sim",
+        fault="no_rt_cores" if without else None,
+        repair="Use an RTX GPU, L4, L40 or A10 for this stack, or stack kitless, whose renderer needs CUDA only."
+        if without
+        else None,
+        evidence=RtCoresOfAll(gpus=gpus),
+    )
+
+
+def _rt_cores(gpu: GpuState, table: RtCoreTable) -> RtCores:
+    named: list[Statement] = [row for row in table.name for word in row.words if _has_word(gpu.name or "", word)]
+    able: list[Statement] = [row for row in table.capability if row.compute_capability == gpu.compute_capability]
+    row = next(iter((*named, *able)), None)
+    return RtCores(
+        index=gpu.index,
+        name=gpu.name,
+        compute_capability=gpu.compute_capability,
+        rt_cores=row.rt_cores if row else None,
+        source=row.source if row else None,
+    )
+
+
+def _has_word(name: str, word: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", name, re.IGNORECASE) is not None
+
+
+def _names(gpus: list[RtCores]) -> str:
+    return ", ".join(dict.fromkeys(gpu.name or f"GPU {gpu.index}" for gpu in gpus))

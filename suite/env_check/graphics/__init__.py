@@ -1,0 +1,1 @@
+"""EGL and Vulkan: loaders, manifests, devices and one frame each."""

@@ -1,0 +1,109 @@
+"""One frame, truly rendered: a triangle over a clear colour, every pixel checked. What Vulkan and OpenGL share."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from suite.env_check.check import Check, Feature
+from suite.env_check.finding import Finding
+from suite.env_check.probes.run import End, how_it_ended, run_probe
+
+SIZE: Final = 64  # pixels, both ways
+TRIANGLE: Final = (51, 204, 102, 255)  # multiples of 1/5: exact in 8 bits
+CLEAR: Final = (0, 0, 255, 255)
+TRIANGLE_COLOUR: Final = tuple(value / 255 for value in TRIANGLE)
+CLEAR_COLOUR: Final = tuple(value / 255 for value in CLEAR)
+# Clip coordinates: the half of the frame that is left of and below the diagonal.
+VERTICES: Final = (-1.0, -1.0, 1.0, -1.0, -1.0, 1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrameSeen:
+    """What became of the frame. What was not reached is None."""
+
+    end: End
+    signal: str | None
+    exit_code: int | None
+    stage: str | None  # what was under way when the probe ended
+    error: str | None  # the library's own words, when it gave up
+    package_missing: str | None  # a Python package of the suite that is not installed
+    device: str | None  # what rendered, in the driver's words
+    is_software: bool | None
+    wrong_pixels: int | None
+    stderr: str
+    wall_s: float
+
+
+def count_wrong_pixels(rgba: bytes) -> int:
+    """How many pixels of ``rgba`` (rows from the top) are not as drawn. On the diagonal both colours are right."""
+    if len(rgba) != SIZE * SIZE * 4:
+        return SIZE * SIZE
+    wrong = 0
+    for row in range(SIZE):
+        for column in range(SIZE):
+            start = (row * SIZE + column) * 4
+            wrong += tuple(rgba[start : start + 4]) not in _right_colours(row, column)
+    return wrong
+
+
+def _right_colours(row: int, column: int) -> tuple[tuple[int, ...], ...]:
+    if row == column:
+        return TRIANGLE, CLEAR
+    return (TRIANGLE,) if row > column else (CLEAR,)
+
+
+def read_frame(probe: str, *arguments: str, environ: Mapping[str, str], timeout_s: float) -> FrameSeen:
+    """Let the module ``probe`` render."""
+    run = run_probe(probe, *arguments, environ=environ, timeout_s=timeout_s)
+    answer = run.answer
+    return FrameSeen(
+        end=run.end,
+        signal=run.signal,
+        exit_code=run.exit_code,
+        stage=answer.get("stage"),
+        error=answer.get("error"),
+        package_missing=answer.get("package_missing"),
+        device=answer.get("device"),
+        is_software=answer.get("is_software"),
+        wrong_pixels=answer.get("wrong_pixels"),
+        stderr=run.stderr,
+        wall_s=run.wall_s,
+    )
+
+
+def check_frame(name: str, feature: Feature, api: str, seen: FrameSeen) -> Check[FrameSeen]:
+    """Judge a frame. Right pixels by a software renderer are a fault all the same: they only look like success."""
+    wanted = f"a frame rendered through {api} on a GPU, every pixel right"
+    if seen.package_missing:
+        missing = Finding(
+            word="frame_package_missing",
+            found=f"no frame was rendered: the Python package {seen.package_missing} is not installed",
+            repair=f"install the suite's pinned packages, {seen.package_missing} is one of them",
+        )
+        return missing.check(name=name, feature=feature, wanted=wanted, evidence=seen, verdict="warning")
+    if finding := _finding(seen, api):
+        return finding.check(name=name, feature=feature, wanted=wanted, evidence=seen)
+    found = f"{SIZE}x{SIZE} pixels right, by {seen.device}"
+    return Check(name=name, feature=feature, verdict="ok", found=found, wanted=wanted, evidence=seen)
+
+
+def _finding(seen: FrameSeen, api: str) -> Finding | None:
+    first = f"repair what the checks of the {api} loader, drivers and devices name first"
+    if seen.end != "answered":
+        how = how_it_ended(seen.end, seen.signal, seen.exit_code)
+        return Finding(
+            word="driver_hung" if seen.end == "hung" else "driver_aborted",
+            found=f"the process {how} at: {seen.stage}",
+            repair=f"reinstall the driver (hung: look for Xid in dmesg); {first}",
+        )
+    if seen.error is not None:
+        return Finding(word="no_context", found=f"{seen.stage}: {seen.error}", repair=first)
+    if seen.wrong_pixels:
+        text = f"{seen.wrong_pixels} of {SIZE * SIZE} pixels are wrong, by {seen.device}"
+        return Finding(
+            word="wrong_pixels", found=text, repair="this driver renders wrongly: install another version of it"
+        )
+    if seen.is_software:
+        text = f"right pixels, but by software: {seen.device}"
+        return Finding(word="software_renderer", found=text, repair=f"no GPU's driver is in use: {first}")
+    return None

@@ -1,0 +1,143 @@
+"""Driver manifests, read as the loaders read them: Vulkan's ICD manifests and GLVND's EGL vendor manifests.
+
+VK_ERROR_INCOMPATIBLE_DRIVER stands for about ten faults, and libEGL is silent about all of them: so each file is found,
+parsed and followed to its library here, and the library is loaded in a child process.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from suite.env_check.graphics import icd_search as manifest_search
+from suite.env_check.graphics.icd_search import Candidate
+from suite.env_check.libraries.elf import host
+from suite.env_check.libraries.library import Library, read_libraries
+from suite.files.input_file import read_input
+
+Kind = Literal["vulkan", "egl"]
+# One of these the library must have, or the loader drops it.
+SYMBOLS: Final[Mapping[Kind, tuple[str, ...]]] = {
+    "vulkan": ("vk_icdGetInstanceProcAddr", "vkGetInstanceProcAddr"),
+    "egl": ("__egl_Main",),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """One manifest file. What it does not say is None."""
+
+    path: str
+    source: str  # the folder that was searched, or the variable that names the file
+    filtered_by: str | None = None  # the variable that makes the loader skip it
+    fault: str | None = None  # of the file itself: "manifest_missing", "manifest_malformed", …
+    detail: str | None = None  # the parser's or the system's words
+    format_version: str | None = None
+    api_version: str | None = None
+    library_arch: str | None = None  # "32" or "64"
+    library_path: str | None = None  # as it stands in the file
+    library: Library | None = None
+
+    @property
+    def is_nvidia(self) -> bool:
+        return self.library is not None and self.library.is_nvidia
+
+
+@dataclass(frozen=True, kw_only=True)
+class ManifestsSeen:
+    kind: Kind
+    driver_version: str | None  # of the NVIDIA kernel driver; None when there is none
+    variables: Mapping[str, str]  # those that are set and change what the loader finds
+    folders: tuple[str, ...]  # that were searched; empty when a variable names the files
+    manifests: tuple[Manifest, ...]
+
+
+def read_vulkan(environ: Mapping[str, str], *, driver_version: str | None, root: Path = Path("/")) -> ManifestsSeen:
+    """Every manifest that the Vulkan loader comes to. ``root`` stands for ``/`` in the search, not for libraries."""
+    overridden = "VK_DRIVER_FILES" in environ or "VK_ICD_FILENAMES" in environ
+    return ManifestsSeen(
+        kind="vulkan",
+        driver_version=driver_version,
+        variables={name: environ[name] for name in manifest_search.VULKAN_VARIABLES if name in environ},
+        folders=() if overridden else tuple(map(str, manifest_search.vulkan_folders(environ))),
+        manifests=_read("vulkan", manifest_search.vulkan_candidates(root, environ), environ),
+    )
+
+
+def read_egl(environ: Mapping[str, str], *, driver_version: str | None, root: Path = Path("/")) -> ManifestsSeen:
+    """Every manifest that GLVND's libEGL comes to. ``root`` stands for ``/`` in the search, not for libraries."""
+    names, folders = manifest_search.EGL_VARIABLES
+    return ManifestsSeen(
+        kind="egl",
+        driver_version=driver_version,
+        variables={name: environ[name] for name in manifest_search.EGL_VARIABLES if name in environ},
+        folders=() if names in environ else tuple(environ.get(folders, manifest_search.EGL_FOLDERS).split(":")),
+        manifests=_read("egl", manifest_search.egl_candidates(root, environ), environ),
+    )
+
+
+def _read(kind: Kind, candidates: list[Candidate], environ: Mapping[str, str]) -> tuple[Manifest, ...]:
+    manifests = [_read_file(kind, candidate) for candidate in candidates]
+    # Filtered ones are not loaded: the loader does not load them either, and they may have been disabled for a crash.
+    names = [_library_name(kind, manifest) for manifest in manifests]
+    libraries = read_libraries({name: SYMBOLS[kind] for name in names if name}, environ)
+    return tuple(
+        replace(manifest, library=libraries[name]) if name else manifest
+        for manifest, name in zip(manifests, names, strict=True)
+    )
+
+
+def _read_file(kind: Kind, candidate: Candidate) -> Manifest:
+    path = candidate.path
+    blank = Manifest(path=str(path), source=candidate.source, filtered_by=candidate.filtered_by)
+    if kind == "vulkan" and path.suffix != ".json":
+        return replace(blank, fault="manifest_not_json_name")
+    try:
+        content = read_input(path)
+    except OSError as error:
+        fault = "manifest_missing" if isinstance(error, FileNotFoundError) else "manifest_unreadable"
+        return replace(blank, fault=fault, detail=error.strerror)
+    if not content.strip():
+        return replace(blank, fault="manifest_empty")
+    try:
+        return _describe(kind, blank, json.loads(content))
+    except (ValueError, RecursionError) as error:  # no UTF-8, or no JSON, or one that is nested too deeply
+        return replace(blank, fault="manifest_malformed", detail=str(error))
+
+
+def _describe(kind: Kind, blank: Manifest, document: Any) -> Manifest:
+    icd = document.get("ICD") if isinstance(document, dict) else None
+    if not isinstance(icd, dict):
+        return replace(blank, fault="manifest_no_icd")
+    manifest = replace(
+        blank,
+        format_version=_text(document.get("file_format_version")),
+        api_version=_text(icd.get("api_version")),
+        library_arch=_text(icd.get("library_arch")),
+        library_path=_text(icd.get("library_path")),
+    )
+    if not manifest.library_path:
+        return replace(manifest, fault="manifest_no_library_path")
+    if kind == "vulkan" and manifest.api_version is None:
+        return replace(manifest, fault="manifest_no_api_version")
+    if kind == "vulkan" and manifest.library_arch not in (None, str(host().bits)):
+        return replace(manifest, fault="manifest_library_arch")
+    if kind == "egl" and (manifest.format_version or "").split(".")[:2] not in (["1", "0"], ["1"]):
+        return replace(manifest, fault="manifest_format_version")
+    return manifest
+
+
+def _text(value: object) -> str | None:
+    """A string as it is; anything else counts as absent, as it does for the loaders."""
+    return value if isinstance(value, str) else None
+
+
+def _library_name(kind: Kind, manifest: Manifest) -> str | None:
+    """What the loader hands to dlopen; None when it does not come so far."""
+    if manifest.library_path is None or manifest.fault or manifest.filtered_by:
+        return None
+    # Vulkan reads a relative path from the manifest's folder; GLVND leaves it to dlopen: from the working directory.
+    if kind == "vulkan" and "/" in manifest.library_path:
+        return str(Path(manifest.path).parent / manifest.library_path)
+    return manifest.library_path

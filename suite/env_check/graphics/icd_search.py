@@ -1,0 +1,113 @@
+"""Where the Vulkan loader and GLVND's libEGL look for driver manifests, in their own order.
+
+Sources: Vulkan-Loader's docs/LoaderDriverInterface.md and LoaderInterfaceArchitecture.md, libglvnd's
+src/EGL/icd_enumeration.md; what they leave open was tried with loader 1.3.239 and GLVND 1.6.0. Both ignore the
+variables in a program with raised privileges, which labscale is not.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from suite.env_check.host.exists import is_folder
+
+VULKAN_VARIABLES: Final = (
+    "VK_DRIVER_FILES", "VK_ICD_FILENAMES", "VK_ADD_DRIVER_FILES",
+    "VK_LOADER_DRIVERS_SELECT", "VK_LOADER_DRIVERS_DISABLE",
+    "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "XDG_DATA_HOME", "XDG_DATA_DIRS",
+)  # fmt: skip
+EGL_VARIABLES: Final = ("__EGL_VENDOR_LIBRARY_FILENAMES", "__EGL_VENDOR_LIBRARY_DIRS")
+EGL_FOLDERS: Final = "/etc/glvnd/egl_vendor.d:/usr/share/glvnd/egl_vendor.d"
+_ALL: Final = ("~all~", "*", "**")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A manifest that the loader would open, whether it exists or not."""
+
+    path: Path
+    source: str  # the folder it was found in, or the variable that names it
+    filtered_by: str | None = None  # the variable that makes the loader skip it
+
+
+def vulkan_candidates(root: Path, environ: Mapping[str, str]) -> list[Candidate]:
+    """Manifests in the order in which the Vulkan loader comes to them."""
+    # Set but empty counts as set: the loader then knows no driver at all.
+    override = next((name for name in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES") if name in environ), None)
+    if override:
+        found = _from_variable(override, root, environ)
+    else:
+        found = _from_variable("VK_ADD_DRIVER_FILES", root, environ)
+        for folder in vulkan_folders(environ):
+            found += _from_folder(_below(root, folder), str(folder))
+    return [_filter(candidate, environ) for candidate in found]
+
+
+def vulkan_folders(environ: Mapping[str, str]) -> list[Path]:
+    home = environ.get("HOME")
+    roots = [
+        environ.get("XDG_CONFIG_HOME") or (f"{home}/.config" if home else ""),
+        *(environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(":"),
+        "/etc",
+        environ.get("XDG_DATA_HOME") or (f"{home}/.local/share" if home else ""),
+        *(environ.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share").split(":"),
+    ]
+    return [Path(folder) / "vulkan" / "icd.d" for folder in dict.fromkeys(roots) if folder]
+
+
+def egl_candidates(root: Path, environ: Mapping[str, str]) -> list[Candidate]:
+    """Manifests in the order in which GLVND's libEGL comes to them."""
+    names, folders = EGL_VARIABLES
+    if names in environ:
+        return [Candidate(path=_below(root, name), source=names) for name in environ[names].split(":") if name]
+    found = []
+    for folder in environ.get(folders, EGL_FOLDERS).split(":"):
+        if folder:
+            found += _from_folder(_below(root, folder), folders if folders in environ else folder)
+    return found
+
+
+def _from_variable(variable: str, root: Path, environ: Mapping[str, str]) -> list[Candidate]:
+    """The files that a Vulkan variable names; each entry is a file or a folder of files."""
+    found: list[Candidate] = []
+    for entry in filter(None, environ.get(variable, "").split(":")):
+        path = _below(root, entry)
+        found += _from_folder(path, variable) if is_folder(path) else [Candidate(path=path, source=variable)]
+    return found
+
+
+def _from_folder(folder: Path, source: str) -> list[Candidate]:
+    # The Vulkan loader takes a folder's files in no order of its own; sorted, a report is the same each time.
+    return [Candidate(path=path, source=source) for path in sorted(folder.glob("*.json") if is_folder(folder) else ())]
+
+
+def _below(root: Path, path: str | Path) -> Path:
+    """``path`` when ``root`` stands for ``/``. A relative path is one of the working directory."""
+    return root / str(path).lstrip("/") if str(path).startswith("/") else Path(path).absolute()
+
+
+def _filter(candidate: Candidate, environ: Mapping[str, str]) -> Candidate:
+    select, disable = environ.get("VK_LOADER_DRIVERS_SELECT", ""), environ.get("VK_LOADER_DRIVERS_DISABLE", "")
+    selected = _matches(candidate.path.name, select)
+    skipped_by = None
+    if select and not selected:
+        skipped_by = "VK_LOADER_DRIVERS_SELECT"
+    elif _matches(candidate.path.name, disable) and not selected:  # a selected driver cannot be disabled
+        skipped_by = "VK_LOADER_DRIVERS_DISABLE"
+    return Candidate(path=candidate.path, source=candidate.source, filtered_by=skipped_by)
+
+
+def _matches(name: str, globs: str) -> bool:
+    """Whether one of the comma-separated ``globs`` fits. A star counts at either end only, case does not count."""
+    name = name.lower()
+    for glob in filter(None, globs.lower().split(",")):
+        core = glob.strip("*")
+        if glob in _ALL or (
+            core in name
+            and (glob.startswith("*") or name.startswith(core))
+            and (glob.endswith("*") or name.endswith(core))
+            and ("*" in glob or name == core)
+        ):
+            return True
+    return False

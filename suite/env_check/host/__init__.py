@@ -1,0 +1,1 @@
+"""The host: cores, memory, limits, disk, the worker and the assets."""

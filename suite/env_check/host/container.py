@@ -1,0 +1,91 @@
+"""Whether this is a container, and which parts of the NVIDIA driver were asked into it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from suite.env_check.check import Check
+from suite.env_check.host.exists import is_there
+
+# NVIDIA's container toolkit gives these when the variable is not set.
+TOOLKIT_DEFAULT: Final = ("compute", "utility")
+_MARKS: Final = ("/.dockerenv", "/run/.containerenv")
+_VARIABLES: Final = ("container", "APPTAINER_CONTAINER", "SINGULARITY_CONTAINER", "KUBERNETES_SERVICE_HOST")
+_CGROUP_WORDS: Final = ("docker", "kubepods", "containerd", "libpod", "/lxc/")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Container:
+    is_container: bool
+    signs: tuple[str, ...]  # what says so
+    driver_capabilities: str | None  # NVIDIA_DRIVER_CAPABILITIES
+    visible_devices: str | None  # NVIDIA_VISIBLE_DEVICES
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriverCapabilities:
+    """Evidence of ``driver_capabilities`` and ``driver_capabilities_compute``."""
+
+    container: Container
+    wanted: tuple[str, ...]
+    missing: tuple[str, ...]
+    libraries: tuple[str, ...]  # of those capabilities, found all the same
+
+
+def read_container(environ: Mapping[str, str], root: Path = Path("/")) -> Container:
+    """Look for the marks that container engines leave."""
+    signs = [mark for mark in _MARKS if (root / mark.lstrip("/")).exists()]
+    signs += [name for name in _VARIABLES if environ.get(name)]
+    cgroup = root / "proc/1/cgroup"
+    text = cgroup.read_text(encoding="utf-8") if is_there(cgroup) else ""  # /proc by hidepid=1 keeps it to root
+    signs += [f"{word} in /proc/1/cgroup" for word in _CGROUP_WORDS if word in text]
+    return Container(
+        is_container=bool(signs),
+        signs=tuple(signs),
+        driver_capabilities=environ.get("NVIDIA_DRIVER_CAPABILITIES"),
+        visible_devices=environ.get("NVIDIA_VISIBLE_DEVICES"),
+    )
+
+
+def check_driver_capabilities(
+    container: Container, *, has_driver: bool, libraries: tuple[str, ...]
+) -> Check[DriverCapabilities]:
+    """Rendering needs the graphics part. ``libraries``: graphics libraries of the driver that are there."""
+    return _check("driver_capabilities", container, ("graphics",), has_driver=has_driver, libraries=libraries)
+
+
+def check_driver_capabilities_compute(
+    container: Container, *, has_driver: bool, libraries: tuple[str, ...]
+) -> Check[DriverCapabilities]:
+    """CUDA needs the compute part, NVML the utility part. ``libraries``: libcuda and libnvidia-ml if there."""
+    wanted = ("compute", "utility")
+    return _check("driver_capabilities_compute", container, wanted, has_driver=has_driver, libraries=libraries)
+
+
+def _check(
+    name: str, container: Container, wanted: tuple[str, ...], *, has_driver: bool, libraries: tuple[str, ...]
+) -> Check[DriverCapabilities]:
+    value = container.driver_capabilities
+    given = TOOLKIT_DEFAULT if not value else tuple(word.strip() for word in value.split(","))
+    missing = () if "all" in given else tuple(word for word in wanted if word not in given)
+    found = f"NVIDIA_DRIVER_CAPABILITIES={value}" if value else "NVIDIA_DRIVER_CAPABILITIES is not set"
+    if not value and container.is_container:
+        found += f", which means {','.join(TOOLKIT_DEFAULT)}"
+    if missing and len(libraries) >= len(wanted):
+        found += f", but {' and '.join(libraries)} {'is' if len(libraries) == 1 else 'are'} there"
+        missing = ()
+    asked = ",".join(dict.fromkeys((*TOOLKIT_DEFAULT, *wanted)))
+    is_faulty = container.is_container and has_driver and bool(missing)
+    return Check(
+        name=name,
+        feature="vulkan" if "graphics" in wanted else "cuda",
+        verdict="failure" if is_faulty else "ok" if has_driver else "not_checked",
+        found=found if container.is_container else "not in a container",
+        wanted=f"{','.join(wanted)} or all, in a container",
+        fault="capabilities_missing" if is_faulty else None,
+        repair=f"Start the container with NVIDIA_DRIVER_CAPABILITIES={asked} (docker run --env ...), or with all."
+        if is_faulty
+        else None,
+        evidence=DriverCapabilities(container=container, wanted=wanted, missing=missing, libraries=libraries),
+    )

@@ -1,0 +1,99 @@
+"""Are the cores as fast as each other, and as they were a second ago? Where others share them, they are not.
+
+A GPU that is done in a millisecond waits for the one thread that launches its kernels. On a host whose cores have other
+users, another machine's virtual cores on their other hardware thread for one, that thread takes up to twice as long, in
+spells of seconds, and neither load nor time taken by a hypervisor shows it.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from suite.env_check.check import Check
+from suite.env_check.probes.run import run_probe
+from suite.files.wording import counted, listed
+from suite.statistics.core_speed import SLOWED, WORTH_SAYING
+
+MAX_CORES: Final = 32  # spread over those that there are
+LOOKS: Final = 128  # of all of them together, in turns, so that all are seen over a second and a half
+TIMEOUT_S: Final = 20.0
+_REPAIRS: Final = {
+    "cores_slowed": (
+        "See what else runs here (top); of a virtual machine's provider, ask for whole cores, with both threads. "
+        "Until then rounds differ by tens of percent: give each case more of them, compare what ran in turns."
+    ),
+    "cores_differ": (
+        "A rank is as fast as the core that it happens to get. Where they are efficiency cores, keep to the others: "
+        "taskset --cpu-list CORES python3 -m nox -s bench; else see what else runs on them (top)."
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoreFacts:
+    num_cores: int  # that this process may use
+    looks_s: Mapping[int, tuple[float, ...]]  # core -> time of a fixed piece of Python's work, in each pass over them
+    message: str  # why there are none; empty when there are
+
+    @property
+    def fastest_s(self) -> float:
+        return min(min(looks_s) for looks_s in self.looks_s.values())
+
+    @property
+    def slowed(self) -> dict[int, int]:
+        """Core -> how many of its looks took over ``SLOWED`` times the fastest of all; those with none are left out."""
+        limit_s = SLOWED * self.fastest_s
+        counts = {core: sum(look_s > limit_s for look_s in looks_s) for core, looks_s in self.looks_s.items()}
+        return {core: count for core, count in counts.items() if count}
+
+    @property
+    def slower(self) -> list[int]:
+        """Cores that were slowed at every look, as those of another kind are: efficiency cores of a laptop."""
+        return [core for core, count in self.slowed.items() if count == len(self.looks_s[core])]
+
+
+def read(environ: Mapping[str, str], *, has_gpu: bool) -> CoreFacts:
+    """Time the cores in a process of its own, alone: what else is read at the time would be their neighbour."""
+    cores = sorted(os.sched_getaffinity(0))
+    if not has_gpu:
+        return CoreFacts(num_cores=len(cores), looks_s={}, message="no GPU waits for them")
+    chosen = spread(cores, MAX_CORES)
+    run = run_probe("probes.cores", str(LOOKS // len(chosen)), *map(str, chosen), environ=environ, timeout_s=TIMEOUT_S)
+    if run.end != "answered":
+        return CoreFacts(num_cores=len(cores), looks_s={}, message=f"the probe {run.end}: {run.stderr.strip()[-200:]}")
+    looks_s = {int(core): tuple(values) for core, values in run.answer["looks_s"].items()}
+    return CoreFacts(num_cores=len(cores), looks_s=looks_s, message="")
+
+
+def spread(cores: Sequence[int], most: int) -> list[int]:
+    """At most ``most`` of them, evenly apart."""
+    if len(cores) <= most:
+        return list(cores)
+    return [cores[index * len(cores) // most] for index in range(most)]
+
+
+def check_core_speed(facts: CoreFacts) -> Check[CoreFacts]:
+    wanted = f"every look within {SLOWED:g} times the fastest"
+    if not facts.looks_s:
+        return Check(
+            name="core_speed", feature="cuda", verdict="not_checked", found=facts.message, wanted=wanted, evidence=facts
+        )
+    looks, slowed = sum(map(len, facts.looks_s.values())), sum(facts.slowed.values())
+    is_slowed = slowed > WORTH_SAYING * looks
+    in_spells = slowed - sum(len(facts.looks_s[core]) for core in facts.slower)
+    fault = "cores_slowed" if in_spells > WORTH_SAYING * looks else "cores_differ"
+    always = f", {listed('core', facts.slower)} at every look" if facts.slower else ""
+    return Check(
+        name="core_speed",
+        feature="cuda",
+        verdict="warning" if is_slowed else "ok",
+        found=(
+            f"{1e6 * facts.fastest_s:.0f} µs at best for a fixed piece of Python's work; {slowed} of {looks} looks at "
+            f"{len(facts.looks_s)} of {counted(facts.num_cores, 'core')} over {SLOWED:g} times that{always}"
+        ),
+        wanted=wanted,
+        fault=fault if is_slowed else None,
+        repair=_REPAIRS[fault] if is_slowed else None,
+        evidence=facts,
+    )

@@ -1,0 +1,89 @@
+"""What the host does before anything runs: rounds share its cores with whatever else is at work.
+
+One busy process on two cores made an iteration 1.3 to 5.6 times as long (a virtual machine, 2026-11-22).
+"""
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import psutil
+
+from suite.env_check.check import Check
+from suite.external.host_cpu import Counters, HostCpu, read_counters
+from suite.statistics.round_flags import OTHERS_PERCENT
+
+LOOK_S: Final = 1.0
+NAMED: Final = 3  # of the busiest processes
+WORTH_NAMING_S: Final = 0.1  # of CPU time within the look
+NO_RANK: Final = (0.0,)  # for HostCpu, which tells the others from a run: nothing runs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Busy:
+    """What a process had of one core, 100 is all of it; more than one thread can have more."""
+
+    pid: int
+    name: str
+    percent: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadFacts:
+    others_percent: float | None  # of the CPU time of all cores, without env_check's own
+    busiest: tuple[Busy, ...]  # that can be seen from here, most first
+    message: str  # why nothing is known; empty when it is
+
+
+def read(look_s: float = LOOK_S, *, counters: Callable[[], Counters] = read_counters) -> LoadFacts:
+    """Watch the host for ``look_s`` seconds while this process does nothing."""
+    host, own_pid, start_s, before = HostCpu(counters), os.getpid(), time.monotonic(), _cpu_times_s()
+    host.use(NO_RANK)
+    time.sleep(look_s)
+    others, after = host.use(NO_RANK).others, _cpu_times_s()
+    elapsed_s = time.monotonic() - start_s
+    if others is None:
+        return LoadFacts(others_percent=None, busiest=(), message="the kernel's counters of CPU time stand still")
+    used_s = {key: spent_s - before[key] for key, spent_s in after.items() if key in before and key[0] != own_pid}
+    at_work = [key for key, spent_s in used_s.items() if spent_s >= WORTH_NAMING_S]
+    return LoadFacts(
+        others_percent=max(0.0, others),  # idle time goes ahead by a tick
+        busiest=tuple(
+            Busy(pid=pid, name=name, percent=100 * used_s[pid, name] / elapsed_s)
+            for pid, name in sorted(at_work, key=lambda key: -used_s[key])[:NAMED]
+        ),
+        message="",
+    )
+
+
+def _cpu_times_s() -> Mapping[tuple[int, str], float]:
+    """Of every process that can be seen: pid and name -> seconds."""
+    found = {}
+    for process in psutil.process_iter(["name", "cpu_times"]):
+        times = process.info["cpu_times"]
+        if times is not None:
+            found[process.pid, str(process.info["name"])] = float(times.user + times.system)
+    return found
+
+
+def check_cpu_load(facts: LoadFacts) -> Check[LoadFacts]:
+    percent = facts.others_percent
+    is_busy = percent is not None and percent > OTHERS_PERCENT
+    return Check(
+        name="cpu_load",
+        feature="host",
+        verdict="not_checked" if percent is None else "warning" if is_busy else "ok",
+        found=facts.message if percent is None else f"{percent:.1f} % of the CPU time of all cores is in use",
+        wanted=f"at most {OTHERS_PERCENT:g} %",
+        fault="host_busy" if is_busy else None,
+        repair=_repair(facts.busiest) if is_busy else None,
+        evidence=facts,
+    )
+
+
+def _repair(busiest: Sequence[Busy]) -> str:
+    names = ", ".join(f"{busy.name} (pid {busy.pid}, {busy.percent:.0f} % of a core)" for busy in busiest)
+    seen = f"Busiest here: {names}." if names else "No process that can be seen from here does it: look on the host."
+    return f"{seen} End it or wait: beside it every round takes longer, and by how much is not known."

@@ -1,0 +1,197 @@
+"""The worker environment against its pins, read from its files: a broken Python is not started."""
+
+import importlib.metadata
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from suite.env_check.check import Check, Verdict
+from suite.env_check.host.exists import is_there
+from suite.install.pins import PYTHON_VERSION
+from suite.install.worker_environment import COMPLETE
+
+SHOWN: Final = 5  # packages in one line; the evidence has all
+_PINNED_LINE: Final = re.compile(r"^[a-z0-9]")
+_VERSION: Final = re.compile(r"(3\.\d+)")
+ISAAC_SIM_VERSION: Final = Path("/isaac-sim/VERSION")  # in NVIDIA's image: "6.2.0-rc.1+…"; its wheels say it themselves
+_RELEASE: Final = re.compile(r"\d+(\.\d+)*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    name: str
+    wanted: str | None  # None: any version
+    found: str | None  # None: not installed
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerFacts:
+    python: str
+    exists: bool
+    is_own: bool  # the user's, with --worker-python
+    is_complete: bool  # the suite's installation ended; an own Python is taken as it is
+    python_version: str | None  # "3.12"
+    num_wanted: int
+    num_installed: int
+    differences: tuple[Difference, ...]
+    unusable: tuple[str, ...]  # of what the stack needs in any environment: missing, or of a version it cannot use
+    isaac_sim: str | None = None  # its release, "6.2.0"; None where there is none that says so
+
+
+def read(
+    python: Path,
+    *,
+    is_own: bool,
+    pins_path: Path | None,
+    needed: Mapping[str, str | None],
+    environ: Mapping[str, str],
+    isaac_sim_version: Path = ISAAC_SIM_VERSION,
+) -> WorkerFacts:
+    """Compare what is installed for ``python`` with a requirement file (None: with ``needed`` only).
+
+    ``needed`` is the stack's line of ``suite.install.worker.NEEDED``: name -> version, or None for any.
+    """
+    exists, installed = is_there(python), dict[str, str]()
+    folders = list(map(str, site_folders(python, environ))) if exists else []
+    for distribution in importlib.metadata.distributions(path=folders):
+        metadata = distribution.metadata  # read once: every look at it parses the file again
+        if "Name" in metadata:  # what pip left of one that it could not remove has none
+            installed.setdefault(canonicalize_name(metadata["Name"]), metadata["Version"])
+    pinned = read_pins(pins_path) if pins_path else {}
+    canonical = {str(canonicalize_name(name)): version for name, version in needed.items()}
+    wanted = {**canonical, **pinned}
+    return WorkerFacts(
+        python=str(python),
+        exists=exists,
+        is_own=is_own,
+        is_complete=is_own or is_there(python.parent.parent / COMPLETE),
+        python_version=python_version(python) if exists else None,
+        num_wanted=len(wanted),
+        num_installed=len(installed),
+        differences=_differences(wanted, installed),
+        unusable=tuple(difference.name for difference in _differences(canonical, installed)),
+        isaac_sim=_isaac_sim(installed, isaac_sim_version),
+    )
+
+
+def _isaac_sim(installed: Mapping[str, str], version: Path) -> str | None:
+    text = installed.get("isaacsim") or (version.read_text(encoding="utf-8") if is_there(version) else "")
+    release = _RELEASE.match(text)
+    return release[0] if release else None
+
+
+def _differences(wanted: Mapping[str, str | None], installed: Mapping[str, str]) -> tuple[Difference, ...]:
+    return tuple(
+        Difference(name=name, wanted=version, found=installed.get(name))
+        for name, version in sorted(wanted.items())
+        if name not in installed or (version is not None and Version(version) != Version(installed[name]))
+    )
+
+
+def read_pins(path: Path) -> dict[str, str]:
+    """Name -> version of a requirement file, for the lines that hold on this machine."""
+    pinned: dict[str, str] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if not _PINNED_LINE.match(line):
+            continue
+        requirement = Requirement(line.rstrip("\\ "))
+        if requirement.marker is None or requirement.marker.evaluate():
+            pinned[canonicalize_name(requirement.name)] = next(iter(requirement.specifier)).version
+    return pinned
+
+
+def site_folders(python: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    """Folders that ``python`` imports from: PYTHONPATH, its environment's, and its base's where it says so."""
+    yield from (Path(part) for part in environ.get("PYTHONPATH", "").split(os.pathsep) if part)
+    version = python_version(python)
+    yield from _site_folders_of(python.parent.parent, version)  # not resolved: it is a link to the base's Python
+    settings = _environment_settings(python)
+    if settings is None and python.is_symlink():
+        yield from _site_folders_of(python.resolve().parent.parent, version)
+    elif settings and settings.get("include-system-site-packages", "").lower() == "true" and "home" in settings:
+        yield from _site_folders_of(Path(settings["home"]).parent, version)
+
+
+def python_version(python: Path) -> str | None:
+    """``"3.12"``, as the environment's settings or the name of the program says; None when neither does."""
+    settings = _environment_settings(python) or {}
+    texts = (settings.get("version_info", ""), settings.get("version", ""), python.resolve().name)
+    return next((match[1] for text in texts if (match := _VERSION.search(text))), None)
+
+
+def _environment_settings(python: Path) -> dict[str, str] | None:
+    """Read pyvenv.cfg; None for a Python that is not of a virtual environment."""
+    config = python.parent.parent / "pyvenv.cfg"
+    if not config.exists():
+        return None
+    pairs = (line.partition("=") for line in config.read_text(encoding="utf-8").splitlines())
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def _site_folders_of(prefix: Path, version: str | None) -> Iterator[Path]:
+    """Debian keeps what apt installs in lib/python3/dist-packages, and what pip does below local."""
+    for library in (prefix / "local/lib", prefix / "lib"):
+        for folder in (*sorted(library.glob(f"python{version or '3*'}")), library / "python3"):
+            yield from (path for name in ("site-packages", "dist-packages") if (path := folder / name).is_dir())
+
+
+def check_worker_packages(facts: WorkerFacts) -> Check[WorkerFacts]:
+    """The suite's own worker is exactly as pinned; of the user's own, only what the stack cannot do without must be."""
+    verdict: Verdict = "ok"
+    fault: str | None = None
+    repair: str | None = None
+    found = f"{facts.num_wanted} of {facts.num_wanted} as wanted"
+    by_rebuilding = f"Remove {Path(facts.python).parent.parent}: the next bench installs it again."
+    if not facts.exists and not facts.is_own:
+        verdict, found = "not_checked", "not installed yet: the first bench does it (about 7 GB)"
+    elif not facts.exists:
+        verdict, fault, found = "failure", "worker_python_missing", "there is no such Python"
+        repair = "Pass the path of a Python with Isaac Lab to --worker-python, or leave the option out."
+    elif not facts.is_complete:
+        verdict, found = "not_checked", "its installation did not end: the next bench repeats it"
+    elif facts.python_version not in (None, PYTHON_VERSION):
+        verdict, fault, found = "failure", "python_version", f"Python {facts.python_version}"
+        repair = by_rebuilding if not facts.is_own else f"Pass a Python {PYTHON_VERSION} to --worker-python."
+    elif facts.num_installed == 0 and facts.is_own:
+        verdict, found = "not_checked", "its packages are not where a Python's are; bench asks the Python itself"
+    elif facts.differences:
+        fault, found = _difference_fault(facts), describe(facts.differences)
+        is_tolerable = facts.is_own and not facts.unusable
+        verdict = "warning" if is_tolerable else "failure"
+        repair = by_rebuilding
+        if facts.is_own:
+            repair = "Install these versions there, or leave --worker-python out: results do not compare with others'."
+    return Check(
+        name="worker_packages",
+        feature="worker",
+        verdict=verdict,
+        found=f"{facts.python}: {found}",
+        wanted=f"Python {PYTHON_VERSION} and {facts.num_wanted} packages, as pinned",
+        fault=fault,
+        repair=repair,
+        evidence=facts,
+    )
+
+
+def _difference_fault(facts: WorkerFacts) -> str:
+    is_missing = any(difference.found is None for difference in facts.differences)
+    return "packages_missing" if is_missing else "packages_differ"
+
+
+def describe(differences: Iterable[Difference]) -> str:
+    """Say the first few, missing ones before those of another version."""
+    ordered = sorted(differences, key=lambda difference: (difference.found is not None, difference.name))
+    texts = [
+        f"{difference.name} is {difference.found or 'missing'}"
+        + (f", not {difference.wanted}" if difference.wanted else "")
+        for difference in ordered[:SHOWN]
+    ]
+    more = len(ordered) - SHOWN
+    return "; ".join(texts) + (f"; and {more} more" if more > 0 else "")

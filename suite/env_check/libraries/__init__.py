@@ -1,0 +1,1 @@
+"""Shared libraries: where the loader finds them, and what they export."""

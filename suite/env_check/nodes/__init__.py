@@ -1,0 +1,1 @@
+"""The checks of several nodes, run on each and compared."""

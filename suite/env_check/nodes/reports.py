@@ -1,0 +1,172 @@
+"""Reports of several nodes: read strictly, and where the nodes differ."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from suite.env_check.check import ExitCode, Feature, Verdict
+from suite.schema.record import Device, Stack
+
+NOT_REPORTED: Final = "not reported"
+SLOWER: Final = 0.9  # of the fastest node: a smaller bandwidth is a difference
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeCheck:
+    """One check of one node; its evidence is plain JSON."""
+
+    name: str
+    feature: Feature
+    verdict: Verdict
+    found: str
+    wanted: str
+    fault: str | None
+    repair: str | None
+    evidence: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeReport:
+    """What ``env_check --json`` prints on a node."""
+
+    host: str
+    stack: Stack
+    device: Device
+    needed: frozenset[str]  # features and single checks
+    exit_code: ExitCode  # of env_check there, which knows what of it is needed
+    duration_s: float
+    checks: tuple[NodeCheck, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    value: str
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """Something that is not the same everywhere: each value with its nodes, most nodes first."""
+
+    subject: str
+    groups: tuple[Group, ...]
+
+    def __str__(self) -> str:
+        return f"{self.subject}: " + "; ".join(f"{group.value} on {', '.join(group.nodes)}" for group in self.groups)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Fact:
+    """Where a fact stands in the evidence of a check: keys joined by dots, ``[]`` for every element of a list."""
+
+    subject: str
+    check: str
+    path: str
+    slower: float | None = None  # a number may be this part of the largest and still count as the same
+
+
+_FACTS: Final = (
+    _Fact(subject="driver", check="driver_versions", path="kernel_version"),
+    _Fact(subject="GPUs", check="gpus_present", path="gpus[].name"),
+    _Fact(subject="GPU memory [GB]", check="gpus_present", path="gpus[].memory_gb"),
+    _Fact(subject="highest SM clock [MHz]", check="gpus_present", path="gpus[].sm_clock_max_mhz"),
+    _Fact(subject="clock setting [MHz]", check="gpus_present", path="gpus[].sm_clock_setting_mhz"),
+    _Fact(subject="power limit [W]", check="gpus_present", path="gpus[].power_limit_w"),
+    _Fact(subject="ECC", check="gpus_present", path="gpus[].ecc"),
+    _Fact(subject="MIG", check="gpus_present", path="gpus[].mig"),
+    _Fact(subject="NVLinks active", check="gpus_present", path="gpus[].nvlinks_active"),
+    _Fact(subject="NCCL", check="nccl_all_reduce", path="result.nccl"),
+    _Fact(
+        subject="NCCL bus bandwidth [GB/s]", check="nccl_all_reduce", path="result.bus_bandwidth_gb_s", slower=SLOWER
+    ),
+    _Fact(subject="cores", check="cores_per_gpu", path="values.num_cpus"),
+    _Fact(subject="libc", check="libc", path="values.libc_version"),
+    _Fact(subject="assets", check="asset_root", path="manifest_sha256"),
+)
+
+# Of a moment, not of a machine: what they find warns, and makes no node another kind of node.
+_MOMENTARY: Final = frozenset({"cpu_load", "core_speed", "gpu_throttling"})
+
+
+def read_report(text: str) -> NodeReport:
+    """Parse a report. Raises ValueError that says in one line what is wrong with it."""
+    if not text.strip():
+        raise ValueError("the report is empty")
+    try:
+        return TypeAdapter(NodeReport).validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "file"
+        raise ValueError(f"not a report of env_check: {where}: {first['msg']}") from None
+
+
+def differences(reports: Mapping[str, NodeReport]) -> tuple[Difference, ...]:
+    """Facts first, then verdicts. ``reports``: node -> its report."""
+    found = [_difference("stack", {node: report.stack for node, report in reports.items()})]
+    for fact in _FACTS:
+        values = {node: _value(report, fact) for node, report in reports.items()}
+        if fact.slower is None or not _are_close(tuple(values.values()), fact.slower):
+            found.append(_difference(fact.subject, {node: _text(value) for node, value in values.items()}))
+    names = dict.fromkeys(check.name for report in reports.values() for check in report.checks)
+    found += [
+        _difference(f"check {name}", {node: _verdict(report, name) for node, report in reports.items()})
+        for name in names
+        if name not in _MOMENTARY
+    ]
+    return tuple(difference for difference in found if difference)
+
+
+def _difference(subject: str, values: Mapping[str, str]) -> Difference | None:
+    if len(set(values.values())) <= 1:
+        return None
+    groups = [
+        Group(value=value, nodes=tuple(node for node, other in values.items() if other == value))
+        for value in dict.fromkeys(values.values())
+    ]
+    return Difference(subject=subject, groups=tuple(sorted(groups, key=lambda group: -len(group.nodes))))
+
+
+def _verdict(report: NodeReport, name: str) -> str:
+    check = _check(report, name)
+    if check is None:
+        return NOT_REPORTED
+    return check.verdict.replace("_", " ") + (f" ({check.fault})" if check.fault else "")
+
+
+def _check(report: NodeReport, name: str) -> NodeCheck | None:
+    return next((check for check in report.checks if check.name == name), None)
+
+
+def _value(report: NodeReport, fact: _Fact) -> Any:
+    check = _check(report, fact.check)
+    if check is None:
+        return None
+    values = list(_walk(check.evidence, fact.path.split(".")))
+    if "[]" not in fact.path:
+        return next(iter(values), None)
+    return None if values and set(values) == {None} else tuple(values)
+
+
+def _walk(value: Any, path: list[str]) -> Iterator[Any]:
+    if not path:
+        yield value
+        return
+    key, is_list = path[0].removesuffix("[]"), path[0].endswith("[]")
+    inside = value.get(key) if isinstance(value, Mapping) else None
+    for item in (inside or ()) if is_list else (inside,):
+        yield from _walk(item, path[1:])
+
+
+def _are_close(values: tuple[Any, ...], slower: float) -> bool:
+    numbers = [value for value in values if isinstance(value, int | float)]
+    return len(numbers) == len(values) and min(numbers, default=0) >= slower * max(numbers, default=0)
+
+
+def _text(value: Any) -> str:
+    """``"8 x NVIDIA H200"`` for a list, so that a missing GPU shows."""
+    if isinstance(value, tuple):
+        return ", ".join(f"{count} x {_text(item)}" for item, count in Counter(value).items()) or "none"
+    return f"{value:.1f}" if isinstance(value, float) else NOT_REPORTED if value is None else str(value)

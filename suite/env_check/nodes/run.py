@@ -1,0 +1,182 @@
+"""Run env_check on every node of a Slurm allocation, or over ssh, and collect the reports.
+
+A node that does not answer is a failure of its own and does not keep the others' reports from being read.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from suite.env_check.nodes.reports import NodeReport, read_report
+from suite.errors import UsageError
+from suite.external.program import ProgramRun, run_program
+from suite.external.ssh import FAILED, ssh_argv
+
+TIMEOUT_S: Final = 300.0
+CONNECT_TIMEOUT_S: Final = 10
+AT_ONCE: Final = 32  # connections, each to one node
+SHOWN_CHARACTERS: Final = 80  # of a report that is none
+
+# Slurm's own %N in --output is the machine's host name, which need not be the node's name.
+TO_FILES: Final = 'exec "$@" >"$0/$SLURMD_NODENAME.json" 2>"$0/$SLURMD_NODENAME.txt"'
+
+NodeFault = Literal["unreachable", "timed_out", "no_report", "bad_report", "not_started"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeFailure:
+    node: str
+    fault: NodeFault
+    message: str
+    repair: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collected:
+    reports: Mapping[str, NodeReport]  # by the name the node was asked with
+    failures: tuple[NodeFailure, ...]
+
+
+def slurm_nodes(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Nodes of the allocation that this runs in. Raises UsageError outside of one."""
+    compressed = environ.get("SLURM_JOB_NODELIST")
+    if not compressed:
+        raise UsageError(
+            "--nodes without names needs a Slurm allocation, and SLURM_JOB_NODELIST is not set. Run it inside salloc "
+            "or sbatch, or name the nodes: --nodes host1,host2 (over ssh)."
+        )
+    run = run_program(("scontrol", "show", "hostnames", compressed), environ=environ, timeout_s=CONNECT_TIMEOUT_S)
+    if run.end != "ended" or run.exit_code != 0:
+        raise UsageError(
+            f"scontrol cannot expand SLURM_JOB_NODELIST={compressed}: {run.stderr.strip() or run.end}. Name the nodes: "
+            "--nodes host1,host2 (over ssh)."
+        )
+    return tuple(run.stdout.split())
+
+
+def slurm_argv(command: Sequence[str], *, nodes: Sequence[str], folder: Path, timeout_s: float) -> tuple[str, ...]:
+    """Render one task a node, whose output goes to ``folder/<node>.json``; ``folder`` must be shared."""
+    return (
+        "srun",
+        f"--nodelist={','.join(nodes)}",
+        f"--nodes={len(nodes)}",
+        f"--ntasks={len(nodes)}",
+        "--ntasks-per-node=1",
+        "--overlap",  # beside the step that this may run in
+        "--cpu-bind=none",  # or the check would see one core
+        "--kill-on-bad-exit=0",  # exit codes 1 and 2 are answers
+        "--no-kill",  # a node that fails leaves the others to answer, where the allocation has it too
+        "--wait=0",
+        "--input=none",
+        f"--time={math.ceil(timeout_s / 60)}",
+        "sh",
+        "-c",
+        TO_FILES,
+        str(folder),
+        *command,
+    )
+
+
+def collect_slurm(
+    command: Sequence[str],
+    *,
+    nodes: Sequence[str],
+    folder: Path,
+    environ: Mapping[str, str],
+    timeout_s: float = TIMEOUT_S,
+) -> Collected:
+    """Run ``command`` on every node. ``folder``: empty, and on a file system that all nodes share.
+
+    Where srun cannot start one task it ends all, those of nodes that are well too. So nodes without an answer are asked
+    once more, each by a srun of its own.
+    """
+
+    def ask(*asked: str) -> dict[str, NodeReport | NodeFailure]:
+        argv = slurm_argv(command, nodes=asked, folder=folder, timeout_s=timeout_s)
+        run = run_program(argv, environ=environ, timeout_s=timeout_s)
+        return {node: _written(node, run, folder) for node in asked}
+
+    answers = ask(*nodes)
+    silent = [node for node in nodes if _may_have_been_ended(answers[node])] if len(nodes) > 1 else []
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        for answer in pool.map(ask, silent):
+            answers |= answer
+    return _sorted_out(answers)
+
+
+def _may_have_been_ended(answer: NodeReport | NodeFailure) -> bool:
+    return isinstance(answer, NodeFailure) and answer.fault in ("no_report", "bad_report")
+
+
+def _written(node: str, run: ProgramRun, folder: Path) -> NodeReport | NodeFailure:
+    output, errors = folder / f"{node}.json", folder / f"{node}.txt"
+    said = (errors.read_text(encoding="utf-8", errors="replace") if errors.exists() else "") or run.stderr
+    text = output.read_text(encoding="utf-8") if output.exists() else None
+    return _answer(node, text, run, said, program="srun")
+
+
+def collect_ssh(
+    command: Sequence[str],
+    *,
+    hosts: Sequence[str],
+    working_dir: Path,
+    environ: Mapping[str, str],
+    config: Path | None = None,
+    timeout_s: float = TIMEOUT_S,
+) -> Collected:
+    """Run ``command`` on every host at the same time; ``config`` is ssh's."""
+
+    def ask(host: str) -> NodeReport | NodeFailure:
+        argv = ssh_argv(command, host=host, working_dir=working_dir, config=config)
+        run = run_program(argv, environ=environ, timeout_s=timeout_s)
+        return _answer(host, run.stdout, run, run.stderr, program="ssh")
+
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        return _sorted_out(dict(zip(hosts, pool.map(ask, hosts), strict=True)))
+
+
+def _sorted_out(answers: Mapping[str, NodeReport | NodeFailure]) -> Collected:
+    return Collected(
+        reports={node: answer for node, answer in answers.items() if isinstance(answer, NodeReport)},
+        failures=tuple(answer for answer in answers.values() if isinstance(answer, NodeFailure)),
+    )
+
+
+def _answer(node: str, text: str | None, run: ProgramRun, said: str, *, program: str) -> NodeReport | NodeFailure:
+    """Read the node's report; without one, say how the program that should have brought it ended."""
+    problem: ValueError | None = None
+    if text:
+        try:
+            return read_report(text)
+        except ValueError as error:
+            problem = error
+    last_line = _last_line(said, node)
+    if run.end == "not_started":
+        return NodeFailure(node=node, fault="not_started", message=run.stderr, repair=f"Install {program}.")
+    if run.end == "hung":
+        message = f"no report in {run.wall_s:.0f} s; last: {last_line}"
+        repair = f"Run env_check on {node} itself; processes left behind there may hold a GPU."
+        return NodeFailure(node=node, fault="timed_out", message=message, repair=repair)
+    if program == "ssh" and run.exit_code == FAILED:
+        repair = f"Make `ssh {node} true` work without a password."
+        return NodeFailure(node=node, fault="unreachable", message=last_line, repair=repair)
+    repair = f"Run env_check on {node} itself; the checkout must be in the same folder there, with the same Python."
+    if problem:
+        message = (
+            f"{problem}; it begins: {(text or '').strip().partition('\n')[0][:SHOWN_CHARACTERS]}; last: {last_line}"
+        )
+        before = "Let the login scripts there print nothing where no terminal is. " if program == "ssh" else ""
+        return NodeFailure(node=node, fault="bad_report", message=message, repair=before + repair)
+    message = f"exit code {run.exit_code}; last: {last_line}"
+    return NodeFailure(node=node, fault="no_report", message=message, repair=repair)
+
+
+def _last_line(said: str, node: str) -> str:
+    """The last line about this node (srun speaks of all of them), else the last line."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    about_node = [line for line in lines if re.search(rf"(?<![\w-]){re.escape(node)}(?![\w-])", line)]
+    return next(reversed(about_node or lines), "no message")

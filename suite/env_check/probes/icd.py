@@ -1,0 +1,65 @@
+"""Ask one Vulkan driver without the loader: ``python -m suite.env_check.probes.icd LIBRARY``.
+
+The loader turns every refusal into VK_ERROR_INCOMPATIBLE_DRIVER, and zero devices into VK_ERROR_INITIALIZATION_FAILED.
+Here the loader's own conversation with a driver (Vulkan-Loader's docs/LoaderDriverInterface.md) yields the driver's
+codes. It prints one JSON object a stage. Keys: ``stage``, ``negotiate_result``, ``interface_version``,
+``create_result``, ``enumerate_result``, ``num_devices``; null: not reached.
+"""
+
+import ctypes
+import sys
+from collections.abc import Callable
+from ctypes import CFUNCTYPE, POINTER, byref, c_char_p, c_int, c_uint32, c_void_p
+from typing import Any, Final
+
+from suite.env_check.graphics import vulkan_api as vk
+from suite.env_check.probes.answer import open_answer
+
+_NEGOTIATE: Final = "vk_icdNegotiateLoaderICDInterfaceVersion"
+_GET_PROC_ADDRESS: Final = ("vk_icdGetInstanceProcAddr", "vkGetInstanceProcAddr")
+_INTERFACE_VERSION: Final = 5  # the first of which the loader expects to be told the application's version unchanged
+
+_CreateInstance = CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p)
+_EnumerateDevices = CFUNCTYPE(c_int, c_void_p, POINTER(c_uint32), c_void_p)
+
+
+def probe(path: str, answer: Callable[[object], None]) -> None:
+    seen: dict[str, Any] = {"stage": "dlopen", "negotiate_result": None, "interface_version": None,
+                            "create_result": None, "enumerate_result": None, "num_devices": None}  # fmt: skip
+    answer(seen)
+    library = ctypes.CDLL(path)
+    if hasattr(library, _NEGOTIATE):
+        seen["stage"] = "negotiation"
+        answer(seen)
+        version = c_uint32(_INTERFACE_VERSION)
+        seen["negotiate_result"] = library[_NEGOTIATE](byref(version))
+        seen["interface_version"] = version.value
+        if seen["negotiate_result"] != 0:
+            answer(seen)
+            return
+    seen["stage"] = "vkCreateInstance"
+    answer(seen)
+    find = next(library[name] for name in _GET_PROC_ADDRESS if hasattr(library, name))
+    find.restype, find.argtypes = c_void_p, (c_void_p, c_char_p)
+    instance, seen["create_result"] = _create_instance(find)
+    answer(seen)
+    if seen["create_result"] == 0:
+        seen["stage"] = "vkEnumeratePhysicalDevices"
+        answer(seen)
+        count = c_uint32()
+        enumerate_devices = _EnumerateDevices(find(instance, b"vkEnumeratePhysicalDevices"))
+        seen["enumerate_result"] = enumerate_devices(instance, byref(count), None)
+        seen["num_devices"] = count.value if seen["enumerate_result"] == 0 else None
+        answer({**seen, "stage": "end"})
+
+
+def _create_instance(find: Callable[..., int]) -> tuple[c_void_p, int]:
+    application = vk.ApplicationInfo(sType=vk.APPLICATION_INFO, apiVersion=vk.pack_version(1, 1))
+    create_info = vk.InstanceCreateInfo(sType=vk.INSTANCE_CREATE_INFO, pApplicationInfo=ctypes.pointer(application))
+    instance = c_void_p()
+    result = _CreateInstance(find(None, b"vkCreateInstance"))(byref(create_info), None, byref(instance))
+    return instance, result
+
+
+if __name__ == "__main__":
+    probe(sys.argv[1], open_answer())

@@ -1,0 +1,69 @@
+"""Start a probe in a process of its own: a driver may abort or hang, and that is then a typed finding.
+
+Nothing of the driver stack is ever loaded into labscale's own process.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from suite.external.program import run_program
+
+ROOT: Final = Path(__file__).resolve().parents[3]
+STDERR_CHARACTERS: Final = 4000  # kept of what the probe and its drivers said
+
+# "answered": ended with exit code 0 and an answer. "died": by a signal. "failed": any other end.
+End = Literal["answered", "died", "hung", "failed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeRun:
+    """How a probe ended and the last thing it said."""
+
+    end: End
+    signal: str | None  # "SIGABRT", when it died
+    exit_code: int | None
+    answer: Mapping[str, Any]  # the last complete answer, also of a probe that died later; empty when there is none
+    stderr: str  # the tail
+    wall_s: float
+
+
+def how_it_ended(end: End, signal_name: str | None, exit_code: int | None) -> str:
+    """What a process did that did not answer, as a verb."""
+    return "hangs" if end == "hung" else f"ends by {signal_name or f'exit code {exit_code}'}"
+
+
+def run_probe(module: str, *arguments: str, environ: Mapping[str, str], timeout_s: float) -> ProbeRun:
+    """Run ``python -m suite.env_check.<module> <arguments>`` for at most ``timeout_s``."""
+    run = run_program(
+        (sys.executable, "-P", "-m", f"suite.env_check.{module}", *arguments),
+        environ={**environ, "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), environ.get("PYTHONPATH"))))},
+        timeout_s=timeout_s,
+    )
+    answer = last_answer(run.stdout)
+    is_answer = run.exit_code == 0 and bool(answer)
+    end: End = run.end if run.end in ("died", "hung") else "answered" if is_answer else "failed"
+    return ProbeRun(
+        end=end,
+        signal=run.signal,
+        exit_code=run.exit_code,
+        answer=answer,
+        stderr=run.stderr[-STDERR_CHARACTERS:],
+        wall_s=run.wall_s,
+    )
+
+
+def last_answer(output: str) -> Mapping[str, Any]:
+    """The last complete JSON object in ``output``, empty when there is none. The probe's death may tear a line."""
+    for line in reversed(output.splitlines()):
+        try:
+            answer = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        if isinstance(answer, dict):
+            return answer
+    return {}

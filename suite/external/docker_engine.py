@@ -1,0 +1,281 @@
+"""The container engine, through the docker SDK: the only file that imports it. Its refusals become ContainerErrors."""
+
+import contextlib
+import io
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from suite.errors import ContainerError
+from suite.external.container_spec import GPU_CAPABILITIES, IMAGE_NAME, OWNER_LABEL, ContainerSpec, Finished, ImageFacts
+from suite.external.docker_messages import follow_build, next_step
+
+# The SDK is loaded where an engine is spoken to: it takes a sixth of the time in which `plan` says everything.
+if TYPE_CHECKING:
+    import docker
+    from docker.models.containers import Container as DockerContainer
+
+CALL_TIMEOUT_S: Final = 120.0  # of one call; builds and waiting have none
+EVENTS_OF_S: Final = 24 * 3600  # how far back they are asked for; the engine keeps the last few hundred
+_ENDED: Final = ("exited", "dead", "stopped")  # podman says stopped
+
+
+class Engine:
+    """A Docker engine, or podman through its Docker API; see ``connect``."""
+
+    def __init__(self, client: "docker.DockerClient") -> None:
+        self._client = client
+        with _refusals("asking the container engine for its version"):
+            version: dict[str, Any] = client.version()
+            security: Sequence[str] = client.info().get("SecurityOptions") or ()
+        components = [str(component.get("Name")) for component in version.get("Components") or ()]
+        self.is_podman = any("podman" in name.lower() for name in components)
+        self.is_rootless = any("rootless" in option for option in security)
+        self.name = f"{'podman' if self.is_podman else 'Docker'} {version.get('Version')}"
+
+    @classmethod
+    def connect(cls) -> Self:
+        """Connect to the engine that DOCKER_HOST names, or to the machine's own.
+
+        Raises:
+            ContainerError: no engine answers, or DOCKER_HOST is no address.
+
+        """
+        import docker  # noqa: PLC0415
+
+        with _refusals("connecting to a container engine"):
+            try:
+                client = docker.from_env(timeout=int(CALL_TIMEOUT_S))
+            except ValueError as error:  # what the SDK does not check itself
+                raise docker.errors.DockerException(f"DOCKER_HOST is no address: {error}") from error
+        return cls(client)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def find_image(self, reference: str) -> ImageFacts:
+        """Look an image up by tag or id. It is never pulled: what is run is what was built or loaded on purpose."""
+        if not IMAGE_NAME.fullmatch(reference):  # becomes a part of the engine's address
+            raise ContainerError(
+                f"{reference!r} is no name of an image; allowed is [HOST[:PORT]/]NAME[:TAG][@DIGEST], the name in small"
+                " letters, or an id."
+            )
+        with _refusals(f"looking for the image {reference}"):
+            attributes = self._client.images.get(reference).attrs
+        return ImageFacts(
+            image_id=attributes["Id"],
+            tags=tuple(attributes.get("RepoTags") or ()),
+            repo_digests=tuple(attributes.get("RepoDigests") or ()),
+            labels=(attributes.get("Config") or {}).get("Labels") or {},
+        )
+
+    def registry_digest(self, reference: str) -> str:
+        """Ask the registry for the digest that a tag has now, without pulling it."""
+        with _refusals(f"asking the registry for the digest of {reference}"):
+            return str(self._client.images.get_registry_data(reference).id)
+
+    def build(
+        self,
+        context: bytes,
+        *,
+        build_args: Mapping[str, str],
+        labels: Mapping[str, str],
+        target: str | None = None,
+        network: str | None = None,
+        on_line: Callable[[str], None],
+    ) -> str:
+        """Build ``Dockerfile`` of a tar archive and return the id of the untagged image.
+
+        Raises:
+            ContainerError: a step failed; the message has the last lines of the build.
+
+        """
+        with _refusals("building the image"):
+            events = self._client.api.build(
+                fileobj=io.BytesIO(context),
+                custom_context=True,
+                encoding=None,
+                buildargs=dict(build_args),
+                labels=dict(labels),
+                target=target or "",
+                network_mode=network,
+                rm=True,
+                forcerm=True,
+                decode=True,
+            )
+            image_id = follow_build(events, on_line)
+        return self.find_image(image_id).image_id
+
+    def tag(self, image_id: str, name: str) -> None:
+        """Give an image the name ``repository:tag``, taking it from whichever image had it."""
+        repository, _, tag = name.rpartition(":")
+        with _refusals(f"tagging {image_id} as {name}"):
+            self._client.images.get(image_id).tag(repository, tag)
+
+    def run_to_end(self, spec: ContainerSpec, *, timeout_s: float) -> Finished:
+        """Run a container and return what it said; it is removed.
+
+        Raises:
+            ContainerError: the engine refuses, or it has not ended after ``timeout_s``.
+
+        """
+        with self.container(spec) as container:
+            container.start()
+            deadline_s = time.monotonic() + timeout_s
+            while (exit_code := container.exit_code(wait_s=0.05)) is None:
+                if time.monotonic() > deadline_s:
+                    said = container.output(stderr=True).strip()
+                    raise ContainerError(
+                        f"{' '.join(spec.argv)!r} did not end within {timeout_s:g} s in {spec.image}. It said:\n{said}"
+                    )
+            return Finished(
+                exit_code=exit_code, stdout=container.output(stderr=False), stderr=container.output(stdout=False)
+            )
+
+    @contextlib.contextmanager
+    def container(self, spec: ContainerSpec) -> Iterator["Container"]:
+        """Create a container, and remove it whatever happens: a start that fails, an error, Ctrl-C.
+
+        It is removed by its name, which is known before the engine has answered.
+        """
+        try:
+            with _refusals(f"creating a container of {spec.image}"):
+                created = self._client.containers.create(spec.image, **_arguments(spec))
+            yield Container(created, self._client.api)
+        finally:
+            self.remove(spec.name)
+
+    def remove(self, name: str) -> None:
+        """Kill and remove a container; nothing happens when there is none."""
+        from docker import errors  # noqa: PLC0415
+
+        with _refusals(f"removing the container {name} (try `docker rm --force {name}`)"):
+            try:
+                self._client.api.remove_container(name, force=True, v=True)
+            except errors.NotFound:
+                return
+            except errors.APIError as error:
+                if "already in progress" not in str(error):
+                    raise
+
+    def owners(self) -> dict[str, str]:
+        """Names of all containers of labscale here, with what their owner label says."""
+        with _refusals("listing containers"):
+            found = self._client.api.containers(all=True, filters={"label": OWNER_LABEL})
+        return {entry["Names"][0].lstrip("/"): entry["Labels"][OWNER_LABEL] for entry in found}
+
+
+class Container:
+    """One container of ``Engine.container``."""
+
+    def __init__(self, container: "DockerContainer", api: "docker.APIClient") -> None:
+        self._container = container
+        self._api = api
+        self._state: dict[str, Any] = {}
+
+    def start(self) -> None:
+        with _refusals("starting the container"):
+            self._container.start()
+
+    def exit_code(self, wait_s: float) -> int | None:
+        """None while it runs, and then not before ``wait_s``; negative when a signal ended the program."""
+        with _refusals("asking for the state of the container"):
+            self._container.reload()
+        self._state = self._container.attrs["State"]
+        if self._state["Status"] in _ENDED:
+            code = int(self._state["ExitCode"])
+            return 128 - code if code > 128 else code  # noqa: PLR2004  a shell's and an init's way to tell of a signal
+        time.sleep(wait_s)
+        return None
+
+    def was_out_of_memory(self) -> bool:
+        """Whether the kernel killed a process of it for its memory limit; podman does not say.
+
+        The engine may hear of that after the end of the container, and then has it among its events alone.
+        """
+        if self._state.get("OOMKilled"):
+            return True
+        with _refusals("asking for the events of the container"):
+            now_s = int(time.time())
+            events = self._api.events(
+                since=now_s - EVENTS_OF_S,
+                until=now_s + 1,
+                filters={"container": self._container.id, "event": "oom"},
+                decode=True,
+            )
+            return any(True for _ in events)
+
+    def execute(self, argv: Sequence[str]) -> None:
+        """Run a short program inside, for its effect; nothing happens when the container has ended."""
+        from docker import errors  # noqa: PLC0415
+
+        with _refusals(f"running {argv[0]} in the container"):
+            try:
+                self._container.exec_run(list(argv))
+            except errors.APIError as error:
+                if error.status_code != HTTPStatus.CONFLICT:
+                    raise
+
+    def stop(self, grace_s: float) -> None:
+        """SIGTERM, at most ``grace_s`` of patience, then SIGKILL. Nothing happens when it has ended."""
+        with _refusals("stopping the container"):
+            self._container.stop(timeout=max(1, round(grace_s)))
+
+    def output(self, *, stdout: bool = True, stderr: bool = True) -> str:
+        with _refusals("reading the container's output"):
+            said: bytes = self._container.logs(stdout=stdout, stderr=stderr)
+        return said.decode(errors="replace")
+
+
+def _arguments(spec: ContainerSpec) -> dict[str, Any]:
+    from docker import types  # noqa: PLC0415
+
+    arguments: dict[str, Any] = {
+        "name": spec.name,
+        "entrypoint": list(spec.argv[:1]),
+        "command": list(spec.argv[1:]),
+        "environment": dict(spec.env),
+        "user": spec.user,
+        "working_dir": spec.working_dir,
+        "mounts": [
+            types.Mount(target=mount.target, source=mount.source, type="bind", read_only=mount.read_only)
+            for mount in spec.mounts
+        ],
+        "network_mode": spec.network,
+        "ipc_mode": spec.ipc,
+        "shm_size": spec.shm_bytes,
+        "mem_limit": spec.memory_bytes,
+        "memswap_limit": spec.memory_bytes,  # swapping would be measured as slowness
+        "ulimits": [types.Ulimit(name=limit.name, soft=limit.value, hard=limit.value) for limit in spec.limits],
+        "labels": dict(spec.labels),
+        "init": True,  # reaps what torchrun leaves, and passes signals on
+        "detach": True,
+    }
+    if spec.gpus is not None:
+        chosen: dict[str, Any] = {"count": -1} if spec.gpus == "all" else {"device_ids": list(spec.gpus)}
+        arguments["device_requests"] = [types.DeviceRequest(capabilities=[list(GPU_CAPABILITIES)], **chosen)]
+    return arguments
+
+
+@contextlib.contextmanager
+def _refusals(doing: str) -> Iterator[None]:
+    import requests  # noqa: PLC0415
+    from docker import errors  # noqa: PLC0415
+
+    try:
+        yield
+    except errors.ImageNotFound as error:
+        raise ContainerError(
+            f"{doing}: the engine does not have it. Build it with `nox -s build`, or load it with `docker load`."
+        ) from error
+    except errors.APIError as error:
+        said = str(error.explanation or error)
+        raise ContainerError(
+            f"{doing}: the engine says: {said.strip()}\n{next_step(said, 'Its log has more.')}"
+        ) from error
+    except (errors.DockerException, requests.RequestException) as error:
+        raise ContainerError(
+            f"{doing}: {error}. Start the engine, or set DOCKER_HOST to its address, for example "
+            "unix:///run/user/1000/podman/podman.sock; your user needs access to that socket."
+        ) from error

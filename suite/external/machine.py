@@ -1,0 +1,167 @@
+"""Where a run happens: processors, memory, GPUs, driver, and which labscale. What cannot be learnt is None."""
+
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+import psutil
+from pydantic import TypeAdapter, ValidationError
+
+from suite import __version__
+from suite.external.nvml.state import read_gpus
+from suite.files.input_file import read_input
+from suite.schema.record import Environment
+
+CHECKOUT: Final = Path(__file__).resolve().parents[2]
+ORIGIN: Final = "origin.json"  # in a copy of labscale's files without git, as images have: what it was made of
+_GB: Final = 1e9
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Origin:
+    suite_commit: str | None
+    suite_dirty: bool | None
+
+    @property
+    def state(self) -> tuple[str | None, bool | None]:
+        return self.suite_commit, self.suite_dirty
+
+
+def capture(
+    *, host_label: str | None = None, worker_pins_sha256: str | None = None, asset_sha256: str | None = None
+) -> Environment:
+    """Describe this machine and checkout, without host names and serial numbers.
+
+    Raises:
+        WorkerEnvironmentError: an NVIDIA driver is there, but does not work.
+
+    """
+    gpus, driver_version, cuda_driver_version = read_gpus()
+    git_commit, git_dirty = git_state(CHECKOUT)
+    return Environment(
+        host_label=host_label,
+        cpu_model=cpu_model(),
+        num_cpus=num_usable_cpus(),
+        memory_gb=round(usable_memory_gb(), 1),
+        os=_os_name(),
+        kernel=platform.release(),
+        gpus=gpus,
+        driver_version=driver_version,
+        cuda_driver_version=cuda_driver_version,
+        suite_version=__version__,
+        git_commit=git_commit,
+        git_dirty=git_dirty,
+        worker_pins_sha256=worker_pins_sha256,
+        asset_sha256=asset_sha256,
+    )
+
+
+def cpu_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str | None:
+    """Name the processor; Arm kernels do not, lscpu knows."""
+    for line in cpuinfo.read_text(encoding="utf-8").splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() == "model name" and value.strip():
+            return value.strip()
+    for line in (_output("lscpu") or "").splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() == "Model name" and value.strip():
+            return value.strip()
+    return None
+
+
+def num_usable_cpus(cgroup_root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/proc/self/cgroup")) -> int:
+    """Count the cores this process may use: its affinity, or a container's quota (rounded down) if that is less."""
+    limits = [len(os.sched_getaffinity(0))]
+    for folder in _cgroup_folders(cgroup_root, membership, "cpu"):
+        version_2 = _words(folder / "cpu.max")
+        version_1 = _words(folder / "cpu.cfs_quota_us") + _words(folder / "cpu.cfs_period_us")
+        for quota_us, period_us in filter(None, (version_2, version_1)):
+            if quota_us not in ("max", "-1"):
+                limits.append(max(1, int(quota_us) // int(period_us)))
+    return min(limits)
+
+
+def cores_in_order(topology: Path = Path("/sys/devices/system/cpu")) -> tuple[int, ...]:
+    """Cores that this process may use, those of one processor together, and the threads of one core too."""
+
+    def place(cpu: int) -> tuple[int, int, int]:
+        names = ("physical_package_id", "core_id")
+        package, core = (_words(topology / f"cpu{cpu}" / "topology" / name) for name in names)
+        return int(package[0]) if package else 0, int(core[0]) if core else cpu, cpu
+
+    return tuple(sorted(os.sched_getaffinity(0), key=place))
+
+
+def usable_memory_gb(cgroup_root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/proc/self/cgroup")) -> float:
+    """Measure the machine's memory, or a container's limit if that is less [GB]."""
+    limits = [psutil.virtual_memory().total]
+    for folder in _cgroup_folders(cgroup_root, membership, "memory"):
+        for name in ("memory.max", "memory.limit_in_bytes"):  # version 2, version 1
+            limits += [int(word) for word in _words(folder / name) if word != "max"]
+    return min(limits) / _GB
+
+
+def _cgroup_folders(cgroup_root: Path, membership: Path, controller: str) -> Iterator[Path]:
+    """Give the control group of this process with its parents, whose limits count too, in both versions of cgroups."""
+    if not membership.exists():
+        return
+    for line in membership.read_text(encoding="utf-8").splitlines():
+        hierarchy, controllers, group = line.split(":", 2)
+        if hierarchy == "0":
+            top = cgroup_root
+        elif controller in controllers.split(","):
+            top = cgroup_root / controller
+        else:
+            continue
+        folder = top / group.lstrip("/")
+        yield folder
+        yield from (parent for parent in folder.parents if parent.is_relative_to(top))
+
+
+def _words(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").split() if path.exists() else []
+
+
+def _os_name() -> str | None:
+    try:
+        return platform.freedesktop_os_release().get("PRETTY_NAME")
+    except OSError:  # the file is optional
+        return None
+
+
+def git_state(checkout: Path) -> tuple[str | None, bool | None]:
+    """Commit of the checkout, and whether a file differs from it; Nones where git, bundle and image do not say."""
+    bundle = checkout.parent / "bundle.json"
+    if noted := _noted_state(bundle):  # an air-gapped host has no checkout, but the bundle says what it was made of
+        return noted
+    found = (_output("git", "-C", str(checkout), "rev-parse", "--show-toplevel", "HEAD") or "").splitlines()
+    if len(found) == 2 and Path(found[0]) == checkout:  # noqa: PLR2004  not a copy inside another project's checkout
+        status = _output("git", "-C", str(checkout), "status", "--porcelain")
+        return found[1], None if status is None else bool(status)
+    return _noted_state(checkout / ORIGIN) or (None, None)
+
+
+def _noted_state(path: Path) -> tuple[str | None, bool | None] | None:
+    """What labscale noted in a file; None where there is none, or one of somebody else's."""
+    try:
+        return TypeAdapter(_Origin).validate_json(read_input(path)).state
+    except (OSError, ValidationError):
+        return None
+
+
+def _output(*argv: str) -> str | None:
+    """Give the standard output of a program; None when it is missing or fails."""
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"})
+    except FileNotFoundError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+if __name__ == "__main__":
+    print(json.dumps(asdict(capture())))

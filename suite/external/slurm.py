@@ -1,0 +1,186 @@
+"""Slurm, by its own commands: submit a job, see its state, cancel it. Needs no accounting.
+
+The only file that knows these commands, but for ``suite.env_check.nodes.run``, which works inside an allocation.
+"""
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from suite.errors import SchedulerError
+from suite.external.program import ProgramRun, run_program
+
+TIMEOUT_S: Final = 60.0  # of one command; a busy controller may take its time
+RESERVATION_GONE: Final = "RESV_DEL_HOLD"  # it is held, because the reservation that it was for has ended
+WAITING: Final = frozenset(
+    {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", RESERVATION_GONE}
+)
+STANDS_STILL: Final = frozenset({"SUSPENDED", "STOPPED"})  # another job has its nodes for a while
+GOING_ON: Final = WAITING | STANDS_STILL | {"RUNNING", "COMPLETING", "SIGNALING", "STAGE_OUT", "RESIZING"}
+_FORGOTTEN: Final = "Invalid job id specified"
+# Not POWERING_DOWN and POWERED_DOWN: so are nodes that have had nothing to do since the job.
+_DEAD_NODE: Final = re.compile(r"\*|\bDOWN\b|FAIL|NOT_RESPONDING|UNKNOWN")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    job_id: str
+    state: str  # Slurm's own word
+    reason: str | None  # why it waits, or ended
+    nodes: str | None  # compressed, e.g. gpu[01-04]; None before it has any
+    exit_code: int | None  # of its script, negative for a signal; None while it goes on
+
+    @property
+    def is_over(self) -> bool:
+        """No process of it is left. A job that is completing may have some."""
+        return self.state not in GOING_ON
+
+    @property
+    def condition(self) -> str:
+        """In words, without the names of its nodes."""
+        why = f" ({self.reason})" if self.reason else ""
+        return f"Slurm job {self.job_id}: {self.state}{why}"
+
+    def __str__(self) -> str:
+        return f"{self.condition} on {self.nodes}" if self.nodes else self.condition
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeGroup:
+    """Nodes of a partition that are alike."""
+
+    nnodes: int
+    num_cpus: int
+    num_gpus: int
+
+
+def submit(script: Path) -> str:
+    """Hand a script to Slurm and return the job's id.
+
+    Raises:
+        SchedulerError: Slurm does not take it, in its own words.
+    """
+    run = _ask("sbatch", "--parsable", str(script))
+    return run.stdout.strip().partition(";")[0]
+
+
+def find(name: str) -> str | None:
+    """Id of the job with this name that has not ended."""
+    ids = _ask("squeue", "--noheader", "--format=%i", f"--name={name}").stdout.split()
+    return ids[0] if ids else None
+
+
+def job(job_id: str) -> Job | None:
+    """What Slurm knows of a job; None when it has forgotten it, as it does some minutes after its end.
+
+    Raises:
+        SchedulerError: Slurm does not answer.
+    """
+    run = _run("scontrol", "--oneliner", "show", "job", job_id)
+    if run.exit_code != 0 and _FORGOTTEN in run.stderr:
+        return None
+    return parse_job(job_id, _checked(run, "scontrol").stdout)
+
+
+def parse_job(job_id: str, text: str) -> Job:
+    """The first line of ``scontrol --oneliner show job``."""
+    fields = dict(re.findall(r"(?:^|\s)(JobState|Reason|NodeList|ExitCode)=(\S+)", text.partition("\n")[0]))
+    state = fields["JobState"]
+    code, _, signal_number = fields.get("ExitCode", "0:0").partition(":")
+    exit_code = -int(signal_number or 0) or int(code)
+    return Job(
+        job_id=job_id,
+        state=state,
+        reason=_known(fields.get("Reason")),
+        nodes=_known(fields.get("NodeList")),
+        exit_code=None if state in GOING_ON else exit_code,
+    )
+
+
+def _known(text: str | None) -> str | None:
+    return None if text in ("None", "(null)", "N/A", "") else text
+
+
+def cancel(job_id: str) -> None:
+    """Ask for the end of a job; it is over some seconds later."""
+    _ask("scancel", job_id)
+
+
+def names_of(nodes: str) -> tuple[str, ...]:
+    """Each of a compressed list, such as gpu[01-04], in its order, which is that of ``SLURM_NODEID``."""
+    return tuple(_ask("scontrol", "show", "hostnames", nodes).stdout.split())
+
+
+def dead_nodes(nodes: str) -> tuple[str, ...]:
+    """Those of ``nodes`` that Slurm says do not answer or are down."""
+    return parse_dead_nodes(_ask("scontrol", "--oneliner", "show", "node", nodes).stdout)
+
+
+def parse_dead_nodes(text: str) -> tuple[str, ...]:
+    """What ``scontrol --oneliner show node`` prints, a line a node."""
+    states = re.findall(r"(?:^|\s)NodeName=(\S+) .*?\sState=(\S+)", text)
+    return tuple(name for name, state in states if _DEAD_NODE.search(state))
+
+
+def partition_nodes(partition: str | None) -> tuple[NodeGroup, ...]:
+    """What there is in a partition, None for the cluster's default one and all others.
+
+    Raises:
+        SchedulerError: there is no Slurm here, or no such partition.
+    """
+    only = (f"--partition={partition}",) if partition else ()
+    text = _ask("sinfo", "--noheader", "--format=%D|%c|%G", *only).stdout
+    if not text.strip():
+        raise SchedulerError(f"Slurm has no nodes in partition {partition}. sinfo lists what there is.")
+    return parse_node_groups(text)
+
+
+def parse_node_groups(text: str) -> tuple[NodeGroup, ...]:
+    """``2|64+|gpu:h200:8(S:0-1)`` a line."""
+    groups = []
+    for line in text.split():
+        nnodes, cpus, resources = line.split("|", 2)
+        gpus = re.findall(r"(?:^|,)gpu:(?:[^:,(]+:)?(\d+)", resources)
+        groups.append(
+            NodeGroup(nnodes=int(nnodes), num_cpus=int(cpus.rstrip("+")), num_gpus=sum(int(count) for count in gpus))
+        )
+    return tuple(groups)
+
+
+def run_step(arguments: Sequence[str], *, timeout_s: float) -> ProgramRun:
+    """Run srun with these arguments, for at most ``timeout_s``."""
+    return run_program(("srun", *arguments), environ=_environment(), timeout_s=timeout_s)
+
+
+def options_of_srun() -> str:
+    """What srun says of its options, those of plugins included."""
+    return _ask("srun", "--help").stdout
+
+
+def _ask(*argv: str) -> ProgramRun:
+    return _checked(_run(*argv), argv[0])
+
+
+def _run(*argv: str) -> ProgramRun:
+    return run_program(argv, environ=_environment(), timeout_s=TIMEOUT_S)
+
+
+def _environment() -> dict[str, str]:
+    """Ours, but for what says that we are in an allocation: jobs are of their own also when labscale is in one."""
+    if "SLURM_JOB_ID" not in os.environ:
+        return dict(os.environ)
+    return {name: value for name, value in os.environ.items() if name == "SLURM_CONF" or not name.startswith("SLURM_")}
+
+
+def _checked(run: ProgramRun, program: str) -> ProgramRun:
+    if run.end == "not_started":
+        raise SchedulerError(
+            f"{program} is not on PATH here ({run.stderr}). Run this where Slurm's commands are, often a login node."
+        )
+    if run.end != "ended" or run.exit_code != 0:
+        said = " ".join(run.stderr.split()) or f"no answer in {run.wall_s:.0f} s"
+        raise SchedulerError(f"{program}: {said}. What has finished is kept; run the same command again to go on.")
+    return run

@@ -1,0 +1,185 @@
+"""Strict reading of TOML files: all problems at once, each with its line, what was got and what is allowed."""
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final, get_args
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Strict, ValidationError
+from pydantic_core import ErrorDetails
+
+from suite.errors import MatrixError
+from suite.files.input_file import read_input
+
+LARGEST_BYTES: Final = 2**20  # labscale's own have 23 kB at most
+MOST_LINES: Final = 100  # of a statement, to find its end; the lines of keys after a longer one are not known
+
+type Location = tuple[int | str, ...]  # keys and list indices from the root of the document
+# Strict pydantic wants a tuple where TOML gives a list; the elements stay strict.
+type Tuple[T] = Annotated[tuple[T, ...], Strict(strict=False)]
+
+
+def _not_empty[T](items: tuple[T, ...]) -> tuple[T, ...]:
+    """Unlike pydantic's own min_length this does not count faulty items as missing."""
+    if not items:
+        raise ValueError("should have at least one item")
+    return items
+
+
+type NonEmptyTuple[T] = Annotated[tuple[T, ...], Strict(strict=False), AfterValidator(_not_empty)]
+
+
+class TomlTable(BaseModel):
+    """A table with fixed keys: unknown keys and values of another type are errors."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """One thing wrong in a file, found where ``location`` points."""
+
+    location: Location
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TomlFile:
+    """A parsed file that still knows on which line each key stands."""
+
+    path: Path
+    data: dict[str, Any]
+    lines: dict[Location, int]
+
+    def validate[T: TomlTable](self, model: type[T]) -> T:
+        """Return the document as ``model``. Raises MatrixError with every problem found."""
+        try:
+            return model.model_validate(self.data)
+        except ValidationError as error:
+            raise self.error(_problem(model, details) for details in error.errors(include_url=False)) from None
+
+    def error(self, problems: Iterable[Problem]) -> MatrixError:
+        """All problems as one error, in the order of their lines."""
+        found = sorted(((self._line(problem.location), problem) for problem in problems), key=lambda pair: pair[0])
+        count = "1 problem" if len(found) == 1 else f"{len(found)} problems"
+        report = "".join(f"\n  line {line}: {_dotted(problem.location)}: {problem.message}" for line, problem in found)
+        return MatrixError(f"{self.path}: {count}; correct the file and run again.{report}")
+
+    def _line(self, location: Location) -> int:
+        """Line of the nearest enclosing key: a missing key is reported where its table begins."""
+        while location and location not in self.lines:
+            location = location[:-1]
+        return self.lines.get(location, 1)
+
+
+def read_toml(path: Path) -> TomlFile:
+    """Read and parse a file. Raises MatrixError if it cannot be read or is not TOML."""
+    try:
+        text = read_input(path, largest_bytes=LARGEST_BYTES).decode("utf-8").replace("\r\n", "\n")
+        data = tomllib.loads(text)
+    except OSError as error:
+        raise MatrixError(f"{path}: cannot be read ({error.strerror}); give the path of a TOML file.") from None
+    except UnicodeDecodeError as error:
+        raise MatrixError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start}); TOML must be.") from None
+    except RecursionError:
+        raise MatrixError(f"{path}: nested too deeply; take brackets away and run again.") from None
+    except ValueError as error:  # tomllib's own, and Python's of an integer that has too many digits
+        raise MatrixError(f"{path}: not valid TOML: {error}. Correct the syntax there and run again.") from None
+    return TomlFile(path=path, data=data, lines=_key_lines(text))
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A suggestion to end a message with, or nothing."""
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def _key_lines(text: str) -> dict[Location, int]:
+    """Line of every key of a valid document.
+
+    tomllib keeps no positions, but each statement of a document is a document of its own: parse them one by one.
+    """
+    lines: dict[Location, int] = {}
+    counts: dict[Location, int] = {}  # of the tables seen so far in each array of tables
+    table: Location = ()
+    for number, statement in _statements(text):
+        fragment = tomllib.loads(statement)
+        if statement.lstrip().startswith("["):
+            table = _enter(fragment, counts)
+            lines.setdefault(table, number)
+        else:
+            for location in _locations(fragment):
+                lines.setdefault((*table, *location), number)
+    return lines
+
+
+def _statements(text: str) -> Iterator[tuple[int, str]]:
+    """Yield (first line, text) of each statement; several lines only where an array or a string is still open."""
+    pending, first = "", 1
+    for number, line in enumerate(text.split("\n"), start=1):
+        first = first if pending else number
+        pending += line + "\n"
+        try:
+            tomllib.loads(pending)
+        except tomllib.TOMLDecodeError:
+            if number - first >= MOST_LINES:
+                return
+            continue
+        yield first, pending
+        pending = ""
+
+
+def _enter(header: dict[str, Any], counts: dict[Location, int]) -> Location:
+    """Location of the table that a header opens, with the current index after each array of tables on the way."""
+    location: Location = ()
+    node: Any = header
+    while node:
+        key, node = next(iter(node.items()))
+        location = (*location, key)
+        if isinstance(node, list):
+            counts[location] = counts.get(location, 0) + 1
+            node = None
+        if location in counts:
+            location = (*location, counts[location] - 1)
+    return location
+
+
+def _locations(fragment: dict[str, Any]) -> Iterator[Location]:
+    for key, value in fragment.items():
+        yield (key,)
+        if isinstance(value, dict):
+            yield from ((key, *rest) for rest in _locations(value))
+
+
+def _problem(model: type[BaseModel], details: ErrorDetails) -> Problem:
+    location = details["loc"]
+    if details["type"] == "extra_forbidden":
+        allowed = _keys_allowed(model, location)
+        hint = did_you_mean(str(location[-1]), allowed)
+        return Problem(location=location, message=f"unknown key; allowed here: {', '.join(allowed)}.{hint}")
+    if details["type"] == "missing":
+        return Problem(location=location, message="required, but missing.")
+    wanted = details["msg"][details["msg"].find("should") :]  # without "Input", "String", "Value error,"
+    return Problem(location=location, message=f"got {details['input']!r}; {wanted}.")
+
+
+def _keys_allowed(model: type[BaseModel], location: Location) -> list[str]:
+    """Keys of the table that holds the last element of ``location``; list indices and free keys are passed over."""
+    for part in location[:-1]:
+        if isinstance(part, str) and part in model.model_fields:
+            model = _model_inside(model.model_fields[part].annotation) or model
+    return list(model.model_fields)
+
+
+def _model_inside(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next(filter(None, map(_model_inside, get_args(annotation))), None)
+
+
+def _dotted(location: Location) -> str:
+    """``series[2].num_envs``, as a reader would write it."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    return text.removeprefix(".") or "file"

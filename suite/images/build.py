@@ -1,0 +1,223 @@
+"""The ``build`` command: build an image, let env_check judge it from inside, and name it only when it passes.
+
+Beside the image two files are kept, ``<name>.json`` (what it is: id, digest, labels, what env_check said) and
+``<name>.cdx.json`` (every package in it, CycloneDX).
+"""
+
+import argparse
+import json
+import os
+import uuid
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+
+from suite import __version__
+from suite.env_check.report import Report
+from suite.env_check.report import read as read_report
+from suite.env_check.request import Request
+from suite.errors import ContainerError
+from suite.external import container_owner
+from suite.external.container_spec import ContainerSpec, Finished, Gpus, ImageFacts
+from suite.external.docker_engine import Engine
+from suite.external.machine import git_state
+from suite.images import sbom
+from suite.images.table import IMAGES, SUITE_PYTHON, BuildPlan, check_request, pack, plan_build, tag_of
+from suite.options.command_line import any_path, any_text
+
+BUILT: Final = Path("containers/built")
+CHECK_TIMEOUT_S: Final = 300.0
+LIST_TIMEOUT_S: Final = 120.0
+OS_RELEASE: Final = ("cat", "/etc/os-release")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuiltImage:
+    """An image that passed, and where its files are."""
+
+    name: str
+    tag: str
+    image_id: str
+    record: Path
+    sbom: Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "name", type=any_text, nargs="?", default="kitless", help=f"an image of {IMAGES} (default: kitless)"
+    )
+    parser.add_argument("--out", type=any_path, metavar="DIR", help=f"for record and package list (default: {BUILT})")
+    parser.add_argument(
+        "--network", choices=["host", "none"], help="of the build's steps (default: the engine's own bridge)"
+    )
+    parser.add_argument("--gpus", action="store_true", help="let env_check inside see the GPUs of the engine's host")
+
+
+def command(arguments: argparse.Namespace, *, project_root: Path, console: Console) -> BuiltImage:
+    """Carry out ``build`` as ``add_arguments`` describes it."""
+    git_commit, git_dirty = git_state(project_root)
+    plan = plan_build(
+        arguments.name,
+        project_root=project_root,
+        version=__version__,
+        git_commit=git_commit,
+        git_dirty=git_dirty,
+        environ=os.environ,
+    )
+
+    def say(message: str) -> None:
+        console.print(message, highlight=False, markup=False, soft_wrap=True)
+
+    return build_image(
+        Engine.connect(),
+        plan,
+        out_dir=arguments.out or project_root / BUILT,
+        network=arguments.network,
+        gpus="all" if arguments.gpus or "cuda" in plan.image.requires else None,
+        on_line=say,
+    )
+
+
+def build_image(
+    engine: Engine,
+    plan: BuildPlan,
+    *,
+    out_dir: Path,
+    network: str | None = None,
+    gpus: Gpus = None,
+    on_line: Callable[[str], None],
+) -> BuiltImage:
+    """Build, check, record, tag, in this order: a name is only given to an image that passed and is written down.
+
+    Raises:
+        ContainerError: a step of the build failed, or env_check says that the image cannot run its stack.
+
+    """
+    on_line(f"Building {plan.tag} with {engine.name}, of {plan.build_args['BASE']}")
+    image_id = engine.build(
+        pack(plan.files), build_args=plan.build_args, labels=plan.labels, network=network, on_line=on_line
+    )
+    on_line(f"Checking {image_id} from inside")
+    checked = check(engine, plan, image_id, gpus=gpus)
+    packages = list_packages(engine, plan, image_id)
+    out_dir.mkdir(parents=True, exist_ok=True)
+    built = BuiltImage(
+        name=plan.name,
+        tag=plan.tag,
+        image_id=image_id,
+        record=out_dir / f"{plan.name}.json",
+        sbom=out_dir / f"{plan.name}.cdx.json",
+    )
+    document = sbom.render(
+        packages, name=f"labscale/{plan.name}", version=plan.tag.rpartition(":")[2], image_id=image_id
+    )
+    built.sbom.write_text(document, encoding="utf-8")
+    engine.tag(image_id, plan.tag)
+    record = render_record(plan, engine.find_image(plan.tag), checked, num_packages=len(packages))
+    built.record.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    on_line(f"Built {plan.tag}, {len(packages)} packages: {built.record}, {built.sbom}")
+    return built
+
+
+def check(engine: Engine, plan: BuildPlan, image_id: str, *, gpus: Gpus) -> Report:
+    """Run env_check inside and return its report.
+
+    Raises:
+        ContainerError: the image cannot run its stack, or env_check itself failed.
+
+    """
+    report = env_check_inside(engine, image_id, check_request(plan.image, has_gpus=gpus is not None), gpus=gpus)
+    if report.failures:
+        raise ContainerError(
+            f"The image {image_id} was built, but cannot run the stack {plan.image.stack}, so it gets no name:\n"
+            f"{_faults(report)}\nRepair {plan.image.dockerfile} or the engine's host, then build again. Look inside: "
+            f"docker run -it --rm {image_id} sh"
+        )
+    return report
+
+
+def env_check_inside(engine: Engine, image_id: str, request: Request, *, gpus: Gpus) -> Report:
+    """Run env_check of an image.
+
+    Raises:
+        ContainerError: it crashed, or did not answer with a report.
+
+    """
+    finished = _inside(engine, image_id, (SUITE_PYTHON, *request.arguments()), timeout_s=CHECK_TIMEOUT_S, gpus=gpus)
+    try:
+        report = read_report(finished.stdout)
+        if finished.exit_code != report.exit_code:
+            raise ValueError(f"its report says exit code {report.exit_code}")  # noqa: TRY301
+    except ValueError as error:
+        raise ContainerError(
+            f"env_check did not run in the image {image_id}, exit code {finished.exit_code}: {error}\n"
+            f"{(finished.stderr or finished.stdout).strip()[-2000:]}\nLook inside: docker run -it --rm {image_id} sh"
+        ) from error
+    return report
+
+
+def list_packages(engine: Engine, plan: BuildPlan, image_id: str) -> list[sbom.Package]:
+    """Every Debian package and every Python package of both environments of an image."""
+
+    def said(*argv: str) -> str:
+        finished = _inside(engine, image_id, argv, timeout_s=LIST_TIMEOUT_S)
+        if finished.exit_code != 0:
+            raise ContainerError(
+                f"The packages of {image_id} cannot be listed: {argv[0]} ended with exit code {finished.exit_code}: "
+                f"{finished.stderr.strip()[-500:]}"
+            )
+        return finished.stdout
+
+    release = dict(line.split("=", 1) for line in said(*OS_RELEASE).splitlines() if "=" in line)
+    packages = sbom.parse_debian(said(*sbom.LIST_DEBIAN), release["ID"].strip('"'))
+    for python in (SUITE_PYTHON, plan.image.worker_python):
+        packages += sbom.parse_python(said(python, *sbom.LIST_PYTHON))
+    return packages
+
+
+def render_record(plan: BuildPlan, image: ImageFacts, checked: Report, *, num_packages: int) -> dict[str, Any]:
+    """What is known of a built image, for ``<name>.json``."""
+    return {
+        "name": plan.name,
+        "tag": plan.tag,
+        "digest": image.digest,
+        "base": plan.build_args["BASE"],
+        "built_utc": datetime.now(UTC).isoformat(timespec="seconds"),
+        "num_packages": num_packages,
+        **asdict(image),
+        "env_check": checked.as_document(),
+    }
+
+
+def find_built(engine: Engine, name: str, *, project_root: Path) -> ImageFacts:
+    """The image that ``build NAME`` makes of the present base, Dockerfile and pins, which the engine must have.
+
+    Raises:
+        ContainerError: it was not built, or one of these has changed since.
+
+    """
+    tag = tag_of(name, project_root=project_root, version=__version__)
+    try:
+        return engine.find_image(tag)
+    except ContainerError as error:
+        raise ContainerError(
+            f"There is no image {tag}. Build it with `nox -s build -- {name}`, or load one that was built of the "
+            "same base, Dockerfile and pins with `docker load`."
+        ) from error
+
+
+def _inside(engine: Engine, image_id: str, argv: tuple[str, ...], *, timeout_s: float, gpus: Gpus = None) -> Finished:
+    run_id = uuid.uuid4().hex[:12]
+    spec = ContainerSpec(
+        name=f"labscale-{run_id}", image=image_id, argv=argv, gpus=gpus, ipc="host", labels=container_owner.label()
+    )
+    return engine.run_to_end(spec, timeout_s=timeout_s)
+
+
+def _faults(report: Report) -> str:
+    """The failures of an env_check report, a line each."""
+    return "\n".join(f"  {check.name}: {check.fault}: found {check.found}; {check.repair}" for check in report.failures)

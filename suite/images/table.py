@@ -1,0 +1,277 @@
+"""``containers/images.toml``, and what follows from it: the context of a build, its arguments, labels and name.
+
+Nothing is started here. The context is made in memory of the few files that an image needs: there is no ignore file,
+and nothing slips in.
+"""
+
+import hashlib
+import io
+import json
+import os
+import shlex
+import tarfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from suite.env_check.check import Feature
+from suite.env_check.request import Request
+from suite.errors import ContainerError, MatrixError
+from suite.external.machine import ORIGIN
+from suite.files.input_file import read_input
+from suite.files.toml_file import NonEmptyTuple, TomlTable, Tuple, did_you_mean, read_toml
+from suite.install.pins import PINS_DIR, sha256
+from suite.schema.record import Stack
+
+IMAGES: Final = Path("containers/images.toml")
+SUITE_PYTHON: Final = "/opt/labscale/suite/bin/python"
+SOURCES: Final = ("suite", "tasks")  # folders that go into an image
+SOURCE_SUFFIXES: Final = (".py", ".toml")
+
+# Where packages are downloaded from. They reach a stage of the build whose layers are not part of the image.
+INDEX_SETTINGS: Final = (
+    "UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_INDEX_STRATEGY", "UV_INSECURE_HOST",
+    "UV_HTTP_TIMEOUT", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST", "PIP_DEFAULT_TIMEOUT",
+)  # fmt: skip
+# Docker keeps these arguments out of an image's history.
+PROXY_SETTINGS: Final = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+CERTIFICATE_SETTINGS: Final = ("UV_SSL_CERT_FILE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
+
+type Digest = Annotated[str, Field(pattern=r"^(sha256:[0-9a-f]{64})?$")]
+
+
+class Versions(TomlTable):
+    """What an image holds; the pins decide, this says it."""
+
+    isaaclab: str
+    isaacsim: str | None = None
+    torch: str
+    cuda: str
+    python: str
+
+
+class Image(TomlTable):
+    """One image; see ``containers/images.toml``."""
+
+    stack: Stack
+    dockerfile: str
+    base: str
+    digest: Digest  # of ``base``; empty while nobody has asked its registry
+    established: str  # where base and digest come from
+    pins: NonEmptyTuple[str]
+    worker_python: str
+    requires: Tuple[Feature]
+    needs_eula: bool
+    versions: Versions
+
+
+class Images(TomlTable):
+    images: dict[str, Image]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildPlan:
+    """Everything the engine is given to build one image."""
+
+    name: str
+    image: Image
+    tag: str
+    files: Mapping[str, bytes]  # of the context
+    build_args: Mapping[str, str]
+    labels: Mapping[str, str]
+
+
+def read_images(project_root: Path) -> dict[str, Image]:
+    """Images by name.
+
+    Raises:
+        ContainerError: the file cannot be read or is not valid.
+
+    """
+    try:
+        return read_toml(project_root / IMAGES).validate(Images).images
+    except MatrixError as error:
+        raise ContainerError(str(error)) from None
+
+
+def plan_build(
+    name: str,
+    *,
+    project_root: Path,
+    version: str,
+    git_commit: str | None,
+    git_dirty: bool | None,
+    environ: Mapping[str, str],
+) -> BuildPlan:
+    """Read what an image is built of.
+
+    Raises:
+        ContainerError: there is no such image, or its base has no digest.
+
+    """
+    image = find_image(name, project_root)
+    if not image.digest:
+        raise ContainerError(
+            f"The base of {name}, {image.base}, has no digest in {IMAGES}, so what would be built is not known. Run "
+            "`nox -s pins` where its registry can be reached: it asks for the digest and writes it there."
+        )
+    pins = pins_of(image, project_root)
+    hashes = {pin: sha256(path) for pin, path in pins.items()}
+    return BuildPlan(
+        name=name,
+        image=image,
+        tag=tag_of(name, project_root=project_root, version=version),
+        files={
+            "Dockerfile": dockerfile_of(image, project_root).read_bytes(),
+            **{f"pins/{pin}.txt": path.read_bytes() for pin, path in pins.items()},
+            **_sources(project_root, pins),
+            **_origin(git_commit, git_dirty),
+            **host_files(environ),
+        },
+        build_args=render_build_args(image, environ),
+        labels=render_labels(
+            name, image, version=version, git_commit=git_commit, git_dirty=git_dirty, pins_sha256=hashes
+        ),
+    )
+
+
+def find_image(name: str, project_root: Path) -> Image:
+    """One image by its name.
+
+    Raises:
+        ContainerError: there is no such image.
+
+    """
+    images = read_images(project_root)
+    if name not in images:
+        raise ContainerError(f"{IMAGES} has no image {name!r}; it has {', '.join(images)}.{did_you_mean(name, images)}")
+    return images[name]
+
+
+def pins_of(image: Image, project_root: Path) -> dict[str, Path]:
+    """Requirement files by name. Raises ContainerError where one is missing."""
+    return {pin: _named(project_root / PINS_DIR / f"{pin}.txt") for pin in image.pins}
+
+
+def dockerfile_of(image: Image, project_root: Path) -> Path:
+    """Raises ContainerError where it is missing."""
+    return _named(project_root / IMAGES.parent / image.dockerfile)
+
+
+def _named(path: Path) -> Path:
+    if not os.path.isfile(path):  # noqa: PTH113 - False of any name, too long ones too
+        raise ContainerError(f"{IMAGES} names {path}, where no file is. Correct the name, or put the file there.")
+    return path
+
+
+def tag_of(name: str, *, project_root: Path, version: str) -> str:
+    """Name that ``build`` gives the image of the present base, Dockerfile and pins.
+
+    Sources are no part of it: rounds run those of the project that starts them, which is mounted over the image's.
+    """
+    image = find_image(name, project_root)
+    pins = {pin: sha256(path) for pin, path in pins_of(image, project_root).items()}
+    of_base = {"base": image.digest or "", "Dockerfile": sha256(dockerfile_of(image, project_root))}
+    return render_tag(name, version=version, parts_sha256=of_base | pins)
+
+
+def render_tag(name: str, *, version: str, parts_sha256: Mapping[str, str]) -> str:
+    """``labscale/<name>:<version>-<short hash of all parts>``."""
+    combined = hashlib.sha256("".join(f"{part} {digest}\n" for part, digest in sorted(parts_sha256.items())).encode())
+    return f"labscale/{name}:{version}-{combined.hexdigest()[:12]}"
+
+
+def render_build_args(image: Image, environ: Mapping[str, str]) -> dict[str, str]:
+    return {
+        "BASE": f"{image.base}@{image.digest}",
+        **{key: environ[key] for key in PROXY_SETTINGS if key in environ},
+    }
+
+
+def render_labels(
+    name: str,
+    image: Image,
+    *,
+    version: str,
+    git_commit: str | None,
+    git_dirty: bool | None,
+    pins_sha256: Mapping[str, str],
+) -> dict[str, str]:
+    """What ``docker inspect`` shows of an image's origin; what is not known has no label."""
+    known: dict[str, str | None] = {
+        "org.opencontainers.image.title": f"labscale {name}",
+        "org.opencontainers.image.description": f"Isaac Lab {image.versions.isaaclab} with the labscale worker",
+        "org.opencontainers.image.version": version,
+        "org.opencontainers.image.revision": git_commit,
+        "org.opencontainers.image.base.name": image.base,
+        "org.opencontainers.image.base.digest": image.digest,
+        "labscale.dirty": None if git_dirty is None else str(git_dirty).lower(),
+        "labscale.stack": image.stack,
+        "labscale.worker-python": image.worker_python,
+        **{f"labscale.version.{key}": value for key, value in image.versions.model_dump().items()},
+        **{f"labscale.pins.{pin}.sha256": digest for pin, digest in pins_sha256.items()},
+    }
+    return {key: value for key, value in known.items() if value is not None}
+
+
+def host_files(environ: Mapping[str, str]) -> dict[str, bytes]:
+    """The user's own index settings and certificates, as files of the context; empty ones where there are none.
+
+    Raises:
+        ContainerError: a variable names a file of certificates that cannot be read.
+
+    """
+    settings = {key: environ[key] for key in INDEX_SETTINGS if environ.get(key)}
+    if "UV_DEFAULT_INDEX" in settings:  # pip installs uv first
+        settings.setdefault("PIP_INDEX_URL", settings["UV_DEFAULT_INDEX"])
+    files = {}
+    if bundle := next((environ[key] for key in CERTIFICATE_SETTINGS if environ.get(key)), None):
+        try:
+            files["host/certificates.crt"] = read_input(Path(bundle))
+        except OSError as error:
+            raise ContainerError(
+                f"the certificates {bundle}, named by one of {', '.join(CERTIFICATE_SETTINGS)}, cannot be read: "
+                f"{error.strerror}. Correct or unset that variable."
+            ) from error
+        settings |= dict.fromkeys(("SSL_CERT_FILE", "PIP_CERT"), "/tmp/host/certificates.crt")  # noqa: S108
+    lines = [f"export {key}={shlex.quote(value)}\n" for key, value in sorted(settings.items())]
+    return {**files, "host/settings.sh": "".join(lines).encode("utf-8", "surrogateescape")}
+
+
+def pack(files: Mapping[str, bytes]) -> bytes:
+    """Tar archive of a context, the same bytes for the same files, so that the engine's cache holds."""
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as tar:
+        for name, data in sorted(files.items()):
+            member = tarfile.TarInfo(name)
+            member.size, member.mode = len(data), 0o644
+            tar.addfile(member, io.BytesIO(data))
+    return content.getvalue()
+
+
+def check_request(image: Image, *, has_gpus: bool) -> Request:
+    """What env_check is asked inside an image: whether it can run its stack."""
+    return Request(stack=image.stack, device=None if has_gpus else "cpu").inside_image(Path(image.worker_python))
+
+
+def _origin(git_commit: str | None, git_dirty: bool | None) -> dict[str, bytes]:
+    """By which labscale inside the image knows its commit. It is beside the sources: what is mounted there hides it."""
+    if git_commit is None:
+        return {}
+    noted = json.dumps({"suite_commit": git_commit, "suite_dirty": git_dirty}) + "\n"
+    return {f"project/{ORIGIN}": noted.encode()}
+
+
+def _sources(project_root: Path, pins: Mapping[str, Path]) -> dict[str, bytes]:
+    paths: Sequence[Path] = sorted(
+        path
+        for folder in SOURCES
+        for path in (project_root / folder).rglob("*")
+        if path.is_file() and path.suffix in SOURCE_SUFFIXES
+    )
+    return {
+        f"project/{path.relative_to(project_root).as_posix()}": path.read_bytes() for path in [*paths, *pins.values()]
+    }

@@ -1,0 +1,95 @@
+"""The assets of a worker: official ones as Isaac Lab finds them, or offline ones that are built here, once."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from suite.errors import WorkerEnvironmentError
+from suite.external import parent_death
+from suite.files.cache import cache_root, locked, path_in
+from suite.files.wording import last_lines
+from suite.install.pins import sha256
+from suite.schema.record import Assets
+
+BUILD_ASSETS: Final = ("-m", "tasks.assets.build", "build")
+
+# Runs a command with variables added to its environment, here or in a container.
+type RunPython = Callable[[Sequence[str], Mapping[str, str]], subprocess.CompletedProcess[str]]
+
+
+def find_assets(
+    assets: Assets,
+    *,
+    python: Path,
+    key: str,
+    project_root: Path,
+    command: Sequence[str] = BUILD_ASSETS,
+    run: RunPython = parent_death.run,
+    on_message: Callable[[str], None],
+) -> tuple[Path | None, str | None]:
+    """Return root and manifest hash of the assets; offline ones are built unless they are there.
+
+    ``run`` runs ``python`` where it is not one of this machine. ISAACSIM_ASSET_ROOT of the user is taken for official
+    assets, and for offline ones if it has a manifest of ours, as the folder of an installed bundle does.
+    """
+    own = path_in("ISAACSIM_ASSET_ROOT")
+    if assets == "official":
+        return own, None
+    if own and (manifest := own / "manifest.json") and os.path.isfile(manifest):  # noqa: PTH113 - False where no access
+        return own, _own_sha256(manifest)
+    root = offline_root(key, project_root)
+    manifest = root / "manifest.json"
+    if not manifest.exists():
+        with locked(root.with_suffix(".lock"), on_message):
+            if not manifest.exists():
+                on_message(f"Building the offline assets in {root}")
+                _build_assets(root, python=python, project_root=project_root, command=command, run=run)
+    return root, sha256(manifest)
+
+
+def _own_sha256(manifest: Path) -> str:
+    """Raises WorkerEnvironmentError where the user's own manifest cannot be read."""
+    try:
+        return sha256(manifest)
+    except OSError as error:
+        raise WorkerEnvironmentError(
+            f"{manifest}, of ISAACSIM_ASSET_ROOT, cannot be read: {error.strerror}. Give access, or unset the variable."
+        ) from error
+
+
+def offline_root(key: str, project_root: Path) -> Path:
+    """Of a worker with this key; another where the code that builds the assets is another."""
+    return cache_root() / f"assets-{key}-{_sources_sha256(project_root)[:12]}"
+
+
+def _build_assets(root: Path, *, python: Path, project_root: Path, command: Sequence[str], run: RunPython) -> None:
+    python_path = os.pathsep.join(part for part in (str(project_root), os.environ.get("PYTHONPATH")) if part)
+    for abandoned in root.parent.glob(f"{root.name}-*"):  # a build was killed; another cannot run, for the lock
+        shutil.rmtree(abandoned, ignore_errors=True)
+    building = root.with_name(f"{root.name}-building")
+    try:
+        done = run([str(python), *command, str(building)], {"PYTHONPATH": python_path})
+        if done.returncode != 0 or not (building / "manifest.json").exists():
+            raise WorkerEnvironmentError(
+                f"The offline assets could not be built by {python} {' '.join(command)}, exit code {done.returncode}:\n"
+                f"{last_lines(done.stderr or done.stdout)}\nCheck the worker environment, or use --assets official."
+            )
+        if root.exists():  # left without a manifest by something else
+            shutil.rmtree(root)
+        building.rename(root)
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+
+
+def _sources_sha256(project_root: Path) -> str:
+    """Hash of the code that builds the assets, so that a change of it builds them anew."""
+    tasks = project_root / "tasks"
+    sources = sorted({*tasks.glob("assets*.py"), *tasks.glob("assets/**/*.py")})
+    digest = hashlib.sha256()
+    for source in sources:
+        digest.update(f"{source.relative_to(tasks)}\0{sha256(source)}\n".encode())
+    return digest.hexdigest()

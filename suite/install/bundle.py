@@ -1,0 +1,238 @@
+"""Pack everything that a host without a network lacks, in parts small enough to carry.
+
+A bundle is a folder with ``part-000`` …, ``bundle.json`` (what is in it, hashes of the parts) and ``install.py``. The
+parts are one xz-compressed tar archive, cut: ``site/`` (distributions of the worker and of the suite), ``assets/`` and
+``labscale/`` (the tracked files of the checkout).
+"""
+
+import hashlib
+import io
+import json
+import lzma
+import subprocess
+import sys
+import tarfile
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from suite.errors import BundleError
+from suite.install import bundle_contents, pins
+from suite.install.bundle_contents import Selection
+from suite.schema.record import Device, Stack
+
+FORMAT: Final = 1
+PART_SIZE_MIB: Final = 58
+XZ_PRESET: Final = 2  # a quarter of the size in a minute or two; 6 gains a tenth and takes five times as long
+NOTHING: Final[Mapping[str, str | None]] = MappingProxyType({})
+INSTALLER: Final = Path(__file__).with_name("install_bundle.py")
+
+Entry = tuple[str, Path]  # name in the archive, file
+
+
+def make_bundle(
+    *,
+    project_root: Path,
+    worker_python: Path,
+    asset_root: Path,
+    out_dir: Path,
+    part_size_mib: int = PART_SIZE_MIB,
+    target: Mapping[str, str | None] = NOTHING,
+    stack: Stack = "kitless",
+    for_device: Device = "cuda",
+    on_message: Callable[[str], None] = print,
+) -> list[Path]:
+    """Write a bundle into ``out_dir`` and return its files: the parts, ``bundle.json`` and ``install.py``.
+
+    ``target``: what the target has (``bundle_contents.read_freeze``); of that, what fits is not packed.
+    Raises BundleError when something that is needed is not there to be packed, or ``out_dir`` cannot be written.
+    """
+    if part_size_mib < 1:
+        raise BundleError(f"The part size is {part_size_mib} MiB; it has to be at least 1.")
+    if not (asset_root / "manifest.json").is_file():
+        raise BundleError(f"{asset_root} has no manifest.json. Build the assets first (`nox -s bench`).")
+    selection = _selection(_roots(project_root, stack), worker_python=worker_python, target=target)
+    entries = sorted(_entries(selection, project_root=project_root, asset_root=asset_root, for_device=for_device))
+    unpacked_bytes = sum(path.stat().st_size for _, path in entries)
+    _clear(out_dir)
+    on_message(f"Packing {len(selection.bundled)} distributions, {unpacked_bytes / 1e6:.0f} MB, into {out_dir}")
+    parts = _pack(entries, out_dir=out_dir, part_bytes=part_size_mib * 2**20)
+    description = {
+        "format": FORMAT,
+        "created_utc": datetime.now(UTC).isoformat(timespec="seconds"),
+        **_checkout(project_root),
+        "python": pins.PYTHON_VERSION,
+        "stack": stack,
+        "for_device": for_device,
+        "asset_sha256": pins.sha256(asset_root / "manifest.json"),
+        "unpacked_bytes": unpacked_bytes,
+        "parts": [asdict(part) for part in parts],
+        **_distributions(selection),
+    }
+    installer, index = out_dir / "install.py", out_dir / "bundle.json"
+    with _writing_to(out_dir):
+        installer.write_text(INSTALLER.read_text())
+        index.write_text(json.dumps(description, indent=1) + "\n")  # last: a folder without it is no bundle
+    return [*(out_dir / part.name for part in parts), index, installer]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    name: str
+    bytes: int
+    sha256: str
+
+
+class PartWriter(io.RawIOBase):
+    """A stream that is cut into files of at most ``part_bytes``, hashed as they are written."""
+
+    def __init__(self, out_dir: Path, *, part_bytes: int) -> None:
+        super().__init__()
+        self.parts: list[Part] = []
+        self._out_dir = out_dir
+        self._part_bytes = part_bytes
+        self._buffer = bytearray()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        self._buffer += data
+        while len(self._buffer) >= self._part_bytes:
+            self._write_part(self._part_bytes)
+        return len(data)
+
+    def close(self) -> None:
+        if self._buffer:
+            self._write_part(len(self._buffer))
+        super().close()
+
+    def _write_part(self, size: int) -> None:
+        content = bytes(self._buffer[:size])
+        del self._buffer[:size]
+        name = f"part-{len(self.parts):03d}"
+        with _writing_to(self._out_dir):
+            (self._out_dir / name).write_bytes(content)
+        self.parts.append(Part(name=name, bytes=size, sha256=hashlib.sha256(content).hexdigest()))
+
+
+def _pack(entries: Iterable[Entry], *, out_dir: Path, part_bytes: int) -> list[Part]:
+    """Write the archive; equal files give equal parts: names sorted, no times, no owners."""
+    with (
+        PartWriter(out_dir, part_bytes=part_bytes) as writer,
+        io.BufferedWriter(writer, 2**20) as buffered,
+        lzma.open(buffered, "wb", preset=XZ_PRESET) as stream,
+        tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as tar,
+    ):
+        for name, path in entries:
+            info = tarfile.TarInfo(name)
+            info.size = path.stat().st_size
+            info.mode = 0o755 if path.stat().st_mode & 0o100 else 0o644
+            with path.open("rb") as content:
+                tar.addfile(info, content)
+    return writer.parts
+
+
+def _entries(selection: Selection, *, project_root: Path, asset_root: Path, for_device: Device) -> Iterator[Entry]:
+    seen: set[str] = set()
+    for distribution in selection.bundled:
+        for name, path in bundle_contents.files(distribution, for_device=for_device):
+            if name not in seen:  # namespace packages may list one file twice
+                seen.add(name)
+                yield f"site/{name}", path
+    for path in asset_root.rglob("*"):
+        if path.is_file():
+            yield f"assets/{path.relative_to(asset_root).as_posix()}", path
+    for name in _git(project_root, "ls-files", "-z").split("\0"):
+        if name and (project_root / name).is_file():  # a tracked file may be deleted in the working tree
+            yield f"labscale/{name}", project_root / name
+
+
+def _selection(roots: Iterable[Requirement], *, worker_python: Path, target: Mapping[str, str | None]) -> Selection:
+    """Choose what the target lacks from what this Python and the worker's have."""
+    pool = bundle_contents.pooled(
+        bundle_contents.installed(sys.path), bundle_contents.installed(_search_path(worker_python))
+    )
+    return bundle_contents.select(roots, pool=pool, target=target)
+
+
+def _checkout(project_root: Path) -> dict[str, Any]:
+    return {
+        "suite_commit": _git(project_root, "rev-parse", "HEAD").strip(),
+        "suite_dirty": bool(_git(project_root, "status", "--porcelain", "--untracked-files=no").strip()),
+    }
+
+
+def _distributions(selection: Selection) -> dict[str, Any]:
+    return {
+        "distributions": [{"name": item.name, "version": item.version} for item in selection.bundled],
+        "expected_on_target": [{**asdict(item), "assumed": item.version is None} for item in selection.expected],
+        "left_out": dict(sorted(selection.left_out.items())),
+    }
+
+
+def _roots(project_root: Path, stack: Stack) -> list[Requirement]:
+    """What the worker and the suite are resolved from, and what the installer checks versions with."""
+    if stack == "isaacsim":
+        raise BundleError("Isaac Sim cannot be bundled; carry an image of it. Bundles exist for kitless and ovphysx.")
+    sources = ["worker.in"] if stack == "kitless" else ["worker.in", f"{stack}.in"]
+    lines = [line for source in sources for line in (project_root / pins.PINS_DIR / source).read_text().splitlines()]
+    project = tomllib.loads((project_root / "pyproject.toml").read_text())
+    texts = [line.partition("#")[0].strip() for line in [*lines, *project["dependency-groups"]["suite"]]]
+    try:
+        return [Requirement("packaging"), *(Requirement(text) for text in texts if text)]
+    except InvalidRequirement as error:
+        raise BundleError(f"A requirement in {pins.PINS_DIR} or pyproject.toml cannot be read: {error}") from error
+
+
+def _search_path(python: Path) -> list[str]:
+    command = [str(python), "-c", "import json, sys; print(json.dumps(sys.path[1:]))"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise BundleError(
+            f"The worker's Python {python} does not run: {error}. Install it with `nox -s bench`."
+        ) from error
+    search_path: list[str] = json.loads(done.stdout)
+    return search_path
+
+
+def _git(project_root: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(project_root), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise BundleError(f"A bundle is made from a git checkout with a commit; git says: {done.stderr.strip()}")
+    return done.stdout
+
+
+def _clear(out_dir: Path) -> None:
+    """Remove an older bundle; refuse a folder that holds anything else."""
+    with _writing_to(out_dir):
+        out_dir.mkdir(parents=True, exist_ok=True)
+        old = list(out_dir.iterdir())
+    foreign = [
+        path.name for path in old if not (path.match("part-[0-9]*") or path.name in {"bundle.json", "install.py"})
+    ]
+    if foreign:
+        raise BundleError(f"{out_dir} holds {foreign[0]!r}, which is not part of a bundle. Choose an empty folder.")
+    with _writing_to(out_dir):
+        for path in sorted(old):  # bundle.json before the parts
+            path.unlink()
+
+
+@contextmanager
+def _writing_to(out_dir: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise BundleError(
+            f"The bundle cannot be written to {out_dir}: {error.strerror}. Check space and permissions, or choose"
+            " another folder with --out."
+        ) from error

@@ -1,0 +1,226 @@
+"""Choose what goes into a bundle: the distributions that the target lacks, and their files."""
+
+import contextlib
+import importlib.metadata
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from suite.errors import BundleError
+from suite.files.input_file import read_input
+from suite.schema.record import Device
+
+# Declared by isaaclab or another distribution, but never imported by a benchmark run without a window.
+NOT_NEEDED: Final[Mapping[str, str]] = {
+    "open3d": "remeshes point clouds in Newton's importers; 920 MB, and brings dash, plotly and half of Jupyter",
+    "pin": "inverse kinematics of Isaac Lab's Pink controllers; 390 MB",
+    "pin-pink": "inverse kinematics of Isaac Lab's Pink controllers",
+    "daqp": "solver of the Pink controllers",
+    "transformers": "text and image encoders as observations, which no matrix uses; 50 MB",
+    "hf-xet": "downloads from Hugging Face",
+    "coacd": "convex decomposition when meshes are imported from URDF or MJCF",
+    "imgui-bundle": "windows of Newton's viewer; 56 MB",
+    "pyglet": "windows of Newton's viewer",
+    "pyopengl-accelerate": "windows of Newton's viewer",
+    "pygame-ce": "windows of gymnasium's classic control; 31 MB",
+    "pygame": "windows of gymnasium's classic control",
+    "uv": "installs from an index, which a host with a bundle does not have",
+}
+
+
+# Bounds that are tighter than what the dependant's code needs: (dependant, dependency) -> why. A bundle is one folder
+# for worker and suite, so both have to accept the same version.
+OVERRULED: Final[Mapping[tuple[str, str], str]] = {
+    ("ovphysx", "packaging"): "wants <24 and imports packaging.version.Version alone; pytest wants 24 or newer",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileRule:
+    prefix: str  # of the path inside site-packages
+    reason: str
+    device: Device | None = None  # left out only for this device
+
+
+# Isaac Lab's own tests stay, but for their images: the offline assets are cut out of the stages there.
+LEFT_OUT_FILES: Final = (
+    FileRule(prefix="warp/bin/warp-clang.so", reason="compiles for the CPU; 69 MB", device="cuda"),
+    FileRule(prefix="warp/examples/", reason="examples"),
+    FileRule(prefix="warp/tests/", reason="tests"),
+    FileRule(prefix="newton/tests/", reason="tests; 12 MB"),
+    FileRule(prefix="isaaclab/source/isaaclab_tasks/test/golden_images/", reason="images of rendering tests"),
+    FileRule(prefix="onnx/backend/test/", reason="tests; 15 MB"),
+    FileRule(prefix="numba/tests/", reason="tests"),
+    FileRule(prefix="distutils-precedence.pth", reason="setuptools' stand-in for distutils, not used"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """A distribution that the target is said to have."""
+
+    name: str
+    version: str | None  # None: its freeze names no version, so a fitting one is assumed
+    specifier: str  # what the dependants demand, "" for any version
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    bundled: tuple[importlib.metadata.Distribution, ...]  # by name
+    expected: tuple[Expected, ...]
+    left_out: Mapping[str, str]  # name -> reason
+
+
+def read_freeze(path: Path) -> dict[str, str | None]:
+    """Parse ``pip freeze`` into name -> version; version is None where the line does not say one.
+
+    Raises BundleError for a file or a line that cannot be read, and for a list without torch: it is another Python's.
+    """
+    target: dict[str, str | None] = {}
+    for number, line in enumerate(_freeze_lines(path), start=1):
+        text = line.partition("#")[0].strip()
+        if not text or text.startswith("-"):
+            continue
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement as error:
+            raise BundleError(
+                f"{path} line {number} is {line!r}, which is neither a name nor name==version ({error}). "
+                "Make the file on the target with `python3 -m pip freeze --all`."
+            ) from None
+        target[canonicalize_name(requirement.name)] = _exact_version(requirement)
+    if "torch" not in target:
+        raise BundleError(
+            f"{path} has no torch, so it is probably the list of another Python. Make it on the target with"
+            " `python3 -m pip freeze --all`, where python3 is the Python that will run labscale. If that Python has no"
+            " torch, leave --target-has out: everything is packed then, about 6 GB."
+        )
+    return target
+
+
+def _exact_version(requirement: Requirement) -> str | None:
+    """Return the version that is named; None also for one that cannot be compared, as packages of old times have."""
+    for specifier in requirement.specifier:
+        if specifier.operator in {"==", "==="}:
+            with contextlib.suppress(ValueError):  # InvalidVersion, or more digits than Python reads
+                return str(Version(specifier.version))
+    return None
+
+
+def _freeze_lines(path: Path) -> list[str]:
+    try:
+        return read_input(path).decode("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise BundleError(
+            f"{path} cannot be read: {reason}. Name with --target-has what `python3 -m pip freeze --all` printed on"
+            " the target."
+        ) from error
+
+
+def installed(search_path: Iterable[str]) -> dict[str, importlib.metadata.Distribution]:
+    """Distributions on a ``sys.path``, the first of each name."""
+    found: dict[str, importlib.metadata.Distribution] = {}
+    for distribution in importlib.metadata.distributions(path=list(search_path)):
+        found.setdefault(canonicalize_name(distribution.name), distribution)
+    return found
+
+
+def pooled(
+    suite: Mapping[str, importlib.metadata.Distribution], worker: Mapping[str, importlib.metadata.Distribution]
+) -> dict[str, importlib.metadata.Distribution]:
+    """What a bundle may be made of: the worker's distribution of a name, but the newer one of an overruled bound."""
+    pool = {**suite, **worker}
+    for _, name in OVERRULED:
+        if name in suite and name in worker:
+            pool[name] = max(suite[name], worker[name], key=_version)
+    return pool
+
+
+def select(
+    roots: Iterable[Requirement],
+    *,
+    pool: Mapping[str, importlib.metadata.Distribution],
+    target: Mapping[str, str | None],
+) -> Selection:
+    """Follow the requirements from ``roots``, stopping at what the target has in a version that fits all dependants.
+
+    Raises BundleError when the pool lacks a distribution or has a version that a dependant does not accept.
+    """
+    specifiers: dict[str, SpecifierSet] = {}
+    extras: dict[str, set[str]] = {}
+    bundled: set[str] = set()
+    left_out: dict[str, str] = {}
+    pending = deque(roots)
+    while pending:
+        requirement = pending.popleft()
+        name = canonicalize_name(requirement.name)
+        if name in NOT_NEEDED:
+            left_out[name] = NOT_NEEDED[name]
+            continue
+        specifiers[name] = specifiers.get(name, SpecifierSet()) & requirement.specifier
+        new_extras = requirement.extras - extras.setdefault(name, set())
+        extras[name] |= new_extras
+        if name in target and _fits(target[name], specifiers[name]):
+            continue
+        if name not in pool:
+            raise BundleError(
+                f"{requirement} is needed, but neither the target nor the environments here have it. "
+                "Install the worker environment and the suite from their pins, or add it to the target's freeze."
+            )
+        if name not in bundled or new_extras:
+            bundled.add(name)
+            pending.extend(_requirements(pool[name], extras[name]))
+    for chosen in sorted(bundled):
+        if not _fits(pool[chosen].version, specifiers[chosen]):
+            raise BundleError(
+                f"{chosen} is {pool[chosen].version} here, but its dependants need {specifiers[chosen]}. "
+                "Install the worker environment from its pins."
+            )
+    expected = (
+        Expected(name=name, version=target[name], specifier=str(specifiers[name]))
+        for name in sorted(specifiers.keys() - bundled)
+    )
+    return Selection(bundled=tuple(pool[name] for name in sorted(bundled)), expected=tuple(expected), left_out=left_out)
+
+
+def files(distribution: importlib.metadata.Distribution, *, for_device: Device) -> Iterator[tuple[str, Path]]:
+    """Pairs of name inside ``site`` and file, without byte code, scripts and what ``LEFT_OUT_FILES`` names."""
+    if distribution.files is None:
+        raise BundleError(f"{distribution.name} does not record its files. Install it with uv or pip.")
+    rules = tuple(rule.prefix for rule in LEFT_OUT_FILES if rule.device in {None, for_device})
+    for file in distribution.files:
+        name = file.as_posix()
+        path = Path(str(file.locate()))
+        if name.startswith(("..", "/", *rules)) or "__pycache__" in file.parts or not path.is_file():
+            continue
+        if len(file.parts) == 1 and file.suffix == ".pth":
+            raise BundleError(
+                f"{distribution.name} works through {name}, which Python ignores in a folder on PYTHONPATH. "
+                "Install it on the target and name it in the target's freeze."
+            )
+        yield name, path
+
+
+def _version(distribution: importlib.metadata.Distribution) -> Version:
+    return Version(distribution.version)
+
+
+def _fits(version: str | None, specifier: SpecifierSet) -> bool:
+    return version is None or specifier.contains(Version(version), prereleases=True)
+
+
+def _requirements(distribution: importlib.metadata.Distribution, extras: set[str]) -> Iterator[Requirement]:
+    for text in distribution.requires or ():
+        requirement = Requirement(text)
+        marker = requirement.marker
+        if marker is None or any(marker.evaluate({"extra": extra}) for extra in ("", *sorted(extras))):
+            is_overruled = (canonicalize_name(distribution.name), canonicalize_name(requirement.name)) in OVERRULED
+            yield Requirement(requirement.name) if is_overruled else requirement

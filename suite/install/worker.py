@@ -1,0 +1,325 @@
+"""Install the worker environment: a virtual environment with Isaac Lab, outside the checkout, and its local assets.
+
+Both are kept in a cache and reused while the pins are unchanged::
+
+    CACHE/worker-<pins>[-ovphysx]/complete.json    written last: without it the environment is installed again
+    CACHE/worker-…-with-<packages>/                a copy with what --worker-package adds (worker_packages)
+    CACHE/assets-<pins>-<sources>/manifest.json    renamed into place when complete
+    CACHE/kernels-<pins>/                          compiled kernels
+"""
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from suite.errors import WorkerEnvironmentError
+from suite.files.cache import cache_root, locked, path_in
+from suite.install.asset_root import BUILD_ASSETS, find_assets, offline_root
+from suite.install.pins import PINS_DIR, PYTHON_VERSION, find_uv, sha256
+from suite.install.worker_environment import COMPLETE, run_uv
+from suite.install.worker_packages import environment_of, read_package
+from suite.install.worker_packages import install as add_packages
+from suite.schema.record import Assets, Stack
+
+INSTALL_DISK_GB: Final = 12.0  # the environment takes 7.4 GB, uv's downloads the rest
+
+# What a worker imports, with the version that the adapters and overrides of this suite were written for.
+NEEDED: Final[Mapping[Stack, Mapping[str, str | None]]] = {
+    "kitless": {
+        "isaaclab": "3.0.0", "torch": None, "newton": None, "warp-lang": None, "gymnasium": None, "gym": None,
+        "rl-games": None, "rsl-rl-lib": None, "skrl": None, "psutil": None,
+    },
+    "ovphysx": {
+        "isaaclab": "3.0.0", "torch": None, "newton": None, "ovphysx": None, "ovstage": None, "warp-lang": None,
+        "gymnasium": None, "gym": None, "rl-games": None, "rsl-rl-lib": None, "skrl": None, "psutil": None,
+    },
+    # Images of Isaac Sim hold Isaac Lab as an editable install with version numbers of its own.
+    "isaacsim": {"isaaclab": None, "torch": None, "rl-games": None, "rsl-rl-lib": None, "psutil": None},
+}  # fmt: skip
+
+NEXT_STEP: Final = (
+    "Check the network, or set UV_DEFAULT_INDEX to your mirror; a host without a network installs a bundle "
+    "(`nox -s bundle`)."
+)
+INSPECT: Final = """
+import importlib.metadata, json, sys
+versions = {}
+for name in sys.argv[1:]:
+    try:
+        versions[name] = importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        versions[name] = None
+print(json.dumps({"python": ".".join(map(str, sys.version_info[:3])), "versions": versions}))
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worker:
+    """What a launch needs to know of the heavy half."""
+
+    python: Path
+    pins_sha256: str | None  # None when the user brought the Python
+    asset_root: Path | None  # value of ISAACSIM_ASSET_ROOT; None leaves Isaac Lab's own default
+    asset_sha256: str | None  # of the asset manifest
+    cache_dir: Path  # for compiled kernels; exists
+    packages: tuple[str, ...] = ()  # that --worker-package added, as results name them
+
+
+def provision_worker(
+    *,
+    project_root: Path,
+    stack: Stack,
+    worker_python: Path | None,
+    assets: Assets,
+    on_message: Callable[[str], None],
+    worker_packages: Sequence[str] = (),
+    asset_command: Sequence[str] = BUILD_ASSETS,
+    free_disk_needed_gb: float = INSTALL_DISK_GB,
+) -> Worker:
+    """Return a worker that is ready to run, installing and building only what is not there yet.
+
+    Kernels and assets are those of the pins, whatever ``worker_packages`` add: what makes them is as pinned.
+    Raises WorkerEnvironmentError when something is missing that this cannot install.
+    """
+    python, packages = provision_python(
+        project_root=project_root,
+        stack=stack,
+        worker_python=worker_python,
+        worker_packages=worker_packages,
+        on_message=on_message,
+        free_disk_needed_gb=free_disk_needed_gb,
+    )
+    if worker_python is None:
+        pins_sha256: str | None = sha256(worker_pins(project_root, stack))
+        key = str(pins_sha256)[:12]
+    else:
+        pins_sha256 = None
+        key = _own_key(python, check_python(python, stack=stack))
+    asset_root, asset_sha256 = find_assets(
+        assets, python=python, key=key, project_root=project_root, command=asset_command, on_message=on_message
+    )
+    kernels = cache_root() / f"kernels-{key}"
+    kernels.mkdir(exist_ok=True)
+    return Worker(
+        python=python,
+        pins_sha256=pins_sha256,
+        asset_root=asset_root,
+        asset_sha256=asset_sha256,
+        cache_dir=kernels,
+        packages=packages,
+    )
+
+
+def provision_python(
+    *,
+    project_root: Path,
+    stack: Stack,
+    worker_python: Path | None,
+    worker_packages: Sequence[str] = (),
+    on_message: Callable[[str], None],
+    free_disk_needed_gb: float = INSTALL_DISK_GB,
+) -> tuple[Path, tuple[str, ...]]:
+    """Return the worker's Python, installed where it is not there yet, and the packages that a user added to it.
+
+    Raises WorkerEnvironmentError as ``provision_worker`` does.
+    """
+    cache = _made(cache_root())
+    if worker_python is not None:
+        check_python(_found(worker_python), stack=stack)
+        return _found(worker_python), ()
+    packages = [read_package(text) for text in worker_packages]  # first: a faulty one costs no installation
+    pins_path = worker_pins(project_root, stack)
+    environment = _environment(cache, pins_path, stack)
+    python = install(
+        environment, pins_path=pins_path, stack=stack, on_message=on_message, free_disk_needed_gb=free_disk_needed_gb
+    )
+    if not packages:
+        return python, ()
+    return add_packages(environment, packages, pins_path=pins_path, on_message=on_message)
+
+
+def _environment(cache: Path, pins_path: Path, stack: Stack) -> Path:
+    key = sha256(pins_path)[:12]
+    return cache / (f"worker-{key}" if stack == "kitless" else f"worker-{key}-{stack}")
+
+
+def _made(cache: Path) -> Path:
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WorkerEnvironmentError(
+            f"{cache} cannot be made: {error.strerror}. Set LABSCALE_CACHE to a folder that this user may write to,"
+            f" with {INSTALL_DISK_GB:g} GB free."
+        ) from error
+    return cache
+
+
+def worker_pins(project_root: Path, stack: Stack) -> Path:
+    """Requirement file of a stack."""
+    if stack == "isaacsim":
+        raise WorkerEnvironmentError(
+            "Isaac Sim cannot be installed by labscale: its wheels are on NVIDIA's own index under its licence. "
+            "Run this stack in an Isaac Sim image, or pass the Python of an Isaac Lab there with --worker-python."
+        )
+    return project_root / PINS_DIR / ("worker.txt" if stack == "kitless" else f"{stack}.txt")
+
+
+def _found(python: Path) -> Path:
+    return Path(shutil.which(python) or python).absolute()
+
+
+def require_python(python: Path) -> None:
+    """Raise WorkerEnvironmentError where no such program is, as ``provision_worker`` would. Starts nothing."""
+    found = _found(python)
+    try:
+        if not found.exists():
+            raise _missing(found)
+    except OSError as error:
+        raise _does_not_run(found, error) from error
+    if not found.is_file() or not os.access(found, os.X_OK):
+        raise _does_not_run(found, OSError(errno.ENOEXEC, "Not a program"))
+
+
+def _missing(python: Path) -> WorkerEnvironmentError:
+    return WorkerEnvironmentError(f"The worker's Python {python} does not exist. Pass the path of a Python.")
+
+
+def _does_not_run(python: Path, error: OSError | subprocess.SubprocessError) -> WorkerEnvironmentError:
+    why = error.strerror if isinstance(error, OSError) else error  # which repeats the path otherwise
+    return WorkerEnvironmentError(f"The worker's Python {python} does not run: {why}. Try `{python} -V`.")
+
+
+def _own_key(python: Path, versions: Mapping[str, str | None]) -> str:
+    """Kernels compiled by one Python of the user are not those of another, or of other versions in it."""
+    return "own-" + hashlib.sha256(json.dumps([str(python), versions], sort_keys=True).encode()).hexdigest()[:12]
+
+
+def check_python(python: Path, *, stack: Stack) -> dict[str, str | None]:
+    """Versions of what the stack needs under ``python``; the error names everything that is missing or differs."""
+    needed = NEEDED[stack]
+    try:
+        done = subprocess.run([python, "-c", INSPECT, *needed], capture_output=True, text=True, check=True, timeout=120)
+    except FileNotFoundError:
+        raise _missing(python) from None
+    except (OSError, subprocess.SubprocessError) as error:
+        raise _does_not_run(python, error) from error
+    found = json.loads(done.stdout)
+    versions: dict[str, str | None] = found["versions"]
+    problems = []
+    if not found["python"].startswith(f"{PYTHON_VERSION}."):
+        problems.append(f"Python is {found['python']}, isaaclab 3.0.0 needs {PYTHON_VERSION}")
+    for name, wanted in needed.items():
+        if versions[name] is None:
+            problems.append(f"{name}{f'=={wanted}' if wanted else ''} is missing")
+        elif wanted and versions[name] != wanted:
+            problems.append(f"{name} is {versions[name]}, needed is {wanted}")
+    if problems:
+        listed = "\n".join(f"  - {problem}" for problem in problems)
+        raise WorkerEnvironmentError(
+            f"The worker's Python {python} cannot run the stack {stack}:\n{listed}\n"
+            "Install these there (exact versions: containers/pins/*.txt), set PYTHONPATH if they are in a folder of "
+            "their own, or leave --worker-python out to have an environment installed."
+        )
+    return versions
+
+
+def install(
+    environment: Path,
+    *,
+    pins_path: Path,
+    stack: Stack,
+    on_message: Callable[[str], None],
+    free_disk_needed_gb: float = INSTALL_DISK_GB,
+) -> Path:
+    """Install ``pins_path`` into the folder ``environment`` unless that was completed before, and return its Python."""
+    python = environment / "bin" / "python"
+    marker = environment / COMPLETE
+    if marker.exists() and python.exists():
+        return python
+    with locked(environment.with_suffix(".lock"), on_message):
+        if marker.exists() and python.exists():  # another process installed it while this one waited
+            return python
+        if environment.exists():  # an install that was interrupted
+            shutil.rmtree(environment)
+        free_gb = shutil.disk_usage(environment.parent).free / 1e9
+        if free_gb < free_disk_needed_gb:
+            raise WorkerEnvironmentError(
+                f"The worker environment needs {free_disk_needed_gb:.0f} GB of free disk, {environment.parent} has "
+                f"{free_gb:.1f} GB. Free some, or set LABSCALE_CACHE to a folder on a larger disk."
+            )
+        base = find_python()
+        on_message(f"Installing the worker environment ({stack}, about 7 GB) into {environment}")
+        run_uv(
+            "venv", "--python", str(base), str(environment),
+            doing="create the worker environment", next_step=NEXT_STEP,
+        )  # fmt: skip
+        # gym and antlr4 are built from source: the same pins then choose their setuptools.
+        run_uv(
+            "pip", "install", "--python", str(python), "--require-hashes",
+            "--build-constraints", str(pins_path), "--requirements", str(pins_path),
+            doing="install the worker environment", next_step=NEXT_STEP,
+        )  # fmt: skip
+        versions = check_python(python, stack=stack)
+        _write_atomically(marker, json.dumps({"pins_sha256": sha256(pins_path), "versions": versions}, indent=1))
+    return python
+
+
+def find_python(candidate: Path | None = None) -> Path:
+    """Return a Python that Isaac Lab runs under: ``candidate`` (default: this one), else one that uv finds."""
+    candidate = candidate or Path(sys.executable)
+    done = subprocess.run([candidate, "-V"], capture_output=True, text=True, check=False)
+    version = done.stdout.strip().removeprefix("Python ")
+    if version.startswith(f"{PYTHON_VERSION}."):
+        return candidate
+    command = [find_uv(), "python", "find", "--no-python-downloads", "--system", PYTHON_VERSION]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    if found.returncode == 0:
+        return Path(found.stdout.strip())
+    raise WorkerEnvironmentError(
+        f"Isaac Lab 3.0.0 needs Python {PYTHON_VERSION}; {candidate} is {version or 'not a Python'} and no other is "
+        f"there. Install one, for example with `uv python install {PYTHON_VERSION}` or your distribution's packages, "
+        "or pass --worker-python."
+    )
+
+
+def locate_worker(
+    *, project_root: Path, stack: Stack, worker_python: Path | None, worker_packages: Sequence[str] = ()
+) -> Worker:
+    """Say where the worker is or will be, to print a plan; nothing is installed and nothing needs to exist."""
+    cache, own_assets = cache_root(), path_in("ISAACSIM_ASSET_ROOT")
+    if worker_python is None and stack != "isaacsim":
+        pins_path = worker_pins(project_root, stack)
+        pins_sha256 = sha256(pins_path)
+        key = pins_sha256[:12]
+        environment = _environment(cache, pins_path, stack)
+        if worker_packages:
+            environment = environment_of(environment, [read_package(text) for text in worker_packages])
+        python = environment / "bin" / "python"
+    else:
+        pins_sha256, key, python = None, "own", Path("python")
+        if worker_python is not None:
+            python = _found(worker_python)
+            with contextlib.suppress(WorkerEnvironmentError):  # bench says what is wrong with it
+                key = _own_key(python, check_python(python, stack=stack))
+    return Worker(
+        python=python,
+        pins_sha256=pins_sha256,
+        asset_root=own_assets or offline_root(key, project_root),
+        asset_sha256=None,
+        cache_dir=cache / f"kernels-{key}",
+    )
+
+
+def _write_atomically(path: Path, text: str) -> None:
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(text + "\n")
+    temporary.replace(path)

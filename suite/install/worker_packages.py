@@ -1,0 +1,239 @@
+"""Packages that a user adds to the worker (``--worker-package``), in a copy of the pinned environment.
+
+The copy is of hard links, so it takes a second and little disk. The pins are constraints: a package that needs another
+version of a pinned one is refused, because its results would not compare with others'.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name, parse_wheel_filename
+
+from suite.errors import UsageError, WorkerEnvironmentError
+from suite.files.cache import locked
+from suite.files.json_file import read_json_or_none, replace_json
+from suite.files.toml_file import TomlTable
+from suite.install.pins import sha256
+from suite.install.worker_environment import COMPLETE, run_uv
+
+FACTS: Final = "tasks"  # of an environment: what it says of its tasks (suite.campaign.registered_task), not copied
+PROJECT_FILES: Final = ("pyproject.toml", "setup.py", "setup.cfg")
+WHEEL: Final = ".whl"
+MADE_BY_BUILDS: Final = ("__pycache__", "build", "dist")
+SHORT: Final = 12
+
+NEXT_STEP: Final = (
+    "The worker's own packages stay as pinned, so that results compare with others'. Where a package needs another "
+    "version of one, allow the pinned one in it, or bring a Python with what it needs by --worker-python. Otherwise "
+    "check the network, or set UV_DEFAULT_INDEX."
+)
+INSTALLED: Final = """
+import importlib.metadata, json
+print(json.dumps([(found.name, found.version) for found in importlib.metadata.distributions() if found.name]))
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerPackage:
+    """One ``--worker-package``."""
+
+    argument: str  # of `uv pip install`
+    content: str  # another one makes another environment: the requirement, or a hash of all files
+    origin: str | None  # what results say beside name and version: the commit or the hash; None for a requirement
+
+
+class Installed(TomlTable):
+    """What the copy's marker says."""
+
+    names: dict[str, str]  # of the packages, by their content
+    added: dict[str, str]  # name -> version of all that the copy has beside the pins
+
+
+def read_package(text: str) -> WorkerPackage:
+    """Read a path or a requirement.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    path = Path(text).expanduser()
+    if path.is_file() and path.suffix == WHEEL:
+        digest = sha256(path)
+        return WorkerPackage(argument=str(path.resolve()), content=digest, origin=f"sha256:{digest[:SHORT]}")
+    if path.is_dir():
+        if not any((path / name).is_file() for name in PROJECT_FILES):
+            raise _refused(text, f"a folder without any of {', '.join(PROJECT_FILES)}")
+        digest, commit = _sha256_of_folder(path), _commit(path)
+        origin = f"commit {commit[:SHORT]}" if commit else f"sha256:{digest[:SHORT]}"
+        return WorkerPackage(argument=str(path.resolve()), content=digest, origin=origin)
+    try:
+        return WorkerPackage(argument=str(Requirement(text)), content=str(Requirement(text)), origin=None)
+    except InvalidRequirement:
+        raise _refused(text, "neither a package's folder, nor a wheel, nor a requirement") from None
+
+
+def _refused(text: str, what: str) -> UsageError:
+    return UsageError(
+        f"--worker-package {text}: {what}. Allowed are the folder of a package with its pyproject.toml, a file that "
+        "ends in .whl, and a requirement such as my-robots==1.2 or 'my-robots @ git+https://host/repository@commit'."
+    )
+
+
+def environment_of(base: Path, packages: Sequence[WorkerPackage]) -> Path:
+    """Folder of the copy of ``base`` that has these packages; the same in whichever order they are named."""
+    contents = sorted(package.content for package in packages)
+    return base.with_name(f"{base.name}-with-{hashlib.sha256(json.dumps(contents).encode()).hexdigest()[:SHORT]}")
+
+
+def install(
+    base: Path, packages: Sequence[WorkerPackage], *, pins_path: Path, on_message: Callable[[str], None]
+) -> tuple[Path, tuple[str, ...]]:
+    """Return the Python that has the packages beside those of ``base``, and what results say of them.
+
+    Raises:
+        WorkerEnvironmentError: they cannot be installed beside the pinned ones.
+    """
+    environment = environment_of(base, packages)
+    python, marker = environment / "bin" / "python", environment / COMPLETE
+    with locked(environment.with_suffix(".lock"), on_message):
+        installed = read_json_or_none(marker, Installed) if python.exists() else None
+        if installed is None:
+            if environment.exists():  # an install that was interrupted
+                shutil.rmtree(environment)
+            listed = ", ".join(package.argument for package in packages)
+            on_message(f"Adding {listed} to a copy of the worker environment, {environment}")
+            _copy(base, environment)
+            names = _uv_install(python, packages, pins_path=pins_path)
+            installed = Installed(names=names, added=_added(base, python))
+            replace_json(installed.model_dump(), marker)
+    return python, _described(packages, installed)
+
+
+def _described(packages: Sequence[WorkerPackage], installed: Installed) -> tuple[str, ...]:
+    """What results say. An origin is not of the copy: the same files may be at another commit by now."""
+    known = [package for package in packages if package.origin and package.content in installed.names]
+    origins = {installed.names[package.content]: package.origin for package in known}
+    return tuple(
+        f"{name} {version}" + (f" ({origins[name]})" if name in origins else "")
+        for name, version in installed.added.items()
+    )
+
+
+def _copy(base: Path, environment: Path) -> None:
+    try:
+        shutil.copytree(
+            base,
+            environment,
+            symlinks=True,
+            copy_function=_link,
+            ignore=lambda folder, _: _not_copied(base, folder),
+        )
+    except OSError as error:
+        raise WorkerEnvironmentError(
+            f"The worker environment could not be copied to {environment}: {error.strerror or error}. Free some disk, "
+            "or set LABSCALE_CACHE to a folder on a larger one."
+        ) from error
+
+
+def _not_copied(base: Path, folder: str) -> tuple[str, ...]:
+    return (COMPLETE, FACTS) if Path(folder) == base else ()
+
+
+def _link(source: str, target: str) -> None:
+    """A hard link, or a copy on a file system that has none."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(source, target, follow_symlinks=False)
+
+
+def _uv_install(python: Path, packages: Sequence[WorkerPackage], *, pins_path: Path) -> dict[str, str]:
+    """Return content -> name, of packages that are files.
+
+    A folder is built each time: uv would take what it built of it before, whatever has changed in it since.
+    """
+    names = {}
+    with tempfile.TemporaryDirectory(prefix="labscale-packages-") as scratch:
+        arguments = []
+        for number, package in enumerate(packages):
+            argument = package.argument
+            if package.origin and not argument.endswith(WHEEL):
+                argument = _built(argument, python, Path(scratch, str(number)))
+            if package.origin:
+                names[package.content] = str(parse_wheel_filename(Path(argument).name)[0])
+            arguments.append(argument)
+        run_uv(
+            "pip", "install", "--python", str(python), "--constraints", str(pins_path), *arguments,
+            doing="add the packages of --worker-package to the worker", next_step=NEXT_STEP,
+        )  # fmt: skip
+    return names
+
+
+def _built(folder: str, python: Path, out: Path) -> str:
+    run_uv(
+        "build", "--wheel", "--python", str(python), "--out-dir", str(out), folder,
+        doing=f"build {folder}, which --worker-package names", next_step=NEXT_STEP,
+    )  # fmt: skip
+    return str(next(out.glob(f"*{WHEEL}")))
+
+
+def _added(base: Path, python: Path) -> dict[str, str]:
+    """Name -> version of what the copy has beyond ``base``: the packages, and what they brought along."""
+    before = _installed(base / "bin" / "python")
+    return {name: version for name, version in _installed(python).items() if name not in before}
+
+
+def _installed(python: Path) -> dict[str, str]:
+    """Version of every distribution, sorted by name."""
+    done = subprocess.run([python, "-c", INSTALLED], capture_output=True, text=True, check=True)
+    return dict(sorted((str(canonicalize_name(name)), version) for name, version in json.loads(done.stdout)))
+
+
+def _sha256_of_folder(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(_tracked(folder) + _untracked(folder)):
+        if (folder / name).is_file():
+            digest.update(f"{name}\0{sha256(folder / name)}\n".encode())
+    return digest.hexdigest()
+
+
+def _tracked(folder: Path) -> list[str]:
+    return (_git(folder, "ls-files", "-z", "--cached") or "").split("\0")[:-1]
+
+
+def _untracked(folder: Path) -> list[str]:
+    """Files that git does not know and would take; what a build leaves in the folder is none."""
+    listed = _git(folder, "ls-files", "-z", "--others", "--exclude-standard")
+    names = (
+        listed.split("\0")[:-1]
+        if listed is not None
+        else [path.relative_to(folder).as_posix() for path in folder.rglob("*")]
+    )
+    return [name for name in names if not any(_is_made(part) for part in Path(name).parts)]
+
+
+def _is_made(part: str) -> bool:
+    return part.startswith(".") or part in MADE_BY_BUILDS or part.endswith(".egg-info")
+
+
+def _commit(folder: Path) -> str | None:
+    """The commit that the folder is at, where no file in it differs."""
+    if _git(folder, "status", "--porcelain", "--untracked-files=no", "--", ".") != "" or _untracked(folder):
+        return None
+    return (_git(folder, "rev-parse", "HEAD") or "").strip() or None
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    with contextlib.suppress(OSError):  # git is not there
+        done = subprocess.run(["git", "-C", folder, *arguments], capture_output=True, text=True, check=False)
+        return done.stdout if done.returncode == 0 else None
+    return None

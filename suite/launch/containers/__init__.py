@@ -1,0 +1,1 @@
+"""Rounds in containers: Docker, Podman and Apptainer."""

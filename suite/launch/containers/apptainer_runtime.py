@@ -1,0 +1,78 @@
+"""Rounds in an Apptainer image, on this machine or on the nodes of a cluster."""
+
+import functools
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from suite.env_check.report import Report
+from suite.env_check.report import read as read_report
+from suite.env_check.request import Request
+from suite.errors import ContainerError, UsageError
+from suite.external import parent_death
+from suite.files.cache import cache_root
+from suite.images.table import SUITE_PYTHON
+from suite.install.pins import sha256
+from suite.launch.containers import apptainer, eula
+from suite.launch.containers.image_worker import provision_in_image_of
+from suite.launch.runtime import Runtime, Say
+from suite.options.options import ROOT, Options
+from suite.schema.record import Device, Stack
+
+
+def in_apptainer(options: Options, *, stack: Stack, device: Device, on_message: Say) -> Runtime:
+    """The worker of the image, started by Apptainer; also what a job of Slurm wraps its command in."""
+    of_run = _apptainer_options(options)
+    eula.require(stack=stack, accepted=options.accept_eula)
+    cache = cache_root()
+
+    def inside(argv: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+        rendered, added = apptainer.command(argv, env, of_run, writable=(cache,), with_gpus=device == "cuda")
+        return parent_death.run(rendered, added)
+
+    worker = provision_in_image_of(stack, assets=options.assets, project_root=ROOT, run=inside, on_message=on_message)
+    of_run = replace(of_run, asset_root=worker.asset_root, cache_dir=worker.cache_dir)
+
+    def check() -> Report:
+        request = Request(stack=stack, device=device).inside_image(worker.python)
+        done = inside((SUITE_PYTHON, *request.arguments()), {})
+        try:
+            return read_report(done.stdout)
+        except ValueError as error:
+            last_words = "\n".join(done.stderr.strip().splitlines()[-5:])
+            raise ContainerError(
+                f"env_check did not run in {of_run.image}, exit code {done.returncode}: {error}\n{last_words}\n"
+                "Take an image that `nox -s build` made: apptainer build FILE.sif docker-daemon:TAG."
+            ) from error
+
+    return Runtime(
+        worker=worker,
+        launch=functools.partial(apptainer.run, options=of_run),
+        check=check,
+        python_path=None,
+        image_digest=of_run.image_digest,
+        command=lambda arguments: apptainer.command(
+            (SUITE_PYTHON, *arguments), {}, of_run, writable=(cache,), with_gpus=device == "cuda"
+        ),
+        wrap=functools.partial(apptainer.render, options=of_run),
+    )
+
+
+def _apptainer_options(options: Options) -> apptainer.ApptainerOptions:
+    if options.image is None:
+        raise UsageError("--launcher apptainer needs --image, the path of a .sif file or of a sandbox folder.")
+    image = Path(options.image).absolute()
+    if not image.exists():
+        raise UsageError(f"--image {image} does not exist. Make one: apptainer build FILE.sif docker-daemon:TAG.")
+    if shutil.which(apptainer.PROGRAM) is None:
+        raise ContainerError(
+            f"{apptainer.PROGRAM} is not on PATH here. Load its module, or use --launcher container or native."
+        )
+    return apptainer.ApptainerOptions(
+        image=image,
+        project_root=ROOT,
+        accept_eula=options.accept_eula,
+        image_digest=f"sha256:{sha256(image)}" if image.is_file() else None,
+    )

@@ -1,0 +1,120 @@
+"""Check this machine, an image, or every node. Exit code 0: the stack can run; 1: with warnings; 2: it cannot."""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final, get_args
+
+from rich.console import Console
+
+from suite.env_check.check import Feature
+from suite.env_check.nodes import run as nodes
+from suite.env_check.nodes.reports import Difference, differences
+from suite.env_check.report import ROOT, env_check
+from suite.env_check.request import Request, add_worker_package
+from suite.env_check.table import print_nodes, print_report
+from suite.errors import UsageError
+from suite.launch.containers.runtime import check_image
+from suite.options.command_line import any_path, any_text
+from suite.options.types import hosts
+from suite.schema.record import Device, Stack
+
+REQUIRABLE: Final = tuple(feature for feature in get_args(Feature) if feature not in ("host", "worker"))
+OF_ALLOCATION: Final = ()  # --nodes without names
+FAILED: Final = 2
+
+
+def features(text: str) -> tuple[Feature, ...]:
+    """``"cuda,vulkan"`` as features."""
+    asked = tuple(part.strip() for part in text.split(","))
+    if unknown := [part for part in asked if part not in REQUIRABLE]:
+        raise argparse.ArgumentTypeError(f"got {', '.join(map(repr, unknown))}, allowed are {', '.join(REQUIRABLE)}")
+    return tuple(feature for feature in REQUIRABLE if feature in asked)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--stack", choices=get_args(Stack), default="kitless", help="to be run (default: kitless)")
+    parser.add_argument("--device", choices=get_args(Device), help="default: cuda where there is a GPU or a driver")
+    parser.add_argument(
+        "--require", type=features, default=(), metavar="FEATURE[,…]", help=f"besides: {', '.join(REQUIRABLE)}"
+    )
+    parser.add_argument(
+        "--json", action="store_true", dest="as_json", help="print the report with all evidence as JSON"
+    )
+    parser.add_argument("--worker-python", type=any_path, metavar="PATH", help="a Python that has Isaac Lab already")
+    add_worker_package(parser)
+    parser.add_argument("--ssh-config", type=any_path, metavar="FILE", help="with --nodes, as `ssh -F` has it")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--image", type=any_text, metavar="NAME", help="check inside this container image")
+    where.add_argument(
+        "--nodes", type=hosts, nargs="?", const=OF_ALLOCATION, metavar="HOST[,HOST]",
+        help="check every node of this Slurm allocation, or these hosts over ssh, and say where they differ",
+    )  # fmt: skip
+
+
+def command(arguments: argparse.Namespace, console: Console) -> int:
+    """Run what was asked for; 0: the stack can run, 1: with warnings, 2: it cannot.
+
+    Raises:
+        UsageError: settings of ssh, and no hosts that it would reach.
+    """
+    if arguments.ssh_config is not None and not arguments.nodes:
+        raise UsageError(
+            f"--ssh-config {arguments.ssh_config}: only with --nodes HOST,HOST, which ssh reaches, got no hosts. Name "
+            "them, or leave it out."
+        )
+    if arguments.nodes is not None:
+        return _check_nodes(arguments, console)
+    request = request_of(arguments)
+    report = env_check(request) if arguments.image is None else check_image(arguments.image, request)
+    if arguments.as_json:
+        sys.stdout.write(report.as_json() + "\n")
+    else:
+        print_report(console, report)
+    return report.exit_code
+
+
+def request_of(arguments: argparse.Namespace) -> Request:
+    return Request(
+        stack=arguments.stack,
+        device=arguments.device,
+        require=arguments.require,
+        worker_python=arguments.worker_python,
+        worker_packages=tuple(arguments.worker_packages),
+    )
+
+
+def _check_nodes(arguments: argparse.Namespace, console: Console) -> int:
+    asked = (sys.executable, *request_of(arguments).arguments())
+    if arguments.nodes == OF_ALLOCATION:
+        names: Sequence[str] = nodes.slurm_nodes(os.environ)
+        runs = ROOT / "runs"  # beside the results: a folder that all nodes see if they see the checkout
+        runs.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="env_check-", dir=runs) as folder:
+            collected = nodes.collect_slurm(asked, nodes=names, folder=Path(folder), environ=os.environ)
+    else:
+        collected = nodes.collect_ssh(
+            asked, hosts=arguments.nodes, working_dir=ROOT, environ=os.environ, config=arguments.ssh_config
+        )
+    differing = differences(collected.reports)
+    if arguments.as_json:
+        sys.stdout.write(_nodes_as_json(collected, differing) + "\n")
+    else:
+        print_nodes(console, dict(collected.reports), collected.failures, differing)
+    if collected.failures:
+        return FAILED
+    return max([1 if differing else 0, *(report.exit_code for report in collected.reports.values())])
+
+
+def _nodes_as_json(collected: nodes.Collected, differing: Sequence[Difference]) -> str:
+    document = {
+        "nodes": {name: asdict(report) for name, report in collected.reports.items()},
+        "failures": [asdict(failure) for failure in collected.failures],
+        "differences": [asdict(difference) for difference in differing],
+    }
+    return json.dumps(document, indent=1, allow_nan=False, default=sorted)  # what a node needs is a set

@@ -1,0 +1,1 @@
+"""Manifests for Kubernetes and OSMO, and what a pod runs."""

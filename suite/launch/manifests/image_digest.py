@@ -1,0 +1,47 @@
+"""The digest of the image that labscale itself runs in, as a pod's manifest says it: from inside nobody can see it."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from threading import Event
+from typing import Final
+
+from suite.errors import UsageError
+from suite.launch import Launcher
+from suite.schema.launch_result import LaunchResult
+from suite.schema.record import Launch
+
+DIGEST: Final = "LABSCALE_IMAGE_DIGEST"  # of the environment
+_DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+def variables(image: str) -> dict[str, str]:
+    """What a container of ``image`` is told; nothing where a tag alone names it, which is another image tomorrow."""
+    digest = image.partition("@")[2]
+    return {DIGEST: digest} if _DIGEST.fullmatch(digest) else {}
+
+
+def digest_of(environ: Mapping[str, str]) -> str | None:
+    """What this container was told; None outside of one, and where nobody knew.
+
+    Raises:
+        UsageError: it is none.
+    """
+    digest = environ.get(DIGEST)
+    if digest and not _DIGEST.fullmatch(digest):
+        raise UsageError(
+            f"{DIGEST} is {digest!r}, allowed is sha256: and 64 digits of 0-9 and a-f. Correct or unset it."
+        )
+    return digest or None
+
+
+def run(
+    launch: Launch,
+    *,
+    inner: Launcher,
+    digest: str,
+    on_progress: Callable[[int], None] | None = None,
+    stop: Event | None = None,
+) -> LaunchResult:
+    """Run ``launch`` by ``inner``, which starts it inside this image; see ``suite.launch.Launcher``."""
+    return replace(inner(launch, on_progress=on_progress, stop=stop), image_digest=digest)

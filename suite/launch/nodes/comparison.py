@@ -1,0 +1,35 @@
+"""Whether the nodes of a job are alike: ``python -m suite.launch.nodes.comparison REPORT…`` reads what each said.
+
+Prints a line for each difference; exit code 1 when there is one. A node without a report is one too.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from suite.env_check.nodes.reports import NodeReport, differences, read_report
+
+
+def compare(paths: Sequence[Path]) -> Iterator[str]:
+    """``paths``: each node's report, what it said to stderr beside it as ``.txt``."""
+    reports: dict[str, NodeReport] = {}
+    for path in paths:
+        try:
+            report = read_report(path.read_text(encoding="utf-8") if path.exists() else "")
+            name = report.host if report.host not in reports else f"{report.host} ({path.stem})"
+            reports[name] = report
+        except ValueError as error:
+            errors = path.with_suffix(".txt")
+            lines = errors.read_text(encoding="utf-8").strip().splitlines() if errors.exists() else []
+            yield f"{path.stem}: {error}; last: {lines[-1] if lines else 'no message'}"
+    yield from map(str, differences(reports))
+
+
+def main(argv: Sequence[str]) -> int:
+    found = list(compare([Path(name) for name in argv]))
+    print("\n".join(found))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

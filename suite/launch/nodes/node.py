@@ -1,0 +1,102 @@
+"""Start torchrun on one of several nodes: ``python -m suite.launch.nodes.node LOGS ARGUMENTS…``, once on each.
+
+Whoever places the nodes sets the variables below. This runs in the worker's Python, so it imports nothing else.
+torchrun itself would wait for 5 to 30 minutes where these timeouts are not given, and would publish the name of the
+host, which many a node resolves to 127.0.1.1.
+"""
+
+import fcntl
+import os
+import socket
+import struct
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+HEAD: Final = "LABSCALE_HEAD"  # how other nodes reach the first one
+PEER: Final = "LABSCALE_PEER"  # any other node, for the head to learn its own address towards it
+NODE_RANK: Final = "LABSCALE_NODE_RANK"  # 0 is the head
+RENDEZVOUS_ID: Final = "LABSCALE_RENDEZVOUS_ID"
+RENDEZVOUS_PORT: Final = "LABSCALE_RENDEZVOUS_PORT"
+
+# For every node to be there: a file system may be slow to give the last one its Python. Where nodes start minutes
+# apart, as pods do, ``suite.launch.manifests.wait_for_nodes`` comes before this.
+JOIN_TIMEOUT_S: Final = 180
+_TIMEOUTS: Final = f"join_timeout={JOIN_TIMEOUT_S},last_call_timeout=5,close_timeout=30,read_timeout=60"
+_DISCARD_PORT: Final = 9
+_SIOCGIFADDR: Final = 0x8915  # ioctl(2), Linux
+
+
+def address_towards(other: str) -> str:
+    """The IPv4 address of this node that ``other`` sees; sends it nothing.
+
+    A name may become known only when its pod is there, so it is asked for as long as a node may take to join.
+    """
+    deadline_s = time.monotonic() + JOIN_TIMEOUT_S
+    while True:
+        try:
+            return _address_towards(other)
+        except socket.gaierror:
+            if time.monotonic() > deadline_s:
+                raise
+            time.sleep(1.0)
+
+
+def _address_towards(other: str) -> str:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((other, _DISCARD_PORT))
+        return str(probe.getsockname()[0])
+
+
+def interface_of(address: str) -> str | None:
+    """The network interface with this IPv4 address."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        for _, name in socket.if_nameindex():
+            try:
+                answer = fcntl.ioctl(probe, _SIOCGIFADDR, struct.pack("256s", name.encode()))
+            except OSError:  # it has no IPv4 address
+                continue
+            if socket.inet_ntoa(answer[20:24]) == address:
+                return name
+    return None
+
+
+def torchrun_arguments(logs: str, arguments: Sequence[str], environ: Mapping[str, str], address: str) -> list[str]:
+    """What is torchrun's on this node, before what is the same on all."""
+    rank = int(environ[NODE_RANK])
+    endpoint = address if rank == 0 else environ[HEAD]
+    is_host = "true" if rank == 0 else "false"
+    return [
+        "--rdzv-backend=c10d",
+        f"--rdzv-id={environ[RENDEZVOUS_ID]}",
+        f"--rdzv-endpoint={endpoint}:{environ[RENDEZVOUS_PORT]}",
+        f"--rdzv-conf=is_host={is_host},{_TIMEOUTS}",
+        f"--local-addr={address}",
+        "--monitor-interval=0.5",
+        f"--log-dir={logs}/node-{rank}",
+        *arguments,
+    ]
+
+
+def main(argv: Sequence[str]) -> None:
+    environ = dict(os.environ)
+    other = environ[PEER] if environ[NODE_RANK] == "0" else environ[HEAD]
+    try:
+        address = address_towards(other)
+    except socket.gaierror as error:
+        sys.exit(
+            f"node {environ[NODE_RANK]}: {other} has no IPv4 address that is known here, after {JOIN_TIMEOUT_S} s of"
+            f" asking ({error.strerror}). Name the nodes by what resolves on each of them, or by IPv4 addresses."
+        )
+    interface = interface_of(address)
+    if interface is not None:  # what the user set is kept
+        environ = {"GLOO_SOCKET_IFNAME": interface, "NCCL_SOCKET_IFNAME": interface, **environ}
+    environ["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
+    print(f"node {environ[NODE_RANK]}: {address} on {interface}", flush=True)
+    arguments = torchrun_arguments(argv[1], argv[2:], environ, address)
+    os.execve(sys.executable, [sys.executable, "-m", "torch.distributed.run", *arguments], environ)  # noqa: S606
+
+
+if __name__ == "__main__":
+    main(sys.argv)

@@ -1,0 +1,90 @@
+"""What a round's folder says of its Slurm job, for when labscale was not there: ``job.json`` and ``end.json``."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from suite.errors import SchedulerError
+from suite.launch.slurm.script import DIFFERENCES, END, JOB
+from suite.launch.watch import LOG
+
+
+@dataclass(frozen=True, kw_only=True)
+class Submitted:
+    """Which job has the folder."""
+
+    job_id: str
+    attempt: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """How its script ended, by the clock of the node."""
+
+    exit_code: int
+    started_unix_s: float
+    ended_unix_s: float
+    nodes: str | None = None  # compressed; scripts of earlier versions do not say it
+    told_to_stop: bool = False  # by SIGTERM, as Slurm ends jobs; scripts of earlier versions do not say it
+
+
+_SUBMITTED: Final = TypeAdapter(Submitted)
+_ENDED: Final = TypeAdapter(Ended)
+
+
+def submitted(run_dir: Path) -> Submitted | None:
+    """None when no job has the folder.
+
+    Raises:
+        SchedulerError: the file is damaged.
+    """
+    again = "Delete it, and the round is submitted anew; a job of it that still runs is then cancelled."
+    return _read(_SUBMITTED, run_dir / JOB, again)
+
+
+def ended(run_dir: Path) -> Ended | None:
+    """None when the script has not come to its end.
+
+    Raises:
+        SchedulerError: the file is damaged.
+    """
+    return _read(_ENDED, run_dir / END, "Delete it, and Slurm is asked; where it has forgotten the job, it runs again.")
+
+
+def ended_by_itself(run_dir: Path) -> bool:
+    """Whether the script has come to its end, and not because Slurm ended the job."""
+    end = ended(run_dir)
+    return end is not None and not end.told_to_stop
+
+
+def why_untrained(run_dir: Path) -> str:
+    """What the comparison of the nodes of a job found that did not train, or that it could not run; and what to do."""
+    found = run_dir / DIFFERENCES
+    differences = found.read_text(encoding="utf-8").strip() if found.exists() else ""
+    anyway = "or train all the same with --ignore-env-check."
+    if differences:
+        return (
+            f"has nodes that differ, and did not train:\n{differences}\n"
+            f"Keep one of them out (--sbatch-option exclude=NODE), {anyway}"
+        )
+    last_words = (run_dir / LOG).read_text(encoding="utf-8", errors="replace").strip().splitlines()[-3:]
+    return "\n".join(
+        (
+            f"did not train: what compares its nodes could not run. The end of {run_dir / LOG}:",
+            *(last_words or ["(nothing)"]),
+            f"The checkout and its Python must be in the same folders on every node; put them there, {anyway}",
+        )
+    )
+
+
+def _read[T](adapter: TypeAdapter[T], path: Path, next_step: str) -> T | None:
+    if not path.exists():
+        return None
+    try:
+        return adapter.validate_json(path.read_bytes())
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "document"
+        raise SchedulerError(f"{path} is not readable: {where}: {first['msg']}. {next_step}") from error

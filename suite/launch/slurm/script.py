@@ -1,0 +1,219 @@
+"""Render one round as an sbatch script: one task a node, torchrun inside. Pure, nothing here looks at a machine."""
+
+import math
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from suite.errors import UsageError
+from suite.files.input_text import fault_of_text
+from suite.launch.nodes.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_ID, RENDEZVOUS_PORT
+from suite.launch.processes import RUN_ID_VARIABLE
+from suite.launch.telemetry_beside import SAMPLER_LOG
+from suite.launch.watch import LOG
+from suite.matrix.plan import THREAD_VARIABLES
+from suite.schema.record import Launch
+
+SCRIPT: Final = "slurm/job.sbatch"  # below the run directory
+JOB: Final = "slurm/job.json"  # id of the job; written on submission, or by a script that was submitted by hand
+END: Final = "slurm/end.json"  # written by the script at its end, for when Slurm has forgotten the job
+NODE_LOG: Final = "logs/node-{}/torchrun.log"
+NODE_REPORT: Final = "slurm/node-{}.{}"  # of env_check, as JSON, and its stderr
+DIFFERENCES: Final = "slurm/differences.txt"  # between nodes, a line each
+NODES_DIFFER: Final = 97  # exit code of the script
+TERMINATED: Final = 143  # of a shell that SIGTERM ends
+SAMPLER_PATIENCE_S: Final = 2  # for its last sample
+SLACK_MINUTES: Final = 5  # of the job's limit beyond the case's own, which labscale keeps
+FIRST_PORT: Final = 20000  # below the range that the kernel gives away
+PORTS: Final = 10000
+
+# torchrun starts ranks in sessions of their own, so Slurm's way of following processes may lose those of one that was
+# killed. Every process of a round has inherited its name.
+_LEAVE_NOTHING: Final = r"""
+for environ in $(grep -lz "^LABSCALE_RUN_ID=$0$" /proc/[0-9]*/environ 2>/dev/null); do
+    process=${environ#/proc/}
+    kill -KILL "${process%/environ}"
+done
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlurmOptions:
+    """What the user asks of Slurm."""
+
+    partition: str | None = None
+    account: str | None = None
+    time: str | None = None  # in any form that sbatch takes; None follows from the case's timeout
+    more: tuple[str, ...] = ()  # options of sbatch without their dashes, which win over the others
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeCheck:
+    """What is asked of several nodes before they train together."""
+
+    argv: tuple[str, ...]  # prints a node's report; its exit code is part of the answer
+    env: Mapping[str, str]
+    compare: tuple[str, ...]  # followed by the reports; fails where nodes differ
+    container: tuple[str, ...] = ()  # options of srun that put ``argv`` into one
+    is_binding: bool  # whether nodes that differ are refused
+
+
+def render(
+    launch: Launch,
+    options: SlurmOptions,
+    *,
+    name: str,
+    variable_prefix: str = "",
+    node_check: NodeCheck | None = None,
+    sampler: Sequence[str] = (),
+    container: Sequence[str] = (),
+) -> str:
+    """The script of one round.
+
+    ``variable_prefix`` is how variables reach the inside of a container. ``sampler`` runs on each node. ``container``:
+    options of srun that put the training into one.
+
+    Raises:
+        UsageError: an option of sbatch, or the folder of the round, does not fit into one line.
+    """
+    several = launch.case.nnodes > 1
+    blocks = (
+        _directives(launch, options, name),
+        _environment(launch, variable_prefix),
+        _threads(launch, variable_prefix),
+        _notes(launch),
+        _compare_nodes(launch, node_check) if several and node_check else (),
+        _rendezvous(variable_prefix) if several else (),
+        _step(launch, name, variable_prefix, sampler, container),
+    )
+    return "\n\n".join("\n".join(lines) for block in blocks if (lines := list(block))) + "\n"
+
+
+def requested(options: SlurmOptions, *, num_gpus: int) -> Iterator[str]:
+    """Options that sbatch and srun share: where to run, and a node for each task alone."""
+    yield "ntasks-per-node=1"
+    yield "exclusive"  # what others do on a node would be measured too
+    if num_gpus:
+        yield f"gpus-per-node={num_gpus}"
+    if options.partition:
+        yield f"partition={options.partition}"
+    if options.account:
+        yield f"account={options.account}"
+
+
+def _directives(launch: Launch, options: SlurmOptions, name: str) -> Iterator[str]:
+    case, run_dir = launch.case, launch.run_dir.replace("%", "%%")
+    yield "#!/bin/bash"
+    yield f"# {case.case_id}, round {launch.round}: rendered by labscale."
+    directives = [
+        f"job-name={name}",
+        f"comment={case.case_id}/r{launch.round}",
+        f"nodes={case.nnodes}",
+        *requested(options, num_gpus=case.nproc_per_node if case.device == "cuda" else 0),
+        f"time={options.time or math.ceil(case.timeout_s / 60) + SLACK_MINUTES}",
+        f"output={run_dir}/{LOG}",
+        "open-mode=append",
+        "no-requeue",  # it would write into what the first attempt left; labscale submits it anew
+        *options.more,
+    ]
+    for directive in directives:
+        if fault := fault_of_text(directive):  # after a line break it would be a command of the script
+            raise UsageError(f"{directive!r} cannot be an option of sbatch, since it {fault}. Choose another value.")
+        option, equals, value = directive.partition("=")
+        yield f"#SBATCH --{option}{equals}{shlex.quote(value) if equals else ''}"
+
+
+def _environment(launch: Launch, prefix: str) -> Iterator[str]:
+    threads = {f"{prefix}{variable}" for variable in THREAD_VARIABLES}
+    for variable, value in sorted(launch.env.items()):
+        if variable not in threads:
+            yield f"export {variable}={shlex.quote(value)}"
+
+
+def _threads(launch: Launch, prefix: str) -> Iterator[str]:
+    """Every thread pool is sized for the ranks of a node, which need not be like the one that rendered this."""
+    if launch.case.cpu_threads is None:
+        yield f"threads=$((SLURM_CPUS_ON_NODE / {launch.case.nproc_per_node}))"
+        yield "((threads > 0)) || threads=1"
+    else:
+        yield f"threads={launch.case.cpu_threads}"
+    yield f"export {' '.join(f'{prefix}{variable}=$threads' for variable in THREAD_VARIABLES)}"
+
+
+def _notes(launch: Launch) -> Iterator[str]:
+    """Who runs here, and how it ended."""
+    yield f"cd {shlex.quote(launch.run_dir)} || exit"
+    # Not where labscale has noted this very job already, with its attempt.
+    noted = f"""grep -qs '"job_id": "'"$SLURM_JOB_ID"'"' {JOB}"""
+    yield f"""{noted} || printf '{{"job_id": "%s", "attempt": 1}}\\n' "$SLURM_JOB_ID" >{JOB}"""
+    yield f"rm -f {END}"  # of an earlier job with this script
+    yield "started_unix_s=$(date +%s.%N)"
+    yield "note_the_end() {"
+    yield "    trap '' TERM"
+    yield f"""    printf '{{"exit_code": %d, "told_to_stop": %s, ' "$1" "$told_to_stop" >{END}.part"""
+    yield """    printf '"started_unix_s": %s, "ended_unix_s": %s, "nodes": "%s"}\\n' \\"""
+    yield f'        "$started_unix_s" "$(date +%s.%N)" "$SLURM_JOB_NODELIST" >>{END}.part'
+    yield f"    mv {END}.part {END}"
+    yield "}"
+    yield "trap 'note_the_end $?' EXIT"
+    yield "told_to_stop=false"
+    # Without it bash notes the exit code of the last command that ended before SIGTERM came, which is 0.
+    yield f"trap 'told_to_stop=true; exit {TERMINATED}' TERM"
+
+
+def _compare_nodes(launch: Launch, check: NodeCheck) -> Iterator[str]:
+    yield "srun --ntasks-per-node=1 --cpu-bind=none --kill-on-bad-exit=0 --input=none \\"
+    yield f"    --output={NODE_REPORT.format('%n', 'json')} --error={NODE_REPORT.format('%n', 'txt')} \\"
+    yield "    --open-mode=truncate \\"  # else that of the job, where a script by hand is submitted again
+    if check.container:
+        yield f"    {shlex.join(check.container)} \\"
+    settings = [f"{variable}={shlex.quote(value)}" for variable, value in sorted(check.env.items())]
+    yield f"    {' '.join(['env', *settings, shlex.join(check.argv)])}"
+    reports = (NODE_REPORT.format(node, "json") for node in range(launch.case.nnodes))
+    refused = f" || exit {NODES_DIFFER}" if check.is_binding else ""
+    yield f"{shlex.join(check.compare)} {' '.join(reports)} >{DIFFERENCES}{refused}"
+
+
+def _rendezvous(prefix: str) -> Iterator[str]:
+    """Nodes are reached under the address that Slurm itself uses: a host's own idea of its name may be 127.0.1.1."""
+    yield 'mapfile -t nodes < <(scontrol show hostnames "$SLURM_JOB_NODELIST")'
+    yield "address_of() { scontrol --oneliner show node \"$1\" | sed -n 's/.* NodeAddr=\\([^ ]*\\).*/\\1/p'; }"
+    yield f'export {prefix}{HEAD}="$(address_of "${{nodes[0]}}")"'
+    yield f'export {prefix}{PEER}="$(address_of "${{nodes[1]}}")"'
+    yield f"export {prefix}{RENDEZVOUS_ID}=$SLURM_JOB_ID"
+    yield f"export {prefix}{RENDEZVOUS_PORT}=$(({FIRST_PORT} + SLURM_JOB_ID % {PORTS}))"
+
+
+def _step(launch: Launch, name: str, prefix: str, sampler: Sequence[str], container: Sequence[str]) -> Iterator[str]:
+    task = "\n".join(_task(launch, prefix, sampler))
+    yield f"task={shlex.quote(task)}"
+    yield "srun --ntasks-per-node=1 --cpu-bind=none --kill-on-bad-exit=1 --input=none \\"
+    if launch.case.nnodes > 1:
+        yield f"    --output={NODE_LOG.format('%n')} --open-mode=append \\"
+    if container:
+        yield f"    {shlex.join(container)} \\"
+    yield f'    bash -c "$task" {name} \\'
+    yield f"    {shlex.join(launch.argv)}"
+
+
+def _task(launch: Launch, prefix: str, sampler: Sequence[str]) -> Iterator[str]:
+    """What runs on each node: torchrun, and nothing after it. The round's name is ``$0``."""
+    several = launch.case.nnodes > 1
+    if several:
+        yield f"export {prefix}{NODE_RANK}=$SLURM_NODEID"
+    yield "trap : TERM"  # torchrun gets the signal too, and ends its ranks
+    if sampler:  # it ends when its stdin closes, however this ends
+        command = shlex.join(sampler) + (" --node=$SLURM_NODEID" if several else "")
+        log = SAMPLER_LOG if not several else "logs/node-$SLURM_NODEID/telemetry.log"
+        yield f"exec 3> >(exec {command} >{log} 2>&1)"
+        yield "sampler=$!"
+    variables = dict.fromkeys((RUN_ID_VARIABLE, f"{prefix}{RUN_ID_VARIABLE}"))
+    yield " ".join([*(f'{variable}="$0"' for variable in variables), '"$@"', *(("3>&-",) if sampler else ())])
+    yield "code=$?"
+    if sampler:
+        yield "exec 3>&-"
+        yield f"for _ in {{1..{SAMPLER_PATIENCE_S}0}}; do kill -0 $sampler 2>/dev/null || break; sleep 0.1; done"
+        yield "kill -KILL $sampler 2>/dev/null"
+    yield from _LEAVE_NOTHING.strip().splitlines()
+    yield "exit $code"

@@ -1,0 +1,141 @@
+"""Run one node's part of a round: ``python -m suite.launch.ssh.remote_agent``, which ``ssh.run`` starts on the node.
+
+It speaks JSON, a line each way, on stdin and stdout, and ends every process of its part when it is told to, when its
+stdin closes, when a signal asks it, and when nobody has spoken to it for ``SILENCE_S``: ssh itself would leave them.
+"""
+
+import ipaddress
+import json
+import os
+import queue
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from suite.errors import LabscaleError
+from suite.launch.nodes.node import interface_of
+from suite.launch.processes import RunProcesses
+from suite.launch.telemetry_beside import beside
+
+BEAT_S: Final = 2.0  # both sides say that they are there
+SILENCE_S: Final = 20.0  # after which the other side is taken for gone
+POLL_S: Final = 0.2
+VARIABLE: Final = "SSH_CONNECTION"  # sshd's: client's address and port, this host's address and port
+
+_Line = dict[str, Any] | None  # None: the other side has closed
+
+
+def main() -> int:
+    signal.signal(signal.SIGTERM, _interrupt)
+    lines: queue.SimpleQueue[_Line] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(lines,), daemon=True).start()
+    try:
+        request = lines.get(timeout=SILENCE_S)
+        if request is None:
+            return 1
+        if reason := refusal(request):
+            _say(event="refused", reason=reason)
+            return 1
+        _say(event="ready", **_place(os.environ))
+        start = _await_start(lines)
+        if start is None:
+            return 1
+        sampler_log, visible_gpus = Path(request["sampler_log"]), request["env"].get("CUDA_VISIBLE_DEVICES")
+        with beside(request["sampler"], sampler_log, visible_gpus=visible_gpus):
+            exit_code, by_itself = _run(request, start, lines)
+        _say(event="ended", exit_code=exit_code, by_itself=by_itself)
+    except (BrokenPipeError, queue.Empty, KeyboardInterrupt):
+        return 1
+    except LabscaleError as error:
+        _say(event="refused", reason=str(error))
+        return 1
+    return 0
+
+
+def refusal(request: Mapping[str, Any]) -> str | None:
+    """Why this host cannot take part."""
+    token = Path(request["token_path"])
+    try:
+        found = token.read_text(encoding="utf-8")
+    except OSError as error:
+        return f"does not see the results folder: {token}: {error.strerror}"
+    if found != request["token"]:
+        return f"has another folder under {token.parent}"
+    if not Path(request["argv"][0]).exists():
+        return f"has no {request['argv'][0]}, the worker's Python"
+    return None
+
+
+def _place(environ: Mapping[str, str]) -> dict[str, Any]:
+    """Under which address this host was reached, on which interface that is, and a port that is free."""
+    _, _, address, _ = environ[VARIABLE].split()
+    parsed = ipaddress.ip_address(address)
+    return {
+        "address": None if parsed.is_loopback else address,
+        "interface": None if parsed.is_loopback else interface_of(address),
+        "port": free_port(),
+    }
+
+
+def free_port() -> int:
+    """A TCP port of this host that nobody listens on at this moment."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.bind(("", 0))
+        return int(probe.getsockname()[1])
+
+
+def _await_start(lines: "queue.SimpleQueue[_Line]") -> _Line:
+    while (line := lines.get(timeout=SILENCE_S)) is not None:
+        if line["command"] == "start":
+            return line
+        if line["command"] == "end":
+            return None
+        _say(event="alive")
+    return None
+
+
+def _run(request: Mapping[str, Any], start: Mapping[str, Any], lines: "queue.SimpleQueue[_Line]") -> tuple[int, bool]:
+    """Run to its end, and say whether it came by itself. The exit code is negative for a signal."""
+    with Path(request["log"]).open("wb") as log:
+        processes = RunProcesses.start(request["argv"], {**request["env"], **start["env"]}, log)
+    try:
+        heard_s = said_s = time.monotonic()
+        while not (by_itself := processes.exit_code(POLL_S) is not None):
+            now_s = time.monotonic()
+            if now_s - said_s > BEAT_S:
+                said_s = now_s
+                _say(event="alive")
+            if not lines.empty():
+                line, heard_s = lines.get(), now_s
+                if line is None or line["command"] == "end":
+                    break
+                if line["command"] == "dump_stacks":
+                    processes.dump_stacks()
+            if now_s - heard_s > SILENCE_S:
+                break
+    finally:
+        processes.end(request["grace_s"])
+    return processes.root.wait(), by_itself
+
+
+def _read(lines: "queue.SimpleQueue[_Line]") -> None:
+    for line in sys.stdin:
+        lines.put(json.loads(line))
+    lines.put(None)
+
+
+def _say(**message: Any) -> None:
+    print(json.dumps(message), flush=True)
+
+
+def _interrupt(signum: int, _frame: object) -> None:
+    raise KeyboardInterrupt(f"signal {signum}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

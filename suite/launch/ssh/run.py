@@ -1,0 +1,230 @@
+"""Run one round on hosts that ssh reaches: one guard a host, which runs torchrun there, and this supervises them all.
+
+The results folder, the checkout and its Python must be in the same folders on every host. When one part ends badly,
+its host falls silent, or labscale itself ends, every part ends: ``suite.launch.ssh.remote_agent`` leaves nothing, as
+ssh would.
+"""
+
+import os
+import signal
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event
+from typing import Any, Final
+
+from suite.errors import SchedulerError
+from suite.launch.nodes.node import address_towards, interface_of
+from suite.launch.processes import STACK_DUMP_S
+from suite.launch.ssh.manual_commands import node_variables
+from suite.launch.ssh.remote_host import RemotePart
+from suite.launch.telemetry_beside import sampler_argv, sampler_log
+from suite.launch.watch import POLL_S, Watch, prepare
+from suite.schema.launch_result import EndedBy, LaunchResult
+from suite.schema.record import Launch
+
+TOKEN: Final = "ssh-token"  # noqa: S105  below the run directory: every host has to see it
+NODE_LOG: Final = "logs/node-{}/torchrun.log"
+PEER_PATIENCE_S: Final = 5.0  # for the other parts to end by themselves when one has, and to say why
+FORWARDED: Final = ("NCCL_", "GLOO_", "TORCH_", "UCX_")  # variables of the caller that every host gets
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SshPlace:
+    """The hosts of a campaign, the head first."""
+
+    hosts: tuple[str, ...]
+    config: Path | None  # of ssh
+    python: str  # labscale's own
+    project_root: Path
+    say: Say
+
+
+@dataclass(frozen=True, kw_only=True)
+class Address:
+    """How other hosts reach one, and on which of its interfaces."""
+
+    host: str
+    address: str
+    interface: str | None
+
+    def __str__(self) -> str:
+        return f"{self.host} is {self.address} on {self.interface or 'an interface that is not known'}"
+
+
+def run(
+    launch: Launch,
+    *,
+    place: SshPlace,
+    on_progress: Callable[[int], None] | None = None,
+    stop: Event | None = None,
+) -> LaunchResult:
+    """Run ``launch`` to its end; see ``suite.launch.Launcher``.
+
+    Raises:
+        StoreError: the run directory cannot be written, or holds a finished round.
+        SchedulerError: a host does not answer before the round has begun, or cannot take part in it.
+    """
+    run_dir, case = Path(launch.run_dir), launch.case
+    prepare(run_dir, case)
+    parts: list[RemotePart] = []
+    try:
+        for rank, host in enumerate(place.hosts[: case.nnodes]):
+            (run_dir / NODE_LOG.format(rank)).parent.mkdir()
+            parts.append(RemotePart.start(host, _request(launch, rank), place.python, place.project_root, place.config))
+        _begin(parts, place)
+        started_utc, started_s = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic()
+        watch = Watch(case, run_dir, on_progress)
+        ended_by = _wait(parts, watch, stop)
+        if ended_by in ("timeout", "hung"):
+            _dump_stacks(parts)
+    finally:  # Ctrl-C too
+        end_all(parts, launch.grace_s)
+    watch.look()
+    result = LaunchResult(
+        exit_code=0, ended_by=ended_by, started_utc=started_utc, wall_time_s=time.monotonic() - started_s
+    )
+    result = _judged(result, parts)
+    if result.why:
+        place.say(result.why)  # the record does not name hosts
+    return replace(result, nodes=tuple(part.host for part in parts))
+
+
+def addresses(ready: Mapping[str, Mapping[str, Any]]) -> tuple[Address, ...]:
+    """How the hosts reach each other: a host that was reached through its loopback is this machine.
+
+    Raises:
+        SchedulerError: two of them are this machine, there is nobody else to learn this one's address from, or one was
+            reached by IPv6.
+    """
+    elsewhere = [str(said["address"]) for said in ready.values() if said["address"]]
+    found = []
+    for host, said in ready.items():
+        address, interface = said["address"], said["interface"]
+        if address is None:
+            if len(elsewhere) != len(ready) - 1 or not elsewhere:
+                raise SchedulerError(f"{', '.join(ready)} are one machine: --nodes wants different hosts.")
+            address = address_towards(elsewhere[0])
+            interface = interface_of(address)
+        if ":" in address:
+            raise SchedulerError(
+                f"{host} was reached at {address}, which is IPv6: torchrun's rendezvous and gloo are given IPv4 "
+                "addresses alone. Let its last hop be IPv4, as by AddressFamily in the jump host's ssh configuration."
+            )
+        found.append(Address(host=host, address=address, interface=interface))
+    return tuple(found)
+
+
+def end_all(parts: Sequence[RemotePart], grace_s: float) -> None:
+    """End every part and wait until each host says so; one that cannot ends its part by itself."""
+    for part in parts:
+        part.ask_to_end()
+    for part in parts:
+        part.finish(grace_s)
+
+
+def _request(launch: Launch, rank: int) -> dict[str, Any]:
+    token_path = Path(launch.run_dir) / TOKEN
+    if rank == 0:
+        token_path.write_text(uuid.uuid4().hex, encoding="utf-8")
+    node = rank if launch.case.nnodes > 1 else None
+    which = () if node is None else (f"--node={node}",)
+    return {
+        "sampler": (*sampler_argv(Path(launch.run_dir), launch.case), *which),
+        "sampler_log": str(Path(launch.run_dir) / sampler_log(node)),
+        "argv": launch.argv,
+        "env": {**_forwarded(os.environ), **launch.env},
+        "log": str(Path(launch.run_dir) / NODE_LOG.format(rank)),
+        "token_path": str(token_path),
+        "token": token_path.read_text(encoding="utf-8"),
+        "grace_s": launch.grace_s,
+    }
+
+
+def _forwarded(environ: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environ.items() if name.startswith(FORWARDED)}
+
+
+def _begin(parts: Sequence[RemotePart], place: SshPlace) -> None:
+    """Start all parts together, when every host has said that it can."""
+    ready = _await_ready(parts)
+    env: list[dict[str, str]] = [{}]
+    if len(parts) > 1:
+        found = addresses(ready)
+        place.say("; ".join(map(str, found)) + f". Head: {found[0].host}")
+        identity, port = uuid.uuid4().hex[:12], ready[found[0].host]["port"]
+        env = [
+            node_variables(head=found[0].address, peer=found[1].address, rank=rank, rendezvous_id=identity, port=port)
+            for rank in range(len(parts))
+        ]
+    for part, variables in zip(parts, env, strict=True):
+        part.tell(command="start", env=variables)
+
+
+def _await_ready(parts: Sequence[RemotePart]) -> dict[str, Mapping[str, Any]]:
+    while True:
+        for part in parts:
+            part.hear()
+            if part.refused:
+                raise SchedulerError(
+                    f"{part.refused}. Results, checkout and worker must be in the same folders on every host, on a "
+                    "file system that they share; --out chooses another results folder."
+                )
+            if part.lost:
+                raise SchedulerError(
+                    f"{part.host} cannot take part: {part.lost}. `ssh {part.host} true` must work without a password, "
+                    "and the checkout and its Python must be in the same folders there."
+                )
+        ready = {part.host: part.ready for part in parts if part.ready is not None}
+        if len(ready) == len(parts):
+            return ready
+        time.sleep(POLL_S)
+
+
+def _wait(parts: Sequence[RemotePart], watch: Watch, stop: Event | None) -> EndedBy | None:
+    """Wait until all parts have ended well, or one of them otherwise, or there is a reason to end them."""
+    first_failure_s: float | None = None
+    while True:
+        for part in parts:
+            part.hear()
+        if any(part.lost or part.refused for part in parts):
+            return "lost"
+        if all(part.exit_code is not None for part in parts):
+            return None
+        if any(part.exit_code for part in parts):
+            first_failure_s = first_failure_s or time.monotonic()
+            if time.monotonic() - first_failure_s > PEER_PATIENCE_S:
+                return None
+        if stop is not None and stop.is_set():
+            return "interrupted"
+        if ended_by := watch.look():
+            return ended_by
+        time.sleep(POLL_S)
+
+
+def _dump_stacks(parts: Sequence[RemotePart]) -> None:
+    for part in parts:
+        part.tell(command="dump_stacks")
+    time.sleep(2 * STACK_DUMP_S)
+
+
+def _judged(result: LaunchResult, parts: Sequence[RemotePart]) -> LaunchResult:
+    """The parts' endings as one; what the launcher saw happen explains what the ranks say."""
+    if result.ended_by == "lost":
+        return replace(result, exit_code=1, why="; ".join(why for part in parts if (why := part.lost or part.refused)))
+    failed = [part for part in parts if part.exit_code]
+    if not failed:
+        return result
+    first = min(
+        failed, key=lambda part: (not part.by_itself, (part.exit_code or 0) > 0)
+    )  # a killed one explains others
+    code = first.exit_code or 0
+    if code < 0 and result.ended_by is None:
+        why = f"torchrun on {first.host} was killed by signal {-code} ({signal.strsignal(-code)})"
+        return replace(result, exit_code=code, why=why)
+    return replace(result, exit_code=code)

@@ -1,0 +1,224 @@
+"""The sampler beside a run: GPUs, the ranks' processes and the host, several times a second, until its stdin closes.
+
+``python -m suite.launch.telemetry_sampler RUN_DIR --gpus N --ranks N`` appends to ``RUN_DIR/telemetry.jsonl``. It is a
+process of its
+own rather than a thread of the launcher, because a driver that crashes or hangs takes only this process with it, its
+cost is exactly its own CPU time, and it works alike wherever the ranks run. The pipe on its stdin is held by the
+launcher alone, so it also closes when the launcher is killed.
+"""
+
+import argparse
+import contextlib
+import os
+import select
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Final
+
+import psutil
+
+from suite.external.host_cpu import HostCpu
+from suite.external.nvml.live import LiveGpus
+from suite.launch.nodes.node import NODE_RANK
+from suite.records.rank_file import rank_path, read_start
+from suite.records.telemetry.file import (
+    HostReading,
+    Note,
+    RankReading,
+    Sample,
+    TelemetryStart,
+    line_of,
+    telemetry_path,
+)
+
+RATE_HZ: Final = 5.0
+LOOK_EVERY_S: Final = 2.0  # for ranks that are not there yet, among all processes of a node
+_WORKER: Final = "tasks.worker"
+_GB: Final = 1e9
+
+
+class RankProcesses:
+    """The processes of the ranks, found by the process ids in what they write.
+
+    A rank in a container writes an id of the container's own. A process counts only when its command names the run
+    directory, so that no other process is taken for a rank.
+    """
+
+    def __init__(self, run_dir: Path, num_ranks: int) -> None:
+        self._run_dir = run_dir
+        self._found: dict[int, psutil.Process | None] = {}
+        self._num_ranks = num_ranks
+
+    def read(self) -> tuple[RankReading, ...]:
+        return tuple(self._reading(rank) for rank in range(self._num_ranks))
+
+    def _reading(self, rank: int) -> RankReading:
+        try:
+            if rank not in self._found:
+                self._find(rank)
+                return RankReading(rank=rank)
+            process = self._found[rank]
+            return RankReading(rank=rank) if process is None else _reading(rank, process)
+        except psutil.Error:  # it has ended
+            self._found[rank] = None
+            return RankReading(rank=rank)
+
+    def _find(self, rank: int) -> None:
+        start = read_start(rank_path(self._run_dir, rank))
+        if start is None:
+            return
+        self._found[rank] = None
+        if start.pid is None:
+            return
+        process = psutil.Process(start.pid)
+        if str(self._run_dir) in process.cmdline():
+            process.cpu_percent()  # the next call says what was used since this one
+            self._found[rank] = process
+
+
+class NodeRankProcesses:
+    """The processes of the ranks that run on this node, one of several, found among its processes.
+
+    Files of all ranks would say the same, but hundreds of nodes would read hundreds of files again and again. Nodes
+    that are emulated share a machine, so a process has to be of this node, as its launcher told it.
+    """
+
+    def __init__(self, run_dir: Path, num_ranks: int, *, node: int) -> None:
+        self._run_dir = str(run_dir)
+        self._num_ranks = num_ranks  # on this node
+        self._node = str(node)
+        self._found: dict[int, psutil.Process] = {}
+        self._looked_s = -LOOK_EVERY_S
+
+    def read(self) -> tuple[RankReading, ...]:
+        """What is found now is read from the next time on: of an instant CPU time says 0 or thousands of percent."""
+        now_s = time.monotonic()
+        readings = tuple(_reading(rank, process) for rank, process in sorted(self._found.items()))
+        if len(self._found) < self._num_ranks and now_s - self._looked_s >= LOOK_EVERY_S:
+            self._looked_s = now_s
+            self._look()
+        return readings
+
+    def _look(self) -> None:
+        for process in psutil.process_iter(["cmdline"]):
+            line = process.info["cmdline"] or ()
+            if self._run_dir in line and _WORKER in line:
+                with contextlib.suppress(psutil.Error, KeyError, ValueError):  # torchrun itself has no rank
+                    environ = process.environ()
+                    if environ[NODE_RANK] == self._node:
+                        self._add(int(environ["RANK"]), process)
+
+    def _add(self, rank: int, process: psutil.Process) -> None:
+        if rank not in self._found:
+            process.cpu_percent()  # the next call says what was used since this one
+            self._found[rank] = process
+
+
+def _reading(rank: int, process: psutil.Process) -> RankReading:
+    try:
+        with process.oneshot():
+            return RankReading(
+                rank=rank,
+                cpu_percent=process.cpu_percent(),
+                memory_gb=process.memory_info().rss / _GB,
+                threads=process.num_threads(),
+            )
+    except psutil.Error:  # it has ended
+        return RankReading(rank=rank)
+
+
+class Sampler:
+    """Reads everything once per call; what cannot be read is None. ``node``: which one, where there are several."""
+
+    def __init__(self, run_dir: Path, *, num_gpus: int, num_ranks: int, node: int | None = None) -> None:
+        self._gpus = LiveGpus(num_gpus)
+        self._ranks = (
+            RankProcesses(run_dir, num_ranks) if node is None else NodeRankProcesses(run_dir, num_ranks, node=node)
+        )
+        self._noted: set[str] = set()
+        self._num_ranks = num_ranks  # that are to be seen
+        self._cpu = HostCpu()
+
+    def sample(self) -> Sample:
+        time_unix_s, monotonic_s = time.time(), time.perf_counter()
+        gpus, ranks = self._gpus.read(), self._ranks.read()
+        cpu = self._cpu.use([rank.cpu_percent for rank in ranks] + [None] * (self._num_ranks - len(ranks)))
+        memory = psutil.virtual_memory()
+        host = HostReading(
+            cpu_percent=cpu.busy,
+            stolen_percent=cpu.stolen,
+            others_percent=cpu.others,
+            memory_used_gb=(memory.total - memory.available) / _GB,
+            load=os.getloadavg()[0],
+        )
+        return Sample(
+            time_unix_s=time_unix_s,
+            monotonic_s=monotonic_s,
+            reading_time_s=time.perf_counter() - monotonic_s,
+            sampler_cpu_s=time.process_time(),
+            gpus=gpus,
+            ranks=ranks,
+            host=host,
+        )
+
+    def new_notes(self) -> list[Note]:
+        """What could not be read and has not been said before."""
+        new = {what: why for what, why in self._gpus.notes.items() if what not in self._noted}
+        self._noted |= set(new)
+        return [Note(text=f"{what}: {why}") for what, why in new.items()]
+
+    def close(self) -> None:
+        self._gpus.close()
+
+
+def sample_until(
+    is_over: Callable[[float], bool],
+    sampler: Sampler,
+    stream: IO[bytes],
+    *,
+    rate_hz: float = RATE_HZ,
+    clock_s: Callable[[], float] = time.monotonic,
+) -> None:
+    """Write samples to an unbuffered ``stream`` at ``rate_hz``, skipping those that come too late, and a last one.
+
+    ``is_over`` waits for at most the given seconds.
+    """
+    stream.write(line_of(TelemetryStart(rate_hz=rate_hz)))
+    next_s, ends = clock_s(), False
+    while not ends:
+        next_s = max(next_s + 1 / rate_hz, clock_s())
+        _write(sampler, stream)
+        ends = is_over(max(0.0, next_s - clock_s()))
+    _write(sampler, stream)
+
+
+def _write(sampler: Sampler, stream: IO[bytes]) -> None:
+    sample = sampler.sample()
+    stream.writelines(line_of(event) for event in sampler.new_notes())
+    stream.write(line_of(sample))
+
+
+def _stdin_closes(wait_s: float) -> bool:
+    return bool(select.select([sys.stdin], [], [], wait_s)[0])
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="suite.launch.telemetry_sampler", description=__doc__)
+    parser.add_argument("run_dir", type=Path)
+    parser.add_argument("--gpus", type=int, default=0, help="how many of the visible ones")
+    parser.add_argument("--ranks", type=int, default=0, help="of this node")
+    parser.add_argument("--node", type=int, help="which one this is, where there are several")
+    parser.add_argument("--rate-hz", type=float, default=RATE_HZ)
+    arguments = parser.parse_args(argv)
+    node: int | None = arguments.node
+    sampler = Sampler(arguments.run_dir, num_gpus=arguments.gpus, num_ranks=arguments.ranks, node=node)
+    with telemetry_path(arguments.run_dir, node).open("ab", buffering=0) as stream:
+        sample_until(_stdin_closes, sampler, stream, rate_hz=arguments.rate_hz)
+    sampler.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

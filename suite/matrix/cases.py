@@ -1,0 +1,227 @@
+"""The cases of a matrix: make them from its tables, and select among them."""
+
+from collections.abc import Collection, Iterator, Sequence
+from fnmatch import fnmatchcase
+
+from suite.errors import MatrixError
+from suite.matrix.catalog import Catalog, TaskEntry
+from suite.matrix.minibatch import Minibatch, minibatch_per_rank
+from suite.matrix.resources import UNBOUNDED
+from suite.matrix.tables import Matrix, Series, Topology
+from suite.schema.record import Assets, Case, Device, RlLibrary, Stack
+
+
+def expand(
+    matrix: Matrix,
+    catalog: Catalog,
+    *,
+    device: Device,
+    stack: Stack | None = None,
+    assets: Assets,
+    seed: int | None = None,
+) -> list[Case]:
+    """All cases of a matrix in its order, infeasible ones included: the plan says why they are.
+
+    ``stack`` replaces the stacks of every series, ``seed`` the matrix's. Where environments do not divide by the world
+    size, ``num_envs`` is rounded down, and the plan refuses the case.
+    """
+    return [
+        _case(matrix, catalog, point, library, chosen, topology, device=device, assets=assets, seed=seed)
+        for series in matrix.series
+        for point, library, chosen, topology in points(series, stack)
+    ]
+
+
+def on_nodes_of(matrix: Matrix, ranks_per_node: int = UNBOUNDED.gpus_per_node) -> Matrix:
+    """The matrix with this number in place of every ``all`` among its topologies, each topology of a table once.
+
+    Raises:
+        MatrixError: it asks for all GPUs of nodes that nobody has looked at.
+    """
+    asks = [series.name for series in matrix.series if any(map(_is_of_all, series.topologies))]
+    if asks and ranks_per_node >= UNBOUNDED.gpus_per_node:
+        raise MatrixError(
+            f"series {asks[0]} of the matrix {matrix.name} asks for all GPUs of a node, and what the nodes have is not "
+            "known where files are only written. Name a matrix with numbers of GPUs, such as --matrix short."
+        )
+    number = str(max(1, ranks_per_node))
+    tables = tuple(
+        series.model_copy(
+            update={"topologies": tuple(dict.fromkeys(one.replace("all", number) for one in series.topologies))}
+        )
+        for series in matrix.series
+    )
+    return matrix.model_copy(update={"series": tables})
+
+
+def with_numbers_alone(series: Series) -> Series:
+    """A table without topologies whose number of ranks only a machine says."""
+    numbers = tuple(one for one in series.topologies if not _is_of_all(one))
+    return series.model_copy(update={"topologies": numbers})
+
+
+def _is_of_all(topology: Topology) -> bool:
+    return topology.endswith("all")
+
+
+def with_num_envs(
+    matrix: Matrix,
+    catalog: Catalog,
+    num_envs: int,
+    *,
+    series: str,
+    device: Device,
+    stack: Stack | None = None,
+    assets: Assets,
+    seed: int | None = None,
+) -> list[Case]:
+    """Return the cases of a series as they are with another number of environments, each once."""
+    tables = tuple(
+        table.model_copy(update={"num_envs": num_envs, "num_envs_more": ()})
+        for table in matrix.series
+        if table.name == series
+    )
+    changed = matrix.model_copy(update={"series": tables})
+    cases = expand(changed, catalog, device=device, stack=stack, assets=assets, seed=seed)
+    return list({case.case_id: case for case in cases}.values())
+
+
+def select(
+    cases: Sequence[Case],
+    *,
+    series: Sequence[str] = (),
+    case_glob: Sequence[str] = (),
+    rl_library: Sequence[str] = (),
+    gpus: Collection[int] = (),
+) -> list[Case]:
+    """Cases that match every criterion given; of the patterns within one criterion any may match.
+
+    ``series`` and ``case_glob`` are fnmatch patterns of series names and case ids. ``gpus`` lists the world sizes
+    wanted (the plan refuses those the machine has no room for). An empty criterion takes all. Raises MatrixError when
+    nothing is left, listing what exists.
+    """
+    chosen = [
+        case
+        for case in cases
+        if (not series or any(fnmatchcase(case.series, pattern) for pattern in series))
+        and (not case_glob or any(fnmatchcase(case.case_id, pattern) for pattern in case_glob))
+        and (not rl_library or case.rl_library in rl_library)
+        and (not gpus or case.world_size in gpus)
+    ]
+    if not chosen:
+        criteria = {"series": series, "case": case_glob, "RL library": rl_library, "GPUs": sorted(gpus)}
+        asked = "; ".join(f"{name} {', '.join(map(str, values))}" for name, values in criteria.items() if values)
+        raise MatrixError(f"no case matches {asked or 'an empty matrix'}.{_what_exists(cases)}")
+    return chosen
+
+
+def _what_exists(cases: Sequence[Case]) -> str:
+    """Every value that a criterion could have."""
+    series = ", ".join(dict.fromkeys(case.series for case in cases))
+    libraries = ", ".join(dict.fromkeys(case.rl_library for case in cases))
+    world_sizes = ", ".join(map(str, sorted({case.world_size for case in cases})))
+    ids = "".join(f"\n  {case.case_id}" for case in cases)
+    return f" Series: {series}. RL libraries: {libraries}. GPUs: {world_sizes}. Cases:{ids}"
+
+
+def points(series: Series, stack: Stack | None = None) -> Iterator[tuple[Series, RlLibrary, Stack, Topology]]:
+    """Every point of a table, each with the table as it is for that number of environments."""
+    stacks: tuple[Stack, ...] = series.stacks if stack is None else (stack,)
+    for library in series.rl_libraries:
+        for chosen in stacks:
+            for topology in series.topologies:
+                for num_envs in (series.num_envs, *series.num_envs_more):
+                    yield series.model_copy(update={"num_envs": num_envs}), library, chosen, topology
+
+
+def _ranks(topology: Topology) -> tuple[int, int]:
+    """``2x8`` as nnodes and nproc_per_node."""
+    nnodes, nproc_per_node = topology.split("x")
+    return int(nnodes), int(nproc_per_node)
+
+
+def _num_envs_global(series: Series, topology: Topology) -> int:
+    nnodes, nproc_per_node = _ranks(topology)
+    return series.num_envs if series.scaling == "strong" else series.num_envs * nnodes * nproc_per_node
+
+
+def case_id_of(series: Series, library: RlLibrary, stack: Stack, topology: Topology, device: Device) -> str:
+    where = f"{stack}-cpu" if device == "cpu" else stack
+    variant = "-fixed_updates" if series.minibatch_rule == "fixed_updates" else ""
+    variant += f"-{series.variant}" if series.variant else ""
+    return f"{series.name}/{library}-{where}-n{_num_envs_global(series, topology)}-{topology}{variant}"
+
+
+def _case(
+    matrix: Matrix,
+    catalog: Catalog,
+    series: Series,
+    library: RlLibrary,
+    stack: Stack,
+    topology: Topology,
+    *,
+    device: Device,
+    assets: Assets,
+    seed: int | None,
+) -> Case:
+    task = catalog.resolve(series.task)
+    agent = task.agents[library]
+    nnodes, nproc_per_node = _ranks(topology)
+    world_size = nnodes * nproc_per_node
+    num_envs_global = _num_envs_global(series, topology)
+    num_steps_per_env = series.num_steps_per_env or agent.num_steps_per_env
+    minibatch = minibatch_per_rank(
+        agent,
+        rule=series.minibatch_rule,
+        single_rank_batch=series.num_envs * num_steps_per_env,
+        batch=num_envs_global // world_size * num_steps_per_env,
+        ranks_sharing=world_size if series.scaling == "strong" else 1,
+        minibatch_size=series.minibatch_size,
+    )
+    return Case(
+        case_id=case_id_of(series, library, stack, topology, device),
+        series=series.name,
+        scaling=series.scaling,
+        task=task.task,
+        rl_library=library,
+        stack=stack,
+        device=device,
+        nnodes=nnodes,
+        nproc_per_node=nproc_per_node,
+        num_envs=num_envs_global // world_size,
+        num_envs_global=num_envs_global,
+        num_steps_per_env=num_steps_per_env,
+        iterations=series.iterations,
+        minibatch_rule=series.minibatch_rule,
+        minibatch_size=minibatch.size,
+        optimiser_steps=minibatch.count * agent.learning_epochs,
+        seed=matrix.seed if seed is None else seed,
+        assets=assets,
+        presets=catalog.stacks[stack].presets_for(task),
+        overrides=(*_agent_overrides(catalog, series, task, library, minibatch), *series.overrides),
+        timeout_s=series.timeout_s or matrix.defaults.timeout_s,
+        hang_timeout_s=series.hang_timeout_s or matrix.defaults.hang_timeout_s,
+        workload=series.workload,
+        division=series.division,
+        cpu_threads=series.cpu_threads,
+        pin_cpus=series.pin_cpus,
+    )
+
+
+def _agent_overrides(
+    catalog: Catalog, series: Series, task: TaskEntry, library: RlLibrary, minibatch: Minibatch
+) -> tuple[str, ...]:
+    """Tokens for what differs from the agent's defaults: a case at the defaults runs exactly as upstream has it."""
+    agent = task.agents[library]
+    entry = catalog.libraries[library]
+    templates: tuple[str, ...] = ()
+    if series.num_steps_per_env is not None:
+        templates += (entry.num_steps_override,)
+    if agent.minibatch_size not in {None, minibatch.size} or agent.num_minibatches not in {None, minibatch.count}:
+        templates += entry.minibatch_overrides + agent.minibatch_overrides
+    values = {
+        "num_steps_per_env": series.num_steps_per_env,
+        "minibatch_size": minibatch.size,
+        "num_minibatches": minibatch.count,
+    }
+    return tuple(template.format_map(values) for template in templates)

@@ -1,0 +1,270 @@
+"""What the suite knows of tasks, RL libraries and stacks, read from ``tasks/catalog.toml``."""
+
+import difflib
+import re
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from suite.errors import MatrixError
+from suite.files.toml_file import NonEmptyTuple, Problem, TomlTable, Tuple, did_you_mean, read_toml
+from suite.schema.record import Case, Device, RlLibrary, Stack
+
+CATALOG_PATH = Path(__file__).parents[2] / "tasks" / "catalog.toml"
+
+# Limits far beyond any machine: what is computed from these numbers stays finite, quick and printable.
+type Count = Annotated[int, Field(gt=0, le=10**9)]
+type NumEnvs = Annotated[int, Field(gt=0, le=10**7)]
+type NumSteps = Annotated[int, Field(gt=0, le=10**4)]
+type Seconds = Annotated[float, Field(gt=0, le=10**8)]
+
+
+class LibraryEntry(TomlTable):
+    """How an RL library is told its settings: Hydra tokens with ``{placeholders}``."""
+
+    num_steps_override: str  # {num_steps_per_env}
+    minibatch_overrides: NonEmptyTuple[str]  # {minibatch_size} or {num_minibatches}
+    reserved_keys: Tuple[str] = ()  # Hydra keys a matrix may not override, besides those above
+
+
+class StackEntry(TomlTable):
+    presets: Tuple[str]
+    camera_presets: Tuple[str] | None = None  # instead of ``presets`` for tasks that render
+    devices: NonEmptyTuple[Device]
+    worker_packages: Tuple[str] = ()  # requirements beyond the worker's own
+    tasks: Tuple[str] | None = None  # None means all
+    image: str | None = None  # container image that the stack lives in
+
+    def presets_for(self, task: "TaskEntry") -> tuple[str, ...]:
+        return self.camera_presets if task.cameras and self.camera_presets is not None else self.presets
+
+
+class LearningReference(TomlTable):
+    """A reward that every sound run of one size has reached by an iteration; below it, a round is no measurement.
+
+    What an iteration teaches follows from the samples that all ranks collect in it and from the optimiser's steps, and
+    from the physics that they are of; and from the number of ranks, where each learns something alone.
+    """
+
+    stack: Stack  # of the runs that it was made of
+    world_size: Count | None = None  # of no other number of ranks; None where all learn together
+    frames_per_iteration: Count  # of all ranks
+    optimiser_steps: Count  # of an iteration
+    iterations: Count
+    reward_at_least: float
+    source: str  # which committed results
+
+
+class AgentEntry(TomlTable):
+    """Defaults of the agent that Isaac Lab registers for a task and library.
+
+    A library fixes either the size of a minibatch (samples per rank) or how many an epoch has.
+    """
+
+    num_steps_per_env: NumSteps
+    minibatch_size: Count | None = None
+    num_minibatches: Count | None = None
+    learning_epochs: Count
+    minibatch_overrides: Tuple[str] = ()  # that this task needs beyond the library's
+    learning_references: Tuple[LearningReference] = ()  # without one of its size a case's learning is not checked
+
+    @model_validator(mode="after")
+    def _one_rule(self) -> Self:
+        if (self.minibatch_size is None) == (self.num_minibatches is None):
+            raise ValueError("should have either minibatch_size or num_minibatches")
+        return self
+
+
+class CostEntry(TomlTable):
+    """A measured process, from which plans are estimated. ``num_envs`` counts per rank."""
+
+    device: Device
+    rl_library: RlLibrary
+    stack: Stack = "kitless"
+    world_size: Count | None = None  # of no other number of ranks; None: of any
+    num_envs: NumEnvs
+    num_steps_per_env: NumSteps
+    start_up_s: Seconds
+    iteration_s: Seconds
+    optimiser_steps: Count | None = None  # of an iteration, where it is known what one takes
+    optimiser_step_s: Seconds | None = None
+    source: str
+
+    @model_validator(mode="after")
+    def _both_or_none(self) -> Self:
+        if (self.optimiser_steps is None) != (self.optimiser_step_s is None):
+            raise ValueError("should have both optimiser_steps and optimiser_step_s, or neither")
+        if self._learning_s(self.optimiser_steps) >= self.iteration_s:
+            raise ValueError("should have optimiser steps that take less than iteration_s together")
+        return self
+
+    def wall_s(self, *, num_envs: int, num_steps_per_env: int, iterations: int, optimiser_steps: int) -> float:
+        """Seconds of one process.
+
+        Proportional to steps and environments, but no faster than measured for fewer. What optimiser steps take is
+        proportional to their number alone, where it is known: tuned agents have few of them for many environments.
+        """
+        scale = max(1.0, num_envs / self.num_envs) * num_steps_per_env / self.num_steps_per_env
+        rollout_s = self.iteration_s - self._learning_s(self.optimiser_steps)
+        return self.start_up_s + iterations * (rollout_s * scale + self._learning_s(optimiser_steps))
+
+    def _learning_s(self, optimiser_steps: int | None) -> float:
+        return (optimiser_steps or 0) * (self.optimiser_step_s or 0.0)
+
+
+class TaskTable(TomlTable):
+    """A task as the file has it."""
+
+    aliases: Tuple[str]
+    cameras: bool
+    differences: NonEmptyTuple[str]  # from the 2.x task of the alias, a sentence each
+    agents: dict[RlLibrary, AgentEntry]
+    costs: Tuple[CostEntry] = ()
+    ranks_learn_alone: str | None = None  # what no rank shares with the others, in words
+
+    @model_validator(mode="after")
+    def _references_say_ranks(self) -> Self:
+        for reference in (entry for agent in self.agents.values() for entry in agent.learning_references):
+            if (reference.world_size is None) != (self.ranks_learn_alone is None):
+                raise ValueError(
+                    "should have learning_references with world_size where ranks_learn_alone, and there only"
+                )
+        return self
+
+
+class TaskEntry(TaskTable):
+    """A task with its Gym id; one that the file does not know is as the worker registers it."""
+
+    task: str
+    differences: Tuple[str]
+    obstacles: dict[Stack, str] | None = None  # why a stack does not run it; None: the stacks' tables say which do
+
+    def cost(
+        self, *, rl_library: RlLibrary, device: Device, stack: Stack, num_envs: int, world_size: int | None = None
+    ) -> CostEntry | None:
+        """The measurement nearest to a case: of the same device, and of the same stack, library, ranks if there is one.
+
+        A stack without any is taken for ``kitless``, a library without any for the first that has some. Of several, the
+        one with most environments that the case has too, or else with the fewest.
+        """
+        on_device = [entry for entry in self.costs if entry.device == device]
+        costs = [entry for entry in on_device if entry.stack == stack]
+        costs = costs or [entry for entry in on_device if entry.stack == "kitless"]
+        costs = [entry for entry in costs if entry.rl_library == rl_library] or [
+            entry for entry in costs if entry.rl_library == costs[0].rl_library
+        ]
+        costs = [entry for entry in costs if entry.world_size in (None, world_size)] or costs
+        fitting = [entry for entry in costs if entry.num_envs <= num_envs]
+        if fitting:
+            return max(fitting, key=lambda entry: entry.num_envs)
+        return min(costs, key=lambda entry: entry.num_envs, default=None)
+
+
+class CatalogTable(TomlTable):
+    """The file."""
+
+    libraries: dict[RlLibrary, LibraryEntry]
+    stacks: dict[Stack, StackEntry]
+    tasks: dict[str, TaskTable]
+
+
+class Catalog(TomlTable):
+    libraries: dict[RlLibrary, LibraryEntry]
+    stacks: dict[Stack, StackEntry]
+    tasks: dict[str, TaskEntry]  # by id of Isaac Lab 3.0
+    others: Tuple[str] = ()  # ids that the worker registers, where it was asked of one that it does not
+
+    def learning_references(self, task: str, rl_library: RlLibrary) -> tuple[LearningReference, ...]:
+        """Return what a task is known to learn with a library, by size; empty where the task is not known."""
+        agent = self.tasks[task].agents.get(rl_library) if task in self.tasks else None
+        return agent.learning_references if agent else ()
+
+    def ranks_of_learning(self, case: Case) -> int | None:
+        """How many ranks what is learned depends on: those of the case, or None where all learn together."""
+        return case.world_size if self.why_ranks_learn_alone(case.task) else None
+
+    def why_ranks_learn_alone(self, task: str) -> str | None:
+        """What no rank of a task shares with the others; None where all learn together or the task is not known."""
+        return self.tasks[task].ranks_learn_alone if task in self.tasks else None
+
+    def resolve(self, task_id: str) -> TaskEntry:
+        """Return the task of an id or of an alias from Isaac Lab 2.x. Raises MatrixError for an unknown one."""
+        if task_id in self.tasks:
+            return self.tasks[task_id]
+        for entry in self.tasks.values():
+            if task_id in entry.aliases:
+                return entry
+        names = [name for entry in self.tasks.values() for name in (entry.task, *entry.aliases)]
+        if self.others:
+            near = ", ".join(difflib.get_close_matches(task_id, {*names, *self.others}, n=5))
+            raise MatrixError(
+                f"unknown task {task_id!r}: neither Isaac Lab nor an installed extension registers it"
+                f"{near and '; near ones are ' + near}. A task of an extension needs --worker-package with the "
+                "extension, which has to name its module as an entry point of the group isaaclab.tasks."
+            )
+        known = "; ".join(f"{entry.task} (also {', '.join(entry.aliases)})" for entry in self.tasks.values())
+        raise MatrixError(f"unknown task {task_id!r}; known are {known}.{did_you_mean(task_id, names)}")
+
+
+def load_catalog(path: Path | None = None) -> Catalog:
+    """Read a catalog, by default the suite's own, which is read once and shared by all of a process.
+
+    Raises MatrixError with every problem of the file.
+    """
+    return _own_catalog() if path is None else _read_catalog(path)
+
+
+@cache
+def _own_catalog() -> Catalog:
+    """Pages ask it of every case, thousands of times."""
+    return _read_catalog(CATALOG_PATH)
+
+
+def _read_catalog(path: Path) -> Catalog:
+    file = read_toml(path)
+    table = file.validate(CatalogTable)
+    if problems := _contradictions(table):
+        raise file.error(problems)
+    tasks = {name: TaskEntry(task=name, **dict(entry)) for name, entry in table.tasks.items()}
+    return Catalog(libraries=table.libraries, stacks=table.stacks, tasks=tasks)
+
+
+def _contradictions(table: CatalogTable) -> list[Problem]:
+    problems: list[Problem] = []
+    owners = dict.fromkeys(table.tasks, "the task itself")
+    for name, task in table.tasks.items():
+        for alias in task.aliases:
+            if alias in owners:
+                message = f"got {alias!r}, which already names {owners[alias]}; an id means one task."
+                problems.append(Problem(location=("tasks", name, "aliases"), message=message))
+            owners[alias] = name
+        for library in task.agents:
+            if library not in table.libraries:
+                message = f"no [libraries.{library}] says how it is told its settings; add that table."
+                problems.append(Problem(location=("tasks", name, "agents", library), message=message))
+    for stack, entry in table.stacks.items():
+        unknown = [task for task in entry.tasks or () if task not in table.tasks]
+        if unknown:
+            message = f"got {', '.join(unknown)}; should be ids of [tasks.…]: {', '.join(table.tasks)}."
+            problems.append(Problem(location=("stacks", stack, "tasks"), message=message))
+    return problems + _placeholder_problems(table)
+
+
+def _placeholder_problems(table: CatalogTable) -> list[Problem]:
+    """A misspelt placeholder would otherwise show only when a case needs it."""
+    tokens: list[tuple[tuple[int | str, ...], str, set[str]]] = []
+    minibatch = {"minibatch_size", "num_minibatches"}
+    for library, entry in table.libraries.items():
+        tokens.append((("libraries", library, "num_steps_override"), entry.num_steps_override, {"num_steps_per_env"}))
+        tokens += [(("libraries", library, "minibatch_overrides"), t, minibatch) for t in entry.minibatch_overrides]
+    for name, task in table.tasks.items():
+        for library, agent in task.agents.items():
+            location = ("tasks", name, "agents", library, "minibatch_overrides")
+            tokens += [(location, token, minibatch) for token in agent.minibatch_overrides]
+    return [
+        Problem(location=location, message=f"got {token!r}; should hold one of {{{'}, {'.join(sorted(allowed))}}}.")
+        for location, token, allowed in tokens
+        if len(names := re.findall(r"\{(.*?)\}", token)) != 1 or names[0] not in allowed
+    ]

@@ -1,0 +1,259 @@
+"""From cases to what runs: which cases this machine can run and why not, what they cost, how a round is started.
+
+Pure: nothing here looks at the machine or starts anything.
+"""
+
+import os
+import shlex
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from suite.campaign.packing.order import Lane
+from suite.errors import UsageError
+from suite.files.wording import counted
+from suite.matrix.catalog import Catalog, TaskEntry
+from suite.matrix.minibatch import nearest_divisors
+from suite.schema.record import Case, Device, Launch, PlannedCase, Stack
+
+_ONE_NODE: Final = ("--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0")  # a free port: campaigns do not meet
+THREAD_VARIABLES: Final = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "PXR_WORK_THREAD_LIMIT",  # USD
+)
+
+
+def plan(
+    cases: Sequence[Case],
+    *,
+    gpus_available: int,
+    cpus_available: int,
+    device: Device,
+    available_stacks: Collection[Stack],
+    nnodes_available: int = 1,
+    on_one_host: bool = False,
+    rounds: int,
+    catalog: Catalog,
+) -> list[PlannedCase]:
+    """Say of each case, in order, whether it can run here and what it costs.
+
+    ``gpus_available`` and ``cpus_available`` count per node, or for all nodes together where they are ``on_one_host``.
+    A case that cannot run has every reason in ``infeasible``. What this machine lacks is no obstacle to an estimate,
+    because plans are made on login nodes; a stack or numbers that do not fit are. Raises MatrixError for a task that
+    the catalog does not have.
+    """
+    planned = []
+    for case in cases:
+        task = catalog.resolve(case.task)
+        machine = _machine_reasons(
+            case,
+            gpus=gpus_available,
+            cpus=cpus_available,
+            device=device,
+            nnodes=nnodes_available,
+            on_one_host=on_one_host,
+        )
+        stack = list(_stack_reasons(case, task, catalog, available_stacks))
+        workload = list(_workload_reasons(case, task))
+        reasons = [*machine, *stack, *workload]
+        wall_s = None if stack or workload else _wall_s(case, task)
+        gpus = case.world_size if case.device == "cuda" else 0
+        planned.append(
+            PlannedCase(
+                case=case,
+                rounds=rounds,
+                infeasible="; ".join(reasons) or None,
+                estimated_gpu_minutes=None if wall_s is None else rounds * gpus * wall_s / 60,
+                estimated_wall_s=wall_s,
+            )
+        )
+    return planned
+
+
+def render_launch(
+    case: Case,
+    *,
+    round_index: int,
+    worker_python: Path,
+    project_root: Path,
+    run_dir: Path,
+    asset_root: Path | None,
+    cache_dir: Path,
+    cpus: int,
+    lane: Lane | None = None,
+    visible_gpus: str | None = None,
+    python_path: str | None = None,
+) -> Launch:
+    """The torchrun command of one round; that of several nodes is for each of them, see ``suite.launch.nodes.node``.
+
+    ``asset_root`` is where offline assets lie, unused for official ones; ``cpus`` are those the node may use, and a
+    ``lane`` is what the round keeps to of them and of the GPUs that the caller's CUDA_VISIBLE_DEVICES,
+    ``visible_gpus``, leaves. Raises UsageError for offline assets without a root. ``python_path`` is the caller's own
+    PYTHONPATH, where an air-gapped host keeps the worker's packages.
+    """
+    cpus = len(lane.cpus) if lane else cpus
+    env = _worker_env(case, cache_dir=cache_dir, cpus=cpus) | _asset_env(case, asset_root)
+    if lane and lane.gpus:
+        names = visible_gpus.split(",") if visible_gpus else []
+        env["CUDA_VISIBLE_DEVICES"] = ",".join(names[gpu].strip() if names else str(gpu) for gpu in lane.gpus)
+    # for tasks.worker: the project is not installed in the worker's environment
+    env["PYTHONPATH"] = os.pathsep.join(part for part in (str(project_root), python_path) if part)
+    return Launch(
+        case=case,
+        round=round_index,
+        argv=_argv(case, worker_python, run_dir),
+        env=env,
+        run_dir=str(run_dir),
+        cpus=lane.cpus if lane else (),
+    )
+
+
+def _argv(case: Case, worker_python: Path, run_dir: Path) -> tuple[str, ...]:
+    logs = str(run_dir / "logs")
+    return (
+        str(worker_python),
+        "-m",
+        *(("torch.distributed.run",) if case.nnodes == 1 else ("suite.launch.nodes.node", logs)),
+        f"--nnodes={case.nnodes}",
+        f"--nproc-per-node={case.nproc_per_node}",
+        *(_ONE_NODE if case.nnodes == 1 else ()),
+        "--max-restarts=0",  # a restarted round would not be one measurement
+        "--redirects=3",
+        *((f"--log-dir={logs}",) if case.nnodes == 1 else ()),
+        "-m",
+        "tasks.worker",
+        str(run_dir),
+    )
+
+
+def shell_command(launch: Launch) -> str:
+    """The launch as one line for a POSIX shell, environment included."""
+    settings = [f"{name}={shlex.quote(value)}" for name, value in sorted(launch.env.items())]
+    cores = ("taskset", "--cpu-list", ",".join(map(str, launch.cpus))) if launch.cpus else ()
+    return " ".join([*settings, shlex.join((*cores, *launch.argv))])
+
+
+def _machine_reasons(
+    case: Case, *, gpus: int, cpus: int, device: Device, nnodes: int, on_one_host: bool
+) -> Iterator[str]:
+    ranks = case.world_size if on_one_host else case.nproc_per_node
+    if case.device != device:
+        yield f"is a case for {case.device}, and this plan is for {device}"
+    if case.nnodes > nnodes:
+        yield f"needs a multi-node launcher and {case.nnodes} nodes, available: {nnodes}"
+    if case.device == "cuda" and ranks > gpus:
+        per_node = " per node" if case.nnodes > 1 and not on_one_host else ""
+        yield f"needs {counted(ranks, 'GPU')}{per_node}, available: {gpus}"
+    if case.device == "cpu" and ranks > cpus:
+        # Ranks that share a core measure the scheduler.
+        yield f"needs {ranks} CPU cores, one per rank, available: {cpus}"
+
+
+def _stack_reasons(case: Case, task: TaskEntry, catalog: Catalog, available: Collection[Stack]) -> Iterator[str]:
+    entry = catalog.stacks.get(case.stack)
+    if entry is None:
+        yield f"stack {case.stack} is not in the catalog, which has {', '.join(catalog.stacks)}"
+        return
+    if case.device not in entry.devices:
+        yield f"stack {case.stack} does not run on {case.device}; needs {' or '.join(entry.devices)}"
+    if task.obstacles is not None:
+        if why := task.obstacles.get(case.stack):
+            others = ", ".join(stack for stack in catalog.stacks if stack not in task.obstacles)
+            found = f"stacks that do: {others}" if others else "no other stack does either"
+            yield f"stack {case.stack} does not run {case.task} ({why}); {found}"
+    elif entry.tasks is not None and case.task not in entry.tasks:
+        yield f"stack {case.stack} does not run {case.task}; it runs {', '.join(entry.tasks)}"
+    if case.stack not in available:
+        packages = f"; needs {', '.join(entry.worker_packages)} in the worker" if entry.worker_packages else ""
+        image = f"; needs the container image {entry.image}" if entry.image else ""
+        yield f"stack {case.stack} is not installed here{packages}{image}"
+
+
+def _workload_reasons(case: Case, task: TaskEntry) -> Iterator[str]:
+    """What holds on any machine: the numbers do not work out."""
+    if case.rl_library not in task.agents:
+        yield f"{task.task} has no agent for {case.rl_library}; needs {' or '.join(task.agents)}"
+        return
+    if not case.learns and case.rl_library != "rsl_rl":
+        yield f"is a control, which has rsl_rl's agent, and is planned with {case.rl_library}; needs rsl_rl"
+    if case.workload == "rendering" and not task.cameras:
+        yield f"has nothing to draw, because {task.task} has no camera; needs a task with one"
+    if case.workload == "all_reduce" and case.world_size == 1:
+        yield "has nobody to reduce gradients with; needs 2 ranks or more"
+    if case.num_envs * case.world_size != case.num_envs_global:
+        yield (
+            f"{case.num_envs_global} environments do not divide by {case.world_size} ranks; "
+            f"needs a multiple of {case.world_size}"
+        )
+        return  # the batch of a rank is not known then
+    batch = case.num_envs * case.num_steps_per_env
+    agent = task.agents[case.rl_library]
+    if agent.minibatch_size is not None:
+        # rl_games asserts this at its start.
+        fits = case.minibatch_size > 0 and batch % case.minibatch_size == 0
+    else:
+        # rsl_rl and skrl are told a count: any batch can be cut, but not into pieces of any size, nor into empty ones.
+        count = case.optimiser_steps // agent.learning_epochs
+        fits = 0 < case.minibatch_size == batch // max(1, count) and count > 0
+    if not fits:
+        allowed = " or ".join(map(str, nearest_divisors(batch, case.minibatch_size)))
+        yield (
+            f"{case.rl_library} cannot cut a rank's {batch} samples ({counted(case.num_envs, 'environment')} x "
+            f"{counted(case.num_steps_per_env, 'step')}) into minibatches of {case.minibatch_size}; "
+            f"needs minibatches of {allowed}"
+        )
+
+
+def _wall_s(case: Case, task: TaskEntry) -> float | None:
+    cost = task.cost(
+        rl_library=case.rl_library,
+        device=case.device,
+        stack=case.stack,
+        num_envs=case.num_envs,
+        world_size=case.world_size,
+    )
+    if cost is None:
+        return None
+    return cost.wall_s(
+        num_envs=case.num_envs,
+        num_steps_per_env=case.num_steps_per_env,
+        iterations=case.iterations,
+        optimiser_steps=case.optimiser_steps if case.learns else 0,
+    )
+
+
+def _worker_env(case: Case, *, cache_dir: Path, cpus: int) -> dict[str, str]:
+    # Every thread pool is sized for the ranks of this node. Unset, torchrun gives OpenMP one thread and the others take
+    # every core in every rank; Isaac Lab itself would divide by the ranks of all nodes.
+    threads = str(case.cpu_threads or max(1, cpus // case.nproc_per_node))
+    env = {
+        **dict.fromkeys(THREAD_VARIABLES, threads),
+        # Compiled kernels outlive a round, so that only the first pays for them, and stay out of the home folder.
+        "WARP_CACHE_PATH": str(cache_dir / "warp"),
+        "TORCHINDUCTOR_CACHE_DIR": str(cache_dir / "torchinductor"),  # rl_games compiles its model
+        "TRITON_CACHE_DIR": str(cache_dir / "triton"),
+        "PYTHONDONTWRITEBYTECODE": "",  # many images set it: every rank would compile its modules anew in every round
+        "PYTHONUNBUFFERED": "1",  # a killed rank's last words are in its log
+        "PYTHONFAULTHANDLER": "1",  # a crash in native code leaves the Python stack
+        "GIT_PYTHON_REFRESH": "quiet",  # rsl_rl imports GitPython, which raises where git is not installed
+        "HYDRA_FULL_ERROR": "1",
+        "TORCH_NCCL_ASYNC_ERROR_HANDLING": "1",  # the other ranks end when one dies, rather than wait for it
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # local rank N is GPU N of nvidia-smi, whose figures stand in the report
+    }
+    if case.device == "cpu":
+        env["CUDA_VISIBLE_DEVICES"] = ""  # Isaac Lab would take a GPU that it sees
+    else:
+        # Warp's kernels are PTX, which the driver compiles. Its own cache is in the home folder, which in a container
+        # is new in every round.
+        env["CUDA_CACHE_PATH"] = str(cache_dir / "cuda")
+    return env
+
+
+def _asset_env(case: Case, asset_root: Path | None) -> dict[str, str]:
+    if case.assets == "official":
+        return {}
+    if asset_root is None:
+        raise UsageError(f"{case.case_id} uses offline assets, but no asset root is given; build one or take official.")
+    return {"ISAACSIM_ASSET_ROOT": str(asset_root)}

@@ -1,0 +1,116 @@
+"""What the tables of a matrix file ask that cannot be: of the catalog, and of each other. Pure."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from suite.campaign import warm_up
+from suite.campaign.packing import interference
+from suite.errors import MatrixError
+from suite.files.toml_file import Problem
+from suite.matrix.cases import case_id_of, points, with_numbers_alone
+from suite.matrix.catalog import Catalog, TaskEntry
+from suite.matrix.tables import MatrixTable, Series
+from suite.schema.record import RlLibrary
+from suite.statistics import aa_noise as a_a
+
+# Of case ids: rounds that measure the host.
+OWN_SUFFIXES: Final = (a_a.SUFFIX, interference.PROBE_SUFFIX, interference.BESIDE_SUFFIX, warm_up.SUFFIX)
+
+
+def problems_of(table: MatrixTable, catalog: Catalog) -> list[Problem]:
+    """Every problem, each with its place in the file; how tables stand together only once each is right by itself."""
+    alone = [
+        problem
+        for index, series in enumerate(table.series)
+        for problem in _series_problems(series, catalog, ("series", index))
+    ]
+    return alone or [*_rounds_problems(table), *_division_problems(table), *_contradictions(table)]
+
+
+def _series_problems(series: Series, catalog: Catalog, location: tuple[int | str, ...]) -> Iterator[Problem]:
+    """What a series asks of the catalog that it does not have, and overrides that belong to labscale."""
+    try:
+        task = catalog.resolve(series.task)
+    except MatrixError as error:
+        yield Problem(location=(*location, "task"), message=str(error))
+        return
+    if missing := [library for library in series.rl_libraries if library not in task.agents]:
+        agents = ", ".join(task.agents) or "none of the RL libraries that labscale runs"
+        message = f"got {', '.join(missing)}; {task.task} has agents for {agents}."
+        yield Problem(location=(*location, "rl_libraries"), message=message)
+    if missing_stacks := [stack for stack in series.stacks if stack not in catalog.stacks]:
+        message = f"got {', '.join(missing_stacks)}; should be among {', '.join(catalog.stacks)}."
+        yield Problem(location=(*location, "stacks"), message=message)
+    reserved = {key for library in series.rl_libraries for key in _reserved_keys(catalog, task, library)}
+    for override in series.overrides:
+        if override.split("=")[0] in reserved:
+            message = (
+                f"got {override!r}; labscale sets it itself, so that the case says what runs: use the matrix's keys."
+            )
+            yield Problem(location=(*location, "overrides"), message=message)
+
+
+def _reserved_keys(catalog: Catalog, task: TaskEntry, library: RlLibrary) -> set[str]:
+    """Hydra keys that follow from a Case's own fields."""
+    entry = catalog.libraries[library]
+    extra = task.agents[library].minibatch_overrides if library in task.agents else ()
+    tokens = (entry.num_steps_override, *entry.minibatch_overrides, *extra)
+    return {token.split("=")[0] for token in tokens} | {*entry.reserved_keys, "env.scene.num_envs", "env.seed"}
+
+
+def _rounds_problems(table: MatrixTable) -> Iterator[Problem]:
+    if table.max_rounds is None:
+        return
+    if table.precision is None:
+        message = f"got {table.max_rounds} without a precision to stop at before; add one, or leave it out."
+        yield Problem(location=("max_rounds",), message=message)
+    elif table.max_rounds < table.rounds:
+        message = f"got {table.max_rounds}; should be at least rounds, which is {table.rounds}."
+        yield Problem(location=("max_rounds",), message=message)
+
+
+def _division_problems(table: MatrixTable) -> Iterator[Problem]:
+    """What is tuned says so, in its division and in its name, and stands beside what it is tuned against."""
+    closed = {(series.name, library) for series in table.series for library in series.rl_libraries if _closed(series)}
+    for index, series in enumerate(table.series):
+        tuned = [key for key in ("variant", "cpu_threads", "pin_cpus") if getattr(series, key)]
+        if _closed(series):
+            for key in tuned:
+                message = f"got {getattr(series, key)!r} in the closed division, which is as upstream ships it; open?"
+                yield Problem(location=("series", index, key), message=message)
+            continue
+        if series.variant is None:
+            message = "the open division needs a variant, a word for what this table changes."
+            yield Problem(location=("series", index, "division"), message=message)
+        if f"-{series.variant}".endswith(OWN_SUFFIXES):
+            message = f"got {series.variant!r}, the end of case ids that labscale adds itself; take another word."
+            yield Problem(location=("series", index, "variant"), message=message)
+        for library in series.rl_libraries:
+            if (series.name, library) not in closed:
+                message = f"no closed table of series {series.name} has {library}, to hold the variant against; add it."
+                yield Problem(location=("series", index, "rl_libraries"), message=message)
+
+
+def _closed(series: Series) -> bool:
+    return series.division == "closed"
+
+
+def _contradictions(table: MatrixTable) -> list[Problem]:
+    """Tables of one series that disagree on what it is, and points that two tables have."""
+    problems: list[Problem] = []
+    first: dict[str, Series] = {}
+    seen: set[str] = set()
+    for index, series in enumerate(table.series):
+        other = first.setdefault(series.name, series)
+        for key in ("title", "scaling", "task", "workload"):
+            got, wanted = getattr(series, key), getattr(other, key)
+            if got != wanted:
+                message = f"got {got!r}, but series {series.name} has {wanted!r} above; repeat it or take another name."
+                problems.append(Problem(location=("series", index, key), message=message))
+        for point, library, stack, topology in points(with_numbers_alone(series)):
+            case_id = case_id_of(point, library, stack, topology, "cuda")
+            if case_id in seen:
+                message = f"{case_id} is there twice; leave one out, or give its series another name."
+                problems.append(Problem(location=("series", index, "topologies"), message=message))
+            seen.add(case_id)
+    return problems

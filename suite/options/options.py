@@ -1,0 +1,60 @@
+"""What the user asked for."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from suite.schema.record import Assets, Device, RlLibrary, Stack
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+
+LauncherName = Literal["native", "container", "apptainer", "slurm", "ssh", "emulated"]
+
+RenderFor = Literal["kubernetes", "osmo"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What the user asked for; see ``python -m suite bench --help``."""
+
+    matrix: str = ""  # until the device is known, where the user names none: see suite.campaign.steps.start
+    series: tuple[str, ...] = ()
+    case_globs: tuple[str, ...] = ()
+    rl_libraries: tuple[RlLibrary, ...] = ()
+    gpus: tuple[int, ...] = ()
+    repeats: int | None = None
+    target_precision: float | None = None
+    max_rounds: int | None = None
+    budget_minutes: float | None = None
+    a_a: bool | None = None
+    pack: bool | None = None  # several rounds at a time; None: where there are GPUs to share out
+    capacity: str | None = None  # a series: search instead of running the matrix
+    most_envs: int | None = None
+    stack: Stack | None = None
+    device: Device | None = None
+    assets: Assets = "offline"
+    seed: int | None = None
+    worker_python: Path | None = None
+    worker_packages: tuple[str, ...] = ()  # added to the worker: paths and requirements
+    out: Path | None = None
+    host_label: str | None = None
+    retry_failed: bool = False
+    profile: tuple[int, ...] = ()  # ranks
+    upstream: bool = False
+    with_report: bool = True
+    ignore_env_check: bool = False
+    launcher: LauncherName = "native"
+    image: str | None = None
+    shm_gb: float | None = None
+    accept_eula: bool = False
+    partition: str | None = None
+    account: str | None = None
+    time: str | None = None
+    sbatch_options: tuple[str, ...] = ()
+    render_only: bool = False
+    nodes: tuple[str, ...] = ()
+    ssh_config: Path | None = None
+    emulate_nodes: int | None = None  # parts of this machine that stand for nodes
+    node_commands: bool = False
+    render: RenderFor | None = None
+    volume_claim: str = "labscale"

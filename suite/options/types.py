@@ -1,0 +1,125 @@
+"""What the values of options may be, as argparse reads them. Pure; each says what it got and what is allowed."""
+
+import argparse
+import ipaddress
+import math
+import re
+from typing import Final
+
+from suite.files.input_text import fault_of_text
+from suite.matrix.tables import LARGEST_SEED, MOST_ROUNDS
+
+IPV6: Final = 6
+SEVERAL: Final = 2
+OBJECT_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+SBATCH_OPTION: Final = re.compile(r"[^\s=-][^\s=]*(=.*)?")  # becomes a line of a script: #SBATCH --NAME=VALUE
+# minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes, days-hours:minutes:seconds
+SLURM_TIME: Final = re.compile(r"\d+(:\d+){0,2}|\d+-\d+(:\d+){0,2}|infinite|unlimited", re.ASCII | re.IGNORECASE)
+
+
+def positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"got {text!r}, allowed is a whole number, 1 or more")
+    return int(text)
+
+
+def rounds(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_ROUNDS:
+        raise argparse.ArgumentTypeError(f"got {text!r}, allowed are whole numbers from 1 to {MOST_ROUNDS}")
+    return int(text)
+
+
+def volume_claim(text: str) -> str:
+    if not OBJECT_NAME.fullmatch(text):
+        raise argparse.ArgumentTypeError(
+            f"got {text!r}, allowed are names as Kubernetes has them: small letters, digits, - and ., at most 253"
+        )
+    return text
+
+
+def several(text: str) -> int:
+    if not text.isdecimal() or int(text) < SEVERAL:
+        raise argparse.ArgumentTypeError(f"got {text!r}, allowed is a whole number, {SEVERAL} or more")
+    return int(text)
+
+
+def fraction(text: str) -> float:
+    if not 0 < _number(text) < 1:
+        raise argparse.ArgumentTypeError(f"got {text!r}, allowed is more than 0 and less than 1, e.g. 0.01")
+    return float(text)
+
+
+def above_zero(text: str) -> float:
+    if not 0 < _number(text) < math.inf:
+        raise argparse.ArgumentTypeError(f"got {text!r}, allowed is a number above 0")
+    return float(text)
+
+
+def percent(text: str) -> float:
+    if not 0 <= _number(text) < math.inf:
+        raise argparse.ArgumentTypeError(f"got {text!r}, allowed is a number of percent, 0 or more")
+    return float(text)
+
+
+def _number(text: str) -> float:
+    """NaN, which no bound holds for, where the text is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def seed(text: str) -> int:
+    if not text.isdecimal() or int(text) > LARGEST_SEED:
+        raise argparse.ArgumentTypeError(f"got {text!r}, allowed are whole numbers from 0 to {LARGEST_SEED}")
+    return int(text)
+
+
+def counts(text: str) -> tuple[int, ...]:
+    parts = text.split(",")
+    if not all(part.strip().isdecimal() and int(part) > 0 for part in parts):
+        raise argparse.ArgumentTypeError(f"got {text!r}, allowed are whole numbers from 1 on, e.g. 2 or 1,2,4")
+    return tuple(int(part) for part in parts)
+
+
+def ranks(text: str) -> tuple[int, ...]:
+    if not all(part.isdecimal() for part in text.split(",")):
+        raise argparse.ArgumentTypeError(f"got {text!r}, allowed are numbers of ranks from 0 on, e.g. 0 or 0,3")
+    return tuple(int(part) for part in text.split(","))
+
+
+def hosts(text: str) -> tuple[str, ...]:
+    if fault := fault_of_text(text):
+        raise argparse.ArgumentTypeError(f"got {text!r}, which {fault}; allowed are names of hosts, e.g. gpu01,gpu02")
+    names = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not names:  # as a variable that is not set leaves it: then this machine alone would run everything
+        raise argparse.ArgumentTypeError(f"got {text!r}, which names no host; allowed is one or more, e.g. gpu01,gpu02")
+    if found := [name for name in names if _is_ipv6(name)]:
+        raise argparse.ArgumentTypeError(
+            f"got {', '.join(found)}; allowed are names and IPv4 addresses, since torchrun's rendezvous and gloo are "
+            "given addresses of that family alone"
+        )
+    return names
+
+
+def _is_ipv6(name: str) -> bool:
+    try:
+        return ipaddress.ip_address(name.rpartition("@")[2].strip("[]")).version == IPV6
+    except ValueError:  # a name
+        return False
+
+
+def sbatch_option(text: str) -> str:
+    if not SBATCH_OPTION.fullmatch(text) or fault_of_text(text):
+        raise argparse.ArgumentTypeError(
+            f"got {text!r}, allowed is NAME or NAME=VALUE on one line, the name without its dashes, e.g. mem=0"
+        )
+    return text
+
+
+def slurm_time(text: str) -> str:
+    if not SLURM_TIME.fullmatch(text):
+        raise argparse.ArgumentTypeError(
+            f"got {text!r}, allowed are minutes, [HOURS:]MINUTES:SECONDS and DAYS-HOURS[:MINUTES[:SECONDS]], e.g. 90"
+        )
+    return text

@@ -1,0 +1,1 @@
+"""What ranks wrote becomes a record, and records are stored and read."""

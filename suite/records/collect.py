@@ -1,0 +1,276 @@
+"""A run directory becomes a RunRecord: the samples of every rank, and one verdict with its reason."""
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from suite.errors import Interrupted, StoreError
+from suite.files.wording import counted, listed
+from suite.launch.telemetry_beside import SAMPLER_LOG, sampler_log
+from suite.matrix.catalog import load_catalog
+from suite.records.clocks import apart, node_clocks
+from suite.records.failure import find_failure
+from suite.records.identity import workload_differences
+from suite.records.learning_check import check_learning, mean_over_ranks
+from suite.records.rank_file import RankFile, nccl_log_path, rank_paths, read_rank_file
+from suite.records.redaction import public
+from suite.records.soundness import LARGEST, fault_of_record
+from suite.records.telemetry.file import TELEMETRY_FILE, TelemetryContent, read_telemetry, telemetry_path
+from suite.records.telemetry.nodes import summarise_nodes
+from suite.records.telemetry.summary import summarise, window_of
+from suite.records.transport import transport_of
+from suite.schema.launch_result import LaunchResult
+from suite.schema.record import SAMPLE_COLUMNS, Case, CheckResult, Environment, Outcome, RankRecord, RunRecord
+from suite.schema.telemetry import TelemetrySummary
+from suite.schema.transport import Transport
+
+_REQUIRED_COLUMN: Final = "iteration_time_s"
+_SHOWN: Final = 3  # differences of two workloads
+
+
+def collect(
+    run_dir: Path,
+    case: Case,
+    round_index: int,
+    result: LaunchResult,
+    environment: Environment,
+    *,
+    argv: Sequence[str] = (),
+) -> RunRecord:
+    """Read what the round left in ``run_dir`` and decide its outcome.
+
+    Raises:
+        Interrupted: the user ended the round; it has no outcome and is run again.
+        StoreError: the run directory cannot be read.
+
+    """
+    if result.ended_by == "interrupted":
+        raise Interrupted(f"{run_dir}: the round was ended before it finished. Run the same command again to resume.")
+    try:
+        files = [read_rank_file(rank, path) for rank, path in rank_paths(run_dir).items()]
+        outcome, reason = _verdict(run_dir, case, files, result)
+    except OSError as error:
+        raise StoreError(f"cannot read {error.filename or run_dir}: {error.strerror}. Run this round again.") from error
+    record = RunRecord(
+        case=case,
+        round=round_index,
+        outcome=outcome,
+        reason=reason,
+        exit_code=result.exit_code,
+        started_utc=result.started_utc,
+        wall_time_s=result.wall_time_s,
+        environment=environment,
+        argv=tuple(argv),
+        ranks=tuple(_rank_record(file, case, files) for file in files),
+        image_digest=result.image_digest,
+        workload=next((file.workload for file in files if file.workload is not None), None),
+        clocks=node_clocks(case, files),
+    )
+    if record.outcome == "completed" and (fault := fault_of_record(record)):
+        record = replace(record, outcome="invalid", reason=fault)
+    record = replace(record, transport=_transport(run_dir, record, files))
+    telemetry, note = _telemetry(run_dir, record, files)
+    with_telemetry = replace(record, telemetry=telemetry, telemetry_note=note)
+    if telemetry is not None and (fault := fault_of_record(with_telemetry)):
+        with_telemetry = replace(record, telemetry_note=f"the samplers' figures make no sense: {fault}")
+    return _published(with_telemetry, run_dir, result.nodes)
+
+
+def _published(record: RunRecord, run_dir: Path, nodes: Sequence[str]) -> RunRecord:
+    """Without what its messages say of this machine and its nodes; they are whole in the round's logs."""
+
+    def named(text: str | None) -> str | None:
+        return None if text is None else public(text, folders={run_dir: "ROUND"}, nodes=nodes)
+
+    return replace(
+        record,
+        reason=named(record.reason),
+        telemetry_note=named(record.telemetry_note),
+        ranks=tuple(replace(rank, error=named(rank.error)) for rank in record.ranks),
+    )
+
+
+def _transport(run_dir: Path, record: RunRecord, files: Sequence[RankFile]) -> Transport | None:
+    """How the ranks reached each other; a log that cannot be read says nothing."""
+    logs = {}
+    for file in files:
+        with suppress(OSError):
+            logs[file.rank] = nccl_log_path(run_dir, file.rank).read_text(encoding="utf-8", errors="replace")
+    return transport_of(record, files, logs)
+
+
+def _telemetry(
+    run_dir: Path, record: RunRecord, files: Sequence[RankFile]
+) -> tuple[TelemetrySummary | None, str | None]:
+    """What the sampler saw, or why there is nothing to say of it: it is never a reason for a round to fail."""
+    if record.outcome != "completed":
+        return None, f"the round is {record.outcome}, so it has no steady part"
+    if record.case.nnodes > 1:
+        return _telemetry_of_nodes(run_dir, record, files)
+    try:
+        content = read_telemetry(run_dir / TELEMETRY_FILE)
+        if content is None:
+            return None, f"the sampler wrote no {TELEMETRY_FILE}; {SAMPLER_LOG} may say why"
+        window, frames = window_of(record, files[0])
+        num_gpus = record.case.world_size if record.case.device == "cuda" else 0
+        return summarise(content, window, frames=frames, num_gpus=num_gpus), None
+    except (OSError, ValueError, ArithmeticError) as error:
+        return None, f"{TELEMETRY_FILE}: {error}"
+
+
+def _telemetry_of_nodes(
+    run_dir: Path, record: RunRecord, files: Sequence[RankFile]
+) -> tuple[TelemetrySummary | None, str | None]:
+    contents: dict[int, TelemetryContent | str] = {}
+    for node in range(record.case.nnodes):
+        path = telemetry_path(run_dir, node)
+        try:
+            contents[node] = (
+                read_telemetry(path) or f"its sampler wrote no {path.name}; {sampler_log(node)} may say why"
+            )
+        except OSError as error:
+            contents[node] = f"{path.name}: {error.strerror}"
+    try:
+        return summarise_nodes(record, files[0], contents), None
+    except (ValueError, ArithmeticError) as error:
+        return None, str(error)
+
+
+def _verdict(run_dir: Path, case: Case, files: Sequence[RankFile], result: LaunchResult) -> tuple[Outcome, str | None]:
+    if result.ended_by in ("timeout", "hung", "lost"):
+        return result.ended_by, _ended_reason(case, files, result)
+    if result.out_of_memory:
+        return "oom", "the memory limit of the container or job was reached, and the kernel killed a process of it"
+    if result.why is not None:
+        return "crashed", result.why  # the launcher saw it happen; what the ranks say follows from it
+    failure = find_failure(run_dir, files, result.exit_code)
+    if failure:
+        return failure.outcome, failure.reason
+    fault = next(_faults(case, files), None)
+    return ("invalid", fault) if fault else ("completed", None)
+
+
+def _ended_reason(case: Case, files: Sequence[RankFile], result: LaunchResult) -> str:
+    if result.why is not None:
+        why = result.why
+    elif result.ended_by == "timeout":
+        why = f"not finished after {case.timeout_s:g} s, start-up included"
+    else:
+        why = f"no rank wrote anything for {case.hang_timeout_s:g} s"
+    progress = "; ".join(f"rank {file.rank}: {_progress(file, case)}" for file in files) or "no rank had started"
+    stacks = " The stacks of the ranks are in their stderr under logs." if result.why is None else ""
+    return f"{why}; {progress}.{stacks}"
+
+
+def _progress(file: RankFile, case: Case) -> str:
+    """Say how far a rank got."""
+    if file.error:
+        return str(file.error)
+    if file.end:
+        return "finished its training, but did not exit"
+    if file.iterations:
+        return f"{len(file.iterations)} of {case.iterations} iterations"
+    return f"in start-up, after {file.phases[-1].name}" if file.phases else "in start-up"
+
+
+def _faults(case: Case, files: Sequence[RankFile]) -> Iterator[str]:
+    """Give every reason why a run that ended well is no measurement, the plainest first."""
+    yield from (file.corrupt for file in files if file.corrupt)
+    ranks = {file.rank for file in files}
+    if missing := sorted(set(range(case.world_size)) - ranks):
+        yield f"{listed('rank', missing)} of {case.world_size} wrote no file"
+    if surplus := sorted(ranks - set(range(case.world_size))):
+        yield f"{listed('rank', surplus)} should not exist: the case has {counted(case.world_size, 'rank')}"
+    for file in files:
+        if file.start is None:
+            yield f"rank {file.rank} has no start event"
+        elif file.start.rank != file.rank:
+            yield f"the file of rank {file.rank} was written by rank {file.start.rank}"
+    counts = {file.rank: len(file.iterations) for file in files}
+    if len(set(counts.values())) > 1:
+        each = ", ".join(f"rank {rank}: {count}" for rank, count in counts.items())
+        yield f"the ranks finished unequal numbers of iterations ({each})"
+    for file in files:
+        yield from _rank_faults(case, file)
+    yield from filter(None, [apart(case, files, node_clocks(case, files))])
+    yield from _workload_faults(files)
+    for file in files:
+        yield from _validity_faults(case, file, files)
+    digests = {file.rank: file.end.parameters_sha256 for file in files if file.end and file.end.parameters_sha256}
+    if len(set(digests.values())) > 1:
+        each = ", ".join(f"rank {rank}: {digest[:12]}" for rank, digest in digests.items())
+        yield f"the ranks ended with different parameters, so they did not train one policy (SHA-256 of {each})"
+
+
+def _rank_faults(case: Case, file: RankFile) -> Iterator[str]:
+    if len(file.iterations) != case.iterations:
+        yield f"rank {file.rank} finished {len(file.iterations)} of {case.iterations} iterations"
+    if file.end is None:
+        yield f"rank {file.rank} has no end event"
+    for row, event in enumerate(file.iterations):
+        if event.iteration != row:
+            yield f"rank {file.rank} wrote iteration {event.iteration} where {row} was due"
+        duration_s = event.samples.get(_REQUIRED_COLUMN)
+        if duration_s is None or not duration_s > 0:
+            yield f"rank {file.rank}, iteration {row}: {_REQUIRED_COLUMN} is {duration_s}"
+        for column, value in event.samples.items():
+            if value is not None and not _is_kept(value):
+                yield f"rank {file.rank}, iteration {row}: {column} is {value}"
+
+
+def _workload_faults(files: Sequence[RankFile]) -> Iterator[str]:
+    """Compare every rank's fingerprint with the first one's."""
+    described = [(file.rank, file.workload) for file in files if file.workload is not None]
+    for rank, workload in described[1:]:
+        first_rank, first = described[0]
+        if workload != first:
+            where = workload_differences(workload, first)
+            more = f"; and {len(where) - _SHOWN} more" if len(where) > _SHOWN else ""
+            yield f"rank {rank} ran another workload than rank {first_rank}: {'; '.join(where[:_SHOWN])}{more}"
+
+
+def _validity(case: Case, file: RankFile, files: Sequence[RankFile]) -> tuple[CheckResult, ...]:
+    """What the rank found of its own work, and with rank 0's what all ranks together learned."""
+    if file.rank != 0 or not file.iterations:
+        return file.validity
+    references = load_catalog().learning_references(case.task, case.rl_library)
+    rewards = mean_over_ranks([event.samples.get("reward_mean") for event in each.iterations] for each in files)
+    return (*file.validity, check_learning(case, rewards, references))
+
+
+def _validity_faults(case: Case, file: RankFile, files: Sequence[RankFile]) -> Iterator[str]:
+    for check in _validity(case, file, files):
+        if check.verdict == "failure":
+            yield f"rank {file.rank}: {check.name}: {check.found} ({check.fault})"
+
+
+def _rank_record(file: RankFile, case: Case, files: Sequence[RankFile]) -> RankRecord:
+    local_rank = file.start.local_rank if file.start else file.rank % case.nproc_per_node
+    seen = dict.fromkeys(column for event in file.iterations for column in event.samples)
+    columns: list[str] = [column for column in SAMPLE_COLUMNS if column in seen]
+    columns += [column for column in seen if column not in SAMPLE_COLUMNS]
+    return RankRecord(
+        rank=file.rank,
+        local_rank=local_rank,
+        phases_s={phase.name: phase.duration_s for phase in file.phases},
+        settings=file.settings,
+        samples={column: tuple(_kept(event.samples.get(column)) for event in file.iterations) for column in columns},
+        validity=_validity(case, file, files),
+        parameters_sha256=file.end.parameters_sha256 if file.end else None,
+        peak_memory_gb=file.end.peak_memory_gb if file.end else None,
+        kernels_compiled=file.end.kernels_compiled if file.end else None,
+        error=str(file.error) if file.error else None,
+        node=file.start.node if file.start else None,
+    )
+
+
+def _kept(value: float | None) -> float | None:
+    """What a record has no room for, such as NaN, is None there, and its reason has the value."""
+    return value if value is not None and _is_kept(value) else None
+
+
+def _is_kept(value: float) -> bool:
+    return math.isfinite(value) and abs(value) <= LARGEST

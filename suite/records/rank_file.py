@@ -1,0 +1,192 @@
+"""What the ranks write: ``rank-<N>.jsonl``, one JSON object a line. The format is in ARCHITECTURE.md."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass as validated
+
+from suite.schema.record import CheckResult, Scalar
+
+_NAME: Final = re.compile(r"rank-(\d+)\.jsonl")
+_FINITE: Final = ConfigDict(allow_inf_nan=False)
+# Sums of such numbers are still some that a record may hold (``suite.records.soundness``). Samples may be any: they
+# are judged.
+type _Measured = Annotated[float, Field(ge=-1e12, le=1e12)]
+type _Count = Annotated[int, Field(ge=0, le=10**12)]
+
+
+@validated(frozen=True, kw_only=True, config=_FINITE)
+class Start:
+    event: Literal["start"]
+    rank: _Count
+    local_rank: _Count
+    pid: int | None = None  # as the rank sees itself: inside a container it is a number of the container's own
+    node: _Count | None = None  # as the launcher numbers them
+    machine: str | None = None  # the same for processes on one kernel, also in containers; None: not known
+
+
+@validated(frozen=True, kw_only=True, config=_FINITE)
+class Network:
+    """See ``tasks.rank.network``: what gloo bound, or until when NCCL wrote to its log."""
+
+    event: Literal["network"]
+    interfaces: tuple[str, ...] = ()
+    nccl_log_written_s: _Measured | None = None  # on the same clock as ``start_s``
+
+
+@validated(frozen=True, kw_only=True, config=_FINITE)
+class ClockOffset:
+    """See ``tasks.rank.clock``; from the first rank of every node but rank 0's."""
+
+    event: Literal["clock_offset"]
+    when: Literal["start", "end"]
+    offset_s: _Measured
+    bound_s: _Measured
+    wall_offset_s: _Measured
+
+
+@validated(frozen=True, kw_only=True, config=_FINITE)
+class Clock:
+    event: Literal["clock"]
+    zero_monotonic_s: _Measured  # where ``start_s`` of iterations counts from, on the clock of all processes of a host
+
+
+@validated(frozen=True, kw_only=True, config=_FINITE)
+class Phase:
+    event: Literal["phase"]
+    name: str
+    duration_s: _Measured
+
+
+@validated(frozen=True, kw_only=True, config=_FINITE)
+class Settings:
+    event: Literal["settings"]
+    settings: dict[str, str | int | float | bool | None]
+
+
+@validated(frozen=True, kw_only=True, config=_FINITE)
+class Workload:
+    event: Literal["workload"]
+    workload: dict[str, Scalar]
+
+
+@validated(frozen=True, kw_only=True, config=_FINITE)
+class Validity:
+    event: Literal["validity"]
+    checks: tuple[CheckResult, ...]
+
+
+@validated(frozen=True, kw_only=True)
+class Iteration:
+    event: Literal["iteration"]
+    iteration: int
+    samples: dict[str, float | None]
+
+
+@validated(frozen=True, kw_only=True, config=_FINITE)
+class End:
+    event: Literal["end"]
+    parameters_sha256: str | None = None
+    peak_memory_gb: _Measured | None = None
+    kernels_compiled: _Count | None = None
+
+
+@validated(frozen=True, kw_only=True, config=_FINITE)
+class Error:
+    event: Literal["error"]
+    type: str
+    message: str
+    out_of_memory: bool = False
+    time_unix_s: _Measured | None = None  # which rank failed first
+
+    def __str__(self) -> str:
+        return f"{self.type}: {self.message}".strip()
+
+
+AnyEvent = Start | ClockOffset | Network | Clock | Phase | Settings | Workload | Iteration | End | Validity | Error
+_EVENT: Final[TypeAdapter[AnyEvent]] = TypeAdapter(Annotated[AnyEvent, Field(discriminator="event")])
+
+
+@dataclass(kw_only=True)
+class RankFile:
+    """The events of one rank, as far as they can be read."""
+
+    rank: int
+    start: Start | None = None
+    network: Network | None = None
+    clock: Clock | None = None
+    clock_offsets: list[ClockOffset] = field(default_factory=list)
+    phases: list[Phase] = field(default_factory=list)
+    settings: dict[str, str | int | float | bool | None] = field(default_factory=dict)
+    workload: dict[str, Scalar] | None = None
+    iterations: list[Iteration] = field(default_factory=list)
+    validity: tuple[CheckResult, ...] = ()
+    end: End | None = None
+    error: Error | None = None  # the first
+    corrupt: str | None = None  # where the first line stands that is not an event, and why it is none
+
+    def add(self, event: AnyEvent) -> None:
+        match event:
+            case Start() | Network() | Clock() | End():
+                setattr(self, event.event, event)
+            case ClockOffset():
+                self.clock_offsets.append(event)
+            case Phase():
+                self.phases.append(event)
+            case Settings():
+                self.settings.update(event.settings)
+            case Workload():
+                self.workload = event.workload
+            case Validity():
+                self.validity = event.checks
+            case Iteration():
+                self.iterations.append(event)
+            case Error():
+                self.error = self.error or event
+
+
+def rank_path(run_dir: Path, rank: int) -> Path:
+    return run_dir / f"rank-{rank}.jsonl"
+
+
+def rank_paths(run_dir: Path) -> dict[int, Path]:
+    """Every rank file of a run directory, by rank."""
+    found = {int(match[1]): path for path in run_dir.iterdir() if (match := _NAME.fullmatch(path.name))}
+    return dict(sorted(found.items()))
+
+
+def nccl_log_path(run_dir: Path, rank: int) -> Path:
+    """What NCCL says of itself on one rank, see ``tasks.rank.network``."""
+    return run_dir / "logs" / f"nccl-rank-{rank}.log"
+
+
+def read_start(path: Path) -> Start | None:
+    """Read the first line while the rank is at work; None until it is there and whole, and when it is no such event."""
+    try:
+        with path.open("rb") as stream:
+            line = stream.readline()
+        event = _EVENT.validate_json(line) if line.endswith(b"\n") else None
+    except (FileNotFoundError, ValidationError):  # what is wrong with a file is said when the round is collected
+        return None
+    return event if isinstance(event, Start) else None
+
+
+def read_rank_file(rank: int, path: Path) -> RankFile:
+    """Read every good line. The last line may be torn: its rank was killed while it wrote."""
+    content = RankFile(rank=rank)
+    *lines, torn = path.read_bytes().split(b"\n")
+    for number, line in enumerate(lines, start=1):
+        try:
+            content.add(_EVENT.validate_json(line))
+        except ValidationError as error:
+            why = error.errors(include_url=False)[0]["msg"]
+            content.corrupt = content.corrupt or f"{path.name} line {number} is not an event: {why}"
+    if torn:
+        try:
+            content.add(_EVENT.validate_json(torn))
+        except ValidationError:
+            return content
+    return content

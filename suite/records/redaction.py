@@ -1,0 +1,51 @@
+"""What is stored of a message: without what names this machine, its folders and its user.
+
+Results are published, failed rounds with them. The logs of a round keep the whole text, and stay where it ran.
+"""
+
+import re
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from suite.files.cache import cache_root, home
+from suite.options.options import ROOT
+
+_HOMES: Final = re.compile(r"/(home|Users)/[^/\s:'\"]+")  # of whoever else
+_SHORT: Final = 3  # a host's name of so few characters may be a part of anything
+
+
+def public(text: str, *, folders: Mapping[Path, str] | None = None, nodes: Sequence[str] = ()) -> str:
+    """``text`` with names for labscale's, the cache's and the user's folders, for ``folders``, and for this host.
+
+    ``nodes`` are called by their numbers.
+    """
+    private = {Path(ROOT): "LABSCALE", cache_root(): "CACHE"} | dict(folders or {})
+    if (own := home()) is not None:
+        private.setdefault(own, "HOME")
+    for folder, name in sorted(private.items(), key=lambda item: len(str(item[0])), reverse=True):
+        if folder != Path(folder.anchor):  # a container's home may be /, which every path begins with
+            text = re.sub(rf"{re.escape(str(folder))}(?![\w.-])", name, text)
+    text = _HOMES.sub(r"/\1/USER", text)
+    for number, node in enumerate(nodes):
+        for name in _names_of(node):  # whatever domain follows
+            text = re.sub(rf"(?<![\w-]){re.escape(name)}(?:\.\w[\w-]*)*(?![\w-])", f"node {number}", text)
+    for host in _names_of_this_host():
+        text = re.sub(rf"(?<![\w-]){re.escape(host)}(?![\w-])", "HOST", text)
+    return text
+
+
+def _names_of(node: str) -> Iterator[str]:
+    """As it was named, which may be as ssh has it: user@host; without that user; and without its domain."""
+    host = node.rpartition("@")[2]
+    short = host.partition(".")[0]
+    yield from dict.fromkeys((node, host, host if short.isdecimal() else short))  # not the 10 of an address
+
+
+def _names_of_this_host() -> Iterator[str]:
+    """The whole name before the short one, which begins it."""
+    name = socket.gethostname()
+    for candidate in dict.fromkeys((name, name.partition(".")[0])):
+        if len(candidate) > _SHORT and candidate != "localhost":
+            yield candidate

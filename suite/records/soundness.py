@@ -1,0 +1,114 @@
+"""What whoever reads a case and its rounds relies on, beyond the types of their fields. Pure.
+
+``suite.records.store`` asks before it writes and after it reads, so nobody behind it has to; ``suite.records.collect``
+calls a round that is not so ``invalid``.
+"""
+
+import re
+import reprlib
+from collections.abc import Iterable, Iterator
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from itertools import pairwise
+from typing import Any, Final
+
+from suite.files.wording import counted
+from suite.schema.record import Case, RankRecord, RunRecord
+
+MIN_ITERATIONS: Final = 2  # the first is never steady
+SHORTEST_S: Final = 1e-9  # a clock tells no shorter iteration
+LARGEST: Final = 1e18  # of what is counted or measured: sums and squares of such numbers stay within a float
+_COUNTS: Final = (
+    "nnodes", "nproc_per_node", "num_envs", "num_envs_global", "num_steps_per_env", "minibatch_size", "optimiser_steps",
+)  # fmt: skip
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")  # of a series, and of each folder and the file of a case
+_FREE: Final = frozenset({"settings", "workload"})  # what libraries call infinite there is a number too
+
+
+def fault_of_case(case: Case) -> str | None:
+    """The first thing that no case has; None for a sound one."""
+    return next(_faults_of_case(case), None)
+
+
+def fault_of_record(record: RunRecord) -> str | None:
+    """The first thing that no round has, its case included; None for a sound one."""
+    return next(_faults(record), None)
+
+
+def _faults_of_case(case: Case) -> Iterator[str]:
+    if not all(_NAME.fullmatch(part) for part in (case.series, *case.case_id.split("/"))):
+        yield f"its names are {case.series!r} and {case.case_id!r}, allowed are letters, digits, '_', '.', '-' and '/'"
+    for name in _COUNTS:
+        if getattr(case, name) < 1:
+            yield f"its {name} is {getattr(case, name)}, allowed is 1 or more"
+    if case.iterations < MIN_ITERATIONS:
+        yield f"its iterations are {case.iterations}, allowed is {MIN_ITERATIONS} or more"
+    yield from _too_large(case, "case")
+
+
+def _faults(record: RunRecord) -> Iterator[str]:
+    yield from _faults_of_case(record.case)
+    if record.round < 0:
+        yield f"its round is {record.round}, allowed is 0 or more"
+    if record.started_utc is not None and not _is_moment(record.started_utc):
+        yield f"its started_utc is {record.started_utc!r}, allowed is a date and time with its offset"
+    if record.started_utc is None and record.wall_time_s is not None:
+        yield f"its wall_time_s is {record.wall_time_s:g} without a started_utc"
+    for rank in record.ranks:
+        lengths = {name: len(column) for name, column in rank.samples.items()}
+        for (name, length), (other, other_length) in pairwise(lengths.items()):
+            if length != other_length:
+                yield f"rank {rank.rank} has {length} samples of {name} and {other_length} of {other}"
+    if record.outcome == "completed":
+        yield from _faults_of_completed(record)
+    yield from _too_large(record, "record")
+
+
+def _faults_of_completed(record: RunRecord) -> Iterator[str]:
+    """Every rank has a time of every iteration: the slowest of those that have would look like a faster machine."""
+    case = record.case
+    ranks = [rank.rank for rank in record.ranks]
+    if len(ranks) != case.world_size:
+        yield f"it has samples of {len(ranks)} of {case.world_size} ranks"
+    if ranks != list(range(len(ranks))):
+        yield f"its ranks are {ranks}, allowed is each once, in their order"
+    numbers = [rank.num_iterations for rank in record.ranks]
+    if len(set(numbers)) > 1:
+        yield f"its ranks have times of {', '.join(map(str, numbers))} iterations, allowed is one number"
+    if min(numbers, default=0) < MIN_ITERATIONS:
+        yield f"its ranks have times of {counted(min(numbers, default=0), 'iteration')}, needed are {MIN_ITERATIONS}"
+    for rank in record.ranks:
+        yield from _faulty_times(rank)
+
+
+def _faulty_times(rank: RankRecord) -> Iterator[str]:
+    for iteration, time_s in enumerate(rank.samples.get("iteration_time_s", ())):
+        if time_s is None or time_s < SHORTEST_S:
+            yield f"rank {rank.rank}, iteration {iteration}: iteration_time_s is {time_s}, not a time above 0"
+
+
+def _is_moment(text: str) -> bool:
+    try:
+        moment = datetime.fromisoformat(text)
+        return moment.tzinfo is not None and moment.timestamp() >= 0
+    except (ValueError, OverflowError):
+        return False
+
+
+def _too_large(value: Any, where: str) -> Iterator[str]:
+    """Every number beyond ``LARGEST``, with the way to it."""
+    if isinstance(value, int | float):
+        if abs(value) > LARGEST:
+            yield f"its {where.partition('.')[2]} is {reprlib.repr(value)}, allowed is at most {LARGEST:g}"
+        return
+    for name, item in _parts(value):
+        if not isinstance(item, str | None) and not (isinstance(item, float) and abs(item) <= LARGEST):  # most
+            yield from _too_large(item, f"{where}.{name}")
+
+
+def _parts(value: Any) -> Iterable[tuple[Any, Any]]:
+    if is_dataclass(value):
+        return ((item.name, getattr(value, item.name)) for item in fields(value) if item.name not in _FREE)
+    if isinstance(value, dict):
+        return value.items()
+    return enumerate(value) if isinstance(value, tuple) else ()

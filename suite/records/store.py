@@ -1,0 +1,309 @@
+"""Files of results: one RunRecord per round while a campaign runs, one pytest-benchmark document per finished case.
+
+Every file is validated before it is written and after it is read, appears under its name complete or not at all, and
+is never overwritten. Samples are kept to 9 significant digits, rounded before anything is computed from them, so the
+numbers in a file and the numbers pytest-benchmark saw are the same. Numbers that are not finite never reach a file.
+"""
+
+import json
+import os
+import shlex
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from suite.errors import StoreError
+from suite.files.json_file import STRICT, explained, parsed
+from suite.records.folders import case_files
+from suite.records.soundness import fault_of_record
+from suite.replay.session import replay
+from suite.schema.record import SCHEMA_VERSION, Case, CaseResult, RunRecord
+from suite.statistics.reduce import ROUND_STATISTIC, round_time_s
+
+KNOWN_SCHEMA_VERSIONS: Final = tuple(range(1, SCHEMA_VERSION + 1))
+
+_SIGNIFICANT_DIGITS: Final = 9
+# pydantic takes no configuration for a plain dataclass itself, but hands down the one of a tuple that holds it.
+_RECORD: Final = TypeAdapter(tuple[RunRecord], config=STRICT)
+_CASE: Final = TypeAdapter(tuple[CaseResult], config=STRICT)
+AGAIN_ROUND: Final = "Move the file away and run again: only this round is repeated."
+AGAIN_CASE: Final = "Move the file away and run again: the case is stored anew from the records of its rounds."
+_UNWRITTEN: Final = "Nothing was written. This is a fault of the program that made the result; please report it."
+
+
+def write_record(record: RunRecord, path: Path) -> None:
+    """Write one round as JSON, samples rounded to 9 significant digits; ``read_record`` gives the rounded record.
+
+    Raises StoreError when ``path`` exists, the record is not valid (NaN, wrong type, unknown schema version), or the
+    file cannot be written.
+    """
+    _refuse_existing(path)
+    _write(_plain(_checked_record(_plain(_rounded(record)), path, _UNWRITTEN)), path)
+
+
+def read_record(path: Path) -> RunRecord:
+    """Raises StoreError, which names the file and what to do, when it is missing, corrupt or not valid."""
+    return _checked_record(_read_object(path, AGAIN_ROUND), path, AGAIN_ROUND)
+
+
+def read_record_of(case: Case, round_index: int, path: Path) -> RunRecord:
+    """As ``read_record``; raises StoreError too when it is of another round, or of another case of the same id."""
+    record = read_record(path)
+    require_place(record, case, round_index, path)
+    return record
+
+
+def require_place(record: RunRecord, case: Case, round_index: int, path: Path) -> None:
+    """Raises StoreError when it is not the record of this round of this case."""
+    if (record.case, record.round) != (case, round_index):
+        named = [item.name for item in fields(case) if getattr(case, item.name) != getattr(record.case, item.name)]
+        other = f" that differs in {', '.join(named)}" if named else ""
+        raise StoreError(
+            f"{path} is the record of round {record.round} of {record.case.case_id}{other}, where round {round_index}"
+            f" of {case.case_id} belongs. Put it where it belongs, or move it away and run again: only this round is"
+            " repeated."
+        )
+
+
+def write_case(result: CaseResult, path: Path) -> None:
+    """Store all rounds of a case as one pytest-benchmark document, by a pytest session of its own.
+
+    Completed rounds are its samples. Rounds with another outcome are kept as rows in ``labscale.case_result.rounds``
+    and never count as a sample. When no round completed, the document has the same shape with ``benchmarks: []``.
+
+    Raises StoreError when ``path`` exists, the result is not valid, the session fails, or the file cannot be written.
+    """
+    _refuse_existing(path)
+    rounded = replace(result, rounds=tuple(_rounded(record) for record in result.rounds))
+    checked = _require_sound(_checked_case(_plain(rounded), path, _UNWRITTEN), path, _UNWRITTEN)
+    draft = _draft(checked)
+    _write(replay(draft) if checked.completed else _document_without_samples(draft), path)
+
+
+def read_case(path: Path) -> CaseResult:
+    """Raises StoreError, which names the file and what to do, when it is missing, corrupt or not valid."""
+    return _require_sound(read_unsound_case(path), path, AGAIN_CASE)
+
+
+def read_unsound_case(path: Path) -> CaseResult:
+    """As ``read_case``, but what the fields say together may be nonsense: ``suite.records.soundness`` was not asked."""
+    stored = _read_object(path, AGAIN_CASE).get("labscale")
+    if not isinstance(stored, dict) or "case_result" not in stored:
+        raise StoreError(f"{path} is not a case stored by labscale: it has no labscale.case_result. {AGAIN_CASE}")
+    _check_version(stored.get("schema_version"), path, AGAIN_CASE)
+    return _checked_case(stored["case_result"], path, AGAIN_CASE)
+
+
+def load_results(folder: Path) -> list[CaseResult]:
+    """All cases of the set ``folder`` (or below ``folder`` itself when it is no set), sorted by case id.
+
+    Raises StoreError when there is none or are several sets, ``folder`` is a file, one of its files is not valid, or
+    two hold the same case.
+    """
+    if folder.is_file():
+        raise StoreError(f"{folder} is a file, and results are folders. Name one that `nox -s bench` wrote.")
+    paths = case_files(folder)
+    if not paths:
+        raise StoreError(
+            f"{folder} holds no results. Run `nox -s bench -- --out {shlex.quote(str(folder))}` first, or name"
+            " another folder."
+        )
+    found: dict[str, tuple[Path, CaseResult]] = {}
+    for path in paths:
+        result = read_case(path)
+        case_id = result.case.case_id
+        if case_id in found:
+            raise StoreError(f"{found[case_id][0]} and {path} both hold the case {case_id}. Move one of them away.")
+        found[case_id] = (path, result)
+    return [found[case_id][1] for case_id in sorted(found)]
+
+
+# ---- validation ----
+
+
+def _checked_record(plain: Any, path: Path, next_step: str) -> RunRecord:
+    _check_version(plain.get("schema_version"), path, next_step)
+    record = _validated(_RECORD, plain, path, next_step)
+    if fault := fault_of_record(record):
+        raise StoreError(f"{path} is not valid: {fault}. {next_step}")
+    return _upgraded(record)
+
+
+def _require_sound(result: CaseResult, path: Path, next_step: str) -> CaseResult:
+    """Raises StoreError with the first fault of the first round that has one."""
+    for record in result.rounds:
+        if fault := fault_of_record(record):
+            raise StoreError(f"{path} is not valid: of round {record.round}, {fault}. {next_step}")
+    return result
+
+
+def _upgraded(record: RunRecord) -> RunRecord:
+    """A record as the current schema has it: what an older one lacks has its default, and it says so by its version."""
+    return replace(record, schema_version=SCHEMA_VERSION)
+
+
+def _checked_case(plain: Any, path: Path, next_step: str) -> CaseResult:
+    result = _validated(_CASE, plain, path, next_step)
+    if not result.rounds:
+        raise StoreError(
+            f"{path}: {result.case.case_id} has no rounds; a case that cannot run has a skipped one. {next_step}"
+        )
+    for record in result.rounds:
+        _check_version(record.schema_version, path, next_step)
+        if record.case != result.case:
+            raise StoreError(f"{path}: round {record.round} is of another case than {result.case.case_id}. {next_step}")
+    numbers = [record.round for record in result.rounds]
+    if len(set(numbers)) != len(numbers):
+        raise StoreError(
+            f"{path}: the rounds of {result.case.case_id} are {numbers}; each may be there once. {next_step}"
+        )
+    return replace(result, rounds=tuple(_upgraded(record) for record in result.rounds))
+
+
+def _check_version(got: object, path: Path, next_step: str) -> None:
+    if got not in KNOWN_SCHEMA_VERSIONS:
+        known = ", ".join(map(str, KNOWN_SCHEMA_VERSIONS))
+        raise StoreError(
+            f"{path}: schema_version is {got!r}; this labscale knows {known}. Use a newer labscale. {next_step}"
+        )
+
+
+def _validated[T](adapter: TypeAdapter[tuple[T]], plain: Any, path: Path, next_step: str) -> T:
+    # Through JSON text, also before writing: what is accepted here is what a reader will accept. NaN passes json.dumps
+    # on purpose, because pydantic then names the place where it stands.
+    try:
+        return adapter.validate_json(json.dumps([plain]))[0]
+    except ValidationError as error:
+        raise StoreError(f"{path} is not valid: {explained(error, skip=1)}. {next_step}") from error
+    except (TypeError, ValueError) as error:
+        raise StoreError(f"{path}: the result cannot be written as JSON: {error}. {next_step}") from error
+
+
+# ---- the document of a case ----
+
+
+def _draft(result: CaseResult) -> dict[str, Any]:
+    """What the replay session is told, see ``suite.replay.conftest``."""
+    case = result.case
+    samples_s = [round_time_s(record) for record in result.completed]
+    source = (result.completed or result.rounds)[0]
+    versions = {k: v for rank in source.ranks[:1] for k, v in rank.settings.items() if k.startswith("versions.")}
+    return {
+        "case_id": case.case_id,
+        "series": case.series,
+        "samples_s": samples_s,
+        "extra_info": {
+            "case": _plain(case),
+            "unit": "seconds per iteration",
+            "rounds_are": "independent processes",
+            "statistic": ROUND_STATISTIC,
+            "rounds": [record.round for record in result.completed],
+            "frames_per_iteration": case.frames_per_iteration if case.has_frames else None,
+            "total_fps": [case.frames_per_iteration / sample_s for sample_s in samples_s] if case.has_frames else None,
+        },
+        "machine_info": {"environment": _plain(source.environment), **versions},
+        "commit_info": {
+            "project": "labscale",
+            "id": source.environment.git_commit,
+            "dirty": source.environment.git_dirty,
+        },
+        "labscale": {
+            "schema_version": SCHEMA_VERSION,
+            "suite_version": source.environment.suite_version,
+            "no_benchmarks_because": None if samples_s else "no round completed; case_result.rounds says why",
+            "case_result": _plain(result),
+        },
+    }
+
+
+def _document_without_samples(draft: Mapping[str, Any]) -> dict[str, Any]:
+    # pytest-benchmark writes no file for a session without a benchmark.
+    return {
+        "machine_info": {"node": "redacted", **draft["machine_info"]},
+        "commit_info": draft["commit_info"],
+        "benchmarks": [],
+        "datetime": datetime.now(UTC).isoformat(),
+        "version": version("pytest-benchmark"),
+        "labscale": draft["labscale"],
+    }
+
+
+# ---- plain values, text, files ----
+
+
+def _rounded(record: RunRecord) -> RunRecord:
+    ranks = [
+        replace(rank, samples={name: tuple(map(_round, column)) for name, column in rank.samples.items()})
+        for rank in record.ranks
+    ]
+    return replace(record, ranks=tuple(ranks))
+
+
+def _round(sample: float | None) -> float | None:
+    # What is no float is left to the validation that follows.
+    return float(f"{sample:.{_SIGNIFICANT_DIGITS}g}") if isinstance(sample, float) else sample
+
+
+def _plain(value: Any) -> Any:
+    """Dataclasses and mappings as dicts, sequences as lists, everything else as it is."""
+    if is_dataclass(value):
+        return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _layout(value: Any, indent: str = "\n") -> str:
+    """JSON with one line per key and per column of samples: a change of one column is a change of one line."""
+    inner = indent + " "
+    if isinstance(value, dict) and value:
+        items = (f"{json.dumps(key)}: {_layout(item, inner)}" for key, item in value.items())
+        return "{" + inner + f",{inner}".join(items) + indent + "}"
+    if isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
+        return "[" + inner + f",{inner}".join(_layout(item, inner) for item in value) + indent + "]"
+    return json.dumps(value, allow_nan=False, separators=(",", ":"))
+
+
+def _read_object(path: Path, next_step: str) -> dict[str, Any]:
+    try:
+        stored = parsed(path.read_bytes())
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}. Check the path and its permissions.") from error
+    except ValueError as error:
+        raise StoreError(f"{path} is corrupt, not JSON: {error}. {next_step}") from error
+    if not isinstance(stored, dict):
+        raise StoreError(f"{path} holds a {type(stored).__name__} where a JSON object was expected. {next_step}")
+    return stored
+
+
+def _refuse_existing(path: Path) -> None:
+    if path.exists():
+        raise StoreError(f"{path} exists, and results are never overwritten. Move it away, or choose another folder.")
+
+
+def _write(document: Mapping[str, Any], path: Path) -> None:
+    # Complete or not at all: a killed writer leaves at most the temporary file, whose name no reader looks for.
+    text = _layout(document) + "\n"
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with partial.open("w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            _refuse_existing(path)  # again: the session of a case takes a while
+            partial.rename(path)
+        finally:
+            partial.unlink(missing_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be written: {error.strerror}. Check space and permissions, run again."
+        ) from error

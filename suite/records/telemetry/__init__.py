@@ -1,0 +1,1 @@
+"""The sampler's files: read, joined over nodes, and summarised."""

@@ -1,0 +1,104 @@
+"""What the sampler writes: ``telemetry.jsonl``, one JSON object a line: ``start``, then ``sample`` and ``note``."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass as validated
+
+from suite.external.nvml.values import GpuReading
+
+TELEMETRY_FILE: Final = "telemetry.jsonl"
+_FINITE: Final = ConfigDict(allow_inf_nan=False)
+
+
+@validated(frozen=True, kw_only=True, config=_FINITE)
+class TelemetryStart:
+    event: Literal["start"] = "start"
+    rate_hz: float  # that is aimed at
+
+
+@validated(frozen=True, kw_only=True, config=_FINITE)
+class RankReading:
+    """The process of one rank; all None before it is there, after its end, and in a container, which hides it."""
+
+    rank: int
+    cpu_percent: float | None = None  # since the last sample; 100 is one core
+    memory_gb: float | None = None  # resident
+    threads: int | None = None
+
+
+@validated(frozen=True, kw_only=True, config=_FINITE)
+class HostReading:
+    cpu_percent: float | None = None  # since the last sample; 100 is all cores
+    stolen_percent: float | None = None  # part of it that a hypervisor gave to others instead
+    others_percent: float | None = None  # part of it that processes used which are not the run's; errs both ways
+    memory_used_gb: float | None = None
+    load: float | None = None  # the kernel's mean over one minute
+
+
+@validated(frozen=True, kw_only=True, config=_FINITE)
+class Sample:
+    event: Literal["sample"] = "sample"
+    time_unix_s: float
+    monotonic_s: float  # of the same moment
+    reading_time_s: float  # how long this sample took to read
+    sampler_cpu_s: float  # CPU time of the sampler's process so far
+    gpus: tuple[GpuReading, ...] = ()  # of the case
+    ranks: tuple[RankReading, ...] = ()
+    host: HostReading
+
+
+@validated(frozen=True, kw_only=True, config=_FINITE)
+class Note:
+    event: Literal["note"] = "note"
+    text: str  # what could not be read, once
+
+
+Event = Annotated[TelemetryStart | Sample | Note, Field(discriminator="event")]
+_EVENT: Final[TypeAdapter[TelemetryStart | Sample | Note]] = TypeAdapter(Event)
+
+
+@dataclass(kw_only=True)
+class TelemetryContent:
+    """The events of one file, as far as they can be read."""
+
+    rate_hz: float | None = None
+    samples: list[Sample] = field(default_factory=list)  # in the order of time
+    notes: list[str] = field(default_factory=list)
+    corrupt: str | None = None  # where the first line stands that is not an event, and why it is none
+
+
+def telemetry_path(run_dir: Path, node: int | None) -> Path:
+    """What the sampler writes; ``node`` where there are several."""
+    return run_dir / (TELEMETRY_FILE if node is None else f"telemetry-node-{node}.jsonl")
+
+
+def line_of(event: TelemetryStart | Sample | Note) -> bytes:
+    """One line, its newline included."""
+    return _EVENT.dump_json(event) + b"\n"
+
+
+def read_telemetry(path: Path) -> TelemetryContent | None:
+    """Read every good line; None without a file. The last line may be torn: the sampler was killed while it wrote."""
+    try:
+        *lines, _torn = path.read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return None
+    content = TelemetryContent()
+    for number, line in enumerate(lines, start=1):
+        try:
+            event = _EVENT.validate_json(line)
+        except ValidationError as error:
+            why = error.errors(include_url=False)[0]["msg"]
+            content.corrupt = content.corrupt or f"{path.name} line {number} is not an event: {why}"
+            continue
+        match event:
+            case TelemetryStart():
+                content.rate_hz = event.rate_hz
+            case Sample():
+                content.samples.append(event)
+            case Note():
+                content.notes.append(event.text)
+    return content

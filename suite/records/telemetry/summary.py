@@ -1,0 +1,253 @@
+"""From the sampler's readings to what a round's steady part used. Pure: nothing here reads a file or a clock.
+
+Energy is taken twice, from the driver's counter and as power integrated over time, so that each checks the other.
+"""
+
+import itertools
+import statistics
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from suite.files.wording import counted
+from suite.records.rank_file import RankFile
+from suite.records.telemetry.file import Sample, TelemetryContent
+from suite.schema.record import RunRecord
+from suite.schema.telemetry import GpuTelemetry, RankTelemetry, Spread, TelemetrySummary
+from suite.statistics.reduce import steady_part
+
+AGREEMENT: Final = 0.05  # between counter and integral
+MAX_GAP_S: Final = 2.0  # ten samples: beyond it nobody knows what the power was
+# Reasons for lower clocks that are throttling: not being idle, nor a setting that someone made.
+THROTTLING: Final = frozenset(
+    {"power_cap", "hardware_slowdown", "sync_boost", "thermal_software", "thermal_hardware", "power_brake"}
+)
+_DIGITS: Final = 6  # significant ones that are kept
+
+Points = Sequence[tuple[float, float]]  # (time [s], value), in the order of time
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """Times on the host's monotonic clock, which nobody sets while a round runs [s]."""
+
+    start_s: float
+    end_s: float
+
+    @property
+    def length_s(self) -> float:
+        return self.end_s - self.start_s
+
+    def holds(self, sample: Sample) -> bool:
+        return self.start_s <= sample.monotonic_s <= self.end_s
+
+
+def window_of(record: RunRecord, rank_0: RankFile) -> tuple[Window, int | None]:
+    """Time of rank 0's steady iterations and the number of frames of all ranks in them, None where there are none.
+
+    Raises ValueError when there is none, or when the rank's clock cannot be related to the sampler's.
+    """
+    part = steady_part(record)
+    if rank_0.clock is None:
+        raise ValueError("rank 0 did not write what its clock counts from")
+    samples = record.ranks[0].samples
+    starts_s, times_s = part.of(samples.get("start_s", ())), part.of(samples["iteration_time_s"])
+    if not starts_s or starts_s[0] is None or starts_s[-1] is None or times_s[-1] is None:
+        raise ValueError("rank 0 did not write when its iterations began")
+    zero_s = rank_0.clock.zero_monotonic_s
+    window = Window(start_s=zero_s + starts_s[0], end_s=zero_s + starts_s[-1] + times_s[-1])
+    return window, part.length * record.case.frames_per_iteration if record.case.has_frames else None
+
+
+def summarise(content: TelemetryContent, window: Window, *, frames: int | None, num_gpus: int) -> TelemetrySummary:
+    """Reduce the samples to the window. ``num_gpus`` is how many the case uses, ``frames`` counts those in the window.
+
+    Raises ValueError when a line is not an event, time does not go on, or no sample lies in the window.
+    """
+    if content.corrupt:
+        raise ValueError(content.corrupt)
+    if any(later.monotonic_s <= sample.monotonic_s for sample, later in itertools.pairwise(content.samples)):
+        raise ValueError("the samples are not in the order of time")
+    samples = [sample for sample in content.samples if window.holds(sample)]
+    if not samples:
+        raise ValueError(
+            f"none of {counted(len(content.samples), 'sample')} lies in the steady {window.length_s:.3g} s"
+        )
+    indices = sorted({gpu.index for sample in samples for gpu in sample.gpus})
+    gpus = tuple(_gpu(index, content.samples, window) for index in indices)
+    is_complete = 0 < num_gpus == len(gpus)
+    energy_j = total_energy_j(gpus) if is_complete else None
+    reading_times_s = [sample.reading_time_s for sample in samples]
+    return TelemetrySummary(
+        window_start_unix_s=round(samples[0].time_unix_s - samples[0].monotonic_s + window.start_s, 3),
+        window_s=rounded(window.length_s),
+        rate_hz=content.rate_hz,
+        num_samples=len(samples),
+        gpus=gpus,
+        ranks=tuple(_rank(rank, samples) for rank in sorted({r.rank for sample in samples for r in sample.ranks})),
+        host_cpu_percent=spread(sample.host.cpu_percent for sample in samples),
+        host_stolen_percent=spread(sample.host.stolen_percent for sample in samples),
+        host_others_percent=_others([sample.host.others_percent for sample in samples]),
+        host_memory_used_gb=spread(sample.host.memory_used_gb for sample in samples),
+        host_load=spread(sample.host.load for sample in samples),
+        power_w=power_over_time(total_power(content.samples), window) if is_complete else None,
+        energy_j=energy_j,
+        energy_agrees=agrees(gpus) if is_complete else None,
+        frames_per_joule=rounded(frames / energy_j) if frames is not None and energy_j else None,
+        sample_time_mean_s=rounded(statistics.fmean(reading_times_s)),
+        sample_time_max_s=rounded(max(reading_times_s)),
+        sampler_cpu_share=_cpu_share(samples),
+        notes=(*content.notes, *(note for gpu in gpus if (note := _energy_note(gpu)))),
+    )
+
+
+def _gpu(index: int, samples: Sequence[Sample], window: Window) -> GpuTelemetry:
+    timed = [(sample.monotonic_s, gpu) for sample in samples for gpu in sample.gpus if gpu.index == index]
+    inside = [gpu for sample in samples if window.holds(sample) for gpu in sample.gpus if gpu.index == index]
+    counter = [(time_s, gpu.energy_j) for time_s, gpu in timed if gpu.energy_j is not None]
+    power = [(time_s, gpu.power_w) for time_s, gpu in timed if gpu.power_w is not None]
+    counted_j, integrated_j = counted_energy_j(counter, window), integrated_energy_j(power, window)
+    reasons = [gpu.slowdowns for gpu in inside if gpu.slowdowns is not None]
+    return GpuTelemetry(
+        index=index,
+        sm_utilisation_percent=spread(gpu.sm_utilisation_percent for gpu in inside),
+        memory_utilisation_percent=spread(gpu.memory_utilisation_percent for gpu in inside),
+        memory_used_gb=spread(gpu.memory_used_gb for gpu in inside),
+        power_w=power_over_time(power, window),
+        sm_clock_mhz=spread(gpu.sm_clock_mhz for gpu in inside),
+        memory_clock_mhz=spread(gpu.memory_clock_mhz for gpu in inside),
+        temperature_c=spread(gpu.temperature_c for gpu in inside),
+        energy_counter_j=counted_j,
+        energy_integrated_j=integrated_j,
+        energy_disagreement=_disagreement(counted_j, integrated_j),
+        throttled_share=_share([not THROTTLING.isdisjoint(words) for words in reasons]),
+        slowdown_shares={
+            word: sum(word in words for words in reasons) / len(reasons)
+            for word in sorted({word for words in reasons for word in words})
+        }
+        if reasons
+        else None,
+    )
+
+
+def _rank(rank: int, samples: Sequence[Sample]) -> RankTelemetry:
+    readings = [reading for sample in samples for reading in sample.ranks if reading.rank == rank]
+    return RankTelemetry(
+        rank=rank,
+        cpu_percent=spread(reading.cpu_percent for reading in readings),
+        memory_gb=spread(reading.memory_gb for reading in readings),
+        threads=spread(reading.threads for reading in readings),
+    )
+
+
+# ---- energy ----
+
+
+def counted_energy_j(counter: Points, window: Window) -> float | None:
+    """How far the driver's counter moved in the window; None when it was not seen throughout, or went back."""
+    points = clipped(counter, window)
+    if points is None or any(later < earlier for (_, earlier), (_, later) in itertools.pairwise(points)):
+        return None
+    return rounded(points[-1][1] - points[0][1])
+
+
+def integrated_energy_j(power: Points, window: Window) -> float | None:
+    """Power integrated over the window by trapezoids; None when it was not seen throughout."""
+    points = clipped(power, window)
+    return None if points is None else rounded(_integral(points))
+
+
+def power_over_time(power: Points, window: Window) -> Spread | None:
+    """Its mean is the energy over the window's length; None as that is, when power was not seen throughout."""
+    points = clipped(power, window)
+    if points is None:
+        return None
+    values = [value for _, value in points]
+    mean = _integral(points) / window.length_s
+    return Spread(min=rounded(min(values)), mean=rounded(mean), max=rounded(max(values)))
+
+
+def _integral(points: Points) -> float:
+    return sum((b_s - a_s) * (a_w + b_w) / 2 for (a_s, a_w), (b_s, b_w) in itertools.pairwise(points))
+
+
+def clipped(points: Points, window: Window) -> Points | None:
+    """The points in the window, with interpolated ones at its ends; None when they leave a gap."""
+    times_s = [time_s for time_s, _ in points]
+    first, last = bisect_right(times_s, window.start_s) - 1, bisect_left(times_s, window.end_s)
+    if first < 0 or last == len(points):
+        return None
+    around = points[first : last + 1]
+    if any(b_s - a_s > MAX_GAP_S for (a_s, _), (b_s, _) in itertools.pairwise(around)):
+        return None
+    return [at(around[:2], window.start_s), *around[1:-1], at(around[-2:], window.end_s)]
+
+
+def at(pair: Points, time_s: float) -> tuple[float, float]:
+    (a_s, a), (b_s, b) = pair
+    return time_s, a + (b - a) * (time_s - a_s) / (b_s - a_s)
+
+
+def _disagreement(counted_j: float | None, integrated_j: float | None) -> float | None:
+    if counted_j is None or integrated_j is None or not max(counted_j, integrated_j) > 0:
+        return None
+    return rounded((integrated_j - counted_j) / max(counted_j, integrated_j))
+
+
+def agrees(gpus: Sequence[GpuTelemetry]) -> bool | None:
+    known = [gpu.energy_disagreement for gpu in gpus if gpu.energy_disagreement is not None]
+    return all(abs(value) <= AGREEMENT for value in known) if len(known) == len(gpus) else None
+
+
+def _energy_note(gpu: GpuTelemetry) -> str | None:
+    if gpu.energy_disagreement is None or abs(gpu.energy_disagreement) <= AGREEMENT:
+        return None
+    return (
+        f"GPU {gpu.index}: its counter says {gpu.energy_counter_j:.4g} J, its power integrates to "
+        f"{gpu.energy_integrated_j:.4g} J; {AGREEMENT:.0%} apart is allowed"
+    )
+
+
+def total_energy_j(gpus: Sequence[GpuTelemetry]) -> float | None:
+    """Of all GPUs by one method, the counter if every GPU has one."""
+    for energies_j in ([gpu.energy_counter_j for gpu in gpus], [gpu.energy_integrated_j for gpu in gpus]):
+        known = [energy_j for energy_j in energies_j if energy_j is not None]
+        if len(known) == len(gpus):
+            return rounded(sum(known))
+    return None
+
+
+def total_power(samples: Sequence[Sample]) -> Points:
+    """Of all GPUs together, where each of them gave its own."""
+    readings = [(sample.monotonic_s, [gpu.power_w for gpu in sample.gpus]) for sample in samples]
+    return [(time_s, sum(w for w in each if w is not None)) for time_s, each in readings if None not in each]
+
+
+# ---- small reductions ----
+
+
+def spread(values: Iterable[float | None]) -> Spread | None:
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    return Spread(min=rounded(min(known)), mean=rounded(statistics.fmean(known)), max=rounded(max(known)))
+
+
+def _share(flags: Sequence[bool]) -> float | None:
+    return rounded(sum(flags) / len(flags)) if flags else None
+
+
+def _others(percents: Sequence[float | None]) -> float | None:
+    """None where a rank was not seen in some sample, as in a container, since its time would be taken for others'."""
+    known = [percent for percent in percents if percent is not None]
+    return max(0.0, rounded(statistics.fmean(known))) if known and len(known) == len(percents) else None
+
+
+def _cpu_share(samples: Sequence[Sample]) -> float | None:
+    wall_s = samples[-1].monotonic_s - samples[0].monotonic_s
+    return rounded((samples[-1].sampler_cpu_s - samples[0].sampler_cpu_s) / wall_s) if wall_s > 0 else None
+
+
+def rounded(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")

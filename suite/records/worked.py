@@ -1,0 +1,125 @@
+"""What worked in a campaign, part by part for each task and RL library: all that can be said where no speed can. Pure.
+
+A speed means something on a GPU, once iterations have settled. Elsewhere a campaign shows that physics, rendering, the
+learning step and the exchange of gradients work, and nothing more.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Literal
+
+from suite.schema.record import CaseResult, RunRecord
+from suite.statistics.reduce import steady_part
+
+# none: the task has no camera, or nothing ran with several ranks. unknown: a round ended before it got there.
+State = Literal["works", "failed", "none", "unknown"]
+Part = Literal["physics", "rendering", "learning step", "gradients equal on all ranks"]
+
+FEATURES: Final[Mapping[str, Part]] = {"physics": "physics", "cameras": "rendering", "learning": "learning step"}
+SYMBOLS: Final[Mapping[State, str]] = {"works": "✓", "failed": "✗", "none": "-", "unknown": "?"}
+LEGEND: Final[Mapping[State, str]] = {
+    "works": "works",
+    "failed": "failed",
+    "none": "the task has no camera, or nothing ran with several ranks",
+    "unknown": "a round ended before it got there",
+}
+SPEEDS_MEAN_NOTHING: Final = (
+    "These speeds are meaningless: a speed counts on a GPU alone, and only once a run's iterations have settled."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worked:
+    """One task with one RL library on one stack."""
+
+    task: str
+    rl_library: str
+    stack: str
+    ranks: tuple[int, ...]  # numbers of them with which a round completed
+    parts: Mapping[Part, State]
+    failed: tuple[RunRecord, ...]  # rounds that were tried and did not complete
+
+    @property
+    def name(self) -> str:
+        return f"{self.task}, {self.rl_library}" + ("" if self.stack == "kitless" else f", {self.stack}")
+
+
+def has_speeds(results: Iterable[CaseResult]) -> bool:
+    """Whether any round ran on a GPU and settled. Raises ValueError as ``suite.statistics.reduce.steady_part`` does."""
+    return any(has_settled(record) for result in results for record in result.completed)
+
+
+def has_settled(record: RunRecord) -> bool:
+    """Whether a completed round's speed means something. Raises ValueError as ``steady_part`` does."""
+    return record.case.device == "cuda" and steady_part(record).flag is None
+
+
+def what_worked(results: Sequence[CaseResult]) -> tuple[Worked, ...]:
+    """Of everything that trains, in the order of the results; of a task that was never tried there is no row."""
+    rounds: dict[tuple[str, str, str], list[RunRecord]] = {}
+    for result in results:
+        case = result.case
+        if case.learns and result.begun:
+            rounds.setdefault((case.task, case.rl_library, case.stack), []).extend(result.begun)
+    return tuple(
+        Worked(
+            task=task,
+            rl_library=rl_library,
+            stack=stack,
+            ranks=tuple(sorted({record.case.world_size for record in records if record.outcome == "completed"})),
+            parts=_parts(records),
+            failed=tuple(record for record in records if record.outcome != "completed"),
+        )
+        for (task, rl_library, stack), records in rounds.items()
+    )
+
+
+def _parts(records: Sequence[RunRecord]) -> dict[Part, State]:
+    """A part failed if it did in any round, and works if it did in one and failed in none."""
+    seen = [_parts_of(record) for record in records]
+
+    def weight(state: State, part: Part) -> int:
+        # One round tells whether the task has a camera; with one rank none tells anything of several.
+        last: tuple[State, State] = ("none", "unknown") if part == "rendering" else ("unknown", "none")
+        return ("failed", "works", *last).index(state)
+
+    return {part: min((states[part] for states in seen), key=partial(weight, part=part)) for part in seen[0]}
+
+
+def _parts_of(record: RunRecord) -> dict[Part, State]:
+    parts: dict[Part, State] = {
+        "physics": _checked(record, "physics"),
+        "rendering": _checked(record, "rendering"),
+        "learning step": "works" if _trained(record) else "unknown",
+        "gradients equal on all ranks": _equal(record),
+    }
+    if parts["rendering"] == "unknown" and parts["physics"] != "unknown":
+        parts["rendering"] = "none"  # all checks of a rank run, or none
+    has_reason = "failed" in parts.values()
+    if _checked(record, "learning step") == "failed" or (record.outcome != "completed" and not has_reason):
+        parts["learning step"] = "failed"  # whatever ended the round, it was not trained to its end
+    return parts
+
+
+def _checked(record: RunRecord, part: Part) -> State:
+    verdicts = {
+        check.verdict for rank in record.ranks for check in rank.validity if FEATURES.get(check.feature) == part
+    }
+    return "failed" if "failure" in verdicts else "works" if "ok" in verdicts else "unknown"
+
+
+def _trained(record: RunRecord) -> bool:
+    """Whether every rank came through all iterations to trained parameters."""
+    case = record.case
+    done = [rank for rank in record.ranks if rank.parameters_sha256 and rank.num_iterations == case.iterations]
+    return len(done) == case.world_size
+
+
+def _equal(record: RunRecord) -> State:
+    """By the parameters that each rank ended with: as they began alike, they are equal if every gradient was."""
+    if record.case.world_size == 1:
+        return "none"
+    if not _trained(record):
+        return "unknown"
+    return "works" if len({rank.parameters_sha256 for rank in record.ranks}) == 1 else "failed"

@@ -1,0 +1,1 @@
+"""What crosses every boundary: cases, launches, records and telemetry, as frozen values."""

@@ -1,0 +1,164 @@
+"""A against A: the baseline case of each series runs twice, interleaved, to see how much nothing differs by.
+
+The twin is the same case under an id of its own, with rounds of its own. Which of these rounds are called the twin's
+is chance, so all of them are dealt into two anew, in every way: what the medians lie apart in 95 of 100 ways is what
+this host makes of no difference at all, the noise budget. A smaller difference between two cases means nothing here.
+The one way in which they happened to run is a single draw, and may be near nothing where rounds differ by a third.
+"""
+
+import math
+import random
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Final, TypedDict
+
+from pydantic import with_config
+
+from suite.files.json_file import STRICT, read_json, replace_json
+from suite.schema.record import Case, CaseResult
+from suite.statistics.stopping_rule import completed_times_s
+
+SUFFIX: Final = "-aa"
+NOISE_LEVEL: Final = 0.95  # of all ways to deal the rounds into two; of up to three and three rounds the largest
+_MAX_WAYS: Final = 2000  # tried; of more, so many are drawn
+_ROUNDING: Final = 1e-9
+
+
+@with_config(STRICT)
+class StoredPair(TypedDict):
+    """A pair as ``noise.json`` holds it."""
+
+    case_id: str
+    times_s: list[float]
+    twin_times_s: list[float]
+    difference: float
+    noise: float
+
+
+@with_config(STRICT)
+class StoredNoise(TypedDict):
+    """What ``noise.json`` holds."""
+
+    noise_budget: float | None
+    pairs: list[StoredPair]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwinPair:
+    """A case beside its twin: the times of their completed rounds [s]."""
+
+    case_id: str
+    times_s: tuple[float, ...]
+    twin_times_s: tuple[float, ...]
+
+    @property
+    def median_s(self) -> float:
+        return statistics.median(self.times_s)
+
+    @property
+    def twin_median_s(self) -> float:
+        return statistics.median(self.twin_times_s)
+
+    @property
+    def difference(self) -> float:
+        """Relative, of the medians; positive when the twin took longer."""
+        return self.twin_median_s / self.median_s - 1
+
+    @property
+    def noise(self) -> float:
+        """By how much the slower median takes longer in ``NOISE_LEVEL`` of the ways to deal all rounds into two.
+
+        At least what it took longer as the rounds ran. One round each can be dealt in one way only.
+        """
+        distances = sorted(apart(twin_s / case_s - 1) for case_s, twin_s in self._dealt_medians_s())
+        return max(distances[math.ceil(NOISE_LEVEL * len(distances)) - 1], apart(self.difference))
+
+    def _dealt_medians_s(self) -> Iterator[tuple[float, float]]:
+        times_s, rounds = self.times_s + self.twin_times_s, len(self.times_s)
+        places = range(len(times_s))
+        ways: Iterator[Sequence[int]] = combinations(places, rounds)
+        if math.comb(len(times_s), rounds) > _MAX_WAYS:
+            draw = random.Random(0)  # noqa: S311 - the same for everyone who checks a figure
+            ways = (draw.sample(places, rounds) for _ in range(_MAX_WAYS))
+        for way in ways:
+            of_case = set(way)
+            yield (
+                statistics.median(times_s[place] for place in places if place in of_case),
+                statistics.median(times_s[place] for place in places if place not in of_case),
+            )
+
+    def to_json(self) -> StoredPair:
+        return {
+            "case_id": self.case_id,
+            "times_s": list(self.times_s),
+            "twin_times_s": list(self.twin_times_s),
+            "difference": self.difference,
+            "noise": self.noise,
+        }
+
+
+def is_twin(case: Case) -> bool:
+    return case.case_id.endswith(SUFFIX)
+
+
+def with_twins(cases: Sequence[Case]) -> list[Case]:
+    """``cases`` in their order, each series' baseline followed by its twin.
+
+    The baseline is the first case of a series on the fewest ranks. Controls have none: they explain, nobody compares
+    them between machines.
+    """
+    baselines: dict[str, Case] = {}
+    for case in sorted(cases, key=lambda case: case.world_size):
+        if case.workload == "train":
+            baselines.setdefault(case.series, case)
+    return [
+        member
+        for case in cases
+        for member in ((case, replace(case, case_id=case.case_id + SUFFIX)) if case in baselines.values() else (case,))
+    ]
+
+
+def twin_pairs(results: Sequence[CaseResult]) -> tuple[TwinPair, ...]:
+    """Every case whose twin is there too; only where both have a completed round."""
+    by_id = {result.case.case_id: completed_times_s(result.rounds) for result in results}
+    return tuple(
+        TwinPair(
+            case_id=case_id,
+            times_s=tuple(times_s),
+            twin_times_s=tuple(twin_s),
+        )
+        for case_id, times_s in by_id.items()
+        if times_s and (twin_s := by_id.get(case_id + SUFFIX))
+    )
+
+
+def noise_budget(pairs: Sequence[TwinPair]) -> float | None:
+    """The noise of the pair that has most; None without a pair."""
+    return max((pair.noise for pair in pairs), default=None)
+
+
+def apart(change: float) -> float:
+    """Of a relative change the size, the same for a time that doubles and for one that halves: 1."""
+    return max(1 + change, 1 / (1 + change)) - 1
+
+
+def is_within(change: float, noise: float) -> bool:
+    """Whether a relative change is no larger than ``noise``; a pair is within the noise that it makes."""
+    return apart(change) <= noise + _ROUNDING
+
+
+def read_noise(path: Path) -> StoredNoise | None:
+    """What ``write_noise`` wrote; None where it did not. Raises StoreError when it cannot be read."""
+    return read_json(path, StoredNoise, next_step="Take it anew from the campaign that wrote it.")
+
+
+def write_noise(pairs: Sequence[TwinPair], path: Path) -> None:
+    """Write the noise budget and the pairs behind it, for comparisons and for whoever wants to check."""
+    document: StoredNoise = {
+        "noise_budget": noise_budget(pairs),
+        "pairs": [pair.to_json() for pair in pairs],
+    }
+    replace_json(document, path)

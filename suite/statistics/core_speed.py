@@ -1,0 +1,134 @@
+"""How fast the cores under the ranks were, and what slower ones did to the iterations. Pure.
+
+A quick GPU waits for the one thread that launches its kernels, so an iteration goes with the speed of that thread's
+core. Each rank times a fixed piece of the interpreter's work after every marked iteration
+(``suite.external.core_probe``). Where
+cores have neighbours, the other hardware thread or another tenant's machine, it takes up to twice as long, in spells of
+seconds, and utilisation and time taken by a hypervisor show nothing of it. Only GPU cases are looked at: on CPU ranks
+the physics' own threads are such neighbours.
+"""
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from suite.files.wording import counted
+from suite.schema.record import CaseResult, Environment, RunRecord
+from suite.statistics.reduce import counted_iterations, iteration_times_s, marked_iterations
+
+# Times the fastest probe of the host. Probes fall into two groups, with next to none between 1.2 and 1.5 times the
+# fastest (H200 host H, reports/results/2026.11/h200-x2-envs).
+SLOWED: Final = 1.3
+MIN_LOOKS: Final = 5  # of each kind, to compare the iterations after them
+WORTH_SAYING: Final = 0.05  # of the looks; rarer ones move no median
+
+type Host = tuple[str | None, str | None]
+type _Look = tuple[bool, float | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoreSpeed:
+    """Of some rounds of one case. A look is a marked steady iteration: the slowest rank's probe after it."""
+
+    looks: int
+    slowed: int  # looks over ``SLOWED`` times the fastest probe of their host
+    full_speed_iteration_s: float | None = None  # median of those that follow another look; None for too few
+    slowed_iteration_s: float | None = None  # median of those that follow a slowed one
+
+    @property
+    def slowed_share(self) -> float:
+        return self.slowed / self.looks
+
+    @property
+    def slower_by(self) -> float | None:
+        """How much longer an iteration takes after a slowed look, relative; None where one kind has too few."""
+        if self.full_speed_iteration_s is None or self.slowed_iteration_s is None:
+            return None
+        return self.slowed_iteration_s / self.full_speed_iteration_s - 1
+
+
+def host_of(environment: Environment) -> Host:
+    """Whose cores are alike."""
+    return environment.host_label, environment.cpu_model
+
+
+def fastest_probes_s(records: Sequence[RunRecord]) -> dict[Host, float]:
+    """The shortest probe of any rank of any GPU case, by host."""
+    fastest: dict[Host, float] = {}
+    for record in records:
+        probes = [probe_s for column in _columns(record) for probe_s in column if probe_s is not None]
+        if probes:
+            host = host_of(record.environment)
+            fastest[host] = min(fastest.get(host, probes[0]), *probes)
+    return fastest
+
+
+def core_speed(records: Sequence[RunRecord], fastest_s: Mapping[Host, float]) -> CoreSpeed | None:
+    """``records``: of one case; ``fastest_s``: of their hosts. None where nothing was probed.
+
+    Raises ValueError for a round without steady iterations, as ``suite.statistics.reduce.marked_iterations`` does.
+    """
+    looks = [look for record in records for look in _looks(record, fastest_s)]
+    if not looks:
+        return None
+    after = {kind: [time_s for is_slowed, time_s in looks if is_slowed is kind and time_s] for kind in (False, True)}
+    medians = {kind: statistics.median(times_s) for kind, times_s in after.items() if len(times_s) >= MIN_LOOKS}
+    return CoreSpeed(
+        looks=len(looks),
+        slowed=sum(is_slowed for is_slowed, _ in looks),
+        full_speed_iteration_s=medians.get(False),
+        slowed_iteration_s=medians.get(True),
+    )
+
+
+def slowed_cores(results: Sequence[CaseResult], fastest_s: Mapping[Host, float]) -> str | None:
+    """What slowed cores did to all of these cases, a sentence; None where ``WORTH_SAYING`` of the looks are not slowed.
+
+    Raises ValueError as ``core_speed`` does.
+    """
+    found = [speed for result in results if (speed := core_speed(result.completed, fastest_s))]
+    looks, slowed = sum(speed.looks for speed in found), sum(speed.slowed for speed in found)
+    if not looks or slowed < WORTH_SAYING * looks:
+        return None
+    best = ", ".join(f"{1e6 * fastest:.0f} µs" for fastest in sorted(fastest_s.values()))
+    said = (
+        f"Cores were shared or slowed: after {slowed} of {looks} marked iterations a fixed piece of Python's work took "
+        f"over {SLOWED:g} times as long as at best ({best})"
+    )
+    costs = [speed.slower_by for speed in found if speed.slower_by is not None]
+    if not costs:
+        return f"{said}."
+    cost = round(statistics.median(costs), 2)
+    how = f"{abs(cost):.0%} {'longer' if cost > 0 else 'less'}" if cost else "as long"
+    how += f" (median of {counted(len(costs), 'case')})"
+    return f"{said}; the next iteration took {how}."
+
+
+def _looks(record: RunRecord, fastest_s: Mapping[Host, float]) -> Iterator[_Look]:
+    """Whether a rank's probe was over the limit, and how long the iteration took that began right after it."""
+    probes_s = _probes_s(record)
+    if not any(probes_s):
+        return
+    limit_s = SLOWED * fastest_s[host_of(record.environment)]
+    times_s, counted = iteration_times_s(record), set(counted_iterations(record))
+    for index in marked_iterations(record):
+        probe_s = probes_s[index]
+        if probe_s is not None:
+            yield probe_s > limit_s, times_s[index + 1] if index + 1 in counted else None
+
+
+def _probes_s(record: RunRecord) -> list[float | None]:
+    """The slowest rank's of every iteration, None where one has none; () for a case without GPUs."""
+    columns = _columns(record)
+    return [
+        max(found) if len(found := [probe_s for probe_s in row if probe_s is not None]) == len(columns) else None
+        for row in zip(*columns, strict=False)
+    ]
+
+
+def _columns(record: RunRecord) -> list[Sequence[float | None]]:
+    """The probes of every rank; none of CPU ranks and of a round that does not count."""
+    if record.case.device == "cpu" or not record.counts:
+        return []
+    return [rank.samples.get("core_probe_time_s", ()) for rank in record.ranks]

@@ -1,0 +1,116 @@
+"""From the samples of all ranks to one number per round. Pure: nothing here reads a file or a clock.
+
+A round's number is the median over its steady iterations of the iteration time of the slowest rank. Which iterations
+are steady is decided in ``suite.statistics.steady`` from these same times, once per round and for all ranks, and
+nowhere else.
+Marks within an iteration cost time, so iterations that had some do not count where others had none; what the marks
+measured is read from those that had them.
+"""
+
+from functools import lru_cache
+from statistics import median
+from typing import Final
+from weakref import finalize
+
+from suite.schema.record import RankRecord, RunRecord
+from suite.statistics.steady import MIN_STEADY, SteadyWindow, steady_window
+
+# Stored with every result, so that a file says itself what its numbers are. Change it together with the rule.
+ROUND_STATISTIC: Final = (
+    "median over the steady iterations that are not marked (over all where every one is) of the slowest rank's "
+    "iteration_time_s, in seconds; steady are the last "
+    "iterations from the start that MSER finds in running medians of three (White 1997: least sum of squared "
+    "deviations from the mean over the square of the length), which is after the first iteration, within the first "
+    f"half and leaves {MIN_STEADY} iterations where there are so many"
+)
+
+# By the record's id: records hold mappings, so they have no hash, and a round of 1024 ranks is read two hundred times.
+_KNOWN: Final[dict[int, tuple[float, ...]]] = {}
+
+
+def iteration_times_s(record: RunRecord) -> tuple[float, ...]:
+    """Time of every iteration in seconds, shape (iterations,): the maximum over all ranks.
+
+    Raises ValueError when a rank is missing, ranks differ in length, or a time is missing or not positive: the slowest
+    of the remaining ranks would look like a faster machine.
+
+    Everything else here begins with them, so they are kept as long as the record is.
+    """
+    times_s = _KNOWN.get(id(record))
+    if times_s is None:
+        times_s = _KNOWN[id(record)] = _slowest_rank_times_s(record)
+        finalize(record, _KNOWN.pop, id(record), None)
+    return times_s
+
+
+def _slowest_rank_times_s(record: RunRecord) -> tuple[float, ...]:
+    if len(record.ranks) != record.case.world_size:
+        raise ValueError(f"round {record.round} has samples of {len(record.ranks)} of {record.case.world_size} ranks")
+    columns = [_rank_times_s(rank) for rank in record.ranks]
+    if len({len(column) for column in columns}) != 1:
+        lengths = ", ".join(f"rank {rank.rank}: {rank.num_iterations}" for rank in record.ranks)
+        raise ValueError(f"ranks of round {record.round} differ in their number of iterations ({lengths})")
+    return tuple(max(times) for times in zip(*columns, strict=True))
+
+
+def steady_part(record: RunRecord) -> SteadyWindow:
+    """Which iterations of a round are steady: the same for every rank and every column of samples.
+
+    Raises ValueError as ``iteration_times_s`` does, and when no iteration is left.
+    """
+    window = _window(iteration_times_s(record))
+    if not window.length:
+        raise ValueError(f"round {record.round} has no steady iteration; it needs at least 2 iterations")
+    return window
+
+
+def counted_iterations(record: RunRecord) -> tuple[int, ...]:
+    """Steady iterations whose time is free of what marks within them cost; all steady ones where every one is marked.
+
+    Raises ValueError as ``steady_part`` does.
+    """
+    return _steady_where(record, marked=False)
+
+
+def marked_iterations(record: RunRecord) -> tuple[int, ...]:
+    """Steady iterations within which time was taken; none when a round was too short to have one.
+
+    Raises ValueError as ``steady_part`` does.
+    """
+    return _steady_where(record, marked=True)
+
+
+def steady_iteration_times_s(record: RunRecord) -> tuple[float, ...]:
+    """Time of the iterations that count in seconds, slowest rank. Raises ValueError as ``steady_part`` does."""
+    times_s = iteration_times_s(record)
+    return tuple(times_s[iteration] for iteration in counted_iterations(record))
+
+
+def round_time_s(record: RunRecord) -> float:
+    """Seconds per iteration of one round, see ``ROUND_STATISTIC``. Raises ValueError as ``steady_part`` does."""
+    return median(steady_iteration_times_s(record))
+
+
+@lru_cache(maxsize=4096)  # asked anew for every column and figure of a round
+def _window(times_s: tuple[float, ...]) -> SteadyWindow:
+    return steady_window(times_s)
+
+
+def _steady_where(record: RunRecord, *, marked: bool) -> tuple[int, ...]:
+    window = steady_part(record)
+    steady = tuple(range(window.start, window.stop))
+    marks = record.ranks[0].samples.get("marked")  # the same on all ranks
+    if marks is None or not any(marks[iteration] == 0 for iteration in steady):
+        return steady  # as it was when every iteration was marked
+    return tuple(iteration for iteration in steady if bool(marks[iteration]) is marked)
+
+
+def _rank_times_s(rank: RankRecord) -> tuple[float, ...]:
+    times: list[float] = []
+    for iteration, time_s in enumerate(rank.samples.get("iteration_time_s", ())):
+        if time_s is None or not time_s > 0:
+            raise ValueError(
+                f"rank {rank.rank}, iteration {iteration}: iteration_time_s is {time_s}, not a time above 0"
+            )
+        times.append(time_s)
+    return tuple(times)

@@ -1,0 +1,123 @@
+"""How many rounds a case gets, in what order rounds run, and when its case is decided. Pure.
+
+A round is a fresh process. The interval is the distribution-free one of the median: for any distribution the true
+median lies between the k-th smallest and the k-th largest of n independent values with probability
+``1 - 2 P(Binomial(n, 1/2) < k)``. The largest k that gives at least 95 % is taken; 6 is the least n that has one.
+"""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from suite.files.wording import counted
+from suite.schema.record import RunRecord
+from suite.statistics.reduce import round_time_s
+
+CONFIDENCE: Final = 0.95
+MIN_ROUNDS_FOR_INTERVAL: Final = 6
+TARGET_PRECISION: Final = 0.01
+MAX_ROUNDS: Final = 10
+CUT_OFF: Final = "the campaign was cut off"  # begins the reason of a case that `nox -s store` ended, not its rule
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """When a case has enough rounds: at ``rounds``, or from there on at a precision or a limit."""
+
+    rounds: int  # always run
+    precision: float | None = None  # relative half-width of the interval of the median; None: ``rounds`` and no more
+    max_rounds: int = MAX_ROUNDS  # of one case; means nothing without a precision
+    budget_s: float | None = None  # wall time of one command, after which only ``rounds`` are made full
+
+    @property
+    def most_rounds(self) -> int:
+        return self.rounds if self.precision is None else max(self.rounds, self.max_rounds)
+
+    def is_at_least(self, other: "Rule") -> bool:
+        """Whether no case gets fewer rounds than by the other rule. Budgets of time end with their command."""
+        if self.rounds >= other.most_rounds:
+            return True
+        is_as_precise = other.precision is None or (self.precision is not None and self.precision <= other.precision)
+        return self.rounds >= other.rounds and self.most_rounds >= other.most_rounds and is_as_precise
+
+    def __str__(self) -> str:
+        if self.precision is None:
+            return counted(self.rounds, "round")
+        return f"{self.rounds} to {counted(self.most_rounds, 'round')} until {100 * self.precision:g} %"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """Whether a case goes on, and why."""
+
+    go_on: bool
+    reason: str
+
+
+def decide(records: Sequence[RunRecord], rule: Rule, *, elapsed_s: float = 0.0) -> Decision:
+    """Decide on one case from all its rounds that ended, whatever their outcome, ``elapsed_s`` into the command.
+
+    Raises ValueError when a completed round has no number, as ``suite.statistics.reduce.round_time_s`` does.
+    """
+    if len(records) < rule.rounds:
+        return Decision(go_on=True, reason=f"{len(records)} of {counted(rule.rounds, 'round')}")
+    if rule.precision is None:
+        return Decision(go_on=False, reason="as many rounds as were asked for")
+    times_s = completed_times_s(records)
+    width = relative_half_width(times_s)
+    reached = f"{_reached(times_s)}, {100 * rule.precision:g} % is the target"
+    if width is not None and width <= rule.precision:
+        return Decision(go_on=False, reason=f"precise enough: {reached}")
+    if spent := _spent(len(records), rule, completed=len(times_s), elapsed_s=elapsed_s):
+        return Decision(go_on=False, reason=f"{spent}: {reached}")
+    return Decision(go_on=True, reason=reached)
+
+
+def _spent(rounds: int, rule: Rule, *, completed: int, elapsed_s: float) -> str | None:
+    """Why no further round is tried although the target is not reached; None when one is."""
+    if not completed:
+        return f"none of {counted(rounds, 'round')} completed"
+    if rounds >= rule.most_rounds:
+        return f"the budget of {counted(rule.most_rounds, 'round')} is spent"
+    if rule.budget_s is not None and elapsed_s >= rule.budget_s:
+        return f"the budget of {counted(rule.budget_s / 60, 'minute')} is spent"
+    return None
+
+
+def completed_times_s(records: Sequence[RunRecord]) -> list[float]:
+    """The number of every completed round [s], in the order of ``records``."""
+    return [round_time_s(record) for record in records if record.counts]
+
+
+def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
+    """The interval of the median at ``CONFIDENCE`` or more; None for fewer than ``MIN_ROUNDS_FOR_INTERVAL`` values."""
+    count, below, rank = len(values), 0, 0  # below: outcomes of count coin tosses with at most ``rank - 1`` heads
+    while 2 * (below + math.comb(count, rank)) <= (1 - CONFIDENCE) * 2**count:
+        below += math.comb(count, rank)
+        rank += 1
+    if rank == 0:
+        return None
+    ordered = sorted(values)
+    return ordered[rank - 1], ordered[-rank]
+
+
+def relative_half_width(values: Sequence[float]) -> float | None:
+    """Half the interval of the median over the median; None where there is no interval."""
+    interval = median_interval(values)
+    return None if interval is None else (interval[1] - interval[0]) / 2 / statistics.median(values)
+
+
+def rotated[T](items: Sequence[T], round_index: int) -> list[T]:
+    """The order of one round: it starts one item later than the round before, so no case always runs first or last."""
+    start = round_index % len(items) if items else 0
+    return [*items[start:], *items[:start]]
+
+
+def _reached(times_s: Sequence[float]) -> str:
+    width = relative_half_width(times_s)
+    rounds = counted(len(times_s), "round")
+    if width is None:
+        return f"no exact interval of the median from {rounds} ({MIN_ROUNDS_FOR_INTERVAL} are needed)"
+    return f"the median is known to {width:.1%} after {rounds}"

@@ -1,0 +1,198 @@
+"""A local asset root for Isaac Lab, built from files inside the installed wheels, so that nothing is downloaded.
+
+    python -m tasks.assets.build build DIR
+
+Isaac Lab looks for its robots below ``ISAACSIM_ASSET_ROOT``. Its wheel carries flattened stages of its own tasks as
+test data; the robots are cut out of those. What is not in any wheel is replaced by a stand-in that the manifest states.
+A workload with stand-ins is another workload: the manifest's hash is part of every result's identity.
+"""
+
+import hashlib
+import importlib.metadata
+import json
+import re
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from tasks.assets.hand import author_tendons
+
+MANIFEST_FORMAT: Final = 1
+ROBOTS: Final = "Isaac/Robots_Multiphysics/ShadowRobot/ShadowHandMultiPhysics_v0/right_hand"
+CARTPOLE: Final = "Isaac/IsaacLab/Robots/Classic/Cartpole/cartpole.usd"
+HAND: Final = f"{ROBOTS}/right_hand.usda"
+CUBE: Final = "Isaac/Props/Blocks/DexCube/dex_cube_instanceable.usd"
+CUBE_TEXTURE: Final = "Isaac/Props/Blocks/DexCube/Materials/dex_cube_mod.png"
+ANT: Final = "Isaac/Robots/IsaacSim/Ant/ant_instanceable.usd"
+GROUND: Final = "Isaac/IsaacLab/Environments/Grid/default_ground_plane_checker_v1/default_ground_plane.usda"
+CUBE_COLOURS: Final = ((220, 60, 60), (60, 180, 75), (60, 90, 220), (240, 200, 40), (200, 80, 200), (60, 200, 200))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asset:
+    """Where a file of the asset root comes from, and in which way it is not NVIDIA's own."""
+
+    path: str
+    origin: str
+    stand_in: str | None
+
+
+ASSETS: Final = (
+    Asset(path=CARTPOLE, origin="isaaclab wheel, stage of Isaac-Cartpole-Camera-Direct", stand_in=None),
+    Asset(
+        path=HAND,
+        origin="isaaclab wheel, stage of Isaac-Reorient-Cube-Shadow-Camera-Direct",
+        stand_in="the four finger tendons are authored here as MuJoCo tendons with position actuators; "
+        "the flattened stage has them as PhysX schemas only",
+    ),
+    Asset(path=CUBE, origin="isaaclab wheel, stage of Isaac-Reorient-Cube-Shadow-Camera-Direct", stand_in=None),
+    Asset(path=CUBE_TEXTURE, origin="drawn by labscale", stand_in="six coloured faces in place of NVIDIA's texture"),
+    Asset(
+        path=ANT,
+        origin="newton wheel, examples/assets/ant.usda",
+        stand_in="Newton's Ant in place of NVIDIA's; its mass and joint limits are under facts",
+    ),
+    Asset(path=GROUND, origin="authored by labscale", stand_in="a bare collision plane without the checkered visual"),
+)
+
+
+def build(root: Path) -> Path:
+    """Write every asset and ``manifest.json`` below ``root`` and return the manifest's path."""
+    import newton
+
+    site = Path(newton.__file__).parent.parent
+    stages = site / "isaaclab/source/isaaclab_tasks/test/golden_stages"
+    stage_of = "registered_tasks_{}/default_physics-default_renderer-stage.usda"
+    cartpole = stages / stage_of.format("Isaac-Cartpole-Camera-Direct")
+    shadow = stages / stage_of.format("Isaac-Reorient-Cube-Shadow-Camera-Direct")
+    cut_out(cartpole, "/World/envs/env_0/Robot", root / CARTPOLE, "cartpole")
+    cut_out(shadow, "/World/envs/env_0/Robot", root / HAND, "right_hand")
+    cut_out(shadow, "/World/envs/env_0/object", root / CUBE, "object")
+    tendons = author_tendons(root / HAND)
+    draw_cube_texture(root / CUBE_TEXTURE)
+    (root / ANT).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(site / "newton/examples/assets/ant.usda", root / ANT)
+    author_ground(root / GROUND)
+    manifest = root / "manifest.json"
+    manifest.write_text(json.dumps(describe(root, tendons), indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    return manifest
+
+
+def describe(root: Path, tendons: dict[str, list[str]]) -> dict[str, Any]:
+    """The manifest: every file with hash, origin and stand-in, and the facts that a test holds them to."""
+    return {
+        "format": MANIFEST_FORMAT,
+        "sources": {
+            name: importlib.metadata.version(name) for name in ("isaaclab", "newton", "usd-exchange", "pillow")
+        },
+        "files": {
+            asset.path: {
+                "sha256": hashlib.sha256((root / asset.path).read_bytes()).hexdigest(),
+                "origin": asset.origin,
+                "stand_in": asset.stand_in,
+            }
+            for asset in ASSETS
+        },
+        "facts": {"ant": ant_facts(root / ANT), "hand": {"tendons": tendons}},
+    }
+
+
+def ant_facts(path: Path) -> dict[str, Any]:
+    """Total mass [kg] and joint limits [degree] of the Ant, as its USD file declares or implies them."""
+    import newton
+
+    builder = newton.ModelBuilder()
+    builder.add_usd(str(path))
+    hinges = range(len(builder.joint_limit_lower) - 8, len(builder.joint_limit_lower))
+    degrees = 180.0 / 3.141592653589793
+    return {
+        "mass_kg": round(float(sum(builder.body_mass)), 6),
+        "joint_limits_deg": [
+            [
+                round(float(builder.joint_limit_lower[i]) * degrees, 3),
+                round(float(builder.joint_limit_upper[i]) * degrees, 3),
+            ]
+            for i in hinges
+        ],
+    }
+
+
+def cut_out(stage: Path, prim: str, out: Path, name: str) -> None:
+    """Copy one prim of a flattened stage, with the prototypes it references, into a layer of its own."""
+    from pxr import Sdf
+
+    source = Sdf.Layer.FindOrOpen(str(stage))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    layer = Sdf.Layer.CreateAnonymous(".usda")
+    Sdf.CopySpec(source, Sdf.Path(prim), layer, Sdf.Path(f"/{name}"))
+    for prototype in sorted(prototypes_below(source, Sdf.Path(prim))):
+        Sdf.CopySpec(source, prototype, layer, prototype)
+    root = layer.GetPrimAtPath(f"/{name}")
+    for spec in [spec for spec in root.properties if spec.name.startswith("xformOp")]:
+        root.RemoveProperty(spec)  # the place of env_0 in the flattened scene
+    layer.defaultPrim = name
+    layer.pseudoRoot.SetInfo("metersPerUnit", 1.0)
+    layer.pseudoRoot.SetInfo("upAxis", "Z")
+    text = layer.ExportToString().replace(prim, f"/{name}")
+    text = re.sub(r"@https://[^@]*/dex_cube_mod\.png@", "@./Materials/dex_cube_mod.png@", text)
+    out.write_text(text, encoding="utf-8")
+
+
+def prototypes_below(layer: Any, path: Any) -> set[Any]:
+    """Paths of the prims in the same layer that ``path`` or anything below it references, followed to the end."""
+    found: set[Any] = set()
+    waiting = [path]
+    while waiting:
+        spec = layer.GetPrimAtPath(waiting.pop())
+        if spec is None:
+            continue
+        waiting.extend(child.path for child in spec.nameChildren)
+        for items in ("prependedItems", "appendedItems", "explicitItems", "addedItems"):
+            for reference in getattr(spec.referenceList, items):
+                if not reference.assetPath and reference.primPath and reference.primPath not in found:
+                    found.add(reference.primPath)
+                    waiting.append(reference.primPath)
+    return found
+
+
+def draw_cube_texture(path: Path) -> None:
+    """Six faces of 32x32 pixels, each of its own colour with a white square, so that the cube's turn can be seen."""
+    from PIL import Image, ImageDraw
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    image = Image.new("RGB", (96, 64))
+    draw = ImageDraw.Draw(image)
+    for face, colour in enumerate(CUBE_COLOURS):
+        x, y = face % 3 * 32, face // 3 * 32
+        draw.rectangle((x, y, x + 31, y + 31), fill=colour)
+        draw.rectangle((x + 10, y + 10, x + 20, y + 20), fill=(255, 255, 255))
+    image.save(path)
+
+
+def author_ground(path: Path) -> None:
+    from pxr import Usd, UsdGeom, UsdPhysics
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    stage = Usd.Stage.CreateInMemory()
+    UsdGeom.SetStageUpAxis(stage, "Z")
+    UsdGeom.SetStageMetersPerUnit(stage, 1)
+    stage.SetDefaultPrim(UsdGeom.Xform.Define(stage, "/Root").GetPrim())
+    plane = UsdGeom.Plane.Define(stage, "/Root/CollisionPlane")
+    plane.CreateAxisAttr("Z")
+    UsdPhysics.CollisionAPI.Apply(plane.GetPrim())
+    path.write_text(stage.GetRootLayer().ExportToString(), encoding="utf-8")
+
+
+def main(argv: list[str]) -> int:
+    if argv[1:2] != ["build"] or len(argv[2:]) != 1:
+        print("usage: python -m tasks.assets.build build DIR", file=sys.stderr)
+        return 2
+    manifest = build(Path(argv[2]))
+    print(f"asset root {manifest.parent}, manifest {hashlib.sha256(manifest.read_bytes()).hexdigest()[:12]}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

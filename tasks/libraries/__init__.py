@@ -1,0 +1,1 @@
+"""RL libraries, one file each, and the controls."""

@@ -1,0 +1,78 @@
+"""skrl 2.1 under labscale's clock: its sequential trainer, with the timer around an agent's rollout and update."""
+
+import functools
+import statistics
+from typing import Any
+
+import torch
+
+from tasks.rank.context import RankContext
+from tasks.rank.simulation import Simulation, success_rate
+from tasks.rank.timing import IterationTimer
+
+AGENT_ENTRY_POINT = "skrl_cfg_entry_point"
+
+
+def configure(context: RankContext, simulation: Simulation) -> dict[str, Any]:
+    """Give the agent's settings what the case says and return them as the library will read them."""
+    agent_cfg: dict[str, Any] = simulation.agent_cfg
+    agent_cfg["seed"] = context.seed
+    agent_cfg["trainer"]["timesteps"] = context.case.iterations * context.case.num_steps_per_env
+    agent_cfg["trainer"]["close_environment_at_exit"] = False
+    agent_cfg["agent"]["experiment"]["directory"] = context.library_dir
+    agent_cfg["agent"]["experiment"]["experiment_name"] = "skrl"
+    return agent_cfg
+
+
+def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]) -> torch.nn.Module:
+    """Train the case's rollouts with their updates and return the trained models."""
+    import skrl
+    from isaaclab_rl.skrl import SkrlVecEnvWrapper
+    from skrl.utils.runner.torch import Runner
+
+    skrl.config.torch.device = str(context.device)
+    env = SkrlVecEnvWrapper(simulation.env, ml_framework="torch")
+    runner = Runner(env, settings)
+    _attach(runner.agent, env, context.case.num_steps_per_env, context.timer)
+    runner.run()
+    return torch.nn.ModuleList([model for model in runner.agent.models.values() if model is not None])
+
+
+def _attach(agent: Any, env: Any, num_steps_per_env: int, timer: IterationTimer) -> None:
+    """Time skrl's loop: ``post_interaction`` of a rollout's last step updates, ``pre_interaction`` starts the next."""
+    env.step = timer.environment_step.wrap(env.step)
+    agent.act = timer.inference.wrap(agent.act)
+    pre_interaction, post_interaction = agent.pre_interaction, agent.post_interaction
+
+    @functools.wraps(pre_interaction)
+    def timed_pre(*, timestep: int, timesteps: int) -> None:
+        if timestep % num_steps_per_env == 0:
+            timer.begin()
+        pre_interaction(timestep=timestep, timesteps=timesteps)
+
+    @functools.wraps(post_interaction)
+    def timed_post(*, timestep: int, timesteps: int) -> None:
+        at_boundary = (timestep + 1) % num_steps_per_env == 0
+        # post_interaction may write out and clear what it tracked
+        learning = _learning(agent.tracking_data) if at_boundary else {}
+        if at_boundary:
+            timer.end_collection()
+        post_interaction(timestep=timestep, timesteps=timesteps)
+        if at_boundary:
+            timer.end()
+            timer.write({**learning, "success_rate": success_rate(env)})
+
+    agent.pre_interaction, agent.post_interaction = timed_pre, timed_post
+
+
+def _learning(tracking: dict[str, Any]) -> dict[str, float | None]:
+    """skrl's own means of episodes that ended in this rollout."""
+
+    def mean(tag: str) -> float | None:
+        values = tracking.get(tag)
+        return statistics.mean(map(float, values)) if values else None
+
+    return {
+        "reward_mean": mean("Reward / Total reward (mean)"),
+        "episode_length_mean": mean("Episode / Total timesteps (mean)"),
+    }

@@ -1,0 +1,32 @@
+"""What every part of a rank needs to know of the rank it runs in."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from suite.schema.record import Case
+from tasks.rank.process_group import Ranks
+from tasks.rank.rank_log import RankLog
+from tasks.rank.timing import IterationTimer
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankContext:
+    """One rank of one run. The RL library writes its own logs and checkpoints to ``library_dir``."""
+
+    case: Case
+    ranks: Ranks
+    device: torch.device
+    log: RankLog
+    timer: IterationTimer
+    run_dir: Path
+
+    @property
+    def library_dir(self) -> str:
+        return str(self.run_dir / "library")
+
+    @property
+    def seed(self) -> int:
+        """Ranks explore differently: the case's seed plus the global rank."""
+        return self.case.seed + self.ranks.rank

@@ -1,0 +1,88 @@
+"""Whether physics steps run from a captured CUDA graph, and what Warp says of the GPU that captures need.
+
+Asked of what Isaac Lab's Newton manager holds after training, not of its configuration: a graph that is not there slows
+every step and says nothing. Imports no torch.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from suite.schema.record import CheckResult, CheckVerdict
+
+NAME: Final = "cuda_graph"
+NOT_IN_USE: Final = "cuda_graph_not_in_use"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphState:
+    """``is_captured`` is None where the physics has no graphs, or another Isaac Lab keeps them elsewhere."""
+
+    is_asked: bool | None  # by the configuration; None: the physics knows no such setting
+    is_captured: bool | None
+    is_pending: bool = False  # no physics step was made yet
+    is_supported: bool = True  # by the physics solver, as it is configured
+
+
+def warp_settings(device: str) -> dict[str, Any]:
+    """What Warp says of a rank's device; None for all of it on a CPU."""
+    if not device.startswith("cuda"):
+        return {"cuda_memory_pool_supported": None, "cuda_memory_pool_enabled": None, "cuda_driver_version": None}
+    import warp
+
+    version = getattr(warp, "get_cuda_driver_version", lambda: None)()  # Isaac Sim's own Warp may have none
+    return {
+        "cuda_memory_pool_supported": bool(warp.is_mempool_supported(device)),
+        "cuda_memory_pool_enabled": bool(warp.is_mempool_enabled(device)),
+        "cuda_driver_version": None if version is None else ".".join(map(str, version)),
+    }
+
+
+def read(sim: Any, physics_cfg: Any) -> GraphState:
+    """Look at Isaac Lab's simulation context and the physics part of its configuration."""
+    asked, manager = getattr(physics_cfg, "use_cuda_graph", None), sim.physics_manager
+    if asked is None or not hasattr(manager, "_graph"):
+        return GraphState(is_asked=asked, is_captured=None)
+    is_supported = getattr(manager, "_supports_cuda_graph_capture", lambda: True)
+    return GraphState(
+        is_asked=bool(asked),
+        is_captured=manager._graph is not None,  # noqa: SLF001  Isaac Lab has no public word for it
+        is_pending=bool(getattr(manager, "_graph_capture_pending", False)),
+        is_supported=bool(is_supported()),
+    )
+
+
+def check(state: GraphState, settings: Mapping[str, Any]) -> CheckResult | None:
+    """Judge a rank on a GPU; None where its physics has no graphs.
+
+    A graph that was asked for and is not there is a failure, so that the round is invalid: the workload's fingerprint
+    says that there is one, and its times compare with those of no other machine. Without a graph on purpose the
+    fingerprint says so, and the round counts.
+    """
+    if state.is_asked is None:
+        return None
+    if state.is_captured:
+        return _result("ok", "physics steps run from a captured CUDA graph")
+    if why := _why_none(state):
+        return _result("not_checked", why)
+    found = (
+        "a CUDA graph was asked for, and physics steps ran without one; "
+        f"memory pool supported: {settings['cuda_memory_pool_supported']}, "
+        f"enabled: {settings['cuda_memory_pool_enabled']}; driver of CUDA {settings['cuda_driver_version']}"
+    )
+    return _result("failure", found, fault=NOT_IN_USE)
+
+
+def _why_none(state: GraphState) -> str | None:
+    """A reason for no graph that is no fault of the machine."""
+    reasons = (
+        (not state.is_asked, "the configuration asks for no CUDA graph"),
+        (state.is_captured is None, "this Isaac Lab does not show whether it captured a CUDA graph"),
+        (not state.is_supported, "Isaac Lab captures no CUDA graph for this physics solver"),
+        (state.is_pending, "no physics step was made"),
+    )
+    return next((reason for applies, reason in reasons if applies), None)
+
+
+def _result(verdict: CheckVerdict, found: str, *, fault: str | None = None) -> CheckResult:
+    return CheckResult(name=NAME, feature="physics", verdict=verdict, found=found, fault=fault)

@@ -1,0 +1,183 @@
+"""What this process has on GPUs other than its own: memory and time there are other ranks'.
+
+Isaac Lab and libraries have left contexts of every rank on cuda:0 (isaac-sim/IsaacLab 2756, 5132). The CUDA driver says
+whether the process has its primary context on a GPU, in containers too, and makes none for being asked. NVML says how
+much memory it has there and sees contexts of other kinds, but knows it by the process id of the host: in a container
+that may be another, and NVML then says nothing of it. Imports no torch.
+"""
+
+import ctypes
+import os
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from suite.schema.record import CheckResult, CheckVerdict
+
+NAME: Final = "memory_on_other_gpus"
+FOUND: Final = "context_on_other_gpu"
+_SUCCESS: Final = 0
+_INSUFFICIENT_SIZE: Final = 7  # NVML_ERROR_INSUFFICIENT_SIZE, with the count that there is
+_UNKNOWN_MEMORY: Final = 2**64 - 1  # NVML_VALUE_NOT_AVAILABLE
+_SPARE: Final = 16  # processes that may start between two questions
+_GB: Final = 1e9
+
+
+class _Process(ctypes.Structure):
+    """As nvmlProcessInfo_t of NVML's version 3 of the question."""
+
+    _fields_ = (
+        ("pid", ctypes.c_uint),
+        ("usedGpuMemory", ctypes.c_ulonglong),
+        ("gpuInstanceId", ctypes.c_uint),
+        ("computeInstanceId", ctypes.c_uint),
+    )
+
+
+class DriverError(Exception):
+    """The CUDA driver or NVML does not answer; what was asked, and how it ended."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnGpu:
+    """What this process has on one GPU."""
+
+    index: int  # as CUDA counts
+    has_context: bool  # its primary one, by the CUDA driver
+    is_listed: bool | None  # by NVML as a process on it; None: NVML does not answer
+    memory_gb: float | None  # by NVML
+
+
+def read(cuda_library: str = "libcuda.so.1", nvml_library: str = "libnvidia-ml.so.1") -> tuple[OnGpu, ...]:
+    """Every GPU that this process sees. Raises DriverError where the CUDA driver does not answer."""
+    cuda, count = _load(cuda_library), ctypes.c_int()
+    _call(cuda, "cuInit", 0)
+    _call(cuda, "cuDeviceGetCount", ctypes.byref(count))
+    uuids = [_uuid(cuda, index) for index in range(count.value)]
+    used = _used_of(nvml_library, uuids)
+    return tuple(
+        OnGpu(
+            index=index,
+            has_context=_has_context(cuda, index),
+            is_listed=used[index].is_listed,
+            memory_gb=used[index].memory_gb,
+        )
+        for index in range(count.value)
+    )
+
+
+def check(own_index: int, seen: Sequence[OnGpu]) -> CheckResult:
+    """Judge what ``read`` saw.
+
+    A context on another rank's GPU warns and does not make the round invalid: it takes memory there, and time while it
+    works, but the work that was measured is the work of the case, and what upstream leaves there is part of how it
+    scales. Reports flag such rounds.
+    """
+    others = [gpu for gpu in seen if gpu.index != own_index]
+    if not others:
+        return not_known("it sees no GPU but its own")
+    is_known = any(gpu.is_listed for gpu in seen if gpu.index == own_index)
+    unknown = "" if is_known else "; NVML does not know it by its process id, so memory there is not known"
+    if not is_known:  # whoever has that id on another GPU is somebody else
+        others = [replace(gpu, is_listed=None, memory_gb=None) for gpu in others]
+    if found := [gpu for gpu in others if gpu.has_context or gpu.is_listed]:
+        return _result("warning", f"it is on {', '.join(map(_described, found))}{unknown}", fault=FOUND)
+    return _result("ok", f"no CUDA context on GPU {', '.join(str(gpu.index) for gpu in others)}{unknown}")
+
+
+def not_known(why: str) -> CheckResult:
+    return _result("not_checked", why)
+
+
+def _described(gpu: OnGpu) -> str:
+    return f"GPU {gpu.index}" + ("" if gpu.memory_gb is None else f" with {gpu.memory_gb:.2f} GB")
+
+
+def _result(verdict: CheckVerdict, found: str, *, fault: str | None = None) -> CheckResult:
+    return CheckResult(name=NAME, feature="gpus", verdict=verdict, found=found, fault=fault)
+
+
+def _load(library: str) -> ctypes.CDLL:
+    try:
+        return ctypes.CDLL(library)
+    except OSError as error:
+        raise DriverError(str(error)) from error
+
+
+def _call(library: ctypes.CDLL, name: str, *arguments: Any, accepted: Sequence[int] = (_SUCCESS,)) -> int:
+    try:
+        code = int(getattr(library, name)(*arguments))
+    except AttributeError as error:
+        raise DriverError(f"the driver has no {name}") from error
+    if code not in accepted:
+        raise DriverError(f"{name} returns {code}")
+    return code
+
+
+# ---- CUDA ----
+
+
+def _uuid(cuda: ctypes.CDLL, index: int) -> str:
+    device, raw = ctypes.c_int(), (ctypes.c_ubyte * 16)()
+    _call(cuda, "cuDeviceGet", ctypes.byref(device), index)
+    _call(cuda, "cuDeviceGetUuid_v2", raw, device)
+    return f"GPU-{uuid.UUID(bytes=bytes(raw))}"
+
+
+def _has_context(cuda: ctypes.CDLL, index: int) -> bool:
+    device, flags, is_active = ctypes.c_int(), ctypes.c_uint(), ctypes.c_int()
+    _call(cuda, "cuDeviceGet", ctypes.byref(device), index)
+    _call(cuda, "cuDevicePrimaryCtxGetState", device, ctypes.byref(flags), ctypes.byref(is_active))
+    return bool(is_active.value)
+
+
+# ---- NVML ----
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Used:
+    """What NVML lists of this process on a GPU; None where it does not answer."""
+
+    is_listed: bool | None = None
+    memory_gb: float | None = None
+
+
+@contextmanager
+def _nvml(library: str) -> Iterator[ctypes.CDLL]:
+    nvml = _load(library)
+    _call(nvml, "nvmlInit_v2")
+    try:
+        yield nvml
+    finally:
+        _call(nvml, "nvmlShutdown")
+
+
+def _used_of(library: str, uuids: Sequence[str]) -> list[_Used]:
+    try:
+        with _nvml(library) as nvml:
+            return [_used_on(nvml, name) for name in uuids]
+    except DriverError:
+        return [_Used()] * len(uuids)
+
+
+def _used_on(nvml: ctypes.CDLL, name: str) -> _Used:
+    handle = ctypes.c_void_p()
+    try:
+        _call(nvml, "nvmlDeviceGetHandleByUUID", name.encode(), ctypes.byref(handle))
+        own = [process for process in _processes(nvml, handle) if process.pid == os.getpid()]
+    except DriverError:
+        return _Used()
+    known = [process.usedGpuMemory for process in own if process.usedGpuMemory != _UNKNOWN_MEMORY]
+    return _Used(is_listed=bool(own), memory_gb=sum(known) / _GB if known else None)
+
+
+def _processes(nvml: ctypes.CDLL, handle: ctypes.c_void_p) -> list[_Process]:
+    count, ask = ctypes.c_uint(0), "nvmlDeviceGetComputeRunningProcesses_v3"
+    if _call(nvml, ask, handle, ctypes.byref(count), None, accepted=(_SUCCESS, _INSUFFICIENT_SIZE)) == _SUCCESS:
+        return []
+    count.value += _SPARE
+    processes = (_Process * count.value)()
+    _call(nvml, ask, handle, ctypes.byref(count), processes)
+    return list(processes[: count.value])

@@ -1,0 +1,114 @@
+"""The environment of a case on this rank, made through Isaac Lab's public API as its own training does."""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from suite.schema.record import Case
+from tasks.assets.missing_asset import missing_asset_named
+from tasks.rank.context import RankContext
+from tasks.rank.process_group import Ranks
+from tasks.rank.timing import IterationTimer
+from tasks.registered import register_all
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simulation:
+    """A running Isaac Lab environment with its configuration.
+
+    ``env`` is the Gymnasium environment, not yet wrapped for a library; ``env_cfg`` and ``agent_cfg`` are Isaac Lab's
+    own objects after presets and overrides.
+    """
+
+    env: Any
+    env_cfg: Any
+    agent_cfg: Any
+
+
+def _launcher_args(case: Case, ranks: Ranks) -> argparse.Namespace:
+    """Isaac Lab's launcher arguments; presets and overrides are left in ``sys.argv``, where it looks for them."""
+    from isaaclab.app import add_launcher_args
+    from isaaclab_tasks.utils import setup_preset_cli
+
+    parser = argparse.ArgumentParser()
+    add_launcher_args(parser)
+    device = "cuda:0" if case.device == "cuda" else "cpu"
+    args: argparse.Namespace
+    args, remaining = setup_preset_cli(parser, ["--device", device, *case.presets, *case.overrides])
+    # Isaac Lab places a rank on its own GPU when told so; it knows no ranks on a CPU.
+    args.distributed = ranks.is_distributed and case.device == "cuda"
+    sys.argv = [sys.argv[0], *remaining]
+    return args
+
+
+@contextmanager
+def simulation(context: RankContext, *, agent_entry_point: str) -> Iterator[Simulation]:
+    """Resolve the task, launch the simulation and create the environment; close both at the end.
+
+    Torch's backend flags are those of upstream's training benchmark, the same for every library, so that libraries
+    differ by their own work only. As there, Isaac Lab's seeding switches cudnn.benchmark on again while it creates the
+    environment; a rank's settings record what held. Ranks differ by ``seed + rank``.
+    """
+    case, ranks, log = context.case, context.ranks, context.log
+    with log.phase("imports"):
+        import warp
+
+        warp.config.enable_backward = False  # as upstream's benchmark, before any kernel is defined: less to compile
+        import gymnasium as gym
+        from isaaclab.app import launch_simulation
+        from isaaclab_rl.entrypoints.common import scoped_torch_backend_flags
+        from isaaclab_tasks.utils import resolve_task_config
+
+        register_all()
+
+    with log.phase("task_config"):
+        args = _launcher_args(case, ranks)
+        env_cfg, agent_cfg = resolve_task_config(case.task, agent_entry_point)
+    env_cfg.scene.num_envs = case.num_envs
+    env_cfg.seed = context.seed
+    env_cfg.sim.device = str(context.device)
+    env_cfg.log_dir = context.library_dir
+    flags = scoped_torch_backend_flags(
+        cuda_matmul_allow_tf32=True, cudnn_allow_tf32=True, cudnn_deterministic=False, cudnn_benchmark=False
+    )
+    with ExitStack() as cleanup:
+        with log.phase("simulation_launch"):
+            cleanup.enter_context(launch_simulation(env_cfg, args))
+        cleanup.enter_context(flags)
+        with log.phase("environment_creation"), missing_asset_named(case, os.environ.get("ISAACSIM_ASSET_ROOT")):
+            env = gym.make(case.task, cfg=env_cfg)
+        cleanup.callback(env.close)
+        cleanup.enter_context(_timed(env.unwrapped.sim, context.timer))
+        yield Simulation(env=env, env_cfg=env_cfg, agent_cfg=agent_cfg)
+
+
+@contextmanager
+def _timed(sim: Any, timer: IterationTimer) -> Iterator[None]:
+    """Time what an environment step holds: physics steps, and pictures with the scene's state brought to the renderer.
+
+    Isaac Lab draws where a camera's data is asked for, in ``RenderContext.render_into_cameras``; with Kit, its app loop
+    draws too, in ``SimulationContext.render``.
+    """
+    rendering = type(sim.render_context)  # has slots, so the method is replaced on the class
+    render_into_cameras = rendering.render_into_cameras
+    sim.step = timer.simulate.wrap(sim.step)
+    sim.render = timer.render.wrap(sim.render)
+    rendering.render_into_cameras = timer.render.wrap(render_into_cameras)
+    try:
+        yield
+    finally:
+        rendering.render_into_cameras = render_into_cameras
+        del sim.step, sim.render
+
+
+def success_rate(env: Any) -> float | None:
+    """The task's own success metric from its last step's log, if it has one. Wrappers of rl_games rename the log."""
+    from isaaclab.benchmark.metrics import success_rate_step_value
+
+    extras = env.unwrapped.extras
+    value = success_rate_step_value(extras.get("log") or extras.get("episode") or {})
+    return None if value is None else float(value)

@@ -1,0 +1,236 @@
+"""Clocks inside a rank: one device synchronisation per iteration, nothing scraped from logs.
+
+Sections within an iteration (collection, learning, environment steps and what they hold, all-reduce) must not
+synchronise the device: that would change what is measured. On CUDA they are pairs of events on torch's stream, read
+after the iteration's one synchronisation; on a CPU, where everything is synchronous, they are wall-clock intervals.
+Torch's default stream waits for Warp's, so the events cover Newton's kernels too.
+"""
+
+import functools
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import torch
+
+from suite.external.core_probe import core_probe_s
+from tasks.rank.profiling import Ranges
+from tasks.rank.rank_log import RankLog
+
+MARKED_EVERY: Final = 4  # as many as a round must have that are steady, so that one of them is marked
+FIRST_MARKED: Final = 2  # the first iteration is never steady, and a short test has three
+
+
+class Marks(Protocol):
+    """Points in time on a device."""
+
+    def now(self) -> Any: ...
+
+    def elapsed_s(self, start: Any, end: Any) -> float: ...
+
+    def synchronize(self) -> None: ...
+
+    def recycle(self) -> None:
+        """Every mark taken so far has been read and may be used again."""
+        ...
+
+
+class CpuMarks:
+    def now(self) -> float:
+        return time.perf_counter()
+
+    def elapsed_s(self, start: float, end: float) -> float:
+        return end - start
+
+    def synchronize(self) -> None:
+        """Nothing is queued on a CPU."""
+
+    def recycle(self) -> None:
+        """A number needs no pool."""
+
+
+class CudaMarks:
+    """CUDA events, reused: making one takes longer than recording it, and a short iteration would show it."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._free: list[torch.cuda.Event] = []
+        self._taken: list[torch.cuda.Event] = []
+
+    def now(self) -> torch.cuda.Event:
+        event = self._free.pop() if self._free else torch.cuda.Event(enable_timing=True)
+        event.record()
+        self._taken.append(event)
+        return event
+
+    def elapsed_s(self, start: torch.cuda.Event, end: torch.cuda.Event) -> float:
+        return float(start.elapsed_time(end)) / 1e3
+
+    def synchronize(self) -> None:
+        torch.cuda.synchronize(self._device)
+
+    def recycle(self) -> None:
+        self._free += self._taken
+        self._taken = []
+
+
+def marks_for(device: torch.device) -> Marks:
+    return CudaMarks(device) if device.type == "cuda" else CpuMarks()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Total:
+    """Of a section in one iteration; a section without a call has no time, which is not 0."""
+
+    time_s: float | None
+    calls: int
+
+
+class Section:
+    """Total time inside a call that happens many times an iteration."""
+
+    def __init__(self, marks: Marks, name: str, ranges: Ranges) -> None:
+        self._marks = marks
+        self._name, self._ranges = name, ranges
+        self._pairs: list[tuple[Any, Any]] = []
+        self._inside = False
+        self.enabled = True
+
+    def wrap(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """``call``, timed each time. An asynchronous collective is timed until its call returns.
+
+        One section may wrap several calls; one that happens inside another of them is not counted again.
+        """
+        call = self._ranges.around(self._name, call)
+
+        @functools.wraps(call)
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            if self._inside or not self.enabled:
+                return call(*args, **kwargs)
+            self._inside = True
+            start = self._marks.now()
+            try:
+                return call(*args, **kwargs)
+            finally:
+                self._pairs.append((start, self._marks.now()))
+                self._inside = False
+
+        return timed
+
+    def discard(self) -> None:
+        """Forget the calls so far: they happened between iterations, as the reset before the first one does."""
+        self._pairs = []
+
+    def drain(self) -> Total:
+        """What was spent since the last drain. The device must be synchronised."""
+        pairs, self._pairs = self._pairs, []
+        time_s = sum(self._marks.elapsed_s(start, end) for start, end in pairs)
+        return Total(time_s=time_s if pairs else None, calls=len(pairs))
+
+
+class Collective(Section):
+    """A section whose calls reduce a tensor over all ranks: how many bytes too."""
+
+    def __init__(self, marks: Marks, name: str, ranges: Ranges) -> None:
+        super().__init__(marks, name, ranges)
+        self._num_bytes = 0
+
+    def wrap(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """``call``, whose first argument is the tensor, as torch names it."""
+        timed = super().wrap(call)
+
+        @functools.wraps(call)
+        def counted(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            if self.enabled:
+                self._num_bytes += tensor.numel() * tensor.element_size()
+            return timed(tensor, *args, **kwargs)
+
+        return counted
+
+    def discard(self) -> None:
+        super().discard()
+        self._num_bytes = 0
+
+    def drain_bytes(self) -> int:
+        """Of all calls since the last drain."""
+        num_bytes, self._num_bytes = self._num_bytes, 0
+        return num_bytes
+
+
+class IterationTimer:
+    """Times the iterations of one rank and writes each as it ends.
+
+    An adapter calls ``begin``, ``end_collection`` and ``end`` at its library's own boundaries, so that an iteration is
+    exactly what the library calls one: rollout plus update, without logging and checkpoints.
+
+    Sections within an iteration are marked in one of every ``MARKED_EVERY`` iterations only. Events around every step
+    and every all-reduce lengthened an iteration by 1 to 3 % on an H200, so how long an iteration takes is read from the
+    others (``suite.statistics.reduce``), and both together say what the marks cost (``suite.statistics.timing_cost``).
+    """
+
+    def __init__(self, log: RankLog, device: torch.device) -> None:
+        self._log = log
+        self._marked = False
+        self._marks = marks_for(device)
+        self._ranges = ranges = Ranges()
+        self.environment_step = Section(self._marks, "environment_step", ranges)
+        self.simulate = Section(self._marks, "simulate", ranges)
+        self.render = Section(self._marks, "render", ranges)
+        self.inference = Section(self._marks, "inference", ranges)
+        self.all_reduce = Collective(self._marks, "all_reduce", ranges)
+        self._sections = (self.environment_step, self.simulate, self.render, self.inference, self.all_reduce)
+        self.iterations = 0
+        self.samples: list[dict[str, float | None]] = []
+        self.clock_zero_s = time.perf_counter()
+        log.write("clock", zero_monotonic_s=self.clock_zero_s)  # the clock of all processes of a host
+        self._start_s = 0.0
+        self._start: Any = None
+        self._collected: Any = None
+
+    def begin(self) -> None:
+        self._marked = self.iterations % MARKED_EVERY == FIRST_MARKED
+        for section in self._sections:
+            section.discard()
+            section.enabled = self._marked
+        self._ranges.push(f"iteration {self.iterations}")
+        self._ranges.push("collection")
+        self._start_s = time.perf_counter()
+        self._start = self._marks.now()
+
+    def end_collection(self) -> None:
+        self._collected = self._marks.now()
+        self._ranges.pop()
+        self._ranges.push("learning")
+
+    def end(self) -> None:
+        """Synchronise the device and fix the iteration's times; ``write`` adds what the library says of it."""
+        end = self._marks.now()
+        self._marks.synchronize()
+        iteration_time_s = time.perf_counter() - self._start_s
+        self._ranges.pop(2)
+        environment_step, simulate, render, inference, all_reduce = (section.drain() for section in self._sections)
+        self.samples.append(
+            {
+                "start_s": self._start_s - self.clock_zero_s,
+                "iteration_time_s": iteration_time_s,
+                "collection_time_s": self._marks.elapsed_s(self._start, self._collected),
+                "learning_time_s": self._marks.elapsed_s(self._collected, end),
+                "marked": float(self._marked),
+                "environment_step_time_s": environment_step.time_s,
+                "simulate_time_s": simulate.time_s,
+                "render_time_s": render.time_s,
+                "inference_time_s": inference.time_s,
+                "all_reduce_time_s": all_reduce.time_s,
+                "all_reduce_calls": float(all_reduce.calls) if self._marked else None,
+                "all_reduce_bytes": float(self.all_reduce.drain_bytes()) if all_reduce.calls else None,
+                "core_probe_time_s": core_probe_s() if self._marked else None,
+            }
+        )
+        self._marks.recycle()
+
+    def write(self, learning: Mapping[str, float | None]) -> None:
+        """Write the iteration that just ended with its learning figures and the library's own times."""
+        self.samples[-1].update(learning)
+        self._log.iteration(self.iterations, self.samples[-1])
+        self.iterations += 1

@@ -1,0 +1,193 @@
+"""The workload's fingerprint: what was simulated and trained, as plain scalars that are equal wherever it is the same.
+
+Settings stand under their own dotted names, so that two fingerprints say themselves where they differ. Large parts are
+represented by a short hash of theirs, at a name that tells the part (``env.scene.robot``, ``env.rewards.alive``).
+Nothing here depends on the process, the machine or the folder. What a case already says of size (environments, seed,
+iterations) is left out.
+"""
+
+import fnmatch
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from suite.schema.record import Case, Scalar
+from tasks.libraries.agent_settings import look_up
+from tasks.rank.context import RankContext
+from tasks.rank.simulation import Simulation
+
+# Of the environment's settings these are written out to the last one; others two names deep, what is below as a hash.
+WHOLE: Final = ("env.sim.physics", "env.scene.*.renderer_cfg", "agent")
+DEPTH: Final = 2
+LONGEST_VALUE: Final = 120  # characters of a list that is written out
+# Not part of the workload: where files go, what is shown on a screen, and what the case says.
+LEFT_OUT: Final = (
+    "env.seed", "env.log_dir", "env.sim.device", "env.sim.log_dir", "env.sim.logging_level",
+    "env.sim.save_logs_to_file", "env.sim.visualizer_cfgs", "env.sim.default_visualizer_cfg", "env.viewer",
+    "env.ui_window_class_type", "env.xr", "env.video_recorders", "env.recorders", "env.scene.num_envs",
+    # rl_games
+    "agent.params.seed", "agent.params.load_*", "agent.params.config.name", "agent.params.config.full_experiment_name",
+    "agent.params.config.device*", "agent.params.config.multi_gpu", "agent.params.config.num_actors",
+    "agent.params.config.max_epochs", "agent.params.config.train_dir", "agent.params.config.save_*",
+    # rsl_rl and skrl
+    "agent.seed", "agent.device", "agent.max_iterations", "agent.save_interval", "agent.experiment_name",
+    "agent.run_name", "agent.logger", "agent.neptune_project", "agent.wandb_project", "agent.resume", "agent.load_*",
+    "agent.agent.experiment", "agent.trainer",
+)  # fmt: skip
+# Where each library keeps what matters most: name here -> dotted name there, and the library's default.
+AGENT: Final[Mapping[str, Mapping[str, tuple[str, Any]]]] = {
+    "rl_games": {
+        "learning_epochs": ("params.config.mini_epochs", None),
+        "networks": ("params.network.mlp.units", None),
+        "mixed_precision": ("params.config.mixed_precision", False),
+        "torch_compile": ("params.config.torch_compile", True),
+    },
+    "rsl_rl": {
+        "learning_epochs": ("algorithm.num_learning_epochs", None),
+        "networks": ("actor.hidden_dims", None),
+        "mixed_precision": ("algorithm.use_mixed_precision", False),
+        "torch_compile": ("torch_compile_mode", None),
+    },
+    "skrl": {
+        "learning_epochs": ("agent.learning_epochs", None),
+        "networks": ("models.policy.network", None),
+        "mixed_precision": ("agent.mixed_precision", False),
+        "torch_compile": ("models.policy.compile", None),
+    },
+}
+
+
+def describe(context: RankContext, running: Simulation, agent_settings: Mapping[str, Any]) -> dict[str, Scalar]:
+    """Return the fingerprint of what this rank is about to train; equal on every rank."""
+    from isaaclab.benchmark.capture import run_config_from_env_cfg
+    from isaaclab.utils import to_dict
+    from isaaclab.utils.assets import NUCLEUS_ASSET_ROOT_DIR
+
+    env, case = running.env.unwrapped, context.case
+    backends = run_config_from_env_cfg(running.env_cfg)
+    places = {NUCLEUS_ASSET_ROOT_DIR: "<assets>", str(context.run_dir): "<run>"}
+    settings = {
+        **dict(written_out(to_dict(running.env_cfg), "env", places)),
+        **dict(written_out(agent_settings, "agent", places)),
+    }
+    return {
+        "task": case.task,
+        "workload": case.workload,
+        "assets": case.assets,
+        "environment_class": f"{type(env).__module__}:{type(env).__qualname__}",
+        **{f"observation_size.{name}": size for name, size in observation_sizes(env.single_observation_space).items()},
+        "action_size": size_of(env.single_action_space),
+        "reward_terms": reward_terms(env),
+        "physics": backends.physics_backend,
+        "renderer": backends.rendering_backend,
+        **cameras(env.scene.sensors),
+        "physics_dt_s": float(env.physics_dt),
+        "decimation": int(env.cfg.decimation),
+        "episode_length_s": float(env.max_episode_length_s),
+        **training(case, agent_settings),
+        **{name: settings[name] for name in sorted(settings)},
+    }
+
+
+def training(case: Case, agent_settings: Mapping[str, Any]) -> dict[str, Scalar]:
+    """What one iteration learns from and how often it steps."""
+    return {
+        "rl_library": case.rl_library,
+        "num_steps_per_env": case.num_steps_per_env,
+        "minibatch_rule": case.minibatch_rule,
+        "minibatch_size": case.minibatch_size,
+        "global_minibatch_size": case.global_minibatch_size,
+        "optimiser_steps": case.optimiser_steps,
+        **{
+            name: short(look_up(agent_settings, path, default))
+            for name, (path, default) in AGENT[case.rl_library].items()
+        },
+    }
+
+
+def observation_sizes(space: Any) -> dict[str, str]:
+    """Group of observations -> its size, ``4`` or ``3x96x96``."""
+    groups = space.spaces if hasattr(space, "spaces") else {"policy": space}
+    return {name: size_of(group) for name, group in groups.items()}
+
+
+def size_of(space: Any) -> str:
+    """Size of a space; of a group whose terms are apart, that of every term."""
+    if hasattr(space, "spaces"):
+        return ",".join(f"{name}:{size_of(term)}" for name, term in sorted(space.spaces.items()))
+    return "x".join(map(str, space.shape))
+
+
+def reward_terms(env: Any) -> str | None:
+    """Names of the reward's terms; None for a direct task, whose class computes it."""
+    return ",".join(env.reward_manager.active_terms) if hasattr(env, "reward_manager") else None
+
+
+def cameras(sensors: Mapping[str, Any]) -> dict[str, str]:
+    """Size of the pictures and what they hold, of every camera."""
+    from isaaclab.sensors import Camera
+
+    found: dict[str, str] = {}
+    for name, sensor in sorted(sensors.items()):
+        if isinstance(sensor, Camera):
+            found[f"camera.{name}.resolution"] = f"{sensor.cfg.width}x{sensor.cfg.height}"
+            found[f"camera.{name}.data_types"] = ",".join(sensor.cfg.data_types)
+    return found
+
+
+def written_out(value: Any, name: str, places: Mapping[str, str]) -> Iterator[tuple[str, Scalar]]:
+    """Yield the dotted names and values below ``name``. ``places`` are paths and what they are called."""
+    if matches(name, LEFT_OUT):
+        return
+    value = portable(value, places)
+    if not isinstance(value, Mapping):
+        if value is not None:  # what is not set is left out
+            yield name, short(value)
+    elif name.count(".") < DEPTH or any(matches(name, (part, f"{part}.*")) for part in WHOLE):
+        for key in sorted(value):
+            yield from written_out(value[key], f"{name}.{key}", places)
+    elif value:
+        yield name, sha256(value)
+        for part in WHOLE:  # e.g. the renderer of a camera
+            parent, _, key = part.rpartition(".")
+            if fnmatch.fnmatchcase(name, parent) and isinstance(value.get(key), Mapping):
+                yield from written_out(value[key], f"{name}.{key}", places)
+
+
+def portable(value: Any, places: Mapping[str, str]) -> Any:
+    """``value`` as JSON has it, with sorted keys, and paths as their place is called."""
+    if isinstance(value, Mapping):
+        return {str(key): portable(value[key], places) for key in sorted(value, key=str)}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [portable(item, places) for item in value]
+    if isinstance(value, str):
+        for path, place in places.items():
+            value = value.replace(path, place)
+        return value
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, slice):  # all joints or bodies of an entity
+        return str(value)
+    if callable(value):
+        return f"{value.__module__}:{value.__qualname__}"
+    raise TypeError(f"a setting is a {type(value).__name__}, which has no portable text: {value!r}")
+
+
+def short(value: Any) -> Scalar:
+    """A scalar as it is (infinity as text); a list as JSON, or as a hash when that is long."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    text = json.dumps(value)
+    return text if len(text) <= LONGEST_VALUE else sha256(value)
+
+
+def sha256(value: Any) -> str:
+    return f"sha256:{hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]}"
+
+
+def matches(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)

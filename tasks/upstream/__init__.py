@@ -1,0 +1,1 @@
+"""Isaac Lab's own benchmark: run beside ours, and its files written."""

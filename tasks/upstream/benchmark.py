@@ -1,0 +1,76 @@
+"""Isaac Lab's own training benchmark on a case's arguments: ``python -m tasks.upstream.benchmark RUN_DIR``.
+
+Reads ``RUN_DIR/case.json``, runs ``isaaclab benchmark training[_multigpu]`` as a user would, and writes the iteration
+times that upstream derives its report from to ``RUN_DIR/upstream.json``. Those stand in the RL library's
+TensorBoard file of rank 0; the report itself keeps only mean, deviation and peak.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from suite.schema.record import Case
+from tasks.worker import read_case
+
+
+def arguments(case: Case, out_dir: Path) -> list[str]:
+    """Upstream's command line of a case, without the interpreter."""
+    if case.world_size > 1:
+        # its own free port: torchrun's default one may be taken by whoever else trains on this host
+        rendezvous = ["--rdzv_backend", "c10d", "--rdzv_endpoint", "localhost:0"]
+        workflow = ["training_multigpu", "--num_gpus", str(case.nproc_per_node), *rendezvous]
+    else:
+        workflow = ["training", "--device", "cuda:0" if case.device == "cuda" else "cpu"]
+    on_cpu = {"rl_games": "agent.params.config.device=cpu", "rsl_rl": "agent.device=cpu"}
+    device_tokens = [on_cpu[case.rl_library]] if case.device == "cpu" and case.rl_library in on_cpu else []
+    options = {
+        "--rl_library": case.rl_library,
+        "--task": case.task,
+        "--num_envs": str(case.num_envs),
+        "--max_iterations": str(case.iterations),
+        "--seed": str(case.seed),
+        "--output_path": str(out_dir),
+    }
+    pairs = [part for option in options.items() for part in option]
+    return ["benchmark", *workflow, *pairs, *case.presets, *case.overrides, *device_tokens]
+
+
+def iteration_times_s(case: Case, logged: Mapping[str, Sequence[float]]) -> list[float]:
+    """Iteration times as upstream computes them from what the library logged.
+
+    rsl_rl logs both durations of an iteration; rl_games logs frames per second of all ranks. skrl is timed in memory
+    only, so its series cannot be had.
+    """
+    if case.rl_library == "rsl_rl":
+        pairs = zip(logged["Perf/collection_time"], logged["Perf/learning_time"], strict=True)
+        return [collection + learning for collection, learning in pairs]
+    return [case.frames_per_iteration / fps for fps in logged["performance/step_inference_rl_update_fps"]]
+
+
+def main(argv: list[str]) -> int:
+    run_dir = Path(argv[1])
+    case = read_case(run_dir / "case.json")
+    command = [sys.executable, "-m", "isaaclab", *arguments(case, run_dir / "bundle")]
+    started_s = time.monotonic()
+    done = subprocess.run(command, cwd=run_dir, check=False)
+    wall_time_s = time.monotonic() - started_s
+    if done.returncode != 0:
+        return done.returncode
+
+    from isaaclab.benchmark.metrics import RL_LIBRARY_DESCRIPTORS, parse_tf_logs
+
+    pattern = RL_LIBRARY_DESCRIPTORS[case.rl_library].tfevents_pattern
+    (log_dir,) = {path.parent for path in (run_dir / "logs" / case.rl_library).glob(f"*/*/{pattern}")}
+    times_s = iteration_times_s(case, parse_tf_logs(str(log_dir)))
+    result = {"command": ["isaaclab", *command[3:]], "iteration_time_s": times_s, "wall_time_s": wall_time_s}
+    part = run_dir / "upstream.json.part"
+    part.write_text(json.dumps(result, allow_nan=False) + "\n", encoding="utf-8")
+    part.rename(run_dir / "upstream.json")  # killed before, the pair is made again
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

@@ -1,0 +1,139 @@
+"""Isaac Lab's own schema-1.4 training bundle of the same run, so that tools made for it read ours.
+
+It describes rank 0, as upstream's does, and is built by upstream's own functions; the per-rank samples stay in
+``rank-N.jsonl``. The host's name is left out.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from suite.schema.record import Case
+from tasks.rank.context import RankContext
+from tasks.rank.simulation import Simulation
+
+type Samples = Sequence[Mapping[str, float | None]]  # a row an iteration
+
+
+def now_utc() -> str:
+    return datetime.now(UTC).isoformat()
+
+
+def write(context: RankContext, running: Simulation, started_utc: str) -> None:
+    """Write the bundle of rank 0 below the run directory."""
+    from isaaclab.benchmark import builders, capture
+
+    benchmark = _benchmark(context)
+    samples = context.timer.samples
+    bundle = builders.build_training_bundle(
+        run=_identity(context.case, running, started_utc),
+        versions=capture.capture_versions(benchmark),
+        hardware=dataclasses.replace(capture.capture_hardware(benchmark), hostname="not recorded"),
+        runtime=_runtime(context.case, samples, context.log.phases_s),
+        resources=capture.capture_resources(benchmark),
+        learning=builders.build_learning(
+            reward_series=_column(samples, "reward_mean"),
+            ep_length_series=_column(samples, "episode_length_mean"),
+            success_rate_series=_column(samples, "success_rate") or None,
+            ema_alpha=0.1,
+        ),
+        extra={
+            **_distributed(context),
+            "labscale_case_id": context.case.case_id,
+            "resources_scope": "one sample after the last iteration",
+            "environment_step_scope": "mean step of each iteration",
+        },
+    )
+    benchmark.attach_bundle(bundle)
+    benchmark.finalize()
+
+
+def _benchmark(context: RankContext) -> Any:
+    """Upstream's recorders, with one reading of the resources."""
+    from isaaclab.benchmark import BaseIsaacLabBenchmark
+
+    case = context.case
+    benchmark = BaseIsaacLabBenchmark(
+        benchmark_name="benchmark_training",
+        formatter_type=["schema"],
+        output_path=str(context.run_dir / "bundle"),
+        use_recorders=True,
+        frametime_recorders=False,
+        output_prefix=f"benchmark_training_{case.task}",
+        workflow_metadata={"metadata": [{"name": "task", "data": case.task}, {"name": "seed", "data": case.seed}]},
+    )
+    benchmark.update_manual_recorders()
+    return benchmark
+
+
+def _identity(case: Case, running: Simulation, started_utc: str) -> object:
+    from isaaclab.benchmark import builders, capture
+
+    config = capture.run_config_from_env_cfg(running.env_cfg)
+    ended_utc = now_utc()
+    return builders.build_run_identity(
+        run_id=capture.synth_run_id(case.rl_library, config.physics_backend, case.task, case.seed, ended_utc[:19]),
+        framework=case.rl_library,
+        config=config,
+        task=case.task,
+        seed=case.seed,
+        start_utc=started_utc,
+        end_utc=ended_utc,
+        num_envs=case.num_envs_global,
+        max_iterations=case.iterations,
+    )
+
+
+def _runtime(case: Case, samples: Samples, phases_s: Mapping[str, float]) -> object:
+    from isaaclab.benchmark import builders
+
+    frames = case.frames_per_iteration
+    iteration_times_s = _column(samples, "iteration_time_s")
+    steps_times_s = _column(samples, "environment_step_time_s")
+    return builders.build_runtime(
+        startup_time_s=_startup(phases_s, iteration_times_s[0]),
+        iteration_times_s=iteration_times_s,
+        collection_fps=[frames / time_s for time_s in _column(samples, "collection_time_s")],
+        total_fps=[frames / time_s for time_s in iteration_times_s],
+        steps_per_iteration=frames,
+        frames_per_environment_step=case.num_envs_global,
+        # the first iterations have no marks
+        environment_step_times_s=[time_s / case.num_steps_per_env for time_s in steps_times_s] or None,
+    )
+
+
+def _distributed(context: RankContext) -> Mapping[str, object]:
+    """What upstream says of a run of several ranks; of one it says nothing."""
+    from isaaclab.benchmark.distributed import DistributedContext
+
+    ranks = context.ranks
+    if not ranks.is_distributed:
+        return {}
+    distributed = DistributedContext(
+        enabled=True,
+        rank=ranks.rank,
+        local_rank=ranks.local_rank,
+        world_size=ranks.world_size,
+        local_world_size=ranks.local_world_size,
+    )
+    said: Mapping[str, object] = distributed.bundle_metadata(
+        workload_scope="global", num_envs_per_rank=context.case.num_envs
+    )
+    return said
+
+
+def _column(samples: Samples, name: str) -> list[float]:
+    return [value for row in samples if (value := row.get(name)) is not None]
+
+
+def _startup(phases_s: Mapping[str, float], first_iteration_s: float) -> object:
+    from isaaclab.benchmark.schema import StartupTime
+
+    return StartupTime(
+        app_launch=phases_s["simulation_launch"],
+        env_creation=phases_s["environment_creation"],
+        first_step=first_iteration_s,
+        python_imports=phases_s["imports_torch"] + phases_s["imports"],
+        task_config=phases_s["task_config"],
+    )
