@@ -147,7 +147,7 @@ def bundle(session: nox.Session) -> None:
 def pins(session: nox.Session) -> None:
     """Resolve the hashed requirement files anew (--upgrade: newer versions), and ask for the images' digests."""
     install(session, "suite")
-    run_module(session, "suite.install.pins_command")
+    run_module(session, "suite.images.pins_command")
 
 
 @nox.session

@@ -17,9 +17,8 @@ from suite.schema.record import CaseResult, RunRecord
 from suite.statistics.reduce import iteration_times_s
 
 # Iterations that a reward is the median of, the current one and those before, as in suite.records.learning_check. The
-# libraries take
-# the mean of a hundred episodes already, but one iteration may leap: when the first episodes of full length end, all
-# that did not fail do so together.
+# libraries take the mean of a hundred episodes already, but one iteration may leap: when the first episodes of full
+# length end, all that did not fail do so together.
 SMOOTHING_WINDOW: Final = 5
 
 

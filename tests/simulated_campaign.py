@@ -10,12 +10,12 @@ from rich.console import Console
 from suite.campaign import steps as campaign_steps
 from suite.campaign.folder import Folder
 from suite.campaign.packing import run as packed
-from suite.campaign.packing.interference import PROBE_SUFFIX
 from suite.campaign.packing.order import shared_out
 from suite.campaign.state import Campaign
 from suite.matrix.resources import Resources
 from suite.options.options import Options
 from suite.records import store
+from suite.schema.case_suffixes import PROBE_SUFFIX
 from suite.schema.record import Case, Launch, PlannedCase, RunRecord
 from suite.statistics.stopping_rule import Rule
 from tests.generated_results import GPU_HOST, make_case

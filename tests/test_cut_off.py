@@ -11,11 +11,12 @@ import pytest
 from suite.__main__ import main
 from suite.campaign.folder import Folder, locked
 from suite.campaign.packing import interference
-from suite.campaign.packing.interference import PROBE_SUFFIX, Interference
+from suite.campaign.packing.interference import Interference
 from suite.campaign.recover import UNTESTED, store_finished
 from suite.campaign.rounds import ended_records
 from suite.errors import CampaignError, StoreError
 from suite.records import store
+from suite.schema.case_suffixes import PROBE_SUFFIX
 from suite.schema.record import Case, CaseResult
 from suite.statistics.stopping_rule import CUT_OFF
 from tests.bench_runs import CASE, Bench, Stage

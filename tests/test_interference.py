@@ -4,9 +4,10 @@ from pathlib import Path
 import pytest
 
 from suite.campaign.packing import interference
-from suite.campaign.packing.interference import ORDER, PAIRS, PROBE_SUFFIX, judged, verdict
+from suite.campaign.packing.interference import ORDER, PAIRS, judged, verdict
 from suite.errors import StoreError
 from suite.records.store import load_results
+from suite.schema.case_suffixes import PROBE_SUFFIX
 from suite.schema.record import RunRecord
 from tests.generated_results import make_case, make_record
 

@@ -72,6 +72,12 @@ EXTRA = {
     "reports/pages/series.py": {"suite.statistics.round_flags", "suite.statistics.stopping_rule"},
     "reports/start_ups.py": {"suite.statistics.start_up"},
 }
+# Packages of suite, from the ground up: none imports from one above it.
+FLOORS = (
+    "schema", "errors", "files", "replay", "external", "statistics", "matrix", "options", "records", "install",
+    "env_check", "images", "launch", "campaign", "__main__",
+)  # fmt: skip
+UPWARD = {"suite/launch/slurm/run.py": {"suite.campaign.folder.Folder"}}  # to set a lost attempt aside
 FILES = sorted(path for folder in ("suite", "tasks", "reports") for path in (ROOT / folder).rglob("*.py"))
 
 
@@ -106,6 +112,23 @@ def test_imports_follow_the_layering() -> None:
         if (names := forbidden_imports(relative := path.relative_to(ROOT).as_posix(), imported_modules(path)))
     }
     assert found == {}
+
+
+def from_above(relative: str, imported: set[str]) -> set[str]:
+    """Names of suite that a file of suite imports from a package above its own."""
+    own = FLOORS.index(relative.split("/")[1].removesuffix(".py"))
+    known = {name: name.split(".")[1] for name in imported if name.startswith("suite.")}
+    return {name for name, package in known.items() if package in FLOORS and FLOORS.index(package) > own}
+
+
+def test_no_package_imports_from_above() -> None:
+    names = [path.relative_to(ROOT).as_posix() for path in FILES]
+    packages = [name for name in names if name.startswith("suite/") and name != "suite/__init__.py"]
+    found = {name: above for name in packages if (above := from_above(name, imported_modules(ROOT / name)))}
+    assert found == UPWARD
+    assert from_above("suite/files/cache.py", {"suite.launch.native", "suite.errors.StoreError"}) == {
+        "suite.launch.native"
+    }
 
 
 def test_the_rule_sees_a_forbidden_import(tmp_path: Path) -> None:

@@ -15,9 +15,10 @@ from suite.campaign import steps as campaign_steps
 from suite.campaign.folder import Folder
 from suite.campaign.packing import interference
 from suite.campaign.packing import run as packed
-from suite.campaign.packing.interference import BESIDE_SUFFIX, ORDER, PROBE_SUFFIX
+from suite.campaign.packing.interference import ORDER
 from suite.campaign.resume import with_more_rounds
 from suite.errors import WorkerEnvironmentError
+from suite.schema.case_suffixes import BESIDE_SUFFIX, PROBE_SUFFIX
 from suite.schema.record import CaseResult, Launch
 from tests.generated_results import make_case
 from tests.simulated_campaign import (

@@ -8,7 +8,6 @@ import pytest
 
 from suite.campaign.packing import run as packed
 from suite.campaign.packing.order import (
-    Lane,
     Running,
     Waiting,
     Work,
@@ -23,6 +22,7 @@ from suite.campaign.packing.order import (
 )
 from suite.errors import UsageError
 from suite.options.options import Options
+from suite.schema.lane import Lane
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,10 +7,10 @@ from typing import get_args
 
 import pytest
 
-from suite.campaign.packing.order import Lane
 from suite.errors import UsageError
 from suite.matrix.catalog import Catalog, load_catalog
 from suite.matrix.plan import plan, render_launch, shell_command
+from suite.schema.lane import Lane
 from suite.schema.record import Case, Device, Launch, PlannedCase, Stack
 
 GOLDEN = Path(__file__).parent / "golden"

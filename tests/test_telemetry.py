@@ -17,11 +17,11 @@ import pytest
 
 import suite.launch.telemetry_beside
 from suite.launch.native import run
-from suite.launch.telemetry_beside import SAMPLER_LOG, sampling
+from suite.launch.telemetry_beside import sampling
 from suite.launch.telemetry_sampler import RankProcesses, Sampler, sample_until
 from suite.launch.watch import prepare
 from suite.records.collect import collect
-from suite.records.telemetry.file import TELEMETRY_FILE, RankReading, TelemetryContent, read_telemetry
+from suite.records.telemetry.file import SAMPLER_LOG, TELEMETRY_FILE, RankReading, TelemetryContent, read_telemetry
 from suite.schema.record import Case, Environment, Launch, RunRecord
 from tests.conftest import CaseMaker
 

@@ -21,6 +21,7 @@ from suite.external import machine as environment
 from suite.files.wording import counted, listed
 from suite.install.pins import sha256
 from suite.launch.manifests import image_digest as own_image
+from suite.launch.manifests.kubernetes import TOLD_TO_STOP
 from suite.records import store
 from suite.records.collect import collect
 from suite.schema.launch_result import EndedBy, LaunchResult
@@ -28,7 +29,6 @@ from suite.schema.record import Case, CaseResult, RunRecord
 
 TIMED_OUT: Final = 124  # timeout(1)'s own exit code
 MOST_RANKS: Final = 1_000_000  # each is looked for; a damaged case.json may say any number
-TOLD_TO_STOP: Final = "told-to-stop"  # in a node's logs: somebody else ended it, before anything of it failed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,6 +25,7 @@ from suite.options.options import ROOT
 from suite.records import damaged_kernels, store
 from suite.records.collect import collect
 from suite.records.worked import has_settled
+from suite.schema.lane import Lane
 from suite.schema.record import Case, CaseResult, Launch, PlannedCase, RunRecord
 from suite.statistics.reduce import round_time_s
 from suite.statistics.stopping_rule import CUT_OFF, Decision, decide
@@ -34,7 +35,7 @@ from suite.statistics.stopping_rule import CUT_OFF, Decision, decide
 class Place:
     """Where on its host a round runs, and beside what."""
 
-    lane: packing.Lane | None = None  # None: the first slots, where the host is shared out, else all of it
+    lane: Lane | None = None  # None: the first slots, where the host is shared out, else all of it
     stop: Event | None = None  # ends the round early
     neighbours: Callable[[], int] = lambda: 0  # the most rounds beside it so far
 
@@ -125,7 +126,7 @@ def render_in(
     round_index: int,
     *,
     python_path: str | None,
-    lane: packing.Lane | None = None,
+    lane: Lane | None = None,
 ) -> Launch:
     """A round of the campaign that leaves its files in ``run_dir``, on a shared host by default on the first slots."""
     if lane is None and campaign.slots:

@@ -22,9 +22,9 @@ from suite.files.json_file import replace_json
 from suite.files.wording import counted
 from suite.records import damaged_kernels
 from suite.records.soundness import MIN_ITERATIONS
+from suite.schema.case_suffixes import WARM_UP_SUFFIX
 from suite.schema.record import Case, Device, Environment, RlLibrary
 
-SUFFIX: Final = "-warm-up"  # of case ids
 COMPILING: Final[frozenset[RlLibrary]] = frozenset({"rl_games"})  # on GPUs, by torch's Inductor
 
 type Kernels = tuple[str, ...]
@@ -60,11 +60,11 @@ def warm_ups(cases: Sequence[Case]) -> list[Case]:
 
 def _warm_up(case: Case) -> Case:
     if _compiles_itself(case):
-        return replace(case, case_id=case.case_id + SUFFIX, iterations=MIN_ITERATIONS)
+        return replace(case, case_id=case.case_id + WARM_UP_SUFFIX, iterations=MIN_ITERATIONS)
     sizes = (f"-n{case.num_envs_global}-{case.topology}", f"-n{case.num_envs}-1x1")
     return replace(
         case,
-        case_id=case.case_id.replace(*sizes) + SUFFIX,
+        case_id=case.case_id.replace(*sizes) + WARM_UP_SUFFIX,
         nnodes=1,
         nproc_per_node=1,
         num_envs_global=case.num_envs,

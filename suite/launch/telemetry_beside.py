@@ -8,16 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from suite.records.telemetry.file import SAMPLER_LOG
 from suite.schema.record import Case
 
-SAMPLER_LOG: Final = "logs/telemetry.log"  # below the run directory: why there is no telemetry
 _PROJECT_ROOT: Final = Path(__file__).resolve().parents[2]
 _PATIENCE_S: Final = 2.0  # for the last sample
-
-
-def sampler_log(node: int | None) -> str:
-    """Below the run directory; ``node`` where there are several."""
-    return SAMPLER_LOG if node is None else f"logs/node-{node}/telemetry.log"
 
 
 @contextmanager

@@ -9,11 +9,11 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from suite.campaign.packing.order import Lane
 from suite.errors import UsageError
 from suite.files.wording import counted
 from suite.matrix.catalog import Catalog, TaskEntry
 from suite.matrix.minibatch import nearest_divisors
+from suite.schema.lane import Lane
 from suite.schema.record import Case, Device, Launch, PlannedCase, Stack
 
 _ONE_NODE: Final = ("--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0")  # a free port: campaigns do not meet

@@ -3,18 +3,17 @@
 from collections.abc import Iterator
 from typing import Final
 
-from suite.campaign import warm_up
-from suite.campaign.packing import interference
 from suite.errors import MatrixError
 from suite.files.toml_file import Problem
 from suite.matrix.cases import case_id_of, points, with_numbers_alone
 from suite.matrix.catalog import Catalog, TaskEntry
 from suite.matrix.tables import MatrixTable, Series
+from suite.schema.case_suffixes import BESIDE_SUFFIX, PROBE_SUFFIX, WARM_UP_SUFFIX
 from suite.schema.record import RlLibrary
 from suite.statistics import aa_noise as a_a
 
 # Of case ids: rounds that measure the host.
-OWN_SUFFIXES: Final = (a_a.SUFFIX, interference.PROBE_SUFFIX, interference.BESIDE_SUFFIX, warm_up.SUFFIX)
+OWN_SUFFIXES: Final = (a_a.SUFFIX, PROBE_SUFFIX, BESIDE_SUFFIX, WARM_UP_SUFFIX)
 
 
 def problems_of(table: MatrixTable, catalog: Catalog) -> list[Problem]:

@@ -9,7 +9,6 @@ from typing import Final
 
 from suite.errors import Interrupted, StoreError
 from suite.files.wording import counted, listed
-from suite.launch.telemetry_beside import SAMPLER_LOG, sampler_log
 from suite.matrix.catalog import load_catalog
 from suite.records.clocks import apart, node_clocks
 from suite.records.failure import find_failure
@@ -18,7 +17,14 @@ from suite.records.learning_check import check_learning, mean_over_ranks
 from suite.records.rank_file import RankFile, nccl_log_path, rank_paths, read_rank_file
 from suite.records.redaction import public
 from suite.records.soundness import LARGEST, fault_of_record
-from suite.records.telemetry.file import TELEMETRY_FILE, TelemetryContent, read_telemetry, telemetry_path
+from suite.records.telemetry.file import (
+    SAMPLER_LOG,
+    TELEMETRY_FILE,
+    TelemetryContent,
+    read_telemetry,
+    sampler_log,
+    telemetry_path,
+)
 from suite.records.telemetry.nodes import summarise_nodes
 from suite.records.telemetry.summary import summarise, window_of
 from suite.records.transport import transport_of

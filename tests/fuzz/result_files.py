@@ -23,6 +23,7 @@ from suite.campaign import upstream
 from suite.campaign.packing import interference
 from suite.options.options import ROOT
 from suite.records.folders import BUNDLES
+from suite.schema.case_suffixes import PROBE_SUFFIX
 from suite.schema.record import CaseResult
 from suite.statistics import aa_noise as a_a
 from tests.fuzz.campaign_files import CAMPAIGN_FILES
@@ -165,7 +166,7 @@ def write_set(folder: Path) -> None:
     write_results(results[:2], folder)
     write_below(folder / "a_a", results[2])
     a_a.write_noise(a_a.twin_pairs(results), folder / "noise.json")
-    probe = replace(alone, case_id=alone.case_id + interference.PROBE_SUFFIX)
+    probe = replace(alone, case_id=alone.case_id + PROBE_SUFFIX)
     test = make_result(probe, *([0.5] * len(interference.ORDER)))
     write_below(folder / interference.FOLDER, test)
     interference.write(interference.judged(test.rounds), folder / interference.FILE)

@@ -17,6 +17,7 @@ from typing import Final
 from pydantic import with_config
 
 from suite.files.json_file import STRICT, read_json, replace_json
+from suite.schema.case_suffixes import BESIDE_SUFFIX, PROBE_SUFFIX
 from suite.schema.record import Case, PlannedCase, RunRecord
 from suite.statistics.aa_noise import apart
 from suite.statistics.reduce import round_time_s
@@ -25,8 +26,6 @@ from suite.statistics.stopping_rule import MIN_ROUNDS_FOR_INTERVAL, TARGET_PRECI
 PAIRS: Final = MIN_ROUNDS_FOR_INTERVAL
 # Beside others or alone: each alone stands beside one that is not, and the two kinds have the same middle.
 ORDER: Final = (False, True, True, False) * (PAIRS // 2)
-PROBE_SUFFIX: Final = "-packing"  # of the test's own rounds
-BESIDE_SUFFIX: Final = "-beside"  # of rounds of the campaign that ran beside them, where that was then not allowed
 FILE: Final = "packing.json"  # the verdict, in the folder of a campaign
 RAW_FOLDER: Final = "packing"  # beside it: what each of the test's own rounds left
 FOLDER: Final = "interference"  # and those rounds as a case

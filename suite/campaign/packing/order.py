@@ -9,19 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from suite.schema.lane import Lane
+
 UNKNOWN_WALL_S: Final = 60.0  # of a round, where no round of the plan has an estimate; only their ratio matters
-
-
-@dataclass(frozen=True, kw_only=True)
-class Lane:
-    """What one round has for itself: whole GPUs, as CUDA counts those that are visible, and cores."""
-
-    gpus: tuple[int, ...]  # none on a CPU
-    cpus: tuple[int, ...]
-
-    def __str__(self) -> str:
-        numbers, what = (self.gpus, "GPU") if self.gpus else (self.cpus, "core")
-        return f"{what}{'s' if len(numbers) > 1 else ''} {','.join(map(str, numbers))}"
 
 
 @dataclass(frozen=True, kw_only=True)

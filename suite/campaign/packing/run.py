@@ -24,13 +24,14 @@ from suite.errors import UsageError
 from suite.files.wording import counted
 from suite.options.options import Options
 from suite.records import store
+from suite.schema.lane import Lane
 from suite.schema.record import Case, CaseResult, Device, PlannedCase, RunRecord
 from suite.statistics import aa_noise as a_a
 
 
 def slots_of(
     options: Options, *, device: Device, num_gpus: int, num_cpus: int, cores: Sequence[int]
-) -> tuple[packing.Lane, ...]:
+) -> tuple[Lane, ...]:
     """What the host is shared out in; () where rounds run one after another, with all of it for each.
 
     Raises:

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from suite.campaign.record_round import TOLD_TO_STOP
 from suite.errors import StoreError
 from suite.launch.containers import eula
 from suite.launch.manifests import image_digest as own_image
@@ -29,6 +28,7 @@ PORT: Final = 29400  # a pod has its network to itself
 SLACK_S: Final = 3600.0
 STOP_S: Final = 30  # training has after SIGTERM
 GRACE_S: Final = 120  # a pod has after SIGTERM: training stops, the record is written
+TOLD_TO_STOP: Final = "told-to-stop"  # in a node's logs: somebody else ended it, before anything of it failed
 FAILED: Final = "failed"  # in a node's logs: it ended badly, and by itself
 JOB_LABEL: Final = "batch.kubernetes.io/job-name"  # Kubernetes' own, on every pod of a job
 INDEX: Final = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
@@ -75,9 +75,8 @@ while [ -n "$stopped" ]; do  # the signal may have ended the waiting alone; 127:
 done
 [ "$code" = 0 ] || [ -e "$logs/{TOLD_TO_STOP}" ] || : >"$logs/{FAILED}"
 if [ "${NODE_RANK}" = 0 ]; then
-    "$suite" -m suite.campaign.record_round "$run_dir" --rounds "$rounds" --exit-code "$code" --started-unix-s
-    "$started" \\
-        "--host-label=$label" || exit
+    "$suite" -m suite.campaign.record_round "$run_dir" --rounds "$rounds" --exit-code "$code" \\
+        --started-unix-s "$started" "--host-label=$label" || exit
 fi
 exit "$code"
 """

@@ -19,8 +19,9 @@ from suite.launch.processes import RunProcesses
 from suite.launch.ssh.manual_commands import node_variables
 from suite.launch.ssh.remote_agent import free_port
 from suite.launch.ssh.run import NODE_LOG, PEER_PATIENCE_S
-from suite.launch.telemetry_beside import beside, sampler_argv, sampler_log
+from suite.launch.telemetry_beside import beside, sampler_argv
 from suite.launch.watch import Watch, prepare, wait
+from suite.records.telemetry.file import sampler_log
 from suite.schema.launch_result import LaunchResult
 from suite.schema.record import Case, Launch
 

@@ -21,8 +21,9 @@ from suite.launch.nodes.node import address_towards, interface_of
 from suite.launch.processes import STACK_DUMP_S
 from suite.launch.ssh.manual_commands import node_variables
 from suite.launch.ssh.remote_host import RemotePart
-from suite.launch.telemetry_beside import sampler_argv, sampler_log
+from suite.launch.telemetry_beside import sampler_argv
 from suite.launch.watch import POLL_S, Watch, prepare
+from suite.records.telemetry.file import sampler_log
 from suite.schema.launch_result import EndedBy, LaunchResult
 from suite.schema.record import Launch
 

@@ -10,6 +10,7 @@ from pydantic.dataclasses import dataclass as validated
 from suite.external.nvml.values import GpuReading
 
 TELEMETRY_FILE: Final = "telemetry.jsonl"
+SAMPLER_LOG: Final = "logs/telemetry.log"  # below the run directory: why there is no telemetry
 _FINITE: Final = ConfigDict(allow_inf_nan=False)
 
 
@@ -68,6 +69,11 @@ class TelemetryContent:
     samples: list[Sample] = field(default_factory=list)  # in the order of time
     notes: list[str] = field(default_factory=list)
     corrupt: str | None = None  # where the first line stands that is not an event, and why it is none
+
+
+def sampler_log(node: int | None) -> str:
+    """Below the run directory; ``node`` where there are several."""
+    return SAMPLER_LOG if node is None else f"logs/node-{node}/telemetry.log"
 
 
 def telemetry_path(run_dir: Path, node: int | None) -> Path:
