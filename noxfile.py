@@ -29,7 +29,7 @@ def install(session: nox.Session, group: str) -> None:
     if installed.exists() and installed.read_text() == pins.read_text():
         session.debug(f"{pins.name} is installed")
         return
-    # The file is complete; without --no-deps what pyproject.toml excludes is missed.
+    # The file is complete. Without --no-deps the installer would ask for what pyproject.toml excludes.
     session.install("--require-hashes", "--no-deps", "--requirement", str(pins))
     installed.write_text(pins.read_text())
 

@@ -1,11 +1,11 @@
 """Real training, once for every test that looks at it: each RL library on the CPU, with one rank and with two.
 
 rl_games and rsl_rl train in the campaign of ``tests.own_task_runs``. skrl, which no shipped matrix has, trains here,
-with two ranks only.
+with two ranks only, and from an asset root of another name.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -57,8 +57,10 @@ def trained_run(
             return Trained(case=result.case, run_dir=run_dir, record=result.rounds[0])
         folder = tmp_path_factory.mktemp("worker")
         (case,) = cases_of(SKRL, folder)
-        return Trained(
-            case=case, run_dir=folder / "r0", record=train(launch_of(worker, case, folder / "r0"), environment)
-        )
+        assert worker.asset_root is not None
+        assets = folder / "assets-elsewhere"
+        assets.symlink_to(worker.asset_root)
+        launch = launch_of(replace(worker, asset_root=assets), case, folder / "r0")
+        return Trained(case=case, run_dir=folder / "r0", record=train(launch, environment))
 
     return run
