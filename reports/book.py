@@ -62,7 +62,6 @@ def page_sources(version: Version) -> dict[str, str]:
     series = {page_of(name): _series_source(version, name) for name in version.series_names}
     is_there = {
         "findings": has_findings(version),
-        "beyond": True,
         "published": True,
         "stacks": has_stacks(version),
         "nodes": has_nodes(version),
@@ -242,7 +241,7 @@ def _contents(version: Version, names: Sequence[str]) -> list[dict[str, Any]]:
 
     controls = [page_of(name) for name in version.series_names if version.is_control(name)]
     series = [name for name in names if name.startswith("series-") and name not in controls]
-    sides = ("beyond", "published", "stacks", "nodes", "clock", "division", "learning", "comparison", "foreign")
+    sides = ("published", "stacks", "nodes", "clock", "division", "learning", "comparison", "foreign")
     beside = [name for name in names if name in sides]
     first = [name for name in names if name in ("index", "choosing", "findings")]
     about = [name for name in names if name not in (*first, *series, *controls, *beside)]

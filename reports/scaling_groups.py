@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from reports.all_reduce import all_reduce_times_s
 from reports.analysis import case_times, speedup_of, start_up_s
 from reports.curves import comparison_key, curve_label, is_emulated, was_skipped
 from reports.resampling import Estimate, Rounds
@@ -21,8 +20,6 @@ class ScalingPoint:
     frames_per_iteration: int
     times_s: Rounds  # seconds per iteration
     started: Mapping[int, datetime]  # of every round
-    all_reduce_s: Rounds  # of an iteration, see reports.all_reduce; without what was not measured
-    optimiser_steps: int  # of an iteration
     start_up_s: float | None = None  # of a process, everything beyond its iterations at their steady pace
     case_id: str = ""
 
@@ -98,8 +95,6 @@ def _point(result: CaseResult) -> ScalingPoint:
         frames_per_iteration=result.case.frames_per_iteration,
         times_s=case_times(result).times_s,
         started=case_times(result).started,
-        all_reduce_s=all_reduce_times_s(result),
-        optimiser_steps=result.case.optimiser_steps,
         start_up_s=start_up_s(result),
         case_id=result.case.case_id,
     )
@@ -116,18 +111,3 @@ def point_efficiency(group: ScalingGroup, point: ScalingPoint) -> Estimate:
     ideal = point.world_size / group.baseline.world_size
     low_high = speedup.interval
     return Estimate(value=speedup.value / ideal, interval=low_high and (low_high[0] / ideal, low_high[1] / ideal))
-
-
-def steps_follow_a_rule(group: ScalingGroup) -> bool:
-    """Whether the optimiser steps of an iteration are the same for every number of ranks, or divided by it."""
-    same = {point.optimiser_steps for point in group.points}
-    divided = {point.optimiser_steps * point.world_size for point in group.points}
-    return 1 in {len(same), len(divided)}
-
-
-def optimiser_steps_of(group: ScalingGroup, world_size: int) -> float:
-    """Of an iteration, by the rule that the group's cases follow."""
-    baseline = group.baseline
-    if len({point.optimiser_steps for point in group.points}) == 1:
-        return baseline.optimiser_steps
-    return baseline.optimiser_steps * baseline.world_size / world_size

@@ -18,8 +18,6 @@ def point_of(world_size: int, frames_per_iteration: int, times_s: Mapping[int, f
         frames_per_iteration=frames_per_iteration,
         times_s=times_s,
         started={index: begin + timedelta(hours=index, minutes=world_size) for index in times_s},
-        all_reduce_s={},
-        optimiser_steps=4,
     )
 
 

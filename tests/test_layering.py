@@ -53,7 +53,6 @@ EXTRA = {
     "reports/inside.py": {"suite.statistics.attribution", "suite.statistics.core_speed"},
     "reports/planned.py": {"suite.matrix.catalog", "suite.matrix.cases", "suite.matrix.file"},
     "reports/published.py": {"pydantic"},
-    "reports/interconnects.py": {"pydantic"},
     "reports/foreign/bundle.py": {"pydantic"},
     "reports/foreign/reading.py": {"pydantic", "pydantic_core"},
     "reports/learned_beside.py": {"suite.records.learning_check"},

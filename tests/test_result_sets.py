@@ -8,10 +8,9 @@ import pytest
 
 from reports import book, export
 from reports.downloads import cases_csv
-from reports.pages import beyond, choosing, comparison, division, downloads, limits, machines, series, summary
+from reports.pages import choosing, comparison, division, downloads, limits, machines, series, summary
 from reports.result_sets import read_version
 from suite.errors import ReportError
-from suite.schema.record import CheckResult
 from tests.committed_results import RESULTS, committed_version
 from tests.generated_results import (
     failed_result,
@@ -21,14 +20,6 @@ from tests.generated_results import (
     on_gpus,
     smoke_results,
     write_results,
-)
-
-BUS = CheckResult(
-    name="nccl_all_reduce",
-    feature="nccl",
-    verdict="ok",
-    found="NCCL 2.28.9 over 2 GPU(s), bus bandwidth 294.0 GB/s at 256 MiB",
-    fault=None,
 )
 
 
@@ -113,7 +104,6 @@ def test_a_contributed_set_is_theirs_wherever_it_is_shown(tmp_path: Path) -> Non
         "charts": summary.charts(version),
         "choosing": choosing.in_short(version),
         "options": choosing.options(version),
-        "beyond": beyond.missing(beyond.curves(version)),
         "series": series.cases(version, "cartpole-strong"),
         "verdicts": series.verdicts(version, "cartpole-strong"),
         "machines": machines.environments(version),
@@ -275,7 +265,7 @@ def test_sets_that_ran_at_the_same_time_on_one_host_know_of_each_other(tmp_path:
     def stored(name: str, *, seconds: float) -> None:
         results = [make_result(make_case(device="cuda"), 0.5)]
         rounds = [replace(each, neighbours=0, wall_time_s=seconds) for each in results[0].rounds]
-        environments = [replace(each.environment, host_label="one", checks=(BUS,)) for each in rounds]
+        environments = [replace(each.environment, host_label="one") for each in rounds]
         both = zip(rounds, environments, strict=True)
         rounds = [replace(each, environment=environment) for each, environment in both]
         write_results(on_gpus([replace(results[0], rounds=tuple(rounds))]), tmp_path / name)
@@ -283,11 +273,9 @@ def test_sets_that_ran_at_the_same_time_on_one_host_know_of_each_other(tmp_path:
     stored("a", seconds=60.0)
     alone = read_version(tmp_path, name="v")
     assert "0 of 1 round ran beside other cases" in limits.uncertain(alone).text
-    assert "294 GB/s" in beyond.links(alone).text
     stored("b", seconds=90.0)
     together = read_version(tmp_path, name="v")
     assert limits.uncertain(together).text.count("1 of 1 round ran beside other cases on their host") == len("ab")
-    assert "GB/s" not in beyond.links(together).text  # neither had the link to itself
     manifest(tmp_path, '[[set]]\nfolder = "b"\ncontributed_by = "Another"\n')
     strangers = read_version(tmp_path, name="v")  # who label their own host alike
     assert limits.uncertain(strangers).text.count("0 of 1 round ran beside other cases") == len("ab")

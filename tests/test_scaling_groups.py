@@ -6,11 +6,9 @@ import pytest
 
 from reports.analysis import case_rows
 from reports.scaling_groups import (
-    optimiser_steps_of,
     point_efficiency,
     point_speedup,
     scaling_groups,
-    steps_follow_a_rule,
 )
 from reports.verdicts import verdict
 from suite.schema.record import Case, CaseResult
@@ -106,23 +104,3 @@ def test_twins_of_an_a_a_run_are_no_group() -> None:
     assert dict(group.twin.times_s) == {0: 1.2}
     assert group.from_twin is not None
     assert [dict(point.times_s) for point in group.from_twin.points] == [{0: 1.2}]
-
-
-@pytest.mark.parametrize(
-    ("steps", "follows", "of_16"), [((16, 16, 16), True, 16), ((16, 8, 4), True, 1), ((16, 8, 5), False, None)]
-)
-def test_optimiser_steps_of_more_ranks_follow_from_those_that_ran(
-    steps: tuple[int, ...], *, follows: bool, of_16: float | None
-) -> None:
-    cases = [
-        make_case(world_size=ranks, optimiser_steps=number) for ranks, number in zip((1, 2, 4), steps, strict=True)
-    ]
-    (group,) = scaling_groups([make_result(case, 0.5) for case in cases])
-    assert steps_follow_a_rule(group) is follows
-    assert of_16 is None or optimiser_steps_of(group, 16) == of_16
-
-
-def test_optimiser_steps_are_divided_from_those_of_a_baseline_of_several_ranks() -> None:
-    cases = [make_case(world_size=ranks, optimiser_steps=16 // ranks) for ranks in (2, 4)]
-    (group,) = scaling_groups([make_result(case, 0.5) for case in cases])
-    assert optimiser_steps_of(group, 16) == 1
