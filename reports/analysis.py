@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from reports.curves import comparison_key, interconnect_of, line_of, variant_of
-from reports.resampling import Estimate, Interval, Pairing, Rounds, Timed, estimate, median_interval, pairing_of
 from suite.schema.record import Case, CaseResult, Device, MinibatchRule, Outcome, RunRecord, Scaling
+from suite.statistics.intervals import Estimate, Interval, Pairing, Rounds, Timed, estimate, median_interval, pairing_of
 from suite.statistics.reduce import round_time_s, steady_part
 
 
@@ -62,7 +62,7 @@ class CaseRow:
     # Of cases of fewer than three rounds None, and of the baseline itself, whose speed-up is 1 by definition.
     speedup_interval: Interval | None = None
     scaling_efficiency_interval: Interval | None = None
-    speedup_pairing: Pairing | None = None  # see reports.resampling.pairing_of
+    speedup_pairing: Pairing | None = None  # see suite.statistics.intervals.pairing_of
 
     @property
     def rounds(self) -> int:

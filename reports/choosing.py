@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from reports.resampling import MIN_ROUNDS_FOR_INTERVAL, Estimate, estimate, pairing_of
 from reports.scaling_groups import ScalingGroup, ScalingPoint
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, estimate, pairing_of
 
 # Of what a GPU gives where the fewest are used. A convention, stated so that everyone can judge by another.
 KNEE_WORTH: Final = 0.5

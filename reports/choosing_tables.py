@@ -9,12 +9,12 @@ from typing import Final
 
 from reports.choosing import Choice, Option, scaled
 from reports.inside import GPU_MEMORY, Inside
-from reports.resampling import Estimate
 from reports.sizes import SizeChoice
 from reports.tables import MISSING, Html, count, estimated, html_table, percent, percent_interval, seconds
 from reports.thresholds import TimeToReward
 from suite.files.wording import counted
 from suite.schema.record import CaseResult
+from suite.statistics.intervals import Estimate
 
 SECONDS_PER_HOUR: Final = 3600
 NO_BREAK: Final = "\N{NO-BREAK SPACE}"

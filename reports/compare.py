@@ -14,11 +14,11 @@ from typing import Final, Literal
 
 from reports.analysis import case_times
 from reports.likeness import Difference, differences
-from reports.resampling import MIN_ROUNDS_FOR_INTERVAL, Estimate, Pairing, Rounds, estimate, pairing_of
 from suite.errors import UsageError
 from suite.files.wording import counted
 from suite.schema.record import CaseResult, RunRecord
 from suite.statistics.aa_noise import is_twin, is_within, noise_budget, twin_pairs
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, Pairing, Rounds, estimate, pairing_of
 
 MAX_NAMED: Final = 12  # differences of a case in a sentence; a change of the task can bring a hundred
 MOST: Final = 0.5  # of the rounds: where more fail now, the case does

@@ -12,12 +12,12 @@ from typing import Final, Literal
 
 from reports.analysis import CaseTimes, case_times, speedup_of
 from reports.learning_curves import mean_rewards
-from reports.noise import Speed, against_noise
-from reports.resampling import Estimate
 from reports.thresholds import SMOOTHING_WINDOW, iterations_to_reward, reward_of_all
 from suite.files.wording import counted
 from suite.schema.record import Case, CaseResult
 from suite.statistics.aa_noise import is_twin, noise_budget, twin_pairs
+from suite.statistics.intervals import Estimate
+from suite.statistics.noise import Speed, against_noise
 
 type Learning = Literal["the same", "not surely less", "less", "unknown"]
 type Equal = Literal["frames", "iterations", "time"]

@@ -11,10 +11,10 @@ from typing import Final, Literal
 
 from reports.learning_curves import learned_rounds, mean_rewards
 from reports.pairs_of_cases import STACK_ORDER
-from reports.resampling import Estimate, median_interval
 from reports.seeds import Size
 from suite.records.learning_check import reward_at
 from suite.schema.record import Case, CaseResult
+from suite.statistics.intervals import Estimate, median_interval
 
 MIN_SHARED_SEEDS: Final = 5  # all of one sign by chance once in 16 times; of 3, once in 4
 MIN_ITERATIONS: Final = 20  # the first episodes' rewards say little of what is learned

@@ -15,8 +15,8 @@ from reports.analysis import CaseTimes, case_times
 from reports.campaign import Campaign
 from reports.findings import BETWEEN_RANKS, as_shipped, curves
 from reports.inside import PARTS, Part, part_shares
-from reports.resampling import Interval, percentile_interval, resampled_rounds
 from suite.schema.record import CaseResult, RunRecord
+from suite.statistics.intervals import Interval, percentile_interval, resampled_rounds
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from reports.analysis import CaseRow
 from reports.inside import GPU_MEMORY, PARTS
 from reports.pairs_of_cases import CasePair
-from reports.resampling import Estimate
 from reports.stack_parts import StackPair
 from reports.tables import (
     MISSING,
@@ -19,6 +18,7 @@ from reports.tables import (
     percent_interval,
     seconds,
 )
+from suite.statistics.intervals import Estimate
 
 STACK_NAMES: Mapping[str, str] = {
     "kitless": "Newton, kit-less",

@@ -10,9 +10,9 @@ from typing import Final
 
 from reports.analysis import case_times, speedup_of
 from reports.curves import comparison_key
-from reports.resampling import Estimate
 from suite.schema.record import Case, CaseResult
 from suite.statistics.aa_noise import is_twin
+from suite.statistics.intervals import Estimate
 
 STACK_ORDER: Final = ("kitless", "ovphysx", "isaacsim")  # the first that was measured is what others are held against
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from reports.resampling import Estimate, estimate
 from reports.scaling_groups import ScalingGroup
 from reports.scaling_laws import MAX_RELATIVE_RESIDUAL, Law, NoFit, fit
 from suite.files.wording import counted
+from suite.statistics.intervals import Estimate, estimate
 
 # Twice the ranks is what holding out the largest point tries; one doubling more is the most that is worth saying.
 MAX_EXTRAPOLATION: Final = 4

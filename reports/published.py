@@ -14,8 +14,8 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 
-from reports.resampling import Interval
 from suite.errors import ReportError
+from suite.statistics.intervals import Interval
 
 PATH: Final = Path(__file__).with_name("published.toml")
 KINDS: Final = ("step", "step and inference", "total")

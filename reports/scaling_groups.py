@@ -7,9 +7,9 @@ from datetime import datetime
 
 from reports.analysis import case_times, speedup_of, start_up_s
 from reports.curves import comparison_key, curve_label, is_emulated, was_skipped
-from reports.resampling import Estimate, Rounds
 from suite.schema.record import CaseResult, Scaling
 from suite.statistics.aa_noise import SUFFIX, is_twin
+from suite.statistics.intervals import Estimate, Rounds
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,10 +15,10 @@ from typing import Final, Literal
 import numpy as np
 from scipy.optimize import nnls
 
-from reports.resampling import Estimate, Pairing, estimate, pairing_of, percentile_interval, resampled_medians
 from reports.scaling_groups import ScalingGroup, ScalingPoint, point_efficiency
 from suite.files.wording import counted
 from suite.schema.record import Scaling
+from suite.statistics.intervals import Estimate, Pairing, estimate, pairing_of, percentile_interval, resampled_medians
 
 # Beyond this no law here describes a point. The two per cent are for a baseline that was slightly disturbed; the noise
 # of the rounds is in the intervals already.

@@ -12,9 +12,9 @@ from typing import Final
 
 from reports.analysis import CaseTimes, case_times
 from reports.choosing import Pick, at_least
-from reports.resampling import MIN_ROUNDS_FOR_INTERVAL, Estimate, estimate, pairing_of
 from suite.schema.record import CaseResult, Outcome
 from suite.statistics.aa_noise import is_twin
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, estimate, pairing_of
 
 # Of the most. A convention, stated so that everyone can judge by another.
 NEAR_MOST: Final = 0.95

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from reports.campaign import Campaign
 from reports.findings import learned
 from reports.inside import Part
-from reports.noise import Speed, against_noise
 from reports.pairs_of_cases import CasePair, stacks_side_by_side
 from suite.schema.record import Case, CaseResult
 from suite.statistics.aa_noise import noise_budget, twin_pairs
+from suite.statistics.noise import Speed, against_noise
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from reports.places import Place, hardware
-from reports.resampling import Estimate
+from suite.statistics.intervals import Estimate
 
 MISSING = "n/a"
 MAX_COLUMNS, MAX_TEXT_COLUMNS = 16, 6  # that report.css knows

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from reports.learning_curves import mean_rewards
-from reports.resampling import Interval, median_interval
 from suite.schema.record import CaseResult, RunRecord
+from suite.statistics.intervals import Interval, median_interval
 from suite.statistics.reduce import iteration_times_s
 
 # Iterations that a reward is the median of, the current one and those before, as in suite.records.learning_check. The

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from reports.prediction import NoPrediction, predict
-from reports.resampling import Estimate
 from reports.scaling_groups import ScalingGroup, scaling_groups
 from reports.scaling_laws import SUPERLINEAR_EFFICIENCY, Law, NoFit, fit, karp_flatt
 from reports.tables import MISSING, Html, count, html_table, paragraph, percent
 from reports.verdicts import SCALES_EFFICIENCY, verdict
 from suite.schema.record import CaseResult
+from suite.statistics.intervals import Estimate
 
 LAW_NAMES: Final[Mapping[Law, str]] = {"amdahl": "Amdahl", "gustafson": "Gustafson", "usl": "universal scalability law"}
 

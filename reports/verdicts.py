@@ -17,10 +17,10 @@ import math
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from reports.resampling import MIN_ROUNDS_FOR_INTERVAL, Estimate
 from reports.scaling_groups import ScalingGroup, ScalingPoint, point_efficiency
 from reports.scaling_laws import SUPERLINEAR_EFFICIENCY, Fit, NoFit, fit
 from suite.files.wording import counted
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate
 
 # At most a fifth of the GPUs paid for may be lost. A convention, stated so that everyone can judge by another.
 SCALES_EFFICIENCY: Final = 0.80

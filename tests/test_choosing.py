@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from reports.choosing import KNEE_WORTH, Choice, at_least, choice, scaled
-from reports.resampling import Estimate
 from reports.scaling_groups import scaling_groups
 from suite.schema.record import CaseResult, Scaling
+from suite.statistics.intervals import Estimate
 from tests.generated_results import failed_result, make_case, make_result
 
 FRAMES = 128 * 16  # of an iteration of all environments

@@ -7,9 +7,9 @@ from reports.curves import interconnect_of
 from reports.pages import series as series_pages
 from reports.pair_tables import signed_percent
 from reports.pairs_of_cases import nodes_side_by_side, stacks_side_by_side
-from reports.resampling import Estimate
 from suite.schema.record import CaseResult
 from suite.schema.transport import Transport
+from suite.statistics.intervals import Estimate
 from tests.committed_results import committed_version
 from tests.generated_results import failed_result, full_results, make_result, node_results, stack_results
 

@@ -9,7 +9,7 @@ import pytest
 
 from suite.schema.record import RunRecord
 from suite.statistics import stopping_rule as repeats
-from suite.statistics.stopping_rule import Rule, decide, median_interval, relative_half_width, rotated
+from suite.statistics.stopping_rule import Rule, decide, exact_median_interval, relative_half_width, rotated
 from tests.generated_results import make_case, make_record
 
 FIXED = Rule(rounds=3)
@@ -32,12 +32,12 @@ def rounds(times_s: Sequence[float | None]) -> list[RunRecord]:
 )
 def test_the_interval_lies_between_the_order_statistics_of_the_tables(count: int, rank: int) -> None:
     """The ranks of the sign test at 95 %, as in Conover, Practical Nonparametric Statistics, or Hollander and Wolfe."""
-    assert median_interval(range(count, 0, -1)) == (rank, count + 1 - rank)
+    assert exact_median_interval(range(count, 0, -1)) == (rank, count + 1 - rank)
 
 
 @pytest.mark.parametrize("count", range(6))
 def test_fewer_than_six_rounds_have_no_interval(count: int) -> None:
-    assert median_interval([1.0] * count) is None
+    assert exact_median_interval([1.0] * count) is None
     assert relative_half_width([1.0] * count) is None
 
 
@@ -46,7 +46,7 @@ def test_the_interval_holds_the_median_as_often_as_it_says(count: int) -> None:
     generator = random.Random(count)  # noqa: S311  (the same numbers every time)
     hits = 0
     for _ in range(4000):
-        interval = median_interval([generator.expovariate(1.0) for _ in range(count)])
+        interval = exact_median_interval([generator.expovariate(1.0) for _ in range(count)])
         assert interval is not None
         hits += interval[0] <= 0.6931 <= interval[1]
     assert hits / 4000 >= repeats.CONFIDENCE - 0.01
@@ -64,7 +64,7 @@ def test_the_interval_where_a_case_stops_holds_the_median_as_often_as_it_says(
         times_s: list[float] = []
         while decide(times_s, ADAPTIVE).go_on:  # type: ignore[arg-type]
             times_s.append(generator.lognormvariate(0.0, spread))
-        interval = median_interval(times_s)
+        interval = exact_median_interval(times_s)
         assert interval is not None
         hits += interval[0] <= 1.0 <= interval[1]
     assert hits / 1500 >= repeats.CONFIDENCE - 0.01

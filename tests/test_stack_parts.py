@@ -10,14 +10,14 @@ from reports.book import page_sources
 from reports.campaign import Campaign
 from reports.charts.scaling import throughput
 from reports.figure import Figure
-from reports.noise import against_noise, noise_band
 from reports.pages import choosing, side_by_side, summary
 from reports.pair_tables import parts_of_stacks, stack_in_words
-from reports.resampling import Estimate
 from reports.result_sets import read_version
 from reports.stack_parts import StackPair, stack_pairs
 from suite.schema.record import CaseResult
 from suite.statistics.aa_noise import SUFFIX
+from suite.statistics.intervals import Estimate
+from suite.statistics.noise import against_noise, noise_band
 from tests.committed_results import RESULTS, committed_set
 from tests.generated_results import failed_result, make_case, make_result, stack_results, write_results
 

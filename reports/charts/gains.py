@@ -21,8 +21,8 @@ from reports.charts.drawing import (
 )
 from reports.divisions import Gain
 from reports.figure import RULE, Figure
-from reports.noise import noise_band
-from reports.resampling import Estimate
+from suite.statistics.intervals import Estimate
+from suite.statistics.noise import noise_band
 
 ROW_PX: Final = 30
 FPS, SOONER = "Frames per second", "Time to the same reward"

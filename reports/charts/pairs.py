@@ -9,8 +9,8 @@ from reports.campaign import Campaign
 from reports.charts.drawing import colour, dashed_line_at, faded_unless, figure, pick, shape, tip
 from reports.figure import Figure
 from reports.pairs_of_cases import CasePair
-from reports.resampling import Estimate
 from reports.tables import Html, paragraph
+from suite.statistics.intervals import Estimate
 
 HEIGHT_PX: Final = 220
 

@@ -35,8 +35,8 @@ from reports.charts.drawing import (
 from reports.charts.points import curves_of, of_scaling, powers_of_two, spoken, throughput_points
 from reports.figure import RULE, Figure
 from reports.inside import KIND_COLUMNS
-from reports.resampling import CONFIDENCE, MIN_ROUNDS_FOR_INTERVAL, of_few_rounds
 from reports.tables import Html
+from suite.statistics.intervals import CONFIDENCE, MIN_ROUNDS_FOR_INTERVAL, of_few_rounds
 
 SPEEDUP_PX: Final = 260
 EFFICIENCY_PX: Final = 220

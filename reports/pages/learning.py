@@ -8,7 +8,6 @@ from reports.charts import seeds as seed_charts
 from reports.learned_beside import MIN_ITERATIONS, MIN_SHARED_SEEDS, Beside, several_beside_one, stacks_beside_newton
 from reports.learning_references import MIN_MARGIN, MIN_SEEDS
 from reports.pair_tables import STACK_NAMES
-from reports.resampling import CONFIDENCE, held_by_range
 from reports.result_sets import ResultSet, Version
 from reports.seeds import Seeds, Size, seeds
 from reports.series_tables import series_title
@@ -17,6 +16,7 @@ from suite.files.wording import counted
 from suite.matrix.catalog import load_catalog
 from suite.records.learning_check import OVER
 from suite.schema.record import CaseResult
+from suite.statistics.intervals import CONFIDENCE, held_by_range
 
 
 def has_seeds(version: Version) -> bool:

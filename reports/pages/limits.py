@@ -9,11 +9,11 @@ from reports.curves import is_emulated
 from reports.neighbours import neighbours_sentence
 from reports.pages.side_by_side import has_node_pairs, has_stacks
 from reports.pages.under_titles import under_titles
-from reports.resampling import MIN_ROUNDS_FOR_INTERVAL, of_few_rounds
 from reports.result_sets import ResultSet, Version
 from reports.tables import Html, bullets, html_table, paragraph, together
 from suite.files.wording import counted
 from suite.schema.record import Case, RunRecord
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, of_few_rounds
 from suite.statistics.reduce import steady_part
 
 MAX_SETS_APART: Final = 2  # of which the same is said one by one

@@ -11,12 +11,12 @@ from reports.charts import scaling as scaling_charts
 from reports.charts import sweep as sweep_charts
 from reports.neighbours import neighbours_sentence
 from reports.pages import division
-from reports.resampling import MAX_ROUNDS_OF_A_RANGE, MIN_ROUNDS_FOR_INTERVAL
 from reports.result_sets import Version
 from reports.start_ups import SAID, start_up_table
 from reports.tables import Displayed, Html, bullets, heading, paragraph, together
 from suite.schema.record import CaseResult
 from suite.statistics import stopping_rule as repeats
+from suite.statistics.intervals import MAX_ROUNDS_OF_A_RANGE, MIN_ROUNDS_FOR_INTERVAL
 from suite.statistics.round_flags import flags
 
 # Older results have it without the word exact.

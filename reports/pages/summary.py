@@ -17,7 +17,6 @@ from reports.pages.addresses import page_of
 from reports.pages.contributors import byline
 from reports.pages.under_titles import under_titles
 from reports.pairs_of_cases import CasePair
-from reports.resampling import of_few_rounds
 from reports.result_sets import ResultSet, Version
 from reports.scaling_groups import ScalingGroup, scaling_groups
 from reports.series_tables import series_title
@@ -41,6 +40,7 @@ from reports.tables import (
 from reports.verdicts import verdict
 from suite.files.wording import counted
 from suite.schema.record import Outcome
+from suite.statistics.intervals import of_few_rounds
 
 JUDGED: Final = ("Efficiency", "Interval", "Verdict")
 

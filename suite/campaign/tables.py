@@ -19,7 +19,7 @@ from suite.statistics.core_speed import fastest_probes_s, slowed_cores
 from suite.statistics.reduce import round_time_s
 from suite.statistics.round_flags import flags, unsteady
 from suite.statistics.start_up import StartUp, classify, start_up
-from suite.statistics.stopping_rule import Rule, completed_times_s, median_interval, relative_half_width
+from suite.statistics.stopping_rule import Rule, completed_times_s, exact_median_interval, relative_half_width
 from suite.statistics.timing_cost import timing_cost
 
 
@@ -219,7 +219,7 @@ def print_rounds(console: Console, results: Sequence[CaseResult]) -> None:
 
 def _lines_on_rounds(result: CaseResult) -> list[str]:
     times_s = completed_times_s(result.rounds)
-    interval, width = median_interval(times_s), relative_half_width(times_s)
+    interval, width = exact_median_interval(times_s), relative_half_width(times_s)
     lines = [f"rounds: {result.ended_because}"] if result.ended_because else []
     if interval and width is not None:
         lines.append(

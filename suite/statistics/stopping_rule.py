@@ -91,7 +91,7 @@ def completed_times_s(records: Sequence[RunRecord]) -> list[float]:
     return [round_time_s(record) for record in records if record.counts]
 
 
-def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
+def exact_median_interval(values: Sequence[float]) -> tuple[float, float] | None:
     """The interval of the median at ``CONFIDENCE`` or more; None for fewer than ``MIN_ROUNDS_FOR_INTERVAL`` values."""
     count, below, rank = len(values), 0, 0  # below: outcomes of count coin tosses with at most ``rank - 1`` heads
     while 2 * (below + math.comb(count, rank)) <= (1 - CONFIDENCE) * 2**count:
@@ -105,7 +105,7 @@ def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
 
 def relative_half_width(values: Sequence[float]) -> float | None:
     """Half the interval of the median over the median; None where there is no interval."""
-    interval = median_interval(values)
+    interval = exact_median_interval(values)
     return None if interval is None else (interval[1] - interval[0]) / 2 / statistics.median(values)
 
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from suite.schema.record import RunRecord
 from suite.statistics.reduce import iteration_times_s, steady_part
-from suite.statistics.stopping_rule import median_interval
+from suite.statistics.stopping_rule import exact_median_interval
 
 MIN_MARKED: Final = 8  # of fewer the median is one iteration's luck
 
@@ -34,7 +34,7 @@ def timing_cost(records: Sequence[RunRecord]) -> TimingCost | None:
     costs = [cost for record in records for cost in iteration_costs(record)]
     if len(costs) < MIN_MARKED:
         return None
-    interval = median_interval(costs)
+    interval = exact_median_interval(costs)
     if interval is None:
         raise AssertionError(f"{MIN_MARKED} values have an interval")
     return TimingCost(iterations=len(costs), median=statistics.median(costs), interval=interval)

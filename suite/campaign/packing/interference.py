@@ -21,7 +21,7 @@ from suite.schema.case_suffixes import BESIDE_SUFFIX, PROBE_SUFFIX
 from suite.schema.record import Case, PlannedCase, RunRecord
 from suite.statistics.aa_noise import apart
 from suite.statistics.reduce import round_time_s
-from suite.statistics.stopping_rule import MIN_ROUNDS_FOR_INTERVAL, TARGET_PRECISION, median_interval
+from suite.statistics.stopping_rule import MIN_ROUNDS_FOR_INTERVAL, TARGET_PRECISION, exact_median_interval
 
 PAIRS: Final = MIN_ROUNDS_FOR_INTERVAL
 # Beside others or alone: each alone stands beside one that is not, and the two kinds have the same middle.
@@ -109,7 +109,7 @@ def verdict(
 ) -> Interference:
     """Judge rounds of ``case_id`` in the order in which they ran, the n-th alone beside the n-th that was not."""
     differences = [beside / alone - 1 for alone, beside in zip(alone_s, beside_s, strict=True)]
-    difference, interval = statistics.median(differences), median_interval(differences)
+    difference, interval = statistics.median(differences), exact_median_interval(differences)
     budget = apart(statistics.median(alone_s[1::2]) / statistics.median(alone_s[::2]) - 1)
     tolerance = max(budget, TARGET_PRECISION)
     is_shift = interval is not None and not interval[0] <= 0 <= interval[1] and abs(difference) > TARGET_PRECISION

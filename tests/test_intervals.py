@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from reports.resampling import (
+from suite.statistics import stopping_rule as repeats
+from suite.statistics.intervals import (
     CONFIDENCE,
     MAX_ROUNDS_OF_A_RANGE,
     MIN_ROUNDS_FOR_INTERVAL,
@@ -17,7 +18,6 @@ from reports.resampling import (
     pairing_of,
     resampled_medians,
 )
-from suite.statistics import stopping_rule as repeats
 
 
 def test_interval_of_the_median_needs_three_rounds_and_is_repeatable() -> None:
@@ -43,7 +43,7 @@ def test_with_more_rounds_the_interval_of_a_case_is_that_by_which_it_is_decided(
     """So none that is not called one of few rounds holds the true median less often than it says."""
     values = [float(value) for value in range(1, rounds + 1)]
     low, high = median_interval(values) or (0.0, 0.0)
-    assert (low, high) == repeats.median_interval(values)
+    assert (low, high) == repeats.exact_median_interval(values)
     below = low - 1  # values that are below the interval, and as many above
     missed = 2 * sum(math.comb(rounds, number) for number in range(int(below) + 1)) / 2**rounds
     assert 1 - missed >= CONFIDENCE

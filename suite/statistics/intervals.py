@@ -17,7 +17,7 @@ from functools import cache, lru_cache, partial
 from itertools import pairwise
 from typing import Final, Literal, Protocol
 
-from suite.statistics.stopping_rule import median_interval as exact_median_interval
+from suite.statistics.stopping_rule import exact_median_interval
 
 CONFIDENCE: Final = 0.95
 MIN_ROUNDS_FOR_INTERVAL: Final = 3  # of two rounds, nothing but their difference is known

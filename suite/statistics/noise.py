@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from reports.resampling import Estimate, Interval
 from suite.statistics.aa_noise import is_within
+from suite.statistics.intervals import Estimate, Interval
 
 type Speed = Literal["faster", "slower", "within the noise", "unknown"]
 
