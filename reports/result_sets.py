@@ -16,14 +16,14 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Final
 
+from reports import interference
 from reports.campaign import Campaign
 from reports.env_checks import EnvCheckReport, read_env_checks
 from reports.foreign.foreign_set import ForeignSet, is_foreign, read_foreign_set
+from reports.interference import Interference
 from reports.manifest import Contributor, Entry, Role, read_manifest
 from reports.neighbours import with_other_campaigns
 from reports.series_kind import SeriesKind
-from suite.campaign.packing import interference
-from suite.campaign.packing.interference import Interference
 from suite.campaign.upstream import Pair, read_pairs
 from suite.errors import ReportError
 from suite.records.store import load_results

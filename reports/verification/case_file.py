@@ -1,22 +1,26 @@
 """One stored case: its document against the samples of its ranks, and those samples against themselves. Pure."""
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
+from reports import interference
 from reports.verification.finding import RUN_AGAIN, STORE_ANEW, Finding, differing
 from reports.verification.rank_samples import check_rank, check_ranks_together
 from reports.verification.round_facts import check_facts
 from reports.verification.statistics import NOT_RECOMPUTED, RULES, samples_s, stats
 from reports.verification.telemetry import check_telemetry
-from suite.campaign.folder import Folder
+from suite.campaign.folder import TWINS
+from suite.records.folders import CASES
 from suite.records.soundness import fault_of_record
 from suite.schema.record import CaseResult, RunRecord
+from suite.statistics.aa_noise import is_twin
 
 
 def check_case(where: str, document: Mapping[str, Any], result: CaseResult) -> Iterator[Finding]:
     """Everything that differs in one file."""
-    wanted = Folder(root=Path()).case_path(result.case).as_posix()
+    case = result.case
+    folder = TWINS if is_twin(case) else interference.FOLDER if interference.is_of_test(case) else CASES
+    wanted = f"{folder}/{case.case_id}.json"
     if not where.endswith(wanted):
         yield Finding(where=where, what="the file's name", got=where, expected=wanted, next_step="Rename the file.")
     yield from _check_rounds(where, result)

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from reports.foreign.foreign_set import bundle_paths
+from reports.interference import FILE, FOLDER
 from reports.verification.finding import Finding, differing
-from suite.campaign.packing.interference import FILE, FOLDER
 from suite.records.folders import CASES, json_files
 
 SUMS: Final = "SHA256SUMS"

@@ -8,13 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from reports import interference
 from reports.manifest import MANIFEST
 from reports.verification.case_file import check_case, rule_of
 from reports.verification.finding import STORE_ANEW, Finding, as_far_as_it_makes_sense, differing
 from reports.verification.hashes import below, case_paths, check_hashes, read_hashes
 from reports.verification.shape import fault_of_shape
 from reports.verification.statistics import RULES
-from suite.campaign.packing import interference
 from suite.campaign.upstream import medians_of_rank_0, read_pairs
 from suite.errors import StoreError
 from suite.records.store import AGAIN_CASE, read_unsound_case
