@@ -27,7 +27,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, DeadKernelError
 from traitlets.config import Config
 
-from reports import downloads
+from reports import downloads, guide
 from reports.charts.drawing import SCHEMA_URL
 from reports.figure import vega_lite_version
 from reports.file_errors import told_when_unwritable
@@ -105,7 +105,7 @@ def _template(version: Version, name: str) -> str:
 
 
 def page_files(version: Version) -> tuple[str, ...]:
-    return tuple(f"{name}.html" for name in page_sources(version))
+    return tuple(f"{name}.html" for name in (*page_sources(version), *guide.PAGES))
 
 
 def build_site(version: Version, out_dir: Path, *, siblings: Sequence[Sibling] = ()) -> Path:
@@ -120,6 +120,7 @@ def build_site(version: Version, out_dir: Path, *, siblings: Sequence[Sibling] =
         project = Path(folder) / "project"
         pages = {name: _notebook(name, text) for name, text in page_sources(version).items()}
         _execute(pages, version, Path(folder))
+        pages |= {name: _notebook(name, text) for name, text in guide.sources().items()}
         _write_project(project, pages, version=version, siblings=siblings)
         site = _run_jupyter_book(project)
         downloads.write(version, site)
@@ -244,8 +245,15 @@ def _contents(version: Version, names: Sequence[str]) -> list[dict[str, Any]]:
     sides = ("published", "stacks", "nodes", "clock", "division", "learning", "comparison", "foreign")
     beside = [name for name in names if name in sides]
     first = [name for name in names if name in ("index", "choosing", "findings")]
-    about = [name for name in names if name not in (*first, *series, *controls, *beside)]
-    parts = {"Series": series, "Controls": controls, "Side by side": beside, "About these results": about}
+    run = [name for name in names if name in guide.PAGES]
+    about = [name for name in names if name not in (*first, *series, *controls, *beside, *run)]
+    parts = {
+        "Series": series,
+        "Controls": controls,
+        "Side by side": beside,
+        "About these results": about,
+        "Run it": run,
+    }
     return [*files(first), *({"title": title, "children": files(part)} for title, part in parts.items() if part)]
 
 

@@ -1,70 +1,142 @@
-"""The tables of measured figures in README.md, made from results in git: ``python -m reports.readme RESULTS...``."""
+"""The findings of README.md, from results in git: ``python -m reports.readme`` prints what is between its marks."""
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 from reports.analysis import CaseRow, case_rows
-from reports.places import hardware, places
+from reports.divisions import Gain, gains
+from reports.places import Place, places
 from suite.errors import ReportError
 from suite.options.command_line import exit_code_of
 from suite.records.store import load_results
-from suite.records.worked import has_speeds
 from suite.schema.record import CaseResult
+from suite.statistics.aa_noise import noise_budget, twin_pairs
 
-BEGIN = "<!-- begin: made by `python -m reports.readme` -->"
-END = "<!-- end -->"
+BEGIN: Final = "<!-- begin: made by `python -m reports.readme` -->"
+END: Final = "<!-- end -->"
+FOLDER: Final = "reports/results/2026.11"  # as README.md links to it
+ROOT: Final = Path(__file__).resolve().parent.parent
+VERSIONS: Final = {
+    "Isaac Lab": "isaaclab", "Newton": "newton", "torch": "torch", "rl-games": "rl-games", "rsl-rl-lib": "rsl-rl-lib",
+    "NCCL": "nccl",
+}  # fmt: skip
 
 
-def results_table(results: Sequence[CaseResult]) -> str:
-    """One row per series and library: median frames per second and efficiency at each number of GPUs of one node.
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A set of results with the place it ran in."""
+
+    name: str
+    results: Sequence[CaseResult]
+    repeats: Sequence[CaseResult]  # of the baselines, to measure noise
+
+    @property
+    def noise(self) -> float:
+        """By how much medians of the same case lie apart here."""
+        return _known(noise_budget(twin_pairs((*self.results, *self.repeats))))
+
+    @property
+    def place(self) -> Place:
+        return max(places(self.results), key=lambda place: len(place.environment.gpus))
+
+    @property
+    def where(self) -> str:
+        """A link to the set that says hardware and date, such as ``4 x H200, 64 vCPU, 22 Nov 2026``."""
+        environment = self.place.environment
+        counts = Counter(gpu.name.removeprefix("NVIDIA ") for gpu in environment.gpus)
+        gpus = ", ".join(f"{count} x {name}" for name, count in counts.items())
+        day = datetime.fromisoformat(self.place.first_started_utc or "")
+        return f"[{gpus}, {environment.num_cpus} vCPU, {day.day} {day:%b %Y}]({FOLDER}/{self.name})"
+
+    def most_gpus(self, series: str) -> CaseRow:
+        """The completed case of a series with the most GPUs of one node."""
+        rows = [row for row in case_rows(self.results) if row.series == series and row.nnodes == 1 and row.total_fps]
+        return max(rows, key=lambda row: row.world_size)
+
+
+def read(name: str) -> Source:
+    folder = ROOT / FOLDER / name
+    return Source(name=name, results=load_results(folder), repeats=load_results(folder / "a_a"))
+
+
+def findings() -> str:
+    """Four findings with their ranges and places, and the versions that all of them share.
 
     Raises:
-        ReportError: nothing can be said of their speed.
+        ReportError: a figure is missing, or the sets differ in a version or in their number of runs.
     """
-    if not has_speeds(results):
-        raise ReportError("These results ran on a CPU, or none of their rounds settled: their speeds mean nothing.")
-    rows = [row for row in case_rows(results) if row.nnodes == 1]
-    sizes = sorted({row.world_size for row in rows})
-    header = "| series | " + " | ".join(f"{size} GPU{'s' if size > 1 else ''}" for size in sizes) + " |"
-    lines = [header, "| --- |" + " ---: |" * len(sizes)]
-    for series, library in dict.fromkeys((row.series, row.rl_library) for row in rows):
-        own = [row for row in rows if (row.series, row.rl_library) == (series, library)]
-        cells = [_cell([row for row in own if row.world_size == size]) for size in sizes]
-        lines.append(f"| {series}, {library} | " + " | ".join(cells) + " |")
-    return "\n".join([*lines, "", _identity(results)])
+    sources = full, rsl_rl, shadow, tuned = [
+        read(name) for name in ("h200-x4-full", "h200-x4-rsl", "h200-x2-shadow", "h200-open-rsl")
+    ]
+    ant, hand = full.most_gpus("ant-weak"), shadow.most_gpus("shadow-horizontal")
+    cartpole, slower = full.most_gpus("cartpole-strong"), rsl_rl.most_gpus("cartpole-strong")
+    gain = widest(tuned)
+    runs = {row.rounds_completed for row in (ant, cartpole, slower, hand)} | {gain.rounds, gain.closed_rounds}
+    return f"""\
+- **Ant, {ant.num_envs:,} environments per GPU** ({ant.rl_library}): {_known(ant.total_fps):,.0f} training frames/s on
+  {ant.world_size} GPUs, {_efficiency(ant, full)}.
+- **Cartpole, {cartpole.num_envs_global:,} environments in total** ({cartpole.rl_library}): on
+  {cartpole.world_size} GPUs {_efficiency(cartpole, full)}.
+  With {slower.rl_library}, {slower.world_size} GPUs are no faster than one:
+  {_times(slower.speedup, slower.speedup_interval, rsl_rl)}.
+- **Shadow Hand with a camera, {hand.num_envs:,} environments per GPU** ({hand.rl_library}): on
+  {hand.world_size} GPUs {_efficiency(hand, shadow)}.
+- **Cartpole, tuned** ({gain.case.rl_library}, one GPU): {gain.case.num_envs:,} environments in place of
+  {gain.closed.num_envs:,} make {_times(_known(gain.gain).value, _known(gain.gain).interval, tuned)}.
+  More frames are not more learning: after {gain.case.iterations} iterations they had not reached the reward of the
+  settings as shipped.
+
+Each figure is a median of {_one(runs)} runs. {_versions(sources)}."""
 
 
-def _cell(rows: Sequence[CaseRow]) -> str:
-    if len(rows) != 1 or rows[0].total_fps is None:
-        return "-"
-    (row,) = rows
-    efficiency = "-" if row.scaling_efficiency is None else f"{row.scaling_efficiency:.0%}"
-    rounds = f"{row.rounds_completed} round{'s' if row.rounds_completed > 1 else ''}"
-    return f"{row.total_fps:,.0f} ({efficiency}, {rounds})"
+def widest(tuned: Source) -> Gain:
+    """The tuned case with the most environments beside its case as shipped."""
+    return max(gains(tuned.results), key=lambda gain: gain.case.num_envs)
 
 
-def _identity(results: Sequence[CaseResult]) -> str:
-    place = max(places(results), key=lambda place: len(place.environment.gpus))
-    names = ("isaaclab", "torch", "newton", "rl-games", "rsl-rl-lib", "nccl")
-    versions = ", ".join(f"{name} {place.versions[name]}" for name in names if name in place.versions)
-    environment = place.environment
-    date = (place.first_started_utc or "at an unknown date")[:10]
-    return (
-        f"Frames per second of all ranks (scaling efficiency, rounds). {hardware(environment)}, "
-        f"{environment.host_label}; driver {environment.driver_version}, {versions}; "
-        f"measured {date} at commit {(environment.git_commit or 'unknown')[:7]}."
-    )
+def _efficiency(row: CaseRow, source: Source) -> str:
+    value, (low, high) = _known(row.scaling_efficiency), _known(row.scaling_efficiency_interval)
+    return f"an efficiency of {100 * value:.1f} % ({100 * low:.1f} to {100 * high:.1f};{_noise_and_place(source)})"
 
 
-def main(argv: Sequence[str]) -> int:
-    return exit_code_of(lambda: _run(argv))
+def _times(value: float | None, interval: tuple[float, float] | None, source: Source) -> str:
+    low, high = _known(interval)
+    return f"{_known(value):.2f} times the frames/s ({low:.2f} to {high:.2f};{_noise_and_place(source)})"
 
 
-def _run(argv: Sequence[str]) -> int:
-    print(BEGIN, *(f"{results_table(load_results(Path(folder)))}\n" for folder in argv[1:]), END, sep="\n")
+def _noise_and_place(source: Source) -> str:
+    return f" noise {100 * source.noise:.1f} %;\n  {source.where}"
+
+
+def _versions(sources: Sequence[Source]) -> str:
+    named = [
+        f"{spoken} {_one({source.place.versions[name] for source in sources})}" for spoken, name in VERSIONS.items()
+    ]
+    driver = _one({source.place.environment.driver_version for source in sources})
+    return f"Versions: {', '.join(named)}, driver {driver}"
+
+
+def _one[T](values: set[T]) -> T:
+    if len(values) != 1:
+        raise ReportError(f"The sets behind README.md's findings differ: {sorted(map(str, values))}. Say so there.")
+    return values.pop()
+
+
+def _known[T](value: T | None) -> T:
+    if value is None:
+        raise ReportError("A finding of README.md has no figure or no interval. Choose another set or case.")
+    return value
+
+
+def _run() -> int:
+    print(BEGIN, findings(), END, sep="\n")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv))
+    sys.exit(exit_code_of(_run))

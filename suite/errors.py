@@ -1,4 +1,7 @@
-"""Every error a user can meet. Each class has its own exit code; each message says what, got, allowed, next step."""
+"""Every error that a user can meet. A message says what went wrong, what was got, what is allowed, and the next step.
+
+The first line of each class is the meaning of its exit code in the book (`book/run/commands.md`).
+"""
 
 
 class LabscaleError(Exception):
@@ -56,13 +59,13 @@ class ContainerError(LabscaleError):
 
 
 class EnvironmentNotFit(LabscaleError):
-    """env_check found a fault that the chosen stack cannot run with."""
+    """env_check found a fault with which the chosen stack cannot run."""
 
     exit_code = 18
 
 
 class SchedulerError(LabscaleError):
-    """The scheduler or a host of a cluster refuses a job or does not answer."""
+    """The scheduler or a host of a cluster refuses a job, or does not answer."""
 
     exit_code = 19
 
@@ -74,18 +77,18 @@ class RunsFailed(LabscaleError):
 
 
 class ResultsDiffer(LabscaleError):
-    """Stored results are not what their raw samples say, or are incomplete."""
+    """Stored results differ from what their raw samples give, or are incomplete."""
 
     exit_code = 21
 
 
 class ForeignResultError(LabscaleError):
-    """A file of another tool's results is not what its format says, so it cannot be imported or shown."""
+    """A file of another tool's results breaks its format, so it cannot be imported or shown."""
 
     exit_code = 22
 
 
 class Interrupted(LabscaleError):
-    """The user ended the campaign; everything finished so far is kept."""
+    """The user ended the command; everything that finished is kept."""
 
     exit_code = 130

@@ -10,7 +10,7 @@ from suite.env_check.report import env_check
 from suite.env_check.request import Request
 
 FOLDER = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11" / "env_check"
-README = FOLDER.parents[3] / "README.md"
+PAGE = FOLDER.parents[3] / "book" / "run" / "env-check.md"
 
 
 def example(name: str) -> NodeReport:
@@ -56,9 +56,9 @@ def test_without_the_loaders_each_missing_library_is_named_with_its_package() ->
     assert repairs["vulkan_loader"] == "apt-get install libvulkan1 (it holds libvulkan.so.1)"
 
 
-def test_what_the_readme_says_of_these_examples_holds() -> None:
+def test_what_the_page_says_of_these_examples_holds() -> None:
     duration_s = json.loads((FOLDER / "h200-x2.json").read_text(encoding="utf-8"))["duration_s"]
     nccl = next(check for check in example("h200-x2").checks if check.name == "nccl_all_reduce")
-    readme = " ".join(README.read_text(encoding="utf-8").split())
-    assert f"{len(example('h200-x2').checks)} checks in {duration_s:.1f} s" in readme
-    assert f"{nccl.evidence['result']['bus_bandwidth_gb_s']:.0f} GB/s" in readme
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    assert f"{len(example('h200-x2').checks)} checks in {duration_s:.1f} s" in page
+    assert f"{nccl.evidence['result']['bus_bandwidth_gb_s']:.0f} GB/s" in page

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reports import book, result_sets
+from reports import book, guide, result_sets
 from reports import build as report
 from reports.book import sockets_in
 from suite.errors import ReportError, StoreError, UsageError
@@ -108,7 +108,7 @@ def text_of(site: Path, name: str) -> str:
 
 def test_every_series_has_its_page_and_every_case_is_named(site: Path, pages: dict[str, Page]) -> None:
     series = {result.case.series for result in smoke_results()}
-    assert set(pages) == ABOUT | {f"series-{name}.html" for name in series}
+    assert set(pages) == ABOUT | {f"series-{name}.html" for name in series} | {f"{name}.html" for name in guide.PAGES}
     for result in RESULTS:
         assert result.case.case_id.replace("/", "/<wbr>") in text_of(site, f"series-{result.case.series}.html")
 

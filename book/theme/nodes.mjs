@@ -14,6 +14,7 @@ export class PageRenderer {
     this.pages = pages;
     this.fetchText = fetchText;
     this.sections = []; // {id, title} of every heading of the second level
+    this.latestTitle = slug; // of the heading above
     this.hasFigures = false;
   }
 
@@ -81,6 +82,7 @@ const RULES = {
     const id = escapeHtml(node.html_id ?? node.identifier);
     const title = await page.children(node);
     const label = `Link to section: ${plainText(title)}`;
+    page.latestTitle = plainText(title);
     if (node.depth === 2) page.sections.push({ id, title: plainText(title) });
     const anchor = `<a class="anchor" href="#${id}" aria-label="${label}">#</a>`;
     return `<h${node.depth} id="${id}">${title}${anchor}</h${node.depth}>\n`;
@@ -104,6 +106,22 @@ const RULES = {
     const [only] = node.children;
     const isShort = node.children.length === 1 && only.type === "paragraph";
     return `<li>${await page.children(isShort ? only : node)}</li>\n`;
+  },
+
+  // On a phone a row is a block, whose cells begin with their headings: report.css takes them from here.
+  async table(node, page) {
+    const rows = [];
+    for (const row of node.children) {
+      const cells = [];
+      for (const cell of row.children) cells.push(await page.children(cell));
+      rows.push(cells);
+    }
+    const [headings, ...others] = rows;
+    const names = headings.slice(1).map((heading, index) => `--h${index + 2}:&quot;${plainText(heading)}: &quot;`);
+    const head = headings.map((heading) => `<th scope="col">${heading}</th>`).join("");
+    const body = others.map(([first, ...rest]) => `<tr><th scope="row">${first}</th>${rest.map((cell) => `<td>${cell}</td>`).join("")}</tr>\n`);
+    const table = `<table class="prose" style="${names.join(";")}"><thead><tr>${head}</tr></thead>\n<tbody>${body.join("")}</tbody></table>`;
+    return `<div class="scroll" tabindex="0" role="region" aria-label="Table: ${page.latestTitle}">${table}</div>\n`;
   },
 
   async definitionList(node, page) {
