@@ -19,8 +19,9 @@ from types import ModuleType
 from typing import Any
 
 from suite.schema.record import Case
+from tasks.checks import gpu
 from tasks.libraries import agent_settings
-from tasks.rank import gpu_checks, kernel_cache, network, profiling
+from tasks.rank import kernel_cache, network, profiling
 from tasks.rank.rank_log import RankLog
 
 
@@ -66,7 +67,8 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
     with log.phase("imports_torch"):
         import torch
 
-        from tasks.rank import settings, simulation, timing, validity, workload
+        from tasks.checks import validity
+        from tasks.rank import settings, simulation, timing, workload
         from tasks.rank.context import RankContext
         from tasks.rank.process_group import Ranks, device_of, joined
         from tasks.upstream import bundle as upstream_bundle
@@ -90,7 +92,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
             model = adapter.train(context, running, settings_of_agent)
             if (written_s := network.nccl_log_written_s(run_dir, ranks.rank, timer.clock_zero_s)) is not None:
                 log.write("network", nccl_log_written_s=written_s)
-            checks = gpu_checks.look(
+            checks = gpu.look(
                 str(device), own_gpu=ranks.local_rank, env=running.env.unwrapped, env_cfg=running.env_cfg, log=log
             )
             log.write(

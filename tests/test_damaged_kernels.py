@@ -8,7 +8,7 @@ import pytest
 
 from suite.env_check.gpu import kernels
 from suite.errors import WorkerEnvironmentError
-from suite.records.damaged_kernels import DAMAGED, damaged_modules, modules, set_damaged_aside
+from suite.install.damaged_kernels import DAMAGED, damaged_modules, modules, set_damaged_aside
 from tests.simulated_campaign import NARROW, campaign_of, run_all, said
 from tests.simulated_host import SimulatedHost
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from suite.records.rank_file import rank_path, read_rank_file
-from tasks.rank import gpu_checks, other_gpus
-from tasks.rank.other_gpus import OnGpu
+from tasks.checks import gpu, other_gpus
+from tasks.checks.other_gpus import OnGpu
 from tasks.rank.rank_log import RankLog
 
 ON_BOTH = tuple(OnGpu(index=index, has_context=True, is_listed=True, memory_gb=0.5) for index in range(2))
@@ -27,7 +27,7 @@ def look(folder: Path, device: str, graph: object) -> tuple[dict[str, str], dict
     env = SimpleNamespace(sim=SimpleNamespace(physics_manager=SimpleNamespace(_graph=graph)))
     env_cfg = SimpleNamespace(sim=SimpleNamespace(physics=SimpleNamespace(use_cuda_graph=True)))
     log = RankLog(folder, 0)
-    checks = gpu_checks.look(device, own_gpu=0, env=env, env_cfg=env_cfg, log=log)
+    checks = gpu.look(device, own_gpu=0, env=env, env_cfg=env_cfg, log=log)
     log._stream.close()
     return {check.name: check.verdict for check in checks}, read_rank_file(0, rank_path(folder, 0)).settings
 

@@ -11,7 +11,7 @@ import pynvml
 import pytest
 
 from suite.schema.record import CheckResult
-from tasks.rank import other_gpus
+from tasks.checks import other_gpus
 from tests.stub_drivers.build import build
 
 OWN = 1  # the GPU of local rank 1

@@ -38,7 +38,7 @@ def test_a_round_of_pods_and_its_commit_and_image(
 ) -> None:
     """In a copy of labscale without git, as the image has it."""
     (tmp_path / "origin.json").write_text('{"suite_commit": "c0ffee", "suite_dirty": false}', encoding="utf-8")
-    monkeypatch.setattr("suite.external.machine.CHECKOUT", tmp_path)
+    monkeypatch.setattr("suite.external.machine.ROOT", tmp_path)
     monkeypatch.setenv(own_image.DIGEST, DIGEST)
     case = make_case(nnodes=2, nproc_per_node=1)
     run_dir = tmp_path / "out" / "raw" / case.case_id / "r0"

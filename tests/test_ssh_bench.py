@@ -21,8 +21,8 @@ from suite.install.worker import Worker
 from suite.launch.ssh import run as ssh
 from suite.launch.ssh.remote_agent import SILENCE_S
 from suite.options.options import ROOT
-from suite.records.clocks import NEEDED_S
 from suite.records.collect import collect
+from suite.records.network.clocks import NEEDED_S
 from suite.records.rank_file import rank_path
 from suite.records.store import read_case, read_record
 from suite.records.telemetry.file import read_telemetry, telemetry_path

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from suite.records.nccl_log import Connection, read_log
+from suite.records.network.nccl_log import Connection, read_log
 from suite.records.rank_file import nccl_log_path
 from suite.schema.transport import UNKNOWN_INTERFACE, Route, Transport
 from tasks.rank import network

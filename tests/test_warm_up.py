@@ -13,10 +13,11 @@ from suite.campaign.folder import Folder
 from suite.campaign.rounds import set_failures_aside
 from suite.campaign.state import Campaign
 from suite.campaign.warm_up import warm_ups
+from suite.install import damaged_kernels
 from suite.matrix.cases import expand
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
-from suite.records import damaged_kernels, store
+from suite.records import store
 from suite.schema.record import Case, Launch, PlannedCase
 from tests.generated_results import CPU_HOST, GPU_HOST, make_case
 from tests.simulated_campaign import campaign_of, records, run_all, said

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import pytest
 
+from suite.install.damaged_kernels import damaged_modules, modules
 from suite.install.worker import Worker
 from suite.launch import LaunchResult
 from suite.records.collect import collect
-from suite.records.damaged_kernels import damaged_modules, modules
 from suite.records.rank_file import rank_path
 from suite.schema.record import SAMPLE_COLUMNS, Case, Environment, RankRecord, RunRecord
 from suite.statistics.attribution import attribution

@@ -20,7 +20,7 @@ from typing import Final
 
 from suite.files.json_file import replace_json
 from suite.files.wording import counted
-from suite.records import damaged_kernels
+from suite.install import damaged_kernels
 from suite.records.soundness import MIN_ITERATIONS
 from suite.schema.case_suffixes import WARM_UP_SUFFIX
 from suite.schema.record import Case, Device, Environment, RlLibrary

@@ -15,9 +15,9 @@ from pydantic import TypeAdapter, ValidationError
 from suite import __version__
 from suite.external.nvml.state import read_gpus
 from suite.files.input_file import read_input
+from suite.files.paths import ROOT
 from suite.schema.record import Environment
 
-CHECKOUT: Final = Path(__file__).resolve().parents[2]
 ORIGIN: Final = "origin.json"  # in a copy of labscale's files without git, as images have: what it was made of
 _GB: Final = 1e9
 
@@ -42,7 +42,7 @@ def capture(
 
     """
     gpus, driver_version, cuda_driver_version = read_gpus()
-    git_commit, git_dirty = git_state(CHECKOUT)
+    git_commit, git_dirty = git_state(ROOT)
     return Environment(
         host_label=host_label,
         cpu_model=cpu_model(),

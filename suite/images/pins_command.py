@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from suite.errors import ContainerError
 from suite.external.docker_engine import Engine
+from suite.files.paths import ROOT
 from suite.images.registry import refresh_digests
 from suite.install import pins
 from suite.options.command_line import Parser, exit_code_of
-from suite.options.options import ROOT
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

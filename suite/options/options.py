@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from suite.files import paths
 from suite.schema.record import Assets, Device, RlLibrary, Stack
 
-ROOT: Final = Path(__file__).resolve().parents[2]
+ROOT: Final = paths.ROOT
 
 LauncherName = Literal["native", "container", "apptainer", "slurm", "ssh", "emulated"]
 

@@ -10,10 +10,11 @@ from typing import Final
 from suite.errors import Interrupted, StoreError
 from suite.files.wording import counted, listed
 from suite.matrix.catalog import load_catalog
-from suite.records.clocks import apart, node_clocks
 from suite.records.failure import find_failure
 from suite.records.identity import workload_differences
 from suite.records.learning_check import check_learning, mean_over_ranks
+from suite.records.network.clocks import apart, node_clocks
+from suite.records.network.transport import transport_of
 from suite.records.rank_file import RankFile, nccl_log_path, rank_paths, read_rank_file
 from suite.records.redaction import public
 from suite.records.soundness import LARGEST, fault_of_record
@@ -27,7 +28,6 @@ from suite.records.telemetry.file import (
 )
 from suite.records.telemetry.nodes import summarise_nodes
 from suite.records.telemetry.summary import summarise, window_of
-from suite.records.transport import transport_of
 from suite.schema.launch_result import LaunchResult
 from suite.schema.record import SAMPLE_COLUMNS, Case, CheckResult, Environment, Outcome, RankRecord, RunRecord
 from suite.schema.telemetry import TelemetrySummary

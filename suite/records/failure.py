@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from suite.records.clocks import failed_at_s
+from suite.records.network.clocks import failed_at_s
 from suite.records.rank_file import RankFile
 
 STDERR_LINES: Final = 5

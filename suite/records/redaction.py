@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from suite.files.cache import cache_root, home
-from suite.options.options import ROOT
+from suite.files.paths import ROOT
 
 _HOMES: Final = re.compile(r"/(home|Users)/[^/\s:'\"]+")  # of whoever else
 _SHORT: Final = 3  # a host's name of so few characters may be a part of anything

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from suite.errors import StoreError
+from suite.files.paths import ROOT
 
 _FOLDER: Final = Path(__file__).resolve().parent
-_CHECKOUT: Final = _FOLDER.parents[1]
 _TIMEOUT_S: Final = 300.0
 _NEXT_STEP: Final = (
     "Nothing was stored and the rounds are kept. Run again; if it stays, report it with the output above."
@@ -39,7 +39,7 @@ def _run_session(draft_path: Path, document_path: Path) -> str:
     # The session must not depend on where it is started: no configuration file, no plugin and no PYTEST_* variable of
     # the user (pytest-xdist, for one, switches benchmarks off).
     command = [sys.executable, "-m", "pytest", str(_FOLDER / "bench_case.py"), "-c", os.devnull]
-    command += [f"--rootdir={_CHECKOUT}", f"--confcutdir={_FOLDER}", "-q", "-p", "pytest_benchmark.plugin"]
+    command += [f"--rootdir={ROOT}", f"--confcutdir={_FOLDER}", "-q", "-p", "pytest_benchmark.plugin"]
     command += ["-p", "no:cacheprovider", f"--benchmark-json={document_path}", f"--labscale-draft={draft_path}"]
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_") and k != "PYTHONWARNINGS"}
     try:

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
+from tasks.checks import validity
 from tasks.libraries import train_rsl_rl
-from tasks.rank import validity
 from tasks.rank.context import RankContext
 from tasks.rank.simulation import Simulation
 

@@ -10,7 +10,7 @@ from typing import Any
 
 
 def judge_faults(env: Any) -> dict[str, dict[str, Any]]:
-    """By fault, what ``tasks.rank.validity`` says: name of the check -> [verdict, fault, what was found]."""
+    """By fault, what ``tasks.checks.validity`` says: name of the check -> [verdict, fault, what was found]."""
     first: dict[str, Any] = {}
     faults: dict[str, Callable[[str, Any], object]] = {
         "none": lambda *_: None,
@@ -59,7 +59,7 @@ def told(env: Any, **settings: Any) -> dict[str, Any]:
 
 
 def judged(env: Any, fault: Callable[[str, Any], object]) -> dict[str, Any]:
-    from tasks.rank import validity
+    from tasks.checks import validity
     from tasks.rank.simulation import Simulation
 
     with put_in(env, fault):

@@ -6,7 +6,7 @@ from typing import Final
 
 from suite.env_check.check import Check
 from suite.files.wording import counted
-from suite.records import damaged_kernels
+from suite.install import damaged_kernels
 
 WANTED: Final = "no file that is cut short"
 

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from suite.records.clocks import NEEDED_S, clock_of
+from suite.records.network.clocks import NEEDED_S, clock_of
 from suite.records.rank_file import RankFile
 from suite.records.telemetry.file import TelemetryContent
 from suite.records.telemetry.summary import (

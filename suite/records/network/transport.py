@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from suite.records.nccl_log import Connection, NcclLog, read_log
+from suite.records.network.nccl_log import Connection, NcclLog, read_log
 from suite.records.rank_file import RankFile
 from suite.schema.record import RunRecord
 from suite.schema.transport import UNKNOWN_INTERFACE, Interconnect, Route, Transport

@@ -1,0 +1,6 @@
+"""Folders that the whole suite knows."""
+
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[2]  # the checkout, or the copy of it in an image or a bundle
