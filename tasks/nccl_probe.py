@@ -1,9 +1,10 @@
-"""Find out whether NCCL joins the GPUs of this machine, with the right sum, and how fast.
+"""Measures whether NCCL joins the GPUs of this machine with a correct sum, and how fast.
 
     python -m tasks.nccl_probe RESULT [--message-mib N] [--patience-s S]
 
-One process, one all-reduce over every GPU that it sees. RESULT gets one JSON object: what was measured, or ``error``
-with a word of ``ERRORS`` and its ``message`` and exit code 1. After ``--patience-s`` it says where it hangs, on stderr.
+One process runs all-reduces over every GPU that it sees. RESULT gets one JSON object: the measurement, or ``error``
+(one of ``ERRORS``) with its ``message``; the exit code is then 1. After ``--patience-s`` it prints on stderr where it
+hangs.
 """
 
 import argparse
@@ -29,7 +30,7 @@ class ProbeError(Exception):
 
 
 def bus_bandwidth_gb_s(message_bytes: int, time_s: float, num_gpus: int) -> float | None:
-    """Bandwidth that each link would need for this time [GB/s]; None for one GPU, which uses no link.
+    """Bandwidth that each link needs for this time [GB/s]; None for one GPU, which uses no link.
 
     In an all-reduce each GPU sends and receives 2 (n - 1) / n times the message.
     """
@@ -37,18 +38,18 @@ def bus_bandwidth_gb_s(message_bytes: int, time_s: float, num_gpus: int) -> floa
 
 
 def probe(message_bytes: int) -> dict[str, Any]:
-    """Measure. Raises ProbeError."""
+    """Check torch and measure. Raises ProbeError."""
     try:
         import torch
     except ImportError as error:
         raise ProbeError("no_torch", f"this Python cannot import torch: {error}") from error
     if not torch.cuda.is_available() or torch.cuda.device_count() == 0:
         raise ProbeError("no_cuda", f"torch {torch.__version__} sees no GPU; it is built for CUDA {torch.version.cuda}")
-    if not hasattr(torch._C, "_nccl_all_reduce"):  # noqa: SLF001  torch.cuda.nccl asks so itself
+    if not hasattr(torch._C, "_nccl_all_reduce"):  # noqa: SLF001  torch.cuda.nccl checks this too
         raise ProbeError("no_nccl", f"torch {torch.__version__} is built without NCCL")
     try:
         return measure(torch, message_bytes)
-    except RuntimeError as error:  # of NCCL, CUDA, or out of memory
+    except RuntimeError as error:  # from NCCL or CUDA, or out of memory
         raise ProbeError("nccl_error", str(error)) from error
 
 
@@ -69,7 +70,7 @@ def measure(torch: Any, message_bytes: int) -> dict[str, Any]:
 
 
 def all_reduce(torch: Any, message_bytes: int, num_gpus: int) -> tuple[list[float], bool]:
-    """Times of the repeats [s], and whether every element of every GPU has the right sum."""
+    """Return the times of the repeats [s], and whether every element on every GPU has the right sum."""
     count = message_bytes // 4
     # GPU g holds (g + 1) * pattern; the sums stay far below 2**24, so they are exact in float32.
     patterns = [(torch.arange(count, device=f"cuda:{gpu}") % 13).float() for gpu in range(num_gpus)]

@@ -1,9 +1,9 @@
-"""What Isaac Lab, or an extension installed beside it, registers for some tasks.
+"""Prints what Isaac Lab, or an extension installed beside it, registers for some tasks, as one JSON object.
 
     python -m tasks.registered STACKS TASK...
 
-Prints one JSON object and starts no simulation. ``STACKS`` is a JSON object: stack -> the presets that select it, for
-tasks without cameras, then for those with. For a task that nobody registers the answer is the ids that are registered.
+Starts no simulation. ``STACKS`` is a JSON object: stack -> the presets that select it, for tasks without cameras, then
+for tasks with cameras. For an unknown task the answer lists the ids that are registered.
 """
 
 import json
@@ -16,12 +16,12 @@ from suite.schema.record import RlLibrary, Stack
 from tasks.libraries.agent_settings import NAMES, look_up
 
 ISAAC_SIM_MODULES: Final = ("carb", "isaacsim", "omni")
-# rl_games cuts the batch of an asymmetric critic by a size of its own, which has to divide the batch too.
+# rl_games has a separate minibatch size for an asymmetric critic, which must divide the batch too.
 CRITIC_MINIBATCH: Final = "params.config.central_value_config.minibatch_size"
 
 
 def register_all() -> None:
-    """Register Isaac Lab's tasks and those of installed extensions, as Isaac Lab's own command does."""
+    """Register the tasks of Isaac Lab and of installed extensions, as Isaac Lab's own command does."""
     import isaaclab_tasks  # noqa: F401  (registers the tasks)
     from isaaclab.cli import load_external_tasks
 
@@ -29,7 +29,7 @@ def register_all() -> None:
 
 
 def answers(tasks: Sequence[str], stacks: Mapping[Stack, Sequence[Sequence[str]]]) -> list[dict[str, Any]]:
-    """Facts of each task, or the ids that are registered where it is not among them."""
+    """Return the facts about each task; for an unknown task, the ids that are registered."""
     import gymnasium as gym
 
     try:
@@ -54,7 +54,7 @@ def facts(task: str, stacks: Mapping[Stack, Sequence[Sequence[str]]]) -> dict[st
 
 
 def agents(task: str) -> Iterator[tuple[RlLibrary, dict[str, Any]]]:
-    """The settings that decide what an iteration is, of each library that the task has an agent for."""
+    """Yield the settings that define an iteration, for each library that the task has an agent for."""
     import gymnasium as gym
 
     for library in get_args(RlLibrary):
@@ -63,7 +63,7 @@ def agents(task: str) -> Iterator[tuple[RlLibrary, dict[str, Any]]]:
         names, settings = NAMES[library], agent_settings_of(task, library)
         num_steps, cut, epochs = (look_up(settings, name) for name in (names.num_steps, names.minibatch, names.epochs))
         if not all(isinstance(value, int) and value > 0 for value in (num_steps, cut, epochs)):
-            continue  # not an agent of PPO's kind
+            continue  # the agent is not PPO
         yield (
             library,
             {
@@ -78,7 +78,7 @@ def agents(task: str) -> Iterator[tuple[RlLibrary, dict[str, Any]]]:
 
 
 def agent_settings_of(task: str, library: RlLibrary) -> Mapping[str, Any]:
-    """An agent's settings as they are without presets and overrides."""
+    """Return an agent's settings without presets and overrides."""
     from isaaclab_tasks.utils import load_cfg_from_registry, resolve_presets
 
     settings = resolve_presets(load_cfg_from_registry(task, f"{library}_cfg_entry_point"))
@@ -87,7 +87,7 @@ def agent_settings_of(task: str, library: RlLibrary) -> Mapping[str, Any]:
 
 
 def obstacle(task: str, choices: Sequence[Sequence[str]]) -> str | None:
-    """Why the task does not run with a stack's presets; None where it does."""
+    """Why the task does not run with a stack's presets; None if it runs."""
     from isaaclab.app import validate_launch
 
     is_newton = not choices[0]
@@ -116,7 +116,7 @@ def env_cfg_of(task: str, presets: Sequence[str]) -> Any:
 
 
 def has_cameras(task: str, presets: Sequence[str]) -> bool:
-    """Whether the scene has a camera, or the environment's own settings, as direct tasks of 2.x had it."""
+    """Whether the scene has a camera, or the environment's own settings have one, as in direct tasks of 2.x."""
     from isaaclab.sensors import CameraCfg
 
     env_cfg = env_cfg_of(task, presets)

@@ -1,6 +1,6 @@
-"""One rank of a case: ``torchrun … -m tasks.worker RUN_DIR``.
+"""Runs one rank of a case: ``torchrun … -m tasks.worker RUN_DIR``.
 
-Reads ``RUN_DIR/case.json``, trains, and writes ``RUN_DIR/rank-N.jsonl`` as it goes. Knows nothing of launchers.
+It reads ``RUN_DIR/case.json``, trains, and writes ``RUN_DIR/rank-N.jsonl`` as it goes. It knows no launchers.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ from tasks.rank.rank_log import RankLog
 
 
 def read_case(path: Path) -> Case:
-    """The case as the launcher wrote it; tuples come back from JSON as lists."""
+    """Read the launcher's case; JSON's lists become tuples again."""
     stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     fields: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()
@@ -35,18 +35,18 @@ def read_case(path: Path) -> Case:
 
 
 def adapter_for(case: Case) -> ModuleType:
-    from tasks.libraries import controls as control
-    from tasks.libraries import train_rl_games, train_rsl_rl, train_skrl
+    from tasks.libraries import controls, train_rl_games, train_rsl_rl, train_skrl
 
     if not case.learns:
-        return control
+        return controls
     return {"rl_games": train_rl_games, "rsl_rl": train_rsl_rl, "skrl": train_skrl}[case.rl_library]
 
 
 def threads_of(case: Case) -> int:
-    """Of a thread pool of this rank: what the case says, else its share of the cores, be they pinned or not.
+    """Threads of a pool of this rank: the case's number, or else the rank's share of the cores, pinned or not.
 
-    Never more than the launcher gave the other pools: it knows a container's quota, which affinity does not show.
+    The share is limited to the launcher's OMP_NUM_THREADS: it respects a container's quota, which affinity does not
+    show.
     """
     shared_by = 1 if case.pin_cpus else case.nproc_per_node
     share = max(1, len(os.sched_getaffinity(0)) // shared_by)
@@ -54,15 +54,15 @@ def threads_of(case: Case) -> int:
 
 
 def own_cpus(case: Case, local_rank: int, available: Sequence[int]) -> tuple[int, ...]:
-    """The cores that a pinned rank keeps to: of neighbouring numbers, and shared with another rank only for want."""
+    """Cores of a pinned rank: with consecutive numbers, and shared with other ranks only if there are too few."""
     count = min(case.cpu_threads or max(1, len(available) // case.nproc_per_node), len(available))
     first = local_rank * count
     return tuple(available[(first + index) % len(available)] for index in range(count))
 
 
 def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
-    """Join the other ranks, train, and write what the end of training says."""
-    is_first_of_node = os.environ["LOCAL_RANK"] == "0"  # its caches are those of the node's other ranks
+    """Join the other ranks, train, and write the checks and totals at the end."""
+    is_first_of_node = os.environ["LOCAL_RANK"] == "0"  # all ranks of a node share its caches
     kernels_before = kernel_cache.compiled_kernels(os.environ) if is_first_of_node else None
     with log.phase("imports_torch"):
         import torch
@@ -71,7 +71,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
         from tasks.rank import settings, simulation, timing, workload
         from tasks.rank.context import RankContext
         from tasks.rank.process_group import Ranks, device_of, joined
-        from tasks.upstream import bundle as upstream_bundle
+        from tasks.upstream import bundle
 
     ranks = Ranks.from_torchrun()
     device = device_of(case, ranks)
@@ -79,7 +79,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
     adapter = adapter_for(case)
     timer = timing.IterationTimer(log, device)
     context = RankContext(case=case, ranks=ranks, device=device, log=log, timer=timer, run_dir=run_dir)
-    started_utc = upstream_bundle.now_utc()
+    started_utc = bundle.now_utc()
     if device.type == "cuda":
         os.environ |= network.nccl_log_variables(run_dir, ranks.rank, os.environ)
     with joined(case, ranks, device, log):
@@ -102,13 +102,13 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
                 peak_memory_gb=torch.cuda.max_memory_allocated(device) / 1e9 if device.type == "cuda" else None,
             )
             if ranks.rank == 0 and case.workload == "train":
-                upstream_bundle.write(context, running, started_utc)
+                bundle.write(context, running, started_utc)
             checks += validity.check(running)
             log.write("validity", checks=[dataclasses.asdict(check) for check in checks])
 
 
 def parameters_sha256(model: object) -> str:
-    """Hash all trained parameters, bit for bit; buffers are left out, some libraries keep them per rank."""
+    """Hash all trained parameters, bit for bit; without buffers, which some libraries keep per rank."""
     digest = hashlib.sha256()
     for parameter in model.parameters():  # type: ignore[attr-defined]  # torch is not imported at this level
         digest.update(parameter.detach().cpu().contiguous().numpy().tobytes())
@@ -119,7 +119,7 @@ def main(argv: list[str]) -> int:
     run_dir = Path(argv[1])
     rank, local_rank = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
     profiling.begin_below_nsys(rank, run_dir, [sys.executable, "-m", "tasks.worker", *argv[1:]])
-    faulthandler.register(signal.SIGUSR1, all_threads=True)  # the launcher asks a hung rank where it stands
+    faulthandler.register(signal.SIGUSR1, all_threads=True)  # by this the launcher gets a hung rank's stacks
     log = RankLog(run_dir, rank)
     log.write(
         "start",
@@ -127,7 +127,7 @@ def main(argv: list[str]) -> int:
         local_rank=local_rank,
         world_size=int(os.environ["WORLD_SIZE"]),
         pid=os.getpid(),
-        node=int(os.environ.get("LABSCALE_NODE_RANK", os.environ["GROUP_RANK"])),  # torchrun's own order may be another
+        node=int(os.environ.get("LABSCALE_NODE_RANK", os.environ["GROUP_RANK"])),  # torchrun's order may differ
         machine=network.machine(),
         time_unix_s=time.time(),
         monotonic_s=time.perf_counter(),
@@ -149,7 +149,7 @@ def main(argv: list[str]) -> int:
         )
         raise
     finally:
-        gc.freeze()  # all is written and closed: the interpreter would spend seconds on what the exit frees anyway
+        gc.freeze()  # all is written and closed: saves the interpreter seconds of freeing objects one by one
     return 0
 
 

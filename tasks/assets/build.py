@@ -1,10 +1,10 @@
-"""A local asset root for Isaac Lab, built from files inside the installed wheels, so that nothing is downloaded.
+"""Builds a local asset root for Isaac Lab from files inside the installed wheels, without a download.
 
     python -m tasks.assets.build build DIR
 
-Isaac Lab looks for its robots below ``ISAACSIM_ASSET_ROOT``. Its wheel carries flattened stages of its own tasks as
-test data; the robots are cut out of those. What is not in any wheel is replaced by a stand-in that the manifest states.
-A workload with stand-ins is another workload: the manifest's hash is part of every result's identity.
+Isaac Lab looks for its robots below ``ISAACSIM_ASSET_ROOT``. Its wheel contains flattened stages of its own tasks as
+test data; the robots are cut out of these. A stand-in, which the manifest names, replaces what no wheel contains. A
+workload with stand-ins is another workload, so the manifest's hash is part of every result's identity.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ CUBE_COLOURS: Final = ((220, 60, 60), (60, 180, 75), (60, 90, 220), (240, 200, 4
 
 @dataclass(frozen=True, kw_only=True)
 class Asset:
-    """Where a file of the asset root comes from, and in which way it is not NVIDIA's own."""
+    """A file of the asset root: where it comes from, and how it differs from NVIDIA's own."""
 
     path: str
     origin: str
@@ -81,7 +81,7 @@ def build(root: Path) -> Path:
 
 
 def describe(root: Path, tendons: dict[str, list[str]]) -> dict[str, Any]:
-    """The manifest: every file with hash, origin and stand-in, and the facts that a test holds them to."""
+    """Return the manifest: every file with hash, origin and stand-in, and facts that a test checks."""
     return {
         "format": MANIFEST_FORMAT,
         "sources": {
@@ -100,7 +100,7 @@ def describe(root: Path, tendons: dict[str, list[str]]) -> dict[str, Any]:
 
 
 def ant_facts(path: Path) -> dict[str, Any]:
-    """Total mass [kg] and joint limits [degree] of the Ant, as its USD file declares or implies them."""
+    """Total mass [kg] and joint limits [degree] that the Ant's USD file declares or implies."""
     import newton
 
     builder = newton.ModelBuilder()
@@ -141,7 +141,7 @@ def cut_out(stage: Path, prim: str, out: Path, name: str) -> None:
 
 
 def prototypes_below(layer: Any, path: Any) -> set[Any]:
-    """Paths of the prims in the same layer that ``path`` or anything below it references, followed to the end."""
+    """Paths of all prims of the layer that ``path`` references, directly or through others."""
     found: set[Any] = set()
     waiting = [path]
     while waiting:
@@ -158,7 +158,7 @@ def prototypes_below(layer: Any, path: Any) -> set[Any]:
 
 
 def draw_cube_texture(path: Path) -> None:
-    """Six faces of 32x32 pixels, each of its own colour with a white square, so that the cube's turn can be seen."""
+    """Draw six faces of 32x32 pixels, each in its own colour with a white square, so that a turn is visible."""
     from PIL import Image, ImageDraw
 
     path.parent.mkdir(parents=True, exist_ok=True)

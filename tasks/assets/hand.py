@@ -1,7 +1,8 @@
 """The Shadow Hand's four finger tendons, authored for MuJoCo.
 
-Each non-thumb finger's two outer joints are driven as one: J0 = J1 + J2. The flattened stage declares that
-with PhysX schemas that Newton does not import, so a fixed tendon and a position actuator of the same meaning are added.
+The two outer joints of each finger but the thumb are driven as one: J0 = J1 + J2. The flattened stage declares that
+with PhysX schemas, which Newton does not import. So a fixed tendon and a position actuator of the same meaning are
+added.
 """
 
 from collections.abc import Iterator
@@ -9,11 +10,11 @@ from pathlib import Path
 from typing import Any, Final
 
 FINGERS: Final = ("FF", "MF", "RF", "LF")
-COMMAND_RANGE_RAD: Final = (0.0, 3.1415)  # of J1 + J2, each joint reaches 90 degrees
+COMMAND_RANGE_RAD: Final = (0.0, 3.1415)  # of J1 + J2; each joint reaches 90 degrees
 
 
 def author_tendons(path: Path) -> dict[str, list[str]]:
-    """Add the tendons to the layer at ``path``; return tendon name -> the joints whose angles it adds up."""
+    """Add the tendons to the layer at ``path``; return tendon name -> joints whose angles it adds up."""
     from pxr import Sdf
 
     layer = Sdf.Layer.FindOrOpen(str(path))

@@ -1,4 +1,4 @@
-"""An asset that the offline ones lack, named with what helps. Imports no torch."""
+"""Explains a missing asset: which one it is and where to get it. Imports no torch."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,10 +8,10 @@ from suite.schema.record import Case
 
 @contextmanager
 def missing_asset_named(case: Case, asset_root: str | None) -> Iterator[None]:
-    """Isaac Lab names the whole path of a file that is not there; say which asset that is, and where it can be had.
+    """Replace Isaac Lab's error about a missing file by one that names the asset and where to get it.
 
     Raises:
-        FileNotFoundError: what Isaac Lab raised, in other words where a file of the offline assets is missing.
+        FileNotFoundError: a file is missing; reworded if it is one that the offline assets lack.
     """
     try:
         yield
@@ -20,7 +20,7 @@ def missing_asset_named(case: Case, asset_root: str | None) -> Iterator[None]:
         if case.assets != "offline" or not is_asset:
             raise
         raise FileNotFoundError(
-            f"{case.task} needs {name.strip('/')}, which the offline assets do not have: they are those of labscale's "
-            "own tasks. Take NVIDIA's with --assets official, from the internet or from the folder that "
+            f"{case.task} needs {name.strip('/')}, which the offline assets do not have: they cover labscale's own "
+            "tasks only. Use NVIDIA's assets with --assets official, from the internet or from the folder that "
             "ISAACSIM_ASSET_ROOT names."
         ) from error

@@ -1,1 +1,1 @@
-"""What a rank finds at the end of its training: whether it did the work it is said to have done, on its own GPU."""
+"""Checks of a rank after its training: whether it did the work that its case states, on its own GPU alone."""

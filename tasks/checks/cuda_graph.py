@@ -1,7 +1,7 @@
-"""Whether physics steps run from a captured CUDA graph, and what Warp says of the GPU that captures need.
+"""Whether physics steps run from a captured CUDA graph, and the settings of Warp that a capture needs.
 
-Asked of what Isaac Lab's Newton manager holds after training, not of its configuration: a graph that is not there slows
-every step and says nothing. Imports no torch.
+This looks at Isaac Lab's Newton manager after training, not at its configuration: a missing graph slows every step
+without a message. Imports no torch.
 """
 
 from collections.abc import Mapping
@@ -16,16 +16,16 @@ NOT_IN_USE: Final = "cuda_graph_not_in_use"
 
 @dataclass(frozen=True, kw_only=True)
 class GraphState:
-    """``is_captured`` is None where the physics has no graphs, or another Isaac Lab keeps them elsewhere."""
+    """``is_captured`` is None if the physics has no graphs, or if this Isaac Lab keeps them elsewhere."""
 
-    is_asked: bool | None  # by the configuration; None: the physics knows no such setting
+    is_asked: bool | None  # by the configuration; None if the physics has no such setting
     is_captured: bool | None
-    is_pending: bool = False  # no physics step was made yet
-    is_supported: bool = True  # by the physics solver, as it is configured
+    is_pending: bool = False  # there was no physics step yet
+    is_supported: bool = True  # by the physics solver in its configuration
 
 
 def warp_settings(device: str) -> dict[str, Any]:
-    """What Warp says of a rank's device; None for all of it on a CPU."""
+    """Warp's settings for a rank's device; all None on a CPU."""
     if not device.startswith("cuda"):
         return {"cuda_memory_pool_supported": None, "cuda_memory_pool_enabled": None, "cuda_driver_version": None}
     import warp
@@ -39,25 +39,25 @@ def warp_settings(device: str) -> dict[str, Any]:
 
 
 def read(sim: Any, physics_cfg: Any) -> GraphState:
-    """Look at Isaac Lab's simulation context and the physics part of its configuration."""
+    """Read the state from Isaac Lab's simulation context and the physics part of its configuration."""
     asked, manager = getattr(physics_cfg, "use_cuda_graph", None), sim.physics_manager
     if asked is None or not hasattr(manager, "_graph"):
         return GraphState(is_asked=asked, is_captured=None)
     is_supported = getattr(manager, "_supports_cuda_graph_capture", lambda: True)
     return GraphState(
         is_asked=bool(asked),
-        is_captured=manager._graph is not None,  # noqa: SLF001  Isaac Lab has no public word for it
+        is_captured=manager._graph is not None,  # noqa: SLF001  Isaac Lab has no public name for it
         is_pending=bool(getattr(manager, "_graph_capture_pending", False)),
         is_supported=bool(is_supported()),
     )
 
 
 def check(state: GraphState, settings: Mapping[str, Any]) -> CheckResult | None:
-    """Judge a rank on a GPU; None where its physics has no graphs.
+    """Judge a rank on a GPU; None if its physics has no graphs.
 
-    A graph that was asked for and is not there is a failure, so that the round is invalid: the workload's fingerprint
-    says that there is one, and its times compare with those of no other machine. Without a graph on purpose the
-    fingerprint says so, and the round counts.
+    A graph that was asked for and is missing is a failure and makes the round invalid: the workload's fingerprint
+    states a graph, so the times would be compared with those of machines that have one. If the configuration asks for
+    no graph, the fingerprint states that and the round counts.
     """
     if state.is_asked is None:
         return None
@@ -74,7 +74,7 @@ def check(state: GraphState, settings: Mapping[str, Any]) -> CheckResult | None:
 
 
 def _why_none(state: GraphState) -> str | None:
-    """A reason for no graph that is no fault of the machine."""
+    """Why there is no graph, if that is no fault of the machine."""
     reasons = (
         (not state.is_asked, "the configuration asks for no CUDA graph"),
         (state.is_captured is None, "this Isaac Lab does not show whether it captured a CUDA graph"),

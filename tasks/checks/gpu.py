@@ -1,4 +1,4 @@
-"""What a rank on a GPU finds of that GPU and the others after its training; nothing on a CPU. Imports no torch."""
+"""Checks of a rank's own GPU and of the others after training; none on a CPU. Imports no torch."""
 
 from typing import Any
 
@@ -8,9 +8,9 @@ from tasks.rank.rank_log import RankLog
 
 
 def look(device: str, *, own_gpu: int, env: Any, env_cfg: Any, log: RankLog) -> list[CheckResult]:
-    """Record whether physics steps ran from a CUDA graph, and judge that and what is left on other GPUs.
+    """Record whether physics steps ran from a CUDA graph; judge that, and what this process has on other GPUs.
 
-    ``env`` is the unwrapped environment, ``own_gpu`` the rank's GPU as CUDA counts.
+    ``env`` is the unwrapped environment, ``own_gpu`` the rank's GPU in CUDA's numbering.
     """
     state = cuda_graph.read(env.sim, env_cfg.sim.physics) if device.startswith("cuda") else None
     log.write("settings", settings={"cuda_graph": state and state.is_captured})

@@ -1,9 +1,9 @@
-"""What this process has on GPUs other than its own: memory and time there are other ranks'.
+"""What this process has on GPUs other than its own, whose memory and time belong to other ranks.
 
-Isaac Lab and libraries have left contexts of every rank on cuda:0 (isaac-sim/IsaacLab 2756, 5132). The CUDA driver says
-whether the process has its primary context on a GPU, in containers too, and makes none for being asked. NVML says how
-much memory it has there and sees contexts of other kinds, but knows it by the process id of the host: in a container
-that may be another, and NVML then says nothing of it. Imports no torch.
+Isaac Lab and libraries have left contexts of every rank on cuda:0 (isaac-sim/IsaacLab 2756, 5132). The CUDA driver
+tells whether the process has its primary context on a GPU, in containers too, and the question creates none. NVML tells
+how much memory the process has there and sees other kinds of contexts, but it uses the host's process ids: in a
+container the process may have another id, and NVML then does not know it. Imports no torch.
 """
 
 import ctypes
@@ -21,12 +21,12 @@ FOUND: Final = "context_on_other_gpu"
 _SUCCESS: Final = 0
 _INSUFFICIENT_SIZE: Final = 7  # NVML_ERROR_INSUFFICIENT_SIZE, with the count that there is
 _UNKNOWN_MEMORY: Final = 2**64 - 1  # NVML_VALUE_NOT_AVAILABLE
-_SPARE: Final = 16  # processes that may start between two questions
+_SPARE: Final = 16  # more processes that may start between the two calls
 _GB: Final = 1e9
 
 
 class _Process(ctypes.Structure):
-    """As nvmlProcessInfo_t of NVML's version 3 of the question."""
+    """nvmlProcessInfo_t of version 3."""
 
     _fields_ = (
         ("pid", ctypes.c_uint),
@@ -37,21 +37,21 @@ class _Process(ctypes.Structure):
 
 
 class DriverError(Exception):
-    """The CUDA driver or NVML does not answer; what was asked, and how it ended."""
+    """The CUDA driver or NVML does not answer; the message names the call and its result."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OnGpu:
     """What this process has on one GPU."""
 
-    index: int  # as CUDA counts
-    has_context: bool  # its primary one, by the CUDA driver
-    is_listed: bool | None  # by NVML as a process on it; None: NVML does not answer
-    memory_gb: float | None  # by NVML
+    index: int  # in CUDA's numbering
+    has_context: bool  # the primary one, from the CUDA driver
+    is_listed: bool | None  # among NVML's processes; None if NVML does not answer
+    memory_gb: float | None  # from NVML
 
 
 def read(cuda_library: str = "libcuda.so.1", nvml_library: str = "libnvidia-ml.so.1") -> tuple[OnGpu, ...]:
-    """Every GPU that this process sees. Raises DriverError where the CUDA driver does not answer."""
+    """Read all GPUs that this process sees. Raises DriverError if the CUDA driver does not answer."""
     cuda, count = _load(cuda_library), ctypes.c_int()
     _call(cuda, "cuInit", 0)
     _call(cuda, "cuDeviceGetCount", ctypes.byref(count))
@@ -71,8 +71,8 @@ def read(cuda_library: str = "libcuda.so.1", nvml_library: str = "libnvidia-ml.s
 def check(own_index: int, seen: Sequence[OnGpu]) -> CheckResult:
     """Judge what ``read`` saw.
 
-    A context on another rank's GPU warns and does not make the round invalid: it takes memory there, and time while it
-    works, but the work that was measured is the work of the case, and what upstream leaves there is part of how it
+    A context on another rank's GPU is a warning and does not make the round invalid. It takes memory there, and time
+    while it works, but the measured work is the work of the case, and what upstream leaves there is part of how it
     scales. Reports flag such rounds.
     """
     others = [gpu for gpu in seen if gpu.index != own_index]
@@ -80,7 +80,7 @@ def check(own_index: int, seen: Sequence[OnGpu]) -> CheckResult:
         return not_known("it sees no GPU but its own")
     is_known = any(gpu.is_listed for gpu in seen if gpu.index == own_index)
     unknown = "" if is_known else "; NVML does not know it by its process id, so memory there is not known"
-    if not is_known:  # whoever has that id on another GPU is somebody else
+    if not is_known:  # a process with this id on another GPU is another one
         others = [replace(gpu, is_listed=None, memory_gb=None) for gpu in others]
     if found := [gpu for gpu in others if gpu.has_context or gpu.is_listed]:
         return _result("warning", f"it is on {', '.join(map(_described, found))}{unknown}", fault=FOUND)
@@ -138,7 +138,7 @@ def _has_context(cuda: ctypes.CDLL, index: int) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class _Used:
-    """What NVML lists of this process on a GPU; None where it does not answer."""
+    """NVML's answer about this process on a GPU; None if there is none."""
 
     is_listed: bool | None = None
     memory_gb: float | None = None

@@ -1,8 +1,8 @@
-"""Whether a rank did the work it is said to have done: physics that stays finite, and pictures that show it.
+"""Whether a rank did the work that its case states: the physics stays finite, and the pictures show it.
 
-Runs after training, when nothing is measured any more. The environment is reset; one environment after the other has
-its objects moved (the marker), and its own picture must change, and no other's; then a few steps with random actions
-must change every picture. Blank and frozen pictures are fast, and have passed as results elsewhere.
+It runs after training, when nothing is measured any more. The environment is reset. Then the objects of one environment
+after the other are moved (the marker): only its own picture may change. Then a few steps with random actions must
+change every picture. Blank and frozen pictures are fast, and have been published as results elsewhere.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ import torch
 from suite.schema.record import CheckResult
 from tasks.rank.simulation import Simulation
 
-# Data type of a camera -> element type and channels. What is not here is checked for its other sizes only.
+# Data type of a camera -> element type and channels. For other data types only the remaining sizes are checked.
 FORMS: Final[Mapping[str, tuple[torch.dtype, int]]] = {
     "rgb": (torch.uint8, 3),
     "rgba": (torch.uint8, 4),
@@ -24,22 +24,22 @@ FORMS: Final[Mapping[str, tuple[torch.dtype, int]]] = {
     "distance_to_image_plane": (torch.float32, 1),
     "distance_to_camera": (torch.float32, 1),
 }
-SEGMENTATION: Final = ((torch.uint8, 4), (torch.int32, 1))  # coloured, and as numbers
-DISTANCES: Final = ("depth", "distance_to_image_plane", "distance_to_camera")  # infinite where nothing is hit
+SEGMENTATION: Final = ((torch.uint8, 4), (torch.int32, 1))  # coloured, or as numbers
+DISTANCES: Final = ("depth", "distance_to_image_plane", "distance_to_camera")  # infinite if nothing is hit
 LOOKED_AT: Final = 64  # environments whose pictures are compared, spread evenly over all
-MARKED: Final = 3  # environments whose state is moved, one after the other
-MOVED_BY: Final = (0.03, 0.03, 0.05)  # objects, in m
-JOINTS_MOVED_BY: Final = 0.3  # m or rad; for scenes without an object
+MARKED: Final = 3  # environments whose objects are moved, one after the other
+MOVED_BY: Final = (0.03, 0.03, 0.05)  # distance that objects are moved [m]
+JOINTS_MOVED_BY: Final = 0.3  # m or rad; for scenes without objects
 STEPS: Final = 3
 NAMED: Final = 5  # environments in a message
-NOISE: Final = {torch.uint8: 16, torch.float32: 1e-3, torch.int32: 0}  # a pixel differs when it differs by more
-SHARE_OF_MARKER: Final = 0.5  # another picture may change by so much of what the marked one does: renderers have noise
+NOISE: Final = {torch.uint8: 16, torch.float32: 1e-3, torch.int32: 0}  # smaller differences of a pixel are ignored
+SHARE_OF_MARKER: Final = 0.5  # renderers have noise: other pictures may change by this share of the marked one's change
 
 Pictures = dict[str, torch.Tensor]  # data type -> shape (environments, height, width, channels)
 
 
 class Fault(Exception):
-    """A check failed: a word that stays, and what was found."""
+    """A check failed; ``word`` is the name of the fault, the message says what was found."""
 
     def __init__(self, word: str, found: str) -> None:
         super().__init__(found)
@@ -56,12 +56,12 @@ class View:
 
     @property
     def environments(self) -> list[int]:
-        """Those whose pictures are compared: the first, the last, and some between."""
+        """Environments whose pictures are compared: the first, the last, and some between."""
         count = min(LOOKED_AT, int(self.env.num_envs))
         return sorted({round(i * (self.env.num_envs - 1) / max(1, count - 1)) for i in range(count)})
 
     def pictures(self, *, drawn_anew: bool) -> Pictures:
-        """What the task would see; ``drawn_anew`` after a change of state without a step."""
+        """Return what the task would see; ``drawn_anew`` renders again after a change of state without a step."""
         if drawn_anew:
             self.env.sim.forward()
             if self.env.sim.is_rendering:
@@ -76,7 +76,7 @@ class View:
 
 
 def check(running: Simulation) -> list[CheckResult]:
-    """Every check that applies to the task. The environment is used up: its episodes begin anew."""
+    """Run every check that applies to the task. All episodes of the environment begin anew."""
     from isaaclab.benchmark.stepping import sample_random_actions
 
     env = running.env.unwrapped
@@ -87,7 +87,7 @@ def check(running: Simulation) -> list[CheckResult]:
         for view in views:
             results.append(_judged(f"{view.name} form", "cameras", partial(check_form, view)))
             results.append(_judged(f"{view.name} marker", "cameras", partial(check_marker, view)))
-        # From step to step: Isaac Lab's feature extractor scales the depth in place, in the camera's own data.
+        # Pictures of two steps are compared: Isaac Lab's feature extractor scales depth in the camera's own data.
         env.step(sample_random_actions(env))
         before = [view.compared(drawn_anew=False) for view in views]
         for _ in range(STEPS):
@@ -99,7 +99,7 @@ def check(running: Simulation) -> list[CheckResult]:
 
 
 def views_of(env: Any) -> list[View]:
-    """Every camera of the unwrapped environment ``env``."""
+    """Return every camera of the unwrapped environment ``env``."""
     from isaaclab.sensors import Camera
 
     return [
@@ -118,7 +118,7 @@ def _judged(name: str, feature: str, run: Callable[[], str]) -> CheckResult:
 
 
 def check_state(env: Any) -> str:
-    """Positions and velocities of every body and joint are numbers. Raises Fault."""
+    """Check that positions and velocities of all bodies and joints are finite. Raises Fault."""
     states = {
         f"{name}.{quantity}": getattr(asset.data, quantity).torch
         for assets, quantities in (
@@ -136,7 +136,7 @@ def check_state(env: Any) -> str:
 
 
 def check_form(view: View) -> str:
-    """Every data type is there, of the stated size, finite, and not of one value in any environment. Raises Fault."""
+    """Check that every data type exists, has its size, is finite and not constant in an environment. Raises Fault."""
     cfg, pictures = view.camera.cfg, view.pictures(drawn_anew=True)
     if missing := [kind for kind in cfg.data_types if kind not in pictures]:
         raise Fault("camera_wrong_form", f"{view.name} has no {', '.join(missing)}; it has {', '.join(pictures)}")
@@ -164,7 +164,7 @@ def _check_size(name: str, kind: str, picture: torch.Tensor, leading: tuple[int,
 
 
 def check_marker(view: View) -> str:
-    """Move one environment's objects: its picture must change, and no other's as much. Raises Fault."""
+    """Move one environment's objects: its picture must change, and no other's nearly as much. Raises Fault."""
     environments = view.environments
     marked = [environments[round(i * (len(environments) - 1) / max(1, MARKED - 1))] for i in range(MARKED)]
     before = view.compared(drawn_anew=True)
@@ -190,7 +190,7 @@ def check_marker(view: View) -> str:
 
 
 def check_steps(view: View, before: Pictures) -> str:
-    """Steps of the simulation show in every picture. Raises Fault."""
+    """Check that steps of the simulation change every picture. Raises Fault."""
     changed = changed_share(before, view.compared(drawn_anew=False))
     if (frozen := changed == 0).any():
         which = _first([view.environments[row] for row in frozen.nonzero().flatten().tolist()])
@@ -202,7 +202,7 @@ def check_steps(view: View, before: Pictures) -> str:
 
 
 def move(env: Any, environments: Sequence[int], *, share: float = 1.0) -> None:
-    """Move the objects of environments, or their joints when they have none, without a step; ``share`` of the way."""
+    """Move the objects of environments, or their joints if they have no objects, by ``share`` of the way; no step."""
     ids = torch.tensor(environments, dtype=torch.int32, device=env.device)
     for thing in env.scene.rigid_objects.values():
         pose = thing.data.root_link_pose_w.torch[ids].clone()
@@ -215,7 +215,7 @@ def move(env: Any, environments: Sequence[int], *, share: float = 1.0) -> None:
 
 
 def changed_share(before: Pictures, after: Pictures) -> torch.Tensor:
-    """Share of each environment's pixels that differ in any data type, shape (environments,)."""
+    """Return the share of each environment's pixels that differ in any data type, shape (environments,)."""
     differs: torch.Tensor | None = None
     for kind, old in before.items():
         new, noise = after[kind], NOISE.get(old.dtype, 0)

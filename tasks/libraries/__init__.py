@@ -1,1 +1,1 @@
-"""RL libraries, one file each, and the controls."""
+"""The RL libraries, one file each, and the controls."""

@@ -1,7 +1,7 @@
-"""Whether an agent will train as its case says: how long a rollout is, how it is cut, and how often it is learned from.
+"""Whether an agent will train as its case states: length of a rollout, its minibatches, and learning epochs.
 
-A case takes these from the catalog where nobody set them, and frames a second are counted by them. A worker that the
-user brought may have other defaults. Imports no torch.
+A case takes these from the catalog unless the matrix sets them, and they determine the frames per second. A worker that
+the user brought may have other defaults. Imports no torch.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ class Names:
     num_steps: str
     epochs: str
     minibatch: str
-    is_size: bool = False  # of a minibatch, in samples; else how many an epoch has
+    is_size: bool = False  # ``minibatch`` is a size in samples; otherwise the number of minibatches in an epoch
 
 
 NAMES: Final[Mapping[RlLibrary, Names]] = {
@@ -38,16 +38,16 @@ NAMES: Final[Mapping[RlLibrary, Names]] = {
 
 
 def check(case: Case, settings: Mapping[str, Any]) -> None:
-    """Raises: ValueError where the library would train otherwise than the case says. A control trains nothing."""
+    """Raise ValueError if the library would not train as the case states. A control trains nothing."""
     if case.learns and (found := list(contradictions(case, settings))):
         raise ValueError(
-            f"{case.rl_library} would not train what the case says: {'; '.join(found)}. The catalog is of Isaac Lab "
-            "3.0.0; take the worker of its pins, or set these in the matrix."
+            f"{case.rl_library} would not train what the case says: {'; '.join(found)}. The catalog describes "
+            "Isaac Lab 3.0.0: use the worker with its pins, or set these in the matrix."
         )
 
 
 def contradictions(case: Case, settings: Mapping[str, Any]) -> Iterator[str]:
-    """What differs between the case and what follows from the settings of its library."""
+    """Yield the differences between the case and the settings of its library."""
     names, batch = NAMES[case.rl_library], case.num_envs * case.num_steps_per_env
     num_steps, epochs = (look_up(settings, name) for name in (names.num_steps, names.epochs))
     cut = look_up(settings, names.minibatch)

@@ -1,8 +1,8 @@
-"""Controls: parts of training alone, under the same clock, so that what a scaling curve loses has a name.
+"""Controls run single parts of training under the same clock, to show which part a scaling curve loses time in.
 
-``environment_step``: rollouts of random actions, no policy and no learning. ``rendering``: as many pictures of every
-environment as a rollout has, no physics step, no policy, no learning. ``all_reduce``: the all-reduces of one
-iteration's optimiser steps on a tensor of the gradient's size, nothing else. All with rsl_rl's agent of the task.
+``environment_step``: rollouts of random actions, without policy and learning. ``rendering``: as many pictures of every
+environment as a rollout has, without physics, policy and learning. ``all_reduce``: the all-reduces of one iteration's
+optimiser steps on a tensor of the gradient's size. All use the task's agent of rsl_rl.
 """
 
 from typing import Any
@@ -19,14 +19,14 @@ configure = train_rsl_rl.configure
 
 
 def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]) -> torch.nn.Module:
-    """Run the case's iterations of its control; what is returned has no parameters, since nothing learns."""
+    """Run the case's iterations of its control. The returned module has no parameters, since nothing learns."""
     controls = {"environment_step": step_environment, "rendering": draw_pictures, "all_reduce": reduce_gradients}
     controls[context.case.workload](context, simulation, settings)
     return torch.nn.Module()
 
 
 def step_environment(context: RankContext, simulation: Simulation, settings: dict[str, Any]) -> None:
-    """Step with actions drawn uniformly from -1 to 1, shape (num_envs, num_actions), made before the clock runs."""
+    """Step with actions drawn uniformly from -1 to 1, shape (num_envs, num_actions), before the clock starts."""
     from isaaclab_rl.rsl_rl import RslRlVecEnvWrapper
 
     case, timer = context.case, context.timer
@@ -45,13 +45,13 @@ def step_environment(context: RankContext, simulation: Simulation, settings: dic
 
 
 def draw_pictures(context: RankContext, simulation: Simulation, settings: dict[str, Any]) -> None:
-    """Draw what every camera sees, once for each step of a rollout, between two poses of the scene's objects.
+    """Render every camera once for each step of a rollout, with the scene's objects in two poses by turns.
 
-    A picture of an unmoved scene would be cheaper than one in training: renderers refit their scene only when it has
-    changed. So objects (joints in a scene without) are moved to and fro by writing their pose, and Isaac Lab brings the
-    kinematics up to date without a physics step. ``render_time_s`` holds what it holds in training: the scene's state
-    brought to the renderer, the pictures, and their way into the cameras' buffers. The rest of ``iteration_time_s`` is
-    the writing and the kinematics. A task's own use of its pictures (the hand's feature extractor) is in neither.
+    Rendering an unmoved scene would be cheaper than in training: renderers refit their scene only after a change. So
+    the poses of objects (of joints if there are none) are written to and fro, and Isaac Lab updates the kinematics
+    without a physics step. ``render_time_s`` covers the same as in training: the transfer of the scene's state to the
+    renderer, the rendering, and the copy into the cameras' buffers. The rest of ``iteration_time_s`` is the writing and
+    the kinematics. Neither includes a task's own use of its pictures (the hand's feature extractor).
     """
     del settings
     case, timer = context.case, context.timer
@@ -71,7 +71,7 @@ def draw_pictures(context: RankContext, simulation: Simulation, settings: dict[s
 
 
 def reduce_gradients(context: RankContext, simulation: Simulation, settings: dict[str, Any]) -> None:
-    """Sum a tensor of the agent's gradient size over all ranks, once for each optimiser step."""
+    """Sum a tensor of the size of the agent's gradient over all ranks, once for each optimiser step."""
     runner, _ = train_rsl_rl.make_runner(context, simulation, settings)
     size = sum(parameter.numel() for parameter in train_rsl_rl.trained(runner).parameters())
     gradient = torch.zeros(size, device=context.device)

@@ -1,4 +1,4 @@
-"""rl_games 1.6.5 under labscale's clock: its own agent, subclassed where an epoch begins and ends."""
+"""Trains with rl_games 1.6.5 under labscale's clock: its own agent, subclassed where an epoch begins and ends."""
 
 import math
 from typing import Any
@@ -13,7 +13,7 @@ AGENT_ENTRY_POINT = "rl_games_cfg_entry_point"
 
 
 def configure(context: RankContext, simulation: Simulation) -> dict[str, Any]:
-    """Give the agent's settings what the case says and return them as the library will read them."""
+    """Write the case's values into the agent's settings and return these as the library will read them."""
     agent_cfg: dict[str, Any] = simulation.agent_cfg
     params = agent_cfg["params"]
     config = params["config"] = _PinnedDevice(params["config"])
@@ -62,7 +62,7 @@ def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]
 
 
 class _PinnedDevice(dict[str, Any]):
-    """rl_games overwrites the configured device with ``cuda:<rank>`` for several ranks; a CPU rank keeps its own."""
+    """Keeps a rank's device: with several ranks rl_games would overwrite it with ``cuda:<rank>``, on a CPU too."""
 
     def pin(self, device: str) -> None:
         dict.__setitem__(self, "device", device)
@@ -82,7 +82,7 @@ def _agent(env: Any, timer: IterationTimer, agents: list[Any], **kwargs: Any) ->
     from rl_games.algos_torch.a2c_continuous import A2CAgent
 
     class TimedAgent(A2CAgent):  # type: ignore[misc]  # the base is untyped
-        """One epoch is ``play_steps`` and the update; logging and checkpoints come after ``train_epoch``."""
+        """Times an epoch: ``play_steps`` and the update. Logging and checkpoints come after ``train_epoch``."""
 
         def play_steps(self) -> Any:
             batch = super().play_steps()
@@ -115,5 +115,5 @@ def _agent(env: Any, timer: IterationTimer, agents: list[Any], **kwargs: Any) ->
 
 
 def _meter(meter: Any) -> float | None:
-    """Mean of rl_games' last finished episodes; None before the first one ends."""
+    """Mean over rl_games' last finished episodes; None before the first one ends."""
     return float(meter.get_mean().flatten()[0]) if meter.current_size > 0 else None

@@ -1,4 +1,4 @@
-"""rsl_rl 5.5 under labscale's clock. Its own loop runs unchanged; the timer hangs on the objects it calls."""
+"""Trains with rsl_rl 5.5 under labscale's clock. Its own loop runs unchanged; the timer wraps methods that it calls."""
 
 import functools
 import statistics
@@ -15,7 +15,7 @@ AGENT_ENTRY_POINT = "rsl_rl_cfg_entry_point"
 
 
 def configure(context: RankContext, simulation: Simulation) -> dict[str, Any]:
-    """Give the agent's settings what the case says and return them as the library will read them."""
+    """Write the case's values into the agent's settings and return these as the library will read them."""
     import importlib.metadata
 
     from isaaclab.utils import to_dict
@@ -38,18 +38,18 @@ def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]
 
 
 def make_runner(context: RankContext, simulation: Simulation, settings: dict[str, Any]) -> tuple[Any, Any]:
-    """Return rsl_rl's runner with its models, and the environment as it sees it."""
+    """Return rsl_rl's runner with its models, and its environment."""
     from isaaclab_rl.rsl_rl import RslRlVecEnvWrapper
 
     env = RslRlVecEnvWrapper(simulation.env, clip_actions=settings["clip_actions"])
     runner = _runner_class(context.ranks)(env, settings, log_dir=context.library_dir, device=str(context.device))
-    # The state of this checkout is recorded by the suite; rsl_rl would copy every repository's diff.
+    # The suite records the state of this checkout; rsl_rl would copy every repository's diff.
     runner.logger.git_status_repos = []
     return runner, env
 
 
 def trained(runner: Any) -> torch.nn.Module:
-    """Everything that the optimiser changes."""
+    """Return all modules that the optimiser changes."""
     return torch.nn.ModuleList([runner.alg.actor, runner.alg.critic])
 
 
@@ -57,7 +57,7 @@ def _runner_class(ranks: Ranks) -> Any:
     from rsl_rl.runners import OnPolicyRunner
 
     class JoinedRunner(OnPolicyRunner):  # type: ignore[misc]  # the base is untyped
-        """rsl_rl's runner on a process group that stands already, on any device."""
+        """rsl_rl's runner for a process group that was started before, on any device."""
 
         def _configure_multi_gpu(self) -> None:
             self.is_distributed = ranks.is_distributed
@@ -72,8 +72,8 @@ def _runner_class(ranks: Ranks) -> Any:
 def _attach(runner: Any, env: Any, timer: IterationTimer) -> None:
     """Time the loop of ``OnPolicyRunner.learn`` at its own boundaries.
 
-    It calls ``alg.act`` first in a rollout, ``alg.compute_returns`` right after it, and ``logger.log`` right after the
-    update, with its own two durations as arguments.
+    The loop calls ``alg.act`` first in a rollout, ``alg.compute_returns`` right after the rollout, and ``logger.log``
+    right after the update, with its own two durations as arguments.
     """
     env.step = timer.environment_step.wrap(env.step)
     act, compute_returns, log = timer.inference.wrap(runner.alg.act), runner.alg.compute_returns, runner.logger.log
@@ -114,5 +114,5 @@ def _attach(runner: Any, env: Any, timer: IterationTimer) -> None:
 
 
 def _mean(values: Any) -> float | None:
-    """Mean of rsl_rl's buffer of finished episodes; ranks above 0 keep none."""
+    """Mean over rsl_rl's buffer of finished episodes; ranks above 0 have none."""
     return statistics.mean(values) if values else None

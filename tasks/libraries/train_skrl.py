@@ -1,4 +1,4 @@
-"""skrl 2.1 under labscale's clock: its sequential trainer, with the timer around an agent's rollout and update."""
+"""Trains with skrl 2.1 under labscale's clock: its sequential trainer, with the rollout and the update timed."""
 
 import functools
 import statistics
@@ -14,7 +14,7 @@ AGENT_ENTRY_POINT = "skrl_cfg_entry_point"
 
 
 def configure(context: RankContext, simulation: Simulation) -> dict[str, Any]:
-    """Give the agent's settings what the case says and return them as the library will read them."""
+    """Write the case's values into the agent's settings and return these as the library will read them."""
     agent_cfg: dict[str, Any] = simulation.agent_cfg
     agent_cfg["seed"] = context.seed
     agent_cfg["trainer"]["timesteps"] = context.case.iterations * context.case.num_steps_per_env
@@ -39,7 +39,7 @@ def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]
 
 
 def _attach(agent: Any, env: Any, num_steps_per_env: int, timer: IterationTimer) -> None:
-    """Time skrl's loop: ``post_interaction`` of a rollout's last step updates, ``pre_interaction`` starts the next."""
+    """Time skrl's loop: ``post_interaction`` of a rollout's last step updates, ``pre_interaction`` starts a rollout."""
     env.step = timer.environment_step.wrap(env.step)
     agent.act = timer.inference.wrap(agent.act)
     pre_interaction, post_interaction = agent.pre_interaction, agent.post_interaction
@@ -66,7 +66,7 @@ def _attach(agent: Any, env: Any, num_steps_per_env: int, timer: IterationTimer)
 
 
 def _learning(tracking: dict[str, Any]) -> dict[str, float | None]:
-    """skrl's own means of episodes that ended in this rollout."""
+    """Return skrl's own means over the episodes that ended in this rollout."""
 
     def mean(tag: str) -> float | None:
         values = tracking.get(tag)

@@ -1,1 +1,1 @@
-"""What every rank does whatever trains: its process group, simulation, clock, log and checks."""
+"""What every rank does, whichever library trains: process group, simulation, clock, log and settings."""

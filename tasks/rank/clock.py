@@ -1,8 +1,8 @@
-"""How far the clocks of several nodes are apart, as NTP finds it, through the store that joined the ranks.
+"""Measures how far apart the clocks of several nodes are, as NTP does, through the store that joined the ranks.
 
-The first rank of each node asks rank 0 for its clocks, many times. Whatever the way there and back is like, rank 0 read
-its clock between the question and the answer: the middle of the two is off by at most half of the round trip, and the
-shortest round trip says most. Imports no torch.
+The first rank of each node asks rank 0 for its clocks, many times. Rank 0 reads its clock between question and answer,
+so the middle of the two is wrong by at most half of the round trip. The shortest round trip is the best measurement.
+Imports no torch.
 """
 
 import json
@@ -11,13 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
-EXCHANGES: Final = 24  # with each node; the first waits until rank 0 has come to it
+EXCHANGES: Final = 24  # with each node; the first one waits until rank 0 gets to it
 
 When = Literal["start", "end"]  # of the round
 
 
 class Store(Protocol):
-    """As much of torch's store as is needed; ``get`` waits until a key is there."""
+    """The part of torch's store that is used; ``get`` waits until the key exists."""
 
     def set(self, key: str, value: str) -> object: ...
 
@@ -26,15 +26,15 @@ class Store(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class ClockOffset:
-    """The clocks of a node minus those of rank 0's node, at the same moment [s]."""
+    """Clocks of a node minus those of rank 0's node, at the same moment [s]."""
 
-    offset_s: float  # of the monotonic clock, which the ranks' samples are on
-    bound_s: float  # the true offset is at most this far from it
-    wall_offset_s: float  # of the wall clock, which errors are on
+    offset_s: float  # of the monotonic clock, which times the ranks' samples
+    bound_s: float  # the true offset differs from it by at most this
+    wall_offset_s: float  # of the wall clock, which times errors
 
 
 def read_clocks() -> tuple[float, float]:
-    """The monotonic clock and the wall clock [s]."""
+    """Read the monotonic clock and the wall clock [s]."""
     return time.perf_counter(), time.time()
 
 
@@ -46,7 +46,7 @@ def measure(
     first_ranks: tuple[int, ...],
     clocks: Callable[[], tuple[float, float]] = read_clocks,
 ) -> ClockOffset | None:
-    """To be called on the first rank of every node; rank 0, which the others are compared with, gets None."""
+    """Compare clocks; the first rank of every node calls this. Rank 0, the reference, gets None."""
     if rank != 0:
         return _ask(store, f"labscale/clock/{when}/{rank}", clocks)
     for other in first_ranks:

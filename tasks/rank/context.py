@@ -1,4 +1,4 @@
-"""What every part of a rank needs to know of the rank it runs in."""
+"""The rank that a part of the worker runs in: its case, device, log and timer."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,5 +28,5 @@ class RankContext:
 
     @property
     def seed(self) -> int:
-        """Ranks explore differently: the case's seed plus the global rank."""
+        """The case's seed plus the global rank, so that ranks explore differently."""
         return self.case.seed + self.ranks.rank

@@ -1,17 +1,17 @@
-"""How many kernels were compiled while a rank trained, by what appeared in the caches of its node."""
+"""Counts the kernels that were compiled while a rank trained: new files in the caches of its node."""
 
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-# By Warp, Triton and torch's Inductor. What the driver compiles of Warp's PTX lies beside them and goes with it.
+# Of Warp, Triton and torch's Inductor. The driver compiles Warp's PTX into a cache beside them.
 CACHES: Final = ("WARP_CACHE_PATH", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
-COMPILED: Final = frozenset({".cubin", ".ptx", ".o", ".so"})  # Warp for GPUs and CPUs, Triton, Inductor for CPUs
+COMPILED: Final = frozenset({".cubin", ".ptx", ".o", ".so"})  # of Warp for GPUs and CPUs, Triton, Inductor for CPUs
 
 
 def compiled_kernels(environ: Mapping[str, str]) -> frozenset[Path] | None:
-    """The files of compiled kernels; None where no cache is named, so that nothing can be said."""
+    """Files of compiled kernels; None if the environment names no cache."""
     roots = [Path(environ[name]) for name in CACHES if environ.get(name)]
     if not roots:
         return None
@@ -25,6 +25,6 @@ def compiled_kernels(environ: Mapping[str, str]) -> frozenset[Path] | None:
 
 
 def compiled_since(before: frozenset[Path] | None, environ: Mapping[str, str]) -> int | None:
-    """How many files were not there ``before``; None where that is not known."""
+    """Number of files that were not there ``before``; None if unknown."""
     now = compiled_kernels(environ)
     return None if before is None or now is None else len(now - before)

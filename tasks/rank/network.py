@@ -1,4 +1,4 @@
-"""What a rank can say of its network: NCCL's own log, the interfaces that gloo's sockets are bound to, its machine.
+"""A rank's network: NCCL's own log, the interfaces that gloo's sockets are bound to, and the machine.
 
 Imports no torch.
 """
@@ -45,7 +45,7 @@ def nccl_log_variables(run_dir: Path, rank: int, environ: Mapping[str, str]) -> 
         return {}
     path = nccl_log_path(run_dir, rank)
     path.parent.mkdir(exist_ok=True)
-    escaped = str(path).replace("%", "%%")  # NCCL puts the host and the process for others
+    escaped = str(path).replace("%", "%%")  # NCCL replaces %h and %p by host and process
     return {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": NCCL_SUBSYSTEMS, "NCCL_DEBUG_FILE": escaped}
 
 

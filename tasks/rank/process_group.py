@@ -1,8 +1,8 @@
-"""Joining the ranks: gloo on CPUs, NCCL on GPUs, through one path and without editing a library.
+"""Joins the ranks: gloo on CPUs, NCCL on GPUs, in one way for all RL libraries and without editing any.
 
-rl_games, rsl_rl and skrl each start ``nccl`` on ``cuda:LOCAL_RANK`` themselves, at different moments. Here the group is
-started once, before any of them; their own attempts then find it done. On a machine without GPUs this is also what lets
-several ranks run at all.
+rl_games, rsl_rl and skrl each start ``nccl`` on ``cuda:LOCAL_RANK`` themselves, at different moments. This module
+starts the group once, before they do, and their own calls then do nothing. Without it, several ranks could not run on a
+machine without GPUs.
 """
 
 import datetime as dt
@@ -19,13 +19,13 @@ from suite.schema.record import Case
 from tasks.rank import clock, network
 from tasks.rank.rank_log import RankLog
 
-# Of a rank with its peers, in hang timeouts. At 1 it would race with the launcher for what the run's outcome is.
+# How long a rank waits for its peers, in hang timeouts. At 1 the rank and the launcher would race to end a hung run.
 PATIENCE: Final = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ranks:
-    """Who this process is among all of the case, from the variables that torchrun sets."""
+    """The place of this process among all ranks of the case, from torchrun's variables."""
 
     rank: int
     local_rank: int
@@ -38,7 +38,7 @@ class Ranks:
 
     @classmethod
     def from_torchrun(cls) -> "Ranks":
-        """Raises: KeyError when the process was not started by torchrun."""
+        """Read torchrun's variables. Raises KeyError if torchrun did not start this process."""
         return cls(
             rank=int(os.environ["RANK"]),
             local_rank=int(os.environ["LOCAL_RANK"]),
@@ -48,7 +48,7 @@ class Ranks:
 
 
 def device_of(case: Case, ranks: Ranks) -> torch.device:
-    """The device of this rank: its own GPU, or the CPU."""
+    """Return the rank's own GPU, or the CPU."""
     return torch.device("cuda", ranks.local_rank) if case.device == "cuda" else torch.device("cpu")
 
 
@@ -58,10 +58,10 @@ def backend_of(device: torch.device) -> str:
 
 @contextmanager
 def joined(case: Case, ranks: Ranks, device: torch.device, log: RankLog) -> Iterator[None]:
-    """Start the process group for the block, and let the RL libraries believe that they did.
+    """Start the process group for the block; the RL libraries' own attempts to start it do nothing.
 
-    A rank that waits for its peers far longer than the case's hang timeout raises; torch alone would wait half an hour.
-    The launcher ends a hung run before that, and has its ranks say where they stand. A single rank has no group, as in
+    A rank raises if it waits for its peers for ``PATIENCE`` hang timeouts; torch alone would wait half an hour. The
+    launcher ends a hung run earlier and makes its ranks print their stacks. A single rank has no group, as in
     upstream's own training.
     """
     if device.type == "cuda":
@@ -76,7 +76,7 @@ def joined(case: Case, ranks: Ranks, device: torch.device, log: RankLog) -> Iter
     init, set_device = dist.init_process_group, torch.cuda.set_device
 
     def already_joined(*_: Any, **__: Any) -> None:
-        """The group stands; each library asks for NCCL by name."""
+        """Ignore a library that asks for NCCL by name."""
 
     dist.init_process_group = already_joined
     if device.type == "cpu":
@@ -91,10 +91,10 @@ def joined(case: Case, ranks: Ranks, device: torch.device, log: RankLog) -> Iter
 
 
 def _compare_clocks(when: clock.When, case: Case, ranks: Ranks, log: RankLog) -> None:
-    """Between nodes, by the first rank of each; the others go on."""
+    """Compare the nodes' clocks. The first rank of each node takes part, the others go on."""
     if case.nnodes == 1 or ranks.local_rank != 0:
         return
-    store = dist.distributed_c10d._get_default_store()  # noqa: SLF001  the one that joined the ranks
+    store = dist.distributed_c10d._get_default_store()  # noqa: SLF001  the store that joined the ranks
     first_ranks = tuple(range(0, ranks.world_size, ranks.local_world_size))
     offset = clock.measure(store, when, rank=ranks.rank, first_ranks=first_ranks)
     if offset is not None:

@@ -1,7 +1,7 @@
-"""Nsight Systems around single ranks: a rank starts itself again below ``nsys``, and names its phases by NVTX ranges.
+"""Profiles single ranks with Nsight Systems: a rank restarts itself under ``nsys`` and marks its phases as NVTX ranges.
 
-The suite says by variables which ranks, and with which nsys. A profiled rank is slower than others; the round's record
-says that it was, and no statistic counts it.
+Variables name the ranks and the nsys program. A profiled rank is slower than others, so the round's record names it and
+no statistic counts the round.
 """
 
 import functools
@@ -12,25 +12,25 @@ from pathlib import Path
 from typing import Any, Final
 
 RANKS_VARIABLE: Final = "LABSCALE_PROFILE_RANKS"  # comma-separated
-NSYS_VARIABLE: Final = "LABSCALE_NSYS"  # path of the program
+NSYS_VARIABLE: Final = "LABSCALE_NSYS"  # path of the nsys program
 BELOW_NSYS_VARIABLE: Final = "LABSCALE_BELOW_NSYS"  # set for the rank that nsys starts
 
 
 def nsys_command(nsys: str, rank: int, run_dir: Path, program: Sequence[str]) -> list[str]:
-    """``program`` below nsys: CUDA calls and NVTX ranges, no sampling of the CPU, which needs rights of its own."""
+    """Run ``program`` under nsys: trace CUDA calls and NVTX ranges, without CPU sampling, which needs extra rights."""
     report = run_dir / f"profile-rank-{rank}"  # nsys adds .nsys-rep
     options = ["--trace=cuda,nvtx", "--sample=none", "--cpuctxsw=none", "--force-overwrite=true", f"--output={report}"]
     return [nsys, "profile", *options, *program]
 
 
 def begin_below_nsys(rank: int, run_dir: Path, program: Sequence[str]) -> None:
-    """Become nsys with ``program`` when this rank is to be profiled and is not yet; else return."""
+    """Replace this process by nsys with ``program`` if the rank is to be profiled and is not yet; else return."""
     ranks = os.environ.get(RANKS_VARIABLE, "")
     if not is_profiled() and str(rank) in ranks.split(","):
         os.environ[BELOW_NSYS_VARIABLE] = "1"
         command = nsys_command(os.environ[NSYS_VARIABLE], rank, run_dir, program)
         sys.stdout.flush()
-        os.execv(command[0], command)  # noqa: S606  (the same process, so that torchrun still watches it)
+        os.execv(command[0], command)  # noqa: S606  (the same process id, so torchrun still watches it)
 
 
 def is_profiled() -> bool:
@@ -39,7 +39,7 @@ def is_profiled() -> bool:
 
 
 class Ranges:
-    """NVTX ranges of this thread, properly nested; nothing at all unless the rank is profiled."""
+    """Nested NVTX ranges of this thread; does nothing unless the rank is profiled."""
 
     def __init__(self) -> None:
         self.on = is_profiled()
@@ -58,7 +58,7 @@ class Ranges:
                 torch.cuda.nvtx.range_pop()
 
     def around(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-        """``call`` inside a range; ``call`` itself unless the rank is profiled."""
+        """Wrap ``call`` in a range; return ``call`` itself unless the rank is profiled."""
         if not self.on:
             return call
 

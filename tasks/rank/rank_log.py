@@ -1,7 +1,7 @@
-"""A rank's raw samples on disk, one JSON object a line, each flushed when it happens.
+"""Writes a rank's raw samples, one JSON object per line, each flushed as it happens.
 
-A killed run keeps every iteration it finished. ARCHITECTURE.md describes the format; ``suite.records.collect`` reads
-it.
+A killed run keeps every iteration that it finished. ARCHITECTURE.md describes the format; ``suite.records.rank_file``
+reads it.
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Any
 
 
 class RankLog:
-    """Append events to ``rank-N.jsonl``."""
+    """Appends events to ``rank-N.jsonl``."""
 
     def __init__(self, run_dir: Path, rank: int) -> None:
         self.phases_s: dict[str, float] = {}
@@ -24,14 +24,14 @@ class RankLog:
         """Write one event.
 
         Raises:
-            ValueError: a number is not finite; JSON has no word for it and a reader must never guess.
+            ValueError: a number is not finite; JSON cannot express it.
             OSError: the disk is full or gone.
         """
         self._stream.write(json.dumps({"event": event, **fields}, allow_nan=False) + "\n")
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Time one start-up phase and write it when it ends [s]."""
+        """Time one start-up phase [s] and write it when it ends."""
         start_s = time.perf_counter()
         yield
         self.phases_s[name] = time.perf_counter() - start_s
@@ -41,7 +41,7 @@ class RankLog:
         """Write the samples of one iteration.
 
         Raises:
-            FloatingPointError: a figure is not finite, so training has diverged and its speed means nothing.
+            FloatingPointError: a value is not finite, so training has diverged and its speed means nothing.
         """
         diverged = {name: value for name, value in samples.items() if value is not None and not math.isfinite(value)}
         if diverged:

@@ -1,4 +1,4 @@
-"""What a rank ran with: the facts a reader needs to repeat it or to explain a difference."""
+"""A rank's settings and versions: what a reader needs to repeat the run or to explain a difference."""
 
 import importlib.metadata
 import os
@@ -19,7 +19,7 @@ DISTRIBUTIONS = (
 
 
 def capture(context: RankContext, running: Simulation) -> dict[str, Any]:
-    """Settings of this rank as plain scalars; a package that is not installed is ``None``."""
+    """Return this rank's settings as scalars; the version of a package that is not installed is None."""
     from isaaclab.benchmark.capture import run_config_from_env_cfg
 
     device, ranks = context.device, context.ranks
@@ -47,7 +47,7 @@ def capture(context: RankContext, running: Simulation) -> dict[str, Any]:
 
 
 def extensions() -> list[str]:
-    """Distributions that register tasks of their own."""
+    """Names of installed distributions that register tasks of their own."""
     found = importlib.metadata.entry_points(group="isaaclab.tasks")
     return sorted({entry_point.dist.name for entry_point in found if entry_point.dist})
 

@@ -1,4 +1,4 @@
-"""The environment of a case on this rank, made through Isaac Lab's public API as its own training does."""
+"""Creates the environment of a case on this rank through Isaac Lab's public API, as its own training does."""
 
 import argparse
 import os
@@ -30,7 +30,7 @@ class Simulation:
 
 
 def _launcher_args(case: Case, ranks: Ranks) -> argparse.Namespace:
-    """Isaac Lab's launcher arguments; presets and overrides are left in ``sys.argv``, where it looks for them."""
+    """Make Isaac Lab's launcher arguments; leave presets and overrides in ``sys.argv``, where it reads them."""
     from isaaclab.app import add_launcher_args
     from isaaclab_tasks.utils import setup_preset_cli
 
@@ -39,7 +39,7 @@ def _launcher_args(case: Case, ranks: Ranks) -> argparse.Namespace:
     device = "cuda:0" if case.device == "cuda" else "cpu"
     args: argparse.Namespace
     args, remaining = setup_preset_cli(parser, ["--device", device, *case.presets, *case.overrides])
-    # Isaac Lab places a rank on its own GPU when told so; it knows no ranks on a CPU.
+    # With this set, Isaac Lab places each rank on its own GPU. It supports no ranks on a CPU.
     args.distributed = ranks.is_distributed and case.device == "cuda"
     sys.argv = [sys.argv[0], *remaining]
     return args
@@ -49,15 +49,15 @@ def _launcher_args(case: Case, ranks: Ranks) -> argparse.Namespace:
 def simulation(context: RankContext, *, agent_entry_point: str) -> Iterator[Simulation]:
     """Resolve the task, launch the simulation and create the environment; close both at the end.
 
-    Torch's backend flags are those of upstream's training benchmark, the same for every library, so that libraries
-    differ by their own work only. As there, Isaac Lab's seeding switches cudnn.benchmark on again while it creates the
-    environment; a rank's settings record what held. Ranks differ by ``seed + rank``.
+    Torch's backend flags are those of upstream's training benchmark, equal for all libraries, so that libraries differ
+    by their own work only. As in upstream, Isaac Lab's seeding switches cudnn.benchmark on again while it creates the
+    environment; a rank's settings record the final values. Ranks differ by ``seed + rank``.
     """
     case, ranks, log = context.case, context.ranks, context.log
     with log.phase("imports"):
         import warp
 
-        warp.config.enable_backward = False  # as upstream's benchmark, before any kernel is defined: less to compile
+        warp.config.enable_backward = False  # as upstream does, before any kernel is defined: less to compile
         import gymnasium as gym
         from isaaclab.app import launch_simulation
         from isaaclab_rl.entrypoints.common import scoped_torch_backend_flags
@@ -88,12 +88,12 @@ def simulation(context: RankContext, *, agent_entry_point: str) -> Iterator[Simu
 
 @contextmanager
 def _timed(sim: Any, timer: IterationTimer) -> Iterator[None]:
-    """Time what an environment step holds: physics steps, and pictures with the scene's state brought to the renderer.
+    """Time the parts of an environment step: physics, and rendering with the transfer of the scene's state to it.
 
-    Isaac Lab draws where a camera's data is asked for, in ``RenderContext.render_into_cameras``; with Kit, its app loop
-    draws too, in ``SimulationContext.render``.
+    Isaac Lab renders when a camera's data is read, in ``RenderContext.render_into_cameras``; with Kit, the app loop
+    renders too, in ``SimulationContext.render``.
     """
-    rendering = type(sim.render_context)  # has slots, so the method is replaced on the class
+    rendering = type(sim.render_context)  # it has slots, so the method is replaced on the class
     render_into_cameras = rendering.render_into_cameras
     sim.step = timer.simulate.wrap(sim.step)
     sim.render = timer.render.wrap(sim.render)
@@ -106,7 +106,7 @@ def _timed(sim: Any, timer: IterationTimer) -> Iterator[None]:
 
 
 def success_rate(env: Any) -> float | None:
-    """The task's own success metric from its last step's log, if it has one. Wrappers of rl_games rename the log."""
+    """The task's own success metric from the log of its last step, or None. rl_games' wrapper renames the log."""
     from isaaclab.benchmark.metrics import success_rate_step_value
 
     extras = env.unwrapped.extras

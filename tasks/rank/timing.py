@@ -1,9 +1,9 @@
-"""Clocks inside a rank: one device synchronisation per iteration, nothing scraped from logs.
+"""Times iterations inside a rank, with one device synchronisation per iteration. Nothing is read from logs.
 
-Sections within an iteration (collection, learning, environment steps and what they hold, all-reduce) must not
-synchronise the device: that would change what is measured. On CUDA they are pairs of events on torch's stream, read
-after the iteration's one synchronisation; on a CPU, where everything is synchronous, they are wall-clock intervals.
-Torch's default stream waits for Warp's, so the events cover Newton's kernels too.
+Timing a section of an iteration (collection, learning, environment steps and their parts, all-reduce) must not
+synchronise the device: that would change what is measured. On CUDA a section is timed by pairs of events on torch's
+stream, which are read after the iteration's one synchronisation. On a CPU, where calls are synchronous, it is timed by
+the wall clock. Torch's default stream waits for Warp's, so the events cover Newton's kernels too.
 """
 
 import functools
@@ -18,8 +18,8 @@ from suite.external.core_probe import core_probe_s
 from tasks.rank.profiling import Ranges
 from tasks.rank.rank_log import RankLog
 
-MARKED_EVERY: Final = 4  # as many as a round must have that are steady, so that one of them is marked
-FIRST_MARKED: Final = 2  # the first iteration is never steady, and a short test has three
+MARKED_EVERY: Final = 4  # a round needs as many steady iterations, so at least one of them is marked
+FIRST_MARKED: Final = 2  # the first iteration is never steady, and short tests have three
 
 
 class Marks(Protocol):
@@ -32,7 +32,7 @@ class Marks(Protocol):
     def synchronize(self) -> None: ...
 
     def recycle(self) -> None:
-        """Every mark taken so far has been read and may be used again."""
+        """Reuse the marks taken so far: all have been read."""
         ...
 
 
@@ -44,14 +44,14 @@ class CpuMarks:
         return end - start
 
     def synchronize(self) -> None:
-        """Nothing is queued on a CPU."""
+        """Do nothing: a CPU has no queue."""
 
     def recycle(self) -> None:
-        """A number needs no pool."""
+        """Do nothing: numbers need no pool."""
 
 
 class CudaMarks:
-    """CUDA events, reused: making one takes longer than recording it, and a short iteration would show it."""
+    """CUDA events, which are reused: making one takes longer than recording it, which short iterations would show."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -81,14 +81,14 @@ def marks_for(device: torch.device) -> Marks:
 
 @dataclass(frozen=True, kw_only=True)
 class Total:
-    """Of a section in one iteration; a section without a call has no time, which is not 0."""
+    """Time and calls of a section in one iteration; the time is None, not 0, without a call."""
 
     time_s: float | None
     calls: int
 
 
 class Section:
-    """Total time inside a call that happens many times an iteration."""
+    """Measures the total time inside a call that happens many times in an iteration."""
 
     def __init__(self, marks: Marks, name: str, ranges: Ranges) -> None:
         self._marks = marks
@@ -98,9 +98,9 @@ class Section:
         self.enabled = True
 
     def wrap(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """``call``, timed each time. An asynchronous collective is timed until its call returns.
+        """Return ``call`` with its time measured; an asynchronous collective is timed until its call returns.
 
-        One section may wrap several calls; one that happens inside another of them is not counted again.
+        One section may wrap several calls; a call inside another one of them is not counted again.
         """
         call = self._ranges.around(self._name, call)
 
@@ -119,25 +119,25 @@ class Section:
         return timed
 
     def discard(self) -> None:
-        """Forget the calls so far: they happened between iterations, as the reset before the first one does."""
+        """Forget the calls so far, which happened between iterations, such as the reset before the first."""
         self._pairs = []
 
     def drain(self) -> Total:
-        """What was spent since the last drain. The device must be synchronised."""
+        """Return the total since the last drain. The device must be synchronised."""
         pairs, self._pairs = self._pairs, []
         time_s = sum(self._marks.elapsed_s(start, end) for start, end in pairs)
         return Total(time_s=time_s if pairs else None, calls=len(pairs))
 
 
 class Collective(Section):
-    """A section whose calls reduce a tensor over all ranks: how many bytes too."""
+    """A section whose calls reduce a tensor over all ranks; counts bytes too."""
 
     def __init__(self, marks: Marks, name: str, ranges: Ranges) -> None:
         super().__init__(marks, name, ranges)
         self._num_bytes = 0
 
     def wrap(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """``call``, whose first argument is the tensor, as torch names it."""
+        """Return ``call``, whose first argument is ``tensor`` as in torch, with time and bytes counted."""
         timed = super().wrap(call)
 
         @functools.wraps(call)
@@ -153,7 +153,7 @@ class Collective(Section):
         self._num_bytes = 0
 
     def drain_bytes(self) -> int:
-        """Of all calls since the last drain."""
+        """Return the bytes of all calls since the last drain."""
         num_bytes, self._num_bytes = self._num_bytes, 0
         return num_bytes
 
@@ -162,11 +162,11 @@ class IterationTimer:
     """Times the iterations of one rank and writes each as it ends.
 
     An adapter calls ``begin``, ``end_collection`` and ``end`` at its library's own boundaries, so that an iteration is
-    exactly what the library calls one: rollout plus update, without logging and checkpoints.
+    what the library calls one: rollout plus update, without logging and checkpoints.
 
-    Sections within an iteration are marked in one of every ``MARKED_EVERY`` iterations only. Events around every step
-    and every all-reduce lengthened an iteration by 1 to 3 % on an H200, so how long an iteration takes is read from the
-    others (``suite.statistics.reduce``), and both together say what the marks cost (``suite.statistics.timing_cost``).
+    Sections are marked in one of every ``MARKED_EVERY`` iterations only: events around every step and every all-reduce
+    lengthened an iteration by 1 to 3 % on an H200. The time of an iteration therefore comes from the others
+    (``suite.statistics.reduce``); the difference is the cost of the marks (``suite.statistics.timing_cost``).
     """
 
     def __init__(self, log: RankLog, device: torch.device) -> None:
@@ -183,7 +183,7 @@ class IterationTimer:
         self.iterations = 0
         self.samples: list[dict[str, float | None]] = []
         self.clock_zero_s = time.perf_counter()
-        log.write("clock", zero_monotonic_s=self.clock_zero_s)  # the clock of all processes of a host
+        log.write("clock", zero_monotonic_s=self.clock_zero_s)  # all processes of a host share this clock
         self._start_s = 0.0
         self._start: Any = None
         self._collected: Any = None
@@ -204,7 +204,7 @@ class IterationTimer:
         self._ranges.push("learning")
 
     def end(self) -> None:
-        """Synchronise the device and fix the iteration's times; ``write`` adds what the library says of it."""
+        """Synchronise the device and note the iteration's times; ``write`` adds the library's own figures."""
         end = self._marks.now()
         self._marks.synchronize()
         iteration_time_s = time.perf_counter() - self._start_s
@@ -230,7 +230,7 @@ class IterationTimer:
         self._marks.recycle()
 
     def write(self, learning: Mapping[str, float | None]) -> None:
-        """Write the iteration that just ended with its learning figures and the library's own times."""
+        """Write the iteration that just ended, with ``learning``: the library's rewards and times."""
         self.samples[-1].update(learning)
         self._log.iteration(self.iterations, self.samples[-1])
         self.iterations += 1

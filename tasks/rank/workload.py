@@ -1,9 +1,8 @@
-"""The workload's fingerprint: what was simulated and trained, as plain scalars that are equal wherever it is the same.
+"""The workload's fingerprint: what was simulated and trained, as scalars that are equal wherever the work is the same.
 
-Settings stand under their own dotted names, so that two fingerprints say themselves where they differ. Large parts are
-represented by a short hash of theirs, at a name that tells the part (``env.scene.robot``, ``env.rewards.alive``).
-Nothing here depends on the process, the machine or the folder. What a case already says of size (environments, seed,
-iterations) is left out.
+Settings keep their own dotted names, so two fingerprints show where they differ. A large part is represented by a short
+hash under the name of the part (``env.scene.robot``, ``env.rewards.alive``). Nothing depends on the process, the
+machine or the folder. The size that a case already states (environments, seed, iterations) is left out.
 """
 
 import fnmatch
@@ -18,11 +17,11 @@ from tasks.libraries.agent_settings import look_up
 from tasks.rank.context import RankContext
 from tasks.rank.simulation import Simulation
 
-# Of the environment's settings these are written out to the last one; others two names deep, what is below as a hash.
+# These settings are written out in full. Others are written out two names deep, with a hash of what is below.
 WHOLE: Final = ("env.sim.physics", "env.scene.*.renderer_cfg", "agent")
 DEPTH: Final = 2
 LONGEST_VALUE: Final = 120  # characters of a list that is written out
-# Not part of the workload: where files go, what is shown on a screen, and what the case says.
+# Not part of the workload: folders of files, what a screen shows, and what the case states.
 LEFT_OUT: Final = (
     "env.seed", "env.log_dir", "env.sim.device", "env.sim.log_dir", "env.sim.logging_level",
     "env.sim.save_logs_to_file", "env.sim.visualizer_cfgs", "env.sim.default_visualizer_cfg", "env.viewer",
@@ -36,7 +35,7 @@ LEFT_OUT: Final = (
     "agent.run_name", "agent.logger", "agent.neptune_project", "agent.wandb_project", "agent.resume", "agent.load_*",
     "agent.agent.experiment", "agent.trainer",
 )  # fmt: skip
-# Where each library keeps what matters most: name here -> dotted name there, and the library's default.
+# The most important settings of each library: name here -> its dotted name there, and its default.
 AGENT: Final[Mapping[str, Mapping[str, tuple[str, Any]]]] = {
     "rl_games": {
         "learning_epochs": ("params.config.mini_epochs", None),
@@ -60,7 +59,7 @@ AGENT: Final[Mapping[str, Mapping[str, tuple[str, Any]]]] = {
 
 
 def describe(context: RankContext, running: Simulation, agent_settings: Mapping[str, Any]) -> dict[str, Scalar]:
-    """Return the fingerprint of what this rank is about to train; equal on every rank."""
+    """Return the fingerprint of what this rank is about to train; it is equal on all ranks."""
     from isaaclab.benchmark.capture import run_config_from_env_cfg
     from isaaclab.utils import to_dict
     from isaaclab.utils.assets import NUCLEUS_ASSET_ROOT_DIR
@@ -92,7 +91,7 @@ def describe(context: RankContext, running: Simulation, agent_settings: Mapping[
 
 
 def training(case: Case, agent_settings: Mapping[str, Any]) -> dict[str, Scalar]:
-    """What one iteration learns from and how often it steps."""
+    """The part about learning: rollout, minibatches, optimiser steps and networks."""
     return {
         "rl_library": case.rl_library,
         "num_steps_per_env": case.num_steps_per_env,
@@ -108,25 +107,25 @@ def training(case: Case, agent_settings: Mapping[str, Any]) -> dict[str, Scalar]
 
 
 def observation_sizes(space: Any) -> dict[str, str]:
-    """Group of observations -> its size, ``4`` or ``3x96x96``."""
+    """Map each group of observations to its size, ``4`` or ``3x96x96``."""
     groups = space.spaces if hasattr(space, "spaces") else {"policy": space}
     return {name: size_of(group) for name, group in groups.items()}
 
 
 def size_of(space: Any) -> str:
-    """Size of a space; of a group whose terms are apart, that of every term."""
+    """Size of a space; for a group with separate terms, the size of each term."""
     if hasattr(space, "spaces"):
         return ",".join(f"{name}:{size_of(term)}" for name, term in sorted(space.spaces.items()))
     return "x".join(map(str, space.shape))
 
 
 def reward_terms(env: Any) -> str | None:
-    """Names of the reward's terms; None for a direct task, whose class computes it."""
+    """Names of the reward's terms; None for a direct task, whose class computes the reward."""
     return ",".join(env.reward_manager.active_terms) if hasattr(env, "reward_manager") else None
 
 
 def cameras(sensors: Mapping[str, Any]) -> dict[str, str]:
-    """Size of the pictures and what they hold, of every camera."""
+    """Resolution and data types of every camera."""
     from isaaclab.sensors import Camera
 
     found: dict[str, str] = {}
@@ -138,12 +137,12 @@ def cameras(sensors: Mapping[str, Any]) -> dict[str, str]:
 
 
 def written_out(value: Any, name: str, places: Mapping[str, str]) -> Iterator[tuple[str, Scalar]]:
-    """Yield the dotted names and values below ``name``. ``places`` are paths and what they are called."""
+    """Yield the dotted names and values below ``name``. ``places`` maps paths to names that replace them."""
     if matches(name, LEFT_OUT):
         return
     value = portable(value, places)
     if not isinstance(value, Mapping):
-        if value is not None:  # what is not set is left out
+        if value is not None:  # unset values are left out
             yield name, short(value)
     elif name.count(".") < DEPTH or any(matches(name, (part, f"{part}.*")) for part in WHOLE):
         for key in sorted(value):
@@ -157,7 +156,7 @@ def written_out(value: Any, name: str, places: Mapping[str, str]) -> Iterator[tu
 
 
 def portable(value: Any, places: Mapping[str, str]) -> Any:
-    """``value`` as JSON has it, with sorted keys, and paths as their place is called."""
+    """Convert ``value`` to JSON types, with sorted keys and with ``places`` instead of paths."""
     if isinstance(value, Mapping):
         return {str(key): portable(value[key], places) for key in sorted(value, key=str)}
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -176,7 +175,7 @@ def portable(value: Any, places: Mapping[str, str]) -> Any:
 
 
 def short(value: Any) -> Scalar:
-    """A scalar as it is (infinity as text); a list as JSON, or as a hash when that is long."""
+    """Keep a scalar (infinity as text); turn a list into JSON, or into a hash if the JSON is long."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if value is None or isinstance(value, str | bool | int | float):

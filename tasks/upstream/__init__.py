@@ -1,1 +1,1 @@
-"""Isaac Lab's own benchmark: run beside ours, and its files written."""
+"""Isaac Lab's own benchmark: run for comparison, and its result files written for our runs."""

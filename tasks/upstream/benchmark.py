@@ -1,8 +1,8 @@
-"""Isaac Lab's own training benchmark on a case's arguments: ``python -m tasks.upstream.benchmark RUN_DIR``.
+"""Runs Isaac Lab's own training benchmark with a case's arguments: ``python -m tasks.upstream.benchmark RUN_DIR``.
 
-Reads ``RUN_DIR/case.json``, runs ``isaaclab benchmark training[_multigpu]`` as a user would, and writes the iteration
-times that upstream derives its report from to ``RUN_DIR/upstream.json``. Those stand in the RL library's
-TensorBoard file of rank 0; the report itself keeps only mean, deviation and peak.
+It reads ``RUN_DIR/case.json``, runs ``isaaclab benchmark training[_multigpu]`` as a user would, and writes the
+iteration times that upstream's report is derived from to ``RUN_DIR/upstream.json``. The times come from the RL
+library's TensorBoard file of rank 0; the report itself keeps only mean, deviation and peak.
 """
 
 import json
@@ -17,9 +17,9 @@ from tasks.worker import read_case
 
 
 def arguments(case: Case, out_dir: Path) -> list[str]:
-    """Upstream's command line of a case, without the interpreter."""
+    """Return upstream's command line for a case, without the interpreter."""
     if case.world_size > 1:
-        # its own free port: torchrun's default one may be taken by whoever else trains on this host
+        # a free port: another training on this host may use torchrun's default one
         rendezvous = ["--rdzv_backend", "c10d", "--rdzv_endpoint", "localhost:0"]
         workflow = ["training_multigpu", "--num_gpus", str(case.nproc_per_node), *rendezvous]
     else:
@@ -39,10 +39,10 @@ def arguments(case: Case, out_dir: Path) -> list[str]:
 
 
 def iteration_times_s(case: Case, logged: Mapping[str, Sequence[float]]) -> list[float]:
-    """Iteration times as upstream computes them from what the library logged.
+    """Compute iteration times [s] as upstream does from the library's log.
 
-    rsl_rl logs both durations of an iteration; rl_games logs frames per second of all ranks. skrl is timed in memory
-    only, so its series cannot be had.
+    rsl_rl logs both durations of an iteration; rl_games logs frames per second of all ranks. Upstream times skrl in
+    memory only, so skrl has no such times.
     """
     if case.rl_library == "rsl_rl":
         pairs = zip(logged["Perf/collection_time"], logged["Perf/learning_time"], strict=True)
@@ -68,7 +68,7 @@ def main(argv: list[str]) -> int:
     result = {"command": ["isaaclab", *command[3:]], "iteration_time_s": times_s, "wall_time_s": wall_time_s}
     part = run_dir / "upstream.json.part"
     part.write_text(json.dumps(result, allow_nan=False) + "\n", encoding="utf-8")
-    part.rename(run_dir / "upstream.json")  # killed before, the pair is made again
+    part.rename(run_dir / "upstream.json")  # if the process is killed before, the pair is measured again
     return 0
 
 

@@ -1,6 +1,6 @@
-"""Isaac Lab's own schema-1.4 training bundle of the same run, so that tools made for it read ours.
+"""Writes Isaac Lab's own training bundle (schema 1.4) of a run, so that tools for it can read our results.
 
-It describes rank 0, as upstream's does, and is built by upstream's own functions; the per-rank samples stay in
+It describes rank 0, like upstream's, and upstream's own functions build it. The samples of all ranks stay in
 ``rank-N.jsonl``. The host's name is left out.
 """
 
@@ -13,7 +13,7 @@ from suite.schema.record import Case
 from tasks.rank.context import RankContext
 from tasks.rank.simulation import Simulation
 
-type Samples = Sequence[Mapping[str, float | None]]  # a row an iteration
+type Samples = Sequence[Mapping[str, float | None]]  # one row per iteration
 
 
 def now_utc() -> str:
@@ -50,7 +50,7 @@ def write(context: RankContext, running: Simulation, started_utc: str) -> None:
 
 
 def _benchmark(context: RankContext) -> Any:
-    """Upstream's recorders, with one reading of the resources."""
+    """Return upstream's recorders after one reading of the resources."""
     from isaaclab.benchmark import BaseIsaacLabBenchmark
 
     case = context.case
@@ -98,13 +98,13 @@ def _runtime(case: Case, samples: Samples, phases_s: Mapping[str, float]) -> obj
         total_fps=[frames / time_s for time_s in iteration_times_s],
         steps_per_iteration=frames,
         frames_per_environment_step=case.num_envs_global,
-        # the first iterations have no marks
+        # None if no iteration has marks
         environment_step_times_s=[time_s / case.num_steps_per_env for time_s in steps_times_s] or None,
     )
 
 
 def _distributed(context: RankContext) -> Mapping[str, object]:
-    """What upstream says of a run of several ranks; of one it says nothing."""
+    """Return upstream's fields for a run of several ranks; none for one rank."""
     from isaaclab.benchmark.distributed import DistributedContext
 
     ranks = context.ranks
