@@ -1,6 +1,6 @@
 """Differences of two fingerprints."""
 
-from suite.records.identity import workload_differences
+from suite.records.collect import workload_differences
 from suite.schema.record import Scalar
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from suite.install.worker import Worker
 from suite.options.options import ROOT
-from suite.records.identity import workload_differences
+from suite.records.collect import workload_differences
 from suite.records.store import read_case
 from suite.schema.record import Scalar
 from tests.trained_runs import Trained, TrainedRun

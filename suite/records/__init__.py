@@ -1,1 +1,1 @@
-"""What ranks wrote becomes a record, and records are stored and read."""
+"""Turns what the ranks wrote into records, and stores and reads records."""

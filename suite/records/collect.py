@@ -1,7 +1,7 @@
-"""A run directory becomes a RunRecord: the samples of every rank, and one verdict with its reason."""
+"""Turns a run directory into a RunRecord: the samples of every rank, and one verdict with its reason."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +11,10 @@ from suite.errors import Interrupted, StoreError
 from suite.files.wording import counted, listed
 from suite.matrix.catalog import load_catalog
 from suite.records.failure import find_failure
-from suite.records.identity import workload_differences
 from suite.records.learning_check import check_learning, mean_over_ranks
 from suite.records.network.clocks import apart, node_clocks
 from suite.records.network.transport import transport_of
-from suite.records.rank_file import RankFile, nccl_log_path, rank_paths, read_rank_file
+from suite.records.rank_file import End, RankFile, nccl_log_path, rank_paths, read_rank_file
 from suite.records.redaction import public
 from suite.records.soundness import LARGEST, fault_of_record
 from suite.records.telemetry.file import (
@@ -29,7 +28,7 @@ from suite.records.telemetry.file import (
 from suite.records.telemetry.nodes import summarise_nodes
 from suite.records.telemetry.summary import summarise, window_of
 from suite.schema.launch_result import LaunchResult
-from suite.schema.record import SAMPLE_COLUMNS, Case, CheckResult, Environment, Outcome, RankRecord, RunRecord
+from suite.schema.record import SAMPLE_COLUMNS, Case, CheckResult, Environment, Outcome, RankRecord, RunRecord, Scalar
 from suite.schema.telemetry import TelemetrySummary
 from suite.schema.transport import Transport
 
@@ -46,10 +45,10 @@ def collect(
     *,
     argv: Sequence[str] = (),
 ) -> RunRecord:
-    """Read what the round left in ``run_dir`` and decide its outcome.
+    """Read the round's files in ``run_dir`` and decide its outcome.
 
     Raises:
-        Interrupted: the user ended the round; it has no outcome and is run again.
+        Interrupted: the user ended the round; it has no outcome and runs again.
         StoreError: the run directory cannot be read.
 
     """
@@ -86,7 +85,7 @@ def collect(
 
 
 def _published(record: RunRecord, run_dir: Path, nodes: Sequence[str]) -> RunRecord:
-    """Without what its messages say of this machine and its nodes; they are whole in the round's logs."""
+    """Return a copy whose messages do not name this machine and its nodes; the round's logs keep the whole text."""
 
     def named(text: str | None) -> str | None:
         return None if text is None else public(text, folders={run_dir: "ROUND"}, nodes=nodes)
@@ -100,7 +99,7 @@ def _published(record: RunRecord, run_dir: Path, nodes: Sequence[str]) -> RunRec
 
 
 def _transport(run_dir: Path, record: RunRecord, files: Sequence[RankFile]) -> Transport | None:
-    """How the ranks reached each other; a log that cannot be read says nothing."""
+    """Read how the ranks exchanged data; an unreadable log is skipped."""
     logs = {}
     for file in files:
         with suppress(OSError):
@@ -111,7 +110,7 @@ def _transport(run_dir: Path, record: RunRecord, files: Sequence[RankFile]) -> T
 def _telemetry(
     run_dir: Path, record: RunRecord, files: Sequence[RankFile]
 ) -> tuple[TelemetrySummary | None, str | None]:
-    """What the sampler saw, or why there is nothing to say of it: it is never a reason for a round to fail."""
+    """Return the sampler's summary, or why there is none: telemetry never makes a round fail."""
     if record.outcome != "completed":
         return None, f"the round is {record.outcome}, so it has no steady part"
     if record.case.nnodes > 1:
@@ -151,7 +150,7 @@ def _verdict(run_dir: Path, case: Case, files: Sequence[RankFile], result: Launc
     if result.out_of_memory:
         return "oom", "the memory limit of the container or job was reached, and the kernel killed a process of it"
     if result.why is not None:
-        return "crashed", result.why  # the launcher saw it happen; what the ranks say follows from it
+        return "crashed", result.why  # the launcher saw the cause; the ranks' errors follow from it
     failure = find_failure(run_dir, files, result.exit_code)
     if failure:
         return failure.outcome, failure.reason
@@ -172,7 +171,7 @@ def _ended_reason(case: Case, files: Sequence[RankFile], result: LaunchResult) -
 
 
 def _progress(file: RankFile, case: Case) -> str:
-    """Say how far a rank got."""
+    """Return how far a rank got."""
     if file.error:
         return str(file.error)
     if file.end:
@@ -183,7 +182,7 @@ def _progress(file: RankFile, case: Case) -> str:
 
 
 def _faults(case: Case, files: Sequence[RankFile]) -> Iterator[str]:
-    """Give every reason why a run that ended well is no measurement, the plainest first."""
+    """Yield every reason why a run that ended well is no measurement, the plainest first."""
     yield from (file.corrupt for file in files if file.corrupt)
     ranks = {file.rank for file in files}
     if missing := sorted(set(range(case.world_size)) - ranks):
@@ -228,7 +227,7 @@ def _rank_faults(case: Case, file: RankFile) -> Iterator[str]:
 
 
 def _workload_faults(files: Sequence[RankFile]) -> Iterator[str]:
-    """Compare every rank's fingerprint with the first one's."""
+    """Compare every rank's fingerprint with the first rank's."""
     described = [(file.rank, file.workload) for file in files if file.workload is not None]
     for rank, workload in described[1:]:
         first_rank, first = described[0]
@@ -238,8 +237,21 @@ def _workload_faults(files: Sequence[RankFile]) -> Iterator[str]:
             yield f"rank {rank} ran another workload than rank {first_rank}: {'; '.join(where[:_SHOWN])}{more}"
 
 
+def workload_differences(one: Mapping[str, Scalar], other: Mapping[str, Scalar]) -> tuple[str, ...]:
+    """Return every setting that differs between two fingerprints, as ``name: value and value``, sorted by name."""
+
+    def said(workload: Mapping[str, Scalar], name: str) -> str:
+        return repr(workload[name]) if name in workload else "not set"
+
+    return tuple(
+        f"{name}: {said(one, name)} and {said(other, name)}"
+        for name in sorted(one.keys() | other.keys())
+        if name not in one or name not in other or one[name] != other[name]
+    )
+
+
 def _validity(case: Case, file: RankFile, files: Sequence[RankFile]) -> tuple[CheckResult, ...]:
-    """What the rank found of its own work, and with rank 0's what all ranks together learned."""
+    """Return the rank's own checks, and for rank 0 the check of what all ranks learned."""
     if file.rank != 0 or not file.iterations:
         return file.validity
     references = load_catalog().learning_references(case.task, case.rl_library)
@@ -254,27 +266,27 @@ def _validity_faults(case: Case, file: RankFile, files: Sequence[RankFile]) -> I
 
 
 def _rank_record(file: RankFile, case: Case, files: Sequence[RankFile]) -> RankRecord:
-    local_rank = file.start.local_rank if file.start else file.rank % case.nproc_per_node
+    end = file.end or End(event="end")
     seen = dict.fromkeys(column for event in file.iterations for column in event.samples)
     columns: list[str] = [column for column in SAMPLE_COLUMNS if column in seen]
     columns += [column for column in seen if column not in SAMPLE_COLUMNS]
     return RankRecord(
         rank=file.rank,
-        local_rank=local_rank,
+        local_rank=file.start.local_rank if file.start else file.rank % case.nproc_per_node,
         phases_s={phase.name: phase.duration_s for phase in file.phases},
         settings=file.settings,
         samples={column: tuple(_kept(event.samples.get(column)) for event in file.iterations) for column in columns},
         validity=_validity(case, file, files),
-        parameters_sha256=file.end.parameters_sha256 if file.end else None,
-        peak_memory_gb=file.end.peak_memory_gb if file.end else None,
-        kernels_compiled=file.end.kernels_compiled if file.end else None,
+        parameters_sha256=end.parameters_sha256,
+        peak_memory_gb=end.peak_memory_gb,
+        kernels_compiled=end.kernels_compiled,
         error=str(file.error) if file.error else None,
         node=file.start.node if file.start else None,
     )
 
 
 def _kept(value: float | None) -> float | None:
-    """What a record has no room for, such as NaN, is None there, and its reason has the value."""
+    """Replace what a record cannot store, such as NaN, by None; the record's reason names the value."""
     return value if value is not None and _is_kept(value) else None
 
 

@@ -1,7 +1,7 @@
-"""Why a run failed: the root cause in the failing rank's own words.
+"""Finds why a run failed: the root cause in the failing rank's own words.
 
-When one rank dies, its peers fail too, with a message of the communication library, often before torchrun notices the
-first: what torchrun calls the root cause is frequently such a follow-up.
+If one rank dies, its peers fail too, with a message of the communication library, and often before torchrun notices the
+first one. So what torchrun calls the root cause is often such a follow-up.
 """
 
 import math
@@ -17,8 +17,8 @@ from suite.records.rank_file import RankFile
 
 STDERR_LINES: Final = 5
 
-# Of torch's allocator, CUDA, Warp, cuBLAS, torch's CPU allocator and Python. With its memory pool off, Warp refuses to
-# allocate while it captures a CUDA graph, whatever memory there is.
+# Messages of torch's allocator, CUDA, Warp, cuBLAS, torch's CPU allocator and Python. Without its memory pool, Warp
+# refuses to allocate while it captures a CUDA graph, however much memory is free.
 _OUT_OF_MEMORY: Final = re.compile(
     r"out of memory|OutOfMemoryError|MemoryError|ALLOC_FAILED|can't allocate memory"
     r"|Failed to allocate \d+ bytes on device(?!.*memory pools are not enabled)"
@@ -44,7 +44,7 @@ class Failure:
 
 @dataclass(frozen=True, kw_only=True)
 class RankExit:
-    """How a rank's process ended, as torchrun reports it; ``code`` is negative for a signal."""
+    """The end of a rank's process in torchrun's report; ``code`` is negative for a signal."""
 
     rank: int
     local_rank: int
@@ -53,16 +53,18 @@ class RankExit:
     def __str__(self) -> str:
         if self.code == -signal.SIGKILL:
             return f"rank {self.rank}: killed by signal 9 (often the kernel's out-of-memory killer)"
-        if self.code < 0:
-            return f"rank {self.rank}: killed by signal {-self.code} ({signal.strsignal(-self.code)})"
-        return f"rank {self.rank}: ended with exit code {self.code}"
+        return f"rank {self.rank}: {_ending(self.code)}"
+
+
+def _ending(code: int) -> str:
+    return f"killed by signal {-code} ({signal.strsignal(-code)})" if code < 0 else f"ended with exit code {code}"
 
 
 def find_failure(run_dir: Path, files: Sequence[RankFile], exit_code: int) -> Failure | None:
-    """Tell a root cause from its follow-ups; None when nothing failed.
+    """Distinguish the root cause from its follow-ups; None if nothing failed.
 
-    A message about memory comes first, then a rank's error that does not speak of its peers, then a rank that died
-    without a word, then the first of the others. Raises OSError when a log cannot be read.
+    A message about memory comes first, then a rank's error that does not mention its peers, then a rank that died
+    without an error, then the first of the other errors. Raises OSError if a log cannot be read.
     """
     failed_s = {file.rank: failed_at_s(file, files) for file in files}
     errors = sorted(
@@ -75,7 +77,7 @@ def find_failure(run_dir: Path, files: Sequence[RankFile], exit_code: int) -> Fa
     for rank, error in errors:
         if not _FOLLOW_UP.search(str(error)):
             return Failure(outcome="crashed", reason=f"rank {rank}: {error}")
-    logs = sorted(run_dir.glob("logs/**/torchrun.log"))  # of every node where there are several
+    logs = sorted(run_dir.glob("logs/**/torchrun.log"))  # one per node
     silent = [
         (exit_, log.parent)
         for log in logs
@@ -83,7 +85,7 @@ def find_failure(run_dir: Path, files: Sequence[RankFile], exit_code: int) -> Fa
         if exit_.rank not in {rank for rank, _ in errors}
     ]
     ended = {file.rank for file in files if file.end}
-    if silent:  # one that had not finished its training explains one that had, a killed one those that gave up
+    if silent:  # first a rank that had not finished its training, then one that was killed
         return _without_a_word(*min(silent, key=lambda found: (found[0].rank in ended, found[0].code > 0)))
     for rank, error in errors:
         return Failure(outcome="crashed", reason=f"rank {rank}: {error}")
@@ -92,7 +94,7 @@ def find_failure(run_dir: Path, files: Sequence[RankFile], exit_code: int) -> Fa
 
 
 def rank_exits(torchrun_log: str) -> list[RankExit]:
-    """Find the ranks that ended badly and by themselves; torchrun ends the others by SIGTERM, then SIGKILL."""
+    """Find the ranks that failed by themselves; torchrun ends the others by SIGTERM, then SIGKILL."""
     killed = set(_KILLED_BY_TORCHRUN.findall(torchrun_log))
     return [
         RankExit(rank=int(match["rank"]), local_rank=int(match["local_rank"]), code=int(match["code"]))
@@ -104,19 +106,18 @@ def rank_exits(torchrun_log: str) -> list[RankExit]:
 def _without_a_word(exit_: RankExit, node_logs: Path) -> Failure:
     logs = sorted(path for path in node_logs.glob("**/stderr.log") if path.parent.name == str(exit_.local_rank))
     last_lines = _last_lines(logs[-1]) if logs else ""
-    said = f"; the last lines of its stderr:\n{last_lines}" if last_lines else "; its stderr is empty"
     outcome: Literal["crashed", "oom"] = "oom" if _OUT_OF_MEMORY.search(last_lines) else "crashed"
-    return Failure(outcome=outcome, reason=f"{exit_}{said}")
+    return Failure(outcome=outcome, reason=f"{exit_}; {_quoted('stderr', last_lines)}")
 
 
 def _of_torchrun(log: Path, exit_code: int) -> Failure:
-    if exit_code < 0:
-        ending = f"torchrun was killed by signal {-exit_code} ({signal.strsignal(-exit_code)})"
-    else:
-        ending = f"torchrun ended with exit code {exit_code}"
+    ending = f"torchrun {'was ' if exit_code < 0 else ''}{_ending(exit_code)}"
     last_lines = _last_lines(log) if log.exists() else ""
-    said = f"; the last lines of its log:\n{last_lines}" if last_lines else "; its log is empty"
-    return Failure(outcome="crashed", reason=f"{ending}{said}")
+    return Failure(outcome="crashed", reason=f"{ending}; {_quoted('log', last_lines)}")
+
+
+def _quoted(source: str, last_lines: str) -> str:
+    return f"the last lines of its {source}:\n{last_lines}" if last_lines else f"its {source} is empty"
 
 
 def _last_lines(path: Path) -> str:

@@ -1,6 +1,6 @@
-"""What lies in a folder of results: one set, several, or imported bundles. Lists files and opens none.
+"""Lists the files of a folder of results: one set, several sets, or imported bundles. Opens no file.
 
-Folders are walked here, not with ``rglob``: that leaves out, without a word, what it may not read.
+It does not use ``rglob``, which silently skips folders that it may not read.
 """
 
 import shlex
@@ -11,18 +11,18 @@ from typing import Final
 from suite.errors import StoreError
 
 CASES: Final = "cases"
-RAW: Final = "raw"  # what each round of a campaign left
+RAW: Final = "raw"  # the files of each round of a campaign
 BUNDLES: Final = "isaaclab-bundles"  # imported results of another tool
-CAMPAIGN_FILE: Final = "campaign.json"  # says whose the results of a folder are
+CAMPAIGN_FILE: Final = "campaign.json"  # describes the campaign of a folder
 _OF_A_ROUND: Final = frozenset({"case.json", "record.json"})
 MAX_NAMED: Final = 5
 
 
 def case_files(folder: Path) -> list[Path]:
-    """Every file below ``folder/cases``, or ``folder`` itself when no set is at or below it, sorted.
+    """Return every JSON file below ``folder/cases``, or below ``folder`` if there is no set at or below it, sorted.
 
-    Raises StoreError when ``folder`` holds sets but is none, holds imported bundles or a campaign without a stored case
-    only, or cannot be read.
+    Raises StoreError if ``folder`` contains sets but is none, contains only imported bundles or a campaign without a
+    stored case, or cannot be read.
     """
     found = set_folders(folder)
     ours = [one for one in found if _has_folder(one, CASES)]
@@ -47,7 +47,7 @@ def case_files(folder: Path) -> list[Path]:
 
 
 def _refuse_campaigns(files: Sequence[Path]) -> None:
-    """Raises StoreError for a file of a campaign: what its rounds left is no case."""
+    """Raise StoreError for a file of a campaign: the files of its rounds are no cases."""
     for path in files:
         root = _campaign_of(path)
         if root is not None:
@@ -66,11 +66,10 @@ def _campaign_of(path: Path) -> Path | None:
 
 
 def set_folders(folder: Path) -> list[Path]:
-    """Every folder with ``cases`` or imported bundles in it, at or below ``folder``, sorted.
+    """Return every folder with ``cases`` or imported bundles in it, at or below ``folder``, sorted.
 
-    A set within a set is what its own report offers for download, the same cases once more: it is left out.
-
-    Raises StoreError for a folder that cannot be read.
+    A set within a set is left out: it is a report's download and repeats the same cases. Raises StoreError for a folder
+    that cannot be read.
     """
     found = []
     for root, folders, _ in folder.walk(on_error=_refuse_unreadable):
@@ -81,7 +80,7 @@ def set_folders(folder: Path) -> list[Path]:
 
 
 def json_files(folder: Path) -> list[Path]:
-    """All below ``folder``, sorted; none where it is missing. Raises StoreError for a folder that cannot be read."""
+    """Return all below ``folder``, sorted; none if it is missing. Raises StoreError for an unreadable folder."""
     return sorted(path for path in _files(folder) if path.suffix == ".json")
 
 
@@ -99,7 +98,7 @@ def _has_folder(folder: Path, name: str) -> bool:
 
 
 def _refuse_unreadable(error: OSError) -> None:
-    if not isinstance(error, FileNotFoundError | NotADirectoryError):  # what is missing holds nothing
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):  # a missing folder has no files
         raise StoreError(
             f"{error.filename} cannot be read: {error.strerror}. Check the path and its permissions."
         ) from error

@@ -1,4 +1,4 @@
-"""Whether a run learned as its reference says. One-sided: what is faster but learns worse is no measurement. Pure.
+"""Whether a run learned at least as well as its reference: a faster run that learns worse is no measurement. Pure.
 
 The reward of an iteration is the mean over ranks, here and wherever a reward is shown.
 """
@@ -11,14 +11,14 @@ from suite.files.wording import counted
 from suite.matrix.catalog import LearningReference
 from suite.schema.record import Case, CheckResult, RunRecord
 
-OVER: Final = 5  # iterations; the median of their rewards counts, one alone is noisy
+OVER: Final = 5  # iterations; the median of their rewards counts, because a single one is noisy
 NAME: Final = "learning"
 LEARNS_WORSE: Final = "learns_worse"
-REFERENCE_ASSETS: Final = "offline"  # of all runs that references are made of; another robot learns otherwise
+REFERENCE_ASSETS: Final = "offline"  # of all reference runs; other robots learn differently
 
 
 def check_learning(case: Case, rewards: Sequence[float | None], references: Sequence[LearningReference]) -> CheckResult:
-    """Judge rewards as ``mean_over_ranks`` gives them, one for each iteration."""
+    """Judge the rewards of all iterations, as ``mean_over_ranks`` returns them."""
     reference = _reference_of(case, len(rewards), references)
     if isinstance(reference, str):
         return _result("not_checked", reference)
@@ -32,7 +32,7 @@ def check_learning(case: Case, rewards: Sequence[float | None], references: Sequ
 
 
 def _reference_of(case: Case, num_iterations: int, references: Sequence[LearningReference]) -> LearningReference | str:
-    """Of the case's stack and size, the one of the latest iteration that was reached; else why there is none."""
+    """Return the reference of the case's stack and size for the latest iteration reached, or why there is none."""
     if not case.learns:
         return "nothing learns in a control"
     if case.assets != REFERENCE_ASSETS:
@@ -56,9 +56,9 @@ def _reference_of(case: Case, num_iterations: int, references: Sequence[Learning
 
 
 def mean_over_ranks(columns: Iterable[Sequence[float | None]]) -> list[float | None]:
-    """``columns``: of every rank the reward of each iteration. None before an episode of any rank ended.
+    """Average over ``columns``, the rewards of each rank's iterations; None before the first episode of any rank ended.
 
-    Over the ranks that keep rewards: of rsl_rl that is rank 0 alone.
+    Ranks without rewards are left out: with rsl_rl only rank 0 has some.
     """
     kept = filter(None, columns)  # a rank without the column would leave no iteration
     per_iteration = ([value for value in values if value is not None] for values in zip(*kept, strict=False))
@@ -66,7 +66,7 @@ def mean_over_ranks(columns: Iterable[Sequence[float | None]]) -> list[float | N
 
 
 def reward_at(rewards: Sequence[float | None], iterations: int) -> float | None:
-    """The median of the last few rewards of so many iterations; None where no episode had ended in them."""
+    """Median of the last few rewards of this many iterations; None if no episode ended in them."""
     until = [reward for reward in rewards[:iterations][-OVER:] if reward is not None]
     return statistics.median(until) if until else None
 
@@ -75,7 +75,7 @@ def only_learned_less(record: RunRecord) -> bool:
     """Whether a round would be a measurement, had it learned as its reference says."""
     failed = {check.name for rank in record.ranks for check in rank.validity if check.verdict == "failure"}
     digests = {rank.parameters_sha256 for rank in record.ranks} - {None}
-    # The reason is the plainest of all faults, of which the ranks' own come last but for unlike parameters.
+    # A record's reason is its first fault. Those of the ranks' checks come last, before unlike parameters.
     is_said = record.outcome == "invalid" and (record.reason or "").endswith(f"({LEARNS_WORSE})")
     return is_said and failed == {NAME} and len(digests) <= 1 and not record.profiled_ranks
 

@@ -1,6 +1,7 @@
-"""What the ranks write: ``rank-<N>.jsonl``, one JSON object a line. The format is in ARCHITECTURE.md."""
+"""Reads what ranks write: ``rank-<N>.jsonl``, one JSON object per line. ARCHITECTURE.md describes the format."""
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -12,8 +13,8 @@ from suite.schema.record import CheckResult, Scalar
 
 _NAME: Final = re.compile(r"rank-(\d+)\.jsonl")
 _FINITE: Final = ConfigDict(allow_inf_nan=False)
-# Sums of such numbers are still some that a record may hold (``suite.records.soundness``). Samples may be any: they
-# are judged.
+# Sums of such numbers still fit into a record (``suite.records.soundness``). Samples may have any value: they are
+# judged later.
 type _Measured = Annotated[float, Field(ge=-1e12, le=1e12)]
 type _Count = Annotated[int, Field(ge=0, le=10**12)]
 
@@ -23,14 +24,14 @@ class Start:
     event: Literal["start"]
     rank: _Count
     local_rank: _Count
-    pid: int | None = None  # as the rank sees itself: inside a container it is a number of the container's own
-    node: _Count | None = None  # as the launcher numbers them
-    machine: str | None = None  # the same for processes on one kernel, also in containers; None: not known
+    pid: int | None = None  # the rank's own view: inside a container it is the container's number
+    node: _Count | None = None  # in the launcher's numbering
+    machine: str | None = None  # equal for all processes on one kernel, also in containers; None: not known
 
 
 @validated(frozen=True, kw_only=True, config=_FINITE)
 class Network:
-    """See ``tasks.rank.network``: what gloo bound, or until when NCCL wrote to its log."""
+    """From ``tasks.rank.network``: the interfaces that gloo bound, or when NCCL last wrote to its log."""
 
     event: Literal["network"]
     interfaces: tuple[str, ...] = ()
@@ -39,7 +40,7 @@ class Network:
 
 @validated(frozen=True, kw_only=True, config=_FINITE)
 class ClockOffset:
-    """See ``tasks.rank.clock``; from the first rank of every node but rank 0's."""
+    """From ``tasks.rank.clock``, by the first rank of every node but rank 0's."""
 
     event: Literal["clock_offset"]
     when: Literal["start", "end"]
@@ -51,7 +52,7 @@ class ClockOffset:
 @validated(frozen=True, kw_only=True, config=_FINITE)
 class Clock:
     event: Literal["clock"]
-    zero_monotonic_s: _Measured  # where ``start_s`` of iterations counts from, on the clock of all processes of a host
+    zero_monotonic_s: _Measured  # zero of the iterations' ``start_s``, on the clock that all processes of a host share
 
 
 @validated(frozen=True, kw_only=True, config=_FINITE)
@@ -100,7 +101,7 @@ class Error:
     type: str
     message: str
     out_of_memory: bool = False
-    time_unix_s: _Measured | None = None  # which rank failed first
+    time_unix_s: _Measured | None = None  # shows which rank failed first
 
     def __str__(self) -> str:
         return f"{self.type}: {self.message}".strip()
@@ -112,7 +113,7 @@ _EVENT: Final[TypeAdapter[AnyEvent]] = TypeAdapter(Annotated[AnyEvent, Field(dis
 
 @dataclass(kw_only=True)
 class RankFile:
-    """The events of one rank, as far as they can be read."""
+    """The readable events of one rank."""
 
     rank: int
     start: Start | None = None
@@ -126,7 +127,7 @@ class RankFile:
     validity: tuple[CheckResult, ...] = ()
     end: End | None = None
     error: Error | None = None  # the first
-    corrupt: str | None = None  # where the first line stands that is not an event, and why it is none
+    corrupt: str | None = None  # the first line that is not an event, and why it is none
 
     def add(self, event: AnyEvent) -> None:
         match event:
@@ -153,29 +154,29 @@ def rank_path(run_dir: Path, rank: int) -> Path:
 
 
 def rank_paths(run_dir: Path) -> dict[int, Path]:
-    """Every rank file of a run directory, by rank."""
+    """Return every rank file of a run directory, by rank."""
     found = {int(match[1]): path for path in run_dir.iterdir() if (match := _NAME.fullmatch(path.name))}
     return dict(sorted(found.items()))
 
 
 def nccl_log_path(run_dir: Path, rank: int) -> Path:
-    """What NCCL says of itself on one rank, see ``tasks.rank.network``."""
+    """NCCL's own log of one rank, see ``tasks.rank.network``."""
     return run_dir / "logs" / f"nccl-rank-{rank}.log"
 
 
 def read_start(path: Path) -> Start | None:
-    """Read the first line while the rank is at work; None until it is there and whole, and when it is no such event."""
+    """Read the first line while the rank runs; None until the line is complete, or if it is another event."""
     try:
         with path.open("rb") as stream:
             line = stream.readline()
         event = _EVENT.validate_json(line) if line.endswith(b"\n") else None
-    except (FileNotFoundError, ValidationError):  # what is wrong with a file is said when the round is collected
+    except (FileNotFoundError, ValidationError):  # ``collect`` reports what is wrong with a file
         return None
     return event if isinstance(event, Start) else None
 
 
 def read_rank_file(rank: int, path: Path) -> RankFile:
-    """Read every good line. The last line may be torn: its rank was killed while it wrote."""
+    """Read every valid line. The last line may be torn, if the rank was killed while it wrote."""
     content = RankFile(rank=rank)
     *lines, torn = path.read_bytes().split(b"\n")
     for number, line in enumerate(lines, start=1):
@@ -185,8 +186,6 @@ def read_rank_file(rank: int, path: Path) -> RankFile:
             why = error.errors(include_url=False)[0]["msg"]
             content.corrupt = content.corrupt or f"{path.name} line {number} is not an event: {why}"
     if torn:
-        try:
+        with suppress(ValidationError):
             content.add(_EVENT.validate_json(torn))
-        except ValidationError:
-            return content
     return content

@@ -1,7 +1,7 @@
-"""What whoever reads a case and its rounds relies on, beyond the types of their fields. Pure.
+"""Checks that the fields of a case and its rounds fit together, beyond their types. Pure.
 
-``suite.records.store`` asks before it writes and after it reads, so nobody behind it has to; ``suite.records.collect``
-calls a round that is not so ``invalid``.
+``suite.records.store`` checks before it writes and after it reads, so its callers need not; ``suite.records.collect``
+makes a round that fails the check ``invalid``.
 """
 
 import re
@@ -16,22 +16,17 @@ from suite.files.wording import counted
 from suite.schema.record import Case, RankRecord, RunRecord
 
 MIN_ITERATIONS: Final = 2  # the first is never steady
-SHORTEST_S: Final = 1e-9  # a clock tells no shorter iteration
-LARGEST: Final = 1e18  # of what is counted or measured: sums and squares of such numbers stay within a float
+SHORTEST_S: Final = 1e-9  # no clock measures a shorter iteration
+LARGEST: Final = 1e18  # of all numbers: their sums and squares still fit into a float
 _COUNTS: Final = (
     "nnodes", "nproc_per_node", "num_envs", "num_envs_global", "num_steps_per_env", "minibatch_size", "optimiser_steps",
 )  # fmt: skip
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")  # of a series, and of each folder and the file of a case
-_FREE: Final = frozenset({"settings", "workload"})  # what libraries call infinite there is a number too
-
-
-def fault_of_case(case: Case) -> str | None:
-    """The first thing that no case has; None for a sound one."""
-    return next(_faults_of_case(case), None)
+_FREE: Final = frozenset({"settings", "workload"})  # libraries use huge numbers there for infinity
 
 
 def fault_of_record(record: RunRecord) -> str | None:
-    """The first thing that no round has, its case included; None for a sound one."""
+    """Return the first fault of a round or of its case; None if there is none."""
     return next(_faults(record), None)
 
 
@@ -65,7 +60,7 @@ def _faults(record: RunRecord) -> Iterator[str]:
 
 
 def _faults_of_completed(record: RunRecord) -> Iterator[str]:
-    """Every rank has a time of every iteration: the slowest of those that have would look like a faster machine."""
+    """Check that every rank has a time for every iteration: without the slowest rank a machine would look faster."""
     case = record.case
     ranks = [rank.rank for rank in record.ranks]
     if len(ranks) != case.world_size:
@@ -96,7 +91,7 @@ def _is_moment(text: str) -> bool:
 
 
 def _too_large(value: Any, where: str) -> Iterator[str]:
-    """Every number beyond ``LARGEST``, with the way to it."""
+    """Yield every number beyond ``LARGEST``, with its place in the record."""
     if isinstance(value, int | float):
         if abs(value) > LARGEST:
             yield f"its {where.partition('.')[2]} is {reprlib.repr(value)}, allowed is at most {LARGEST:g}"

@@ -1,8 +1,8 @@
-"""Files of results: one RunRecord per round while a campaign runs, one pytest-benchmark document per finished case.
+"""Reads and writes results: a RunRecord per round while a campaign runs, a pytest-benchmark document per finished case.
 
-Every file is validated before it is written and after it is read, appears under its name complete or not at all, and
-is never overwritten. Samples are kept to 9 significant digits, rounded before anything is computed from them, so the
-numbers in a file and the numbers pytest-benchmark saw are the same. Numbers that are not finite never reach a file.
+Every file is validated before it is written and after it is read. It appears complete or not at all, and is never
+overwritten. Samples are rounded to 9 significant digits before anything is computed from them, so that a file has the
+same numbers that pytest-benchmark saw. Numbers that are not finite never reach a file.
 """
 
 import json
@@ -28,7 +28,7 @@ from suite.statistics.reduce import ROUND_STATISTIC, round_time_s
 KNOWN_SCHEMA_VERSIONS: Final = tuple(range(1, SCHEMA_VERSION + 1))
 
 _SIGNIFICANT_DIGITS: Final = 9
-# pydantic takes no configuration for a plain dataclass itself, but hands down the one of a tuple that holds it.
+# pydantic accepts no configuration for a plain dataclass, but passes on the one of a tuple that contains it.
 _RECORD: Final = TypeAdapter(tuple[RunRecord], config=STRICT)
 _CASE: Final = TypeAdapter(tuple[CaseResult], config=STRICT)
 AGAIN_ROUND: Final = "Move the file away and run again: only this round is repeated."
@@ -37,29 +37,29 @@ _UNWRITTEN: Final = "Nothing was written. This is a fault of the program that ma
 
 
 def write_record(record: RunRecord, path: Path) -> None:
-    """Write one round as JSON, samples rounded to 9 significant digits; ``read_record`` gives the rounded record.
+    """Write one round as JSON, samples rounded to 9 significant digits; ``read_record`` returns the rounded record.
 
-    Raises StoreError when ``path`` exists, the record is not valid (NaN, wrong type, unknown schema version), or the
-    file cannot be written.
+    Raises StoreError if ``path`` exists, the record is not valid (NaN, wrong type, unknown schema version), or the file
+    cannot be written.
     """
     _refuse_existing(path)
     _write(_plain(_checked_record(_plain(_rounded(record)), path, _UNWRITTEN)), path)
 
 
 def read_record(path: Path) -> RunRecord:
-    """Raises StoreError, which names the file and what to do, when it is missing, corrupt or not valid."""
+    """Read one round. Raises StoreError if the file is missing, corrupt or not valid, with what to do."""
     return _checked_record(_read_object(path, AGAIN_ROUND), path, AGAIN_ROUND)
 
 
 def read_record_of(case: Case, round_index: int, path: Path) -> RunRecord:
-    """As ``read_record``; raises StoreError too when it is of another round, or of another case of the same id."""
+    """Read one round; raises StoreError also if it is another round, or of another case with the same id."""
     record = read_record(path)
     require_place(record, case, round_index, path)
     return record
 
 
 def require_place(record: RunRecord, case: Case, round_index: int, path: Path) -> None:
-    """Raises StoreError when it is not the record of this round of this case."""
+    """Raise StoreError unless it is the record of this round of this case."""
     if (record.case, record.round) != (case, round_index):
         named = [item.name for item in fields(case) if getattr(case, item.name) != getattr(record.case, item.name)]
         other = f" that differs in {', '.join(named)}" if named else ""
@@ -71,12 +71,12 @@ def require_place(record: RunRecord, case: Case, round_index: int, path: Path) -
 
 
 def write_case(result: CaseResult, path: Path) -> None:
-    """Store all rounds of a case as one pytest-benchmark document, by a pytest session of its own.
+    """Store all rounds of a case as one pytest-benchmark document, which a separate pytest session makes.
 
-    Completed rounds are its samples. Rounds with another outcome are kept as rows in ``labscale.case_result.rounds``
-    and never count as a sample. When no round completed, the document has the same shape with ``benchmarks: []``.
+    Completed rounds are its samples. Rounds with another outcome are rows in ``labscale.case_result.rounds`` and never
+    count as a sample. If no round completed, the document has the same shape with ``benchmarks: []``.
 
-    Raises StoreError when ``path`` exists, the result is not valid, the session fails, or the file cannot be written.
+    Raises StoreError if ``path`` exists, the result is not valid, the session fails, or the file cannot be written.
     """
     _refuse_existing(path)
     rounded = replace(result, rounds=tuple(_rounded(record) for record in result.rounds))
@@ -86,12 +86,12 @@ def write_case(result: CaseResult, path: Path) -> None:
 
 
 def read_case(path: Path) -> CaseResult:
-    """Raises StoreError, which names the file and what to do, when it is missing, corrupt or not valid."""
+    """Read a case. Raises StoreError if the file is missing, corrupt or not valid, with what to do."""
     return _require_sound(read_unsound_case(path), path, AGAIN_CASE)
 
 
 def read_unsound_case(path: Path) -> CaseResult:
-    """As ``read_case``, but what the fields say together may be nonsense: ``suite.records.soundness`` was not asked."""
+    """Read a case without ``suite.records.soundness``: fields are valid each, but may contradict each other."""
     stored = _read_object(path, AGAIN_CASE).get("labscale")
     if not isinstance(stored, dict) or "case_result" not in stored:
         raise StoreError(f"{path} is not a case stored by labscale: it has no labscale.case_result. {AGAIN_CASE}")
@@ -100,10 +100,10 @@ def read_unsound_case(path: Path) -> CaseResult:
 
 
 def load_results(folder: Path) -> list[CaseResult]:
-    """All cases of the set ``folder`` (or below ``folder`` itself when it is no set), sorted by case id.
+    """Return all cases of the set ``folder`` (or below ``folder`` if it is no set), sorted by case id.
 
-    Raises StoreError when there is none or are several sets, ``folder`` is a file, one of its files is not valid, or
-    two hold the same case.
+    Raises StoreError if there is no case, or several sets, if ``folder`` is a file, if a file is not valid, or if two
+    contain the same case.
     """
     if folder.is_file():
         raise StoreError(f"{folder} is a file, and results are folders. Name one that `nox -s bench` wrote.")
@@ -135,7 +135,7 @@ def _checked_record(plain: Any, path: Path, next_step: str) -> RunRecord:
 
 
 def _require_sound(result: CaseResult, path: Path, next_step: str) -> CaseResult:
-    """Raises StoreError with the first fault of the first round that has one."""
+    """Return ``result``; raise StoreError with the first fault of its rounds."""
     for record in result.rounds:
         if fault := fault_of_record(record):
             raise StoreError(f"{path} is not valid: of round {record.round}, {fault}. {next_step}")
@@ -143,7 +143,7 @@ def _require_sound(result: CaseResult, path: Path, next_step: str) -> CaseResult
 
 
 def _upgraded(record: RunRecord) -> RunRecord:
-    """A record as the current schema has it: what an older one lacks has its default, and it says so by its version."""
+    """Return a record in the current schema; fields that an older one lacks have their defaults."""
     return replace(record, schema_version=SCHEMA_VERSION)
 
 
@@ -174,8 +174,8 @@ def _check_version(got: object, path: Path, next_step: str) -> None:
 
 
 def _validated[T](adapter: TypeAdapter[tuple[T]], plain: Any, path: Path, next_step: str) -> T:
-    # Through JSON text, also before writing: what is accepted here is what a reader will accept. NaN passes json.dumps
-    # on purpose, because pydantic then names the place where it stands.
+    # Validate JSON text before writing too, so that a reader accepts the same. NaN passes json.dumps on purpose:
+    # pydantic then names its place.
     try:
         return adapter.validate_json(json.dumps([plain]))[0]
     except ValidationError as error:
@@ -188,7 +188,7 @@ def _validated[T](adapter: TypeAdapter[tuple[T]], plain: Any, path: Path, next_s
 
 
 def _draft(result: CaseResult) -> dict[str, Any]:
-    """What the replay session is told, see ``suite.replay.conftest``."""
+    """Return the input of the replay session, see ``suite.replay.conftest``."""
     case = result.case
     samples_s = [round_time_s(record) for record in result.completed]
     source = (result.completed or result.rounds)[0]
@@ -245,12 +245,12 @@ def _rounded(record: RunRecord) -> RunRecord:
 
 
 def _round(sample: float | None) -> float | None:
-    # What is no float is left to the validation that follows.
+    # Validation, which follows, judges everything but floats.
     return float(f"{sample:.{_SIGNIFICANT_DIGITS}g}") if isinstance(sample, float) else sample
 
 
 def _plain(value: Any) -> Any:
-    """Dataclasses and mappings as dicts, sequences as lists, everything else as it is."""
+    """Convert dataclasses and mappings to dicts and sequences to lists; keep everything else."""
     if is_dataclass(value):
         return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
     if isinstance(value, Mapping):
@@ -261,7 +261,7 @@ def _plain(value: Any) -> Any:
 
 
 def _layout(value: Any, indent: str = "\n") -> str:
-    """JSON with one line per key and per column of samples: a change of one column is a change of one line."""
+    """Return JSON with one line per key and per column of samples, so that diffs show which column changed."""
     inner = indent + " "
     if isinstance(value, dict) and value:
         items = (f"{json.dumps(key)}: {_layout(item, inner)}" for key, item in value.items())
@@ -289,7 +289,7 @@ def _refuse_existing(path: Path) -> None:
 
 
 def _write(document: Mapping[str, Any], path: Path) -> None:
-    # Complete or not at all: a killed writer leaves at most the temporary file, whose name no reader looks for.
+    # A killed writer leaves at most the temporary file, whose name no reader looks for.
     text = _layout(document) + "\n"
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
@@ -299,7 +299,7 @@ def _write(document: Mapping[str, Any], path: Path) -> None:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
-            _refuse_existing(path)  # again: the session of a case takes a while
+            _refuse_existing(path)  # again, because the session of a case takes a while
             partial.rename(path)
         finally:
             partial.unlink(missing_ok=True)

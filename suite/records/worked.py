@@ -1,7 +1,7 @@
-"""What worked in a campaign, part by part for each task and RL library: all that can be said where no speed can. Pure.
+"""Which parts worked in a campaign, for each task and RL library: the result where speeds mean nothing. Pure.
 
-A speed means something on a GPU, once iterations have settled. Elsewhere a campaign shows that physics, rendering, the
-learning step and the exchange of gradients work, and nothing more.
+A speed means something only on a GPU, once iterations have settled. Elsewhere a campaign shows that physics, rendering,
+the learning step and the exchange of gradients work, and nothing more.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,6 @@ from typing import Final, Literal
 from suite.schema.record import CaseResult, RunRecord
 from suite.statistics.reduce import steady_part
 
-# none: the task has no camera, or nothing ran with several ranks. unknown: a round ended before it got there.
 State = Literal["works", "failed", "none", "unknown"]
 Part = Literal["physics", "rendering", "learning step", "gradients equal on all ranks"]
 
@@ -36,9 +35,9 @@ class Worked:
     task: str
     rl_library: str
     stack: str
-    ranks: tuple[int, ...]  # numbers of them with which a round completed
+    ranks: tuple[int, ...]  # numbers of ranks with which a round completed
     parts: Mapping[Part, State]
-    failed: tuple[RunRecord, ...]  # rounds that were tried and did not complete
+    failed: tuple[RunRecord, ...]  # rounds that began and did not complete
 
     @property
     def name(self) -> str:
@@ -56,7 +55,7 @@ def has_settled(record: RunRecord) -> bool:
 
 
 def what_worked(results: Sequence[CaseResult]) -> tuple[Worked, ...]:
-    """Of everything that trains, in the order of the results; of a task that was never tried there is no row."""
+    """Return a row for each task and library that trained, in the order of the results; none if no round began."""
     rounds: dict[tuple[str, str, str], list[RunRecord]] = {}
     for result in results:
         case = result.case
@@ -76,11 +75,11 @@ def what_worked(results: Sequence[CaseResult]) -> tuple[Worked, ...]:
 
 
 def _parts(records: Sequence[RunRecord]) -> dict[Part, State]:
-    """A part failed if it did in any round, and works if it did in one and failed in none."""
+    """State of each part: it failed if it failed in any round, and works if it worked in one and failed in none."""
     seen = [_parts_of(record) for record in records]
 
     def weight(state: State, part: Part) -> int:
-        # One round tells whether the task has a camera; with one rank none tells anything of several.
+        # Any round shows whether the task has a camera; a round with one rank shows nothing about several.
         last: tuple[State, State] = ("none", "unknown") if part == "rendering" else ("unknown", "none")
         return ("failed", "works", *last).index(state)
 
@@ -95,10 +94,10 @@ def _parts_of(record: RunRecord) -> dict[Part, State]:
         "gradients equal on all ranks": _equal(record),
     }
     if parts["rendering"] == "unknown" and parts["physics"] != "unknown":
-        parts["rendering"] = "none"  # all checks of a rank run, or none
+        parts["rendering"] = "none"  # a rank runs all its checks, or none
     has_reason = "failed" in parts.values()
     if _checked(record, "learning step") == "failed" or (record.outcome != "completed" and not has_reason):
-        parts["learning step"] = "failed"  # whatever ended the round, it was not trained to its end
+        parts["learning step"] = "failed"  # the round did not train to its end, whatever the reason
     return parts
 
 
@@ -110,14 +109,14 @@ def _checked(record: RunRecord, part: Part) -> State:
 
 
 def _trained(record: RunRecord) -> bool:
-    """Whether every rank came through all iterations to trained parameters."""
+    """Whether every rank finished all iterations and has trained parameters."""
     case = record.case
     done = [rank for rank in record.ranks if rank.parameters_sha256 and rank.num_iterations == case.iterations]
     return len(done) == case.world_size
 
 
 def _equal(record: RunRecord) -> State:
-    """By the parameters that each rank ended with: as they began alike, they are equal if every gradient was."""
+    """Whether all ranks ended with equal parameters: they began equal, so they stay equal if all gradients were."""
     if record.case.world_size == 1:
         return "none"
     if not _trained(record):

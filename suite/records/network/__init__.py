@@ -1,1 +1,1 @@
-"""What is between the ranks of a round: how far the clocks of its nodes are apart, and how its data travelled."""
+"""Between the ranks of a round: the offsets of the nodes' clocks, and how data travelled."""

@@ -1,6 +1,6 @@
-"""The clocks of a round's nodes as one: what the ranks measured of them, and times of all on rank 0's. Pure.
+"""Relates the clocks of a round's nodes, and gives times on the clock of rank 0's node. Pure.
 
-Every process of a node is on its one monotonic clock, so ranks of one node share a window as they are.
+All processes of a node share its monotonic clock, so times of ranks on one node compare directly.
 """
 
 import math
@@ -10,12 +10,12 @@ from typing import Final
 from suite.records.rank_file import RankFile
 from suite.schema.record import Case, NodeClock
 
-NEEDED_S: Final = 0.1  # half of what lies between two samples of telemetry; a coarser clock shifts them by whole ones
+NEEDED_S: Final = 0.1  # half the time between two telemetry samples; a coarser clock would shift whole samples
 _DIGITS: Final = 9  # nanoseconds
 
 
 def node_clocks(case: Case, files: Sequence[RankFile]) -> tuple[NodeClock, ...] | None:
-    """How far each node's clock is from that of rank 0's node; None for one node, which has one clock."""
+    """Offset of each node's clock from that of rank 0's node; None for one node, which has one clock."""
     if case.nnodes == 1:
         return None
     return tuple(sorted((clock for file in files if (clock := _clock(file))), key=lambda clock: clock.node))
@@ -37,9 +37,9 @@ def _clock(file: RankFile) -> NodeClock | None:
 
 
 def clock_of(node: int, clocks: Sequence[NodeClock] | None, *, reference: int, needed_s: float) -> NodeClock:
-    """The clock of a node, known to ``needed_s`` or better; ``reference`` is rank 0's node.
+    """Return the clock of a node, known to ``needed_s`` or better; ``reference`` is rank 0's node.
 
-    Raises ValueError when it was not measured, or not well enough.
+    Raises ValueError if it was not measured, or not precisely enough.
     """
     if node == reference:
         return NodeClock(node=node, offset_s=0.0, bound_s=0.0, drift_s=0.0, wall_offset_s=0.0)
@@ -55,7 +55,7 @@ def clock_of(node: int, clocks: Sequence[NodeClock] | None, *, reference: int, n
 
 
 def failed_at_s(file: RankFile, files: Sequence[RankFile]) -> float | None:
-    """When a rank failed, by the wall clock of rank 0's node where that is known: hosts' wall clocks may differ."""
+    """When a rank failed, by the wall clock of rank 0's node if its offset is known: hosts' wall clocks may differ."""
     if file.error is None or file.error.time_unix_s is None:
         return None
     node = file.start.node if file.start else None
@@ -68,15 +68,15 @@ def failed_at_s(file: RankFile, files: Sequence[RankFile]) -> float | None:
 
 
 def apart(case: Case, files: Sequence[RankFile], clocks: Sequence[NodeClock] | None) -> str | None:
-    """Where samples of the same number are not of the same time, though the ranks wait for each other; None: nowhere.
+    """Where ranks ran the same iteration at different times, though they wait for each other; None if nowhere.
 
-    An iteration with an all-reduce ends on no rank before it has begun on all.
+    An iteration with an all-reduce cannot end on one rank before it has begun on all.
     """
     if not case.learns and case.workload != "all_reduce":
         return None
     try:
         zeros_s = [_zero_s(file, clocks, reference=_node(files[0])) for file in files]
-    except (IndexError, ValueError):  # without a common clock there is nothing to compare
+    except (IndexError, ValueError):  # there is no common clock
         return None
     slack_s = NEEDED_S + 2 * max((clock.bound_s for clock in clocks or ()), default=0.0)
     for row in range(min(len(file.iterations) for file in files)):
@@ -102,7 +102,7 @@ def _node(file: RankFile) -> int:
 
 
 def _zero_s(file: RankFile, clocks: Sequence[NodeClock] | None, *, reference: int) -> float:
-    """Where the rank's ``start_s`` count from, on the monotonic clock of rank 0's node."""
+    """Zero of the rank's ``start_s``, on the monotonic clock of rank 0's node."""
     if file.clock is None:
         raise ValueError(f"rank {file.rank} did not write what its clock counts from")
     clock = clock_of(_node(file), clocks, reference=reference, needed_s=math.inf)

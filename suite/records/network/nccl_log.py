@@ -1,20 +1,20 @@
-"""What NCCL says of itself with NCCL_DEBUG=INFO, read from its lines. Pure.
+"""Reads NCCL's log, as it writes it with NCCL_DEBUG=INFO. Pure.
 
-Lines are of NCCL 2.5 to 2.28, which changed words and numbers here and there. A line that speaks of a channel in other
-words is counted and skipped.
+It knows the lines of NCCL 2.5 to 2.28, whose wording changed here and there. A line about a channel in other words is
+counted and skipped.
 """
 
 import re
 from dataclasses import dataclass
 from typing import Final
 
-# Channel 00/0 : 0[0] -> 1[1] [send] via NET/IB/3/GDRDMA; before 2.12 without /0, and with bus ids in the brackets.
+# Channel 00/0 : 0[0] -> 1[1] [send] via NET/IB/3/GDRDMA; before 2.12 without /0, and with bus ids in brackets.
 _CHANNEL: Final = re.compile(
     r"Channel (?P<channel>\d+(?:/\d+)?) : (?P<source>\d+)\[\w+\] -> (?P<target>\d+)\[\w+\] "
     r"(?:\[(?:send|receive)\] )?via (?P<kind>(?:P2P|SHM|NET|COLLNET)/\S.*?|direct shared memory)(?: comm 0x.*)?$"
 )
 _SPEAKS_OF_A_CHANNEL: Final = re.compile(r"\bChannel \S+ :.* via ")
-_NUMBER: Final = re.compile(r"/\d+(?:\(\d+\))?(?=/|$)")  # of a device, and of the one it is relayed through
+_NUMBER: Final = re.compile(r"/\d+(?:\(\d+\))?(?=/|$)")  # of a device, and of the one that relays
 _NETWORK: Final = re.compile(r"NET/(?P<name>[\w .-]+?) ?: Using (?P<devices>\[\d+\].*)")
 _DEVICE: Final = re.compile(r"\[\d+\](?P<name>[^\s:]+):(?:\d+/(?P<layer>\w+))?")
 _VERSION: Final = re.compile(r"NCCL version (\d[\w.]*)")
@@ -30,25 +30,25 @@ class Connection:
     source: int
     target: int
     channel: str
-    kind: str  # without the numbers of devices
+    kind: str  # without device numbers
 
 
 @dataclass(frozen=True, kw_only=True)
 class NcclLog:
-    """Of one rank, or of several together."""
+    """The facts of one rank's log."""
 
     version: str | None = None
-    nnodes: int | None = None  # as NCCL tells hosts apart, which NCCL_HOSTID changes
+    nnodes: int | None = None  # nodes that NCCL distinguishes, which NCCL_HOSTID changes
     connections: frozenset[Connection] = frozenset()
     interfaces: frozenset[str] = frozenset()
-    link_layers: frozenset[str] = frozenset()  # of InfiniBand's verbs: IB, RoCE
-    paths: frozenset[str] = frozenset()  # the worst between GPUs of a node, of each graph: NVL, PIX, PXB, PHB, SYS
+    link_layers: frozenset[str] = frozenset()  # of InfiniBand verbs: IB, RoCE
+    paths: frozenset[str] = frozenset()  # of each graph, the worst between GPUs of a node: NVL, PIX, PXB, PHB, SYS
     nvls: bool = False
     unread_lines: int = 0
 
 
 def read_log(text: str) -> NcclLog:
-    """Whatever the lines say; those of other things are passed over."""
+    """Read the lines about the network; skip all others."""
     connections, interfaces, layers, paths = set(), set(), set(), set()
     unread = 0
     for line in text.splitlines():

@@ -1,4 +1,4 @@
-"""How the ranks of a round reached each other, from NCCL's own logs or the interfaces of gloo's sockets. Pure."""
+"""How the ranks of a round exchanged data, from NCCL's logs or from the interfaces of gloo's sockets. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,12 +10,12 @@ from suite.schema.record import RunRecord
 from suite.schema.transport import UNKNOWN_INTERFACE, Interconnect, Route, Transport
 from suite.statistics.reduce import steady_part
 
-NVLINK: Final = frozenset({"LOC", "NVL", "NVB", "C2C"})  # NCCL's words for paths between GPUs; the others cross PCIe
-_SLACK_S: Final = 1.0  # of a file system that notes when a file was written
+NVLINK: Final = frozenset({"LOC", "NVL", "NVB", "C2C"})  # NCCL's names of paths between GPUs; all others cross PCIe
+_SLACK_S: Final = 1.0  # a file system notes the time of a write late
 
 
 def transport_of(record: RunRecord, files: Sequence[RankFile], logs: Mapping[int, str]) -> Transport | None:
-    """``logs``: NCCL's, by rank. None for one rank, and where neither library left a word."""
+    """Return the transport from ``logs``: NCCL's, by rank. None for one rank, or if neither library left a trace."""
     if record.case.world_size == 1:
         return None
     nodes = {file.rank: file.start.node if file.start else None for file in files}
@@ -69,7 +69,7 @@ def _routes(connections: Iterable[Connection], nodes: Mapping[int, int | None]) 
 def _named(
     routes: Sequence[Route], logs: Sequence[NcclLog], interfaces: Sequence[str], *, between_nodes: bool
 ) -> tuple[Interconnect, ...]:
-    """What the routes cross, in the words of a report; what is not known is left out."""
+    """The interconnects that the routes cross; unknown ones are left out."""
     named = {name for route in routes if route.between_nodes is between_nodes for name in _of(route, logs, interfaces)}
     return tuple(sorted(named))
 
@@ -93,7 +93,7 @@ def _of(route: Route, logs: Sequence[NcclLog], interfaces: Sequence[str]) -> Ite
 
 
 def _of_sockets(interfaces: Iterable[str]) -> tuple[Interconnect, ...]:
-    """Sockets are Ethernet's, but for InfiniBand's interfaces; the loopback leads to no other machine."""
+    """Interconnects of sockets: Ethernet, InfiniBand for its own interfaces, host memory for the loopback alone."""
     names = set(interfaces) - {"lo"}
     found: set[Interconnect] = {
         "infiniband" if name.startswith("ib") else "ethernet" for name in names - {UNKNOWN_INTERFACE}
@@ -102,7 +102,7 @@ def _of_sockets(interfaces: Iterable[str]) -> tuple[Interconnect, ...]:
 
 
 def _is_emulated(record: RunRecord, files: Sequence[RankFile], nccl_nodes: int | None) -> bool | None:
-    """Whether there are fewer machines than nodes, ours or those that NCCL believes in."""
+    """Whether there are fewer machines than nodes, by our count or NCCL's."""
     machines = {file.start.machine if file.start else None for file in files}
     if None in machines or not machines:
         return None
@@ -110,7 +110,7 @@ def _is_emulated(record: RunRecord, files: Sequence[RankFile], nccl_nodes: int |
 
 
 def _logged_while_steady(record: RunRecord, files: Sequence[RankFile]) -> bool | None:
-    """Each rank by its own clock, whose zero is when its imports were done: those of two lie seconds apart."""
+    """Whether NCCL logged during steady iterations; by each rank's own clock, since their zeros are seconds apart."""
     written = {
         file.rank: file.network.nccl_log_written_s
         for file in files

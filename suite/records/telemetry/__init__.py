@@ -1,1 +1,1 @@
-"""The sampler's files: read, joined over nodes, and summarised."""
+"""A sampler's readings: their file, and their summary over a round's steady part, on one node or several."""

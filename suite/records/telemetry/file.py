@@ -1,4 +1,4 @@
-"""What the sampler writes: ``telemetry.jsonl``, one JSON object a line: ``start``, then ``sample`` and ``note``."""
+"""The sampler's file ``telemetry.jsonl``, one JSON object per line: ``start``, then ``sample`` and ``note``."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,19 +10,19 @@ from pydantic.dataclasses import dataclass as validated
 from suite.external.nvml.values import GpuReading
 
 TELEMETRY_FILE: Final = "telemetry.jsonl"
-SAMPLER_LOG: Final = "logs/telemetry.log"  # below the run directory: why there is no telemetry
+SAMPLER_LOG: Final = "logs/telemetry.log"  # below the run directory: tells why there is no telemetry
 _FINITE: Final = ConfigDict(allow_inf_nan=False)
 
 
 @validated(frozen=True, kw_only=True, config=_FINITE)
 class TelemetryStart:
     event: Literal["start"] = "start"
-    rate_hz: float  # that is aimed at
+    rate_hz: float  # the intended one
 
 
 @validated(frozen=True, kw_only=True, config=_FINITE)
 class RankReading:
-    """The process of one rank; all None before it is there, after its end, and in a container, which hides it."""
+    """The process of one rank; all None before its start, after its end, and in a container, which hides it."""
 
     rank: int
     cpu_percent: float | None = None  # since the last sample; 100 is one core
@@ -33,8 +33,8 @@ class RankReading:
 @validated(frozen=True, kw_only=True, config=_FINITE)
 class HostReading:
     cpu_percent: float | None = None  # since the last sample; 100 is all cores
-    stolen_percent: float | None = None  # part of it that a hypervisor gave to others instead
-    others_percent: float | None = None  # part of it that processes used which are not the run's; errs both ways
+    stolen_percent: float | None = None  # part of it that a hypervisor gave to others
+    others_percent: float | None = None  # part of it that processes outside the run used; errs both ways
     memory_used_gb: float | None = None
     load: float | None = None  # the kernel's mean over one minute
 
@@ -43,8 +43,8 @@ class HostReading:
 class Sample:
     event: Literal["sample"] = "sample"
     time_unix_s: float
-    monotonic_s: float  # of the same moment
-    reading_time_s: float  # how long this sample took to read
+    monotonic_s: float  # at the same moment
+    reading_time_s: float  # to read this sample
     sampler_cpu_s: float  # CPU time of the sampler's process so far
     gpus: tuple[GpuReading, ...] = ()  # of the case
     ranks: tuple[RankReading, ...] = ()
@@ -63,31 +63,31 @@ _EVENT: Final[TypeAdapter[TelemetryStart | Sample | Note]] = TypeAdapter(Event)
 
 @dataclass(kw_only=True)
 class TelemetryContent:
-    """The events of one file, as far as they can be read."""
+    """The readable events of one file."""
 
     rate_hz: float | None = None
     samples: list[Sample] = field(default_factory=list)  # in the order of time
     notes: list[str] = field(default_factory=list)
-    corrupt: str | None = None  # where the first line stands that is not an event, and why it is none
+    corrupt: str | None = None  # the first line that is not an event, and why it is none
 
 
 def sampler_log(node: int | None) -> str:
-    """Below the run directory; ``node`` where there are several."""
+    """Path of the sampler's log below the run directory; ``node`` if there are several."""
     return SAMPLER_LOG if node is None else f"logs/node-{node}/telemetry.log"
 
 
 def telemetry_path(run_dir: Path, node: int | None) -> Path:
-    """What the sampler writes; ``node`` where there are several."""
+    """Path of the sampler's file; ``node`` if there are several."""
     return run_dir / (TELEMETRY_FILE if node is None else f"telemetry-node-{node}.jsonl")
 
 
 def line_of(event: TelemetryStart | Sample | Note) -> bytes:
-    """One line, its newline included."""
+    """Return the event's line with its newline."""
     return _EVENT.dump_json(event) + b"\n"
 
 
 def read_telemetry(path: Path) -> TelemetryContent | None:
-    """Read every good line; None without a file. The last line may be torn: the sampler was killed while it wrote."""
+    """Read every valid line; None without a file. The last line may be torn, if the sampler was killed."""
     try:
         *lines, _torn = path.read_bytes().split(b"\n")
     except FileNotFoundError:

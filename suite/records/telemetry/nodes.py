@@ -1,4 +1,4 @@
-"""From the readings of several nodes' samplers to one summary, on the clock of rank 0's node. Pure."""
+"""Combines the readings of several nodes' samplers into one summary, on the clock of rank 0's node. Pure."""
 
 import statistics
 from bisect import bisect_right
@@ -28,10 +28,10 @@ from suite.schema.telemetry import NodeTelemetry, Spread, TelemetrySummary
 def summarise_nodes(
     record: RunRecord, rank_0: RankFile, contents: Mapping[int, TelemetryContent | str]
 ) -> TelemetrySummary:
-    """``contents``: of every node what its sampler wrote, or why there is nothing.
+    """Summarise ``contents``: for every node, what its sampler wrote or why there is nothing.
 
-    A node without readings in the window, or whose clock is not known well enough, is missing; energy and power of the
-    whole round are then unknown. Raises ValueError when every node is missing.
+    A node without readings in the window, or whose clock is not known precisely enough, is missing. Energy and power of
+    the round are then unknown. Raises ValueError if every node is missing.
     """
     window, frames = window_of(record, rank_0)
     reference = rank_0.start.node if rank_0.start and rank_0.start.node is not None else 0
@@ -66,7 +66,7 @@ def _together(
     missing: tuple[int, ...],
     notes: Sequence[str],
 ) -> TelemetrySummary:
-    """``first`` has what is the same for all nodes, and the power of all."""
+    """Combine the nodes' summaries; ``first`` has what is equal for all nodes, and the power of all."""
     gpus = tuple(replace(gpu, node=node) for node, summary in seen.items() for gpu in summary.gpus)
     is_complete = not missing and len(gpus) == record.case.world_size
     energy_j = total_energy_j(gpus) if is_complete else None
@@ -76,7 +76,7 @@ def _together(
         first,
         num_samples=min(summary.num_samples for summary in each),
         gpus=gpus,
-        ranks=tuple(  # nodes may share a machine, and then see each other's
+        ranks=tuple(  # nodes on the same machine see each other's ranks
             rank for node, summary in seen.items() for rank in summary.ranks if node_of.get(rank.rank) == node
         ),
         host_cpu_percent=_of_all([summary.host_cpu_percent for summary in each]),
@@ -109,25 +109,25 @@ def _of_node(node: int, summary: TelemetrySummary) -> NodeTelemetry:
 
 
 def _others_percent(record: RunRecord, each: Sequence[TelemetrySummary]) -> float | None:
-    """Of the node with most; None where nodes may share a machine, since each would take the others' ranks for it."""
+    """Value of the worst node; None if nodes may share a machine, because each would count the others' ranks."""
     if record.transport is None or record.transport.emulated is not False:
         return None
     return _most(one.host_others_percent for one in each)
 
 
 def _most(values: Iterable[float | None]) -> float | None:
-    """None where none is known."""
+    """Largest known value; None if none is known."""
     return max((value for value in values if value is not None), default=None)
 
 
 def _shifted(content: TelemetryContent, offset_s: float) -> TelemetryContent:
-    """The same readings at their times on the clock of rank 0's node."""
+    """Return the readings with times on the clock of rank 0's node."""
     samples = [replace(sample, monotonic_s=sample.monotonic_s - offset_s) for sample in content.samples]
     return replace(content, samples=samples)
 
 
 def _power(contents: Sequence[TelemetryContent], window: Window) -> Spread | None:
-    """Of all nodes' GPUs at the times of the first node's samples; the others are read in between their own."""
+    """Power of all nodes' GPUs at the times of the first node's samples; the others' is interpolated."""
     series = [points for content in contents if (points := clipped(total_power(content.samples), window)) is not None]
     if len(series) < len(contents):
         return None

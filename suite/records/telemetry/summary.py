@@ -1,6 +1,6 @@
-"""From the sampler's readings to what a round's steady part used. Pure: nothing here reads a file or a clock.
+"""Summarises the sampler's readings over a round's steady part. Pure: nothing here reads a file or a clock.
 
-Energy is taken twice, from the driver's counter and as power integrated over time, so that each checks the other.
+Energy is computed twice, from the driver's counter and as power integrated over time, so that each checks the other.
 """
 
 import itertools
@@ -17,9 +17,9 @@ from suite.schema.record import RunRecord
 from suite.schema.telemetry import GpuTelemetry, RankTelemetry, Spread, TelemetrySummary
 from suite.statistics.reduce import steady_part
 
-AGREEMENT: Final = 0.05  # between counter and integral
-MAX_GAP_S: Final = 2.0  # ten samples: beyond it nobody knows what the power was
-# Reasons for lower clocks that are throttling: not being idle, nor a setting that someone made.
+AGREEMENT: Final = 0.05  # largest relative difference between counter and integral
+MAX_GAP_S: Final = 2.0  # ten samples; the power within a longer gap is unknown
+# Reasons for lower clocks that are throttling. Idleness and a user's setting are not.
 THROTTLING: Final = frozenset(
     {"power_cap", "hardware_slowdown", "sync_boost", "thermal_software", "thermal_hardware", "power_brake"}
 )
@@ -30,7 +30,7 @@ Points = Sequence[tuple[float, float]]  # (time [s], value), in the order of tim
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
-    """Times on the host's monotonic clock, which nobody sets while a round runs [s]."""
+    """An interval on the host's monotonic clock, which nobody sets while a round runs [s]."""
 
     start_s: float
     end_s: float
@@ -44,9 +44,9 @@ class Window:
 
 
 def window_of(record: RunRecord, rank_0: RankFile) -> tuple[Window, int | None]:
-    """Time of rank 0's steady iterations and the number of frames of all ranks in them, None where there are none.
+    """Return the window of rank 0's steady iterations, and the frames of all ranks in it (None for an all-reduce).
 
-    Raises ValueError when there is none, or when the rank's clock cannot be related to the sampler's.
+    Raises ValueError if there are no steady iterations, or if the rank's clock cannot be related to the sampler's.
     """
     part = steady_part(record)
     if rank_0.clock is None:
@@ -61,9 +61,9 @@ def window_of(record: RunRecord, rank_0: RankFile) -> tuple[Window, int | None]:
 
 
 def summarise(content: TelemetryContent, window: Window, *, frames: int | None, num_gpus: int) -> TelemetrySummary:
-    """Reduce the samples to the window. ``num_gpus`` is how many the case uses, ``frames`` counts those in the window.
+    """Summarise the samples in the window. ``num_gpus`` counts the case's GPUs, ``frames`` the frames in the window.
 
-    Raises ValueError when a line is not an event, time does not go on, or no sample lies in the window.
+    Raises ValueError if a line is not an event, if times do not increase, or if no sample lies in the window.
     """
     if content.corrupt:
         raise ValueError(content.corrupt)
@@ -145,7 +145,7 @@ def _rank(rank: int, samples: Sequence[Sample]) -> RankTelemetry:
 
 
 def counted_energy_j(counter: Points, window: Window) -> float | None:
-    """How far the driver's counter moved in the window; None when it was not seen throughout, or went back."""
+    """Difference of the driver's counter over the window; None if there is a gap, or if it went back."""
     points = clipped(counter, window)
     if points is None or any(later < earlier for (_, earlier), (_, later) in itertools.pairwise(points)):
         return None
@@ -153,13 +153,13 @@ def counted_energy_j(counter: Points, window: Window) -> float | None:
 
 
 def integrated_energy_j(power: Points, window: Window) -> float | None:
-    """Power integrated over the window by trapezoids; None when it was not seen throughout."""
+    """Integrate power over the window by trapezoids; None if there is a gap."""
     points = clipped(power, window)
     return None if points is None else rounded(_integral(points))
 
 
 def power_over_time(power: Points, window: Window) -> Spread | None:
-    """Its mean is the energy over the window's length; None as that is, when power was not seen throughout."""
+    """Minimum, time-weighted mean and maximum of power in the window; None if there is a gap."""
     points = clipped(power, window)
     if points is None:
         return None
@@ -173,7 +173,7 @@ def _integral(points: Points) -> float:
 
 
 def clipped(points: Points, window: Window) -> Points | None:
-    """The points in the window, with interpolated ones at its ends; None when they leave a gap."""
+    """Return the points in the window, with interpolated ones at its ends; None if there is a gap."""
     times_s = [time_s for time_s, _ in points]
     first, last = bisect_right(times_s, window.start_s) - 1, bisect_left(times_s, window.end_s)
     if first < 0 or last == len(points):
@@ -210,7 +210,7 @@ def _energy_note(gpu: GpuTelemetry) -> str | None:
 
 
 def total_energy_j(gpus: Sequence[GpuTelemetry]) -> float | None:
-    """Of all GPUs by one method, the counter if every GPU has one."""
+    """Energy of all GPUs by one method: the counter if every GPU has one, otherwise the integral."""
     for energies_j in ([gpu.energy_counter_j for gpu in gpus], [gpu.energy_integrated_j for gpu in gpus]):
         known = [energy_j for energy_j in energies_j if energy_j is not None]
         if len(known) == len(gpus):
@@ -219,7 +219,7 @@ def total_energy_j(gpus: Sequence[GpuTelemetry]) -> float | None:
 
 
 def total_power(samples: Sequence[Sample]) -> Points:
-    """Of all GPUs together, where each of them gave its own."""
+    """Power of all GPUs together, at the samples that have every GPU's."""
     readings = [(sample.monotonic_s, [gpu.power_w for gpu in sample.gpus]) for sample in samples]
     return [(time_s, sum(w for w in each if w is not None)) for time_s, each in readings if None not in each]
 
@@ -239,7 +239,7 @@ def _share(flags: Sequence[bool]) -> float | None:
 
 
 def _others(percents: Sequence[float | None]) -> float | None:
-    """None where a rank was not seen in some sample, as in a container, since its time would be taken for others'."""
+    """Mean over the samples; None if a rank was hidden in one, as in a container: its time would count as others'."""
     known = [percent for percent in percents if percent is not None]
     return max(0.0, rounded(statistics.fmean(known))) if known and len(known) == len(percents) else None
 
