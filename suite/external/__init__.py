@@ -1,1 +1,1 @@
-"""Foreign tools, one file each: Docker, Slurm, ssh, NVML, the kernel and the machine."""
+"""Interfaces to other programs and the machine, one file each: Docker, Slurm, ssh, NVML, the kernel."""

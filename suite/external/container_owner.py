@@ -1,4 +1,4 @@
-"""Which process answers for a container: what a labscale that was killed outright left is removed by the next one."""
+"""The process that owns a container, so that the next labscale removes the containers of one that was killed."""
 
 import os
 import socket
@@ -13,13 +13,13 @@ _SEPARATOR: Final = " "
 
 
 def label() -> dict[str, str]:
-    """Label of every container that this process creates."""
+    """Return the label of every container that this process creates."""
     started_s = psutil.Process().create_time()
     return {OWNER_LABEL: _SEPARATOR.join((socket.gethostname(), str(os.getpid()), f"{started_s:.2f}"))}
 
 
 def is_gone(owner: str) -> bool:
-    """Whether the process that a label names no longer runs. Of other hosts' processes nothing is known."""
+    """Whether the process in a label no longer runs; False for processes of other hosts, which are unknown."""
     host, pid, started_s = owner.split(_SEPARATOR)
     if host != socket.gethostname():
         return False

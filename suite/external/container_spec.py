@@ -1,14 +1,14 @@
-"""What a container engine is asked for, as values: pure renderers make them, ``docker_engine`` executes them."""
+"""Containers and images as values: pure renderers make the specs, ``docker_engine`` executes them."""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-# Every container of labscale has it; the value says which process of which host answers for its removal.
+# Every container of labscale has this label; its value names the process that removes the container.
 OWNER_LABEL: Final = "labscale.owner"
 
-# As container engines and Kubernetes read a name: [HOST[:PORT]/]NAME[:TAG][@DIGEST].
+# A name for container engines and Kubernetes: [HOST[:PORT]/]NAME[:TAG][@DIGEST].
 IMAGE_NAME: Final = re.compile(
     r"([a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?(:[0-9]{1,5})?/)?"
     r"[a-z0-9]+((\.|_{1,2}|-+|/)[a-z0-9]+)*(:\w[\w.-]{0,127})?(@[a-z0-9]+:[0-9a-f]{32,})?",
@@ -18,13 +18,13 @@ IMAGE_NAME: Final = re.compile(
 # `gpu` alone means compute and utility: no graphics libraries, hence no EGL and no Vulkan driver in the container.
 GPU_CAPABILITIES: Final = ("gpu", "compute", "utility", "graphics")
 
-# Ids or UUIDs as nvidia-smi prints them; None asks for no GPU.
+# Ids or UUIDs as nvidia-smi prints them; None for no GPU.
 Gpus = tuple[str, ...] | Literal["all"] | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mount:
-    """A folder of the host, seen under ``target``."""
+    """A folder of the host, mounted at ``target``."""
 
     source: str
     target: str
@@ -33,7 +33,7 @@ class Mount:
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
-    """A resource limit of the processes inside, soft and hard alike; -1 is unlimited."""
+    """A resource limit of the processes inside, both soft and hard; -1 is unlimited."""
 
     name: Literal["memlock", "nofile", "stack"]
     value: int
@@ -41,7 +41,7 @@ class Limit:
 
 @dataclass(frozen=True, kw_only=True)
 class ContainerSpec:
-    """One container; whatever the image says of entry point and command is replaced by ``argv``."""
+    """One container; ``argv`` replaces the image's entry point and command."""
 
     name: str
     image: str  # id or tag
@@ -53,7 +53,7 @@ class ContainerSpec:
     gpus: Gpus = None
     network: Literal["host", "none"] = "none"
     ipc: Literal["host", "private"] = "private"
-    shm_bytes: int | None = None  # of /dev/shm where ``ipc`` is private; None leaves the engine's 64 MB
+    shm_bytes: int | None = None  # size of /dev/shm if ``ipc`` is private; None keeps the engine's 64 MB
     memory_bytes: int | None = None
     limits: tuple[Limit, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class ImageFacts:
 
     @property
     def digest(self) -> str:
-        """``sha256:…`` of the manifest in a registry, or of the local image while there is none."""
+        """``sha256:…`` of the manifest in a registry, or of the local image if there is none."""
         return self.repo_digests[0].partition("@")[2] if self.repo_digests else self.image_id
 
 

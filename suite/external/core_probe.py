@@ -1,7 +1,7 @@
-"""How fast the core under a thread is at the moment. Both halves of labscale ask; imports the standard library only.
+"""Measures how fast a thread's core is now. Both halves of labscale use it; it imports the standard library only.
 
-What an H200 waits for is one Python thread that launches kernels, so an iteration takes longer where that thread's core
-is slower: another tenant on its sibling, a lower clock, another processor. Nothing else that is recorded shows it.
+An H200 waits for one Python thread that launches kernels, so an iteration takes longer if that thread's core is slower:
+another tenant on its sibling core, a lower clock, another processor. No other recorded value shows this.
 """
 
 import time
@@ -12,7 +12,7 @@ TRIES: Final = 3
 
 
 def core_probe_s() -> float:
-    """Seconds for a fixed piece of the interpreter's work, the shortest of ``TRIES``: being interrupted is no speed."""
+    """Time of a fixed piece of interpreter work [s]: the shortest of ``TRIES``, to leave out interruptions."""
     return min(_try_s() for _ in range(TRIES))
 
 

@@ -1,4 +1,4 @@
-"""The container engine, through the docker SDK: the only file that imports it. Its refusals become ContainerErrors."""
+"""Talks to the container engine through the docker SDK, which no other file imports. Errors become ContainerErrors."""
 
 import contextlib
 import io
@@ -11,13 +11,13 @@ from suite.errors import ContainerError
 from suite.external.container_spec import GPU_CAPABILITIES, IMAGE_NAME, OWNER_LABEL, ContainerSpec, Finished, ImageFacts
 from suite.external.docker_messages import follow_build, next_step
 
-# The SDK is loaded where an engine is spoken to: it takes a sixth of the time in which `plan` says everything.
+# Functions import the SDK when they need it: it would take a sixth of the time of `plan`.
 if TYPE_CHECKING:
     import docker
     from docker.models.containers import Container as DockerContainer
 
-CALL_TIMEOUT_S: Final = 120.0  # of one call; builds and waiting have none
-EVENTS_OF_S: Final = 24 * 3600  # how far back they are asked for; the engine keeps the last few hundred
+CALL_TIMEOUT_S: Final = 120.0  # of one call; builds and waits have none
+EVENTS_OF_S: Final = 24 * 3600  # age of the oldest events that are requested; the engine keeps a few hundred
 _ENDED: Final = ("exited", "dead", "stopped")  # podman says stopped
 
 
@@ -39,7 +39,7 @@ class Engine:
         """Connect to the engine that DOCKER_HOST names, or to the machine's own.
 
         Raises:
-            ContainerError: no engine answers, or DOCKER_HOST is no address.
+            ContainerError: no engine answers, or DOCKER_HOST is not an address.
 
         """
         import docker  # noqa: PLC0415
@@ -47,7 +47,7 @@ class Engine:
         with _refusals("connecting to a container engine"):
             try:
                 client = docker.from_env(timeout=int(CALL_TIMEOUT_S))
-            except ValueError as error:  # what the SDK does not check itself
+            except ValueError as error:  # the SDK does not check everything itself
                 raise docker.errors.DockerException(f"DOCKER_HOST is no address: {error}") from error
         return cls(client)
 
@@ -55,8 +55,8 @@ class Engine:
         self._client.close()
 
     def find_image(self, reference: str) -> ImageFacts:
-        """Look an image up by tag or id. It is never pulled: what is run is what was built or loaded on purpose."""
-        if not IMAGE_NAME.fullmatch(reference):  # becomes a part of the engine's address
+        """Find an image by tag or id. It is never pulled: only images that were built or loaded on purpose run."""
+        if not IMAGE_NAME.fullmatch(reference):  # it becomes part of the engine's address
             raise ContainerError(
                 f"{reference!r} is no name of an image; allowed is [HOST[:PORT]/]NAME[:TAG][@DIGEST], the name in small"
                 " letters, or an id."
@@ -71,7 +71,7 @@ class Engine:
         )
 
     def registry_digest(self, reference: str) -> str:
-        """Ask the registry for the digest that a tag has now, without pulling it."""
+        """Ask the registry for a tag's current digest, without pulling the image."""
         with _refusals(f"asking the registry for the digest of {reference}"):
             return str(self._client.images.get_registry_data(reference).id)
 
@@ -85,7 +85,7 @@ class Engine:
         network: str | None = None,
         on_line: Callable[[str], None],
     ) -> str:
-        """Build ``Dockerfile`` of a tar archive and return the id of the untagged image.
+        """Build the ``Dockerfile`` in a tar archive and return the id of the untagged image.
 
         Raises:
             ContainerError: a step failed; the message has the last lines of the build.
@@ -108,16 +108,16 @@ class Engine:
         return self.find_image(image_id).image_id
 
     def tag(self, image_id: str, name: str) -> None:
-        """Give an image the name ``repository:tag``, taking it from whichever image had it."""
+        """Name an image ``repository:tag``; another image with this name loses it."""
         repository, _, tag = name.rpartition(":")
         with _refusals(f"tagging {image_id} as {name}"):
             self._client.images.get(image_id).tag(repository, tag)
 
     def run_to_end(self, spec: ContainerSpec, *, timeout_s: float) -> Finished:
-        """Run a container and return what it said; it is removed.
+        """Run a container to its end, remove it and return its output.
 
         Raises:
-            ContainerError: the engine refuses, or it has not ended after ``timeout_s``.
+            ContainerError: the engine refuses, or the container does not end within ``timeout_s``.
 
         """
         with self.container(spec) as container:
@@ -135,9 +135,9 @@ class Engine:
 
     @contextlib.contextmanager
     def container(self, spec: ContainerSpec) -> Iterator["Container"]:
-        """Create a container, and remove it whatever happens: a start that fails, an error, Ctrl-C.
+        """Create a container, and remove it in any case: after a failed start, an error or Ctrl-C.
 
-        It is removed by its name, which is known before the engine has answered.
+        It is removed by its name, which is known before the engine answers.
         """
         try:
             with _refusals(f"creating a container of {spec.image}"):
@@ -147,7 +147,7 @@ class Engine:
             self.remove(spec.name)
 
     def remove(self, name: str) -> None:
-        """Kill and remove a container; nothing happens when there is none."""
+        """Kill and remove a container, if it exists."""
         from docker import errors  # noqa: PLC0415
 
         with _refusals(f"removing the container {name} (try `docker rm --force {name}`)"):
@@ -160,7 +160,7 @@ class Engine:
                     raise
 
     def owners(self) -> dict[str, str]:
-        """Names of all containers of labscale here, with what their owner label says."""
+        """Return the name of every labscale container here with its owner label."""
         with _refusals("listing containers"):
             found = self._client.api.containers(all=True, filters={"label": OWNER_LABEL})
         return {entry["Names"][0].lstrip("/"): entry["Labels"][OWNER_LABEL] for entry in found}
@@ -179,20 +179,20 @@ class Container:
             self._container.start()
 
     def exit_code(self, wait_s: float) -> int | None:
-        """None while it runs, and then not before ``wait_s``; negative when a signal ended the program."""
+        """Return the exit code, negative for a signal; None, after ``wait_s``, while the container runs."""
         with _refusals("asking for the state of the container"):
             self._container.reload()
         self._state = self._container.attrs["State"]
         if self._state["Status"] in _ENDED:
             code = int(self._state["ExitCode"])
-            return 128 - code if code > 128 else code  # noqa: PLR2004  a shell's and an init's way to tell of a signal
+            return 128 - code if code > 128 else code  # noqa: PLR2004  shells and inits add 128 to a signal's number
         time.sleep(wait_s)
         return None
 
     def was_out_of_memory(self) -> bool:
-        """Whether the kernel killed a process of it for its memory limit; podman does not say.
+        """Whether the kernel killed one of its processes at the memory limit; podman does not tell.
 
-        The engine may hear of that after the end of the container, and then has it among its events alone.
+        The engine may learn that after the end of the container. Then only its events show it.
         """
         if self._state.get("OOMKilled"):
             return True
@@ -207,7 +207,7 @@ class Container:
             return any(True for _ in events)
 
     def execute(self, argv: Sequence[str]) -> None:
-        """Run a short program inside, for its effect; nothing happens when the container has ended."""
+        """Run a short program inside for its effect, unless the container has ended."""
         from docker import errors  # noqa: PLC0415
 
         with _refusals(f"running {argv[0]} in the container"):
@@ -218,7 +218,7 @@ class Container:
                     raise
 
     def stop(self, grace_s: float) -> None:
-        """SIGTERM, at most ``grace_s`` of patience, then SIGKILL. Nothing happens when it has ended."""
+        """Send SIGTERM, and SIGKILL after ``grace_s``, unless the container has ended."""
         with _refusals("stopping the container"):
             self._container.stop(timeout=max(1, round(grace_s)))
 
@@ -246,10 +246,10 @@ def _arguments(spec: ContainerSpec) -> dict[str, Any]:
         "ipc_mode": spec.ipc,
         "shm_size": spec.shm_bytes,
         "mem_limit": spec.memory_bytes,
-        "memswap_limit": spec.memory_bytes,  # swapping would be measured as slowness
+        "memswap_limit": spec.memory_bytes,  # no swap, which would only look like a slow run
         "ulimits": [types.Ulimit(name=limit.name, soft=limit.value, hard=limit.value) for limit in spec.limits],
         "labels": dict(spec.labels),
-        "init": True,  # reaps what torchrun leaves, and passes signals on
+        "init": True,  # reaps torchrun's orphans and forwards signals
         "detach": True,
     }
     if spec.gpus is not None:

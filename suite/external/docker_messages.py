@@ -1,4 +1,4 @@
-"""What a container engine says: the events of a build, and what to do about its errors. Pure."""
+"""Messages of a container engine: the events of a build, and the next step for its errors. Pure."""
 
 import re
 from collections import deque
@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from suite.errors import ContainerError
 
-BUILD_LINES: Final = 30  # of a failed build, in its error
+BUILD_LINES: Final = 30  # last lines of a failed build that its error quotes
 _BUILT: Final = re.compile(r"Successfully built ([0-9a-f]{12,64})")
-_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")  # what a step writes to stderr comes in red
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")  # the stderr of a step is red
 
-# What engines say, and what to do about it. The first that is found in the message counts.
+# Part of an engine's message -> the next step. The first part that the message contains counts.
 _NEXT_STEPS: Final[Mapping[str, str]] = {
     "could not select device driver": (
         "The engine cannot give GPUs to containers: install the NVIDIA Container Toolkit on its host, run "
@@ -28,10 +28,10 @@ _NEXT_STEPS: Final[Mapping[str, str]] = {
 
 
 def follow_build(events: Iterable[Mapping[str, Any]], on_line: Callable[[str], None]) -> str:
-    """Pass on what a build says, line by line, and return the id of its image.
+    """Pass on the output of a build, line by line, and return the id of its image.
 
     Raises:
-        ContainerError: a step failed; the message has the last lines of the build. Or there is no image.
+        ContainerError: a step failed (the message has the last lines of the build), or there is no image.
 
     """
     last: deque[str] = deque(maxlen=BUILD_LINES)
@@ -64,6 +64,6 @@ def _image_id(event: Mapping[str, Any]) -> str | None:
 
 
 def _lines(event: Mapping[str, Any]) -> list[str]:
-    """What one event of a build says; progress bars of a pull are left out."""
+    """Return the lines of one event of a build, without progress bars of a pull."""
     text = event.get("stream") or ("" if event.get("progressDetail") else event.get("status", ""))
     return [line for line in map(str.rstrip, _COLOUR.sub("", str(text)).splitlines()) if line]

@@ -1,7 +1,7 @@
-"""What the cores of a host do between two readings of the kernel's counters.
+"""Use of a host's cores between two readings of the kernel's counters.
 
-psutil's own percentages are not used: they divide by at least one second of CPU time, so on few cores and several times
-a second they take idle time for less than it is (85 % busy where it was 62 %: two cores, 5 Hz, psutil 7.2.2).
+psutil's own percentages divide by at least one second of CPU time. On few cores, read several times a second, they
+understate idle time (85 % busy instead of 62 %: two cores, 5 Hz, psutil 7.2.2), so they are not used.
 """
 
 import time
@@ -13,11 +13,11 @@ import psutil
 
 @dataclass(frozen=True, kw_only=True)
 class CpuUse:
-    """Percentages of the CPU time of all cores; None at first, when there is nothing to count from."""
+    """Percentages of the CPU time of all cores; None at the first reading."""
 
-    busy: float | None = None  # wanted, whether it was got or not
-    stolen: float | None = None  # part of it that a hypervisor gave to others instead
-    others: float | None = None  # part of it used by processes of this system that are not the run's
+    busy: float | None = None  # time that processes wanted, whether they got it or not
+    stolen: float | None = None  # part of it that a hypervisor gave to others
+    others: float | None = None  # part of it that this system's processes outside the run used
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,14 +27,14 @@ class Counters:
     total_s: float
     idle_s: float
     stolen_s: float
-    own_s: float  # CPU time of the reading process, which counts to the run
+    own_s: float  # CPU time of the reading process, which is part of the run
     monotonic_s: float
 
 
 def read_counters() -> Counters:
     times = psutil.cpu_times()
     return Counters(
-        total_s=sum(times) - times.guest - times.guest_nice,  # which user and nice hold already
+        total_s=sum(times) - times.guest - times.guest_nice,  # user and nice include these
         idle_s=times.idle + times.iowait,
         stolen_s=times.steal,
         own_s=time.process_time(),
@@ -43,14 +43,14 @@ def read_counters() -> Counters:
 
 
 class HostCpu:
-    """Remembers the last counters."""
+    """Computes use since the last reading."""
 
     def __init__(self, read: Callable[[], Counters] = read_counters) -> None:
         self._read = read
         self._last: Counters | None = None
 
     def use(self, rank_percents: Sequence[float | None]) -> CpuUse:
-        """``rank_percents`` since the last call, 100 is one core; where one is not known the others are neither."""
+        """Return the use since the last call. ``rank_percents``: of each rank, 100 is one core; None if unknown."""
         last, now = self._last, self._read()
         self._last = now
         if last is None or now.total_s <= last.total_s:
@@ -63,10 +63,10 @@ class HostCpu:
         return CpuUse(
             busy=_percent(busy_s, total_s),
             stolen=_percent(stolen_s, total_s),
-            # Not held to 0: counters tick, so single readings err both ways and only their mean says something.
+            # May be below 0: counters tick, so single readings err both ways and only their mean is meaningful.
             others=100 * others_s / total_s if known and len(known) == len(rank_percents) else None,
         )
 
 
 def _percent(part_s: float, total_s: float) -> float:
-    return min(100.0, max(0.0, 100 * part_s / total_s))  # idle time of a virtual machine has been seen to go back
+    return min(100.0, max(0.0, 100 * part_s / total_s))  # a virtual machine's idle time sometimes decreases

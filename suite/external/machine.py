@@ -1,8 +1,9 @@
-"""Where a run happens: processors, memory, GPUs, driver, and which labscale. What cannot be learnt is None."""
+"""Describes this machine and labscale: processors, memory, GPUs, driver, commit. Unknown values are None."""
 
 import json
 import os
 import platform
+import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -18,7 +19,7 @@ from suite.files.input_file import read_input
 from suite.files.paths import ROOT
 from suite.schema.record import Environment
 
-ORIGIN: Final = "origin.json"  # in a copy of labscale's files without git, as images have: what it was made of
+ORIGIN: Final = "origin.json"  # in a copy of labscale without git, as in images: the commit it was made from
 _GB: Final = 1e9
 
 
@@ -38,7 +39,7 @@ def capture(
     """Describe this machine and checkout, without host names and serial numbers.
 
     Raises:
-        WorkerEnvironmentError: an NVIDIA driver is there, but does not work.
+        WorkerEnvironmentError: there is an NVIDIA driver that does not work.
 
     """
     gpus, driver_version, cuda_driver_version = read_gpus()
@@ -62,20 +63,17 @@ def capture(
 
 
 def cpu_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str | None:
-    """Name the processor; Arm kernels do not, lscpu knows."""
-    for line in cpuinfo.read_text(encoding="utf-8").splitlines():
-        key, _, value = line.partition(":")
-        if key.strip() == "model name" and value.strip():
-            return value.strip()
-    for line in (_output("lscpu") or "").splitlines():
-        key, _, value = line.partition(":")
-        if key.strip() == "Model name" and value.strip():
-            return value.strip()
-    return None
+    """Return the processor's name; on Arm, where the kernel has none, from lscpu."""
+    return _model_name(cpuinfo.read_text(encoding="utf-8")) or _model_name(_output("lscpu") or "")
+
+
+def _model_name(text: str) -> str | None:
+    found = re.search(r"^\s*model name\s*:[ \t]*(\S.*)$", text, re.IGNORECASE | re.MULTILINE)
+    return found[1].strip() if found else None
 
 
 def num_usable_cpus(cgroup_root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/proc/self/cgroup")) -> int:
-    """Count the cores this process may use: its affinity, or a container's quota (rounded down) if that is less."""
+    """Count the cores that this process may use: its affinity, or a container's quota, rounded down, if it is less."""
     limits = [len(os.sched_getaffinity(0))]
     for folder in _cgroup_folders(cgroup_root, membership, "cpu"):
         version_2 = _words(folder / "cpu.max")
@@ -87,7 +85,7 @@ def num_usable_cpus(cgroup_root: Path = Path("/sys/fs/cgroup"), membership: Path
 
 
 def cores_in_order(topology: Path = Path("/sys/devices/system/cpu")) -> tuple[int, ...]:
-    """Cores that this process may use, those of one processor together, and the threads of one core too."""
+    """Return the cores that this process may use, sorted by processor, core and thread."""
 
     def place(cpu: int) -> tuple[int, int, int]:
         names = ("physical_package_id", "core_id")
@@ -98,7 +96,7 @@ def cores_in_order(topology: Path = Path("/sys/devices/system/cpu")) -> tuple[in
 
 
 def usable_memory_gb(cgroup_root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/proc/self/cgroup")) -> float:
-    """Measure the machine's memory, or a container's limit if that is less [GB]."""
+    """Return the machine's memory, or a container's limit if it is less [GB]."""
     limits = [psutil.virtual_memory().total]
     for folder in _cgroup_folders(cgroup_root, membership, "memory"):
         for name in ("memory.max", "memory.limit_in_bytes"):  # version 2, version 1
@@ -107,7 +105,7 @@ def usable_memory_gb(cgroup_root: Path = Path("/sys/fs/cgroup"), membership: Pat
 
 
 def _cgroup_folders(cgroup_root: Path, membership: Path, controller: str) -> Iterator[Path]:
-    """Give the control group of this process with its parents, whose limits count too, in both versions of cgroups."""
+    """Yield this process's control group and its parents, whose limits count too, for both versions of cgroups."""
     if not membership.exists():
         return
     for line in membership.read_text(encoding="utf-8").splitlines():
@@ -135,9 +133,8 @@ def _os_name() -> str | None:
 
 
 def git_state(checkout: Path) -> tuple[str | None, bool | None]:
-    """Commit of the checkout, and whether a file differs from it; Nones where git, bundle and image do not say."""
-    bundle = checkout.parent / "bundle.json"
-    if noted := _noted_state(bundle):  # an air-gapped host has no checkout, but the bundle says what it was made of
+    """Return the checkout's commit and whether a file differs from it; both None if nothing tells."""
+    if noted := _noted_state(checkout.parent / "bundle.json"):  # installed from a bundle, without git
         return noted
     found = (_output("git", "-C", str(checkout), "rev-parse", "--show-toplevel", "HEAD") or "").splitlines()
     if len(found) == 2 and Path(found[0]) == checkout:  # noqa: PLR2004  not a copy inside another project's checkout
@@ -147,7 +144,7 @@ def git_state(checkout: Path) -> tuple[str | None, bool | None]:
 
 
 def _noted_state(path: Path) -> tuple[str | None, bool | None] | None:
-    """What labscale noted in a file; None where there is none, or one of somebody else's."""
+    """Return the state that labscale noted in a file; None if there is no such file, or it is not labscale's."""
     try:
         return TypeAdapter(_Origin).validate_json(read_input(path)).state
     except (OSError, ValidationError):
@@ -155,7 +152,7 @@ def _noted_state(path: Path) -> tuple[str | None, bool | None] | None:
 
 
 def _output(*argv: str) -> str | None:
-    """Give the standard output of a program; None when it is missing or fails."""
+    """Return the standard output of a program; None if it is missing or fails."""
     try:
         done = subprocess.run(argv, capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"})
     except FileNotFoundError:

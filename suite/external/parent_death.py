@@ -1,4 +1,4 @@
-"""Processes that end when the one that started them is gone, even by SIGKILL. The kernel does it: prctl(2), Linux."""
+"""Ends processes when their parent ends, even by SIGKILL. The kernel does it: prctl(2), Linux."""
 
 import ctypes
 import os
@@ -18,30 +18,30 @@ _PR_SET_PDEATHSIG: Final = 1
 
 
 def end_with_parent() -> None:
-    """Ask the kernel for a SIGTERM when the thread that started this process ends, which has to wait for it.
+    """Ask the kernel for a SIGTERM when the thread that started this process ends; that thread must wait for it.
 
-    A ``preexec_fn``, or called by the process itself.
+    Used as ``preexec_fn``, or called by the process itself.
     """
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def end_with_nox() -> None:
-    """End this process by SIGTERM when nox, which started it, is gone.
+    """End this process by SIGTERM when nox, which started it, ends.
 
-    Without nox nothing is asked for: what a shell starts in the background goes on when the shell ends.
+    Without nox this does nothing: a background process of a shell continues after the shell.
     """
-    nox_pid = os.environ.pop(NOX_PID, None)  # what this process starts has another parent
+    nox_pid = os.environ.pop(NOX_PID, None)  # children of this process have another parent
     if nox_pid is None or not _PID.fullmatch(nox_pid):
         return
     end_with_parent()
-    if os.getppid() != int(nox_pid) and not psutil.pid_exists(int(nox_pid)):  # it was gone before
+    if os.getppid() != int(nox_pid) and not psutil.pid_exists(int(nox_pid)):  # nox ended before
         signal.raise_signal(signal.SIGTERM)
 
 
 def run(
     argv: Sequence[str], env: Mapping[str, str] | None = None, *, cwd: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end and keep what it says; ``env`` is added to this process's."""
+    """Run a program to its end and capture its output; ``env`` is added to this process's environment."""
     return subprocess.run(
         argv,
         env={**os.environ, **(env or {})},

@@ -1,4 +1,4 @@
-"""Run a program that may hang or die: bounded in time, with all its children, and without a pipe that could block."""
+"""Runs a program that may hang or die: with a time limit, all its children, and no pipe that could block."""
 
 import os
 import signal
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-KILL_PATIENCE_S: Final = 5.0  # a process inside a hung kernel driver cannot be killed: it is then left behind
+KILL_PATIENCE_S: Final = 5.0  # a process inside a hung kernel driver cannot be killed and is left behind
 
-# "ended": by itself, with any exit code. "died": by a signal. "not_started": there is no such program that may run.
+# "ended": by itself, with any exit code. "died": by a signal. "not_started": there is no such program, or no right.
 End = Literal["ended", "died", "hung", "not_started"]
 
 
@@ -27,7 +27,7 @@ class ProgramRun:
 
 
 def run_program(argv: Sequence[str | Path], *, environ: Mapping[str, str], timeout_s: float) -> ProgramRun:
-    """Run ``argv`` for at most ``timeout_s``; then it is killed, together with what it started."""
+    """Run ``argv`` for at most ``timeout_s``, then kill it and its children."""
     start_s = time.monotonic()
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         try:
@@ -59,7 +59,7 @@ def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:
         return process.wait(timeout_s)
     except subprocess.TimeoutExpired:
         return None
-    except BaseException:  # Ctrl-C must not leave it running
+    except BaseException:  # on Ctrl-C it must not keep running
         _kill_group(process)
         raise
 
@@ -68,8 +68,8 @@ def _kill_group(process: subprocess.Popen[bytes]) -> None:
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
-        return  # all of them are gone
+        return  # all have ended
     try:
         process.wait(KILL_PATIENCE_S)
     except subprocess.TimeoutExpired:
-        return  # inside the kernel
+        return  # it hangs inside the kernel

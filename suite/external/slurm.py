@@ -1,6 +1,6 @@
-"""Slurm, by its own commands: submit a job, see its state, cancel it. Needs no accounting.
+"""Runs Slurm's commands: submits a job, reads its state, cancels it. Needs no accounting.
 
-The only file that knows these commands, but for ``suite.env_check.nodes.run``, which works inside an allocation.
+No other file knows these commands, except ``suite.env_check.nodes.run``, which works inside an allocation.
 """
 
 import os
@@ -13,34 +13,34 @@ from typing import Final
 from suite.errors import SchedulerError
 from suite.external.program import ProgramRun, run_program
 
-TIMEOUT_S: Final = 60.0  # of one command; a busy controller may take its time
-RESERVATION_GONE: Final = "RESV_DEL_HOLD"  # it is held, because the reservation that it was for has ended
+TIMEOUT_S: Final = 60.0  # of one command; a busy controller may be slow
+RESERVATION_GONE: Final = "RESV_DEL_HOLD"  # the job is held, because its reservation has ended
 WAITING: Final = frozenset(
     {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", RESERVATION_GONE}
 )
 STANDS_STILL: Final = frozenset({"SUSPENDED", "STOPPED"})  # another job has its nodes for a while
 GOING_ON: Final = WAITING | STANDS_STILL | {"RUNNING", "COMPLETING", "SIGNALING", "STAGE_OUT", "RESIZING"}
 _FORGOTTEN: Final = "Invalid job id specified"
-# Not POWERING_DOWN and POWERED_DOWN: so are nodes that have had nothing to do since the job.
+# Not POWERING_DOWN and POWERED_DOWN: idle nodes may have these states after the job.
 _DEAD_NODE: Final = re.compile(r"\*|\bDOWN\b|FAIL|NOT_RESPONDING|UNKNOWN")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
     job_id: str
-    state: str  # Slurm's own word
+    state: str  # Slurm's own name
     reason: str | None  # why it waits, or ended
     nodes: str | None  # compressed, e.g. gpu[01-04]; None before it has any
-    exit_code: int | None  # of its script, negative for a signal; None while it goes on
+    exit_code: int | None  # of its script, negative for a signal; None while it runs
 
     @property
     def is_over(self) -> bool:
-        """No process of it is left. A job that is completing may have some."""
+        """Whether none of its processes is left. A job that is completing may have some."""
         return self.state not in GOING_ON
 
     @property
     def condition(self) -> str:
-        """In words, without the names of its nodes."""
+        """Id, state and reason, without the names of its nodes."""
         why = f" ({self.reason})" if self.reason else ""
         return f"Slurm job {self.job_id}: {self.state}{why}"
 
@@ -58,23 +58,23 @@ class NodeGroup:
 
 
 def submit(script: Path) -> str:
-    """Hand a script to Slurm and return the job's id.
+    """Submit a script and return the job's id.
 
     Raises:
-        SchedulerError: Slurm does not take it, in its own words.
+        SchedulerError: Slurm refuses it; the message quotes Slurm.
     """
     run = _ask("sbatch", "--parsable", str(script))
     return run.stdout.strip().partition(";")[0]
 
 
 def find(name: str) -> str | None:
-    """Id of the job with this name that has not ended."""
+    """Return the id of the job with this name that has not ended, or None."""
     ids = _ask("squeue", "--noheader", "--format=%i", f"--name={name}").stdout.split()
     return ids[0] if ids else None
 
 
 def job(job_id: str) -> Job | None:
-    """What Slurm knows of a job; None when it has forgotten it, as it does some minutes after its end.
+    """Return Slurm's state of a job; None if Slurm has forgotten it, some minutes after its end.
 
     Raises:
         SchedulerError: Slurm does not answer.
@@ -86,7 +86,7 @@ def job(job_id: str) -> Job | None:
 
 
 def parse_job(job_id: str, text: str) -> Job:
-    """The first line of ``scontrol --oneliner show job``."""
+    """Parse the first line of ``scontrol --oneliner show job``."""
     fields = dict(re.findall(r"(?:^|\s)(JobState|Reason|NodeList|ExitCode)=(\S+)", text.partition("\n")[0]))
     state = fields["JobState"]
     code, _, signal_number = fields.get("ExitCode", "0:0").partition(":")
@@ -105,28 +105,28 @@ def _known(text: str | None) -> str | None:
 
 
 def cancel(job_id: str) -> None:
-    """Ask for the end of a job; it is over some seconds later."""
+    """Cancel a job; it ends some seconds later."""
     _ask("scancel", job_id)
 
 
 def names_of(nodes: str) -> tuple[str, ...]:
-    """Each of a compressed list, such as gpu[01-04], in its order, which is that of ``SLURM_NODEID``."""
+    """Expand a compressed list, such as gpu[01-04], in the order of ``SLURM_NODEID``."""
     return tuple(_ask("scontrol", "show", "hostnames", nodes).stdout.split())
 
 
 def dead_nodes(nodes: str) -> tuple[str, ...]:
-    """Those of ``nodes`` that Slurm says do not answer or are down."""
+    """Return those of ``nodes`` that do not answer or are down according to Slurm."""
     return parse_dead_nodes(_ask("scontrol", "--oneliner", "show", "node", nodes).stdout)
 
 
 def parse_dead_nodes(text: str) -> tuple[str, ...]:
-    """What ``scontrol --oneliner show node`` prints, a line a node."""
+    """Parse what ``scontrol --oneliner show node`` prints, one line per node."""
     states = re.findall(r"(?:^|\s)NodeName=(\S+) .*?\sState=(\S+)", text)
     return tuple(name for name, state in states if _DEAD_NODE.search(state))
 
 
 def partition_nodes(partition: str | None) -> tuple[NodeGroup, ...]:
-    """What there is in a partition, None for the cluster's default one and all others.
+    """Return the groups of nodes in a partition; None means all partitions.
 
     Raises:
         SchedulerError: there is no Slurm here, or no such partition.
@@ -139,7 +139,7 @@ def partition_nodes(partition: str | None) -> tuple[NodeGroup, ...]:
 
 
 def parse_node_groups(text: str) -> tuple[NodeGroup, ...]:
-    """``2|64+|gpu:h200:8(S:0-1)`` a line."""
+    """Parse lines such as ``2|64+|gpu:h200:8(S:0-1)``: nodes, cores, resources."""
     groups = []
     for line in text.split():
         nnodes, cpus, resources = line.split("|", 2)
@@ -156,7 +156,7 @@ def run_step(arguments: Sequence[str], *, timeout_s: float) -> ProgramRun:
 
 
 def options_of_srun() -> str:
-    """What srun says of its options, those of plugins included."""
+    """Return srun's help, which includes the options of plugins."""
     return _ask("srun", "--help").stdout
 
 
@@ -169,7 +169,7 @@ def _run(*argv: str) -> ProgramRun:
 
 
 def _environment() -> dict[str, str]:
-    """Ours, but for what says that we are in an allocation: jobs are of their own also when labscale is in one."""
+    """Return our environment without an allocation's variables, so that jobs are separate from our own allocation."""
     if "SLURM_JOB_ID" not in os.environ:
         return dict(os.environ)
     return {name: value for name, value in os.environ.items() if name == "SLURM_CONF" or not name.startswith("SLURM_")}

@@ -1,4 +1,4 @@
-"""How ssh is called, here and nowhere else: never asking, with a bound on every wait, in the checkout's folder."""
+"""Renders every call of ssh: it never asks, every wait is bounded, and it runs in the checkout's folder."""
 
 import shlex
 from collections.abc import Sequence
@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Final
 
 CONNECT_TIMEOUT_S: Final = 10
-ALIVE_INTERVAL_S: Final = 5  # of ssh's own question to the host; after three without an answer it ends
-FAILED: Final = 255  # ssh's own exit code
+ALIVE_INTERVAL_S: Final = 5  # between ssh's own questions to the host; ssh ends after three without an answer
+FAILED: Final = 255  # exit code of ssh itself
 
 
 def ssh_argv(command: Sequence[str], *, host: str, working_dir: Path, config: Path | None = None) -> tuple[str, ...]:
-    """Render the command for a host where the checkout is in the same folder, without asking for a password.
+    """Render the command for a host that has the checkout in the same folder, without asking for a password.
 
-    ``config`` stands for ``~/.ssh/config`` and the system's, as ``ssh -F`` has it. IPv4 alone: torchrun's rendezvous
-    and gloo are then given addresses of one family.
+    ``config`` replaces ``~/.ssh/config`` and the system's, as in ``ssh -F``. Only IPv4 is used, so that torchrun's
+    rendezvous and gloo get addresses of one family.
     """
     remote = f"cd {shlex.quote(str(working_dir))} && exec {shlex.join(command)}"
     settings = (

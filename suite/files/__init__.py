@@ -1,1 +1,1 @@
-"""Files and text: TOML and JSON that people write, the cache, and how a number is worded."""
+"""Reads and writes files: TOML, JSON, the cache, and what users name on the command line."""

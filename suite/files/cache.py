@@ -1,4 +1,4 @@
-"""Where everything is that is installed or built, and who may write there."""
+"""The folder of everything that is installed or built, and the locks of those who write there."""
 
 import contextlib
 import fcntl
@@ -13,10 +13,10 @@ from suite.files.input_text import fault_of_path
 
 
 def cache_root() -> Path:
-    """Folder of everything that is installed or built: $LABSCALE_CACHE, else the user's cache folder.
+    """Return the folder of everything that is installed or built: $LABSCALE_CACHE, or the user's cache folder.
 
     Raises:
-        WorkerEnvironmentError: a variable holds no path, or nobody knows where this user's home is.
+        WorkerEnvironmentError: a variable is not a path, or the user's home is unknown.
     """
     if chosen := path_in("LABSCALE_CACHE"):
         try:
@@ -36,7 +36,7 @@ def cache_root() -> Path:
 
 
 def home() -> Path | None:
-    """Return the user's home folder; None where neither HOME nor the system says."""
+    """Return the user's home folder; None if neither HOME nor the system knows it."""
     try:
         return path_in("HOME") or Path.home()
     except RuntimeError:
@@ -44,10 +44,10 @@ def home() -> Path | None:
 
 
 def path_in(variable: str) -> Path | None:
-    """Return the path that a variable of the environment holds; None where it is not set, or empty.
+    """Return the path in an environment variable; None if it is not set, or empty.
 
     Raises:
-        WorkerEnvironmentError: it cannot be one.
+        WorkerEnvironmentError: the value cannot be a path.
     """
     text = os.environ.get(variable)
     if text and (fault := fault_of_path(text)):
@@ -57,10 +57,10 @@ def path_in(variable: str) -> Path | None:
 
 @contextlib.contextmanager
 def locked(path: Path, on_message: Callable[[str], None]) -> Iterator[None]:
-    """Hold a lock file; the system lets go of it when the process ends, however it ends.
+    """Lock a file for the block. The system releases the lock if the process ends in any way.
 
     Raises:
-        WorkerEnvironmentError: its file system has no locks, as Lustre and NFS may be mounted.
+        WorkerEnvironmentError: the file system has no locks, as Lustre and NFS may be mounted.
     """
     with path.open("w") as file:
         try:

@@ -1,4 +1,4 @@
-"""A file that a user named or carried over, read whole."""
+"""Reads a whole file that a user named or copied here."""
 
 import errno
 import os
@@ -10,10 +10,10 @@ LARGEST_BYTES: Final = 64 * 2**20
 
 
 def read_input(path: Path, *, largest_bytes: int = LARGEST_BYTES) -> bytes:
-    """Return the content of a regular file: a pipe may never say anything, and /dev/zero never ends.
+    """Return the content of a regular file. Pipes and devices are refused: they may block or never end.
 
     Raises:
-        OSError: it cannot be read, is no regular file, or is larger than ``largest_bytes``; ``strerror`` says which.
+        OSError: it cannot be read, is not a regular file, or is larger than ``largest_bytes``; ``strerror`` says which.
     """
     with open(path, "rb", opener=_open_at_once) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -25,5 +25,5 @@ def read_input(path: Path, *, largest_bytes: int = LARGEST_BYTES) -> bytes:
 
 
 def _open_at_once(path: str, flags: int) -> int:
-    """Without waiting for somebody to write into a pipe."""
+    """Open a file without waiting for a writer if it is a pipe."""
     return os.open(path, flags | os.O_NONBLOCK)

@@ -1,4 +1,4 @@
-"""What a user's text and paths may hold: a line of a script, a JSON file and a terminal have to take them. Pure."""
+"""Checks a user's texts and paths: they must fit into a line of a script, a JSON file and a terminal. Pure."""
 
 import os
 import unicodedata
@@ -12,17 +12,17 @@ _NOT_TEXT: Final = {
     "Cs": "a byte that is not UTF-8",
 }
 _LONGEST_NAME: Final = 255  # bytes, of a file or folder on most file systems
-_LONGEST_PATH: Final = 3000  # bytes; Linux takes 4095, and folders of results need some below
+_LONGEST_PATH: Final = 3000  # bytes; Linux accepts 4095, and folders of results need some below
 
 
 def fault_of_text(text: str) -> str | None:
-    """Why ``text`` cannot be used as one line of UTF-8; None where it can."""
+    """Why ``text`` cannot be used as one line of UTF-8; None if it can."""
     found = next((sign for sign in text if unicodedata.category(sign) in _NOT_TEXT), None)
     return None if found is None else f"has {found!r}, {_NOT_TEXT[unicodedata.category(found)]}"
 
 
 def fault_of_path(text: str) -> str | None:
-    """Why ``text`` cannot be used as a path, whether or not anything is there; None where it can."""
+    """Why ``text`` cannot be used as a path, whether or not it exists; None if it can."""
     if fault := fault_of_text(text):
         return fault
     if len(os.fsencode(text)) > _LONGEST_PATH:

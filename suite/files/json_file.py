@@ -1,4 +1,4 @@
-"""JSON files beside results: read and checked for their shape, and written anew in one step."""
+"""Reads JSON files and checks their shape, and replaces them in one step."""
 
 import json
 import reprlib
@@ -10,11 +10,11 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from suite.errors import StoreError
 
 STRICT: Final = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-_SHOWN: Final = 3  # places that are wrong
+_SHOWN: Final = 3  # wrong places that a message names
 
 
 def parsed(content: bytes) -> Any:
-    """What JSON text says. Raises ValueError for what is none, with why."""
+    """Parse JSON. Raises ValueError with the reason if it is not JSON."""
     try:
         return json.loads(content.decode())
     except RecursionError:
@@ -22,10 +22,10 @@ def parsed(content: bytes) -> Any:
 
 
 def read_json[T](path: Path, shape: type[T], *, next_step: str) -> T | None:
-    """What is in the file; None where there is none. ``shape`` is one that pydantic knows.
+    """Return the file's content; None if there is no file. ``shape`` is a type that pydantic knows.
 
     Raises:
-        StoreError: it cannot be read, or is not of this shape.
+        StoreError: it cannot be read, or does not have this shape.
     """
     try:
         return TypeAdapter(shape).validate_json(path.read_bytes())
@@ -38,7 +38,7 @@ def read_json[T](path: Path, shape: type[T], *, next_step: str) -> T | None:
 
 
 def read_json_or_none[T](path: Path, shape: type[T]) -> T | None:
-    """What is in a file that can be made again: None where it is missing, damaged, or of another labscale's shape."""
+    """Return the content of a file that can be made again; None if it is missing, damaged, or has another shape."""
     try:
         return read_json(path, shape, next_step="")
     except StoreError:
@@ -46,10 +46,10 @@ def read_json_or_none[T](path: Path, shape: type[T]) -> T | None:
 
 
 def replace_json(document: Any, path: Path, *, sort_keys: bool = False) -> None:
-    """Put ``document`` in the place of what ``path`` holds, in one step.
+    """Replace the file ``path`` by ``document`` in one step.
 
     Raises:
-        StoreError: it cannot be written; what was there is there still.
+        StoreError: it cannot be written; the old file is unchanged.
     """
     partial = path.with_suffix(".tmp")
     try:
@@ -66,7 +66,7 @@ def replace_json(document: Any, path: Path, *, sort_keys: bool = False) -> None:
 
 
 def fault_of(document: object, shape: type) -> str | None:
-    """What of a document that was read already is not of the shape, in one line."""
+    """Why a document that was already parsed does not have the shape, in one line; None if it has."""
     try:
         TypeAdapter(shape).validate_python(document, strict=True)
     except ValidationError as error:
@@ -75,9 +75,9 @@ def fault_of(document: object, shape: type) -> str | None:
 
 
 def explained(error: ValidationError, *, skip: int = 0) -> str:
-    """The first places that are wrong, as ``ranks.0.samples.iteration_time_s.3: … (got …)``.
+    """Name the first wrong places, as ``ranks.0.samples.iteration_time_s.3: … (got …)``.
 
-    ``skip``: how many steps into the document are no concern of the reader's.
+    ``skip``: number of first steps into the document that are left out.
     """
     shown = [
         f"{'.'.join(map(str, item['loc'][skip:])) or 'document'}: {item['msg']} (got {reprlib.repr(item['input'])})"

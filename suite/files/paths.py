@@ -1,4 +1,4 @@
-"""Folders that the whole suite knows."""
+"""The folder of labscale itself."""
 
 from pathlib import Path
 from typing import Final

@@ -1,4 +1,4 @@
-"""Strict reading of TOML files: all problems at once, each with its line, what was got and what is allowed."""
+"""Reads TOML files strictly: reports all problems at once, each with its line, the value and what is allowed."""
 
 import difflib
 import tomllib
@@ -13,16 +13,16 @@ from pydantic_core import ErrorDetails
 from suite.errors import MatrixError
 from suite.files.input_file import read_input
 
-LARGEST_BYTES: Final = 2**20  # labscale's own have 23 kB at most
-MOST_LINES: Final = 100  # of a statement, to find its end; the lines of keys after a longer one are not known
+LARGEST_BYTES: Final = 2**20  # labscale's own files have 23 kB at most
+MOST_LINES: Final = 100  # of a statement; after a longer one the lines of keys are unknown
 
 type Location = tuple[int | str, ...]  # keys and list indices from the root of the document
-# Strict pydantic wants a tuple where TOML gives a list; the elements stay strict.
+# Strict pydantic requires a tuple, but TOML gives a list; the elements stay strict.
 type Tuple[T] = Annotated[tuple[T, ...], Strict(strict=False)]
 
 
 def _not_empty[T](items: tuple[T, ...]) -> tuple[T, ...]:
-    """Unlike pydantic's own min_length this does not count faulty items as missing."""
+    """Refuse an empty tuple. Unlike pydantic's own min_length it does not count faulty items as missing."""
     if not items:
         raise ValueError("should have at least one item")
     return items
@@ -39,7 +39,7 @@ class TomlTable(BaseModel):
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One thing wrong in a file, found where ``location`` points."""
+    """A problem in a file, at ``location``."""
 
     location: Location
     message: str
@@ -47,7 +47,7 @@ class Problem:
 
 @dataclass(frozen=True, kw_only=True)
 class TomlFile:
-    """A parsed file that still knows on which line each key stands."""
+    """A parsed file that knows the line of each key."""
 
     path: Path
     data: dict[str, Any]
@@ -61,21 +61,21 @@ class TomlFile:
             raise self.error(_problem(model, details) for details in error.errors(include_url=False)) from None
 
     def error(self, problems: Iterable[Problem]) -> MatrixError:
-        """All problems as one error, in the order of their lines."""
+        """Return all problems as one error, in the order of their lines."""
         found = sorted(((self._line(problem.location), problem) for problem in problems), key=lambda pair: pair[0])
         count = "1 problem" if len(found) == 1 else f"{len(found)} problems"
         report = "".join(f"\n  line {line}: {_dotted(problem.location)}: {problem.message}" for line, problem in found)
         return MatrixError(f"{self.path}: {count}; correct the file and run again.{report}")
 
     def _line(self, location: Location) -> int:
-        """Line of the nearest enclosing key: a missing key is reported where its table begins."""
+        """Line of the nearest enclosing key: a missing key is reported at the beginning of its table."""
         while location and location not in self.lines:
             location = location[:-1]
         return self.lines.get(location, 1)
 
 
 def read_toml(path: Path) -> TomlFile:
-    """Read and parse a file. Raises MatrixError if it cannot be read or is not TOML."""
+    """Read and parse a file. Raises MatrixError if it cannot be read, or is not TOML."""
     try:
         text = read_input(path, largest_bytes=LARGEST_BYTES).decode("utf-8").replace("\r\n", "\n")
         data = tomllib.loads(text)
@@ -85,13 +85,13 @@ def read_toml(path: Path) -> TomlFile:
         raise MatrixError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start}); TOML must be.") from None
     except RecursionError:
         raise MatrixError(f"{path}: nested too deeply; take brackets away and run again.") from None
-    except ValueError as error:  # tomllib's own, and Python's of an integer that has too many digits
+    except ValueError as error:  # from tomllib, or from Python for an integer with too many digits
         raise MatrixError(f"{path}: not valid TOML: {error}. Correct the syntax there and run again.") from None
     return TomlFile(path=path, data=data, lines=_key_lines(text))
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A suggestion to end a message with, or nothing."""
+    """Return a suggestion for the end of a message, or nothing."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f" Did you mean {close[0]!r}?" if close else ""
 
@@ -99,7 +99,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 def _key_lines(text: str) -> dict[Location, int]:
     """Line of every key of a valid document.
 
-    tomllib keeps no positions, but each statement of a document is a document of its own: parse them one by one.
+    tomllib keeps no positions, but each statement of a document is a valid document, so they are parsed one by one.
     """
     lines: dict[Location, int] = {}
     counts: dict[Location, int] = {}  # of the tables seen so far in each array of tables
@@ -116,7 +116,7 @@ def _key_lines(text: str) -> dict[Location, int]:
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
-    """Yield (first line, text) of each statement; several lines only where an array or a string is still open."""
+    """Yield (first line, text) of each statement; it has several lines only while an array or a string is open."""
     pending, first = "", 1
     for number, line in enumerate(text.split("\n"), start=1):
         first = first if pending else number
@@ -166,7 +166,7 @@ def _problem(model: type[BaseModel], details: ErrorDetails) -> Problem:
 
 
 def _keys_allowed(model: type[BaseModel], location: Location) -> list[str]:
-    """Keys of the table that holds the last element of ``location``; list indices and free keys are passed over."""
+    """Keys of the table that contains the last element of ``location``; list indices and free keys are skipped."""
     for part in location[:-1]:
         if isinstance(part, str) and part in model.model_fields:
             model = _model_inside(model.model_fields[part].annotation) or model

@@ -1,4 +1,4 @@
-"""Numbers in sentences, for terminals and pages. Pure; imports the standard library only."""
+"""Words for numbers and lists in messages and pages. Pure; imports the standard library only."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ def counted(number: float, noun: str) -> str:
 
 
 def are(number: float) -> str:
-    """The verb of so many."""
+    """Return ``is`` or ``are`` for a number of things."""
     return "is" if number == 1 else "are"
 
 
@@ -19,5 +19,5 @@ def listed(noun: str, numbers: Sequence[int]) -> str:
 
 
 def last_lines(text: str, lines: int = 20) -> str:
-    """What a program said at its end."""
+    """Return the end of a program's output."""
     return "\n".join(text.strip().splitlines()[-lines:])

@@ -1,1 +1,1 @@
-"""A pytest session of its own that replays measured round times into a pytest-benchmark document."""
+"""A separate pytest session that replays measured round times into a pytest-benchmark document."""

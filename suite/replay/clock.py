@@ -1,14 +1,14 @@
-"""A timer for pytest-benchmark that tells times measured elsewhere."""
+"""A timer for pytest-benchmark that returns times measured elsewhere."""
 
 
 class SampleClock:
-    """Stands still, except when a sample is played: then exactly that many seconds have passed.
+    """Stands still, except that playing a sample advances it by exactly that many seconds.
 
-    pytest-benchmark takes ``timer()`` before and after the target. The first reading is always 0.0, so the difference
+    pytest-benchmark reads ``timer()`` before and after the target. The first reading is always 0.0, so the difference
     is the sample itself, bit for bit.
     """
 
-    # Stored as options.timer of every benchmark, so that a reader sees it was no wall clock of the storing process.
+    # Stored as options.timer of every benchmark, so that readers see that it was not the storing process's clock.
     __name__ = "labscale.SampleClock (measured inside the training processes)"
 
     def __init__(self) -> None:

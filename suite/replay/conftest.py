@@ -1,4 +1,4 @@
-"""Hooks of the replay session: everything that is not a sample goes from the draft into the document unchanged.
+"""Hooks of the replay session: they copy everything that is not a sample from the draft into the document.
 
 The draft is a JSON object written by ``suite.records.store``: ``case_id series samples_s extra_info machine_info
 commit_info labscale``.
@@ -22,7 +22,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    # The case id in the test's id makes pytest-benchmark's fullname, its key for comparisons, stable per case.
+    # With the case id in the test's id, pytest-benchmark's fullname, its key for comparisons, is stable for each case.
     if "case_id" in metafunc.fixturenames:
         metafunc.parametrize("case_id", [metafunc.config.stash[DRAFT]["case_id"]])
 
@@ -33,13 +33,13 @@ def draft(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 def pytest_benchmark_update_machine_info(config: pytest.Config, machine_info: dict[str, Any]) -> None:
-    machine_info["cpu"].pop("flags", None)  # some 120 words that say nothing of the result
+    machine_info["cpu"].pop("flags", None)  # some 120 words that do not matter for the result
     machine_info["node"] = "redacted"  # results are published
     machine_info.update(config.stash[DRAFT]["machine_info"])
 
 
 def pytest_benchmark_generate_commit_info(config: pytest.Config) -> dict[str, Any]:
-    # Of the suite that measured, not of whatever repository the current folder belongs to.
+    # The commit of the suite that measured, not of the current folder's repository.
     commit_info: dict[str, Any] = config.stash[DRAFT]["commit_info"]
     return commit_info
 

@@ -1,4 +1,4 @@
-"""Runs the replay session in a process of its own and hands back the checked pytest-benchmark document."""
+"""Runs the replay session in a separate process and returns the checked pytest-benchmark document."""
 
 import json
 import os
@@ -20,9 +20,9 @@ _NEXT_STEP: Final = (
 
 
 def replay(draft: Mapping[str, Any]) -> dict[str, Any]:
-    """The pytest-benchmark document of ``draft`` (its keys: see ``suite.replay.conftest``).
+    """Return the pytest-benchmark document of ``draft`` (its keys: see ``suite.replay.conftest``).
 
-    Raises StoreError, with the session's output, when the session fails or stores other numbers than it was given.
+    Raises StoreError, with the session's output, if the session fails or stores other numbers than those of the draft.
     """
     with tempfile.TemporaryDirectory(prefix="labscale-replay-") as folder:
         draft_path, document_path = Path(folder, "draft.json"), Path(folder, "document.json")
@@ -36,8 +36,8 @@ def replay(draft: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _run_session(draft_path: Path, document_path: Path) -> str:
-    # The session must not depend on where it is started: no configuration file, no plugin and no PYTEST_* variable of
-    # the user (pytest-xdist, for one, switches benchmarks off).
+    # The session must not depend on the user's folder, configuration, plugins and PYTEST_* variables (pytest-xdist, for
+    # example, switches benchmarks off).
     command = [sys.executable, "-m", "pytest", str(_FOLDER / "bench_case.py"), "-c", os.devnull]
     command += [f"--rootdir={ROOT}", f"--confcutdir={_FOLDER}", "-q", "-p", "pytest_benchmark.plugin"]
     command += ["-p", "no:cacheprovider", f"--benchmark-json={document_path}", f"--labscale-draft={draft_path}"]

@@ -1,1 +1,1 @@
-"""What crosses every boundary: cases, launches, records and telemetry, as frozen values."""
+"""Dataclasses that cross boundaries or are stored. They import the standard library only."""

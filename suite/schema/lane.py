@@ -1,11 +1,11 @@
-"""A share of a host, which one round has for itself."""
+"""The share of a host that one round uses alone."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lane:
-    """What one round has for itself: whole GPUs, as CUDA counts those that are visible, and cores."""
+    """GPUs, in CUDA's numbering of the visible ones, and cores that one round uses alone."""
 
     gpus: tuple[int, ...]  # none on a CPU
     cpus: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""What a launcher hands back. It stands apart so that launchers and their registry can both import it."""
+"""What a launcher returns. It has its own file so that launchers and their registry can both import it."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,17 +8,17 @@ EndedBy = Literal["timeout", "hung", "lost", "interrupted"]
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchResult:
-    """How the processes of one round ended; what they measured is in the run directory.
+    """How the processes of one round ended; their measurements are in the run directory.
 
-    ``ended_by`` says why labscale or a scheduler ended the run, and is ``None`` when it ended by itself.
-    ``exit_code`` is torchrun's; negative when a signal ended it.
+    ``ended_by`` says why labscale or a scheduler ended the run; it is None if the run ended by itself. ``exit_code`` is
+    torchrun's, negative if a signal ended it.
     """
 
     exit_code: int
     ended_by: EndedBy | None
     started_utc: str  # ISO 8601
     wall_time_s: float  # launch to last process gone
-    out_of_memory: bool = False  # the memory limit of a container or job was reached, and a process of it killed
-    why: str | None = None  # it was ended, or failed, where the launcher knows better than the case or the ranks
-    image_digest: str | None = None  # of the container image, sha256:…; None when run without one
-    nodes: tuple[str, ...] = ()  # names of its machines, node 0 first: what is stored of messages has none of them
+    out_of_memory: bool = False  # a process was killed at the memory limit of a container or job
+    why: str | None = None  # why it ended or failed, if the launcher knows more than the case and the ranks
+    image_digest: str | None = None  # of the container image, sha256:…; None without an image
+    nodes: tuple[str, ...] = ()  # names of its machines, node 0 first, to remove them from stored messages

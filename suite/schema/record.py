@@ -1,14 +1,14 @@
-"""What crosses every boundary and what is stored, as frozen dataclasses.
+"""Frozen dataclasses that cross boundaries and that are stored.
 
-In four parts, each built of those before it:
+There are four parts, each made of the parts before it:
 
 - what is measured: ``Case``, ``PlannedCase``, ``Launch``;
 - where: ``Environment``, with ``Gpu`` and ``CheckResult``;
-- what was seen of a round: ``RankRecord`` by the ranks and ``NodeClock`` between nodes; ``TelemetrySummary`` by the
+- observations of a round: ``RankRecord`` from the ranks and ``NodeClock`` between nodes; ``TelemetrySummary`` from the
   sampler is in ``suite.schema.telemetry``, ``Transport`` between ranks in ``suite.schema.transport``;
 - what is kept: ``RunRecord``, a round, and ``CaseResult``, all rounds of a case, which is one file.
 
-Both halves of labscale read this file, so it imports the standard library only and does no I/O. Units are in the names:
+Both halves of labscale import this file, so it imports the standard library only and does no I/O. Names contain units:
 ``_s`` seconds, ``_fps`` environment steps per second over all ranks, ``_gb`` 1e9 bytes, ``_mhz``. A value that was not
 measured is ``None``, never 0.
 """
@@ -23,9 +23,9 @@ from suite.schema.telemetry import TelemetrySummary
 from suite.schema.transport import Transport
 
 # History of the stored format. A reader accepts every version listed here; a writer writes the last.
-# 1 (2026-11-21): first version. One document per case; rounds hold every rank's samples as columns.
-# 2 (2026-11-21): an environment has what env_check said (``checks``), a round its ``image_digest``, ``workload`` and
-#   ``telemetry``, a rank its ``validity``, a case ``ended_because`` and ``workload``.
+# 1 (2026-11-21): first version. One document per case; rounds contain every rank's samples as columns.
+# 2 (2026-11-21): an environment has env_check's results (``checks``), a round ``image_digest``, ``workload`` and
+#   ``telemetry``, a rank ``validity``, a case ``ended_because`` and ``workload``.
 SCHEMA_VERSION: Final = 2
 
 RlLibrary = Literal["rl_games", "rsl_rl", "skrl"]
@@ -37,26 +37,26 @@ Assets = Literal["offline", "official"]
 Scalar = str | int | float | bool | None
 Workload = Literal["train", "environment_step", "rendering", "all_reduce"]  # all but the first are controls
 Division = Literal["closed", "open"]  # as upstream ships it, or tuned through settings that the libraries offer
-# lost: a scheduler took the place away: its node failed, the job was preempted or cancelled.
-CheckVerdict = Literal["ok", "warning", "failure", "not_needed", "not_checked"]  # as suite.env_check.check has them
+CheckVerdict = Literal["ok", "warning", "failure", "not_needed", "not_checked"]  # of suite.env_check.check too
+# lost: the node failed, or the scheduler preempted or cancelled the job.
 Outcome = Literal["completed", "crashed", "oom", "timeout", "hung", "lost", "skipped", "invalid"]
 
 # The columns of ``RankRecord.samples`` that labscale measures itself, in the order they are stored.
-# What an RL library reports of itself stands beside them as ``<library>.<its own name>``.
+# An RL library's own figures follow as ``<library>.<its own name>``.
 SAMPLE_COLUMNS: Final = (
     "start_s",  # since the rank's own clock zero, when the iteration began
     "iteration_time_s",  # collection + learning, device synchronised once at its end
     "collection_time_s",  # rollout: policy inference, environment steps, book-keeping of the library
     "learning_time_s",  # returns, optimiser steps, gradient all-reduce
-    "marked",  # 1: the eight columns below were taken, which costs time; 0: not, and the iteration's time is free of it
+    "marked",  # 1: the eight columns below were measured, which costs time; 0: they were not, at no cost
     "environment_step_time_s",  # inside env.step, part of collection
     "simulate_time_s",  # inside the physics steps, part of environment_step_time_s
     "render_time_s",  # inside the renderer, part of environment_step_time_s; None for a task without cameras
     "inference_time_s",  # inside the policy's choice of actions, part of collection
     "all_reduce_time_s",  # inside torch.distributed.all_reduce, waiting for other ranks included, part of learning
     "all_reduce_calls",
-    "all_reduce_bytes",  # that a rank gives into them; None where it made none
-    "core_probe_time_s",  # for a fixed piece of the interpreter's work, after the iteration: how fast its core is
+    "all_reduce_bytes",  # input of one rank; None without an all-reduce
+    "core_probe_time_s",  # of a fixed piece of interpreter work after the iteration: shows how fast the core is
     "reward_mean",  # mean return of finished episodes, as the library keeps it; None before the first ends
     "episode_length_mean",  # environment steps
     "success_rate",  # the task's own metric, if it has one
@@ -68,9 +68,9 @@ SAMPLE_COLUMNS: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """What is measured: one point of a series.
+    """One point of a series, which is measured.
 
-    ``num_envs`` counts environments per rank, as Isaac Lab's ``--num_envs`` does; ``num_envs_global`` all of them.
+    ``num_envs`` counts environments per rank, as Isaac Lab's ``--num_envs`` does; ``num_envs_global`` counts all.
     """
 
     case_id: str  # "<series>/<library>-<stack>[-cpu]-n<num_envs_global>-<nnodes>x<nproc_per_node>[-<variant>]"
@@ -93,16 +93,16 @@ class Case:
     assets: Assets
     presets: tuple[str, ...] = ()  # Isaac Lab preset tokens, e.g. "presets=ovphysx"
     overrides: tuple[str, ...] = ()  # "env.…=…" and "agent.…=…" tokens
-    timeout_s: float = 1800.0  # whole process, start-up included
-    hang_timeout_s: float = 300.0  # with no rank writing a sample
+    timeout_s: float = 1800.0  # of the whole process with its start-up
+    hang_timeout_s: float = 300.0  # without a sample from any rank
     workload: Workload = "train"
     division: Division = "closed"
-    cpu_threads: int | None = None  # of each thread pool of a rank; None shares the cores of the host among its ranks
-    pin_cpus: bool = False  # each rank keeps to cores of its own, as many as it has threads
+    cpu_threads: int | None = None  # of each thread pool of a rank; None shares the host's cores among its ranks
+    pin_cpus: bool = False  # each rank uses its own cores only, as many as it has threads
 
     @property
     def learns(self) -> bool:
-        """Whether the RL library trains, and not only a part of its work runs (tasks/libraries/controls.py)."""
+        """Whether the RL library trains; otherwise a control runs (tasks/libraries/controls.py)."""
         return self.workload == "train"
 
     @property
@@ -116,7 +116,7 @@ class Case:
 
     @property
     def has_frames(self) -> bool:
-        """Whether it takes environment steps or draws pictures; an all-reduce alone has nothing to count a second."""
+        """Whether it has environment steps or pictures to count; an all-reduce alone has neither."""
         return self.workload != "all_reduce"
 
     @property
@@ -131,18 +131,18 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedCase:
-    """A case with what the plan says of it on this machine."""
+    """A case in the plan for this machine."""
 
     case: Case
     rounds: int  # fresh processes
-    infeasible: str | None  # why it cannot run here, with what would be needed; None when it can
-    estimated_gpu_minutes: float | None  # all rounds, GPUs times wall time; None when nothing is known of the task
+    infeasible: str | None  # why it cannot run here, and what it would need; None if it can
+    estimated_gpu_minutes: float | None  # all rounds, GPUs times wall time; None if the task is unknown
     estimated_wall_s: float | None  # one round
 
 
 @dataclass(frozen=True, kw_only=True)
 class Launch:
-    """How one round of a case is started: a value, rendered by pure functions, executed by ``suite.launch``."""
+    """How to start one round of a case: pure functions render it, ``suite.launch`` executes it."""
 
     case: Case
     round: int
@@ -150,7 +150,7 @@ class Launch:
     env: Mapping[str, str]  # added to the caller's environment
     run_dir: str
     grace_s: float = 10.0  # between SIGTERM and SIGKILL
-    cpus: tuple[int, ...] = ()  # cores that every process of it keeps to; empty: those of the caller
+    cpus: tuple[int, ...] = ()  # cores that its processes may use; empty: those of the caller
 
 
 # --- where ---
@@ -166,9 +166,9 @@ class Gpu:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckResult:
-    """What one check of env_check said before the runs, or one of a rank's validity at the end of its training.
+    """The result of one check: of env_check before the runs, or of a rank after its training.
 
-    The evidence of env_check is printed by ``env_check --json``.
+    ``env_check --json`` prints its evidence.
     """
 
     name: str
@@ -180,7 +180,7 @@ class CheckResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Environment:
-    """Where it ran. Host names and serial numbers are left out on purpose: results are published."""
+    """The machine that ran it, without host names and serial numbers, because results are published."""
 
     host_label: str | None  # chosen by the user with --host-label
     cpu_model: str | None
@@ -194,9 +194,9 @@ class Environment:
     suite_version: str | None = None
     git_commit: str | None = None
     git_dirty: bool | None = None
-    worker_pins_sha256: str | None = None  # of the requirement file; None when the user brought a Python
+    worker_pins_sha256: str | None = None  # of the requirement file; None for a user's own Python
     asset_sha256: str | None = None  # of the asset manifest
-    worker_packages: tuple[str, ...] = ()  # added with --worker-package: name, version, and commit or hash of a path
+    worker_packages: tuple[str, ...] = ()  # of --worker-package: name, version, and commit or hash of a path
     checks: tuple[CheckResult, ...] = ()  # of env_check; empty in schema 1
 
 
@@ -205,32 +205,31 @@ class Environment:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeClock:
-    """A node's clocks against those of rank 0's node, as ``tasks.rank.clock`` measures them at its start and end."""
+    """Offsets of a node's clocks from those of rank 0's node, measured by ``tasks.rank.clock`` at start and end."""
 
     node: int
     offset_s: float  # its monotonic clock minus that of rank 0's node, in the middle of the round
-    bound_s: float  # the true offset is at most this far from it, also at the start and at the end
-    drift_s: float | None  # of the offset, from start to end; None when the round did not come to its end
+    bound_s: float  # the true offset differs from it by at most this during the round
+    drift_s: float | None  # change of the offset from start to end; None if the round did not reach its end
     wall_offset_s: float  # of the wall clock, at the start
 
 
 @dataclass(frozen=True, kw_only=True)
 class RankRecord:
-    """What one rank wrote to ``rank-N.jsonl``."""
+    """Contents of one rank's ``rank-N.jsonl``."""
 
     rank: int
     local_rank: int
-    phases_s: Mapping[
-        str, float
-    ]  # start-up: imports_torch, imports, task_config, simulation_launch, environment_creation
+    # start-up: imports_torch, imports, task_config, simulation_launch, environment_creation
+    phases_s: Mapping[str, float]
     settings: Mapping[str, str | int | float | bool | None]  # seed, threads, TF32, device, backend, versions.*
     samples: Mapping[str, tuple[float | None, ...]]  # column -> one value per iteration
-    validity: tuple[CheckResult, ...] = ()  # whether what was measured was the work it is said to be
+    validity: tuple[CheckResult, ...] = ()  # whether the rank did the work that the case states
     parameters_sha256: str | None = None  # of the trained parameters at the end
     peak_memory_gb: float | None = None  # of the torch allocator on the rank's GPU
-    kernels_compiled: int | None = None  # on its node while it trained, by any rank; None: another rank's, or not known
-    error: str | None = None  # "Type: message" when the rank raised
-    node: int | None = None  # as the launcher numbers them, its head 0; rank 0 need not be there. None: not known
+    kernels_compiled: int | None = None  # on its node during training, by any rank; None: see another rank, or unknown
+    error: str | None = None  # "Type: message" if the rank raised
+    node: int | None = None  # in the launcher's numbering, its head is 0; rank 0 may be elsewhere. None: unknown
 
     @property
     def num_iterations(self) -> int:
@@ -242,26 +241,26 @@ class RankRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class RunRecord:
-    """What happened in one round of a case, whatever the outcome."""
+    """One round of a case, with any outcome."""
 
     case: Case
     round: int
     outcome: Outcome
     reason: str | None  # why, unless completed: the failing rank's own message
     exit_code: int | None
-    started_utc: str | None  # ISO 8601; None when skipped
-    wall_time_s: float | None  # launch to last process gone
+    started_utc: str | None  # ISO 8601; None if skipped
+    wall_time_s: float | None  # from launch to the end of the last process
     environment: Environment
     argv: tuple[str, ...] = ()
     ranks: tuple[RankRecord, ...] = ()
-    image_digest: str | None = None  # of the container image it ran in, sha256:…; None when it ran in none
-    workload: Mapping[str, Scalar] | None = None  # the fingerprint, equal on all ranks; None before one was written
+    image_digest: str | None = None  # of the container image, sha256:…; None without one
+    workload: Mapping[str, Scalar] | None = None  # the fingerprint, equal on all ranks; None if none was written
     telemetry: TelemetrySummary | None = None
     telemetry_note: str | None = None  # why there is none
-    profiled_ranks: tuple[int, ...] = ()  # that ran below a profiler, which slows all of them
-    neighbours: int | None = None  # the most other rounds that ran beside it on its host; None: not known
-    clocks: tuple[NodeClock, ...] | None = None  # of the nodes beside rank 0's; None on one node, which has one clock
-    transport: Transport | None = None  # None for one rank, and where nothing was said of it
+    profiled_ranks: tuple[int, ...] = ()  # ranks under a profiler, which slows all ranks
+    neighbours: int | None = None  # largest number of other rounds at the same time on its host; None: unknown
+    clocks: tuple[NodeClock, ...] | None = None  # of all nodes but rank 0's; None on one node, which has one clock
+    transport: Transport | None = None  # None for one rank, or if unknown
     schema_version: int = SCHEMA_VERSION
 
     @property
@@ -271,7 +270,7 @@ class RunRecord:
 
     @property
     def workload_sha256(self) -> str | None:
-        """One word for the whole fingerprint, to tell whether two rounds did the same work."""
+        """Hash of the whole fingerprint: equal if two rounds did the same work."""
         if self.workload is None:
             return None
         return hashlib.sha256(json.dumps(dict(self.workload), sort_keys=True).encode()).hexdigest()
@@ -283,9 +282,7 @@ class CaseResult:
 
     case: Case
     rounds: tuple[RunRecord, ...] = field(default=())
-    ended_because: str | None = (
-        None  # why it got no further round, see suite.statistics.stopping_rule; None when it never ran
-    )
+    ended_because: str | None = None  # why no further round ran, see suite.statistics.stopping_rule; None if none ran
 
     @property
     def completed(self) -> tuple[RunRecord, ...]:
@@ -293,5 +290,5 @@ class CaseResult:
 
     @property
     def begun(self) -> tuple[RunRecord, ...]:
-        """None where the case could not run; what stands for them says why."""
+        """Rounds that began; none if the case could not run: a skipped round then says why."""
         return tuple(record for record in self.rounds if record.outcome != "skipped")

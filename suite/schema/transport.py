@@ -1,44 +1,44 @@
-"""What the data of a round crossed, as it is stored: the part of ``suite.schema.record`` that speaks of networks.
+"""The interconnects that a round's data crossed: the part of ``suite.schema.record`` about networks.
 
-Imports the standard library only, as that does. A value that was not measured is ``None``, never 0.
+Imports the standard library only. A value that was not measured is ``None``, never 0.
 """
 
 from dataclasses import dataclass
 from typing import Final, Literal
 
-# What data of a collective cross. host_memory: between processes of one host, through its memory or its loopback.
+# host_memory: between processes of one host, through its memory or its loopback.
 Interconnect = Literal["nvlink", "pcie", "host_memory", "infiniband", "roce", "ethernet"]
-UNKNOWN_INTERFACE: Final = "unknown"  # whose socket tells its second IPv4 address only
+UNKNOWN_INTERFACE: Final = "unknown"  # the socket has a second IPv4 address of an interface
 
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """One way of data between ranks, by the word of NCCL's log for it."""
+    """One kind of connection between ranks, in the words of NCCL's log."""
 
     kind: str  # P2P/CUMEM, P2P/IPC/read, SHM/direct/direct, NET/Socket, NET/IB/GDRDMA, …
     between_nodes: bool
-    pairs: int  # of ranks, each direction counted
+    pairs: int  # of ranks, counted in each direction
     channels: int  # of all these pairs
 
 
 @dataclass(frozen=True, kw_only=True)
 class Transport:
-    """How the ranks reached each other, as the library said in this round, or as its sockets were bound."""
+    """How the ranks exchanged data in this round, from NCCL's log or gloo's sockets."""
 
     library: Literal["nccl", "gloo"]
     version: str | None = None
     interfaces: tuple[str, ...] = ()  # of the network, on any node: eth0, mlx5_0
     routes: tuple[Route, ...] = ()  # NCCL's
-    within_node: tuple[Interconnect, ...] = ()  # empty: not known, or nothing was sent there
+    within_node: tuple[Interconnect, ...] = ()  # empty: unknown, or no data
     between_nodes: tuple[Interconnect, ...] = ()
-    emulated: bool | None = None  # several nodes share a machine; None: not known
-    nvls: bool | None = None  # NCCL connected the reductions inside NVSwitch; which collective uses them it decides
-    unread_lines: int = 0  # of NCCL's log, that speak of channels in words that labscale does not know
-    logged_while_steady: bool | None = None  # NCCL wrote to its log also in steady iterations, which costs time
+    emulated: bool | None = None  # several nodes share a machine; None: unknown
+    nvls: bool | None = None  # NCCL connected the reductions inside NVSwitch, and decides which collectives use them
+    unread_lines: int = 0  # of NCCL's log, about channels in unknown words
+    logged_while_steady: bool | None = None  # NCCL also logged in steady iterations, which costs time
 
     @property
     def interconnect(self) -> str | None:
-        """What stands beside a figure: what the round's data crossed between its nodes, or within its one node."""
+        """What the round's data crossed between its nodes, or within its only node, as a figure shows it."""
         words = " and ".join(self.between_nodes or self.within_node)
         if self.emulated:
             return f"emulated ({words})" if words else "emulated"

@@ -1,1 +1,1 @@
-"""GPUs as NVIDIA's management library shows them. The only folder that knows NVML; it reads and changes nothing."""
+"""Reads GPUs through NVIDIA's management library (NVML). No other folder uses NVML; nothing is changed."""

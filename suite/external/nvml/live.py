@@ -1,4 +1,4 @@
-"""GPUs while they work: read several times a second, beside a run."""
+"""Reads GPUs several times a second during a run."""
 
 import math
 import time
@@ -11,17 +11,16 @@ from suite.external.nvml.queries import COUNTERS, LIVE_QUERIES, Answers, Queries
 from suite.external.nvml.values import GpuReading
 from suite.external.nvml.visible import visible_handles
 
-# Just under a second, so that every fifth of five samples a second has it. A look at the counter takes 4.1 ms of a core
-# and all other live values 0.7 ms (an H200 of a virtual machine, driver 580.159.04, 2026-11-21), and it counts
-# whether it is looked at or not.
+# Just under a second, so that at 5 Hz every fifth sample has it. Reading the counter takes 4.1 ms of a core and all
+# other live values 0.7 ms (an H200 in a virtual machine, driver 580.159.04, 2026-11-21). It misses nothing in between.
 COUNT_EVERY_S: Final = 0.95
 
 
 class LiveGpus:
-    """The first visible GPUs, read again and again while they work. No error leaves it: ``notes`` says what failed."""
+    """Reads the first visible GPUs repeatedly while they work. It raises no error: ``notes`` says what failed."""
 
     def __init__(self, count: int) -> None:
-        self.notes: dict[str, str] = {}  # what could not be read -> why, in NVML's words
+        self.notes: dict[str, str] = {}  # what could not be read -> NVML's reason
         self._handles: tuple[object, ...] = ()
         self._is_open = False
         self._counted_s = -math.inf  # when the energy counters were read
@@ -38,7 +37,7 @@ class LiveGpus:
             self.notes["GPUs"] = f"only {len(self._handles)} of {count} are visible"
 
     def read(self) -> tuple[GpuReading, ...]:
-        """One reading of each GPU, about once a second with its energy counter."""
+        """Return one reading of each GPU; about once a second it includes the energy counter."""
         now_s = time.monotonic()
         is_counting = now_s - self._counted_s >= COUNT_EVERY_S
         if is_counting:
@@ -60,7 +59,7 @@ class LiveGpus:
         )
 
     def close(self) -> None:
-        """Let go of NVML."""
+        """Close NVML."""
         if self._is_open:
             self._handles, self._is_open = (), False
             pynvml.nvmlShutdown()

@@ -1,4 +1,4 @@
-"""What NVML is asked of one GPU, and what it answers in the project's words and units."""
+"""Queries of one GPU, with NVML's answers in the project's words and units."""
 
 import ctypes
 from collections.abc import Callable, Mapping
@@ -7,8 +7,8 @@ from typing import Any, Final
 import pynvml
 
 GB: Final = 1e9
-MIG_UUID: Final = "MIG-"  # how that of an instance begins
-# NVML's name -> ours, of nvmlClocksEventReasons.
+MIG_UUID: Final = "MIG-"  # the UUID of an instance begins so
+# nvmlClocksEventReasons: NVML's name -> ours.
 _SLOWDOWNS: Final = {
     "nvmlClocksEventReasonGpuIdle": "idle",
     "nvmlClocksEventReasonApplicationsClocksSetting": "clocks_setting",
@@ -30,7 +30,7 @@ _FABRIC_STATES: Final = {
 
 
 class Answers:
-    """Asks NVML; what it refuses is None, with the reason kept."""
+    """Asks NVML; a refused value is None, and ``refused`` has the reason."""
 
     def __init__(self) -> None:
         self.refused: dict[str, str] = {}
@@ -73,7 +73,7 @@ def _fabric(handle: object) -> str:
 
 
 def _mig(handle: object) -> bool:
-    """Of a GPU whether it is divided. An instance, as CUDA_VISIBLE_DEVICES may name it, is part of one that is."""
+    """Whether a GPU is divided. An instance, which CUDA_VISIBLE_DEVICES may name, is part of a divided GPU."""
     return pynvml.nvmlDeviceGetUUID(handle).startswith(MIG_UUID) or bool(pynvml.nvmlDeviceGetMigMode(handle)[0])
 
 
@@ -123,7 +123,7 @@ QUERIES: Final[Queries] = {
     "compute_processes_memory_gb": _processes_memory_gb,
 }
 
-# Field of GpuReading -> its query, each of them quick enough for several a second.
+# Field of GpuReading -> its query. Each is fast enough to run several times a second.
 LIVE_QUERIES: Final[Queries] = {
     **{
         name: QUERIES[name]
@@ -131,7 +131,7 @@ LIVE_QUERIES: Final[Queries] = {
     },
     "power_w": lambda gpu: pynvml.nvmlDeviceGetPowerUsage(gpu) / 1000,
 }
-# Field of GpuReading -> its query, for once a second.
+# Field of GpuReading -> its query, which runs once a second.
 COUNTERS: Final[Queries] = {
     "energy_j": lambda gpu: pynvml.nvmlDeviceGetTotalEnergyConsumption(gpu) / 1000,
 }

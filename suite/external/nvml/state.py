@@ -1,4 +1,4 @@
-"""Driver and GPUs, read once: all that is known for a diagnosis, or the little that a record keeps."""
+"""Reads driver and GPUs once: everything for a diagnosis, or the few values that a record keeps."""
 
 import os
 from functools import partial
@@ -32,7 +32,7 @@ _PEER_ACCESS: Final = {
 
 
 def read() -> NvmlState:
-    """Read driver and GPUs. Everything that goes wrong is in the result."""
+    """Read driver and GPUs. Errors are part of the result."""
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
@@ -53,10 +53,10 @@ def read() -> NvmlState:
 
 
 def read_gpus() -> tuple[tuple[Gpu, ...], str | None, str | None]:
-    """GPUs that CUDA_VISIBLE_DEVICES leaves, in its order, with the driver's version and its CUDA version.
+    """Return the GPUs that CUDA_VISIBLE_DEVICES leaves, in its order, the driver's version and its CUDA version.
 
     Raises:
-        WorkerEnvironmentError: an NVIDIA driver is there, but does not work.
+        WorkerEnvironmentError: there is an NVIDIA driver that does not work.
 
     """
     if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
@@ -100,7 +100,7 @@ def _cuda_driver_version() -> str:
 
 def _gpu(index: int, handle: object) -> Gpu:
     answers = Answers()
-    memory = answers.ask("memory", lambda: pynvml.nvmlDeviceGetMemoryInfo(handle).total)  # some share the host's
+    memory = answers.ask("memory", lambda: pynvml.nvmlDeviceGetMemoryInfo(handle).total)  # some GPUs use the host's
     return Gpu(
         index=index,
         name=pynvml.nvmlDeviceGetName(handle),

@@ -1,4 +1,4 @@
-"""Which GPUs a process sees, by number, by UUID or by the beginning of one, as CUDA takes them."""
+"""Finds the GPUs that a process sees, by number, UUID or the beginning of a UUID, as CUDA does."""
 
 import os
 import re
@@ -8,13 +8,13 @@ from typing import Final
 import pynvml
 
 _UUID: Final = "GPU-"
-_NUMBER: Final = re.compile("[0-9]{1,4}")  # NVML would take 2**32 for 0
+_NUMBER: Final = re.compile("[0-9]{1,4}")  # NVML would read 2**32 as 0
 
 
 def whole_uuids(names: Sequence[str]) -> tuple[str, ...]:
-    """Names as CUDA_VISIBLE_DEVICES has them, with the UUIDs of which it has the beginning written out.
+    """Complete the UUIDs in ``names``, of which CUDA_VISIBLE_DEVICES may have only the beginning.
 
-    What NVML does not know stays as it is: a container engine may be another machine's.
+    Names that NVML does not know stay unchanged: the container engine may be on another machine.
     """
     if not any(name.startswith(_UUID) for name in names):
         return tuple(names)
@@ -36,7 +36,7 @@ def _whole_uuid(name: str) -> str:
 
 
 def visible_handles() -> Iterator[object]:
-    """Follow CUDA: devices by number, UUID or the beginning of one, and none from the first unknown one on."""
+    """Yield devices by number, UUID or the beginning of one, and stop at the first unknown one, as CUDA does."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     names = [str(number) for number in range(pynvml.nvmlDeviceGetCount())] if visible is None else visible.split(",")
     for name in map(str.strip, names):
@@ -50,7 +50,7 @@ def visible_handles() -> Iterator[object]:
 
 
 def _handle_by_uuid(name: str) -> object:
-    """NVML wants a UUID whole, CUDA as much of it as no other GPU has."""
+    """Find a GPU by the beginning of its UUID, as CUDA does; NVML accepts only whole UUIDs."""
     try:
         return pynvml.nvmlDeviceGetHandleByUUID(name)
     except (pynvml.NVMLError_InvalidArgument, pynvml.NVMLError_NotFound):
