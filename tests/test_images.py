@@ -195,7 +195,7 @@ def test_a_setting_travels_as_its_bytes() -> None:
 
 def test_a_file_that_an_image_is_made_of_and_that_is_not_there_is_named(project: Path) -> None:
     (project / "containers" / "tiny.Dockerfile").unlink()
-    with pytest.raises(ContainerError, match=r"images.toml names .*tiny.Dockerfile, where no file is"):
+    with pytest.raises(ContainerError, match=r"images.toml names .*tiny.Dockerfile, but there is no such file"):
         tag_of("tiny", project_root=project, version="1")
 
 

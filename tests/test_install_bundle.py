@@ -37,7 +37,7 @@ def test_bundle_is_packed_installed_and_started(made: Path, tmp_path: Path, targ
     assert started.stdout == f"{['bench', '--worker-python', str(target), '--x', 'a b']} {{}}\n"
     again = run_installer(tmp_path / "out", "--into", tmp_path / "in", "--python", target)
     assert again.returncode == BundleError.exit_code
-    assert "already holds site" in again.stderr
+    assert "already has site" in again.stderr
 
 
 def test_parts_may_lie_in_several_folders(cut: Path, made: Path) -> None:
@@ -151,15 +151,15 @@ def test_a_damaged_index_is_said(made: Path, tmp_path: Path) -> None:
     no_hash = {**index, "parts": [{**index["parts"][0], "sha256": None}]}
     for damaged in (text[:99], "", "[" * 99_999, "[]", "{}", '{"format": 1}', json.dumps(no_hash), "\udcff"):
         (tmp_path / "bundle.json").write_text(damaged, errors="surrogateescape")
-        with pytest.raises(install_bundle.InstallError, match=r"bundle\.json is damaged.* Carry it over again\."):
+        with pytest.raises(install_bundle.InstallError, match=r"bundle\.json is damaged.* Copy it here again\."):
             install_bundle.read_bundle([tmp_path])
     (tmp_path / "bundle.json").write_text('{"format": 2}')
-    with pytest.raises(install_bundle.InstallError, match=r"has format 2, .* use its own"):
+    with pytest.raises(install_bundle.InstallError, match=r"has format 2, .* use the bundle"):
         install_bundle.read_bundle([tmp_path])
     (tmp_path / "bundle.json").write_text(json.dumps({**index, "parts": []}))
     done = run_installer(tmp_path, "--into", tmp_path / "in")
     assert (done.returncode, list((tmp_path / "in").iterdir())) == (BundleError.exit_code, [])
-    assert "bundle.json is not theirs" in done.stderr
+    assert "bundle.json belongs to other parts" in done.stderr
 
 
 def test_links_among_members_are_refused(tmp_path: Path) -> None:

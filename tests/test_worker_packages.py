@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from suite.errors import UsageError, WorkerEnvironmentError
-from suite.install.worker_packages import WorkerPackage, environment_of, install, read_package
+from suite.install.worker_packages import WorkerPackage, add_packages, environment_of, read_package
 from tests.synthetic_wheels import make_environment, pin, write_wheel
 
 
@@ -32,7 +32,7 @@ def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def add(base: Path, *texts: str, messages: list[str] | None = None) -> tuple[Path, tuple[str, ...]]:
     packages = [read_package(text) for text in texts]
     said = messages if messages is not None else []
-    return install(base, packages, pins_path=base.with_name("worker.txt"), on_message=said.append)
+    return add_packages(base, packages, pins_path=base.with_name("worker.txt"), on_message=said.append)
 
 
 def has(python: Path, module: str) -> bool:
@@ -95,7 +95,7 @@ def test_the_same_files_at_another_commit_are_the_same_copy_and_say_which(base: 
     wheel = str(write_wheel(tmp_path / "own", "mine", "1.0"))
     python, _ = add(base, wheel)
     later = replace(read_package(wheel), origin="commit abc")
-    again = install(base, [later], pins_path=base.with_name("worker.txt"), on_message=pytest.fail)
+    again = add_packages(base, [later], pins_path=base.with_name("worker.txt"), on_message=pytest.fail)
     assert again == (python, ("mine 1.0 (commit abc)",))
 
 

@@ -1,1 +1,1 @@
-"""Container images: what they are made of, how they are built, and what is in them."""
+"""Container images: their table, their build, and the list of their packages."""

@@ -1,6 +1,6 @@
-"""The ``build`` command: build an image, let env_check judge it from inside, and name it only when it passes.
+"""The ``build`` command: builds an image, runs env_check inside it, and names it only if it passes.
 
-Beside the image two files are kept, ``<name>.json`` (what it is: id, digest, labels, what env_check said) and
+For each image it writes two files, ``<name>.json`` (id, digest, labels and the report of env_check) and
 ``<name>.cdx.json`` (every package in it, CycloneDX).
 """
 
@@ -37,7 +37,7 @@ OS_RELEASE: Final = ("cat", "/etc/os-release")
 
 @dataclass(frozen=True, kw_only=True)
 class BuiltImage:
-    """An image that passed, and where its files are."""
+    """An image that passed, and its two files."""
 
     name: str
     tag: str
@@ -91,7 +91,7 @@ def build_image(
     gpus: Gpus = None,
     on_line: Callable[[str], None],
 ) -> BuiltImage:
-    """Build, check, record, tag, in this order: a name is only given to an image that passed and is written down.
+    """Build, check, record and tag an image, in this order: only an image that passed and is recorded gets a name.
 
     Raises:
         ContainerError: a step of the build failed, or env_check says that the image cannot run its stack.
@@ -161,7 +161,7 @@ def env_check_inside(engine: Engine, image_id: str, request: Request, *, gpus: G
 
 
 def list_packages(engine: Engine, plan: BuildPlan, image_id: str) -> list[sbom.Package]:
-    """Every Debian package and every Python package of both environments of an image."""
+    """Return every Debian package and every Python package of both environments of an image."""
 
     def said(*argv: str) -> str:
         finished = _inside(engine, image_id, argv, timeout_s=LIST_TIMEOUT_S)
@@ -180,7 +180,7 @@ def list_packages(engine: Engine, plan: BuildPlan, image_id: str) -> list[sbom.P
 
 
 def render_record(plan: BuildPlan, image: ImageFacts, checked: Report, *, num_packages: int) -> dict[str, Any]:
-    """What is known of a built image, for ``<name>.json``."""
+    """Return the contents of ``<name>.json``."""
     return {
         "name": plan.name,
         "tag": plan.tag,
@@ -194,10 +194,10 @@ def render_record(plan: BuildPlan, image: ImageFacts, checked: Report, *, num_pa
 
 
 def find_built(engine: Engine, name: str, *, project_root: Path) -> ImageFacts:
-    """The image that ``build NAME`` makes of the present base, Dockerfile and pins, which the engine must have.
+    """Return the image that ``build NAME`` makes from the present base, Dockerfile and pins.
 
     Raises:
-        ContainerError: it was not built, or one of these has changed since.
+        ContainerError: the engine does not have it: it was not built, or one of these has changed since.
 
     """
     tag = tag_of(name, project_root=project_root, version=__version__)
@@ -219,5 +219,5 @@ def _inside(engine: Engine, image_id: str, argv: tuple[str, ...], *, timeout_s: 
 
 
 def _faults(report: Report) -> str:
-    """The failures of an env_check report, a line each."""
+    """Return the failures of an env_check report, one line each."""
     return "\n".join(f"  {check.name}: {check.fault}: found {check.found}; {check.repair}" for check in report.failures)

@@ -1,4 +1,4 @@
-"""`nox -s pins`: resolve the hashed requirement files anew, then ask for the digests of the images' bases."""
+"""The command of `nox -s pins`: resolves the requirement files and asks for the digests of the images' bases."""
 
 import sys
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from suite.options.command_line import Parser, exit_code_of
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0 also where no engine or no registry answers: the digests then stay as they are, as it says."""
+    """Return the exit code: 0 also if no engine or registry answers, since the digests then stay as they are."""
     return exit_code_of(lambda: _run(arguments))
 
 

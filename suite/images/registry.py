@@ -1,4 +1,4 @@
-"""Digests of base images, asked of their registries and written into ``containers/images.toml``."""
+"""Asks registries for the digests of base images and writes them into ``containers/images.toml``."""
 
 import re
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from suite.images.table import IMAGES, read_images
 def refresh_digests(engine: Engine, project_root: Path, *, on_message: Callable[[str], None]) -> list[str]:
     """Write the digest that each base has now; return the names of the images whose digest changed.
 
-    A registry that refuses, for want of a login, leaves its digest as it is; the reason goes to ``on_message``.
+    If a registry refuses, for example without a login, its digest stays as it is and ``on_message`` gets the reason.
 
     Raises:
         ContainerError: no registry answered.
@@ -40,6 +40,6 @@ def refresh_digests(engine: Engine, project_root: Path, *, on_message: Callable[
 
 
 def with_digest(text: str, name: str, digest: str) -> str:
-    """``images.toml`` with another digest in the table of one image; nothing else of it changes."""
+    """Return ``images.toml`` with another digest for one image; nothing else changes."""
     table = re.compile(rf'(^\[images\.{re.escape(name)}\]\n(?:(?!\[).*\n)*?digest = )"[^"\n]*"', re.MULTILINE)
     return table.sub(rf'\g<1>"{digest}"', text, count=1)

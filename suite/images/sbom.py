@@ -1,11 +1,11 @@
-"""The package list of an image, as a CycloneDX document: Debian packages and those of each Python environment in it."""
+"""Renders an image's package list as CycloneDX: its Debian packages and those of its Python environments."""
 
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-# Only `build` writes such a document, and every command would wait for the library.
+# Functions import the library when they need it: otherwise every command would wait for it.
 if TYPE_CHECKING:
     from cyclonedx.model.component import Component
 
@@ -26,7 +26,7 @@ class Package:
 
 
 def parse_debian(listing: str, distribution: str) -> list[Package]:
-    """Read what ``LIST_DEBIAN`` prints."""
+    """Parse the output of ``LIST_DEBIAN``."""
     rows = [line.split("\t") for line in listing.splitlines() if line.strip()]
     return [
         Package(kind="deb", name=f"{distribution}/{name}", version=version, architecture=architecture)
@@ -35,12 +35,12 @@ def parse_debian(listing: str, distribution: str) -> list[Package]:
 
 
 def parse_python(listing: str) -> list[Package]:
-    """Read what a Python prints of ``LIST_PYTHON``."""
+    """Parse a Python's output of ``LIST_PYTHON``."""
     return [Package(kind="pypi", name=name, version=version) for name, version in json.loads(listing)]
 
 
 def render(packages: Iterable[Package], *, name: str, version: str, image_id: str) -> str:
-    """CycloneDX 1.6 as JSON; a package that several environments have stands once."""
+    """Return CycloneDX 1.6 as JSON; a package of several environments appears once."""
     from cyclonedx.model.bom import Bom  # noqa: PLC0415
     from cyclonedx.model.component import Component, ComponentType  # noqa: PLC0415
     from cyclonedx.output.json import JsonV1Dot6  # noqa: PLC0415

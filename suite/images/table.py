@@ -1,7 +1,7 @@
-"""``containers/images.toml``, and what follows from it: the context of a build, its arguments, labels and name.
+"""Reads ``containers/images.toml`` and derives a build from it: context, arguments, labels and name.
 
-Nothing is started here. The context is made in memory of the few files that an image needs: there is no ignore file,
-and nothing slips in.
+Nothing is started here. The context is made in memory from the few files that an image needs, so there is no ignore
+file, and no other file gets in.
 """
 
 import hashlib
@@ -31,12 +31,12 @@ SUITE_PYTHON: Final = "/opt/labscale/suite/bin/python"
 SOURCES: Final = ("suite", "tasks")  # folders that go into an image
 SOURCE_SUFFIXES: Final = (".py", ".toml")
 
-# Where packages are downloaded from. They reach a stage of the build whose layers are not part of the image.
+# Package indexes. They reach only a stage of the build whose layers are not part of the image.
 INDEX_SETTINGS: Final = (
     "UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_INDEX_STRATEGY", "UV_INSECURE_HOST",
     "UV_HTTP_TIMEOUT", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST", "PIP_DEFAULT_TIMEOUT",
 )  # fmt: skip
-# Docker keeps these arguments out of an image's history.
+# Docker does not store these arguments in an image's history.
 PROXY_SETTINGS: Final = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 CERTIFICATE_SETTINGS: Final = ("UV_SSL_CERT_FILE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
 
@@ -44,7 +44,7 @@ type Digest = Annotated[str, Field(pattern=r"^(sha256:[0-9a-f]{64})?$")]
 
 
 class Versions(TomlTable):
-    """What an image holds; the pins decide, this says it."""
+    """Versions in an image, for its labels; the pins determine them."""
 
     isaaclab: str
     isaacsim: str | None = None
@@ -59,7 +59,7 @@ class Image(TomlTable):
     stack: Stack
     dockerfile: str
     base: str
-    digest: Digest  # of ``base``; empty while nobody has asked its registry
+    digest: Digest  # of ``base``; empty before its registry was asked
     established: str  # where base and digest come from
     pins: NonEmptyTuple[str]
     worker_python: str
@@ -74,7 +74,7 @@ class Images(TomlTable):
 
 @dataclass(frozen=True, kw_only=True)
 class BuildPlan:
-    """Everything the engine is given to build one image."""
+    """Everything that the engine needs to build one image."""
 
     name: str
     image: Image
@@ -85,7 +85,7 @@ class BuildPlan:
 
 
 def read_images(project_root: Path) -> dict[str, Image]:
-    """Images by name.
+    """Return all images by name.
 
     Raises:
         ContainerError: the file cannot be read or is not valid.
@@ -106,7 +106,7 @@ def plan_build(
     git_dirty: bool | None,
     environ: Mapping[str, str],
 ) -> BuildPlan:
-    """Read what an image is built of.
+    """Read everything that an image is built from.
 
     Raises:
         ContainerError: there is no such image, or its base has no digest.
@@ -115,8 +115,8 @@ def plan_build(
     image = find_image(name, project_root)
     if not image.digest:
         raise ContainerError(
-            f"The base of {name}, {image.base}, has no digest in {IMAGES}, so what would be built is not known. Run "
-            "`nox -s pins` where its registry can be reached: it asks for the digest and writes it there."
+            f"The base of {name}, {image.base}, has no digest in {IMAGES}, so it is not known what would be built. "
+            "Run `nox -s pins` where its registry can be reached: it asks for the digest and writes it there."
         )
     pins = pins_of(image, project_root)
     hashes = {pin: sha256(path) for pin, path in pins.items()}
@@ -139,7 +139,7 @@ def plan_build(
 
 
 def find_image(name: str, project_root: Path) -> Image:
-    """One image by its name.
+    """Return an image by its name.
 
     Raises:
         ContainerError: there is no such image.
@@ -152,25 +152,25 @@ def find_image(name: str, project_root: Path) -> Image:
 
 
 def pins_of(image: Image, project_root: Path) -> dict[str, Path]:
-    """Requirement files by name. Raises ContainerError where one is missing."""
+    """Return an image's requirement files by name. Raises ContainerError if one is missing."""
     return {pin: _named(project_root / PINS_DIR / f"{pin}.txt") for pin in image.pins}
 
 
 def dockerfile_of(image: Image, project_root: Path) -> Path:
-    """Raises ContainerError where it is missing."""
+    """Return an image's Dockerfile. Raises ContainerError if it is missing."""
     return _named(project_root / IMAGES.parent / image.dockerfile)
 
 
 def _named(path: Path) -> Path:
-    if not os.path.isfile(path):  # noqa: PTH113 - False of any name, too long ones too
-        raise ContainerError(f"{IMAGES} names {path}, where no file is. Correct the name, or put the file there.")
+    if not os.path.isfile(path):  # noqa: PTH113 - False for any name, too long ones too
+        raise ContainerError(f"{IMAGES} names {path}, but there is no such file. Correct the name, or add the file.")
     return path
 
 
 def tag_of(name: str, *, project_root: Path, version: str) -> str:
-    """Name that ``build`` gives the image of the present base, Dockerfile and pins.
+    """Return the name that ``build`` gives the image of the present base, Dockerfile and pins.
 
-    Sources are no part of it: rounds run those of the project that starts them, which is mounted over the image's.
+    The sources do not change it: rounds run the sources of the project that starts them, mounted over the image's.
     """
     image = find_image(name, project_root)
     pins = {pin: sha256(path) for pin, path in pins_of(image, project_root).items()}
@@ -179,7 +179,7 @@ def tag_of(name: str, *, project_root: Path, version: str) -> str:
 
 
 def render_tag(name: str, *, version: str, parts_sha256: Mapping[str, str]) -> str:
-    """``labscale/<name>:<version>-<short hash of all parts>``."""
+    """Return ``labscale/<name>:<version>-<short hash of all parts>``."""
     combined = hashlib.sha256("".join(f"{part} {digest}\n" for part, digest in sorted(parts_sha256.items())).encode())
     return f"labscale/{name}:{version}-{combined.hexdigest()[:12]}"
 
@@ -200,7 +200,7 @@ def render_labels(
     git_dirty: bool | None,
     pins_sha256: Mapping[str, str],
 ) -> dict[str, str]:
-    """What ``docker inspect`` shows of an image's origin; what is not known has no label."""
+    """Return the labels that ``docker inspect`` shows; unknown values have no label."""
     known: dict[str, str | None] = {
         "org.opencontainers.image.title": f"labscale {name}",
         "org.opencontainers.image.description": f"Isaac Lab {image.versions.isaaclab} with the labscale worker",
@@ -218,7 +218,7 @@ def render_labels(
 
 
 def host_files(environ: Mapping[str, str]) -> dict[str, bytes]:
-    """The user's own index settings and certificates, as files of the context; empty ones where there are none.
+    """Return the user's index settings and certificates as files of the context; they may be empty.
 
     Raises:
         ContainerError: a variable names a file of certificates that cannot be read.
@@ -233,7 +233,7 @@ def host_files(environ: Mapping[str, str]) -> dict[str, bytes]:
             files["host/certificates.crt"] = read_input(Path(bundle))
         except OSError as error:
             raise ContainerError(
-                f"the certificates {bundle}, named by one of {', '.join(CERTIFICATE_SETTINGS)}, cannot be read: "
+                f"the certificates {bundle}, which one of {', '.join(CERTIFICATE_SETTINGS)} names, cannot be read: "
                 f"{error.strerror}. Correct or unset that variable."
             ) from error
         settings |= dict.fromkeys(("SSL_CERT_FILE", "PIP_CERT"), "/tmp/host/certificates.crt")  # noqa: S108
@@ -242,7 +242,7 @@ def host_files(environ: Mapping[str, str]) -> dict[str, bytes]:
 
 
 def pack(files: Mapping[str, bytes]) -> bytes:
-    """Tar archive of a context, the same bytes for the same files, so that the engine's cache holds."""
+    """Return a tar archive of a context; equal files give equal bytes, so that the engine's cache stays valid."""
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w") as tar:
         for name, data in sorted(files.items()):
@@ -253,12 +253,12 @@ def pack(files: Mapping[str, bytes]) -> bytes:
 
 
 def check_request(image: Image, *, has_gpus: bool) -> Request:
-    """What env_check is asked inside an image: whether it can run its stack."""
+    """Return the request of env_check inside an image: whether it can run its stack."""
     return Request(stack=image.stack, device=None if has_gpus else "cpu").inside_image(Path(image.worker_python))
 
 
 def _origin(git_commit: str | None, git_dirty: bool | None) -> dict[str, bytes]:
-    """By which labscale inside the image knows its commit. It is beside the sources: what is mounted there hides it."""
+    """Return ``origin.json``, from which labscale in the image knows its commit; a mounted project hides it."""
     if git_commit is None:
         return {}
     noted = json.dumps({"suite_commit": git_commit, "suite_dirty": git_dirty}) + "\n"

@@ -1,1 +1,1 @@
-"""What labscale installs: the worker environment, the offline assets, the pins and the bundle."""
+"""Installs the worker environment, the offline assets, the pins and bundles."""

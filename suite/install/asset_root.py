@@ -1,4 +1,4 @@
-"""The assets of a worker: official ones as Isaac Lab finds them, or offline ones that are built here, once."""
+"""Finds a worker's assets: the official ones, or offline ones, which are built once."""
 
 import hashlib
 import os
@@ -31,10 +31,10 @@ def find_assets(
     run: RunPython = parent_death.run,
     on_message: Callable[[str], None],
 ) -> tuple[Path | None, str | None]:
-    """Return root and manifest hash of the assets; offline ones are built unless they are there.
+    """Return root and manifest hash of the assets; build offline ones if they do not exist.
 
-    ``run`` runs ``python`` where it is not one of this machine. ISAACSIM_ASSET_ROOT of the user is taken for official
-    assets, and for offline ones if it has a manifest of ours, as the folder of an installed bundle does.
+    ``run`` runs ``python`` if it is not on this machine, as in a container. The user's ISAACSIM_ASSET_ROOT is used for
+    official assets, and for offline ones if it has our manifest, as in an installed bundle.
     """
     own = path_in("ISAACSIM_ASSET_ROOT")
     if assets == "official":
@@ -52,23 +52,23 @@ def find_assets(
 
 
 def _own_sha256(manifest: Path) -> str:
-    """Raises WorkerEnvironmentError where the user's own manifest cannot be read."""
+    """Hash the user's own manifest. Raises WorkerEnvironmentError if it cannot be read."""
     try:
         return sha256(manifest)
     except OSError as error:
         raise WorkerEnvironmentError(
-            f"{manifest}, of ISAACSIM_ASSET_ROOT, cannot be read: {error.strerror}. Give access, or unset the variable."
+            f"{manifest} in ISAACSIM_ASSET_ROOT cannot be read: {error.strerror}. Give access, or unset the variable."
         ) from error
 
 
 def offline_root(key: str, project_root: Path) -> Path:
-    """Of a worker with this key; another where the code that builds the assets is another."""
+    """Return the folder of offline assets, keyed by the worker and the code that builds them."""
     return cache_root() / f"assets-{key}-{_sources_sha256(project_root)[:12]}"
 
 
 def _build_assets(root: Path, *, python: Path, project_root: Path, command: Sequence[str], run: RunPython) -> None:
     python_path = os.pathsep.join(part for part in (str(project_root), os.environ.get("PYTHONPATH")) if part)
-    for abandoned in root.parent.glob(f"{root.name}-*"):  # a build was killed; another cannot run, for the lock
+    for abandoned in root.parent.glob(f"{root.name}-*"):  # of a killed build; the lock excludes a running one
         shutil.rmtree(abandoned, ignore_errors=True)
     building = root.with_name(f"{root.name}-building")
     try:
@@ -78,7 +78,7 @@ def _build_assets(root: Path, *, python: Path, project_root: Path, command: Sequ
                 f"The offline assets could not be built by {python} {' '.join(command)}, exit code {done.returncode}:\n"
                 f"{last_lines(done.stderr or done.stdout)}\nCheck the worker environment, or use --assets official."
             )
-        if root.exists():  # left without a manifest by something else
+        if root.exists():  # something else made it, without a manifest
             shutil.rmtree(root)
         building.rename(root)
     finally:
@@ -86,7 +86,7 @@ def _build_assets(root: Path, *, python: Path, project_root: Path, command: Sequ
 
 
 def _sources_sha256(project_root: Path) -> str:
-    """Hash of the code that builds the assets, so that a change of it builds them anew."""
+    """Hash the code that builds the assets, so that a change of it builds them again."""
     tasks = project_root / "tasks"
     sources = sorted({*tasks.glob("assets*.py"), *tasks.glob("assets/**/*.py")})
     digest = hashlib.sha256()

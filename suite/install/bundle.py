@@ -1,8 +1,8 @@
-"""Pack everything that a host without a network lacks, in parts small enough to carry.
+"""Packs everything that a host without a network lacks, in parts that are small enough to carry.
 
-A bundle is a folder with ``part-000`` …, ``bundle.json`` (what is in it, hashes of the parts) and ``install.py``. The
-parts are one xz-compressed tar archive, cut: ``site/`` (distributions of the worker and of the suite), ``assets/`` and
-``labscale/`` (the tracked files of the checkout).
+A bundle is a folder with ``part-000`` …, ``bundle.json`` (its contents, and hashes of the parts) and ``install.py``.
+The parts are one xz-compressed tar archive, split: ``site/`` (distributions of the worker and of the suite),
+``assets/`` and ``labscale/`` (the tracked files of the checkout).
 """
 
 import hashlib
@@ -30,7 +30,7 @@ from suite.schema.record import Device, Stack
 
 FORMAT: Final = 1
 PART_SIZE_MIB: Final = 58
-XZ_PRESET: Final = 2  # a quarter of the size in a minute or two; 6 gains a tenth and takes five times as long
+XZ_PRESET: Final = 2  # to a quarter of the size in a minute or two; 6 saves another tenth in five times the time
 NOTHING: Final[Mapping[str, str | None]] = MappingProxyType({})
 INSTALLER: Final = Path(__file__).with_name("install_bundle.py")
 
@@ -51,8 +51,8 @@ def make_bundle(
 ) -> list[Path]:
     """Write a bundle into ``out_dir`` and return its files: the parts, ``bundle.json`` and ``install.py``.
 
-    ``target``: what the target has (``bundle_contents.read_freeze``); of that, what fits is not packed.
-    Raises BundleError when something that is needed is not there to be packed, or ``out_dir`` cannot be written.
+    ``target``: the target's distributions (``bundle_contents.read_freeze``); those that fit are not packed.
+    Raises BundleError if something needed is missing here, or if ``out_dir`` cannot be written.
     """
     if part_size_mib < 1:
         raise BundleError(f"The part size is {part_size_mib} MiB; it has to be at least 1.")
@@ -79,7 +79,7 @@ def make_bundle(
     installer, index = out_dir / "install.py", out_dir / "bundle.json"
     with _writing_to(out_dir):
         installer.write_text(INSTALLER.read_text())
-        index.write_text(json.dumps(description, indent=1) + "\n")  # last: a folder without it is no bundle
+        index.write_text(json.dumps(description, indent=1) + "\n")  # last: it marks a complete bundle
     return [*(out_dir / part.name for part in parts), index, installer]
 
 
@@ -91,7 +91,7 @@ class Part:
 
 
 class PartWriter(io.RawIOBase):
-    """A stream that is cut into files of at most ``part_bytes``, hashed as they are written."""
+    """A stream that is split into files of at most ``part_bytes``, which are hashed while written."""
 
     def __init__(self, out_dir: Path, *, part_bytes: int) -> None:
         super().__init__()
@@ -124,7 +124,7 @@ class PartWriter(io.RawIOBase):
 
 
 def _pack(entries: Iterable[Entry], *, out_dir: Path, part_bytes: int) -> list[Part]:
-    """Write the archive; equal files give equal parts: names sorted, no times, no owners."""
+    """Write the archive. Equal files give equal parts: names are sorted, times and owners left out."""
     with (
         PartWriter(out_dir, part_bytes=part_bytes) as writer,
         io.BufferedWriter(writer, 2**20) as buffered,
@@ -144,19 +144,19 @@ def _entries(selection: Selection, *, project_root: Path, asset_root: Path, for_
     seen: set[str] = set()
     for distribution in selection.bundled:
         for name, path in bundle_contents.files(distribution, for_device=for_device):
-            if name not in seen:  # namespace packages may list one file twice
+            if name not in seen:  # namespace packages may list a file twice
                 seen.add(name)
                 yield f"site/{name}", path
     for path in asset_root.rglob("*"):
         if path.is_file():
             yield f"assets/{path.relative_to(asset_root).as_posix()}", path
     for name in _git(project_root, "ls-files", "-z").split("\0"):
-        if name and (project_root / name).is_file():  # a tracked file may be deleted in the working tree
+        if name and (project_root / name).is_file():  # a tracked file may be missing in the working tree
             yield f"labscale/{name}", project_root / name
 
 
 def _selection(roots: Iterable[Requirement], *, worker_python: Path, target: Mapping[str, str | None]) -> Selection:
-    """Choose what the target lacks from what this Python and the worker's have."""
+    """Select what the target lacks from the distributions of this Python and of the worker's."""
     pool = bundle_contents.pooled(
         bundle_contents.installed(sys.path), bundle_contents.installed(_search_path(worker_python))
     )
@@ -179,9 +179,9 @@ def _distributions(selection: Selection) -> dict[str, Any]:
 
 
 def _roots(project_root: Path, stack: Stack) -> list[Requirement]:
-    """What the worker and the suite are resolved from, and what the installer checks versions with."""
+    """Return the requirements of the worker and the suite, and packaging, by which the installer checks versions."""
     if stack == "isaacsim":
-        raise BundleError("Isaac Sim cannot be bundled; carry an image of it. Bundles exist for kitless and ovphysx.")
+        raise BundleError("Isaac Sim cannot be bundled; copy an image of it. Bundles exist for kitless and ovphysx.")
     sources = ["worker.in"] if stack == "kitless" else ["worker.in", f"{stack}.in"]
     lines = [line for source in sources for line in (project_root / pins.PINS_DIR / source).read_text().splitlines()]
     project = tomllib.loads((project_root / "pyproject.toml").read_text())
@@ -213,7 +213,7 @@ def _git(project_root: Path, *arguments: str) -> str:
 
 
 def _clear(out_dir: Path) -> None:
-    """Remove an older bundle; refuse a folder that holds anything else."""
+    """Remove an older bundle; refuse a folder with other files."""
     with _writing_to(out_dir):
         out_dir.mkdir(parents=True, exist_ok=True)
         old = list(out_dir.iterdir())

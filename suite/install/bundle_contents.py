@@ -1,4 +1,4 @@
-"""Choose what goes into a bundle: the distributions that the target lacks, and their files."""
+"""Selects the contents of a bundle: the distributions that the target lacks, and their files."""
 
 import contextlib
 import importlib.metadata
@@ -17,7 +17,7 @@ from suite.errors import BundleError
 from suite.files.input_file import read_input
 from suite.schema.record import Device
 
-# Declared by isaaclab or another distribution, but never imported by a benchmark run without a window.
+# Requirements of isaaclab or another distribution that a benchmark without a window never imports -> what they are.
 NOT_NEEDED: Final[Mapping[str, str]] = {
     "open3d": "remeshes point clouds in Newton's importers; 920 MB, and brings dash, plotly and half of Jupyter",
     "pin": "inverse kinematics of Isaac Lab's Pink controllers; 390 MB",
@@ -35,8 +35,8 @@ NOT_NEEDED: Final[Mapping[str, str]] = {
 }
 
 
-# Bounds that are tighter than what the dependant's code needs: (dependant, dependency) -> why. A bundle is one folder
-# for worker and suite, so both have to accept the same version.
+# Bounds that are tighter than the dependant's code needs: (dependant, dependency) -> reason. A bundle is one folder for
+# worker and suite, so both must accept the same version.
 OVERRULED: Final[Mapping[tuple[str, str], str]] = {
     ("ovphysx", "packaging"): "wants <24 and imports packaging.version.Version alone; pytest wants 24 or newer",
 }
@@ -46,10 +46,10 @@ OVERRULED: Final[Mapping[tuple[str, str], str]] = {
 class FileRule:
     prefix: str  # of the path inside site-packages
     reason: str
-    device: Device | None = None  # left out only for this device
+    device: Device | None = None  # left out for this device only
 
 
-# Isaac Lab's own tests stay, but for their images: the offline assets are cut out of the stages there.
+# Isaac Lab's own tests stay, except their images: the offline assets are cut out of their stages.
 LEFT_OUT_FILES: Final = (
     FileRule(prefix="warp/bin/warp-clang.so", reason="compiles for the CPU; 69 MB", device="cuda"),
     FileRule(prefix="warp/examples/", reason="examples"),
@@ -64,11 +64,11 @@ LEFT_OUT_FILES: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """A distribution that the target is said to have."""
+    """A distribution that the target should have."""
 
     name: str
     version: str | None  # None: its freeze names no version, so a fitting one is assumed
-    specifier: str  # what the dependants demand, "" for any version
+    specifier: str  # required by the dependants, "" for any version
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,9 +79,9 @@ class Selection:
 
 
 def read_freeze(path: Path) -> dict[str, str | None]:
-    """Parse ``pip freeze`` into name -> version; version is None where the line does not say one.
+    """Parse ``pip freeze`` into name -> version; version is None if the line has none.
 
-    Raises BundleError for a file or a line that cannot be read, and for a list without torch: it is another Python's.
+    Raises BundleError for an unreadable file or line, and for a list without torch, which is another Python's.
     """
     target: dict[str, str | None] = {}
     for number, line in enumerate(_freeze_lines(path), start=1):
@@ -106,10 +106,10 @@ def read_freeze(path: Path) -> dict[str, str | None]:
 
 
 def _exact_version(requirement: Requirement) -> str | None:
-    """Return the version that is named; None also for one that cannot be compared, as packages of old times have."""
+    """Return the exact version; None if there is none, or if it cannot be compared, as in some old packages."""
     for specifier in requirement.specifier:
         if specifier.operator in {"==", "==="}:
-            with contextlib.suppress(ValueError):  # InvalidVersion, or more digits than Python reads
+            with contextlib.suppress(ValueError):  # InvalidVersion, or too many digits for Python
                 return str(Version(specifier.version))
     return None
 
@@ -126,7 +126,7 @@ def _freeze_lines(path: Path) -> list[str]:
 
 
 def installed(search_path: Iterable[str]) -> dict[str, importlib.metadata.Distribution]:
-    """Distributions on a ``sys.path``, the first of each name."""
+    """Return the distributions on a ``sys.path``, the first of each name."""
     found: dict[str, importlib.metadata.Distribution] = {}
     for distribution in importlib.metadata.distributions(path=list(search_path)):
         found.setdefault(canonicalize_name(distribution.name), distribution)
@@ -136,7 +136,7 @@ def installed(search_path: Iterable[str]) -> dict[str, importlib.metadata.Distri
 def pooled(
     suite: Mapping[str, importlib.metadata.Distribution], worker: Mapping[str, importlib.metadata.Distribution]
 ) -> dict[str, importlib.metadata.Distribution]:
-    """What a bundle may be made of: the worker's distribution of a name, but the newer one of an overruled bound."""
+    """Return what a bundle may contain: the worker's distribution of a name, or the newer one if overruled."""
     pool = {**suite, **worker}
     for _, name in OVERRULED:
         if name in suite and name in worker:
@@ -150,9 +150,9 @@ def select(
     pool: Mapping[str, importlib.metadata.Distribution],
     target: Mapping[str, str | None],
 ) -> Selection:
-    """Follow the requirements from ``roots``, stopping at what the target has in a version that fits all dependants.
+    """Follow the requirements from ``roots`` up to what the target has in a version that fits all dependants.
 
-    Raises BundleError when the pool lacks a distribution or has a version that a dependant does not accept.
+    Raises BundleError if the pool lacks a distribution, or has a version that a dependant does not accept.
     """
     specifiers: dict[str, SpecifierSet] = {}
     extras: dict[str, set[str]] = {}
@@ -192,7 +192,7 @@ def select(
 
 
 def files(distribution: importlib.metadata.Distribution, *, for_device: Device) -> Iterator[tuple[str, Path]]:
-    """Pairs of name inside ``site`` and file, without byte code, scripts and what ``LEFT_OUT_FILES`` names."""
+    """Yield (name inside ``site``, file), without byte code, scripts and ``LEFT_OUT_FILES``."""
     if distribution.files is None:
         raise BundleError(f"{distribution.name} does not record its files. Install it with uv or pip.")
     rules = tuple(rule.prefix for rule in LEFT_OUT_FILES if rule.device in {None, for_device})

@@ -1,13 +1,13 @@
 """Finds damaged modules in Warp's cache of compiled kernels, and moves them away.
 
-Warp loads what it finds there unchecked and compiles a module only where a file is missing, so a file that a full disk
-cut short fails every run that needs it. Warp writes to a folder of the process, ``…_p<pid>_t<thread>``, and renames::
+Warp loads modules from there without a check and compiles only missing files, so a file that a full disk cut short
+fails every run that needs it. Warp writes to a folder of the process, ``…_p<pid>_t<thread>``, and renames it::
 
     CACHE/kernels-<pins>/warp/<version>/wp_<module>_<hash>/*.meta             JSON
                                                           /*.o, *.cubin       ELF, for CPUs and GPUs
                                                           /*.ptx              text
     CACHE/kernels-<pins>/damaged/wp_<module>_<hash>/                          moved away
-                        /warm/                                                which runs compiled all, see
+                        /warm/                                                runs that compiled everything, see
                         suite.campaign.warm_up
 """
 
@@ -22,14 +22,14 @@ from typing import Final
 
 from suite.errors import WorkerEnvironmentError
 
-DAMAGED: Final = "damaged"  # folder in the cache
-WARM: Final = "warm"  # likewise
+DAMAGED: Final = "damaged"  # a folder in the cache
+WARM: Final = "warm"  # another
 _BEING_WRITTEN: Final = re.compile(r"_p\d+_t\d+$")
 _ELF_HEADER: Final = struct.Struct("<4s28xQQ6xHHHHH")  # offsets, then size and number of segments and of sections
 _ELF_SECTION: Final = struct.Struct("<4xI16xQQ24x")
 _SHT_STRTAB: Final = 3
 _SHT_NOBITS: Final = 8  # has a size, but takes no space in the file
-_PTX_ENDINGS: Final = b"};0123456789"  # of a function, a variable, and a header that nothing follows
+_PTX_ENDINGS: Final = b"};0123456789"  # the last byte of a function, a variable, and a header alone
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,12 +39,12 @@ class DamagedModule:
 
 
 def modules(cache_dir: Path) -> Iterator[Path]:
-    """Folders of compiled modules, without those that are being written."""
+    """Yield the folders of compiled modules, without those that are being written."""
     yield from (folder for folder in sorted(cache_dir.glob("warp/*/wp_*")) if not _BEING_WRITTEN.search(folder.name))
 
 
 def damaged_modules(cache_dir: Path) -> Iterator[DamagedModule]:
-    """Look at every file that Warp loads; no content is checked, only that nothing of it is missing."""
+    """Yield damaged modules: every file that Warp loads must be complete; its content is not checked."""
     for folder in modules(cache_dir):
         for path in sorted(folder.glob("*")):
             if problem := _problem(path):
@@ -53,7 +53,7 @@ def damaged_modules(cache_dir: Path) -> Iterator[DamagedModule]:
 
 
 def set_damaged_aside(cache_dir: Path) -> tuple[DamagedModule, ...]:
-    """Move every damaged module to ``DAMAGED``, so that the next run compiles it again, and forget who compiled all.
+    """Move every damaged module to ``DAMAGED``, so that the next run compiles it again, and remove ``WARM``.
 
     Raises:
         WorkerEnvironmentError: one cannot be moved.
@@ -67,7 +67,7 @@ def set_damaged_aside(cache_dir: Path) -> tuple[DamagedModule, ...]:
             aside.parent.mkdir(exist_ok=True)
             shutil.rmtree(aside, ignore_errors=True)
             module.folder.rename(aside)
-        except FileNotFoundError:  # another process or thread was faster
+        except FileNotFoundError:  # another process or thread moved it
             continue
         except OSError as error:
             raise WorkerEnvironmentError(
@@ -115,7 +115,7 @@ def _elf_problem(path: Path) -> str | None:
         segments_at + num_segments * segment,
         *(at + length for kind, at, length in sections if kind != _SHT_NOBITS),
     ]
-    has_names = names >= num_sections or sections[names][0] == _SHT_STRTAB  # not where a table of zeros was kept
+    has_names = names >= num_sections or sections[names][0] == _SHT_STRTAB  # False for a table of zeros
     return None if max(ends) <= size and has_names else "is cut short"
 
 

@@ -1,8 +1,8 @@
-"""Install a labscale bundle on a host without a network. Travels in the bundle as ``install.py``.
+"""Installs a labscale bundle on a host without a network. In the bundle it is ``install.py``.
 
     python3 install.py --into DIR [--python PATH] [--parts FOLDER ...]
 
-Uses the standard library only, and starts with Python 3.9 or newer; ``--python`` names the Python 3.12 to run with.
+It uses the standard library only and runs with Python 3.9 or newer; ``--python`` names the Python 3.12 for labscale.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any
 EXIT_CODE = 15  # suite.errors.BundleError
 FOLDERS = ("site", "assets", "labscale")
 LAUNCHER_NAME = "labscale.sh"
-LISTS: dict[str, dict[str, type]] = {  # of bundle.json, with the values that are needed of each item
+LISTS: dict[str, dict[str, type]] = {  # lists in bundle.json, and the values that each item needs
     "parts": {"name": str, "bytes": int, "sha256": str},
     "distributions": {"name": str, "version": str},
     "expected_on_target": {"name": str, "specifier": str, "assumed": bool},
@@ -78,11 +78,11 @@ exec {python} -P -m suite "$@"
 
 
 class InstallError(Exception):
-    """The bundle cannot be installed; the message names the reason and the next step."""
+    """The bundle cannot be installed; the message has the reason and the next step."""
 
 
 class Joined(io.RawIOBase):
-    """Several files read as one."""
+    """Several files that are read as one."""
 
     def __init__(self, paths: list[Path]) -> None:
         super().__init__()
@@ -114,7 +114,7 @@ def read_bundle(folders: list[Path]) -> dict[str, Any]:
         if (folder / "bundle.json").is_file():
             return _read_index(folder / "bundle.json")
     raise InstallError(
-        f"No bundle.json in {_listed(folders)}. Carry it over with the parts, or name its folder with --parts."
+        f"No bundle.json in {_listed(folders)}. Copy it here with the parts, or name its folder with --parts."
     )
 
 
@@ -133,22 +133,22 @@ def _read_index(path: Path) -> dict[str, Any]:
             )
         )
     except OSError as error:
-        raise InstallError(f"{path} cannot be read: {error.strerror}. Carry it over again.") from error
+        raise InstallError(f"{path} cannot be read: {error.strerror}. Copy it here again.") from error
     except (ValueError, KeyError, TypeError, RecursionError):
         is_whole = False
     if not is_whole:
-        raise InstallError(f"{path} is damaged: it is not what labscale wrote. Carry it over again.")
+        raise InstallError(f"{path} is damaged: it is not what labscale wrote. Copy it here again.")
     if version != 1:
-        raise InstallError(f"bundle.json has format {version}, this install.py reads 1: use its own.")
+        raise InstallError(f"bundle.json has format {version}, this install.py reads 1: use the bundle's own.")
     return bundle
 
 
 def find_parts(bundle: dict[str, Any], folders: list[Path]) -> list[Path]:
-    """Return the parts in order; InstallError names every one that is missing or broken."""
+    """Return the parts in order. Raises InstallError that names every missing or broken part."""
     found, problems = [], []
     for part in bundle["parts"]:
         named = [folder / part["name"] for folder in folders]
-        candidates = [path for path in named if os.path.isfile(path)]  # noqa: PTH113 - False also of what is no name
+        candidates = [path for path in named if os.path.isfile(path)]  # noqa: PTH113 - False for an invalid name too
         whole = [path for path in candidates if _sha256(path) == part["sha256"]]
         if whole:
             found.append(whole[0])
@@ -163,7 +163,7 @@ def find_parts(bundle: dict[str, Any], folders: list[Path]) -> list[Path]:
         raise InstallError(
             f"{len(problems)} of {count} parts cannot be used, looked in {_listed(folders)}:\n  "
             + "\n  ".join(problems)
-            + "\nCarry these over again, or name further folders with --parts."
+            + "\nCopy these here again, or name further folders with --parts."
         )
     return found
 
@@ -182,7 +182,7 @@ def unpack(parts: list[Path], into: Path) -> None:
     """Unpack regular files only, and only below ``into``.
 
     Raises:
-        InstallError: the archive holds something else, or is damaged.
+        InstallError: the archive contains something else, or is damaged.
     """
     try:
         with (
@@ -195,23 +195,23 @@ def unpack(parts: list[Path], into: Path) -> None:
                 content = tar.extractfile(member) if member.isfile() else None
                 if content is None or name.is_absolute() or ".." in name.parts:
                     raise InstallError(
-                        f"The bundle holds {member.name!r}, which is no file below its folder. Make it anew."
+                        f"The bundle contains {member.name!r}, which is no file below its folder. Make it again."
                     )
                 target = into / name
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with target.open("wb") as file:
                     shutil.copyfileobj(content, file)
                 target.chmod(member.mode)
-    except (lzma.LZMAError, tarfile.TarError, EOFError, ValueError) as error:  # as of a name with a zero byte
+    except (lzma.LZMAError, tarfile.TarError, EOFError, ValueError) as error:  # ValueError: a zero byte in a name
         raise InstallError(
-            f"The parts do not make an archive ({error}): bundle.json is not theirs. Make it anew."
+            f"The parts do not make an archive ({error}): bundle.json belongs to other parts. Make the bundle again."
         ) from error
 
 
 def check_distributions(python: str, site: Path, bundle: dict[str, Any]) -> list[str]:
-    """Raise InstallError with everything that ``python`` does not find, or finds in a version that does not fit.
+    """Check that ``python`` finds every distribution in a fitting version; the InstallError names all that it does not.
 
-    Returns what does not fit, but was accepted by a freeze that named no version.
+    Return those that do not fit, but were accepted because the freeze named no version.
     """
     python_path = os.pathsep.join(part for part in (str(site), os.environ.get("PYTHONPATH")) if part)
     done = subprocess.run(
@@ -236,11 +236,11 @@ def check_distributions(python: str, site: Path, bundle: dict[str, Any]) -> list
 
 
 def install(into: Path, *, python: str, folders: list[Path]) -> Path:
-    """Install into the folder ``into`` and return the launcher. Nothing is left there when a step fails."""
+    """Install into the folder ``into`` and return the launcher. Nothing stays there if a step fails."""
     with _writing_to(into):
         for name in FOLDERS:
             if (into / name).exists():
-                raise InstallError(f"{into} already holds {name}. Remove that installation, or choose another folder.")
+                raise InstallError(f"{into} already has {name}. Remove that installation, or choose another folder.")
     bundle = read_bundle(folders)
     check_python(python, bundle["python"])
     parts = find_parts(bundle, folders)
@@ -258,7 +258,7 @@ def install(into: Path, *, python: str, folders: list[Path]) -> Path:
         for doubt in check_distributions(python, unpacking / "site", bundle):
             print(f"install.py: warning: {doubt}; the freeze named no version, so it is used as it is", file=sys.stderr)
         with _writing_to(into):
-            for name in ("bundle.json", *FOLDERS, LAUNCHER_NAME):  # last what runs the others
+            for name in ("bundle.json", *FOLDERS, LAUNCHER_NAME):  # the launcher last: it needs the others
                 (unpacking / name).replace(into / name)
     finally:
         shutil.rmtree(unpacking, ignore_errors=True)
@@ -290,7 +290,7 @@ def _sha256(path: Path) -> str:
             for block in iter(lambda: file.read(2**20), b""):
                 digest.update(block)
     except OSError as error:
-        raise InstallError(f"{path} cannot be read: {error.strerror}. Give access, or carry it over again.") from error
+        raise InstallError(f"{path} cannot be read: {error.strerror}. Give access, or copy it here again.") from error
     return digest.hexdigest()
 
 

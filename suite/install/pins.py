@@ -1,7 +1,7 @@
-"""Resolve what every environment installs into hashed requirement files under ``containers/pins``.
+"""Resolves the requirements of every environment into hashed requirement files under ``containers/pins``.
 
-The files name exact versions and hashes and nothing else: no index, no host, no path, so that they install from any
-index or mirror, with uv or with pip. They hold for Linux x86_64 and Python 3.12.
+The files contain exact versions and hashes only, no index, host or path, so that they install from any index or mirror,
+with uv or pip. They are valid for Linux x86_64 and Python 3.12.
 """
 
 import hashlib
@@ -23,11 +23,11 @@ PYTHON_VERSION: Final = "3.12"
 
 @dataclass(frozen=True, kw_only=True)
 class Pins:
-    """One requirement file: what it is resolved from, and which other file's versions it takes over."""
+    """One requirement file: what it is resolved from, and which other file's versions it uses."""
 
     name: str
     sources: tuple[str, ...]  # arguments of `uv pip compile`, relative to the project
-    glibc: str  # oldest that the chosen wheels may need, as in the wheel tag
+    glibc: str  # oldest version that the wheels must support, as in the wheel tag
     constrained_by: str | None = None  # exactly these versions
     seeded_by: str | None = None  # these versions where possible
 
@@ -36,8 +36,8 @@ class Pins:
         return PINS_DIR / f"{self.name}.txt"
 
 
-# In the order they are resolved. omniverseclient, which isaaclab needs, has no wheel for a glibc older than 2.35.
-# `lint` is the widest of the suite's own environments: the others take its versions, so that all agree.
+# In the order of resolution. omniverseclient, which isaaclab needs, has no wheel for a glibc older than 2.35. `lint` is
+# the largest of the suite's own environments: the others use its versions, so that all agree.
 ALL_PINS: Final = (
     Pins(name="worker", sources=("containers/pins/worker.in",), glibc="2_35"),
     Pins(
@@ -52,7 +52,7 @@ ALL_PINS: Final = (
     Pins(name="suite", sources=("--group", "pyproject.toml:suite"), glibc="2_28", constrained_by="lint"),
 )
 
-# Would put files or versions of this machine into the result. Index addresses stay: a mirror may be the only way out.
+# These would put files or versions of this machine into the result. Index addresses stay: a mirror may be the only way.
 LOCAL_SETTINGS: Final = (
     "UV_FIND_LINKS",
     "UV_CONSTRAINT",
@@ -67,16 +67,16 @@ ALLOWED_LINE: Final = re.compile(
 
 
 def find_uv() -> str:
-    """Path of uv's program. An air-gapped host installs nothing, so its bundle has no uv."""
+    """Return the path of uv, which is imported here because bundles do not contain it."""
     import uv  # noqa: PLC0415
 
     return uv.find_uv_bin()
 
 
 def refresh(project_root: Path, *, upgrade: bool = False) -> list[Path]:
-    """Resolve all pins and return the files written; versions already pinned stay unless ``upgrade``.
+    """Resolve all pins and return the written files; pinned versions stay unless ``upgrade``.
 
-    Raises WorkerEnvironmentError when uv finds no solution or a result would not be portable; no file changes then.
+    Raises WorkerEnvironmentError if uv finds no solution, or a result would not be portable; then no file changes.
     """
     with tempfile.TemporaryDirectory(prefix="labscale-pins-") as scratch:
         resolved = Path(scratch)
@@ -91,7 +91,7 @@ def refresh(project_root: Path, *, upgrade: bool = False) -> list[Path]:
 
 
 def sha256(path: Path) -> str:
-    """Hex digest of a file's bytes, e.g. of a requirement file as the identity of an environment."""
+    """Return the hex digest of a file's bytes, for example of a requirement file, which identifies an environment."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -110,7 +110,7 @@ def _resolve(pins: Pins, *, project_root: Path, resolved: Path, upgrade: bool) -
     output = resolved / pins.path.name
     seed = resolved / f"{pins.seeded_by}.txt" if pins.seeded_by else project_root / pins.path
     if seed.exists() and (pins.seeded_by or not upgrade):
-        shutil.copyfile(seed, output)  # uv keeps the versions of an output file that is already there
+        shutil.copyfile(seed, output)  # uv keeps the versions of an existing output file
     constraint = ("--constraint", str(resolved / f"{pins.constrained_by}.txt")) if pins.constrained_by else ()
     command = [
         find_uv(), "pip", "compile", *pins.sources, *constraint, "--output-file", str(output),
@@ -123,7 +123,7 @@ def _resolve(pins: Pins, *, project_root: Path, resolved: Path, upgrade: bool) -
     if done.returncode != 0:
         raise WorkerEnvironmentError(
             f"uv could not resolve {pins.path}, exit code {done.returncode}:\n{done.stderr.strip()}\n"
-            f"Change the requirements in {' '.join(pins.sources)}, or check the way to the package index."
+            f"Change the requirements in {' '.join(pins.sources)}, or check the connection to the package index."
         )
     text = _header(pins) + output.read_text()
     check_portable(text, name=str(pins.path))

@@ -1,9 +1,9 @@
-"""Install the worker environment: a virtual environment with Isaac Lab, outside the checkout, and its local assets.
+"""Installs the worker environment: a virtual environment with Isaac Lab, outside the checkout, and its local assets.
 
-Both are kept in a cache and reused while the pins are unchanged::
+Both are cached and reused while the pins are unchanged::
 
     CACHE/worker-<pins>[-ovphysx]/complete.json    written last: without it the environment is installed again
-    CACHE/worker-…-with-<packages>/                a copy with what --worker-package adds (worker_packages)
+    CACHE/worker-…-with-<packages>/                a copy with the packages of --worker-package (worker_packages)
     CACHE/assets-<pins>-<sources>/manifest.json    renamed into place when complete
     CACHE/kernels-<pins>/                          compiled kernels
 """
@@ -23,16 +23,16 @@ from typing import Final
 
 from suite.errors import WorkerEnvironmentError
 from suite.files.cache import cache_root, locked, path_in
+from suite.files.json_file import replace_json
 from suite.install.asset_root import BUILD_ASSETS, find_assets, offline_root
 from suite.install.pins import PINS_DIR, PYTHON_VERSION, find_uv, sha256
 from suite.install.worker_environment import COMPLETE, run_uv
-from suite.install.worker_packages import environment_of, read_package
-from suite.install.worker_packages import install as add_packages
+from suite.install.worker_packages import add_packages, environment_of, read_package
 from suite.schema.record import Assets, Stack
 
 INSTALL_DISK_GB: Final = 12.0  # the environment takes 7.4 GB, uv's downloads the rest
 
-# What a worker imports, with the version that the adapters and overrides of this suite were written for.
+# What a worker imports, and the version that this suite's adapters and overrides were written for.
 NEEDED: Final[Mapping[Stack, Mapping[str, str | None]]] = {
     "kitless": {
         "isaaclab": "3.0.0", "torch": None, "newton": None, "warp-lang": None, "gymnasium": None, "gym": None,
@@ -42,7 +42,7 @@ NEEDED: Final[Mapping[Stack, Mapping[str, str | None]]] = {
         "isaaclab": "3.0.0", "torch": None, "newton": None, "ovphysx": None, "ovstage": None, "warp-lang": None,
         "gymnasium": None, "gym": None, "rl-games": None, "rsl-rl-lib": None, "skrl": None, "psutil": None,
     },
-    # Images of Isaac Sim hold Isaac Lab as an editable install with version numbers of its own.
+    # Images of Isaac Sim have Isaac Lab as an editable install with its own version numbers.
     "isaacsim": {"isaaclab": None, "torch": None, "rl-games": None, "rsl-rl-lib": None, "psutil": None},
 }  # fmt: skip
 
@@ -64,14 +64,14 @@ print(json.dumps({"python": ".".join(map(str, sys.version_info[:3])), "versions"
 
 @dataclass(frozen=True, kw_only=True)
 class Worker:
-    """What a launch needs to know of the heavy half."""
+    """The worker of a launch."""
 
     python: Path
-    pins_sha256: str | None  # None when the user brought the Python
-    asset_root: Path | None  # value of ISAACSIM_ASSET_ROOT; None leaves Isaac Lab's own default
+    pins_sha256: str | None  # None for a user's own Python
+    asset_root: Path | None  # value of ISAACSIM_ASSET_ROOT; None keeps Isaac Lab's own default
     asset_sha256: str | None  # of the asset manifest
     cache_dir: Path  # for compiled kernels; exists
-    packages: tuple[str, ...] = ()  # that --worker-package added, as results name them
+    packages: tuple[str, ...] = ()  # of --worker-package, as results name them
 
 
 def provision_worker(
@@ -85,10 +85,10 @@ def provision_worker(
     asset_command: Sequence[str] = BUILD_ASSETS,
     free_disk_needed_gb: float = INSTALL_DISK_GB,
 ) -> Worker:
-    """Return a worker that is ready to run, installing and building only what is not there yet.
+    """Return a worker that is ready to run; install and build only what is missing.
 
-    Kernels and assets are those of the pins, whatever ``worker_packages`` add: what makes them is as pinned.
-    Raises WorkerEnvironmentError when something is missing that this cannot install.
+    ``worker_packages`` change neither kernels nor assets, because the packages that make them stay as pinned. Raises
+    WorkerEnvironmentError if something is missing that cannot be installed.
     """
     python, packages = provision_python(
         project_root=project_root,
@@ -128,7 +128,7 @@ def provision_python(
     on_message: Callable[[str], None],
     free_disk_needed_gb: float = INSTALL_DISK_GB,
 ) -> tuple[Path, tuple[str, ...]]:
-    """Return the worker's Python, installed where it is not there yet, and the packages that a user added to it.
+    """Return the worker's Python, installed if it is missing, and the packages that a user added to it.
 
     Raises WorkerEnvironmentError as ``provision_worker`` does.
     """
@@ -136,7 +136,7 @@ def provision_python(
     if worker_python is not None:
         check_python(_found(worker_python), stack=stack)
         return _found(worker_python), ()
-    packages = [read_package(text) for text in worker_packages]  # first: a faulty one costs no installation
+    packages = [read_package(text) for text in worker_packages]  # first, so that a faulty one installs nothing
     pins_path = worker_pins(project_root, stack)
     environment = _environment(cache, pins_path, stack)
     python = install(
@@ -164,11 +164,11 @@ def _made(cache: Path) -> Path:
 
 
 def worker_pins(project_root: Path, stack: Stack) -> Path:
-    """Requirement file of a stack."""
+    """Return the requirement file of a stack."""
     if stack == "isaacsim":
         raise WorkerEnvironmentError(
-            "Isaac Sim cannot be installed by labscale: its wheels are on NVIDIA's own index under its licence. "
-            "Run this stack in an Isaac Sim image, or pass the Python of an Isaac Lab there with --worker-python."
+            "labscale cannot install Isaac Sim: its wheels are on NVIDIA's own index under NVIDIA's licence. "
+            "Run this stack in an Isaac Sim image, or pass the Python of its Isaac Lab with --worker-python."
         )
     return project_root / PINS_DIR / ("worker.txt" if stack == "kitless" else f"{stack}.txt")
 
@@ -178,7 +178,7 @@ def _found(python: Path) -> Path:
 
 
 def require_python(python: Path) -> None:
-    """Raise WorkerEnvironmentError where no such program is, as ``provision_worker`` would. Starts nothing."""
+    """Raise WorkerEnvironmentError if there is no such program, as ``provision_worker`` would. Starts nothing."""
     found = _found(python)
     try:
         if not found.exists():
@@ -194,17 +194,17 @@ def _missing(python: Path) -> WorkerEnvironmentError:
 
 
 def _does_not_run(python: Path, error: OSError | subprocess.SubprocessError) -> WorkerEnvironmentError:
-    why = error.strerror if isinstance(error, OSError) else error  # which repeats the path otherwise
+    why = error.strerror if isinstance(error, OSError) else error  # an OSError's own text repeats the path
     return WorkerEnvironmentError(f"The worker's Python {python} does not run: {why}. Try `{python} -V`.")
 
 
 def _own_key(python: Path, versions: Mapping[str, str | None]) -> str:
-    """Kernels compiled by one Python of the user are not those of another, or of other versions in it."""
+    """Return a key for kernels of a user's Python, which differ from another Python's or other versions'."""
     return "own-" + hashlib.sha256(json.dumps([str(python), versions], sort_keys=True).encode()).hexdigest()[:12]
 
 
 def check_python(python: Path, *, stack: Stack) -> dict[str, str | None]:
-    """Versions of what the stack needs under ``python``; the error names everything that is missing or differs."""
+    """Return the versions of what the stack needs under ``python``; the error names all that is missing or differs."""
     needed = NEEDED[stack]
     try:
         done = subprocess.run([python, "-c", INSPECT, *needed], capture_output=True, text=True, check=True, timeout=120)
@@ -240,7 +240,7 @@ def install(
     on_message: Callable[[str], None],
     free_disk_needed_gb: float = INSTALL_DISK_GB,
 ) -> Path:
-    """Install ``pins_path`` into the folder ``environment`` unless that was completed before, and return its Python."""
+    """Install ``pins_path`` into the folder ``environment`` unless it is complete, and return its Python."""
     python = environment / "bin" / "python"
     marker = environment / COMPLETE
     if marker.exists() and python.exists():
@@ -262,19 +262,19 @@ def install(
             "venv", "--python", str(base), str(environment),
             doing="create the worker environment", next_step=NEXT_STEP,
         )  # fmt: skip
-        # gym and antlr4 are built from source: the same pins then choose their setuptools.
+        # gym and antlr4 are built from source: the pins determine their setuptools too.
         run_uv(
             "pip", "install", "--python", str(python), "--require-hashes",
             "--build-constraints", str(pins_path), "--requirements", str(pins_path),
             doing="install the worker environment", next_step=NEXT_STEP,
         )  # fmt: skip
         versions = check_python(python, stack=stack)
-        _write_atomically(marker, json.dumps({"pins_sha256": sha256(pins_path), "versions": versions}, indent=1))
+        replace_json({"pins_sha256": sha256(pins_path), "versions": versions}, marker)
     return python
 
 
 def find_python(candidate: Path | None = None) -> Path:
-    """Return a Python that Isaac Lab runs under: ``candidate`` (default: this one), else one that uv finds."""
+    """Return a Python for Isaac Lab: ``candidate`` (default: this one), or one that uv finds."""
     candidate = candidate or Path(sys.executable)
     done = subprocess.run([candidate, "-V"], capture_output=True, text=True, check=False)
     version = done.stdout.strip().removeprefix("Python ")
@@ -294,7 +294,7 @@ def find_python(candidate: Path | None = None) -> Path:
 def locate_worker(
     *, project_root: Path, stack: Stack, worker_python: Path | None, worker_packages: Sequence[str] = ()
 ) -> Worker:
-    """Say where the worker is or will be, to print a plan; nothing is installed and nothing needs to exist."""
+    """Return where the worker is or will be, for a plan; nothing is installed and nothing needs to exist."""
     cache, own_assets = cache_root(), path_in("ISAACSIM_ASSET_ROOT")
     if worker_python is None and stack != "isaacsim":
         pins_path = worker_pins(project_root, stack)
@@ -308,7 +308,7 @@ def locate_worker(
         pins_sha256, key, python = None, "own", Path("python")
         if worker_python is not None:
             python = _found(worker_python)
-            with contextlib.suppress(WorkerEnvironmentError):  # bench says what is wrong with it
+            with contextlib.suppress(WorkerEnvironmentError):  # `bench` reports what is wrong
                 key = _own_key(python, check_python(python, stack=stack))
     return Worker(
         python=python,
@@ -317,9 +317,3 @@ def locate_worker(
         asset_sha256=None,
         cache_dir=cache / f"kernels-{key}",
     )
-
-
-def _write_atomically(path: Path, text: str) -> None:
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(text + "\n")
-    temporary.replace(path)

@@ -1,4 +1,4 @@
-"""What the worker environment and its copies share: the file that says one is complete, and how uv fills them."""
+"""Shared by the worker environment and its copies: the file that marks a complete one, and running uv."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ def run_uv(*arguments: str, doing: str, next_step: str) -> None:
     Raises:
         WorkerEnvironmentError: uv failed. ``doing`` completes "uv could not", ``next_step`` ends the message.
     """
-    # A person sees uv's own progress of gigabytes; a log file gets its words only when it fails.
+    # A terminal shows uv's own progress of gigabytes; a log gets uv's output only if it fails.
     stderr = None if sys.stderr.isatty() else subprocess.PIPE
     done = subprocess.run(
         [find_uv(), *arguments],
@@ -29,5 +29,5 @@ def run_uv(*arguments: str, doing: str, next_step: str) -> None:
         preexec_fn=end_with_parent,
     )
     if done.returncode != 0:
-        said = last_lines(done.stderr or "its words are above")
+        said = last_lines(done.stderr or "see its output above")
         raise WorkerEnvironmentError(f"uv could not {doing}, exit code {done.returncode}:\n{said}\n{next_step}")

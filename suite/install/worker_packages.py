@@ -1,7 +1,7 @@
-"""Packages that a user adds to the worker (``--worker-package``), in a copy of the pinned environment.
+"""Adds a user's packages to the worker (``--worker-package``), in a copy of the pinned environment.
 
-The copy is of hard links, so it takes a second and little disk. The pins are constraints: a package that needs another
-version of a pinned one is refused, because its results would not compare with others'.
+The copy consists of hard links, so it takes a second and little disk. The pins are constraints: a package that needs
+another version of a pinned one is refused, because its results could not be compared with others'.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ from suite.files.toml_file import TomlTable
 from suite.install.pins import sha256
 from suite.install.worker_environment import COMPLETE, run_uv
 
-FACTS: Final = "tasks"  # of an environment: what it says of its tasks (suite.campaign.registered_task), not copied
+FACTS: Final = "tasks"  # in an environment: facts about its tasks (suite.campaign.registered_task), not copied
 PROJECT_FILES: Final = ("pyproject.toml", "setup.py", "setup.cfg")
 WHEEL: Final = ".whl"
 MADE_BY_BUILDS: Final = ("__pycache__", "build", "dist")
@@ -48,15 +48,15 @@ class WorkerPackage:
     """One ``--worker-package``."""
 
     argument: str  # of `uv pip install`
-    content: str  # another one makes another environment: the requirement, or a hash of all files
-    origin: str | None  # what results say beside name and version: the commit or the hash; None for a requirement
+    content: str  # identifies the environment: the requirement, or a hash of all files
+    origin: str | None  # the commit or the hash, which results show after name and version; None for a requirement
 
 
 class Installed(TomlTable):
-    """What the copy's marker says."""
+    """Contents of the copy's marker."""
 
-    names: dict[str, str]  # of the packages, by their content
-    added: dict[str, str]  # name -> version of all that the copy has beside the pins
+    names: dict[str, str]  # content of a package -> its name
+    added: dict[str, str]  # name -> version of everything beyond the pins
 
 
 def read_package(text: str) -> WorkerPackage:
@@ -64,6 +64,7 @@ def read_package(text: str) -> WorkerPackage:
 
     Raises:
         UsageError: it is neither.
+
     """
     path = Path(text).expanduser()
     if path.is_file() and path.suffix == WHEEL:
@@ -89,15 +90,15 @@ def _refused(text: str, what: str) -> UsageError:
 
 
 def environment_of(base: Path, packages: Sequence[WorkerPackage]) -> Path:
-    """Folder of the copy of ``base`` that has these packages; the same in whichever order they are named."""
+    """Return the folder of the copy of ``base`` with these packages, in any order."""
     contents = sorted(package.content for package in packages)
     return base.with_name(f"{base.name}-with-{hashlib.sha256(json.dumps(contents).encode()).hexdigest()[:SHORT]}")
 
 
-def install(
+def add_packages(
     base: Path, packages: Sequence[WorkerPackage], *, pins_path: Path, on_message: Callable[[str], None]
 ) -> tuple[Path, tuple[str, ...]]:
-    """Return the Python that has the packages beside those of ``base``, and what results say of them.
+    """Return the Python with these packages and those of ``base``, and the packages' descriptions in results.
 
     Raises:
         WorkerEnvironmentError: they cannot be installed beside the pinned ones.
@@ -119,7 +120,7 @@ def install(
 
 
 def _described(packages: Sequence[WorkerPackage], installed: Installed) -> tuple[str, ...]:
-    """What results say. An origin is not of the copy: the same files may be at another commit by now."""
+    """Describe the packages for results. The marker has no origins: the same files may be at another commit by now."""
     known = [package for package in packages if package.origin and package.content in installed.names]
     origins = {installed.names[package.content]: package.origin for package in known}
     return tuple(
@@ -149,7 +150,7 @@ def _not_copied(base: Path, folder: str) -> tuple[str, ...]:
 
 
 def _link(source: str, target: str) -> None:
-    """A hard link, or a copy on a file system that has none."""
+    """Make a hard link, or a copy on a file system without them."""
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError:
@@ -157,9 +158,9 @@ def _link(source: str, target: str) -> None:
 
 
 def _uv_install(python: Path, packages: Sequence[WorkerPackage], *, pins_path: Path) -> dict[str, str]:
-    """Return content -> name, of packages that are files.
+    """Install the packages; return content -> name of those that are files.
 
-    A folder is built each time: uv would take what it built of it before, whatever has changed in it since.
+    A folder is built each time: uv would use its earlier build even if files have changed.
     """
     names = {}
     with tempfile.TemporaryDirectory(prefix="labscale-packages-") as scratch:
@@ -187,7 +188,7 @@ def _built(folder: str, python: Path, out: Path) -> str:
 
 
 def _added(base: Path, python: Path) -> dict[str, str]:
-    """Name -> version of what the copy has beyond ``base``: the packages, and what they brought along."""
+    """Name -> version of what the copy has beyond ``base``: the packages and their dependencies."""
     before = _installed(base / "bin" / "python")
     return {name: version for name, version in _installed(python).items() if name not in before}
 
@@ -211,7 +212,7 @@ def _tracked(folder: Path) -> list[str]:
 
 
 def _untracked(folder: Path) -> list[str]:
-    """Files that git does not know and would take; what a build leaves in the folder is none."""
+    """Files that git would add, or all files without git; without those that a build makes."""
     listed = _git(folder, "ls-files", "-z", "--others", "--exclude-standard")
     names = (
         listed.split("\0")[:-1]
@@ -226,7 +227,7 @@ def _is_made(part: str) -> bool:
 
 
 def _commit(folder: Path) -> str | None:
-    """The commit that the folder is at, where no file in it differs."""
+    """Return the folder's commit; None if a file in it differs."""
     if _git(folder, "status", "--porcelain", "--untracked-files=no", "--", ".") != "" or _untracked(folder):
         return None
     return (_git(folder, "rev-parse", "HEAD") or "").strip() or None
