@@ -1,8 +1,10 @@
 """Which rank's word, signal or log is the reason of a run that failed."""
 
+from collections.abc import Sequence
+
 import pytest
 
-from tests.rank_events import Events, RankFiles, error, head, iterations, whole
+from tests.rank_events import Events, RankFiles, end, error, head, iterations, whole
 
 GLOO_PEER = "[/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:547] Connection closed by peer [127.0.0.1]:58085"
 CUDA_OOM = "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 139.80 GiB."
@@ -72,41 +74,49 @@ def test_first_error_in_time_is_the_reason(rank_files: RankFiles) -> None:
     assert [rank.error for rank in record.ranks] == ["RuntimeError: second", "RuntimeError: first"]
 
 
-def test_own_error_goes_before_an_earlier_follow_up(rank_files: RankFiles) -> None:
-    rank_files.rank(0, head(0) + error(GLOO_PEER, time_unix_s=10.0))
-    rank_files.rank(1, head(1) + error("the cube fell", time_unix_s=11.0))
-    rank_files.torchrun_log((1, 1), (0, 1))
-    assert rank_files.collect(exit_code=1).reason == "rank 1: RuntimeError: the cube fell"
-
-
-def test_follow_up_is_the_reason_when_there_is_no_other(rank_files: RankFiles) -> None:
-    rank_files.rank(0, head(0) + error(GLOO_PEER))
-    rank_files.rank(1, head(1))
-    rank_files.torchrun_log((1, -15), (0, 1))
+@pytest.mark.parametrize(
+    ("rank_0", "rank_1", "exits", "reason"),
+    [
+        # an error of a rank's own goes before an earlier one that follows from it
+        (
+            error(GLOO_PEER, time_unix_s=10.0),
+            error("the cube fell", time_unix_s=11.0),
+            ((1, 1), (0, 1)),
+            "rank 1: RuntimeError: the cube fell",
+        ),
+        # what follows from another error is the reason when there is no other
+        (error(GLOO_PEER), [], ((1, -15), (0, 1)), f"rank 0: RuntimeError: {GLOO_PEER}"),
+        # the kernel leaves no evidence, so a killed rank is not called out of memory
+        (
+            error(GLOO_PEER),
+            iterations(2),
+            ((0, -15), (1, -9)),
+            "rank 1: killed by signal 9 (often the kernel's out-of-memory killer); its stderr is empty",
+        ),
+        # a rank that died in training goes before one that had finished
+        (
+            iterations(3) + end(),
+            iterations(2),
+            ((0, -6), (1, -11)),
+            "rank 1: killed by signal 11 (Segmentation fault); its stderr is empty",
+        ),
+    ],
+)
+def test_the_root_cause_goes_before_what_follows_from_it(
+    rank_0: Events, rank_1: Events, exits: Sequence[tuple[int, int]], reason: str, rank_files: RankFiles
+) -> None:
+    rank_files.rank(0, head(0) + rank_0)
+    rank_files.rank(1, head(1) + rank_1)
+    rank_files.torchrun_log(*exits)
     record = rank_files.collect(exit_code=1)
-    assert (record.outcome, record.reason) == ("crashed", f"rank 0: RuntimeError: {GLOO_PEER}")
-
-
-def test_rank_killed_by_a_signal_goes_before_follow_ups(rank_files: RankFiles) -> None:
-    rank_files.rank(0, head(0) + error(GLOO_PEER))
-    rank_files.rank(1, head(1) + iterations(2))
-    rank_files.torchrun_log((0, -15), (1, -9))
-    rank_files.log("none_x/attempt_0/1/stderr.log", "")
-    record = rank_files.collect(exit_code=1)
-    assert record.outcome == "crashed"  # the kernel leaves no evidence, so it is not called out of memory
-    assert record.reason
-    assert record.reason.startswith("rank 1: killed by signal 9 (often the kernel's out-of-memory killer)")
+    assert (record.outcome, record.reason) == ("crashed", reason)
 
 
 def test_rank_that_torchrun_had_to_kill_is_not_the_cause(rank_files: RankFiles) -> None:
-    rank_files.rank(0, head(0))
-    rank_files.rank(1, head(1))
-    rank_files.torchrun_log(
-        (0, -9), (1, -11), before="W Unable to shutdown process 6470 via 15, forcefully exiting via 9"
-    )
+    killed = "W Unable to shutdown process 6470 via 15, forcefully exiting via 9"
+    rank_files.torchrun_log((0, -9), (1, -11), before=killed)
     reason = rank_files.collect(exit_code=1).reason
-    assert reason
-    assert reason.startswith("rank 1: killed by signal 11 (Segmentation fault)")
+    assert reason == "rank 1: killed by signal 11 (Segmentation fault); its stderr is empty"
 
 
 def test_rank_without_events_speaks_through_its_stderr(rank_files: RankFiles) -> None:
@@ -127,15 +137,6 @@ def test_out_of_memory_in_stderr_is_evidence(rank_files: RankFiles) -> None:
     rank_files.torchrun_log((0, -6))
     rank_files.log("none_x/attempt_0/0/stderr.log", f"torch.OutOfMemoryError: {CUDA_OOM}\n")
     assert rank_files.collect(exit_code=1).outcome == "oom"
-
-
-def test_rank_that_died_in_training_goes_before_one_that_had_finished(rank_files: RankFiles) -> None:
-    rank_files.rank(0, whole(0))
-    rank_files.rank(1, head(1) + iterations(2))
-    rank_files.torchrun_log((0, -6), (1, -11))
-    reason = rank_files.collect(exit_code=1).reason
-    assert reason
-    assert reason.startswith("rank 1: killed by signal 11")
 
 
 def test_torchrun_that_fails_alone_speaks_through_its_log(rank_files: RankFiles) -> None:

@@ -18,20 +18,20 @@ POOL_OFF: Mapping[str, Any] = {
 }
 
 
-def judged(*, asked: bool = True, **manager: Any) -> CheckResult | None:
+def judged(*, asked: bool = True, **manager: Any) -> CheckResult:
     sim = SimpleNamespace(physics_manager=SimpleNamespace(**manager))
-    return cuda_graph.check(cuda_graph.read(sim, SimpleNamespace(use_cuda_graph=asked)), POOL_OFF)
+    check = cuda_graph.check(cuda_graph.read(sim, SimpleNamespace(use_cuda_graph=asked)), POOL_OFF)
+    assert check is not None
+    return check
 
 
 def test_a_captured_graph_is_fine() -> None:
     check = judged(_graph=object(), _graph_capture_pending=False)
-    assert check is not None
     assert (check.name, check.verdict, check.fault) == ("cuda_graph", "ok", None)
 
 
 def test_a_graph_that_was_asked_for_and_is_not_there_is_a_failure_with_what_warp_says() -> None:
     check = judged(_graph=None, _graph_capture_pending=False)
-    assert check is not None
     assert (check.verdict, check.fault) == ("failure", "cuda_graph_not_in_use")
     assert check.found.endswith("memory pool supported: True, enabled: False; driver of CUDA 12.2")
 
@@ -47,7 +47,6 @@ def test_a_graph_that_was_asked_for_and_is_not_there_is_a_failure_with_what_warp
 )
 def test_no_graph_for_a_reason_is_no_fault(*, asked: bool, manager: dict[str, Any], words: str) -> None:
     check = judged(asked=asked, **manager)
-    assert check is not None
     assert (check.verdict, check.fault) == ("not_checked", None)
     assert words in check.found
 

@@ -15,8 +15,9 @@ from suite.launch.containers.run import requested_gpus
 from suite.schema.record import Gpu
 from tests.fake_nvml import answer, refusal
 
+pytestmark = pytest.mark.usefixtures("two_gpus")
 
-@pytest.mark.usefixtures("two_gpus")
+
 def test_gpus_are_read() -> None:
     gpus, driver_version, cuda_driver_version = read_gpus()
     assert gpus == (
@@ -26,7 +27,6 @@ def test_gpus_are_read() -> None:
     assert (driver_version, cuda_driver_version) == ("580.65.06", "13.2")
 
 
-@pytest.mark.usefixtures("two_gpus")
 @pytest.mark.parametrize(
     ("visible", "names"),
     [
@@ -52,7 +52,6 @@ def test_only_visible_gpus_count(visible: str, names: list[str], monkeypatch: py
     assert state.num_gpus == 2
 
 
-@pytest.mark.usefixtures("two_gpus")
 @pytest.mark.parametrize(
     ("visible", "gpus"),
     [
@@ -100,7 +99,6 @@ def test_every_end_of_nvml_has_its_word(code: int, fault: str, monkeypatch: pyte
     assert (state.driver_version, state.num_gpus, state.gpus) == (None, None, ())
 
 
-@pytest.mark.usefixtures("two_gpus")
 @pytest.mark.parametrize("function", ["nvmlDeviceGetHandleByIndex", "nvmlDeviceGetName"])
 def test_a_lost_gpu_ends_with_what_to_do(function: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pynvml, function, refusal(pynvml.NVML_ERROR_GPU_IS_LOST))
@@ -108,13 +106,11 @@ def test_a_lost_gpu_ends_with_what_to_do(function: str, monkeypatch: pytest.Monk
         read_gpus()
 
 
-@pytest.mark.usefixtures("two_gpus")
 def test_a_lost_gpu_is_a_fault_and_not_an_exception(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pynvml, "nvmlDeviceGetHandleByIndex", refusal(pynvml.NVML_ERROR_GPU_IS_LOST))
     assert read() == NvmlState(fault="failed", message="GPU is lost")
 
 
-@pytest.mark.usefixtures("two_gpus")
 def test_what_nvml_refuses_is_none_with_its_reason() -> None:
     state = read()
     assert (state.driver_version, state.nvml_version, state.cuda_driver_version) == ("580.65.06", "580.65.06", "13.2")
@@ -130,7 +126,6 @@ def test_what_nvml_refuses_is_none_with_its_reason() -> None:
     assert json.loads(json.dumps(dataclasses.asdict(state)))["gpus"][1]["unanswered"]["mig"] == "Not Supported"
 
 
-@pytest.mark.usefixtures("two_gpus")
 def test_settings_are_read_in_our_units(monkeypatch: pytest.MonkeyPatch) -> None:
     answer(
         monkeypatch,
@@ -160,21 +155,18 @@ def test_settings_are_read_in_our_units(monkeypatch: pytest.MonkeyPatch) -> None
     assert (gpu.compute_processes, gpu.compute_processes_memory_gb) == (2, 1.0)
 
 
-@pytest.mark.usefixtures("two_gpus")
 def test_a_mig_instance_is_one_where_nvml_tells_only_of_whole_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     answer(monkeypatch, nvmlDeviceGetUUID="MIG-5a7f")
     monkeypatch.setattr(pynvml, "nvmlDeviceGetMigMode", refusal(pynvml.NVML_ERROR_INVALID_ARGUMENT))
     assert [gpu.mig for gpu in read().gpus] == [True, True]
 
 
-@pytest.mark.usefixtures("two_gpus")
 def test_memory_of_a_process_may_be_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     answer(monkeypatch, nvmlDeviceGetComputeRunningProcesses_v3=[SimpleNamespace(usedGpuMemory=None)])
     gpu = read().gpus[0]
     assert (gpu.compute_processes, gpu.compute_processes_memory_gb) == (1, None)
 
 
-@pytest.mark.usefixtures("two_gpus")
 @pytest.mark.parametrize(
     ("bits", "words"),
     [
@@ -190,7 +182,6 @@ def test_slowdowns_are_words(bits: int, words: tuple[str, ...], monkeypatch: pyt
     assert read().gpus[0].slowdowns == words
 
 
-@pytest.mark.usefixtures("two_gpus")
 def test_links_between_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     answer(monkeypatch, nvmlDeviceGetTopologyCommonAncestor=pynvml.NVML_TOPOLOGY_SYSTEM)
     assert [gpu.links for gpu in read().gpus] == [("self", "across_numa_nodes"), ("across_numa_nodes", "self")]
@@ -203,14 +194,12 @@ def test_links_between_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read().gpus[0].peer_access == ("self", "unknown")
 
 
-@pytest.mark.usefixtures("two_gpus")
 def test_peer_access_that_nvml_does_not_tell_is_none_with_its_reason() -> None:
     (gpu, _) = read().gpus
     assert gpu.peer_access == ("self", None)
     assert gpu.unanswered["peer_access[1]"] == "Not Supported"
 
 
-@pytest.mark.usefixtures("two_gpus")
 def test_active_nvlinks_are_counted_as_far_as_the_gpu_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
     def state(_: int, link: int) -> int:
         if link >= 18:
@@ -221,7 +210,6 @@ def test_active_nvlinks_are_counted_as_far_as_the_gpu_has_them(monkeypatch: pyte
     assert read().gpus[0].nvlinks_active == 17
 
 
-@pytest.mark.usefixtures("two_gpus")
 def test_fabric_state_is_read_out_of_nvmls_struct(monkeypatch: pytest.MonkeyPatch) -> None:
     def fill(_: int, pointer: Any) -> None:
         pointer._obj.state = pynvml.NVML_GPU_FABRIC_STATE_IN_PROGRESS

@@ -10,8 +10,9 @@ from suite.external.nvml.live import LiveGpus
 from suite.external.nvml.values import GpuReading
 from tests.fake_nvml import answer, refusal
 
+pytestmark = pytest.mark.usefixtures("two_gpus")
 
-@pytest.mark.usefixtures("two_gpus")
+
 def test_live_values_are_in_our_units(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,0")
     monkeypatch.setattr(pynvml, "nvmlDeviceGetClockInfo", lambda _, kind: {1: 1980, 2: 3201}[kind])
@@ -35,7 +36,6 @@ def test_live_values_are_in_our_units(monkeypatch: pytest.MonkeyPatch) -> None:
     assert gpus.read() == ()
 
 
-@pytest.mark.usefixtures("two_gpus")
 def test_live_values_that_nvml_refuses_are_none_and_noted_once_each() -> None:
     gpus = LiveGpus(2)
     assert gpus.read() == (GpuReading(index=0, memory_used_gb=1.0), GpuReading(index=1))
@@ -46,7 +46,6 @@ def test_live_values_that_nvml_refuses_are_none_and_noted_once_each() -> None:
     assert gpus.notes == notes
 
 
-@pytest.mark.usefixtures("two_gpus")
 def test_the_energy_counter_is_read_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     answer(monkeypatch, nvmlDeviceGetTotalEnergyConsumption=9_000_500, nvmlDeviceGetPowerUsage=500_000)
     now_s = iter([0.2 * number for number in range(11)])
@@ -58,7 +57,6 @@ def test_the_energy_counter_is_read_once_a_second(monkeypatch: pytest.MonkeyPatc
     assert {first.energy_j == second.energy_j for first, second in readings} == {True}
 
 
-@pytest.mark.usefixtures("two_gpus")
 def test_fewer_gpus_than_asked_for_are_noted() -> None:
     gpus = LiveGpus(3)
     assert len(gpus.read()) == 2
@@ -73,7 +71,6 @@ def test_fewer_gpus_than_asked_for_are_noted() -> None:
         ("nvmlDeviceGetHandleByIndex", pynvml.NVML_ERROR_GPU_IS_LOST),
     ],
 )
-@pytest.mark.usefixtures("two_gpus")
 def test_a_broken_nvml_leaves_live_values_empty(function: str, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pynvml, function, refusal(code))
     gpus = LiveGpus(1)
@@ -82,7 +79,6 @@ def test_a_broken_nvml_leaves_live_values_empty(function: str, code: int, monkey
     gpus.close()
 
 
-@pytest.mark.usefixtures("two_gpus")
 def test_a_gpu_lost_while_it_works_is_none_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
     answer(monkeypatch, nvmlDeviceGetPowerUsage=500_000)
     gpus = LiveGpus(1)

@@ -91,38 +91,33 @@ def test_rising_power_is_the_area_under_it() -> None:
     assert integrated_energy_j(power, WINDOW) == pytest.approx(expected_j, rel=1e-5)
 
 
-def test_window_within_one_interval_is_interpolated() -> None:
-    points = [(0.0, 10.0), (1.0, 20.0)]
-    window = Window(start_s=0.25, end_s=0.75)
-    assert integrated_energy_j(points, window) == pytest.approx(15.0 * 0.5)
-    assert counted_energy_j(points, window) == pytest.approx(5.0)
-
-
-def test_window_on_the_samples_themselves() -> None:
-    window = Window(start_s=0.0, end_s=2.0)
-    assert counted_energy_j([(0.0, 10.0), (1.0, 20.0), (2.0, 50.0)], window) == 40.0
+def test_the_ends_of_the_window_are_interpolated() -> None:
+    points = [(0.0, 10.0), (1.0, 20.0), (2.0, 50.0)]
+    within_one_interval = Window(start_s=0.25, end_s=0.75)
+    assert integrated_energy_j(points, within_one_interval) == pytest.approx(15.0 * 0.5)
+    assert counted_energy_j(points, within_one_interval) == pytest.approx(5.0)
+    assert counted_energy_j(points, Window(start_s=0.0, end_s=2.0)) == 40.0  # on the samples themselves
+    reset_before = [(number / 5, 9e9 if number < 3 else 300.0 * number / 5) for number in range(66)]
+    assert counted_energy_j(reset_before, WINDOW) == pytest.approx(3000.0)
 
 
 @pytest.mark.parametrize(
-    ("until_s", "left_out", "window"),
+    ("until_s", "first_s", "last_s", "energy_j"),
     [
-        (10.0, (), WINDOW),  # the sampler ended too early
-        (13.0, (0.0, 1.05), WINDOW),  # it began too late
-        (13.0, (5.0, 7.3), WINDOW),  # it was held up: more than 2 s without a value
+        (10.0, 99.0, 99.0, None),  # the sampler ended too early
+        (13.0, 0.0, 1.05, None),  # it began too late
+        (13.0, 5.0, 7.3, None),  # more than 2 s without a value
+        (13.0, 5.0, 6.0, 3000.0),  # a short gap is bridged
     ],
 )
 def test_energy_is_unknown_when_the_window_is_not_covered(
-    until_s: float, left_out: tuple[float, float], window: Window
+    until_s: float, first_s: float, last_s: float, energy_j: float | None
 ) -> None:
+    """No sample from ``first_s`` to ``last_s``; 300 W."""
     times_s = [number / 5 for number in range(round(until_s * 5) + 1)]
-    kept = [(t, 300.0 * t) for t in times_s if not left_out or not left_out[0] <= t <= left_out[1]]
-    assert counted_energy_j(kept, window) is None
-    assert integrated_energy_j(kept, window) is None
-
-
-def test_a_short_gap_is_bridged() -> None:
-    kept = [(number / 5, 300.0) for number in range(66) if not 5.0 <= number / 5 <= 6.0]
-    assert integrated_energy_j(kept, WINDOW) == 3000.0
+    kept_s = [time_s for time_s in times_s if not first_s <= time_s <= last_s]
+    assert integrated_energy_j([(time_s, 300.0) for time_s in kept_s], WINDOW) == energy_j
+    assert counted_energy_j([(time_s, 300.0 * time_s) for time_s in kept_s], WINDOW) == energy_j
 
 
 def with_gap(first_s: float, last_s: float) -> GpuAt:
@@ -156,11 +151,6 @@ def test_counter_that_starts_anew_is_unknown_and_power_takes_its_place() -> None
     assert seen.gpus[0].energy_counter_j is None
     assert seen.gpus[0].energy_disagreement is None
     assert (seen.energy_j, seen.energy_agrees) == (3000.0, None)
-
-
-def test_counter_that_starts_anew_before_the_window_does_no_harm() -> None:
-    counter = [(number / 5, 9e9 if number < 3 else 300.0 * number / 5) for number in range(66)]
-    assert counted_energy_j(counter, WINDOW) == pytest.approx(3000.0)
 
 
 def test_nothing_given_is_nothing_known() -> None:
