@@ -72,7 +72,7 @@ def measure(torch: Any, message_bytes: int) -> dict[str, Any]:
 def all_reduce(torch: Any, message_bytes: int, num_gpus: int) -> tuple[list[float], bool]:
     """Return the times of the repeats [s], and whether every element on every GPU has the right sum."""
     count = message_bytes // 4
-    # GPU g holds (g + 1) * pattern; the sums stay far below 2**24, so they are exact in float32.
+    # GPU g has (g + 1) * pattern; the sums stay far below 2**24, so they are exact in float32.
     patterns = [(torch.arange(count, device=f"cuda:{gpu}") % 13).float() for gpu in range(num_gpus)]
     inputs = [pattern * (gpu + 1) for gpu, pattern in enumerate(patterns)]
     outputs = [torch.zeros_like(pattern) for pattern in patterns]

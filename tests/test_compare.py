@@ -271,7 +271,7 @@ def test_mistakes_have_other_exit_codes_than_incomparable(
     assert "where there is nothing" in capsys.readouterr().err
     (tmp_path / "empty").mkdir()
     assert main([before, str(tmp_path / "empty")]) == StoreError.exit_code
-    assert "holds no results" in capsys.readouterr().err
+    assert "contains no results" in capsys.readouterr().err
     (tmp_path / "file").write_text("")
     assert main([before, str(tmp_path / "file")]) == StoreError.exit_code
     assert f"{tmp_path / 'file'} is a file, and results are folders." in capsys.readouterr().err
@@ -321,5 +321,5 @@ def test_imported_results_are_not_called_corrupt(
     assert import_command.main([str(bundle), "--out", str(tmp_path / "imported")]) == 0
     assert main([before, str(tmp_path / "imported")]) == StoreError.exit_code
     said = capsys.readouterr().err
-    assert said.startswith(f"{tmp_path / 'imported'} holds imported results only")
+    assert said.startswith(f"{tmp_path / 'imported'} contains imported results only")
     assert "Move the file away" not in said

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from suite.errors import Interrupted
-from suite.install.asset_root import find_assets
+from suite.install import asset_root
 from suite.options.options import ROOT
 from tests.bench_runs import listen_to_ctrl_c
 from tests.real_runs import wait_until
@@ -60,11 +60,12 @@ for nox_pid in (None, str(os.getppid()), sys.argv[1]):
 """
 BUILDS = """
 import sys, pathlib
-from suite.install.asset_root import find_assets
+from suite.install import asset_root
 sleeps = "import os, pathlib, sys, time; pathlib.Path(sys.argv[1]).mkdir(); "
 sleeps += "pathlib.Path('building').write_text(str(os.getpid())); time.sleep(600)"
-find_assets("offline", python=pathlib.Path(sys.executable), key="k", project_root=pathlib.Path(),
-    command=("-c", sleeps), on_message=print)
+asset_root.BUILD_ASSETS = ("-c", sleeps)
+asset_root.find_assets("offline", python=pathlib.Path(sys.executable), key="k", project_root=pathlib.Path(),
+    on_message=print)
 """
 COMPLETES = "import pathlib, sys; root = pathlib.Path(sys.argv[1]); root.mkdir(); (root / 'manifest.json').touch()"
 
@@ -138,10 +139,10 @@ def test_a_killed_build_of_assets_leaves_no_process_and_its_folder_is_replaced(
     wait_until(lambda: not is_running(int(pid_file.read_text())), timeout_s=60, what="the build ends")
     (abandoned,) = (path for path in cache.iterdir() if path.is_dir())
     (cache / f"{abandoned.name.removesuffix('-building')}-x1y2z3").mkdir()  # as earlier versions named it
-    root, _ = find_assets(
-        "offline", python=Path(sys.executable), key="k", project_root=tmp_path, command=("-c", COMPLETES),
-        on_message=lambda _: None,
-    )  # fmt: skip
+    monkeypatch.setattr(asset_root, "BUILD_ASSETS", ("-c", COMPLETES))
+    root, _ = asset_root.find_assets(
+        "offline", python=Path(sys.executable), key="k", project_root=tmp_path, on_message=lambda _: None
+    )
     assert [path for path in cache.iterdir() if path.is_dir()] == [root]
 
 

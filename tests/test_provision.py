@@ -12,7 +12,7 @@ import pytest
 
 from suite.errors import UsageError, WorkerEnvironmentError
 from suite.files.cache import cache_root
-from suite.install import pins
+from suite.install import asset_root, pins
 from suite.install import worker as provision
 from suite.install.worker import Worker, locate_worker, provision_worker
 from suite.records.redaction import public
@@ -49,6 +49,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv-cache"))
     monkeypatch.delenv("ISAACSIM_ASSET_ROOT", raising=False)
     monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.setattr(provision, "INSTALL_DISK_GB", 0.001)
+    monkeypatch.setattr(asset_root, "BUILD_ASSETS", ("-c", BUILD.format(runs=project / "runs")))
     return project
 
 
@@ -60,8 +62,6 @@ def provide(
     assets: Assets = "offline",
     worker_packages: Sequence[str] = (),
     messages: list[str] | None = None,
-    build: str = BUILD,
-    free_disk_needed_gb: float = 0.001,
 ) -> Worker:
     return provision_worker(
         project_root=project,
@@ -70,8 +70,6 @@ def provide(
         assets=assets,
         worker_packages=worker_packages,
         on_message=(messages if messages is not None else []).append,
-        asset_command=("-c", build.format(runs=project / "runs")),
-        free_disk_needed_gb=free_disk_needed_gb,
     )
 
 
@@ -169,9 +167,12 @@ def test_second_process_says_that_it_waits(project: Path, tmp_path: Path) -> Non
     assert messages[0].startswith("Waiting for another process")
 
 
-def test_too_little_disk_is_said_before_anything_is_installed(project: Path, tmp_path: Path) -> None:
+def test_too_little_disk_is_said_before_anything_is_installed(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provision, "INSTALL_DISK_GB", 1e7)
     with pytest.raises(WorkerEnvironmentError, match=r"needs 10000000 GB of free disk.*LABSCALE_CACHE"):
-        provide(project, free_disk_needed_gb=1e7)
+        provide(project)
     assert not list((tmp_path / "cache").glob("worker-*/bin"))
 
 
@@ -247,14 +248,18 @@ def test_assets_are_built_again_when_their_sources_change(project: Path) -> None
     assert (project / "runs").read_text() == "xx"
 
 
-def test_assets_that_fail_leave_nothing_and_say_why(project: Path, tmp_path: Path) -> None:
-    half = "import os, sys; os.mkdir(sys.argv[1]); sys.exit('no such mesh')"
-    with pytest.raises(WorkerEnvironmentError, match=r"exit code 1(.|\n)*no such mesh"):
-        provide(project, build=half)
-    assert not [path for path in (tmp_path / "cache").glob("assets-*") if path.suffix != ".lock"]
-    without_manifest = "import os, sys; os.mkdir(sys.argv[1])"
-    with pytest.raises(WorkerEnvironmentError, match="could not be built"):
-        provide(project, build=without_manifest)
+def test_assets_that_fail_leave_nothing_and_say_why(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for build, said in (
+        ("import os, sys; os.mkdir(sys.argv[1]); sys.exit('no such mesh')", r"exit code 1(.|\n)*no such mesh"),
+        ("import os, sys; os.mkdir(sys.argv[1])", "could not build the offline assets, exit code 0"),  # no manifest
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(asset_root, "BUILD_ASSETS", ("-c", build))
+            with pytest.raises(WorkerEnvironmentError, match=said):
+                provide(project)
+        assert not [path for path in (tmp_path / "cache").glob("assets-*") if path.suffix != ".lock"]
     assert provide(project).asset_root is not None
 
 

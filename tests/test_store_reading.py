@@ -91,11 +91,11 @@ def test_results_are_sorted_by_case_id_and_read_below_cases_only(tmp_path: Path)
 
 
 def test_a_folder_that_cannot_be_told_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"holds no results. Run `nox -s bench"):
+    with pytest.raises(StoreError, match=r"contains no results. Run `nox -s bench"):
         store.load_results(tmp_path)
     golden_copy(tmp_path / "a.json")
     golden_copy(tmp_path / "b.json")
-    with pytest.raises(StoreError, match=r"a.json and .*b.json both hold the case cartpole-strong/"):
+    with pytest.raises(StoreError, match=r"a.json and .*b.json both contain the case cartpole-strong/"):
         store.load_results(tmp_path)
     (tmp_path / "b.json").write_text(GOLDEN.read_text(encoding="utf-8")[:-20], encoding="utf-8")
     with pytest.raises(StoreError, match=r"b.json is corrupt, not JSON"):
@@ -121,7 +121,7 @@ def test_imported_results_are_sound_and_no_cases(tmp_path: Path) -> None:
     bundles = tmp_path / "sets" / "imported" / BUNDLES
     golden_copy(bundles / "seed42.json")
     for folder in (bundles, bundles.parent, bundles.parent.parent):
-        with pytest.raises(StoreError, match=rf"^{folder} holds imported results only, .*Name a folder"):
+        with pytest.raises(StoreError, match=rf"^{folder} contains imported results only, .*Name a folder"):
             store.load_results(folder)
 
 

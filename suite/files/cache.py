@@ -77,5 +77,5 @@ def _lock(file: IO[str], path: Path, on_message: Callable[[str], None]) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        on_message(f"Waiting for another process that holds {path}")
+        on_message(f"Waiting for another process that has locked {path}")
         fcntl.flock(file, fcntl.LOCK_EX)

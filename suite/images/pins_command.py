@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     parser = Parser(
         prog="nox -s pins --",
-        description="Resolve the hashed requirement files anew, and ask for the digests of the images' bases.",
+        description="Resolve the hashed requirement files again, and ask for the digests of the images' bases.",
     )
     parser.add_argument("--upgrade", action="store_true", help="take the newest versions, not those already pinned")
     for written in pins.refresh(ROOT, upgrade=parser.read(arguments).upgrade):

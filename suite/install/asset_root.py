@@ -27,7 +27,6 @@ def find_assets(
     python: Path,
     key: str,
     project_root: Path,
-    command: Sequence[str] = BUILD_ASSETS,
     run: RunPython = parent_death.run,
     on_message: Callable[[str], None],
 ) -> tuple[Path | None, str | None]:
@@ -47,7 +46,7 @@ def find_assets(
         with locked(root.with_suffix(".lock"), on_message):
             if not manifest.exists():
                 on_message(f"Building the offline assets in {root}")
-                _build_assets(root, python=python, project_root=project_root, command=command, run=run)
+                _build_assets(root, python=python, project_root=project_root, run=run)
     return root, sha256(manifest)
 
 
@@ -66,16 +65,16 @@ def offline_root(key: str, project_root: Path) -> Path:
     return cache_root() / f"assets-{key}-{_sources_sha256(project_root)[:12]}"
 
 
-def _build_assets(root: Path, *, python: Path, project_root: Path, command: Sequence[str], run: RunPython) -> None:
+def _build_assets(root: Path, *, python: Path, project_root: Path, run: RunPython) -> None:
     python_path = os.pathsep.join(part for part in (str(project_root), os.environ.get("PYTHONPATH")) if part)
     for abandoned in root.parent.glob(f"{root.name}-*"):  # of a killed build; the lock excludes a running one
         shutil.rmtree(abandoned, ignore_errors=True)
     building = root.with_name(f"{root.name}-building")
     try:
-        done = run([str(python), *command, str(building)], {"PYTHONPATH": python_path})
+        done = run([str(python), *BUILD_ASSETS, str(building)], {"PYTHONPATH": python_path})
         if done.returncode != 0 or not (building / "manifest.json").exists():
             raise WorkerEnvironmentError(
-                f"The offline assets could not be built by {python} {' '.join(command)}, exit code {done.returncode}:\n"
+                f"{python} {' '.join(BUILD_ASSETS)} could not build the offline assets, exit code {done.returncode}:\n"
                 f"{last_lines(done.stderr or done.stdout)}\nCheck the worker environment, or use --assets official."
             )
         if root.exists():  # something else made it, without a manifest

@@ -58,7 +58,10 @@ def make_bundle(
         raise BundleError(f"The part size is {part_size_mib} MiB; it has to be at least 1.")
     if not (asset_root / "manifest.json").is_file():
         raise BundleError(f"{asset_root} has no manifest.json. Build the assets first (`nox -s bench`).")
-    selection = _selection(_roots(project_root, stack), worker_python=worker_python, target=target)
+    pool = bundle_contents.pooled(
+        bundle_contents.installed(sys.path), bundle_contents.installed(_search_path(worker_python))
+    )
+    selection = bundle_contents.select(_roots(project_root, stack), pool=pool, target=target)
     entries = sorted(_entries(selection, project_root=project_root, asset_root=asset_root, for_device=for_device))
     unpacked_bytes = sum(path.stat().st_size for _, path in entries)
     _clear(out_dir)
@@ -155,14 +158,6 @@ def _entries(selection: Selection, *, project_root: Path, asset_root: Path, for_
             yield f"labscale/{name}", project_root / name
 
 
-def _selection(roots: Iterable[Requirement], *, worker_python: Path, target: Mapping[str, str | None]) -> Selection:
-    """Select what the target lacks from the distributions of this Python and of the worker's."""
-    pool = bundle_contents.pooled(
-        bundle_contents.installed(sys.path), bundle_contents.installed(_search_path(worker_python))
-    )
-    return bundle_contents.select(roots, pool=pool, target=target)
-
-
 def _checkout(project_root: Path) -> dict[str, Any]:
     return {
         "suite_commit": _git(project_root, "rev-parse", "HEAD").strip(),
@@ -221,7 +216,7 @@ def _clear(out_dir: Path) -> None:
         path.name for path in old if not (path.match("part-[0-9]*") or path.name in {"bundle.json", "install.py"})
     ]
     if foreign:
-        raise BundleError(f"{out_dir} holds {foreign[0]!r}, which is not part of a bundle. Choose an empty folder.")
+        raise BundleError(f"{out_dir} contains {foreign[0]!r}, which is not part of a bundle. Choose an empty folder.")
     with _writing_to(out_dir):
         for path in sorted(old):  # bundle.json before the parts
             path.unlink()

@@ -140,7 +140,7 @@ def pooled(
     pool = {**suite, **worker}
     for _, name in OVERRULED:
         if name in suite and name in worker:
-            pool[name] = max(suite[name], worker[name], key=_version)
+            pool[name] = max(suite[name], worker[name], key=lambda distribution: Version(distribution.version))
     return pool
 
 
@@ -207,10 +207,6 @@ def files(distribution: importlib.metadata.Distribution, *, for_device: Device) 
                 "Install it on the target and name it in the target's freeze."
             )
         yield name, path
-
-
-def _version(distribution: importlib.metadata.Distribution) -> Version:
-    return Version(distribution.version)
 
 
 def _fits(version: str | None, specifier: SpecifierSet) -> bool:

@@ -24,13 +24,14 @@ from typing import Final
 from suite.errors import WorkerEnvironmentError
 from suite.files.cache import cache_root, locked, path_in
 from suite.files.json_file import replace_json
-from suite.install.asset_root import BUILD_ASSETS, find_assets, offline_root
+from suite.install.asset_root import find_assets, offline_root
 from suite.install.pins import PINS_DIR, PYTHON_VERSION, find_uv, sha256
 from suite.install.worker_environment import COMPLETE, run_uv
 from suite.install.worker_packages import add_packages, environment_of, read_package
 from suite.schema.record import Assets, Stack
 
 INSTALL_DISK_GB: Final = 12.0  # the environment takes 7.4 GB, uv's downloads the rest
+_KEY_LENGTH: Final = 12  # digits of a hash in a folder's name
 
 # What a worker imports, and the version that this suite's adapters and overrides were written for.
 NEEDED: Final[Mapping[Stack, Mapping[str, str | None]]] = {
@@ -82,8 +83,6 @@ def provision_worker(
     assets: Assets,
     on_message: Callable[[str], None],
     worker_packages: Sequence[str] = (),
-    asset_command: Sequence[str] = BUILD_ASSETS,
-    free_disk_needed_gb: float = INSTALL_DISK_GB,
 ) -> Worker:
     """Return a worker that is ready to run; install and build only what is missing.
 
@@ -96,16 +95,11 @@ def provision_worker(
         worker_python=worker_python,
         worker_packages=worker_packages,
         on_message=on_message,
-        free_disk_needed_gb=free_disk_needed_gb,
     )
-    if worker_python is None:
-        pins_sha256: str | None = sha256(worker_pins(project_root, stack))
-        key = str(pins_sha256)[:12]
-    else:
-        pins_sha256 = None
-        key = _own_key(python, check_python(python, stack=stack))
+    pins_sha256 = None if worker_python else sha256(worker_pins(project_root, stack))
+    key = pins_sha256[:_KEY_LENGTH] if pins_sha256 else _own_key(python, check_python(python, stack=stack))
     asset_root, asset_sha256 = find_assets(
-        assets, python=python, key=key, project_root=project_root, command=asset_command, on_message=on_message
+        assets, python=python, key=key, project_root=project_root, on_message=on_message
     )
     kernels = cache_root() / f"kernels-{key}"
     kernels.mkdir(exist_ok=True)
@@ -126,33 +120,12 @@ def provision_python(
     worker_python: Path | None,
     worker_packages: Sequence[str] = (),
     on_message: Callable[[str], None],
-    free_disk_needed_gb: float = INSTALL_DISK_GB,
 ) -> tuple[Path, tuple[str, ...]]:
     """Return the worker's Python, installed if it is missing, and the packages that a user added to it.
 
     Raises WorkerEnvironmentError as ``provision_worker`` does.
     """
-    cache = _made(cache_root())
-    if worker_python is not None:
-        check_python(_found(worker_python), stack=stack)
-        return _found(worker_python), ()
-    packages = [read_package(text) for text in worker_packages]  # first, so that a faulty one installs nothing
-    pins_path = worker_pins(project_root, stack)
-    environment = _environment(cache, pins_path, stack)
-    python = install(
-        environment, pins_path=pins_path, stack=stack, on_message=on_message, free_disk_needed_gb=free_disk_needed_gb
-    )
-    if not packages:
-        return python, ()
-    return add_packages(environment, packages, pins_path=pins_path, on_message=on_message)
-
-
-def _environment(cache: Path, pins_path: Path, stack: Stack) -> Path:
-    key = sha256(pins_path)[:12]
-    return cache / (f"worker-{key}" if stack == "kitless" else f"worker-{key}-{stack}")
-
-
-def _made(cache: Path) -> Path:
+    cache = cache_root()
     try:
         cache.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -160,7 +133,21 @@ def _made(cache: Path) -> Path:
             f"{cache} cannot be made: {error.strerror}. Set LABSCALE_CACHE to a folder that this user may write to,"
             f" with {INSTALL_DISK_GB:g} GB free."
         ) from error
-    return cache
+    if worker_python is not None:
+        check_python(_found(worker_python), stack=stack)
+        return _found(worker_python), ()
+    packages = [read_package(text) for text in worker_packages]  # first, so that a faulty one installs nothing
+    pins_path = worker_pins(project_root, stack)
+    environment = _environment(cache, pins_path, stack)
+    python = install(environment, pins_path=pins_path, stack=stack, on_message=on_message)
+    if not packages:
+        return python, ()
+    return add_packages(environment, packages, pins_path=pins_path, on_message=on_message)
+
+
+def _environment(cache: Path, pins_path: Path, stack: Stack) -> Path:
+    key = sha256(pins_path)[:_KEY_LENGTH]
+    return cache / (f"worker-{key}" if stack == "kitless" else f"worker-{key}-{stack}")
 
 
 def worker_pins(project_root: Path, stack: Stack) -> Path:
@@ -200,7 +187,8 @@ def _does_not_run(python: Path, error: OSError | subprocess.SubprocessError) -> 
 
 def _own_key(python: Path, versions: Mapping[str, str | None]) -> str:
     """Return a key for kernels of a user's Python, which differ from another Python's or other versions'."""
-    return "own-" + hashlib.sha256(json.dumps([str(python), versions], sort_keys=True).encode()).hexdigest()[:12]
+    text = json.dumps([str(python), versions], sort_keys=True)
+    return "own-" + hashlib.sha256(text.encode()).hexdigest()[:_KEY_LENGTH]
 
 
 def check_python(python: Path, *, stack: Stack) -> dict[str, str | None]:
@@ -232,14 +220,7 @@ def check_python(python: Path, *, stack: Stack) -> dict[str, str | None]:
     return versions
 
 
-def install(
-    environment: Path,
-    *,
-    pins_path: Path,
-    stack: Stack,
-    on_message: Callable[[str], None],
-    free_disk_needed_gb: float = INSTALL_DISK_GB,
-) -> Path:
+def install(environment: Path, *, pins_path: Path, stack: Stack, on_message: Callable[[str], None]) -> Path:
     """Install ``pins_path`` into the folder ``environment`` unless it is complete, and return its Python."""
     python = environment / "bin" / "python"
     marker = environment / COMPLETE
@@ -251,9 +232,9 @@ def install(
         if environment.exists():  # an install that was interrupted
             shutil.rmtree(environment)
         free_gb = shutil.disk_usage(environment.parent).free / 1e9
-        if free_gb < free_disk_needed_gb:
+        if free_gb < INSTALL_DISK_GB:
             raise WorkerEnvironmentError(
-                f"The worker environment needs {free_disk_needed_gb:.0f} GB of free disk, {environment.parent} has "
+                f"The worker environment needs {INSTALL_DISK_GB:.0f} GB of free disk, {environment.parent} has "
                 f"{free_gb:.1f} GB. Free some, or set LABSCALE_CACHE to a folder on a larger disk."
             )
         base = find_python()
@@ -299,7 +280,7 @@ def locate_worker(
     if worker_python is None and stack != "isaacsim":
         pins_path = worker_pins(project_root, stack)
         pins_sha256 = sha256(pins_path)
-        key = pins_sha256[:12]
+        key = pins_sha256[:_KEY_LENGTH]
         environment = _environment(cache, pins_path, stack)
         if worker_packages:
             environment = environment_of(environment, [read_package(text) for text in worker_packages])

@@ -4,7 +4,7 @@ It does not use ``rglob``, which silently skips folders that it may not read.
 """
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -28,7 +28,7 @@ def case_files(folder: Path) -> list[Path]:
     ours = [one for one in found if _has_folder(one, CASES)]
     if folder.name == BUNDLES or (found and not ours):
         raise StoreError(
-            f"{folder} holds imported results only, which have no cases of labscale."
+            f"{folder} contains imported results only, which have no cases of labscale."
             " Name a folder that `nox -s bench` wrote."
         )
     if not ours:
@@ -81,12 +81,8 @@ def set_folders(folder: Path) -> list[Path]:
 
 def json_files(folder: Path) -> list[Path]:
     """Return all below ``folder``, sorted; none if it is missing. Raises StoreError for an unreadable folder."""
-    return sorted(path for path in _files(folder) if path.suffix == ".json")
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    for root, _, names in folder.walk(on_error=_refuse_unreadable):
-        yield from (root / name for name in names)
+    paths = (root / name for root, _, names in folder.walk(on_error=_refuse_unreadable) for name in names)
+    return sorted(path for path in paths if path.suffix == ".json")
 
 
 def _has_folder(folder: Path, name: str) -> bool:

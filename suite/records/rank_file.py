@@ -31,7 +31,7 @@ class Start:
 
 @validated(frozen=True, kw_only=True, config=_FINITE)
 class Network:
-    """From ``tasks.rank.network``: the interfaces that gloo bound, or when NCCL last wrote to its log."""
+    """The interfaces that gloo bound, or when NCCL last wrote to its log; see ``tasks.rank.network``."""
 
     event: Literal["network"]
     interfaces: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class Network:
 
 @validated(frozen=True, kw_only=True, config=_FINITE)
 class ClockOffset:
-    """From ``tasks.rank.clock``, by the first rank of every node but rank 0's."""
+    """Measured by the first rank of every node but rank 0's; see ``tasks.rank.clock``."""
 
     event: Literal["clock_offset"]
     when: Literal["start", "end"]

@@ -32,7 +32,7 @@ _SIGNIFICANT_DIGITS: Final = 9
 _RECORD: Final = TypeAdapter(tuple[RunRecord], config=STRICT)
 _CASE: Final = TypeAdapter(tuple[CaseResult], config=STRICT)
 AGAIN_ROUND: Final = "Move the file away and run again: only this round is repeated."
-AGAIN_CASE: Final = "Move the file away and run again: the case is stored anew from the records of its rounds."
+AGAIN_CASE: Final = "Move the file away and run again: the case is stored again from the records of its rounds."
 _UNWRITTEN: Final = "Nothing was written. This is a fault of the program that made the result; please report it."
 
 
@@ -110,7 +110,7 @@ def load_results(folder: Path) -> list[CaseResult]:
     paths = case_files(folder)
     if not paths:
         raise StoreError(
-            f"{folder} holds no results. Run `nox -s bench -- --out {shlex.quote(str(folder))}` first, or name"
+            f"{folder} contains no results. Run `nox -s bench -- --out {shlex.quote(str(folder))}` first, or name"
             " another folder."
         )
     found: dict[str, tuple[Path, CaseResult]] = {}
@@ -118,7 +118,7 @@ def load_results(folder: Path) -> list[CaseResult]:
         result = read_case(path)
         case_id = result.case.case_id
         if case_id in found:
-            raise StoreError(f"{found[case_id][0]} and {path} both hold the case {case_id}. Move one of them away.")
+            raise StoreError(f"{found[case_id][0]} and {path} both contain the case {case_id}. Move one of them away.")
         found[case_id] = (path, result)
     return [found[case_id][1] for case_id in sorted(found)]
 
@@ -279,7 +279,7 @@ def _read_object(path: Path, next_step: str) -> dict[str, Any]:
     except ValueError as error:
         raise StoreError(f"{path} is corrupt, not JSON: {error}. {next_step}") from error
     if not isinstance(stored, dict):
-        raise StoreError(f"{path} holds a {type(stored).__name__} where a JSON object was expected. {next_step}")
+        raise StoreError(f"{path} contains a {type(stored).__name__} where a JSON object was expected. {next_step}")
     return stored
 
 

@@ -81,7 +81,7 @@ def check(running: Simulation) -> list[CheckResult]:
 
     env = running.env.unwrapped
     views = views_of(env)
-    with torch.inference_mode():  # rsl_rl's environments hold tensors of this mode
+    with torch.inference_mode():  # rsl_rl's environments have tensors of this mode
         results = [_judged("physics state after training", "physics", partial(check_state, env))]
         env.reset()
         for view in views:

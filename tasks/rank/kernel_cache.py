@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-# Of Warp, Triton and torch's Inductor. The driver compiles Warp's PTX into a cache beside them.
+# Caches of Warp, Triton and torch's Inductor. What the driver compiles of Warp's PTX is in another one.
 CACHES: Final = ("WARP_CACHE_PATH", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
 COMPILED: Final = frozenset({".cubin", ".ptx", ".o", ".so"})  # of Warp for GPUs and CPUs, Triton, Inductor for CPUs
 

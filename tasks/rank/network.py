@@ -90,7 +90,7 @@ def _own_sockets() -> Iterator[str]:
 
 
 def _connections(table: Path) -> Iterator[tuple[str, tuple[int, int], str]]:
-    """Own address, own and other port, and inode of each connection that stands."""
+    """Yield own address, (own port, other port) and inode of each established connection."""
     if not table.exists():
         return
     for line in table.read_text(encoding="ascii").splitlines()[1:]:

@@ -39,7 +39,7 @@ class Window:
     def length_s(self) -> float:
         return self.end_s - self.start_s
 
-    def holds(self, sample: Sample) -> bool:
+    def contains(self, sample: Sample) -> bool:
         return self.start_s <= sample.monotonic_s <= self.end_s
 
 
@@ -69,7 +69,7 @@ def summarise(content: TelemetryContent, window: Window, *, frames: int | None, 
         raise ValueError(content.corrupt)
     if any(later.monotonic_s <= sample.monotonic_s for sample, later in itertools.pairwise(content.samples)):
         raise ValueError("the samples are not in the order of time")
-    samples = [sample for sample in content.samples if window.holds(sample)]
+    samples = [sample for sample in content.samples if window.contains(sample)]
     if not samples:
         raise ValueError(
             f"none of {counted(len(content.samples), 'sample')} lies in the steady {window.length_s:.3g} s"
@@ -104,7 +104,7 @@ def summarise(content: TelemetryContent, window: Window, *, frames: int | None, 
 
 def _gpu(index: int, samples: Sequence[Sample], window: Window) -> GpuTelemetry:
     timed = [(sample.monotonic_s, gpu) for sample in samples for gpu in sample.gpus if gpu.index == index]
-    inside = [gpu for sample in samples if window.holds(sample) for gpu in sample.gpus if gpu.index == index]
+    inside = [gpu for sample in samples if window.contains(sample) for gpu in sample.gpus if gpu.index == index]
     counter = [(time_s, gpu.energy_j) for time_s, gpu in timed if gpu.energy_j is not None]
     power = [(time_s, gpu.power_w) for time_s, gpu in timed if gpu.power_w is not None]
     counted_j, integrated_j = counted_energy_j(counter, window), integrated_energy_j(power, window)
