@@ -45,6 +45,23 @@ def read_json_or_none[T](path: Path, shape: type[T]) -> T | None:
         return None
 
 
+def read_json_lines[T](path: Path, shape: TypeAdapter[T]) -> tuple[list[T], str | None]:
+    """Return the valid lines of a file, and why the first invalid line is none, or None.
+
+    An incomplete last line is skipped: its writer was killed. Raises OSError if the file cannot be read.
+    """
+    found: list[T] = []
+    corrupt = None
+    *lines, last = path.read_bytes().split(b"\n")
+    for number, line in enumerate((*lines, last) if last else lines, start=1):
+        try:
+            found.append(shape.validate_json(line))
+        except ValidationError as error:
+            if number <= len(lines) and corrupt is None:
+                corrupt = f"{path.name} line {number} is not an event: {error.errors(include_url=False)[0]['msg']}"
+    return found, corrupt
+
+
 def replace_json(document: Any, path: Path, *, sort_keys: bool = False) -> None:
     """Replace the file ``path`` by ``document`` in one step.
 

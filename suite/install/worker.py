@@ -34,18 +34,16 @@ INSTALL_DISK_GB: Final = 12.0  # the environment takes 7.4 GB, uv's downloads th
 _KEY_LENGTH: Final = 12  # digits of a hash in a folder's name
 
 # What a worker imports, and the version that this suite's adapters and overrides were written for.
+_KITLESS: Final[Mapping[str, str | None]] = {
+    "isaaclab": "3.0.0", "torch": None, "newton": None, "warp-lang": None, "gymnasium": None, "gym": None,
+    "rl-games": None, "rsl-rl-lib": None, "skrl": None, "psutil": None,
+}  # fmt: skip
 NEEDED: Final[Mapping[Stack, Mapping[str, str | None]]] = {
-    "kitless": {
-        "isaaclab": "3.0.0", "torch": None, "newton": None, "warp-lang": None, "gymnasium": None, "gym": None,
-        "rl-games": None, "rsl-rl-lib": None, "skrl": None, "psutil": None,
-    },
-    "ovphysx": {
-        "isaaclab": "3.0.0", "torch": None, "newton": None, "ovphysx": None, "ovstage": None, "warp-lang": None,
-        "gymnasium": None, "gym": None, "rl-games": None, "rsl-rl-lib": None, "skrl": None, "psutil": None,
-    },
+    "kitless": _KITLESS,
+    "ovphysx": {**_KITLESS, "ovphysx": None, "ovstage": None},
     # Images of Isaac Sim have Isaac Lab as an editable install with its own version numbers.
     "isaacsim": {"isaaclab": None, "torch": None, "rl-games": None, "rsl-rl-lib": None, "psutil": None},
-}  # fmt: skip
+}
 
 NEXT_STEP: Final = (
     "Check the network, or set UV_DEFAULT_INDEX to your mirror; a host without a network installs a bundle "

@@ -1,7 +1,6 @@
 """Reads what ranks write: ``rank-<N>.jsonl``, one JSON object per line. ARCHITECTURE.md describes the format."""
 
 import re
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -9,6 +8,7 @@ from typing import Annotated, Final, Literal
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as validated
 
+from suite.files.json_file import read_json_lines
 from suite.schema.record import CheckResult, Scalar
 
 _NAME: Final = re.compile(r"rank-(\d+)\.jsonl")
@@ -176,16 +176,9 @@ def read_start(path: Path) -> Start | None:
 
 
 def read_rank_file(rank: int, path: Path) -> RankFile:
-    """Read every valid line. The last line may be torn, if the rank was killed while it wrote."""
-    content = RankFile(rank=rank)
-    *lines, torn = path.read_bytes().split(b"\n")
-    for number, line in enumerate(lines, start=1):
-        try:
-            content.add(_EVENT.validate_json(line))
-        except ValidationError as error:
-            why = error.errors(include_url=False)[0]["msg"]
-            content.corrupt = content.corrupt or f"{path.name} line {number} is not an event: {why}"
-    if torn:
-        with suppress(ValidationError):
-            content.add(_EVENT.validate_json(torn))
+    """Read every valid event; see ``read_json_lines``."""
+    events, corrupt = read_json_lines(path, _EVENT)
+    content = RankFile(rank=rank, corrupt=corrupt)
+    for event in events:
+        content.add(event)
     return content

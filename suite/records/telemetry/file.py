@@ -4,10 +4,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter
 from pydantic.dataclasses import dataclass as validated
 
 from suite.external.nvml.values import GpuReading
+from suite.files.json_file import read_json_lines
 
 TELEMETRY_FILE: Final = "telemetry.jsonl"
 SAMPLER_LOG: Final = "logs/telemetry.log"  # below the run directory: tells why there is no telemetry
@@ -87,19 +88,13 @@ def line_of(event: TelemetryStart | Sample | Note) -> bytes:
 
 
 def read_telemetry(path: Path) -> TelemetryContent | None:
-    """Read every valid line; None without a file. The last line may be torn, if the sampler was killed."""
+    """Read every valid event, see ``read_json_lines``; None without a file."""
     try:
-        *lines, _torn = path.read_bytes().split(b"\n")
+        events, corrupt = read_json_lines(path, _EVENT)
     except FileNotFoundError:
         return None
-    content = TelemetryContent()
-    for number, line in enumerate(lines, start=1):
-        try:
-            event = _EVENT.validate_json(line)
-        except ValidationError as error:
-            why = error.errors(include_url=False)[0]["msg"]
-            content.corrupt = content.corrupt or f"{path.name} line {number} is not an event: {why}"
-            continue
+    content = TelemetryContent(corrupt=corrupt)
+    for event in events:
         match event:
             case TelemetryStart():
                 content.rate_hz = event.rate_hz
