@@ -76,26 +76,35 @@ def test_every_round_in_git_is_sound() -> None:
     assert len([store.read_case(path) for path in paths]) > 300
 
 
-@pytest.mark.parametrize("record", [record for record, _ in UNSOUND], ids=[fault for _, fault in UNSOUND])
-def test_every_command_refuses_it_by_name(
-    record: RunRecord, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """They were tracebacks, whose exit code 1 is a regression for ``compare``."""
-    sound = write_results([make_result(SOUND.case, 0.5)], tmp_path / "sound")
-    path = tmp_path / "unsound" / "cases" / "case.json"
+def write_unchecked(record: RunRecord, folder: Path) -> Path:
+    path = folder / "cases" / "case.json"
     path.parent.mkdir(parents=True)
     result = {"case": asdict(record.case), "rounds": [asdict(record)]}
     path.write_text(json.dumps({"labscale": {"schema_version": 2, "case_result": result}}), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("record", [record for record, _ in UNSOUND], ids=[fault for _, fault in UNSOUND])
+def test_an_unsound_round_is_not_read(record: RunRecord, tmp_path: Path) -> None:
+    path = write_unchecked(record, tmp_path)
+    with pytest.raises(StoreError, match=f"^{path} is not valid: of round {record.round}, "):
+        store.read_case(path)
+
+
+def test_every_command_refuses_it_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They were tracebacks, whose exit code 1 is a regression for ``compare``."""
+    sound = str(write_results([make_result(SOUND.case, 0.5)], tmp_path / "sound"))
+    path = write_unchecked(replace(SOUND, ranks=()), tmp_path / "unsound")
     unsound = str(tmp_path / "unsound")
     for main, arguments in (
         (export.main, [unsound, "--format", "csv"]),
         (export.main, [unsound, "--format", "github"]),
         (build.main, [unsound]),
-        (compare_command.main, [str(sound), unsound]),
-        (compare_command.main, [unsound, str(sound)]),
+        (compare_command.main, [sound, unsound]),
+        (compare_command.main, [unsound, sound]),
     ):
         assert main(arguments) == StoreError.exit_code
-        assert capsys.readouterr().err.startswith(f"{path} is not valid: of round {record.round}, ")
+        assert capsys.readouterr().err.startswith(f"{path} is not valid: of round 0, ")
 
 
 def test_an_unsound_round_is_not_written(tmp_path: Path) -> None:
