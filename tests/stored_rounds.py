@@ -1,4 +1,4 @@
-"""Rounds as the tests of the store write them, and what it made of them."""
+"""Rounds as tests write them by hand, and what the store makes of them."""
 
 import json
 import math
@@ -54,6 +54,27 @@ def stored_round(round_index: int = 0, outcome: Outcome = "completed", *, case: 
         environment=ENVIRONMENT,
         argv=("torchrun", "-m", "tasks.worker"),
         ranks=(make_rank(0, (1.0, 0.1, math.pi)), make_rank(1, slow)),
+    )
+    return replace(record, **changes)
+
+
+def plain_rank(rank: int, **samples: tuple[float | None, ...]) -> RankRecord:
+    """A rank with the given columns and nothing else."""
+    return RankRecord(rank=rank, local_rank=rank, phases_s={}, settings={}, samples=samples)
+
+
+def plain_round(case: Case, *ranks: RankRecord, **changes: Any) -> RunRecord:
+    """A completed first round of these ranks, with the given fields changed."""
+    record = RunRecord(
+        case=case,
+        round=0,
+        outcome="completed",
+        reason=None,
+        exit_code=0,
+        started_utc=None,
+        wall_time_s=None,
+        environment=ENVIRONMENT,
+        ranks=ranks,
     )
     return replace(record, **changes)
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from suite.schema.record import Environment, RankRecord, RunRecord
+from suite.schema.record import RankRecord, RunRecord
 from suite.statistics.attribution import Attribution, attribution
 from tests.conftest import CaseMaker
+from tests.stored_rounds import plain_rank, plain_round
 
 TIMES = {
     "iteration_time_s": 10.0,
@@ -28,29 +29,19 @@ def rank_of(number: int, iterations: int = 2, **changes: float | Sequence[float]
         name: tuple(value) if isinstance(value, Sequence) else (value,) * iterations
         for name, value in {**TIMES, **changes}.items()
     }
-    return RankRecord(rank=number, local_rank=number, phases_s={}, settings={}, samples=samples)
+    return plain_rank(number, **samples)
 
 
-def record_of(make_case: CaseMaker, environment: Environment, *ranks: RankRecord) -> RunRecord:
-    return RunRecord(
-        case=make_case(nproc_per_node=len(ranks)),
-        round=0,
-        outcome="completed",
-        reason=None,
-        exit_code=0,
-        started_utc=None,
-        wall_time_s=None,
-        environment=environment,
-        ranks=ranks,
-    )
+def record_of(make_case: CaseMaker, *ranks: RankRecord) -> RunRecord:
+    return plain_round(make_case(nproc_per_node=len(ranks)), *ranks)
 
 
 def whole(shares: Attribution) -> float:
     return float(sum(share for name, share in asdict(shares).items() if name != "rank" and share is not None))
 
 
-def test_one_rank_has_no_waiting(make_case: CaseMaker, environment: Environment) -> None:
-    (shares,) = attribution(record_of(make_case, environment, rank_of(0, all_reduce_time_s=None)))
+def test_one_rank_has_no_waiting(make_case: CaseMaker) -> None:
+    (shares,) = attribution(record_of(make_case, rank_of(0, all_reduce_time_s=None)))
     assert asdict(shares) == pytest.approx(
         {
             "rank": 0,
@@ -67,52 +58,44 @@ def test_one_rank_has_no_waiting(make_case: CaseMaker, environment: Environment)
     assert whole(shares) == pytest.approx(1.0)
 
 
-def test_waiting_is_what_exceeds_the_least_of_the_same_iteration(
-    make_case: CaseMaker, environment: Environment
-) -> None:
+def test_waiting_is_what_exceeds_the_least_of_the_same_iteration(make_case: CaseMaker) -> None:
     """The ranks take turns at being late: each waits 2 s once, though both reduce for 5 s in all."""
     ranks = (rank_of(0, all_reduce_time_s=(1.5, 3.5)), rank_of(1, all_reduce_time_s=(3.5, 1.5)))
-    found = attribution(record_of(make_case, environment, *ranks), range(2))
+    found = attribution(record_of(make_case, *ranks), range(2))
     assert [shares.all_reduce for shares in found] == pytest.approx([0.15, 0.15])
     assert [shares.waiting for shares in found] == pytest.approx([0.1, 0.1])
     assert [shares.learn for shares in found] == pytest.approx([(7.0 - 5.0) / 20.0] * 2)
     assert [whole(shares) for shares in found] == pytest.approx([1.0, 1.0])
 
 
-def test_the_late_rank_waits_for_nobody(make_case: CaseMaker, environment: Environment) -> None:
-    found = attribution(record_of(make_case, environment, rank_of(0, all_reduce_time_s=0.5), rank_of(1)))
+def test_the_late_rank_waits_for_nobody(make_case: CaseMaker) -> None:
+    found = attribution(record_of(make_case, rank_of(0, all_reduce_time_s=0.5), rank_of(1)))
     assert [shares.waiting for shares in found] == pytest.approx([0.0, 0.1])
 
 
-def test_a_part_without_a_time_is_missing_and_its_time_stays_in_the_whole(
-    make_case: CaseMaker, environment: Environment
-) -> None:
+def test_a_part_without_a_time_is_missing_and_its_time_stays_in_the_whole(make_case: CaseMaker) -> None:
     """As in results that were stored before these parts were measured."""
     old = rank_of(0, simulate_time_s=None, render_time_s=None, inference_time_s=None, all_reduce_time_s=None)
-    (shares,) = attribution(record_of(make_case, environment, old))
+    (shares,) = attribution(record_of(make_case, old))
     assert (shares.simulate, shares.render, shares.infer) == (None, None, None)
     assert (shares.environment, shares.other) == pytest.approx((0.4, 0.25))
     assert whole(shares) == pytest.approx(1.0)
 
 
-def test_the_steady_iterations_that_were_marked_count_or_those_given(
-    make_case: CaseMaker, environment: Environment
-) -> None:
+def test_the_steady_iterations_that_were_marked_count_or_those_given(make_case: CaseMaker) -> None:
     learned = rank_of(0, 3, learning_time_s=(0.0, 2.5, 3.5), all_reduce_time_s=None, marked=(0.0, 0.0, 1.0))
-    record = record_of(make_case, environment, learned)
+    record = record_of(make_case, learned)
     assert attribution(record)[0].learn == pytest.approx(0.35)
     assert attribution(record, range(1, 3))[0].learn == pytest.approx(0.30)
     assert attribution(record, range(3))[0].learn == pytest.approx(0.20)
 
 
 @pytest.mark.parametrize("iterations", [range(0), range(3), range(2, 2)])
-def test_iterations_that_are_not_there_are_refused(
-    iterations: range, make_case: CaseMaker, environment: Environment
-) -> None:
+def test_iterations_that_are_not_there_are_refused(iterations: range, make_case: CaseMaker) -> None:
     with pytest.raises(ValueError, match="has no samples of iterations"):
-        attribution(record_of(make_case, environment, rank_of(0)), iterations)
+        attribution(record_of(make_case, rank_of(0)), iterations)
 
 
-def test_a_time_that_every_rank_measures_may_not_be_missing(make_case: CaseMaker, environment: Environment) -> None:
+def test_a_time_that_every_rank_measures_may_not_be_missing(make_case: CaseMaker) -> None:
     with pytest.raises(ValueError, match="rank 0 has no learning_time_s in iterations 1"):
-        attribution(record_of(make_case, environment, rank_of(0, learning_time_s=None)))
+        attribution(record_of(make_case, rank_of(0, learning_time_s=None)))

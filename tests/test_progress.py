@@ -6,8 +6,9 @@ import pytest
 from rich.console import Console
 
 from suite.campaign.progress import Reporter, Rest, clock
-from suite.schema.record import Environment, PlannedCase, RunRecord
+from suite.schema.record import PlannedCase
 from tests.conftest import CaseMaker
+from tests.stored_rounds import plain_round
 
 
 def planned(make_case: CaseMaker, name: str, estimate_s: float | None) -> PlannedCase:
@@ -55,16 +56,13 @@ def test_nothing_known_is_none_and_never_zero(make_case: CaseMaker) -> None:
     assert rest.of([items[1].case]) == 20.0
 
 
-def test_a_log_file_gets_a_line_at_start_and_end(make_case: CaseMaker, environment: Environment) -> None:
+def test_a_log_file_gets_a_line_at_start_and_end(make_case: CaseMaker) -> None:
     item = planned(make_case, "a/1", 10.0)
     output = io.StringIO()
     reporter = Reporter(Console(file=output, width=160), [item], [item.case])
     with reporter.run(item.case, 0) as line:
         line.update(2)
-    record = RunRecord(
-        case=item.case, round=0, outcome="crashed", reason="rank 1: [oops]", exit_code=1, started_utc=None,
-        wall_time_s=12.0, environment=environment,
-    )  # fmt: skip
+    record = plain_round(item.case, outcome="crashed", reason="rank 1: [oops]", exit_code=1, wall_time_s=12.0)
     reporter.ended(record, "")
     start, end, reason = output.getvalue().splitlines()
     assert start.startswith("[1/1] a/1 round 0 starting, 0:00 (elapsed 0:00, about 0:10 left)")
@@ -107,7 +105,7 @@ def test_a_run_that_was_not_expected_counts_from_then_on(make_case: CaseMaker) -
     ]
 
 
-def test_runs_side_by_side_are_told_apart_and_counted_once(make_case: CaseMaker, environment: Environment) -> None:
+def test_runs_side_by_side_are_told_apart_and_counted_once(make_case: CaseMaker) -> None:
     items = [planned(make_case, name, 60.0) for name in ("a/1", "a/2", "a/3")]
     output = io.StringIO()
     reporter = Reporter(Console(file=output, width=160), items, [item.case for item in items])
@@ -115,11 +113,7 @@ def test_runs_side_by_side_are_told_apart_and_counted_once(make_case: CaseMaker,
     with reporter.run(items[0].case, 0, where=" on GPU 0"):
         with reporter.run(items[1].case, 0, where=" on GPU 1"):
             assert reporter.waiting == 3
-        record = RunRecord(
-            case=items[1].case, round=0, outcome="completed", reason=None, exit_code=0, started_utc=None,
-            wall_time_s=60.0, environment=environment,
-        )  # fmt: skip
-        reporter.ended(record, "")
+        reporter.ended(plain_round(items[1].case, wall_time_s=60.0), "")
         assert reporter.waiting == 2
     first, second, ended = output.getvalue().splitlines()
     assert first.startswith("[1/3] a/1 round 0 on GPU 0 starting, 0:00 (elapsed 0:00, about 1:30 left)")

@@ -4,29 +4,14 @@ from collections.abc import Callable
 
 import pytest
 
-from suite.schema.record import Case, Environment, RankRecord, RunRecord
+from suite.schema.record import Case, RunRecord
 from suite.statistics import reduce
-
-ENVIRONMENT = Environment(host_label=None, cpu_model=None, num_cpus=None, memory_gb=None, os=None, kernel=None)
+from tests.stored_rounds import plain_rank, plain_round
 
 
 def record_of(case: Case, *columns: tuple[float | None, ...]) -> RunRecord:
     """A completed round of a two-rank case, one column of iteration times per rank."""
-    ranks = [
-        RankRecord(rank=rank, local_rank=rank, phases_s={}, settings={}, samples={"iteration_time_s": column})
-        for rank, column in enumerate(columns)
-    ]
-    return RunRecord(
-        case=case,
-        round=0,
-        outcome="completed",
-        reason=None,
-        exit_code=0,
-        started_utc=None,
-        wall_time_s=None,
-        environment=ENVIRONMENT,
-        ranks=tuple(ranks),
-    )
+    return plain_round(case, *(plain_rank(rank, iteration_time_s=column) for rank, column in enumerate(columns)))
 
 
 def test_the_slowest_rank_makes_the_iteration_and_the_first_is_not_steady(make_case: Callable[..., Case]) -> None:

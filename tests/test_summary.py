@@ -15,12 +15,13 @@ from suite.campaign.tables import (
 )
 from suite.campaign.upstream import Pair
 from suite.records.store import load_results
-from suite.schema.record import CaseResult, Environment, PlannedCase, RankRecord, RunRecord
+from suite.schema.record import CaseResult, Environment, PlannedCase, RunRecord
 from suite.schema.telemetry import GpuTelemetry, Spread, TelemetrySummary
 from suite.statistics.aa_noise import TwinPair
 from suite.statistics.stopping_rule import Rule
 from tests.conftest import CaseMaker
 from tests.generated_results import failed_result, make_case, make_record, make_result
+from tests.stored_rounds import plain_rank, plain_round
 
 
 def console() -> tuple[Console, io.StringIO]:
@@ -53,18 +54,16 @@ def test_what_nobody_knows_the_cost_of_is_something_to_do(make_case: CaseMaker, 
         assert f"can run here: {said}" in output.getvalue()
 
 
-def record(make_case: CaseMaker, environment: Environment, time_s: float | None) -> RunRecord:
-    samples = {"iteration_time_s": (9.0, time_s, time_s)}
-    ranks = tuple(RankRecord(rank=i, local_rank=i, phases_s={}, settings={}, samples=samples) for i in range(2))
-    return RunRecord(
-        case=make_case(), round=0, outcome="completed" if time_s else "crashed", reason=None if time_s else "oops",
-        exit_code=0, started_utc=None, wall_time_s=1.0, environment=environment, ranks=ranks if time_s else (),
-    )  # fmt: skip
+def record(make_case: CaseMaker, time_s: float | None) -> RunRecord:
+    if time_s is None:
+        return plain_round(make_case(), outcome="crashed", reason="oops", wall_time_s=1.0)
+    ranks = (plain_rank(rank, iteration_time_s=(9.0, time_s, time_s)) for rank in range(2))
+    return plain_round(make_case(), *ranks, wall_time_s=1.0)
 
 
-def test_the_summary_leaves_out_what_was_not_measured(make_case: CaseMaker, environment: Environment) -> None:
-    good = CaseResult(case=make_case(case_id="a/good"), rounds=(record(make_case, environment, 0.5),))
-    bad = CaseResult(case=make_case(case_id="a/bad"), rounds=(record(make_case, environment, None),))
+def test_the_summary_leaves_out_what_was_not_measured(make_case: CaseMaker) -> None:
+    good = CaseResult(case=make_case(case_id="a/good"), rounds=(record(make_case, 0.5),))
+    bad = CaseResult(case=make_case(case_id="a/bad"), rounds=(record(make_case, None),))
     target, output = console()
     print_summary(target, [good, bad])
     rows = {
@@ -75,14 +74,12 @@ def test_the_summary_leaves_out_what_was_not_measured(make_case: CaseMaker, envi
     assert rows["a/bad"] == ["1x2", "64", "0/1", "-", "-", "crashed"]
 
 
-def test_power_and_frames_per_joule_are_shown_where_gpus_were_seen(
-    make_case: CaseMaker, environment: Environment
-) -> None:
+def test_power_and_frames_per_joule_are_shown_where_gpus_were_seen(make_case: CaseMaker) -> None:
     seen = TelemetrySummary(
         window_start_unix_s=0.0, window_s=10.0, rate_hz=5.0, num_samples=50, gpus=(GpuTelemetry(index=0),),
         power_w=Spread(min=500.0, mean=612.4, max=700.0), frames_per_joule=1234.5,
     )  # fmt: skip
-    plain = record(make_case, environment, 0.5)
+    plain = record(make_case, 0.5)
     with_gpus = CaseResult(case=make_case(case_id="a/gpus"), rounds=(replace(plain, telemetry=seen),))
     partly = replace(seen, power_w=None, frames_per_joule=None)
     unknown = CaseResult(case=make_case(case_id="a/unknown"), rounds=(replace(plain, telemetry=partly),))

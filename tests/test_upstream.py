@@ -9,10 +9,11 @@ from suite.campaign.upstream import medians_of_rank_0
 from suite.errors import StoreError
 from suite.launch import LaunchResult
 from suite.records import store
-from suite.schema.record import Environment, Launch, RankRecord, RlLibrary, RunRecord
+from suite.schema.record import Launch, RlLibrary
 from tasks.upstream.benchmark import arguments, iteration_times_s
 from tests.conftest import CaseMaker
 from tests.generated_results import make_record
+from tests.stored_rounds import plain_rank, plain_round
 
 
 def test_the_arguments_are_those_of_the_case(make_case: CaseMaker) -> None:
@@ -38,18 +39,14 @@ def test_iteration_times_as_upstream_computes_them(make_case: CaseMaker) -> None
 
 
 @pytest.fixture
-def run_dir(tmp_path: Path, make_case: CaseMaker, environment: Environment) -> Path:
+def run_dir(tmp_path: Path, make_case: CaseMaker) -> Path:
     """A finished round of ours whose clock reads 1 % more than the library's, beside upstream's own run."""
     samples = {
         "iteration_time_s": (9.0, 2.02, 2.02),
         "rsl_rl.collection_time_s": (8.0, 1.5, 1.5),
         "rsl_rl.learning_time_s": (1.0, 0.5, 0.5),
     }
-    rank = RankRecord(rank=0, local_rank=0, phases_s={}, settings={}, samples=samples)
-    record = RunRecord(
-        case=make_case(), round=0, outcome="completed", reason=None, exit_code=0, started_utc=None, wall_time_s=None,
-        environment=environment, ranks=(rank, replace(rank, rank=1, local_rank=1)),
-    )  # fmt: skip
+    record = plain_round(make_case(), *(plain_rank(rank, **samples) for rank in range(2)))
     store.write_record(record, tmp_path / "record.json")
     (tmp_path / "upstream").mkdir()
     theirs = {"command": ["isaaclab"], "iteration_time_s": [7.0, 1.0, 1.02]}
@@ -72,20 +69,12 @@ def test_a_library_that_kept_no_times_has_none(make_case: CaseMaker, rl_library:
     assert medians_of_rank_0(record) == (0.5, None)
 
 
-def test_all_clocks_are_read_over_the_iterations_that_are_steady_in_ours(
-    make_case: CaseMaker, environment: Environment
-) -> None:
+def test_all_clocks_are_read_over_the_iterations_that_are_steady_in_ours(make_case: CaseMaker) -> None:
     """The library reported nothing in the first iteration, so its column must not be shifted against ours."""
     times_s = (9.0, 7.0, 6.0, *[2.0] * 9)
-    rank = RankRecord(
-        rank=0, local_rank=0, phases_s={}, settings={},
-        samples={"iteration_time_s": times_s, "rl_games.total_fps": (None, 2.0, 2.0, *[1024 / 1.9] * 9)},
-    )  # fmt: skip
+    samples = {"iteration_time_s": times_s, "rl_games.total_fps": (None, 2.0, 2.0, *[1024 / 1.9] * 9)}
     case = make_case(rl_library="rl_games")
-    record = RunRecord(
-        case=case, round=0, outcome="completed", reason=None, exit_code=0, started_utc=None, wall_time_s=None,
-        environment=environment, ranks=(rank, replace(rank, rank=1, local_rank=1)),
-    )  # fmt: skip
+    record = plain_round(case, *(plain_rank(rank, **samples) for rank in range(2)))
     assert case.frames_per_iteration == 1024
     ours_s, library_s = upstream.medians_of_rank_0(record)
     assert ours_s == 2.0
