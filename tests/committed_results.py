@@ -6,6 +6,8 @@ from pathlib import Path
 from reports.result_sets import ResultSet, Version, read_version
 
 RESULTS = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
+# The notes of the version as one line, so that a sentence is found wherever its lines break.
+NOTES = " ".join((RESULTS / "NOTES.md").read_text(encoding="utf-8").split())
 
 
 @cache

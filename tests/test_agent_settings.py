@@ -1,7 +1,6 @@
 """What a library would train is what the case says, else the round ends before it begins."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,9 +8,9 @@ import pytest
 from suite.records.store import load_results
 from suite.schema.record import CaseResult, RlLibrary
 from tasks.libraries.agent_settings import check, contradictions
+from tests.committed_results import RESULTS
 from tests.conftest import CaseMaker
 
-VERSION = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
 SETTINGS: dict[RlLibrary, dict[str, Any]] = {
     "rl_games": {"params": {"config": {"horizon_length": 16, "mini_epochs": 5, "minibatch_size": 128}}},
     "rsl_rl": {"num_steps_per_env": 16, "algorithm": {"num_learning_epochs": 5, "num_mini_batches": 4}},
@@ -67,7 +66,7 @@ def test_every_stored_round_was_trained_as_its_case_says() -> None:
 
 
 def stored() -> Iterator[CaseResult]:
-    for folder in sorted(path for path in VERSION.iterdir() if (path / "cases").is_dir()):
+    for folder in sorted(path for path in RESULTS.iterdir() if (path / "cases").is_dir()):
         yield from load_results(folder)
 
 

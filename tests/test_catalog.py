@@ -10,12 +10,14 @@ from suite.matrix.catalog import CATALOG_PATH, load_catalog
 HAND = "Isaac-Reorient-Cube-Shadow-Camera-Direct"
 
 
-def edited(tmp_path: Path, old: str, new: str) -> Path:
-    """The real catalog with one text replaced."""
+def edited(tmp_path: Path, *edits: tuple[str, str]) -> Path:
+    """The real catalog with some texts replaced."""
     text = CATALOG_PATH.read_text(encoding="utf-8")
-    assert old in text
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new)
     path = tmp_path / "catalog.toml"
-    path.write_text(text.replace(old, new), encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
     return path
 
 
@@ -87,28 +89,36 @@ def test_time_grows_with_work_but_fewer_environments_do_not_shorten_it() -> None
 
 
 def test_an_agent_has_a_size_or_a_count_of_minibatches(tmp_path: Path) -> None:
-    path = edited(tmp_path, "minibatch_size = 32768", "minibatch_size = 32768\nnum_minibatches = 2")
+    path = edited(tmp_path, ("minibatch_size = 32768", "minibatch_size = 32768\nnum_minibatches = 2"))
     with pytest.raises(MatrixError, match=r"Isaac-Ant\.agents\.rl_games: .*either minibatch_size or num_minibatches"):
         load_catalog(path)
+
+
+@pytest.mark.parametrize(
+    ("new", "why"),
+    [
+        ("", "both optimiser_steps and optimiser_step_s"),
+        ("optimiser_step_s = 0.47", "less than iteration_s together"),
+    ],
+)
+def test_costs_that_contradict_themselves_are_refused(tmp_path: Path, new: str, why: str) -> None:
+    with pytest.raises(MatrixError, match=why):
+        load_catalog(edited(tmp_path, ("optimiser_step_s = 0.0047", new)))
 
 
 @pytest.mark.parametrize(("old", "new"), [(" world_size = 1,", ""), ("ranks_learn_alone = ", "# ")])
 def test_references_say_how_many_ranks_where_each_learns_alone(old: str, new: str, tmp_path: Path) -> None:
     with pytest.raises(MatrixError, match=rf"{HAND}: .*world_size where ranks_learn_alone, and there only"):
-        load_catalog(edited(tmp_path, old, new))
+        load_catalog(edited(tmp_path, (old, new)))
 
 
 def test_contradictions_are_reported_together(tmp_path: Path) -> None:
-    text = CATALOG_PATH.read_text(encoding="utf-8")
-    for old, new in [
+    path = edited(
+        tmp_path,
         ('aliases = ["Isaac-Ant-v0"]', 'aliases = ["Isaac-Cartpole-Direct"]'),
         ('"Isaac-Cartpole-Direct", "Isaac-Ant"]', '"Isaac-Ants"]'),
         ("horizon_length={num_steps_per_env}", "horizon_length={num_steps}"),
-    ]:
-        assert old in text
-        text = text.replace(old, new)
-    path = tmp_path / "catalog.toml"
-    path.write_text(text, encoding="utf-8")
+    )
     with pytest.raises(MatrixError) as error:
         load_catalog(path)
     message = str(error.value)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -17,9 +16,10 @@ from suite.statistics.core_speed import (
     host_of,
     slowed_cores,
 )
+from tests.committed_results import RESULTS
 from tests.generated_results import make_case, make_record
 
-SWEEP = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11" / "h200-x2-envs"
+SWEEP = RESULTS / "h200-x2-envs"
 CASE = make_case(device="cuda", iterations=41)
 FAST_S, SLOW_S = 1.0e-4, 1.9e-4
 

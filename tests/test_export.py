@@ -12,9 +12,9 @@ from reports import export, import_command
 from reports.analysis import CaseRow
 from reports.result_sets import read_version
 from suite.errors import ReportError, StoreError, UsageError
+from tests.committed_results import RESULTS
 from tests.generated_results import full_results, make_case, make_result, write_results
 
-RESULTS = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
 SET = RESULTS / "h200-x4"
 
 

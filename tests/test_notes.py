@@ -14,11 +14,10 @@ from suite.campaign import upstream
 from suite.campaign.packing import interference
 from suite.records.store import load_results
 from suite.statistics.core_speed import fastest_probes_s, slowed_cores
-from tests.committed_results import RESULTS, committed_set, committed_version
+from tests.committed_results import NOTES, RESULTS, committed_set, committed_version
 
 ROOT = Path(__file__).resolve().parents[1]
 README = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-NOTES = " ".join((RESULTS / "NOTES.md").read_text(encoding="utf-8").split())
 
 
 GPU_PAIRS = ("h200-x4-upstream", "h200-x4-pairs", "h200-x4-pairs-4", "h200-x2-pairs", "h200-x2-pairs-2")

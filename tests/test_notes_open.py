@@ -1,16 +1,11 @@
 """What the notes of version 2026.11 say of the open division is what results in git say."""
 
-from pathlib import Path
-
 import pytest
 
 from reports.curves import variant_of
 from reports.divisions import gains
 from reports.published import read_published
-from tests.committed_results import RESULTS, committed_set
-
-ROOT = Path(__file__).resolve().parents[1]
-NOTES = " ".join((RESULTS / "NOTES.md").read_text(encoding="utf-8").split())
+from tests.committed_results import NOTES, committed_set
 
 
 def test_what_the_notes_say_of_the_open_division_holds() -> None:

@@ -1,13 +1,8 @@
 """What the notes of version 2026.11 say of the Shadow Hand with telemetry is what results in git say."""
 
-from pathlib import Path
-
 from reports.lost import losses
 from suite.statistics.aa_noise import noise_budget, twin_pairs
-from tests.committed_results import RESULTS, committed_set
-
-ROOT = Path(__file__).resolve().parents[1]
-NOTES = " ".join((RESULTS / "NOTES.md").read_text(encoding="utf-8").split())
+from tests.committed_results import NOTES, committed_set
 
 
 def test_what_the_notes_say_of_two_gpus_holds() -> None:

@@ -4,9 +4,7 @@ from reports.campaign import Campaign
 from reports.findings import fillings
 from reports.inside import inside, part_shares
 from reports.sizes import size_choices
-from tests.committed_results import RESULTS, committed_version
-
-NOTES = " ".join((RESULTS / "NOTES.md").read_text(encoding="utf-8").split())
+from tests.committed_results import NOTES, committed_version
 
 
 def campaign_of(name: str) -> Campaign:

@@ -1,18 +1,16 @@
 """What a plan says that a case takes, held to the results in git and to the arithmetic."""
 
 import statistics
-from pathlib import Path
 from typing import get_args
 
 import pytest
 
 from reports.analysis import case_times
-from suite.errors import MatrixError
-from suite.matrix.catalog import CATALOG_PATH, CostEntry, load_catalog
+from suite.matrix.catalog import CostEntry, load_catalog
 from suite.records.store import load_results
 from suite.schema.record import Case, CaseResult, Stack
+from tests.committed_results import RESULTS
 
-RESULTS = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11"
 MEASURED = (
     "h200-x4-full",
     "h200-x4",
@@ -126,19 +124,3 @@ def test_a_stack_has_measurements_of_its_own_or_else_those_of_newton() -> None:
         stack: task.cost(rl_library="rsl_rl", device="cuda", stack=stack, num_envs=2000) for stack in get_args(Stack)
     }
     assert found == {"kitless": FEW, "ovphysx": physx, "isaacsim": FEW}
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "why"),
-    [
-        ("optimiser_step_s = 0.0047", "", "both optimiser_steps and optimiser_step_s"),
-        ("optimiser_step_s = 0.0047", "optimiser_step_s = 0.47", "less than iteration_s together"),
-    ],
-)
-def test_costs_that_contradict_themselves_are_refused(tmp_path: Path, old: str, new: str, why: str) -> None:
-    text = CATALOG_PATH.read_text(encoding="utf-8")
-    assert old in text
-    path = tmp_path / "catalog.toml"
-    path.write_text(text.replace(old, new), encoding="utf-8")
-    with pytest.raises(MatrixError, match=why):
-        load_catalog(path)

@@ -1,6 +1,5 @@
 import io
 from dataclasses import replace
-from pathlib import Path
 
 from rich.console import Console
 
@@ -19,6 +18,7 @@ from suite.schema.record import CaseResult, Environment, PlannedCase, RunRecord
 from suite.schema.telemetry import GpuTelemetry, Spread, TelemetrySummary
 from suite.statistics.aa_noise import TwinPair
 from suite.statistics.stopping_rule import Rule
+from tests.committed_results import RESULTS
 from tests.conftest import CaseMaker
 from tests.generated_results import failed_result, make_case, make_record, make_result
 from tests.stored_rounds import plain_rank, plain_round
@@ -190,7 +190,7 @@ def test_the_noise_budget_is_printed() -> None:
 
 
 def test_slowed_cores_are_said_once_for_the_campaign() -> None:
-    sweep = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11" / "h200-x2-envs"
+    sweep = RESULTS / "h200-x2-envs"
     target, output = console()
     print_slowed_cores(target, load_results(sweep))
     assert output.getvalue().startswith("Cores were shared or slowed: after 108 of 135 marked iterations a fixed piece")
