@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from suite.schema.record import CheckResult
-from tasks.checks import cuda_graph
+from tasks.rank import cuda_graph
 from tests.worker_probes import Hand
 
 POOL_OFF: Mapping[str, Any] = {

@@ -3,7 +3,8 @@
 from typing import Any
 
 from suite.schema.record import CheckResult
-from tasks.checks import cuda_graph, other_gpus
+from tasks.checks import other_gpus
+from tasks.rank import cuda_graph
 from tasks.rank.rank_log import RankLog
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from tasks.checks import cuda_graph
+from tasks.rank import cuda_graph
 from tasks.rank.context import RankContext
 from tasks.rank.process_group import backend_of
 from tasks.rank.simulation import Simulation

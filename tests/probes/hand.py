@@ -27,8 +27,8 @@ def main(frame_path: str) -> None:
 
 
 def graph_of(env: Any) -> dict[str, Any]:
-    """What ``tasks.checks.cuda_graph`` reads of Isaac Lab's manager, and which names that it looks for are there."""
-    from tasks.checks import cuda_graph
+    """What ``tasks.rank.cuda_graph`` reads of Isaac Lab's manager, and which names that it looks for are there."""
+    from tasks.rank import cuda_graph
 
     names = ("_graph", "_graph_capture_pending", "_supports_cuda_graph_capture")
     return {
