@@ -13,24 +13,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, get_args
 
 from suite.schema.record import RlLibrary, Stack
-from tasks.libraries.agent_settings import NAMES, look_up
+from tasks.checks.agent_settings import NAMES, look_up
 
 ISAAC_SIM_MODULES: Final = ("carb", "isaacsim", "omni")
 # rl_games has a separate minibatch size for an asymmetric critic, which must divide the batch too.
 CRITIC_MINIBATCH: Final = "params.config.central_value_config.minibatch_size"
 
 
-def register_all() -> None:
-    """Register the tasks of Isaac Lab and of installed extensions, as Isaac Lab's own command does."""
-    import isaaclab_tasks  # noqa: F401  (registers the tasks)
-    from isaaclab.cli import load_external_tasks
-
-    load_external_tasks()
-
-
 def answers(tasks: Sequence[str], stacks: Mapping[Stack, Sequence[Sequence[str]]]) -> list[dict[str, Any]]:
     """Return the facts about each task; for an unknown task, the ids that are registered."""
     import gymnasium as gym
+
+    from tasks.rank.simulation import register_all
 
     try:
         register_all()

@@ -7,7 +7,6 @@ import dataclasses
 import faulthandler
 import gc
 import hashlib
-import json
 import os
 import signal
 import sys
@@ -16,22 +15,12 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from suite.schema.record import Case
-from tasks.checks import gpu
-from tasks.libraries import agent_settings
+from tasks.checks import agent_settings, gpu
 from tasks.rank import kernel_cache, network, profiling
+from tasks.rank.case_file import read_case
 from tasks.rank.rank_log import RankLog
-
-
-def read_case(path: Path) -> Case:
-    """Read the launcher's case; JSON's lists become tuples again."""
-    stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    fields: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()
-    }
-    return Case(**fields)
 
 
 def adapter_for(case: Case) -> ModuleType:
@@ -67,8 +56,8 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
     with log.phase("imports_torch"):
         import torch
 
-        from tasks.checks import validity
-        from tasks.rank import settings, simulation, timing, workload
+        from tasks.checks import validity, workload
+        from tasks.rank import settings, simulation, timing
         from tasks.rank.context import RankContext
         from tasks.rank.process_group import Ranks, device_of, joined
         from tasks.upstream import bundle

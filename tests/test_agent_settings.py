@@ -7,7 +7,7 @@ import pytest
 
 from suite.records.store import load_results
 from suite.schema.record import CaseResult, RlLibrary
-from tasks.libraries.agent_settings import check, contradictions
+from tasks.checks.agent_settings import check, contradictions
 from tests.committed_results import RESULTS
 from tests.conftest import CaseMaker
 

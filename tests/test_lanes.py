@@ -136,7 +136,7 @@ import sys, threading
 from pathlib import Path
 from suite.launch.native import run
 from suite.schema.record import Launch
-from tasks.worker import read_case
+from tasks.rank.case_file import read_case
 folder = Path(sys.argv[1])
 case = read_case(folder / "case.json")
 program = (sys.executable, "-c", "import time; time.sleep(600)", sys.argv[1])

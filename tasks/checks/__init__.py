@@ -1,1 +1,1 @@
-"""Checks of a rank after its training: whether it did the work that its case states, on its own GPU alone."""
+"""Checks of a rank: whether it does the work that its case states, on its own GPU alone."""

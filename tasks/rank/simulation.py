@@ -13,7 +13,6 @@ from tasks.assets.missing_asset import missing_asset_named
 from tasks.rank.context import RankContext
 from tasks.rank.process_group import Ranks
 from tasks.rank.timing import IterationTimer
-from tasks.registered import register_all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +26,14 @@ class Simulation:
     env: Any
     env_cfg: Any
     agent_cfg: Any
+
+
+def register_all() -> None:
+    """Register the tasks of Isaac Lab and of installed extensions, as Isaac Lab's own command does."""
+    import isaaclab_tasks  # noqa: F401  (registers the tasks)
+    from isaaclab.cli import load_external_tasks
+
+    load_external_tasks()
 
 
 def _launcher_args(case: Case, ranks: Ranks) -> argparse.Namespace:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from suite.schema.record import Case
-from tasks.worker import read_case
+from tasks.rank.case_file import read_case
 
 
 def arguments(case: Case, out_dir: Path) -> list[str]:

@@ -9,8 +9,8 @@ from typing import get_args
 
 from suite.schema.record import Assets, Stack
 from tasks.assets.missing_asset import missing_asset_named
+from tasks.rank.case_file import read_case
 from tasks.registered import answers
-from tasks.worker import read_case
 
 
 def missing_asset(case_path: str, assets: Assets) -> str:
