@@ -69,10 +69,6 @@ def parse(argv: list[str]) -> argparse.Namespace:
             _add_running(command)
         else:
             _add_rendering(command)
-            command.add_argument(
-                "--node-commands", action="store_true",
-                help="print what each node of a case with several runs by hand, and make the folders of its rounds",
-            )  # fmt: skip
     pack = commands.add_parser(
         "bundle", help="pack labscale for a machine without internet", description=bundle.__doc__
     )
@@ -189,8 +185,7 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     _add_slurm(parser)
     parser.add_argument(
         "--image", type=any_text, metavar="NAME",
-        help="with --launcher container (default: what `build` made); a .sif file with --launcher apptainer or slurm, "
-        "a .sqsh file with slurm and its plugin pyxis",
+        help="with --launcher container (default: what `build` made); a .sif file with --launcher apptainer or slurm",
     )  # fmt: skip
     parser.add_argument(
         "--shm-gb", type=above_zero, metavar="GB", help="with --launcher container: a /dev/shm of its own, of this size"

@@ -18,7 +18,7 @@ SHARED: Final = {
         "test_graphics_layer", "test_registry",
     ),
     "running_slurm": ("test_env_check_slurm", "test_launch_slurm", "test_slurm_bench"),
-    "running_ssh_hosts": ("test_by_hand", "test_launch_ssh", "test_pods", "test_ssh_bench"),
+    "running_ssh_hosts": ("test_launch_ssh", "test_pods", "test_ssh_bench"),
     "interrupted_campaign": ("test_campaign", "test_campaign_repeats", "test_cut_off"),
     "hand": ("test_assets", "test_cuda_graph", "test_validity"),
     "published_site": ("test_publish", "test_published_pages"),

@@ -11,13 +11,11 @@ from typing import Final
 
 import pytest
 
-from suite.errors import ContainerError, EnvironmentNotFit, SchedulerError, UsageError
+from suite.errors import EnvironmentNotFit, SchedulerError
 from suite.external import slurm
-from suite.launch.slurm import pyxis_runtime as pyxis_place
 from suite.launch.slurm import run as launcher
 from suite.launch.slurm.run import SlurmPlace
 from suite.launch.slurm.script import END, JOB, NodeCheck, SlurmOptions
-from suite.options.options import ROOT
 from suite.records.collect import collect
 from suite.schema.launch_result import LaunchResult
 from suite.schema.record import Case, Environment, Launch
@@ -60,17 +58,6 @@ def launch(make_case: CaseMaker, tmp_path: Path) -> Launch:
     run_dir.mkdir()
     argv = (sys.executable, "-c", RANK, "0")
     return Launch(case=case, round=0, argv=argv, env={"GREETING": "it's me"}, run_dir=str(run_dir))
-
-
-@pytest.mark.usefixtures("place")
-def test_an_image_for_pyxis_is_refused_where_srun_has_none(tmp_path: Path) -> None:
-    image = tmp_path / "kitless.sqsh"
-    with pytest.raises(UsageError, match="does not exist"):
-        pyxis_place.find(str(image), project_root=ROOT, must_run=True)
-    image.touch()
-    with pytest.raises(ContainerError, match="srun has no --container-image here: the cluster has no pyxis"):
-        pyxis_place.find(str(image), project_root=ROOT, must_run=True)
-    assert pyxis_place.find(str(image), project_root=ROOT, must_run=False).image == image  # for its scripts alone
 
 
 def test_a_job_runs_to_its_end_and_the_launcher_follows(place: SlurmPlace, launch: Launch) -> None:

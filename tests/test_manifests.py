@@ -19,10 +19,10 @@ from suite.launch.manifests import kubernetes
 from suite.launch.manifests.kubernetes import KubernetesOptions
 from suite.launch.manifests.osmo import OsmoOptions, workflow
 from suite.options.options import ROOT
-from tests.test_by_hand import NODES
-from tests.test_plan import GOLDEN
+from tests.test_plan import ANT, GOLDEN, launch_of
 
 OPTIONS: Final = KubernetesOptions(image="registry.example/kitless:1", volume_claim="nfs", suite_python="/suite/python")
+NODES: Final = launch_of(replace(ANT, nnodes=2, case_id="ant/rl_games-kitless-n4096-2x2", num_envs_global=4096))
 SCHEMA: Final = "1.37"
 
 

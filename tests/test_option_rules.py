@@ -1,7 +1,6 @@
 """Options that would do nothing beside the others are refused by name; those that make sense together are not."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -28,7 +27,6 @@ def check(command: str) -> None:
         ("bench --launcher slurm --shm-gb 2", "--shm-gb: only with --launcher container, got --launcher slurm"),
         ("bench --ssh-config f", "--ssh-config: only with --nodes HOST,HOST"),
         ("bench --launcher slurm --ssh-config f", "--ssh-config: only with --nodes HOST,HOST"),
-        ("plan --node-commands --nodes a,b --ssh-config f", "--node-commands prints .* no use for --ssh-config"),
         (
             "bench --launcher slurm --render-only --upstream --profile 0 --retry-failed",
             "--render-only writes scripts .* no use for --upstream, --profile, --retry-failed",
@@ -41,7 +39,6 @@ def check(command: str) -> None:
         ("plan --render osmo --image i --volume-claim x", "plan --render kubernetes, got --render osmo"),
         ("plan --render kubernetes --image i --nodes a,b", "--render kubernetes writes files .* no use for --nodes"),
         ("plan --render osmo --image i --emulate-nodes 2", "no use for --emulate-nodes"),
-        ("plan --render kubernetes --image i --node-commands", "no use for --node-commands"),
         (
             "plan --render kubernetes --image i --worker-python p",
             "--render kubernetes writes commands for an image, which has its own Python, .* no use for --worker-python",
@@ -53,7 +50,6 @@ def check(command: str) -> None:
         ("bench --worker-python p --worker-package a==1", "--worker-python p takes .* no use for --worker-package"),
         ("bench --launcher container --worker-package a==1", "--launcher container in an image .* --worker-package"),
         ("bench --launcher slurm --image a.sif --worker-package a==1", "--launcher slurm in an image .* --worker-pack"),
-        ("plan --node-commands --worker-package a==1", "--node-commands prints .* no use for --worker-package"),
         ("plan --render osmo --image i --worker-package a==1", "--render osmo .* no use for --worker-package"),
         ("bench --nodes a,b --emulate-nodes 2", "--emulate-nodes N takes parts of this machine"),
     ],
@@ -76,8 +72,6 @@ def test_what_would_do_nothing_is_refused(command: str, said: str) -> None:
         "bench --launcher ssh --nodes a,b",
         "bench --emulate-nodes 2",
         "plan --nodes a,b --ssh-config f",
-        "plan --node-commands --nodes a,b",
-        "plan --node-commands",
         "plan --render kubernetes --image i --volume-claim x --out d --accept-eula",
         "plan --render osmo --image i --out d --host-label ours",
         "plan --worker-python p",
@@ -93,12 +87,6 @@ def test_the_place_is_asked_only_after_that(environment: Environment) -> None:
     assert resources(scripts, environment) == UNBOUNDED
     with pytest.raises(UsageError, match="--upstream"):
         resources(replace(scripts, upstream=True), environment)
-
-
-def test_node_commands_without_a_case_of_several_nodes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", "--node-commands", "--device", "cpu", "--out", str(tmp_path / "out")]) == 11
-    assert "no case that is chosen has several; got 7 cases of one node" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("nodes", [(), ("--nodes",)])

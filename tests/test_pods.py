@@ -29,8 +29,7 @@ from suite.schema.record import Case
 from tests.conftest import CaseMaker
 from tests.real_runs import launch_of, wait_until
 from tests.ssh_hosts import HOSTS, SshHosts
-from tests.test_by_hand import NODES
-from tests.test_manifests import DIGEST, OPTIONS
+from tests.test_manifests import DIGEST, NODES, OPTIONS
 
 
 def test_a_round_of_pods_and_its_commit_and_image(

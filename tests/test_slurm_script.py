@@ -8,10 +8,7 @@ from typing import Final
 import pytest
 
 from suite.errors import UsageError
-from suite.install.worker import Worker
 from suite.launch.containers import apptainer
-from suite.launch.slurm import pyxis
-from suite.launch.slurm import pyxis_runtime as pyxis_place
 from suite.launch.slurm.script import NodeCheck, SlurmOptions, render
 from suite.schema.record import Launch
 from tests.test_plan import ANT, launch_of
@@ -25,21 +22,6 @@ IN_IMAGE: Final = apptainer.render(
         image=Path("/images/kitless.sif"), project_root=Path("/project"), asset_root=Path("/assets")
     ),
 )
-
-BY_PYXIS: Final = pyxis_place.PyxisPlace(
-    worker=Worker(
-        python=Path("/venv/bin/python"),
-        pins_sha256=None,
-        asset_root=Path("/assets"),
-        asset_sha256=None,
-        cache_dir=Path("/cache/kernels"),
-    ),
-    options=pyxis.PyxisOptions(
-        image=Path("/images/kitless.sqsh"), project_root=Path("/project"), asset_root=Path("/assets")
-    ),
-    accept_eula=True,
-)
-
 CHECK: Final = NodeCheck(
     argv=("python", "-m", "suite", "env_check", "--json"),
     env={"APPTAINERENV_A": "a b"},
@@ -68,34 +50,6 @@ def test_the_script_of_a_round(golden: str, launch: Launch, options: SlurmOption
     assert script == (GOLDEN / golden).read_text(encoding="utf-8")
     done = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_the_script_of_a_round_by_pyxis() -> None:
-    run_dir = "/out/raw/ant/r1"  # that of the others has a space
-    argv = tuple(part.replace(NODES.run_dir, run_dir) for part in NODES.argv)
-    launch = replace(NODES, run_dir=run_dir, argv=argv)
-    check = replace(CHECK, argv=("/opt/python", *CHECK.argv[1:]), env={})
-    script = render(
-        BY_PYXIS.wrap(launch),
-        SlurmOptions(),
-        name="labscale-0123456789ab",
-        node_check=replace(check, container=BY_PYXIS.node_container(Path("/project"))),
-        sampler=("/opt/python", "-m", "suite.launch.telemetry_sampler", run_dir),
-        container=BY_PYXIS.round_container(launch),
-    )
-    assert script == (GOLDEN / "slurm_two_nodes_pyxis.sbatch").read_text(encoding="utf-8")
-    assert subprocess.run(["bash", "-n"], input=script, text=True, check=False).returncode == 0
-
-
-@pytest.mark.parametrize("folder", ["/out/a,b", "/out/a:b", "/out/a b"])
-def test_pyxis_cannot_have_every_folder(folder: str) -> None:
-    with pytest.raises(UsageError, match="which separate paths for pyxis"):
-        BY_PYXIS.round_container(replace(NODES, run_dir=folder))
-
-
-@pytest.mark.parametrize(("name", "is_image"), [("a.sqsh", True), ("/x/a.squashfs", True), ("a.sif", False)])
-def test_images_of_enroot_are_told_by_their_suffix(name: str, *, is_image: bool) -> None:
-    assert pyxis.is_image(name) is is_image
 
 
 def test_without_a_time_the_job_outlasts_the_case() -> None:

@@ -1,11 +1,9 @@
 """The plan of a campaign: which cases of a matrix can run here, how often, and by which commands. Starts nothing."""
 
 import os
-import sys
 from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from suite.campaign import warm_up
 from suite.campaign.folder import Folder
@@ -21,16 +19,14 @@ from suite.campaign.tables import (
 )
 from suite.errors import UsageError
 from suite.files.wording import counted
-from suite.install.worker import Worker, locate_worker, provision_python, require_python
-from suite.launch.ssh.manual_commands import node_commands
-from suite.launch.watch import prepare
+from suite.install.worker import locate_worker, provision_python, require_python
 from suite.matrix.cases import expand, on_nodes_of, select
 from suite.matrix.catalog import Catalog
 from suite.matrix.file import load_matrix, read_table
 from suite.matrix.plan import plan, shell_command
 from suite.matrix.tables import Matrix
 from suite.options.options import ROOT, Options
-from suite.schema.record import Device, PlannedCase, Stack
+from suite.schema.record import Device, Stack
 from suite.statistics import aa_noise as a_a
 from suite.statistics.stopping_rule import MAX_ROUNDS, Rule
 
@@ -138,15 +134,8 @@ def show_plan(campaign: Campaign) -> Campaign:
     """Print the plan with the commands that ``bench`` would run; the worker need not be installed for that.
 
     Raises:
-        UsageError: commands for each of several nodes, and no case that has several.
         WorkerEnvironmentError: the Python that the user brought is not there, so no case could run.
     """
-    if campaign.options.node_commands and all(item.case.nnodes == 1 for item in campaign.planned):
-        raise UsageError(
-            "--node-commands prints what each node of a case with several runs, and no case that is chosen has "
-            f"several; got {counted(len(campaign.planned), 'case')} of one node. Leave it out, or choose others, e.g. "
-            "--matrix nodes."
-        )
     if campaign.options.worker_python is not None:
         require_python(campaign.options.worker_python)
     worker = locate_worker(
@@ -160,7 +149,7 @@ def show_plan(campaign: Campaign) -> Campaign:
     commands = [
         shell_command(render(campaign, worker, folder, item.case, 0, python_path=python_path))
         if item.case.nnodes == 1
-        else _by_hand(campaign, worker, folder, item)
+        else None
         for item in campaign.planned
     ]
     print_plan(campaign.console, campaign.planned, commands, campaign.machine)
@@ -173,23 +162,3 @@ def show_plan(campaign: Campaign) -> Campaign:
         print_forecast(campaign.console, packed.forecast(campaign), num_slots=len(campaign.slots))
     print_rule(campaign.console, campaign.rule)
     return campaign
-
-
-def _by_hand(campaign: Campaign, worker: Worker, folder: Folder, item: PlannedCase) -> str | None:
-    """What each node runs for each round of a case, when that was asked for; the rounds' directories are then made."""
-    if not campaign.options.node_commands:
-        return None
-    lines: list[str] = []
-    for index in range(item.rounds):
-        launch = render(campaign, worker, folder, item.case, index, python_path=os.environ.get("PYTHONPATH"))
-        if not Path(launch.run_dir).exists():
-            prepare(Path(launch.run_dir), item.case)
-        lines += node_commands(
-            launch,
-            campaign.options.nodes,
-            rounds=item.rounds,
-            suite_python=sys.executable,
-            project_root=str(ROOT),
-            host_label=campaign.options.host_label,
-        )
-    return "\n  ".join(lines)

@@ -155,11 +155,6 @@ def run_step(arguments: Sequence[str], *, timeout_s: float) -> ProgramRun:
     return run_program(("srun", *arguments), environ=_environment(), timeout_s=timeout_s)
 
 
-def options_of_srun() -> str:
-    """Return srun's help, which includes the options of plugins."""
-    return _ask("srun", "--help").stdout
-
-
 def _ask(*argv: str) -> ProgramRun:
     return _checked(_run(*argv), argv[0])
 

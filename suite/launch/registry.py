@@ -35,13 +35,12 @@ def resources(options: Options, machine: Environment) -> Resources:
     check_options(options)
     if options.render:
         return UNBOUNDED
-    if options.launcher == "ssh" and not options.node_commands:
+    if options.launcher == "ssh":
         return ssh_place.resources(ssh_place_of(options, print))
     if options.launcher != "slurm":
         _require_cores(options.emulate_nodes, machine)
-        nnodes = UNBOUNDED.nnodes if options.node_commands else options.emulate_nodes or 1
         return Resources(
-            nnodes=nnodes,
+            nnodes=options.emulate_nodes or 1,
             gpus_per_node=len(machine.gpus),
             cpus_per_node=machine.num_cpus or 1,
             is_one_host=options.launcher == "emulated",

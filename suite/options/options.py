@@ -56,6 +56,5 @@ class Options:
     nodes: tuple[str, ...] = ()
     ssh_config: Path | None = None
     emulate_nodes: int | None = None  # parts of this machine that stand for nodes
-    node_commands: bool = False
     render: RenderFor | None = None
     volume_claim: str = "labscale"

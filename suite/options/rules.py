@@ -15,7 +15,7 @@ Names = tuple[str, ...]  # of fields of Options
 FLAGS: Final = {"sbatch_options": "--sbatch-option", "worker_packages": "--worker-package"}
 OF_SLURM: Final[Names] = ("partition", "account", "time", "sbatch_options", "render_only")
 OF_ROUNDS: Final[Names] = ("upstream", "profile", "retry_failed", "capacity")  # for rounds that run
-OF_NODES: Final[Names] = ("nodes", "ssh_config", "emulate_nodes", "node_commands")
+OF_NODES: Final[Names] = ("nodes", "ssh_config", "emulate_nodes")
 
 
 def check_options(options: Options) -> None:
@@ -52,8 +52,6 @@ def _uses(options: Options) -> Iterator[tuple[str, str, Names]]:
     if options.worker_python:
         taken = "takes a Python as it is (install the package there)"
         yield f"--worker-python {options.worker_python}", taken, ("worker_packages",)
-    if options.node_commands:
-        yield "--node-commands", "prints what people type on the nodes themselves", ("ssh_config", "worker_packages")
     if options.render_only:
         yield "--render-only", "writes scripts and runs nothing", OF_ROUNDS
 

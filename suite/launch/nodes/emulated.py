@@ -15,8 +15,8 @@ from threading import Event
 from typing import Final
 
 from suite.launch import native
+from suite.launch.nodes.node import node_variables
 from suite.launch.processes import RunProcesses
-from suite.launch.ssh.manual_commands import node_variables
 from suite.launch.ssh.remote_agent import free_port
 from suite.launch.ssh.run import NODE_LOG, PEER_PATIENCE_S
 from suite.launch.telemetry_beside import beside, sampler_argv

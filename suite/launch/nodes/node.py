@@ -28,6 +28,17 @@ _DISCARD_PORT: Final = 9
 _SIOCGIFADDR: Final = 0x8915  # ioctl(2), Linux
 
 
+def node_variables(*, head: str, peer: str, rank: int, rendezvous_id: str, port: int) -> dict[str, str]:
+    """Variables that tell one node how to join the others."""
+    return {
+        HEAD: head,
+        PEER: peer,
+        NODE_RANK: str(rank),
+        RENDEZVOUS_ID: rendezvous_id,
+        RENDEZVOUS_PORT: str(port),
+    }
+
+
 def address_towards(other: str) -> str:
     """The IPv4 address of this node that ``other`` sees; sends it nothing.
 

@@ -40,11 +40,8 @@ def look_at_a_node(
     project_root: Path,
     out: Path,
     say: Callable[[str], None],
-    container: Sequence[str] = (),
 ) -> NodeFacts:
     """Run ``suite.launch.nodes.facts`` on a node with so many GPUs, once a campaign: its folder keeps the answer.
-
-    ``container``: options of srun that put it into one.
 
     Raises:
         SchedulerError: Slurm gives no node, or the program does not run there.
@@ -61,7 +58,6 @@ def look_at_a_node(
         f"--chdir={project_root}",
         "--cpu-bind=none",  # or it would see one core
         "--input=none",
-        *container,
     )
     command = ("env", *(f"{name}={value}" for name, value in env.items()), *argv)
     run = slurm.run_step((*of_srun, *command), timeout_s=QUEUE_TIMEOUT_S)

@@ -68,8 +68,6 @@ class SlurmPlace:
     say: Say
     wrap: Callable[[Launch], Launch] | None = None  # into a container
     variable_prefix: str = ""  # of variables that reach the inside of it
-    container: Callable[[Launch], tuple[str, ...]] | None = None  # options of srun that put the training into one
-    suite_python: str | None = None  # inside of such a one, labscale's own
     image_digest: str | None = None
     node_check: NodeCheck | None = None
 
@@ -116,15 +114,13 @@ def write_script(launch: Launch, place: SlurmPlace) -> Path:
     (run_dir / END).unlink(missing_ok=True)
     for node in range(launch.case.nnodes):
         (run_dir / NODE_LOG.format(node)).parent.mkdir(exist_ok=True)
-    sampler = sampler_argv(run_dir, launch.case)
     text = render(
         place.wrap(launch) if place.wrap else launch,
         place.options,
         name=job_name(run_dir),
         variable_prefix=place.variable_prefix,
         node_check=place.node_check,
-        sampler=("env", f"PYTHONPATH={ROOT}", place.suite_python or sampler[0], *sampler[1:]),
-        container=place.container(launch) if place.container else (),
+        sampler=("env", f"PYTHONPATH={ROOT}", *sampler_argv(run_dir, launch.case)),
     )
     (run_dir / SCRIPT).write_text(text, encoding="utf-8")
     return run_dir / SCRIPT

@@ -5,17 +5,12 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from suite.env_check.report import env_check
 from suite.env_check.request import Request
-from suite.images.table import SUITE_PYTHON
-from suite.launch import native
-from suite.launch.containers import apptainer, eula
+from suite.launch.containers import apptainer
 from suite.launch.containers.apptainer_runtime import in_apptainer
 from suite.launch.nodes import facts as node_facts
 from suite.launch.runtime import Runtime, Say, on_this_machine
 from suite.launch.slurm import partition as slurm_place
-from suite.launch.slurm import pyxis
-from suite.launch.slurm import pyxis_runtime as pyxis_place
 from suite.launch.slurm import run as slurm
 from suite.launch.slurm.run import SlurmPlace
 from suite.launch.slurm.script import NodeCheck, SlurmOptions
@@ -27,29 +22,22 @@ from suite.schema.record import Device, Stack
 
 def in_slurm(options: Options, stack: Stack, device: Device, on_message: Say, *, out: Path, num_gpus: int) -> Runtime:
     """One job for each round, natively or in an image; ``out`` keeps what one node with ``num_gpus`` says of itself."""
-    if options.image is not None and pyxis.is_image(options.image):
-        inner, container = _by_pyxis(options, stack=stack, device=device, on_message=on_message)
-    else:
-        provide = on_this_machine if options.image is None else in_apptainer
-        inner, container = provide(options, stack=stack, device=device, on_message=on_message), None
+    provide = on_this_machine if options.image is None else in_apptainer
+    inner = provide(options, stack=stack, device=device, on_message=on_message)
     worker_python = inner.worker.python if stack == "isaacsim" else options.worker_python
     request = Request(stack=stack, device=device, worker_python=worker_python, worker_packages=options.worker_packages)
     argv, env = inner.command(request.arguments())
-    of_node = container.node_container(ROOT) if container else ()
     place = SlurmPlace(
         options=slurm_options(options),
         node_check=NodeCheck(
             argv=argv,
             env=env,
             compare=("env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "suite.launch.nodes.comparison"),
-            container=of_node,
             is_binding=not options.ignore_env_check,
         ),
         say=on_message,
         wrap=inner.wrap,
-        variable_prefix="" if inner.wrap is None or container else apptainer.VARIABLE_PREFIX,
-        container=container.round_container if container else None,
-        suite_python=SUITE_PYTHON if container else None,
+        variable_prefix="" if inner.wrap is None else apptainer.VARIABLE_PREFIX,
         image_digest=inner.image_digest,
     )
     there = replace(
@@ -69,37 +57,8 @@ def in_slurm(options: Options, stack: Stack, device: Device, on_message: Say, *,
         project_root=ROOT,
         out=out,
         say=on_message,
-        container=of_node,
     )
     return replace(there, machine=facts.environment, check=lambda: facts.report)
-
-
-def _by_pyxis(
-    options: Options, *, stack: Stack, device: Device, on_message: Say
-) -> tuple[Runtime, pyxis_place.PyxisPlace]:
-    if options.image is None:
-        raise AssertionError("the caller has seen the image")
-    eula.require(stack=stack, accepted=options.accept_eula)
-    found = pyxis_place.find(options.image, project_root=ROOT, must_run=not options.render_only)
-    place = pyxis_place.provision(
-        found,
-        slurm_options(options),
-        stack=stack,
-        assets=options.assets,
-        accept_eula=options.accept_eula,
-        project_root=ROOT,
-        on_message=on_message,
-    )
-    inside = Runtime(
-        worker=place.worker,
-        launch=native.run,  # replaced by Slurm's
-        check=functools.partial(env_check, Request(stack=stack, device=device)),  # replaced by what a node says
-        python_path=None,
-        image_digest=found.image_digest,
-        command=lambda arguments: ((SUITE_PYTHON, *arguments), {}),
-        wrap=place.wrap,
-    )
-    return inside, place
 
 
 def over_ssh(options: Options, stack: Stack, device: Device, on_message: Say) -> Runtime:

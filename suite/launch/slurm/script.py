@@ -55,7 +55,6 @@ class NodeCheck:
     argv: tuple[str, ...]  # prints a node's report; its exit code is part of the answer
     env: Mapping[str, str]
     compare: tuple[str, ...]  # followed by the reports; fails where nodes differ
-    container: tuple[str, ...] = ()  # options of srun that put ``argv`` into one
     is_binding: bool  # whether nodes that differ are refused
 
 
@@ -67,12 +66,10 @@ def render(
     variable_prefix: str = "",
     node_check: NodeCheck | None = None,
     sampler: Sequence[str] = (),
-    container: Sequence[str] = (),
 ) -> str:
     """The script of one round.
 
-    ``variable_prefix`` is how variables reach the inside of a container. ``sampler`` runs on each node. ``container``:
-    options of srun that put the training into one.
+    ``variable_prefix`` is how variables reach the inside of a container. ``sampler`` runs on each node.
 
     Raises:
         UsageError: an option of sbatch, or the folder of the round, does not fit into one line.
@@ -85,7 +82,7 @@ def render(
         _notes(launch),
         _compare_nodes(launch, node_check) if several and node_check else (),
         _rendezvous(variable_prefix) if several else (),
-        _step(launch, name, variable_prefix, sampler, container),
+        _step(launch, name, variable_prefix, sampler),
     )
     return "\n\n".join("\n".join(lines) for block in blocks if (lines := list(block))) + "\n"
 
@@ -166,8 +163,6 @@ def _compare_nodes(launch: Launch, check: NodeCheck) -> Iterator[str]:
     yield "srun --ntasks-per-node=1 --cpu-bind=none --kill-on-bad-exit=0 --input=none \\"
     yield f"    --output={NODE_REPORT.format('%n', 'json')} --error={NODE_REPORT.format('%n', 'txt')} \\"
     yield "    --open-mode=truncate \\"  # else that of the job, where a script by hand is submitted again
-    if check.container:
-        yield f"    {shlex.join(check.container)} \\"
     settings = [f"{variable}={shlex.quote(value)}" for variable, value in sorted(check.env.items())]
     yield f"    {' '.join(['env', *settings, shlex.join(check.argv)])}"
     reports = (NODE_REPORT.format(node, "json") for node in range(launch.case.nnodes))
@@ -185,14 +180,12 @@ def _rendezvous(prefix: str) -> Iterator[str]:
     yield f"export {prefix}{RENDEZVOUS_PORT}=$(({FIRST_PORT} + SLURM_JOB_ID % {PORTS}))"
 
 
-def _step(launch: Launch, name: str, prefix: str, sampler: Sequence[str], container: Sequence[str]) -> Iterator[str]:
+def _step(launch: Launch, name: str, prefix: str, sampler: Sequence[str]) -> Iterator[str]:
     task = "\n".join(_task(launch, prefix, sampler))
     yield f"task={shlex.quote(task)}"
     yield "srun --ntasks-per-node=1 --cpu-bind=none --kill-on-bad-exit=1 --input=none \\"
     if launch.case.nnodes > 1:
         yield f"    --output={NODE_LOG.format('%n')} --open-mode=append \\"
-    if container:
-        yield f"    {shlex.join(container)} \\"
     yield f'    bash -c "$task" {name} \\'
     yield f"    {shlex.join(launch.argv)}"
 

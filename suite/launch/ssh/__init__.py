@@ -1,1 +1,1 @@
-"""Rounds on several hosts over ssh, and the same commands for a person to type."""
+"""Rounds on several hosts over ssh."""

@@ -17,9 +17,8 @@ from threading import Event
 from typing import Any, Final
 
 from suite.errors import SchedulerError
-from suite.launch.nodes.node import address_towards, interface_of
+from suite.launch.nodes.node import address_towards, interface_of, node_variables
 from suite.launch.processes import STACK_DUMP_S
-from suite.launch.ssh.manual_commands import node_variables
 from suite.launch.ssh.remote_host import RemotePart
 from suite.launch.telemetry_beside import sampler_argv
 from suite.launch.watch import POLL_S, Watch, prepare
