@@ -12,7 +12,7 @@ from typing import Any, get_args
 import psutil
 
 from suite.install.worker import Worker
-from suite.launch import native
+from suite.launch.native.run import run as run_native
 from suite.matrix.cases import expand
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
@@ -99,14 +99,14 @@ def warm_kernels(worker: Worker, folder: Path) -> None:
         if done.exists():
             return
         (case,) = cases_of(matrix_of(cartpole("rsl_rl")), folder)
-        result = native.run(launch_of(worker, replace(case, iterations=1), folder / "r0"))
+        result = run_native(launch_of(worker, replace(case, iterations=1), folder / "r0"))
         assert result.exit_code == 0, (folder / "r0" / "logs" / "torchrun.log").read_text(encoding="utf-8")
         done.touch()
 
 
 def train(launch: Launch, environment: Environment, *, on_progress: Callable[[int], None] | None = None) -> RunRecord:
     """Run a launch to its end, check that it left no process, and collect what it wrote."""
-    result = native.run(launch, on_progress=on_progress)
+    result = run_native(launch, on_progress=on_progress)
     assert marked_processes(launch.run_dir) == []
     return collect(Path(launch.run_dir), launch.case, launch.round, result, environment, argv=launch.argv)
 

@@ -16,7 +16,7 @@ from suite.external.container_spec import OWNER_LABEL, Gpus, Limit
 from suite.launch.containers.apptainer import ApptainerOptions
 from suite.launch.containers.apptainer import render as render_apptainer
 from suite.launch.containers.run import ContainerOptions, render, requested_gpus
-from suite.launch.native import run as run_native
+from suite.launch.native.run import run as run_native
 from suite.schema.record import Case, Device, Launch
 from tests.container_engine import busybox_tar
 from tests.container_runs import MakeScript, log_of

@@ -12,7 +12,7 @@ from suite.campaign import steps
 from suite.campaign.state import Campaign
 from suite.errors import ReportError, RunsFailed
 from suite.install.worker import Worker
-from suite.launch import native
+from suite.launch.native.run import run as run_native
 from suite.launch.runtime import Runtime
 from suite.schema.record import Environment
 from tests.generated_results import failed_result
@@ -39,7 +39,7 @@ def test_scripts_below_a_folder_with_a_space(campaign: Campaign) -> None:
         worker=Worker(
             python=Path("python"), pins_sha256=None, asset_root=Path("/a"), asset_sha256=None, cache_dir=Path("/c")
         ),
-        launch=native.run,
+        launch=run_native,
         check=refuse_check,  # type: ignore[arg-type]
         python_path=None,
         write_script=lambda launch: Path(launch.run_dir, "job.sbatch"),

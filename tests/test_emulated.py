@@ -9,7 +9,7 @@ import pytest
 
 from suite.errors import UsageError
 from suite.install.worker import Worker
-from suite.launch.nodes import emulated
+from suite.launch.native import emulated
 from suite.launch.registry import resources
 from suite.matrix.plan import plan
 from suite.matrix.resources import Resources

@@ -134,7 +134,7 @@ def test_upstreams_run_is_in_the_lane_and_ends_with_it(tmp_path: Path) -> None:
 PROGRAM = """
 import sys, threading
 from pathlib import Path
-from suite.launch.native import run
+from suite.launch.native.run import run
 from suite.schema.record import Launch
 from tasks.rank.case_file import read_case
 folder = Path(sys.argv[1])

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from suite.errors import StoreError, WorkerEnvironmentError
-from suite.launch.native import run
+from suite.launch.native.run import run
 from suite.launch.processes import RUN_ID_VARIABLE
 from suite.schema.record import Case, Launch
 

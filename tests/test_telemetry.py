@@ -16,7 +16,7 @@ import pynvml
 import pytest
 
 import suite.launch.telemetry_beside
-from suite.launch.native import run
+from suite.launch.native.run import run
 from suite.launch.telemetry_beside import sampling
 from suite.launch.telemetry_sampler import RankProcesses, Sampler, sample_until
 from suite.launch.watch import prepare

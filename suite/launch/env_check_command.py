@@ -19,7 +19,7 @@ from suite.env_check.report import ROOT, env_check
 from suite.env_check.request import Request, add_worker_package
 from suite.env_check.table import print_nodes, print_report
 from suite.errors import UsageError
-from suite.launch.containers.runtime import check_image
+from suite.launch.containers.launcher import check_image
 from suite.options.command_line import any_path, any_text
 from suite.options.types import hosts
 from suite.schema.record import Device, Stack

@@ -11,13 +11,13 @@ from pathlib import Path
 from suite.errors import UsageError
 from suite.external import machine as environment
 from suite.files.wording import counted
-from suite.launch.containers.apptainer_runtime import in_apptainer
-from suite.launch.containers.runtime import in_containers
+from suite.launch.containers.apptainer_launcher import in_apptainer
+from suite.launch.containers.launcher import in_containers
 from suite.launch.manifests import image_digest as own_image
-from suite.launch.nodes import emulated
+from suite.launch.native import emulated
 from suite.launch.runtime import Runtime, Say, on_this_machine
 from suite.launch.slurm import partition as slurm_place
-from suite.launch.slurm.runtime import in_slurm, over_ssh, slurm_options, ssh_place_of
+from suite.launch.slurm.launcher import in_slurm, over_ssh, slurm_options, ssh_place_of
 from suite.launch.ssh import hosts as ssh_place
 from suite.matrix.resources import UNBOUNDED, Resources
 from suite.options.options import Options

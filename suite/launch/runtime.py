@@ -10,7 +10,8 @@ from pathlib import Path
 from suite.env_check.report import Report, env_check
 from suite.env_check.request import Request
 from suite.install.worker import Worker, provision_worker
-from suite.launch import Launcher, native
+from suite.launch import Launcher
+from suite.launch.native.run import run as run_native
 from suite.options.options import ROOT, Options
 from suite.schema.record import Device, Environment, Launch, Stack
 
@@ -47,7 +48,7 @@ def on_this_machine(options: Options, *, stack: Stack, device: Device, on_messag
     )
     return Runtime(
         worker=worker,
-        launch=native.run,
+        launch=run_native,
         check=functools.partial(env_check, request),
         python_path=os.environ.get("PYTHONPATH"),
     )

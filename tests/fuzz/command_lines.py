@@ -29,7 +29,7 @@ from suite.install.bundle_contents import read_freeze
 from suite.install.worker import locate_worker
 from suite.launch.env_check_command import request_of
 from suite.launch.slurm import script as slurm_script
-from suite.launch.slurm.runtime import slurm_options
+from suite.launch.slurm.launcher import slurm_options
 from suite.launch.ssh import hosts as ssh_place
 from suite.matrix.file import MATRICES_PATH
 from suite.matrix.resources import UNBOUNDED

@@ -22,7 +22,7 @@ from suite.install import asset_root
 from suite.install.worker import locate_worker
 from suite.launch.containers import run as container
 from suite.launch.manifests import image_digest as own_image
-from suite.launch.nodes import emulated
+from suite.launch.native import emulated
 from suite.options.options import ROOT
 from suite.records.redaction import public
 from tests.fuzz.mutations import any_number, any_text

@@ -12,7 +12,7 @@ from typing import Final
 from reports import build as report
 from reports import publish as publishing
 from suite.install.worker import provision_worker
-from suite.launch import native
+from suite.launch.native.run import run as run_native
 from suite.launch.telemetry_sampler import Sampler
 from suite.options.options import ROOT
 from tests.large_results import write_large_results, write_matrix
@@ -81,7 +81,7 @@ def short_round(folder: Path) -> float:
         project_root=ROOT, stack="kitless", worker_python=None, assets="offline", on_message=lambda _: None
     )
     (case,) = cases_of(matrix_of(cartpole("rsl_rl", iterations=2)), folder)
-    result = native.run(launch_of(worker, case, folder / "r0"))
+    result = run_native(launch_of(worker, case, folder / "r0"))
     if result.exit_code != 0:
         raise RuntimeError(f"the round failed; see {folder / 'r0' / 'logs'}")
     return result.wall_time_s

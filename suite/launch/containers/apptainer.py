@@ -10,8 +10,8 @@ from threading import Event
 from typing import Final
 
 from suite.errors import UsageError
-from suite.launch import native
 from suite.launch.containers import eula
+from suite.launch.native.run import run as run_native
 from suite.schema.launch_result import LaunchResult
 from suite.schema.record import Launch
 
@@ -39,7 +39,7 @@ def run(
     stop: Event | None = None,
 ) -> LaunchResult:
     """Run ``launch`` to its end inside the image; see ``suite.launch.Launcher``. Its processes are this machine's."""
-    result = native.run(render(launch, options), on_progress=on_progress, stop=stop)
+    result = run_native(render(launch, options), on_progress=on_progress, stop=stop)
     return replace(result, image_digest=options.image_digest)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from suite.env_check.request import Request
 from suite.launch.containers import apptainer
-from suite.launch.containers.apptainer_runtime import in_apptainer
+from suite.launch.containers.apptainer_launcher import in_apptainer
 from suite.launch.nodes import facts as node_facts
 from suite.launch.runtime import Runtime, Say, on_this_machine
 from suite.launch.slurm import partition as slurm_place

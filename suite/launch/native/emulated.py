@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Event
 from typing import Final
 
-from suite.launch import native
+from suite.launch.native.run import run as run_native
 from suite.launch.nodes.node import node_variables
 from suite.launch.processes import RunProcesses
 from suite.launch.ssh.remote_agent import free_port
@@ -68,7 +68,7 @@ def run(
     ``gpus`` and ``cpus``: all that rounds may use here.
     """
     if launch.case.nnodes == 1:
-        return native.run(launch, on_progress=on_progress, stop=stop)
+        return run_native(launch, on_progress=on_progress, stop=stop)
     run_dir, case = Path(launch.run_dir), launch.case
     prepare(run_dir, case)
     parts = parts_of(case, gpus=gpus, cpus=cpus)

@@ -1,0 +1,1 @@
+"""Rounds on this machine alone."""
