@@ -1,6 +1,7 @@
 """The command line behind nox's sessions ``env_check``, ``plan``, ``bench``, ``store``, ``build`` and ``bundle``."""
 
 import argparse
+import dataclasses
 import math
 import signal
 import sys
@@ -20,21 +21,18 @@ from suite.images import build
 from suite.install import bundle, bundle_contents
 from suite.install.worker import provision_worker
 from suite.launch import env_check_command as env_check
+from suite.launch import registry
 from suite.matrix.file import matrix_names
 from suite.options.command_line import Parser, any_path, any_text, print_any_name
-from suite.options.options import ROOT, LauncherName, Options, RenderFor
+from suite.options.options import ROOT, Options, RenderFor
 from suite.options.types import (
     above_zero,
     counts,
     fraction,
-    hosts,
     positive,
     ranks,
     rounds,
-    sbatch_option,
     seed,
-    several,
-    slurm_time,
     volume_claim,
 )
 from suite.schema.record import Assets, Device, RlLibrary, Stack
@@ -57,14 +55,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
             metavar="TEXT",
             help="name in published results of the machine that rounds run on",
         )
-        command.add_argument(
-            "--nodes", type=hosts, default=(), metavar="HOST,HOST", help="run on these hosts over ssh, the head first"
-        )
-        command.add_argument("--ssh-config", type=any_path, metavar="FILE", help="with --nodes, as `ssh -F` has it")
-        command.add_argument(
-            "--emulate-nodes", type=several, metavar="N",
-            help="parts of this machine that stand for nodes, with sockets between them; results say emulated",
-        )  # fmt: skip
+        registry.add_choosing_arguments(command)
         if name == "bench":
             _add_running(command)
         else:
@@ -88,17 +79,14 @@ def parse(argv: list[str]) -> argparse.Namespace:
 
 def options_of(arguments: argparse.Namespace) -> Options:
     """The options of ``plan`` and ``bench``."""
-    fields: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in vars(arguments).items()
+    name, settings = registry.chosen(arguments)
+    known = {field.name for field in dataclasses.fields(Options)}
+    given: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in vars(arguments).items()
+        if key in known and not (key == "matrix" and value is None)
     }
-    del fields["command"]
-    if fields["matrix"] is None:
-        del fields["matrix"]
-    if fields["nodes"] and fields.get("launcher", "native") == "native":
-        fields["launcher"] = "ssh"
-    if fields["emulate_nodes"] and fields.get("launcher", "native") == "native":
-        fields["launcher"] = "emulated"
-    return Options(**fields)
+    return Options(**given | {"launcher": name, "launcher_settings": settings})
 
 
 def _add_selection(parser: argparse.ArgumentParser) -> None:
@@ -179,37 +167,12 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--upstream", action="store_true", help="after each round run Isaac Lab's own benchmark with the same arguments"
     )
-    parser.add_argument(
-        "--launcher", choices=get_args(LauncherName), default="native", help="where rounds run (default: native)"
-    )
-    _add_slurm(parser)
-    parser.add_argument(
-        "--image", type=any_text, metavar="NAME",
-        help="with --launcher container (default: what `build` made); a .sif file with --launcher apptainer or slurm",
-    )  # fmt: skip
-    parser.add_argument(
-        "--shm-gb", type=above_zero, metavar="GB", help="with --launcher container: a /dev/shm of its own, of this size"
-    )
+    registry.add_arguments(parser)
     parser.add_argument("--accept-eula", action="store_true", help="you accept NVIDIA's licence of Isaac Sim")
     parser.add_argument(
         "--ignore-env-check", action="store_true", help="run also where env_check says that the stack cannot"
     )
     parser.add_argument("--no-report", action="store_false", dest="with_report", help="do not build the HTML page")
-
-
-def _add_slurm(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--partition", type=any_text, metavar="NAME", help="with --launcher slurm, as sbatch has it")
-    parser.add_argument("--account", type=any_text, metavar="NAME", help="with --launcher slurm, as sbatch has it")
-    parser.add_argument(
-        "--time", type=slurm_time, metavar="TIME", help="of a job, as sbatch has it (default: by the case's timeout)"
-    )
-    parser.add_argument(
-        "--sbatch-option", type=sbatch_option, action="append", default=[], metavar="NAME[=VALUE]",
-        dest="sbatch_options", help="any other option of sbatch, without its dashes; repeatable",
-    )  # fmt: skip
-    parser.add_argument(
-        "--render-only", action="store_true", help="with --launcher slurm: write the scripts, submit nothing"
-    )
 
 
 def _add_rendering(parser: argparse.ArgumentParser) -> None:

@@ -236,7 +236,7 @@ def follow(place: SlurmPlace, launch: Launch, monkeypatch: pytest.MonkeyPatch) -
         case = replace(launch.case, nnodes=nnodes, hang_timeout_s=hang_timeout_s)
         endless = replace(launch, case=case, env={**launch.env, MARK: launch.run_dir})
         said: Said = []
-        asked = replace(place, options=replace(place.options, more=more), say=said.append)
+        asked = replace(place, options=replace(place.options, sbatch_option=more), say=said.append)
         ended: list[LaunchResult] = []
         thread = threading.Thread(target=lambda: ended.append(launcher.run(endless, place=asked, stop=stop)))
         thread.start()

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from suite.launch.registry import LAUNCHERS
+
 ROOT = Path(__file__).resolve().parents[1]
 
 # What reports may import of suite besides its formats and statistics -> why. At most four.
@@ -116,6 +118,24 @@ def test_no_package_imports_from_above() -> None:
     assert from_above("suite/files/cache.py", {"suite.launch.native", "suite.errors.StoreError"}) == {
         "suite.launch.native"
     }
+
+
+def launcher_names_compared(source: str) -> set[str]:
+    """Names of launchers that a file compares something with, or has a ``match`` for."""
+    compared = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Compare | ast.MatchValue))
+    constants = (part.value for node in compared for part in ast.walk(node) if isinstance(part, ast.Constant))
+    return {value for value in constants if isinstance(value, str) and value in LAUNCHERS}
+
+
+def test_only_a_launchers_folder_asks_for_it_by_name() -> None:
+    """Everything else asks its entry in the registry what it can do."""
+    asked = {
+        path.relative_to(ROOT).as_posix(): names
+        for path in FILES
+        if path.parent.parent != ROOT / "suite" / "launch" and (names := launcher_names_compared(path.read_text()))
+    }
+    assert asked == {"suite/env_check/nodes/run.py": {"ssh"}}  # a program's name
+    assert launcher_names_compared('if options.launcher in ("slurm", "x"): ...') == {"slurm"}
 
 
 def test_the_rule_sees_a_forbidden_import(tmp_path: Path) -> None:

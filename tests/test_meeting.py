@@ -9,8 +9,7 @@ import pytest
 
 from suite.errors import SchedulerError
 from suite.launch.manifests import wait_for_nodes as meeting
-from suite.launch.nodes.node import HEAD, NODE_RANK, RENDEZVOUS_PORT
-from suite.launch.ssh.remote_agent import free_port
+from suite.launch.nodes.node import HEAD, NODE_RANK, RENDEZVOUS_PORT, free_port
 
 Node = Callable[..., Future[None]]
 

@@ -6,10 +6,9 @@ import pytest
 
 from suite.__main__ import main, options_of, parse
 from suite.errors import UsageError
-from suite.launch.registry import resources
+from suite.launch.registry import check_options, resources
 from suite.matrix.resources import UNBOUNDED
 from suite.options.options import Options
-from suite.options.rules import check_options
 from suite.options.types import sbatch_option, slurm_time
 from suite.schema.record import Environment
 
@@ -44,14 +43,17 @@ def check(command: str) -> None:
             "--render kubernetes writes commands for an image, which has its own Python, .* no use for --worker-python",
         ),
         ("plan --render osmo --image i --worker-python p", "--render osmo .* no use for --worker-python"),
-        ("bench --partition p --time 5 --render-only", "--partition, --time, --render-only: only with"),
+        ("bench --partition p --time 5 --render-only", "--partition, --time: only with --launcher slurm, got"),
         ("bench --sbatch-option mem=0", "--sbatch-option: only with --launcher slurm, got --launcher native"),
         ("bench --nodes a,b --account x", "--account: only with --launcher slurm, got --launcher ssh"),
         ("bench --worker-python p --worker-package a==1", "--worker-python p takes .* no use for --worker-package"),
         ("bench --launcher container --worker-package a==1", "--launcher container in an image .* --worker-package"),
         ("bench --launcher slurm --image a.sif --worker-package a==1", "--launcher slurm in an image .* --worker-pack"),
         ("plan --render osmo --image i --worker-package a==1", "--render osmo .* no use for --worker-package"),
-        ("bench --nodes a,b --emulate-nodes 2", "--emulate-nodes N takes parts of this machine"),
+        (
+            "bench --nodes a,b --emulate-nodes 2",
+            "--emulate-nodes: only with its own --launcher .* got --launcher ssh",
+        ),
     ],
 )
 def test_what_would_do_nothing_is_refused(command: str, said: str) -> None:

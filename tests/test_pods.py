@@ -21,8 +21,7 @@ from suite.external.machine import num_usable_cpus
 from suite.install.worker import Worker
 from suite.launch.manifests import image_digest as own_image
 from suite.launch.manifests import kubernetes
-from suite.launch.nodes.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_PORT
-from suite.launch.ssh.remote_agent import free_port
+from suite.launch.nodes.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_PORT, free_port
 from suite.options.options import ROOT
 from suite.records.store import read_case, read_record
 from suite.schema.record import Case

@@ -17,10 +17,10 @@ import pytest
 from suite.errors import ContainerError, UsageError
 from suite.images.table import SUITE_PYTHON, find_image
 from suite.install.worker import Worker
-from suite.launch import registry as runtime_choice
-from suite.launch.manifests import image_digest as own_image
+from suite.launch import registry
+from suite.launch.manifests import image_digest
 from suite.launch.runtime import Runtime
-from suite.options.options import ROOT, LauncherName, Options
+from suite.options.options import ROOT, Options
 from suite.schema.record import Launch
 from tests.conftest import CaseMaker
 from tests.container_engine import FORGOTTEN_SOCKETS
@@ -43,7 +43,7 @@ OPTIONS = Options(matrix="smoke", launcher="apptainer")
 
 
 def provision(options: Options) -> Runtime:
-    return runtime_choice.provision(options, stack="kitless", device="cpu", on_message=print)
+    return registry.provision(options, stack="kitless", device="cpu", on_message=print, out=Path("out"))
 
 
 @pytest.fixture
@@ -98,21 +98,21 @@ def test_without_apptainer_the_way_on_is_named(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize("told", [f"sha256:{'0123456789abcdef' * 4}", None])
 @pytest.mark.parametrize("launcher", ["native", "emulated"])
 def test_rounds_inside_an_image_have_the_digest_that_it_was_told(
-    told: str | None, launcher: LauncherName, make_case: CaseMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    told: str | None, launcher: str, make_case: CaseMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A shell stands for torchrun; the worker is not needed for that."""
-    monkeypatch.setenv(own_image.DIGEST, told or "")
+    monkeypatch.setenv(image_digest.DIGEST, told or "")
     worker = Worker(python=Path("python"), pins_sha256=None, asset_root=None, asset_sha256=None, cache_dir=tmp_path)
-    monkeypatch.setattr("suite.launch.runtime.provision_worker", lambda **_: worker)
+    monkeypatch.setattr("suite.launch.native.launcher.provision_worker", lambda **_: worker)
     place = provision(Options(matrix="smoke", launcher=launcher))
     launch = Launch(case=make_case(), round=0, argv=("true",), env={}, run_dir=str(tmp_path / "r0"))
     assert (place.launch(launch).image_digest, place.image_digest) == (told, told)
 
 
 def test_a_digest_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(own_image.DIGEST, "kitless:1")
+    monkeypatch.setenv(image_digest.DIGEST, "kitless:1")
     worker = Worker(python=Path("python"), pins_sha256=None, asset_root=None, asset_sha256=None, cache_dir=tmp_path)
-    monkeypatch.setattr("suite.launch.runtime.provision_worker", lambda **_: worker)
+    monkeypatch.setattr("suite.launch.native.launcher.provision_worker", lambda **_: worker)
     with pytest.raises(UsageError, match="LABSCALE_IMAGE_DIGEST is 'kitless:1', allowed is sha256:"):
         provision(Options(matrix="smoke"))
 

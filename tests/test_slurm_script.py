@@ -15,7 +15,9 @@ from tests.test_plan import ANT, launch_of
 
 GOLDEN: Final = Path(__file__).parent / "golden"
 NODES: Final = launch_of(replace(ANT, nnodes=2, case_id="ant/rl_games-kitless-n4096-2x2", num_envs_global=4096))
-ASKED: Final = SlurmOptions(partition="gpu", account="robots", time="1:00:00", more=("constraint=h200&ib", "mem=0"))
+ASKED: Final = SlurmOptions(
+    partition="gpu", account="robots", time="1:00:00", sbatch_option=("constraint=h200&ib", "mem=0")
+)
 IN_IMAGE: Final = apptainer.render(
     NODES,
     apptainer.ApptainerOptions(
@@ -80,7 +82,7 @@ def test_threads_are_those_of_the_case_or_a_share_of_the_nodes_cores() -> None:
 
 def test_what_the_user_asks_comes_last() -> None:
     """sbatch takes the last of two."""
-    lines = render(NODES, SlurmOptions(more=("nodes=4", "oversubscribe")), name="labscale-0").splitlines()
+    lines = render(NODES, SlurmOptions(sbatch_option=("nodes=4", "oversubscribe")), name="labscale-0").splitlines()
     directives = [line for line in lines if line.startswith("#SBATCH")]
     assert directives[-2:] == ["#SBATCH --nodes=4", "#SBATCH --oversubscribe"]
 

@@ -20,6 +20,7 @@ from suite.errors import LabscaleError
 from suite.install.worker import Worker
 from suite.launch.ssh import run as ssh
 from suite.launch.ssh.remote_agent import SILENCE_S
+from suite.launch.watch import PEER_PATIENCE_S
 from suite.options.options import ROOT
 from suite.records.collect import collect
 from suite.records.network.clocks import NEEDED_S
@@ -157,7 +158,7 @@ def endless(
 def test_a_killed_rank(ssh_hosts: SshHosts, endless: Endless, environment: Environment) -> None:
     *_, program, _ = endless.launch.argv
     ssh_hosts.find("n2", program, without="torch.distributed.run").kill()
-    record = endless.record(environment, within_s=ssh.PEER_PATIENCE_S + endless.launch.grace_s + SLACK_S)
+    record = endless.record(environment, within_s=PEER_PATIENCE_S + endless.launch.grace_s + SLACK_S)
     assert record.outcome == "crashed"
     assert record.reason is not None
     assert "killed by signal 9" in record.reason
@@ -167,7 +168,7 @@ def test_a_killed_rank(ssh_hosts: SshHosts, endless: Endless, environment: Envir
 def test_a_killed_agent(ssh_hosts: SshHosts, endless: Endless, environment: Environment) -> None:
     """torchrun's ranks outlive it, but not the guard's care."""
     ssh_hosts.find("n2", "torch.distributed.run").kill()
-    record = endless.record(environment, within_s=ssh.PEER_PATIENCE_S + endless.launch.grace_s + SLACK_S)
+    record = endless.record(environment, within_s=PEER_PATIENCE_S + endless.launch.grace_s + SLACK_S)
     assert (record.outcome, record.reason) == ("crashed", "torchrun on node 1 was killed by signal 9 (Killed)")
     nothing_left(ssh_hosts)
 

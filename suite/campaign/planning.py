@@ -20,6 +20,7 @@ from suite.campaign.tables import (
 from suite.errors import UsageError
 from suite.files.wording import counted
 from suite.install.worker import locate_worker, provision_python, require_python
+from suite.launch.registry import entry_of, is_in_image
 from suite.matrix.cases import expand, on_nodes_of, select
 from suite.matrix.catalog import Catalog
 from suite.matrix.file import load_matrix, read_table
@@ -114,7 +115,7 @@ def worker_stack(options: Options, stacks: Collection[Stack], device: Device, ca
 
     Of images, which hold one stack each, the user says which.
     """
-    if options.stack is not None or options.launcher not in ("native", "emulated"):
+    if options.stack is not None or not entry_of(options).picks_worker:
         return options.stack or "kitless"
     runnable = {stack for stack in stacks if stack in catalog.stacks and device in catalog.stacks[stack].devices}
     return "ovphysx" if "ovphysx" in runnable else "kitless"
@@ -125,8 +126,7 @@ def _stacks(campaign: Campaign) -> tuple[Stack, ...]:
     options = campaign.options
     if campaign.stack == "ovphysx":
         return ("ovphysx", "kitless")
-    in_image = options.launcher == "container" or options.image is not None or options.render is not None
-    installable = campaign.stack != "isaacsim" or options.worker_python is not None or in_image
+    installable = campaign.stack != "isaacsim" or options.worker_python is not None or is_in_image(options)
     return (campaign.stack,) if installable else ()
 
 

@@ -15,6 +15,7 @@ from suite.campaign.progress import Reporter
 from suite.campaign.rounds import disk_errors, render_in
 from suite.campaign.state import Campaign
 from suite.errors import UsageError
+from suite.launch.registry import entry_of
 from suite.launch.runtime import Runtime
 from suite.options.options import Options
 from suite.records import store
@@ -34,7 +35,7 @@ def find_nsys(options: Options) -> str | None:
     """
     if not options.profile:
         return None
-    if options.launcher != "native":
+    if not entry_of(options).can_profile:
         raise UsageError(
             f"--profile starts ranks below the nsys of this machine, which --launcher {options.launcher} does not see. "
             "Profile with --launcher native, or leave --profile out."

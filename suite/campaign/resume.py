@@ -64,7 +64,7 @@ def identity(campaign: Campaign) -> dict[str, object]:
         "gpus": [gpu.name for gpu in machine.gpus],
         "driver_version": machine.driver_version,
         "host_label": machine.host_label,
-        "emulated_nodes": campaign.options.emulate_nodes,
+        "emulated_nodes": campaign.resources.nnodes if campaign.resources.is_one_host else None,
         "image_digest": campaign.runtime.image_digest if campaign.runtime else None,
     }
 

@@ -1,71 +1,62 @@
-"""Where the rounds of a campaign run: on this machine, in containers, in an Apptainer image, or on other machines.
+"""Every launcher. To add one: write its folder, and name its entry in ``LAUNCHERS``.
 
-Each place gives the same three things: a worker, a launcher, and what env_check says there.
+Which options go together is decided here too. An option that would do nothing beside the others is refused, because
+whoever gave it believes that it takes effect.
 """
 
-import functools
-import os
-from dataclasses import replace
+import argparse
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any, Final
 
 from suite.errors import UsageError
-from suite.external import machine as environment
-from suite.files.wording import counted
-from suite.launch.containers.apptainer_launcher import in_apptainer
-from suite.launch.containers.launcher import in_containers
-from suite.launch.manifests import image_digest as own_image
-from suite.launch.native import emulated
-from suite.launch.runtime import Runtime, Say, on_this_machine
-from suite.launch.slurm import partition as slurm_place
-from suite.launch.slurm.launcher import in_slurm, over_ssh, slurm_options, ssh_place_of
-from suite.launch.ssh import hosts as ssh_place
+from suite.launch.containers.apptainer_launcher import APPTAINER
+from suite.launch.containers.launcher import CONTAINER
+from suite.launch.native.launcher import EMULATED, NATIVE
+from suite.launch.runtime import Asked, LauncherEntry, Runtime, Say
+from suite.launch.slurm.launcher import SLURM
+from suite.launch.ssh.launcher import SSH
 from suite.matrix.resources import UNBOUNDED, Resources
+from suite.options.command_line import any_text
 from suite.options.options import Options
-from suite.options.rules import check_options
 from suite.schema.record import Device, Environment, Stack
+
+LAUNCHERS: Final[dict[str, LauncherEntry[Any]]] = {
+    entry.name: entry for entry in (NATIVE, CONTAINER, APPTAINER, SLURM, SSH, EMULATED)
+}
+DEFAULT: Final = NATIVE.name
+
+Names = tuple[str, ...]  # of fields of Options
+
+OF_ROUNDS: Final[Names] = ("upstream", "profile", "retry_failed", "capacity")  # for rounds that run
+FLAGS: Final = {"worker_packages": "--worker-package"}  # where the field has another name
+
+
+def entry_of(options: Options) -> LauncherEntry[Any]:
+    """The launcher that the user chose."""
+    return LAUNCHERS[options.launcher]
+
+
+def is_in_image(options: Options) -> bool:
+    """Whether rounds run the worker of an image, not one that labscale installs."""
+    return entry_of(options).always_in_image or options.image is not None or options.render is not None
 
 
 def resources(options: Options, machine: Environment) -> Resources:
-    """How much the place that the user chose can run.
+    """How much the place that the user chose can run; scripts and manifests may be for any cluster.
 
     Raises:
         UsageError: options contradict each other, one would do nothing, or asks for more than this machine has.
-        SchedulerError: Slurm does not answer, or has no such partition.
+        SchedulerError: Slurm does not answer, or has no such partition; or a host does not answer.
     """
     check_options(options)
-    if options.render:
+    if options.render or options.render_only:
         return UNBOUNDED
-    if options.launcher == "ssh":
-        return ssh_place.resources(ssh_place_of(options, print))
-    if options.launcher != "slurm":
-        _require_cores(options.emulate_nodes, machine)
-        return Resources(
-            nnodes=options.emulate_nodes or 1,
-            gpus_per_node=len(machine.gpus),
-            cpus_per_node=machine.num_cpus or 1,
-            is_one_host=options.launcher == "emulated",
-        )
-    return UNBOUNDED if options.render_only else slurm_place.resources(slurm_options(options))
-
-
-def _require_cores(emulated_nodes: int | None, machine: Environment) -> None:
-    """Each part of this machine that stands for a node needs a core."""
-    cores = machine.num_cpus or 1
-    if emulated_nodes is not None and emulated_nodes > cores:
-        raise UsageError(
-            f"--emulate-nodes is {emulated_nodes}, and this machine has {counted(cores, 'core')}, of which each node"
-            f" needs one. Give {cores} or fewer, or run on a larger machine."
-        )
+    return entry_of(options).resources(_settings(options), machine)
 
 
 def provision(
-    options: Options,
-    *,
-    stack: Stack,
-    device: Device,
-    on_message: Say,
-    out: Path | None = None,
-    num_gpus: int = 1,
+    options: Options, *, stack: Stack, device: Device, on_message: Say, out: Path, num_gpus: int = 1
 ) -> Runtime:
     """Install, build or find what is needed to run ``stack`` in the place that the user chose.
 
@@ -76,26 +67,132 @@ def provision(
         ContainerError: there is no engine or no image.
         UsageError: an image is missing, there is a Python beside it, or a pod was told a digest that is none.
     """
-    if options.launcher == "container":
-        return in_containers(options, stack=stack, device=device, on_message=on_message)
-    if options.launcher == "slurm" and out is not None:
-        return in_slurm(options, stack, device, on_message, out=out, num_gpus=num_gpus)
-    if options.launcher == "ssh":
-        return over_ssh(options, stack, device, on_message)
-    if options.launcher == "apptainer":
-        return in_apptainer(options, stack=stack, device=device, on_message=on_message)
-    if options.launcher == "emulated":
-        gpus = emulated.visible_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"), len(environment.capture().gpus))
-        launch = functools.partial(emulated.run, gpus=gpus, cpus=environment.cores_in_order())
-        return _in_this_image(
-            replace(on_this_machine(options, stack=stack, device=device, on_message=on_message), launch=launch)
+    asked = Asked(options=options, stack=stack, device=device, say=on_message, out=out, num_gpus=num_gpus)
+    return entry_of(options).provision(_settings(options), asked)
+
+
+def _settings(options: Options) -> object:
+    own = options.launcher_settings
+    return entry_of(options).settings() if own is None else own
+
+
+def add_choosing_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of launchers that one of their options chooses, without ``--launcher``."""
+    for entry in LAUNCHERS.values():
+        if entry.chosen_by:
+            entry.add_arguments(parser)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add ``--launcher``, what several launchers share, and the options of those that it alone chooses."""
+    parser.add_argument(
+        "--launcher", choices=tuple(LAUNCHERS), default=DEFAULT, help=f"where rounds run (default: {DEFAULT})"
+    )
+    for entry in LAUNCHERS.values():
+        if not entry.chosen_by:
+            entry.add_arguments(parser)
+    images = "; ".join(f"with --launcher {entry.name} {entry.image}" for entry in LAUNCHERS.values() if entry.image)
+    parser.add_argument("--image", type=any_text, metavar="NAME", help=images)
+    writers = _named(lambda one: one.writes_scripts)
+    parser.add_argument(
+        "--render-only", action="store_true", help=f"with --launcher {writers}: write the scripts, submit nothing"
+    )
+
+
+def chosen(arguments: argparse.Namespace) -> tuple[str, object]:
+    """The name of the launcher that the arguments choose, and its own options.
+
+    Raises:
+        UsageError: an option of another launcher is given.
+    """
+    name = getattr(arguments, "launcher", DEFAULT)
+    if name == DEFAULT:
+        by_option = (one.name for one in LAUNCHERS.values() if one.chosen_by and one.chosen_by in one.given(arguments))
+        name = next(by_option, DEFAULT)
+    render = getattr(arguments, "render", None)
+    for entry in LAUNCHERS.values():
+        given = entry.given(arguments)
+        if given and render:
+            raise _useless(f"--render {render}", "writes files for a cluster that chooses its own nodes", given)
+        if given and entry.name != name:
+            needed = entry.needs.get(given[0], f"--launcher {entry.name}")
+            same = [one for one in given if entry.needs.get(one, f"--launcher {entry.name}") == needed]
+            raise _missing(same, needed, f"--launcher {name}")
+    return name, LAUNCHERS[name].read(arguments)
+
+
+def check_options(options: Options) -> None:
+    """Refuse options that contradict each other, and those that nothing would look at.
+
+    Raises:
+        UsageError: an option is not for the launcher that was chosen, or not for this use of the command.
+    """
+    for what, why, names in _uses(options):
+        if given := _given(options, names):
+            raise _useless(what, why, given)
+    for name, is_there, needed, got in _needs(options):
+        if not is_there and (given := _given(options, (name,))):
+            raise _missing(given, needed, got)
+
+
+def _uses(options: Options) -> Iterator[tuple[str, str, Names]]:
+    """What was chosen, what that does, and what means nothing to it."""
+    if options.render:
+        of_worker = ("worker_python", "worker_packages")
+        yield f"--render {options.render}", "writes commands for an image, which has its own Python", of_worker
+    elif is_in_image(options):
+        yield (
+            f"--launcher {options.launcher} in an image",
+            "runs the worker of an image, which has what it was built with",
+            ("worker_packages",),
         )
-    return _in_this_image(on_this_machine(options, stack=stack, device=device, on_message=on_message))
+    if options.worker_python:
+        taken = "takes a Python as it is (install the package there)"
+        yield f"--worker-python {options.worker_python}", taken, ("worker_packages",)
+    if options.render_only:
+        yield "--render-only", "writes scripts and runs nothing", OF_ROUNDS
 
 
-def _in_this_image(here: Runtime) -> Runtime:
-    """Rounds that start here run in the image that labscale runs in, if it runs in one and was told which."""
-    digest = own_image.digest_of(os.environ)
-    if digest is None:
-        return here
-    return replace(here, image_digest=digest, launch=functools.partial(own_image.run, inner=here.launch, digest=digest))
+def _needs(options: Options) -> Iterator[tuple[str, bool, str, str]]:
+    """An option, whether what it goes with was chosen, what that is, and what was chosen instead."""
+    entry, launcher = entry_of(options), f"--launcher {options.launcher}"
+    yield (
+        "render_only",
+        entry.writes_scripts,
+        f"--launcher {_named(lambda one: one.writes_scripts)}",
+        launcher,
+    )
+    in_image = entry.image is not None or options.render is not None
+    yield (
+        "image",
+        in_image,
+        f"bench --launcher {_named(lambda one: one.image is not None)}, or with plan --render",
+        launcher,
+    )
+    render = f"--render {options.render}" if options.render else "no --render"
+    yield "volume_claim", options.render == "kubernetes", "plan --render kubernetes", render
+
+
+def _named(can: Callable[[LauncherEntry[Any]], bool]) -> str:
+    """``container, apptainer or slurm``: the launchers that can."""
+    *others, last = (entry.name for entry in LAUNCHERS.values() if can(entry))
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def _useless(what: str, why: str, given: Sequence[str]) -> UsageError:
+    return UsageError(f"{what} {why}, so it has no use for {_flags(given)}. Leave either out.")
+
+
+def _missing(given: Sequence[str], needed: str, got: str) -> UsageError:
+    return UsageError(f"{_flags(given)}: only with {needed}, got {got}. Add what is missing, or leave it out.")
+
+
+def _flags(names: Sequence[str]) -> str:
+    """Options as they are written on the command line."""
+    return ", ".join(FLAGS.get(name, f"--{name.replace('_', '-')}") for name in names)
+
+
+def _given(options: Options, names: Sequence[str]) -> list[str]:
+    """Those that the user gave."""
+    defaults = Options(matrix=options.matrix)
+    return [name for name in names if getattr(options, name) != getattr(defaults, name)]

@@ -1,30 +1,32 @@
-"""What runs the rounds of a campaign in one place, and the simplest place: this machine itself."""
+"""What a campaign knows of a launcher: its entry in the registry, what it is asked for, and what it provides."""
 
-import functools
-import os
+import argparse
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from suite.env_check.report import Report, env_check
+from suite.env_check.report import Report
 from suite.env_check.request import Request
-from suite.install.worker import Worker, provision_worker
+from suite.install.worker import Worker
 from suite.launch import Launcher
-from suite.launch.native.run import run as run_native
-from suite.options.options import ROOT, Options
+from suite.matrix.resources import Resources
+from suite.options.options import Options
 from suite.schema.record import Device, Environment, Launch, Stack
 
 Say = Callable[[str], None]
-Command = tuple[tuple[str, ...], dict[str, str]]  # and what to add to its environment
+Command = tuple[tuple[str, ...], dict[str, str]]  # argv, and what to add to its environment
 
 
 @dataclass(frozen=True, kw_only=True)
 class Runtime:
+    """The worker, the launcher and env_check of the place where the rounds of a campaign run."""
+
     worker: Worker
     launch: Launcher
-    check: Callable[[], Report]  # env_check, in the place where the rounds run
-    python_path: str | None  # of the caller, where it means the same
+    check: Callable[[], Report]  # runs env_check in that place
+    python_path: str | None  # the caller's, where it means the same
     image_digest: str | None = None
     command: Callable[[Sequence[str]], Command] = lambda arguments: ((sys.executable, *arguments), {})
     wrap: Callable[[Launch], Launch] | None = None  # into a container, for a program that starts it elsewhere
@@ -33,22 +35,65 @@ class Runtime:
     write_script: Callable[[Launch], Path] | None = None  # for a scheduler
 
 
-def on_this_machine(options: Options, *, stack: Stack, device: Device, on_message: Say) -> Runtime:
-    """The worker environment of this machine, or the Python that the user brought, started by torchrun here."""
-    worker = provision_worker(
-        project_root=ROOT,
-        stack=stack,
-        worker_python=options.worker_python,
-        worker_packages=options.worker_packages,
-        assets=options.assets,
-        on_message=on_message,
-    )
-    request = Request(
-        stack=stack, device=device, worker_python=options.worker_python, worker_packages=options.worker_packages
-    )
-    return Runtime(
-        worker=worker,
-        launch=run_native,
-        check=functools.partial(env_check, request),
-        python_path=os.environ.get("PYTHONPATH"),
-    )
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What a campaign asks a launcher to provide."""
+
+    options: Options
+    stack: Stack
+    device: Device
+    say: Say
+    out: Path  # the campaign's folder
+    num_gpus: int = 1  # the most that a node of a case has
+
+    @property
+    def request(self) -> Request:
+        """The question to env_check about the worker that the user chose."""
+        return Request(
+            stack=self.stack,
+            device=self.device,
+            worker_python=self.options.worker_python,
+            worker_packages=self.options.worker_packages,
+        )
+
+
+def _no_arguments(_parser: argparse.ArgumentParser) -> None:
+    """A launcher without options of its own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoSettings:
+    """The options of a launcher that has none of its own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LauncherEntry[S]:
+    """One way to run rounds: what it can do, its own options as ``S``, how much it can run, what it provides."""
+
+    name: str
+    resources: Callable[[S, Environment], Resources]  # of the place; the machine is this one
+    provision: Callable[[S, Asked], Runtime]
+    settings: Callable[..., S]  # from its own options by their names; without any, its defaults
+    add_arguments: Callable[[argparse.ArgumentParser], None] = _no_arguments
+    chosen_by: str | None = None  # an option of its own that chooses it without --launcher, for `plan` too
+    needs: Mapping[str, str] = field(default_factory=dict)  # what one of its options needs, unless --launcher NAME
+    image: str | None = None  # what --image names; None: it runs no images
+    always_in_image: bool = False
+    picks_worker: bool = False  # the worker that suits the most cases is installed here
+    can_profile: bool = False
+    shares_host: bool = False  # a round can be given some of the GPUs and cores, so that others run beside it
+    writes_scripts: bool = False  # for --render-only
+
+    def read(self, arguments: argparse.Namespace) -> S:
+        """Its own options; those that a command does not have are at their defaults."""
+        values = {name: getattr(arguments, name, default) for name, default in self._defaults().items()}
+        return self.settings(**{name: tuple(it) if isinstance(it, list) else it for name, it in values.items()})
+
+    def given(self, arguments: argparse.Namespace) -> tuple[str, ...]:
+        """Names of its own options that the user gave."""
+        return tuple(name for name, default in self._defaults().items() if getattr(arguments, name, default) != default)
+
+    def _defaults(self) -> dict[str, Any]:
+        parser = argparse.ArgumentParser(add_help=False)
+        self.add_arguments(parser)
+        return vars(parser.parse_args([]))

@@ -17,7 +17,9 @@ from suite.schema.launch_result import EndedBy
 from suite.schema.record import Case
 
 POLL_S: Final = 0.2
+PEER_PATIENCE_S: Final = 5.0  # for the other nodes to end by themselves when one has, and to say why
 LOG: Final = "logs/torchrun.log"  # below the run directory: stdout and stderr of torchrun itself
+NODE_LOG: Final = "logs/node-{}/torchrun.log"  # the same of one of several nodes
 _ITERATION_EVENT: Final = re.compile(rb'"event":\s*"iteration"')
 
 

@@ -9,8 +9,6 @@ from suite.schema.record import Assets, Device, RlLibrary, Stack
 
 ROOT: Final = paths.ROOT
 
-LauncherName = Literal["native", "container", "apptainer", "slurm", "ssh", "emulated"]
-
 RenderFor = Literal["kubernetes", "osmo"]
 
 
@@ -44,17 +42,10 @@ class Options:
     upstream: bool = False
     with_report: bool = True
     ignore_env_check: bool = False
-    launcher: LauncherName = "native"
+    launcher: str = "native"  # see suite.launch.registry
+    launcher_settings: object = None  # its own options, as its entry reads them; None: their defaults
     image: str | None = None
-    shm_gb: float | None = None
     accept_eula: bool = False
-    partition: str | None = None
-    account: str | None = None
-    time: str | None = None
-    sbatch_options: tuple[str, ...] = ()
-    render_only: bool = False
-    nodes: tuple[str, ...] = ()
-    ssh_config: Path | None = None
-    emulate_nodes: int | None = None  # parts of this machine that stand for nodes
+    render_only: bool = False  # write scripts, run nothing
     render: RenderFor | None = None
     volume_claim: str = "labscale"

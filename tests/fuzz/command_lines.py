@@ -29,7 +29,6 @@ from suite.install.bundle_contents import read_freeze
 from suite.install.worker import locate_worker
 from suite.launch.env_check_command import request_of
 from suite.launch.slurm import script as slurm_script
-from suite.launch.slurm.launcher import slurm_options
 from suite.launch.ssh import hosts as ssh_place
 from suite.matrix.file import MATRICES_PATH
 from suite.matrix.resources import UNBOUNDED
@@ -185,15 +184,16 @@ def _plan(arguments: argparse.Namespace) -> None:
         show_plan(planned)
     else:
         continuing.refuse_other_options(planned)
-        if options.launcher == "slurm":
-            _render_script(planned)
+        _render_script(planned)
 
 
 def _render_script(planned: Campaign) -> None:
     worker = locate_worker(project_root=ROOT, stack="kitless", worker_python=None)
     for item in planned.planned[:1]:
         launch = render(planned, worker, Folder(root=planned.out), item.case, 0, python_path=None)
-        slurm_script.render(launch, slurm_options(planned.options), name="labscale")
+        asked = planned.options.launcher_settings
+        if isinstance(asked, slurm_script.SlurmOptions):
+            slurm_script.render(launch, asked, name="labscale")
 
 
 COMMAND_LINES: Final[tuple[Target, ...]] = (Target(name="command", attempt=run_command),)

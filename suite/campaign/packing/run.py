@@ -22,6 +22,7 @@ from suite.campaign.schedule import Queue, known_rounds
 from suite.campaign.state import Campaign
 from suite.errors import UsageError
 from suite.files.wording import counted
+from suite.launch.registry import entry_of
 from suite.options.options import Options
 from suite.records import store
 from suite.schema.lane import Lane
@@ -37,12 +38,12 @@ def slots_of(
     Raises:
         UsageError: packing is asked for where it cannot be.
     """
-    if options.pack and options.launcher != "native":
+    if options.pack and not entry_of(options).shares_host:
         raise UsageError(
             f"--pack gives each round GPUs and cores of its own, which --launcher {options.launcher} cannot do yet. "
             "Pack with --launcher native, or leave --pack out."
         )
-    if options.pack is False or options.launcher != "native" or (device == "cpu" and not options.pack):
+    if options.pack is False or not entry_of(options).shares_host or (device == "cpu" and not options.pack):
         return ()
     return packing.shared_out(num_gpus=num_gpus if device == "cuda" else 0, cpus=cores, num_cpus=num_cpus)
 
@@ -132,7 +133,7 @@ def why_not_shared(campaign: Campaign) -> str | None:
         return None
     if options.pack is False:
         return "--no-pack asks for it"
-    if options.launcher != "native":
+    if not entry_of(options).shares_host:
         return f"--launcher {options.launcher} cannot give rounds GPUs and cores of their own yet"
     return f"there are too few cores, {campaign.machine.num_cpus}, to share out over {counted(num_gpus, 'GPU')}"
 

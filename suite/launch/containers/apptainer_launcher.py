@@ -1,4 +1,4 @@
-"""Rounds in an Apptainer image, on this machine or on the nodes of a cluster."""
+"""The launcher ``apptainer``: rounds in an Apptainer image. Jobs of Slurm take what it provides too."""
 
 import functools
 import shutil
@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from suite.env_check.report import Report
 from suite.env_check.report import read as read_report
@@ -17,26 +18,28 @@ from suite.images.table import SUITE_PYTHON
 from suite.install.pins import sha256
 from suite.launch.containers import apptainer, eula
 from suite.launch.containers.image_worker import provision_in_image_of
-from suite.launch.runtime import Runtime, Say
+from suite.launch.native.launcher import all_of
+from suite.launch.runtime import Asked, LauncherEntry, NoSettings, Runtime
 from suite.options.options import ROOT, Options
-from suite.schema.record import Device, Stack
 
 
-def in_apptainer(options: Options, *, stack: Stack, device: Device, on_message: Say) -> Runtime:
+def in_apptainer(asked: Asked) -> Runtime:
     """The worker of the image, started by Apptainer; also what a job of Slurm wraps its command in."""
-    of_run = _apptainer_options(options)
-    eula.require(stack=stack, accepted=options.accept_eula)
-    cache = cache_root()
+    of_run = _apptainer_options(asked.options)
+    eula.require(stack=asked.stack, accepted=asked.options.accept_eula)
+    cache, with_gpus = cache_root(), asked.device == "cuda"
 
     def inside(argv: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-        rendered, added = apptainer.command(argv, env, of_run, writable=(cache,), with_gpus=device == "cuda")
+        rendered, added = apptainer.command(argv, env, of_run, writable=(cache,), with_gpus=with_gpus)
         return parent_death.run(rendered, added)
 
-    worker = provision_in_image_of(stack, assets=options.assets, project_root=ROOT, run=inside, on_message=on_message)
+    worker = provision_in_image_of(
+        asked.stack, assets=asked.options.assets, project_root=ROOT, run=inside, on_message=asked.say
+    )
     of_run = replace(of_run, asset_root=worker.asset_root, cache_dir=worker.cache_dir)
 
     def check() -> Report:
-        request = Request(stack=stack, device=device).inside_image(worker.python)
+        request = Request(stack=asked.stack, device=asked.device).inside_image(worker.python)
         done = inside((SUITE_PYTHON, *request.arguments()), {})
         try:
             return read_report(done.stdout)
@@ -54,7 +57,7 @@ def in_apptainer(options: Options, *, stack: Stack, device: Device, on_message: 
         python_path=None,
         image_digest=of_run.image_digest,
         command=lambda arguments: apptainer.command(
-            (SUITE_PYTHON, *arguments), {}, of_run, writable=(cache,), with_gpus=device == "cuda"
+            (SUITE_PYTHON, *arguments), {}, of_run, writable=(cache,), with_gpus=with_gpus
         ),
         wrap=functools.partial(apptainer.render, options=of_run),
     )
@@ -76,3 +79,13 @@ def _apptainer_options(options: Options) -> apptainer.ApptainerOptions:
         accept_eula=options.accept_eula,
         image_digest=f"sha256:{sha256(image)}" if image.is_file() else None,
     )
+
+
+APPTAINER: Final = LauncherEntry(
+    name="apptainer",
+    resources=lambda _, machine: all_of(machine),
+    provision=lambda _, asked: in_apptainer(asked),
+    settings=NoSettings,
+    image="a .sif file or a sandbox folder",
+    always_in_image=True,
+)

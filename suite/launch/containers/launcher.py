@@ -1,8 +1,9 @@
-"""Rounds in containers of this machine's engine, and env_check inside an image."""
+"""The launcher ``container``: rounds in containers of this machine's engine. Also env_check inside an image."""
 
+import argparse
 import functools
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -13,53 +14,26 @@ from suite.external.container_spec import ImageFacts
 from suite.external.docker_engine import Engine
 from suite.images import build
 from suite.images.table import read_images
-from suite.launch.containers import run as container
-from suite.launch.containers import worker as container_worker
-from suite.launch.runtime import Runtime, Say
-from suite.options.options import ROOT, Options
-from suite.schema.record import Device, Stack
+from suite.launch.containers.run import ContainerOptions, check_options, requested_gpus, run
+from suite.launch.containers.worker import PYTHON_LABEL, provision_in_image
+from suite.launch.native.launcher import all_of
+from suite.launch.runtime import Asked, LauncherEntry, Runtime
+from suite.options.options import ROOT
+from suite.options.types import above_zero
 
 NVIDIA_NODE: Final = Path("/dev/nvidiactl")
 
 
-def in_containers(options: Options, *, stack: Stack, device: Device, on_message: Say) -> Runtime:
-    """The worker of an image, in a container of this machine's engine for each round."""
-    if options.worker_python is not None:
-        raise UsageError("--worker-python is of this machine, but containers have their own. Leave one of the two out.")
-    engine = Engine.connect()
-    image = (
-        build.find_built(engine, stack, project_root=ROOT)
-        if options.image is None
-        else engine.find_image(options.image)
-    )
-    on_message(f"Rounds run in containers of {', '.join(image.tags) or image.image_id} ({engine.name})")
-    gpus = container.requested_gpus(device, os.environ)
-    of_run = container.ContainerOptions(
-        project_root=ROOT, gpus=gpus, shm_gb=options.shm_gb, accept_eula=options.accept_eula
-    )
-    container.check_options(engine, image, of_run)
-    worker = container_worker.provision_in_image(
-        engine, image, project_root=ROOT, assets=options.assets, on_message=on_message
-    )
-    of_run = replace(of_run, asset_root=worker.asset_root, cache_dir=worker.cache_dir)
-
-    def check() -> Report:
-        return _check_inside(engine, image, Request(stack=stack, device=device))
-
-    return Runtime(
-        worker=worker,
-        launch=functools.partial(container.run, engine=engine, image=image, options=of_run),
-        check=check,
-        python_path=None,
-        image_digest=image.digest,
-    )
+@dataclass(frozen=True, kw_only=True)
+class ContainerSettings:
+    shm_gb: float | None = None  # size of a /dev/shm of its own; None: the host's
 
 
 def check_image(name: str, request: Request) -> Report:
     """Run env_check inside an image: the one that ``build NAME`` made, or any image of labscale's by its tag.
 
     Raises:
-        ContainerError: there is no such image, or it holds no env_check.
+        ContainerError: there is no such image, or it has no env_check.
     """
     engine = Engine.connect()
     built = name in read_images(ROOT)
@@ -68,8 +42,55 @@ def check_image(name: str, request: Request) -> Report:
     return _check_inside(engine, image, replace(request, device=request.device or ("cuda" if has_gpu else "cpu")))
 
 
+def _provision(settings: ContainerSettings, asked: Asked) -> Runtime:
+    """The worker of an image, in a container of this machine's engine for each round."""
+    options = asked.options
+    if options.worker_python is not None:
+        raise UsageError("--worker-python is of this machine, but containers have their own. Leave one of the two out.")
+    engine = Engine.connect()
+    image = (
+        build.find_built(engine, asked.stack, project_root=ROOT)
+        if options.image is None
+        else engine.find_image(options.image)
+    )
+    asked.say(f"Rounds run in containers of {', '.join(image.tags) or image.image_id} ({engine.name})")
+    of_run = ContainerOptions(
+        project_root=ROOT,
+        gpus=requested_gpus(asked.device, os.environ),
+        shm_gb=settings.shm_gb,
+        accept_eula=options.accept_eula,
+    )
+    check_options(engine, image, of_run)
+    worker = provision_in_image(engine, image, project_root=ROOT, assets=options.assets, on_message=asked.say)
+    of_run = replace(of_run, asset_root=worker.asset_root, cache_dir=worker.cache_dir)
+    return Runtime(
+        worker=worker,
+        launch=functools.partial(run, engine=engine, image=image, options=of_run),
+        check=lambda: _check_inside(engine, image, Request(stack=asked.stack, device=asked.device)),
+        python_path=None,
+        image_digest=image.digest,
+    )
+
+
 def _check_inside(engine: Engine, image: ImageFacts, request: Request) -> Report:
-    python = image.labels.get(container_worker.PYTHON_LABEL)  # None: an image that is not labscale's
+    python = image.labels.get(PYTHON_LABEL)  # None: an image that is not labscale's
     request = request.inside_image(Path(python) if python else None)
-    gpus = container.requested_gpus(request.device or "cpu", os.environ)
+    gpus = requested_gpus(request.device or "cpu", os.environ)
     return build.env_check_inside(engine, image.image_id, request, gpus=gpus)
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--shm-gb", type=above_zero, metavar="GB", help="with --launcher container: a /dev/shm of its own, of this size"
+    )
+
+
+CONTAINER: Final = LauncherEntry(
+    name="container",
+    resources=lambda _, machine: all_of(machine),
+    provision=_provision,
+    settings=ContainerSettings,
+    add_arguments=_add_arguments,
+    image="an image of this machine's engine (default: what `build` made)",
+    always_in_image=True,
+)

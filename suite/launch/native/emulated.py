@@ -15,12 +15,10 @@ from threading import Event
 from typing import Final
 
 from suite.launch.native.run import run as run_native
-from suite.launch.nodes.node import node_variables
+from suite.launch.nodes.node import free_port, node_variables
 from suite.launch.processes import RunProcesses
-from suite.launch.ssh.remote_agent import free_port
-from suite.launch.ssh.run import NODE_LOG, PEER_PATIENCE_S
 from suite.launch.telemetry_beside import beside, sampler_argv
-from suite.launch.watch import Watch, prepare, wait
+from suite.launch.watch import NODE_LOG, PEER_PATIENCE_S, Watch, prepare, wait
 from suite.records.telemetry.file import sampler_log
 from suite.schema.launch_result import LaunchResult
 from suite.schema.record import Case, Launch

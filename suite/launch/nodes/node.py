@@ -73,6 +73,13 @@ def interface_of(address: str) -> str | None:
     return None
 
 
+def free_port() -> int:
+    """A TCP port of this host that nobody listens on at this moment."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.bind(("", 0))
+        return int(probe.getsockname()[1])
+
+
 def torchrun_arguments(logs: str, arguments: Sequence[str], environ: Mapping[str, str], address: str) -> list[str]:
     """What is torchrun's on this node, before what is the same on all."""
     rank = int(environ[NODE_RANK])

@@ -9,6 +9,7 @@ from suite.external import slurm
 from suite.launch.nodes.facts import NodeFacts, read
 from suite.launch.slurm.script import SlurmOptions, requested
 from suite.matrix.resources import Resources
+from suite.options.options import ROOT
 
 QUEUE_TIMEOUT_S: Final = 24 * 3600.0  # for a node to be looked at
 LOOK_MINUTES: Final = 10
@@ -37,7 +38,6 @@ def look_at_a_node(
     options: SlurmOptions,
     *,
     num_gpus: int,
-    project_root: Path,
     out: Path,
     say: Callable[[str], None],
 ) -> NodeFacts:
@@ -53,9 +53,9 @@ def look_at_a_node(
     of_srun = (
         "--job-name=labscale-node",
         "--nodes=1",
-        *(f"--{option}" for option in (*requested(options, num_gpus=num_gpus), *options.more)),
+        *(f"--{option}" for option in (*requested(options, num_gpus=num_gpus), *options.sbatch_option)),
         f"--time={options.time or LOOK_MINUTES}",
-        f"--chdir={project_root}",
+        f"--chdir={ROOT}",
         "--cpu-bind=none",  # or it would see one core
         "--input=none",
     )

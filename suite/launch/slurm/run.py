@@ -22,7 +22,6 @@ from suite.launch.slurm import job_files as slurm_notes
 from suite.launch.slurm.script import (
     END,
     JOB,
-    NODE_LOG,
     NODES_DIFFER,
     SCRIPT,
     NodeCheck,
@@ -30,7 +29,7 @@ from suite.launch.slurm.script import (
     render,
 )
 from suite.launch.telemetry_beside import sampler_argv
-from suite.launch.watch import Watch, prepare
+from suite.launch.watch import NODE_LOG, Watch, prepare
 from suite.options.options import ROOT
 from suite.schema.launch_result import EndedBy, LaunchResult
 from suite.schema.record import Launch

@@ -10,7 +10,7 @@ from suite.errors import UsageError
 from suite.files.input_text import fault_of_text
 from suite.launch.nodes.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_ID, RENDEZVOUS_PORT
 from suite.launch.processes import RUN_ID_VARIABLE
-from suite.launch.watch import LOG
+from suite.launch.watch import LOG, NODE_LOG
 from suite.matrix.plan import THREAD_VARIABLES
 from suite.records.telemetry.file import SAMPLER_LOG
 from suite.schema.record import Launch
@@ -18,7 +18,6 @@ from suite.schema.record import Launch
 SCRIPT: Final = "slurm/job.sbatch"  # below the run directory
 JOB: Final = "slurm/job.json"  # id of the job; written on submission, or by a script that was submitted by hand
 END: Final = "slurm/end.json"  # written by the script at its end, for when Slurm has forgotten the job
-NODE_LOG: Final = "logs/node-{}/torchrun.log"
 NODE_REPORT: Final = "slurm/node-{}.{}"  # of env_check, as JSON, and its stderr
 DIFFERENCES: Final = "slurm/differences.txt"  # between nodes, a line each
 NODES_DIFFER: Final = 97  # exit code of the script
@@ -45,7 +44,7 @@ class SlurmOptions:
     partition: str | None = None
     account: str | None = None
     time: str | None = None  # in any form that sbatch takes; None follows from the case's timeout
-    more: tuple[str, ...] = ()  # options of sbatch without their dashes, which win over the others
+    sbatch_option: tuple[str, ...] = ()  # others, each NAME or NAME=VALUE; they win
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +111,7 @@ def _directives(launch: Launch, options: SlurmOptions, name: str) -> Iterator[st
         f"output={run_dir}/{LOG}",
         "open-mode=append",
         "no-requeue",  # it would write into what the first attempt left; labscale submits it anew
-        *options.more,
+        *options.sbatch_option,
     ]
     for directive in directives:
         if fault := fault_of_text(directive):  # after a line break it would be a command of the script

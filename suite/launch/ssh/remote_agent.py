@@ -9,7 +9,6 @@ import json
 import os
 import queue
 import signal
-import socket
 import sys
 import threading
 import time
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from suite.errors import LabscaleError
-from suite.launch.nodes.node import interface_of
+from suite.launch.nodes.node import free_port, interface_of
 from suite.launch.processes import RunProcesses
 from suite.launch.telemetry_beside import beside
 
@@ -80,13 +79,6 @@ def _place(environ: Mapping[str, str]) -> dict[str, Any]:
         "interface": None if parsed.is_loopback else interface_of(address),
         "port": free_port(),
     }
-
-
-def free_port() -> int:
-    """A TCP port of this host that nobody listens on at this moment."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.bind(("", 0))
-        return int(probe.getsockname()[1])
 
 
 def _await_start(lines: "queue.SimpleQueue[_Line]") -> _Line:

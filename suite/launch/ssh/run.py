@@ -21,14 +21,12 @@ from suite.launch.nodes.node import address_towards, interface_of, node_variable
 from suite.launch.processes import STACK_DUMP_S
 from suite.launch.ssh.remote_host import RemotePart
 from suite.launch.telemetry_beside import sampler_argv
-from suite.launch.watch import POLL_S, Watch, prepare
+from suite.launch.watch import NODE_LOG, PEER_PATIENCE_S, POLL_S, Watch, prepare
 from suite.records.telemetry.file import sampler_log
 from suite.schema.launch_result import EndedBy, LaunchResult
 from suite.schema.record import Launch
 
 TOKEN: Final = "ssh-token"  # noqa: S105  below the run directory: every host has to see it
-NODE_LOG: Final = "logs/node-{}/torchrun.log"
-PEER_PATIENCE_S: Final = 5.0  # for the other parts to end by themselves when one has, and to say why
 FORWARDED: Final = ("NCCL_", "GLOO_", "TORCH_", "UCX_")  # variables of the caller that every host gets
 
 Say = Callable[[str], None]
