@@ -15,10 +15,10 @@ import psutil
 import pynvml
 import pytest
 
-import suite.launch.telemetry_beside
+import suite.launch.telemetry_sampler
 from suite.launch.native.run import run
-from suite.launch.telemetry_beside import sampling
-from suite.launch.telemetry_sampler import RankProcesses, Sampler, sample_until
+from suite.launch.nodes.rank_processes import RankProcesses
+from suite.launch.telemetry_sampler import Sampler, sample_until, sampling
 from suite.launch.watch import prepare
 from suite.records.collect import collect
 from suite.records.telemetry.file import SAMPLER_LOG, TELEMETRY_FILE, RankReading, TelemetryContent, read_telemetry
@@ -206,7 +206,7 @@ def test_the_sampler_ends_with_its_block(error: type[BaseException], one_rank: C
 
 
 def test_a_sampler_that_hangs_is_killed(one_rank: Case, run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(suite.launch.telemetry_beside, "_PATIENCE_S", 0.5)
+    monkeypatch.setattr(suite.launch.telemetry_sampler, "PATIENCE_S", 0.5)
     with sampling(run_dir, one_rank):
         wait_until(lambda: written(run_dir).samples)
         samplers(run_dir)[0].suspend()
@@ -216,12 +216,12 @@ def test_a_sampler_that_hangs_is_killed(one_rank: Case, run_dir: Path, monkeypat
 @pytest.mark.parametrize("death", [signal.SIGKILL, signal.SIGTERM])
 def test_the_sampler_ends_when_its_launcher_is_killed(death: signal.Signals, run_dir: Path) -> None:
     program = (
-        "import json, sys, time; from pathlib import Path; from suite.launch.telemetry_beside import sampling\n"
+        "import json, sys, time; from pathlib import Path; from suite.launch.telemetry_sampler import sampling\n"
         "from tasks.rank.case_file import read_case\n"
         "run_dir = Path(sys.argv[1])\n"
         "with sampling(run_dir, read_case(run_dir / 'case.json')): time.sleep(600)\n"
     )
-    root = Path(suite.launch.telemetry_beside.__file__).parents[2]
+    root = Path(suite.launch.telemetry_sampler.__file__).parents[2]
     with subprocess.Popen([sys.executable, "-c", program, str(run_dir)], cwd=root) as launcher:
         wait_until(lambda: written(run_dir).samples)
         assert len(samplers(run_dir)) == 1

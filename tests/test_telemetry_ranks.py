@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from suite.launch.nodes.node import NODE_RANK
-from suite.launch.telemetry_sampler import NodeRankProcesses
+from suite.launch.nodes.rank_processes import NodeRankProcesses
 
 PROGRAM = "print(flush=True); import time; time.sleep(600)"
 

@@ -1,19 +1,19 @@
 """The sampler beside a run: GPUs, the ranks' processes and the host, several times a second, until its stdin closes.
 
-``python -m suite.launch.telemetry_sampler RUN_DIR --gpus N --ranks N`` appends to ``RUN_DIR/telemetry.jsonl``. It is a
-process of its
-own rather than a thread of the launcher, because a driver that crashes or hangs takes only this process with it, its
-cost is exactly its own CPU time, and it works alike wherever the ranks run. The pipe on its stdin is held by the
-launcher alone, so it also closes when the launcher is killed.
+``python -m suite.launch.telemetry_sampler RUN_DIR --gpus N --ranks N`` appends to ``RUN_DIR/telemetry.jsonl``;
+``sampling`` starts it. It is a process of its own, not a thread of the launcher: a driver that crashes or hangs takes
+only this process with it, its cost is exactly its own CPU time, and it works alike wherever the ranks run. It never
+makes a run fail. Only the launcher has the other end of its stdin, which therefore closes when the launcher is killed.
 """
 
 import argparse
-import contextlib
 import os
 import select
+import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Final
 
@@ -21,112 +21,91 @@ import psutil
 
 from suite.external.host_cpu import HostCpu
 from suite.external.nvml.live import LiveGpus
-from suite.launch.nodes.node import NODE_RANK
-from suite.records.rank_file import rank_path, read_start
+from suite.launch.nodes.rank_processes import NodeRankProcesses, RankProcesses
+from suite.options.options import ROOT
 from suite.records.telemetry.file import (
+    SAMPLER_LOG,
     HostReading,
     Note,
-    RankReading,
     Sample,
     TelemetryStart,
     line_of,
     telemetry_path,
 )
+from suite.schema.record import Case
 
 RATE_HZ: Final = 5.0
-LOOK_EVERY_S: Final = 2.0  # for ranks that are not there yet, among all processes of a node
-_WORKER: Final = "tasks.worker"
+PATIENCE_S: Final = 2.0  # for the last sample
 _GB: Final = 1e9
 
 
-class RankProcesses:
-    """The processes of the ranks, found by the process ids in what they write.
+@contextmanager
+def sampling(run_dir: Path, case: Case, *, visible_gpus: str | None = None) -> Iterator[None]:
+    """Sample this host while the block runs, see ``telemetry_sampler``; when it is left, the sampler is gone.
 
-    A rank in a container writes an id of the container's own. A process counts only when its command names the run
-    directory, so that no other process is taken for a rank.
+    ``visible_gpus`` is what the ranks have as CUDA_VISIBLE_DEVICES, where that is not the caller's own: other GPUs of
+    the host may work for other rounds.
     """
-
-    def __init__(self, run_dir: Path, num_ranks: int) -> None:
-        self._run_dir = run_dir
-        self._found: dict[int, psutil.Process | None] = {}
-        self._num_ranks = num_ranks
-
-    def read(self) -> tuple[RankReading, ...]:
-        return tuple(self._reading(rank) for rank in range(self._num_ranks))
-
-    def _reading(self, rank: int) -> RankReading:
-        try:
-            if rank not in self._found:
-                self._find(rank)
-                return RankReading(rank=rank)
-            process = self._found[rank]
-            return RankReading(rank=rank) if process is None else _reading(rank, process)
-        except psutil.Error:  # it has ended
-            self._found[rank] = None
-            return RankReading(rank=rank)
-
-    def _find(self, rank: int) -> None:
-        start = read_start(rank_path(self._run_dir, rank))
-        if start is None:
-            return
-        self._found[rank] = None
-        if start.pid is None:
-            return
-        process = psutil.Process(start.pid)
-        if str(self._run_dir) in process.cmdline():
-            process.cpu_percent()  # the next call says what was used since this one
-            self._found[rank] = process
+    with beside(sampler_argv(run_dir, case), run_dir / SAMPLER_LOG, visible_gpus=visible_gpus):
+        yield
 
 
-class NodeRankProcesses:
-    """The processes of the ranks that run on this node, one of several, found among its processes.
-
-    Files of all ranks would say the same, but hundreds of nodes would read hundreds of files again and again. Nodes
-    that are emulated share a machine, so a process has to be of this node, as its launcher told it.
-    """
-
-    def __init__(self, run_dir: Path, num_ranks: int, *, node: int) -> None:
-        self._run_dir = str(run_dir)
-        self._num_ranks = num_ranks  # on this node
-        self._node = str(node)
-        self._found: dict[int, psutil.Process] = {}
-        self._looked_s = -LOOK_EVERY_S
-
-    def read(self) -> tuple[RankReading, ...]:
-        """What is found now is read from the next time on: of an instant CPU time says 0 or thousands of percent."""
-        now_s = time.monotonic()
-        readings = tuple(_reading(rank, process) for rank, process in sorted(self._found.items()))
-        if len(self._found) < self._num_ranks and now_s - self._looked_s >= LOOK_EVERY_S:
-            self._looked_s = now_s
-            self._look()
-        return readings
-
-    def _look(self) -> None:
-        for process in psutil.process_iter(["cmdline"]):
-            line = process.info["cmdline"] or ()
-            if self._run_dir in line and _WORKER in line:
-                with contextlib.suppress(psutil.Error, KeyError, ValueError):  # torchrun itself has no rank
-                    environ = process.environ()
-                    if environ[NODE_RANK] == self._node:
-                        self._add(int(environ["RANK"]), process)
-
-    def _add(self, rank: int, process: psutil.Process) -> None:
-        if rank not in self._found:
-            process.cpu_percent()  # the next call says what was used since this one
-            self._found[rank] = process
-
-
-def _reading(rank: int, process: psutil.Process) -> RankReading:
+@contextmanager
+def beside(argv: Sequence[str], log_path: Path, *, visible_gpus: str | None = None) -> Iterator[None]:
+    """Run a sampler while the block runs."""
+    sampler = _start_sampler(argv, log_path, visible_gpus)
     try:
-        with process.oneshot():
-            return RankReading(
-                rank=rank,
-                cpu_percent=process.cpu_percent(),
-                memory_gb=process.memory_info().rss / _GB,
-                threads=process.num_threads(),
+        yield
+    finally:
+        if sampler is not None:
+            _end_sampler(sampler)
+
+
+def sampler_argv(run_dir: Path, case: Case, *, node: int | None = None) -> tuple[str, ...]:
+    """The command of the sampler, for a place where ``suite`` can be imported. ``node``: which one of several."""
+    num_gpus = case.nproc_per_node if case.device == "cuda" else 0
+    program = (sys.executable, "-m", "suite.launch.telemetry_sampler")
+    which = () if node is None else (f"--node={node}",)
+    return (*program, str(run_dir.absolute()), f"--gpus={num_gpus}", f"--ranks={case.nproc_per_node}", *which)
+
+
+def _start_sampler(argv: Sequence[str], log_path: Path, visible_gpus: str | None) -> subprocess.Popen[bytes] | None:
+    visible = {} if visible_gpus is None else {"CUDA_VISIBLE_DEVICES": visible_gpus}
+    with log_path.open("wb") as log:
+        try:
+            return subprocess.Popen(
+                argv,
+                cwd=ROOT,
+                env={**os.environ, **visible},
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,  # Ctrl-C in the terminal reaches labscale alone
             )
-    except psutil.Error:  # it has ended
-        return RankReading(rank=rank)
+        except OSError as error:
+            log.write(f"the sampler cannot be started: {error}\n".encode())
+            return None
+
+
+def _end_sampler(sampler: subprocess.Popen[bytes]) -> None:
+    """Close the sampler's stdin, wait for its last sample, then kill it."""
+    try:
+        sampler.communicate(timeout=PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        return
+    finally:
+        _kill_sampler(sampler)
+
+
+def _kill_sampler(sampler: subprocess.Popen[bytes]) -> None:
+    """End it at once; only one that hangs inside a driver goes on, until the driver answers."""
+    if sampler.poll() is not None:
+        return
+    sampler.kill()
+    try:
+        sampler.wait(PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        return
 
 
 class Sampler:

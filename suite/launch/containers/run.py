@@ -21,7 +21,7 @@ from suite.external.container_spec import GPU_CAPABILITIES, ContainerSpec, Gpus,
 from suite.external.docker_engine import Container, Engine
 from suite.external.nvml.visible import whole_uuids
 from suite.launch.containers import eula
-from suite.launch.telemetry_beside import sampling
+from suite.launch.telemetry_sampler import sampling
 from suite.launch.watch import LOG, Watch, prepare, wait
 from suite.schema.launch_result import EndedBy, LaunchResult
 from suite.schema.record import Device, Launch

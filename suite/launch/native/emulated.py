@@ -17,7 +17,7 @@ from typing import Final
 from suite.launch.native.run import run as run_native
 from suite.launch.nodes.node import free_port, node_variables
 from suite.launch.processes import RunProcesses
-from suite.launch.telemetry_beside import beside, sampler_argv
+from suite.launch.telemetry_sampler import beside, sampler_argv
 from suite.launch.watch import NODE_LOG, PEER_PATIENCE_S, Watch, prepare, wait
 from suite.records.telemetry.file import sampler_log
 from suite.schema.launch_result import LaunchResult
@@ -73,7 +73,7 @@ def run(
     with ExitStack() as stack:
         for node, part in enumerate(parts):
             (run_dir / NODE_LOG.format(node)).parent.mkdir()
-            sampler = (*sampler_argv(run_dir, case), f"--node={node}")
+            sampler = sampler_argv(run_dir, case, node=node)
             stack.enter_context(beside(sampler, run_dir / sampler_log(node), visible_gpus=",".join(part.gpus)))
         return _run(launch, parts, Watch(case, run_dir, on_progress), stop)
 

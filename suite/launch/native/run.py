@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Event
 
 from suite.launch.processes import RunProcesses
-from suite.launch.telemetry_beside import sampling
+from suite.launch.telemetry_sampler import sampling
 from suite.launch.watch import LOG, Watch, prepare, wait
 from suite.schema.launch_result import LaunchResult
 from suite.schema.record import Launch

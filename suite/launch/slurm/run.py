@@ -28,7 +28,7 @@ from suite.launch.slurm.script import (
     SlurmOptions,
     render,
 )
-from suite.launch.telemetry_beside import sampler_argv
+from suite.launch.telemetry_sampler import sampler_argv
 from suite.launch.watch import NODE_LOG, Watch, prepare
 from suite.options.options import ROOT
 from suite.schema.launch_result import EndedBy, LaunchResult

@@ -19,7 +19,7 @@ from typing import Any, Final
 from suite.errors import LabscaleError
 from suite.launch.nodes.node import free_port, interface_of
 from suite.launch.processes import RunProcesses
-from suite.launch.telemetry_beside import beside
+from suite.launch.telemetry_sampler import beside
 
 BEAT_S: Final = 2.0  # both sides say that they are there
 SILENCE_S: Final = 20.0  # after which the other side is taken for gone

@@ -20,7 +20,7 @@ from suite.errors import SchedulerError
 from suite.launch.nodes.node import address_towards, interface_of, node_variables
 from suite.launch.processes import STACK_DUMP_S
 from suite.launch.ssh.remote_host import RemotePart
-from suite.launch.telemetry_beside import sampler_argv
+from suite.launch.telemetry_sampler import sampler_argv
 from suite.launch.watch import NODE_LOG, PEER_PATIENCE_S, POLL_S, Watch, prepare
 from suite.records.telemetry.file import sampler_log
 from suite.schema.launch_result import EndedBy, LaunchResult
@@ -131,9 +131,8 @@ def _request(launch: Launch, rank: int) -> dict[str, Any]:
     if rank == 0:
         token_path.write_text(uuid.uuid4().hex, encoding="utf-8")
     node = rank if launch.case.nnodes > 1 else None
-    which = () if node is None else (f"--node={node}",)
     return {
-        "sampler": (*sampler_argv(Path(launch.run_dir), launch.case), *which),
+        "sampler": sampler_argv(Path(launch.run_dir), launch.case, node=node),
         "sampler_log": str(Path(launch.run_dir) / sampler_log(node)),
         "argv": launch.argv,
         "env": {**_forwarded(os.environ), **launch.env},
