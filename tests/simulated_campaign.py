@@ -13,11 +13,11 @@ from suite.campaign.packing import run as packed
 from suite.campaign.packing.order import shared_out
 from suite.campaign.state import Campaign
 from suite.matrix.resources import Resources
-from suite.options.options import Options
 from suite.records import store
 from suite.schema.case_suffixes import PROBE_SUFFIX
 from suite.schema.record import Case, Launch, PlannedCase, RunRecord
 from suite.statistics.stopping_rule import Rule
+from tests.asked_options import options_with
 from tests.generated_results import GPU_HOST, make_case
 from tests.simulated_host import Ran, SimulatedHost
 
@@ -39,7 +39,7 @@ def campaign_of(
         for case in cases
     ]
     return Campaign(
-        options=Options(matrix="smoke", pack=pack or None),
+        options=options_with(matrix="smoke", pack=pack or None),
         console=Console(file=io.StringIO(), width=200),
         machine=replace(GPU_HOST, gpus=GPU_HOST.gpus[:4], num_cpus=8),
         device="cuda",

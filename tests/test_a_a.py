@@ -17,7 +17,6 @@ from suite.campaign.folder import Folder
 from suite.campaign.planning import make_plan
 from suite.campaign.state import Campaign
 from suite.matrix.resources import Resources
-from suite.options.options import Options
 from suite.schema.record import CaseResult
 from suite.statistics.aa_noise import (
     TwinPair,
@@ -29,6 +28,7 @@ from suite.statistics.aa_noise import (
     with_twins,
     write_noise,
 )
+from tests.asked_options import options_with
 from tests.generated_results import GPU_HOST, failed_result, make_case, make_result
 
 
@@ -66,7 +66,7 @@ def test_a_part_of_a_campaign_has_a_twin_of_its_own_baseline(asked: dict[str, An
     """Only patterns of case ids name the twins too."""
     campaign = make_plan(
         Campaign(
-            options=Options(matrix="full", **asked),
+            options=options_with(matrix="full", **asked),
             console=Console(file=io.StringIO()),
             machine=GPU_HOST,
             device="cuda",

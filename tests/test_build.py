@@ -207,7 +207,7 @@ def test_command_refuses_an_image_without_a_digest_before_it_looks_for_an_engine
     parser = argparse.ArgumentParser()
     build.add_arguments(parser)
     with pytest.raises(ContainerError, match="has no digest"):
-        build.command(parser.parse_args(["isaacsim"]), project_root=ROOT, console=Console(file=StringIO()))
+        build.command(parser.parse_args(["isaacsim"]), Console(file=StringIO()))
 
 
 def test_an_image_of_other_pins_is_not_taken(engine: Engine) -> None:

@@ -18,16 +18,16 @@ from suite.campaign.steps import provision
 from suite.errors import CampaignError
 from suite.matrix.file import MATRICES_PATH
 from suite.matrix.resources import UNBOUNDED
-from suite.options.options import Options
 from suite.schema.record import Environment
+from tests.asked_options import options_with
 
 SMOKE = MATRICES_PATH / "smoke.toml"
 
 
 def planned(environment: Environment, matrix: str | Path, **options: object) -> Campaign:
-    asked = Options(matrix=str(matrix), **options)  # type: ignore[arg-type]
+    asked = options_with(matrix=str(matrix), **options)
     console = Console(file=io.StringIO())
-    machine = replace(environment, host_label=asked.host_label)
+    machine = replace(environment, host_label=asked.results.host_label)
     campaign = Campaign(options=asked, console=console, machine=machine, device="cpu", resources=UNBOUNDED)
     return make_plan(campaign)
 

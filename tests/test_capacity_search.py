@@ -20,9 +20,9 @@ from suite.errors import RunsFailed, StoreError, UsageError
 from suite.install.worker import Worker
 from suite.matrix.catalog import load_catalog
 from suite.matrix.resources import Resources
-from suite.options.options import Options
 from suite.records.store import load_results, write_record
 from suite.schema.record import Case, Environment, Gpu, Outcome, RunRecord
+from tests.asked_options import options_with
 from tests.generated_results import make_record
 
 MATRIX = """
@@ -53,7 +53,7 @@ def matrix(tmp_path: Path) -> Path:
 
 
 def planned(matrix: Path, environment: Environment, **options: object) -> Campaign:
-    asked = Options(matrix=str(matrix), out=matrix.parent / "out", capacity="tiny", with_report=False, **options)  # type: ignore[arg-type]
+    asked = options_with(matrix=str(matrix), out=matrix.parent / "out", capacity="tiny", with_report=False, **options)
     machine = replace(environment, gpus=(GPU,))
     console = Console(file=io.StringIO(), width=200)
     one_gpu = Resources(nnodes=1, gpus_per_node=1, cpus_per_node=4)
@@ -183,7 +183,7 @@ def test_points_begin_at_the_fewest_and_hold_whole_minibatches(matrix: Path, env
 
 def test_options_of_other_campaigns_are_refused(matrix: Path, environment: Environment) -> None:
     with pytest.raises(UsageError, match="--capacity tiny has no use for --gpus, --upstream"):
-        of_capacity(Options(matrix="smoke", capacity="tiny", gpus=(2,), upstream=True))
+        of_capacity(options_with(matrix="smoke", capacity="tiny", gpus=(2,), upstream=True))
     campaign = planned(matrix, replace(environment, gpus=()))
     refused = tuple(replace(item, infeasible="needs 1 GPU, available: 0") for item in campaign.planned)
     with pytest.raises(UsageError, match="can run here: needs 1 GPU, available: 0"):
@@ -193,7 +193,7 @@ def test_options_of_other_campaigns_are_refused(matrix: Path, environment: Envir
 def test_scripts_alone_are_refused_before_anything_is_submitted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("suite.__main__.execute", lambda *_: pytest.fail("a campaign began"))
+    monkeypatch.setattr("suite.commands.bench.execute", lambda *_: pytest.fail("a campaign began"))
     argv = ["bench", "--capacity", "tiny", "--launcher", "slurm", "--render-only", "--out", str(tmp_path / "out")]
     assert main(argv) == 11
     assert "--render-only cannot write the scripts of --capacity tiny" in capsys.readouterr().err

@@ -15,6 +15,7 @@ from suite.install.worker import Worker
 from suite.launch.native.run import run as run_native
 from suite.launch.runtime import Runtime
 from suite.schema.record import Environment
+from tests.asked_options import changed
 from tests.generated_results import failed_result
 from tests.test_schedule import CASES, FIXED, campaign_of
 
@@ -22,7 +23,7 @@ from tests.test_schedule import CASES, FIXED, campaign_of
 @pytest.fixture
 def campaign(environment: Environment, tmp_path: Path) -> Campaign:
     planned = campaign_of(environment, FIXED, CASES[:1])
-    return replace(planned, options=replace(planned.options, out=tmp_path / "a b"), console=Console(file=io.StringIO()))
+    return replace(planned, options=changed(planned.options, out=tmp_path / "a b"), console=Console(file=io.StringIO()))
 
 
 def said(campaign: Campaign) -> list[str]:

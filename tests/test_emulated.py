@@ -14,9 +14,9 @@ from suite.launch.native.launcher import EmulatedSettings
 from suite.launch.registry import resources
 from suite.matrix.plan import plan
 from suite.matrix.resources import Resources
-from suite.options.options import Options
 from suite.records.collect import collect
 from suite.schema.record import Case, Environment, Launch, Stack
+from tests.asked_options import changed, options_with
 from tests.conftest import CaseMaker
 from tests.real_runs import MARK, NUM_CPUS, cartpole, cases_of, launch_of, marked_processes, matrix_of
 from tests.test_plan import ANT, CATALOG
@@ -74,14 +74,14 @@ def test_all_nodes_together_have_what_the_host_has(nodes: int, ranks: int, reaso
 
 
 def test_the_host_is_one_place_with_so_many_nodes(environment: Environment) -> None:
-    options = Options(matrix="full", launcher="emulated", launcher_settings=EmulatedSettings(emulate_nodes=2))
+    options = options_with(matrix="full", launcher="emulated", launcher_settings=EmulatedSettings(emulate_nodes=2))
     machine = replace(environment, num_cpus=8)
     expected = Resources(nnodes=2, gpus_per_node=len(machine.gpus), cpus_per_node=8, is_one_host=True)
     assert resources(options, machine) == expected
     with pytest.raises(UsageError, match=r"--emulate-nodes is 9, and this machine has 8 cores, .* Give 8 or fewer"):
-        resources(replace(options, launcher_settings=EmulatedSettings(emulate_nodes=9)), machine)
+        resources(changed(options, launcher_settings=EmulatedSettings(emulate_nodes=9)), machine)
     with pytest.raises(UsageError, match=r"--launcher emulated takes parts of this machine .* needs --emulate-nodes N"):
-        resources(replace(options, launcher_settings=None), machine)
+        resources(changed(options, launcher_settings=None), machine)
 
 
 def test_nccl_takes_each_part_for_a_host(two_nodes: Case, tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from suite.campaign.rounds import figures
 from suite.campaign.state import Campaign
 from suite.campaign.sureness import MIN_ROUNDS, sureness
 from suite.matrix.resources import Resources
-from suite.options.options import Options
 from suite.schema.record import Case, CaseResult, CheckResult
+from tests.asked_options import options_with
 from tests.generated_results import CPU_HOST, GPU_HOST, failed_result, make_case, make_record, make_result
 
 SPEEDS = re.compile(r"frames/s|speed-?up|efficien|verdict|predict|ideal", re.IGNORECASE)
@@ -28,7 +28,7 @@ def campaign_of(results: Sequence[CaseResult], out: Path, *, encoding: str = "ut
     raw = io.BytesIO()
     device = results[0].case.device
     campaign = Campaign(
-        options=Options(matrix="first" if device == "cuda" else "smoke", out=out, with_report=False),
+        options=options_with(matrix="first" if device == "cuda" else "smoke", out=out, with_report=False),
         console=Console(file=io.TextIOWrapper(raw, encoding=encoding, write_through=True), width=160),
         machine=GPU_HOST if device == "cuda" else CPU_HOST,
         device=device,

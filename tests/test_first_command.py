@@ -19,6 +19,7 @@ from suite.matrix.file import load_matrix
 from suite.matrix.resources import UNBOUNDED
 from suite.options.options import Options
 from suite.schema.record import Environment
+from tests.asked_options import changed, options_with
 from tests.generated_results import CPU_HOST, GPU_HOST
 from tests.simulated_host import SimulatedHost
 
@@ -47,8 +48,8 @@ def planned(options: Options) -> Campaign:
 
 def test_without_a_gpu_everything_small_is_shown_to_work(machine: Machine) -> None:
     machine(0)
-    campaign = planned(Options())
-    assert (campaign.options.matrix, campaign.device, campaign.out.name) == ("smoke", "cpu", "smoke")
+    campaign = planned(options_with())
+    assert (campaign.options.selection.matrix, campaign.device, campaign.out.name) == ("smoke", "cpu", "smoke")
     assert {item.case.task for item in campaign.planned} == set(CATALOG.tasks)
     assert {item.case.task for item in campaign.warm_ups} == set(CATALOG.tasks)
 
@@ -56,8 +57,8 @@ def test_without_a_gpu_everything_small_is_shown_to_work(machine: Machine) -> No
 @pytest.mark.parametrize(("num_gpus", "sizes"), [(1, [1]), (2, [1, 2]), (6, [1, 6]), (8, [1, 8])])
 def test_on_gpus_one_and_all_of_them_are_measured(machine: Machine, num_gpus: int, sizes: list[int]) -> None:
     machine(num_gpus)
-    campaign = planned(Options())
-    assert (campaign.options.matrix, campaign.device, campaign.out.name) == ("first", "cuda", "first")
+    campaign = planned(options_with())
+    assert (campaign.options.selection.matrix, campaign.device, campaign.out.name) == ("first", "cuda", "first")
     assert [item.case.case_id for item in campaign.planned] == [
         f"ant-weak/rl_games-kitless-n{1024 * size}-1x{size}" for size in sizes
     ]
@@ -69,16 +70,16 @@ def test_on_gpus_one_and_all_of_them_are_measured(machine: Machine, num_gpus: in
 
 def test_a_device_or_a_matrix_that_is_named_decides(machine: Machine) -> None:
     machine(2)
-    assert planned(Options(device="cpu")).options.matrix == "smoke"
-    assert planned(Options(matrix="short")).options.matrix == "short"
+    assert planned(options_with(device="cpu")).options.selection.matrix == "smoke"
+    assert planned(options_with(matrix="short")).options.selection.matrix == "short"
 
 
 def test_scripts_for_nodes_that_nobody_has_seen_need_numbers(machine: Machine) -> None:
     machine(0)
-    scripts = Options(launcher="slurm", render_only=True)
-    assert planned(scripts).options.matrix == "smoke"
+    scripts = options_with(launcher="slurm", render_only=True)
+    assert planned(scripts).options.selection.matrix == "smoke"
     with pytest.raises(MatrixError, match=r"the matrix first asks for all GPUs of a node.* such as --matrix short"):
-        planned(replace(scripts, matrix="first"))
+        planned(changed(scripts, matrix="first"))
 
 
 def test_all_is_one_where_no_gpu_is_seen_and_never_a_second_time() -> None:
@@ -93,7 +94,7 @@ def test_all_is_one_where_no_gpu_is_seen_and_never_a_second_time() -> None:
 @pytest.mark.usefixtures("plain_case_files")
 def test_a_simulated_machine_of_four_gpus_ends_with_how_sure_it_is(machine: Machine, tmp_path: Path) -> None:
     machine(4)
-    campaign = planned(Options(out=tmp_path / "out", with_report=False))
+    campaign = planned(options_with(out=tmp_path / "out", with_report=False))
     host = SimulatedHost(wall_s=0.0, reward=10.0)  # as much as the catalog knows of Ant after 60 iterations
     runtime = host.runtime()
     worker = replace(runtime.worker, cache_dir=tmp_path / "cache")

@@ -16,6 +16,7 @@ from suite.files.cache import locked
 from suite.records import store
 from suite.schema.record import CaseResult, Environment, RunRecord
 from suite.statistics.stopping_rule import Rule
+from tests.asked_options import changed
 from tests.conftest import CaseMaker
 from tests.generated_results import make_case, make_record
 from tests.test_schedule import campaign_of
@@ -128,7 +129,7 @@ def test_results_that_say_not_whose_they_are_stay_as_they_are(
         pass
     campaign = campaign_of(environment, Rule(rounds=1))
     with pytest.raises(CampaignError, match=message):  # a node that Slurm gives is described in that folder
-        steps.provision(replace(campaign, options=replace(campaign.options, out=tmp_path, launcher="slurm")))
+        steps.provision(replace(campaign, options=changed(campaign.options, out=tmp_path, launcher="slurm")))
     assert {found: found.read_bytes() for found in tmp_path.rglob("*") if found.is_file()} == before
 
 

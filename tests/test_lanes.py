@@ -24,8 +24,9 @@ from suite.errors import Interrupted, LabscaleError
 from suite.launch import LaunchResult
 from suite.launch.watch import prepare
 from suite.matrix.resources import Resources
-from suite.options.options import ROOT, Options
+from suite.options.options import ROOT
 from suite.schema.record import Launch, PlannedCase
+from tests.asked_options import options_with
 from tests.generated_results import GPU_HOST, make_case
 from tests.simulated_host import SimulatedHost
 
@@ -40,7 +41,7 @@ ITEMS = [
 
 def lanes_of(host: SimulatedHost) -> Lanes:
     campaign = Campaign(
-        options=Options(matrix="smoke"),
+        options=options_with(matrix="smoke"),
         console=Console(file=io.StringIO()),
         machine=GPU_HOST,
         device="cuda",
@@ -117,7 +118,7 @@ def test_upstreams_run_is_in_the_lane_and_ends_with_it(tmp_path: Path) -> None:
     lanes = lanes_of(host)
     campaign = replace(
         lanes._campaign,
-        options=Options(matrix="smoke", upstream=True),
+        options=options_with(matrix="smoke", upstream=True),
         runtime=replace(host.runtime(), launch=launch),
     )
     lane = campaign.slots[1]

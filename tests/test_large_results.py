@@ -13,9 +13,9 @@ from suite.matrix.cases import expand
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
 from suite.matrix.plan import plan
-from suite.options.options import Options
 from suite.records.store import load_results, write_case
 from suite.schema.record import Stack
+from tests.asked_options import options_with
 from tests.generated_results import LABEL
 from tests.large_results import ROUNDS, cases_of, large_result, write_large_results, write_matrix
 
@@ -26,7 +26,7 @@ STACKS: tuple[Stack, ...] = ("kitless",)
 def planned(matrix: Path) -> list[str]:
     catalog = load_catalog()
     found = load_matrix(matrix, catalog)
-    rule = rule_of(Options(matrix=str(matrix)), found)
+    rule = rule_of(options_with(matrix=str(matrix)), found)
     cases = expand(found, catalog, device="cuda", assets="offline")
     plans = plan(
         cases,

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from suite import __main__
-from suite.__main__ import main, options_of, parse
+from suite.__main__ import main, parse
+from suite.commands.campaign_options import options_of
 from suite.matrix.file import matrix_names
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -31,9 +32,9 @@ def test_options_reach_the_campaign() -> None:
         ]
     )
     assert arguments.command == "bench"
-    options = options_of(arguments)
-    assert (options.matrix, options.series, options.case_globs) == ("full", ("ant-weak",), ("*1x2",))
-    assert (options.gpus, options.rl_libraries) == ((1, 2), ("rsl_rl",))
+    chosen = options_of(arguments).selection
+    assert (chosen.matrix, chosen.series, chosen.case_globs) == ("full", ("ant-weak",), ("*1x2",))
+    assert (chosen.gpus, chosen.rl_libraries) == ((1, 2), ("rsl_rl",))
 
 
 @pytest.mark.parametrize(

@@ -1,20 +1,19 @@
 """Options that would do nothing beside the others are refused by name; those that make sense together are not."""
 
-from dataclasses import replace
-
 import pytest
 
-from suite.__main__ import main, options_of, parse
+from suite.__main__ import main, parse
+from suite.commands.campaign_options import options_of
 from suite.errors import UsageError
-from suite.launch.registry import check_options, resources
+from suite.launch.registry import resources
 from suite.matrix.resources import UNBOUNDED
-from suite.options.options import Options
 from suite.options.types import sbatch_option, slurm_time
 from suite.schema.record import Environment
+from tests.asked_options import options_with
 
 
 def check(command: str) -> None:
-    check_options(options_of(parse(command.split())))
+    options_of(parse(command.split()))
 
 
 @pytest.mark.parametrize(
@@ -30,7 +29,6 @@ def check(command: str) -> None:
             "bench --launcher slurm --render-only --upstream --profile 0 --retry-failed",
             "--render-only writes scripts .* no use for --upstream, --profile, --retry-failed",
         ),
-        ("bench --launcher slurm --render-only --capacity ant-weak", "--render-only .* no use for --capacity"),
         ("bench --image x", "--image: only with bench --launcher container, apptainer or slurm, or with plan --render"),
         ("bench --nodes a,b --image x", "--image: only with .* got --launcher ssh"),
         ("plan --image x", "--image: only with .* plan --render, got --launcher native"),
@@ -84,11 +82,8 @@ def test_what_makes_sense_together_is_not(command: str) -> None:
     check(command)
 
 
-def test_the_place_is_asked_only_after_that(environment: Environment) -> None:
-    scripts = Options(matrix="smoke", launcher="slurm", render_only=True)
-    assert resources(scripts, environment) == UNBOUNDED
-    with pytest.raises(UsageError, match="--upstream"):
-        resources(replace(scripts, upstream=True), environment)
+def test_scripts_may_be_for_any_cluster(environment: Environment) -> None:
+    assert resources(options_with(launcher="slurm", render_only=True), environment) == UNBOUNDED
 
 
 @pytest.mark.parametrize("nodes", [(), ("--nodes",)])

@@ -10,6 +10,7 @@ from suite.campaign.packing.order import Forecast
 from suite.campaign.tables import print_forecast
 from suite.options.options import Options
 from suite.schema.record import Case, PlannedCase
+from tests.asked_options import options_with
 from tests.generated_results import make_case
 from tests.simulated_campaign import NARROW, PAIR, WIDE, assert_apart, campaign_of, is_probe, records, run_all, said
 from tests.simulated_host import SimulatedHost
@@ -57,9 +58,9 @@ def test_a_test_without_neighbours_gives_no_verdict(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "num_cpus", "why"),
     [
-        (Options(matrix="smoke", pack=False), 8, "--no-pack asks for it"),
-        (Options(matrix="smoke", launcher="apptainer"), 8, "--launcher apptainer cannot give rounds GPUs"),
-        (Options(matrix="smoke"), 3, "there are too few cores, 3, to share out over 4 GPUs"),
+        (options_with(matrix="smoke", pack=False), 8, "--no-pack asks for it"),
+        (options_with(matrix="smoke", launcher="apptainer"), 8, "--launcher apptainer cannot give rounds GPUs"),
+        (options_with(matrix="smoke"), 3, "there are too few cores, 3, to share out over 4 GPUs"),
     ],
 )
 def test_a_host_that_is_not_shared_out_is_told_why(options: Options, num_cpus: int, why: str) -> None:

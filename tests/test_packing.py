@@ -23,6 +23,7 @@ from suite.campaign.packing.order import (
 from suite.errors import UsageError
 from suite.options.options import Options
 from suite.schema.lane import Lane
+from tests.asked_options import options_with
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,11 +228,11 @@ def test_the_expected_time_is_that_of_the_timetable() -> None:
 @pytest.mark.parametrize(
     ("options", "device", "expected"),
     [
-        (Options(matrix="smoke"), "cuda", 4),
-        (Options(matrix="smoke"), "cpu", 0),
-        (Options(matrix="smoke", pack=True), "cpu", 8),
-        (Options(matrix="smoke", pack=False), "cuda", 0),
-        (Options(matrix="smoke", launcher="container"), "cuda", 0),
+        (options_with(matrix="smoke"), "cuda", 4),
+        (options_with(matrix="smoke"), "cpu", 0),
+        (options_with(matrix="smoke", pack=True), "cpu", 8),
+        (options_with(matrix="smoke", pack=False), "cuda", 0),
+        (options_with(matrix="smoke", launcher="container"), "cuda", 0),
     ],
 )
 def test_a_host_is_shared_out_where_it_has_gpus_or_is_told_to(options: Options, device: str, expected: int) -> None:
@@ -242,7 +243,7 @@ def test_a_host_is_shared_out_where_it_has_gpus_or_is_told_to(options: Options, 
 def test_packing_in_containers_is_refused() -> None:
     with pytest.raises(UsageError, match="--launcher container cannot do yet"):
         packed.slots_of(
-            Options(matrix="smoke", pack=True, launcher="container"),
+            options_with(matrix="smoke", pack=True, launcher="container"),
             device="cuda",
             num_gpus=4,
             num_cpus=8,

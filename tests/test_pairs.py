@@ -12,6 +12,7 @@ from suite.campaign.steps import summarise
 from suite.campaign.upstream import Pair, folder_of
 from suite.records import store
 from suite.schema.record import CaseResult, Environment
+from tests.asked_options import changed
 from tests.generated_results import make_case, make_result
 from tests.test_a_a import twin_of
 from tests.test_schedule import FIXED, campaign_of
@@ -51,7 +52,7 @@ def test_a_command_for_some_cases_keeps_what_the_others_say(folder: Folder, envi
     before = noise_of(folder)
     assert before[0] == pytest.approx(max(twin.noise for twin in twins))
     campaign = campaign_of(environment, FIXED, (QUIET.case,), upstream=True)
-    options = replace(campaign.options, out=folder.root)
+    options = changed(campaign.options, out=folder.root)
     summarise(replace(campaign, options=options, results=RESULTS[2:]))
     assert noise_of(folder) == before
     assert [asdict(pair) for pair in upstream_of(folder)] == [asdict(pair) for pair in beside]

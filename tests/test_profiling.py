@@ -16,12 +16,12 @@ from suite.campaign.profiling import find_nsys, profile_cases, profiled_launch, 
 from suite.errors import UsageError
 from suite.install.worker import Worker
 from suite.matrix.plan import render_launch
-from suite.options.options import Options
 from suite.records.store import load_results, read_record
 from suite.schema.record import CaseResult, RunRecord
 from suite.statistics.round_flags import flags
 from suite.statistics.stopping_rule import completed_times_s
 from tasks.rank.profiling import NSYS_VARIABLE, RANKS_VARIABLE, nsys_command
+from tests.asked_options import changed, options_with
 from tests.conftest import CaseMaker
 from tests.generated_results import make_case as generated_case
 from tests.generated_results import make_record
@@ -71,7 +71,7 @@ def test_without_nsys_nothing_begins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert find_nsys(Options(matrix="smoke")) is None
+    assert find_nsys(options_with(matrix="smoke")) is None
     assert main(["bench", "--profile", "0", "--device", "cpu", "--out", str(tmp_path / "out")]) == 11
     assert not (tmp_path / "out").exists()
     said = capsys.readouterr().err
@@ -80,9 +80,9 @@ def test_without_nsys_nothing_begins(
 
 
 def test_the_nsys_of_this_machine_is_not_in_a_container(fake_nsys: Path) -> None:
-    assert find_nsys(Options(matrix="smoke", profile=(0,))) == str(fake_nsys)
+    assert find_nsys(options_with(matrix="smoke", profile=(0,))) == str(fake_nsys)
     with pytest.raises(UsageError, match="--launcher container does not see"):
-        find_nsys(Options(matrix="smoke", profile=(0,), launcher="container"))
+        find_nsys(options_with(matrix="smoke", profile=(0,), launcher="container"))
 
 
 def test_ranks_are_numbers(capsys: pytest.CaptureFixture[str]) -> None:
@@ -128,7 +128,7 @@ def test_no_statistic_counts_a_profiled_round() -> None:
 
 def profiled(root: Path, host: SimulatedHost, ranks: tuple[int, ...], *, retry_failed: bool = False) -> list[RunRecord]:
     campaign = campaign_of(host, [PAIR, NARROW[0]])
-    options = replace(campaign.options, profile=ranks, retry_failed=retry_failed)
+    options = changed(campaign.options, profile=ranks, retry_failed=retry_failed)
     return profile_cases(replace(campaign, options=options), Folder(root=root), host.runtime(), "nsys")
 
 

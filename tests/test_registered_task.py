@@ -13,18 +13,20 @@ from typing import Any
 
 import pytest
 
-from suite.__main__ import main, options_of, parse
+from suite.__main__ import main, parse
 from suite.campaign.planning import worker_stack
 from suite.campaign.registered_task import Answer, ask, measured_costs, unknown_tasks, with_answers
+from suite.commands.campaign_options import options_of
 from suite.errors import MatrixError, StoreError, WorkerEnvironmentError
 from suite.launch.watch import prepare
 from suite.matrix.cases import expand
 from suite.matrix.catalog import Catalog, load_catalog
 from suite.matrix.file import load_matrix
 from suite.matrix.plan import plan
-from suite.options.options import ROOT, Options
+from suite.options.options import ROOT
 from suite.records import store
 from suite.schema.record import Case, PlannedCase
+from tests.asked_options import options_with
 from tests.conftest import CaseMaker
 from tests.own_task_runs import EXTENSION
 from tests.real_runs import cartpole, matrix_of
@@ -119,7 +121,7 @@ def test_a_library_that_the_task_has_no_agent_for(tmp_path: Path, agents: dict[s
 
 
 def test_the_worker_that_is_asked_is_the_one_that_will_run() -> None:
-    options = Options(matrix="mine.toml")
+    options = options_with(matrix="mine.toml")
     assert worker_stack(options, ("kitless", "ovphysx"), "cuda", CATALOG) == "ovphysx"
     assert worker_stack(options, ("kitless", "ovphysx"), "cpu", CATALOG) == "kitless"
 
@@ -156,7 +158,7 @@ def test_the_commands_of_the_page_are_understood() -> None:
     assert [name for name, _ in commands] == ["plan", "bench"]
     for name, arguments in commands:
         options = options_of(parse([name, *shlex.split(arguments), "--worker-package", "../my-extension"]))
-        assert (options.matrix, options.worker_packages) == ("mine.toml", ("../my-extension",))
+        assert (options.selection.matrix, options.setup.worker_packages) == ("mine.toml", ("../my-extension",))
 
 
 # ---- what it costs ----

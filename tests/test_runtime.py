@@ -22,6 +22,7 @@ from suite.launch.manifests import image_digest
 from suite.launch.runtime import Runtime
 from suite.options.options import ROOT, Options
 from suite.schema.record import Launch
+from tests.asked_options import changed, options_with
 from tests.conftest import CaseMaker
 from tests.container_engine import FORGOTTEN_SOCKETS
 from tests.real_runs import launch_of
@@ -39,7 +40,7 @@ prefix = "APPTAINERENV_"
 env = {{name[len(prefix):]: value for name, value in os.environ.items() if name.startswith(prefix)}}
 os.execve(image + program, [image + program, *rest], {{"PATH": os.environ["PATH"], **env}})
 """
-OPTIONS = Options(matrix="smoke", launcher="apptainer")
+OPTIONS = options_with(matrix="smoke", launcher="apptainer")
 
 
 def provision(options: Options) -> Runtime:
@@ -76,9 +77,9 @@ def image(tmp_path: Path, worker: Worker) -> Path:
     ("options", "error", "message"),
     [
         (OPTIONS, UsageError, "--launcher apptainer needs --image"),
-        (replace(OPTIONS, image="missing.sif"), UsageError, "missing.sif does not exist. Make one: apptainer build"),
+        (changed(OPTIONS, image="missing.sif"), UsageError, "missing.sif does not exist. Make one: apptainer build"),
         (
-            Options(matrix="smoke", launcher="container", worker_python=Path("python")),
+            options_with(matrix="smoke", launcher="container", worker_python=Path("python")),
             UsageError,
             "Leave one of the two out",
         ),
@@ -92,7 +93,7 @@ def test_contradicting_options_are_refused(options: Options, error: type[Excepti
 def test_without_apptainer_the_way_on_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ContainerError, match="apptainer is not on PATH here"):
-        provision(replace(OPTIONS, image=str(tmp_path)))
+        provision(changed(OPTIONS, image=str(tmp_path)))
 
 
 @pytest.mark.parametrize("told", [f"sha256:{'0123456789abcdef' * 4}", None])
@@ -104,7 +105,7 @@ def test_rounds_inside_an_image_have_the_digest_that_it_was_told(
     monkeypatch.setenv(image_digest.DIGEST, told or "")
     worker = Worker(python=Path("python"), pins_sha256=None, asset_root=None, asset_sha256=None, cache_dir=tmp_path)
     monkeypatch.setattr("suite.launch.native.launcher.provision_worker", lambda **_: worker)
-    place = provision(Options(matrix="smoke", launcher=launcher))
+    place = provision(options_with(matrix="smoke", launcher=launcher))
     launch = Launch(case=make_case(), round=0, argv=("true",), env={}, run_dir=str(tmp_path / "r0"))
     assert (place.launch(launch).image_digest, place.image_digest) == (told, told)
 
@@ -114,14 +115,14 @@ def test_a_digest_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_p
     worker = Worker(python=Path("python"), pins_sha256=None, asset_root=None, asset_sha256=None, cache_dir=tmp_path)
     monkeypatch.setattr("suite.launch.native.launcher.provision_worker", lambda **_: worker)
     with pytest.raises(UsageError, match="LABSCALE_IMAGE_DIGEST is 'kitless:1', allowed is sha256:"):
-        provision(Options(matrix="smoke"))
+        provision(options_with(matrix="smoke"))
 
 
 @FORGOTTEN_SOCKETS
 def test_without_an_engine_the_way_on_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
     with pytest.raises(ContainerError, match="Start the engine, or set DOCKER_HOST"):
-        provision(Options(matrix="smoke", launcher="container"))
+        provision(options_with(matrix="smoke", launcher="container"))
     gc.collect()
 
 
@@ -135,7 +136,7 @@ def test_a_round_runs_through_apptainer(
 ) -> None:
     """The worker's torchrun starts both ranks."""
     assert apptainer.exists()
-    place = provision(replace(OPTIONS, image=str(image)))
+    place = provision(changed(OPTIONS, image=str(image)))
     assert (place.worker.pins_sha256, place.worker.asset_sha256) == (worker.pins_sha256, worker.asset_sha256)
     assert place.python_path is None
     (tmp_path / "says.py").write_text(SAYS, encoding="utf-8")
@@ -152,4 +153,4 @@ def test_an_image_without_env_check_is_refused(apptainer: Path, image: Path) -> 
     assert apptainer.exists()
     (image / SUITE_PYTHON.lstrip("/")).write_text("#!/bin/sh\necho no such module >&2\nexit 3\n")
     with pytest.raises(ContainerError, match="exit code 3: the report is empty\nno such module"):
-        provision(replace(OPTIONS, image=str(image))).check()
+        provision(changed(OPTIONS, image=str(image))).check()

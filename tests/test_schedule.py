@@ -18,10 +18,10 @@ from suite.errors import UsageError
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
 from suite.matrix.resources import UNBOUNDED
-from suite.options.options import Options
 from suite.records import store
 from suite.schema.record import Case, CaseResult, Environment, Outcome, PlannedCase
 from suite.statistics.stopping_rule import Rule
+from tests.asked_options import options_with
 from tests.generated_results import make_case, make_record
 
 QUIET, LOUD, FIRST = (
@@ -47,7 +47,7 @@ def campaign_of(environment: Environment, rule: Rule, cases: tuple[Case, ...] = 
         for case in cases
     ]
     return Campaign(
-        options=Options(matrix="smoke", **options),  # type: ignore[arg-type]
+        options=options_with(matrix="smoke", **options),
         console=Console(file=io.StringIO()),
         machine=environment,
         device="cpu",
@@ -269,7 +269,7 @@ def test_rounds_that_lack_upstream_beside_them_are_gone_through_again(tmp_path: 
 
 def rule_of(matrix: str, **options: object) -> Rule:
     return campaign_plan.rule_of(
-        Options(matrix=matrix, **options),  # type: ignore[arg-type]
+        options_with(matrix=matrix, **options),
         load_matrix(matrix, load_catalog()),
     )
 

@@ -10,8 +10,8 @@ from rich.console import Console
 from suite.campaign.planning import make_plan
 from suite.campaign.state import Campaign
 from suite.matrix.resources import Resources
-from suite.options.options import Options
 from suite.schema.record import Device, Environment, Gpu, PlannedCase
+from tests.asked_options import options_with
 
 GPUS = tuple(Gpu(index=index, name="Example GPU", memory_gb=None, compute_capability=None) for index in range(4))
 
@@ -20,7 +20,7 @@ def planned(environment: Environment, *, device: Device = "cuda", **options: obj
     gpus = GPUS if device == "cuda" else ()
     return make_plan(
         Campaign(
-            options=Options(matrix="physx", **options),  # type: ignore[arg-type]
+            options=options_with(matrix="physx", **options),
             console=Console(file=io.StringIO()),
             machine=replace(environment, gpus=gpus),
             device=device,

@@ -19,6 +19,7 @@ from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
 from suite.records import store
 from suite.schema.record import Case, Launch, PlannedCase
+from tests.asked_options import changed
 from tests.generated_results import CPU_HOST, GPU_HOST, make_case
 from tests.simulated_campaign import campaign_of, records, run_all, said
 from tests.simulated_host import SimulatedHost
@@ -88,7 +89,7 @@ class Warming:
             planned,
             runtime=replace(runtime, worker=replace(runtime.worker, cache_dir=self.cache_dir)),
             warm_ups=tuple(map(_planned, warm_ups([*ANT, *HAND]))),
-            options=replace(planned.options, out=self.out, retry_failed=retry_failed),
+            options=changed(planned.options, out=self.out, retry_failed=retry_failed),
             slots=(),
             device="cpu",
             machine=CPU_HOST,

@@ -112,12 +112,12 @@ def _limits(found: Sureness, campaign: Campaign) -> list[str]:
 def _command(campaign: Campaign) -> str:
     """The command again, as far as it says what is measured."""
     options = campaign.options
-    chosen = ["--matrix", options.matrix]
-    chosen += [part for name in options.series for part in ("--series", name)]
-    chosen += [part for glob in options.case_globs for part in ("--case", glob)]
-    chosen += [part for name in options.rl_libraries for part in ("--rl-library", name)]
-    chosen += ["--gpus", ",".join(map(str, options.gpus))] if options.gpus else []
-    chosen += ["--out", str(options.out)] if options.out else []
+    chosen = ["--matrix", options.selection.matrix]
+    chosen += [part for name in options.selection.series for part in ("--series", name)]
+    chosen += [part for glob in options.selection.case_globs for part in ("--case", glob)]
+    chosen += [part for name in options.selection.rl_libraries for part in ("--rl-library", name)]
+    chosen += ["--gpus", ",".join(map(str, options.selection.gpus))] if options.selection.gpus else []
+    chosen += ["--out", str(options.results.out)] if options.results.out else []
     return _program("bench", *chosen)
 
 

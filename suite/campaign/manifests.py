@@ -30,27 +30,28 @@ def write_manifests(campaign: Campaign) -> Campaign:
         ContainerError: the licence of Isaac Sim is not accepted.
     """
     options = campaign.options
-    if options.image is None or options.out is None:
-        given = f"got --image {options.image or 'missing'} and --out {options.out or 'missing'}"
+    if options.place.image is None or options.results.out is None:
+        given = f"got --image {options.place.image or 'missing'} and --out {options.results.out or 'missing'}"
         raise UsageError(f"--render needs --image, the image's name in a registry, and --out, a folder: {given}.")
-    if not IMAGE_NAME.fullmatch(options.image):
+    if not IMAGE_NAME.fullmatch(options.place.image):
         raise UsageError(
-            f"--image is {options.image!r}, allowed is a name as a registry has it: [HOST[:PORT]/]NAME[:TAG][@DIGEST],"
-            " the name in small letters, e.g. registry.example.org/robots/kitless:1."
+            f"--image is {options.place.image!r}, allowed is a name as a registry has it: "
+            "[HOST[:PORT]/]NAME[:TAG][@DIGEST], the name in small letters, e.g. registry.example.org/robots/kitless:1."
         )
-    if options.matrix not in (names := matrix_names()):
+    if options.selection.matrix not in (names := matrix_names()):
         raise UsageError(
-            f"--render needs a matrix that the image has, got {options.matrix}; allowed are {', '.join(names)}."
+            f"--render needs a matrix that the image has, got {options.selection.matrix}; allowed are "
+            f"{', '.join(names)}."
         )
-    eula.require(stack=campaign.stack, accepted=options.accept_eula)
+    eula.require(stack=campaign.stack, accepted=options.place.accept_eula)
     image = find_image(campaign.stack, ROOT)
     documents = dict(_documents(campaign, image))
     if not documents:
         raise UsageError("no case is left to render: osmo takes cases of one node, and the selection has none.")
     for name, document in documents.items():
-        path = options.out / name
+        path = options.results.out / name
         _write(document, path)
-        how = "kubectl apply -f" if options.render == "kubernetes" else "osmo workflow submit"
+        how = "kubectl apply -f" if options.manifests.render == "kubernetes" else "osmo workflow submit"
         campaign.console.print(f"{how} {shlex.quote(str(path))}", highlight=False, markup=False, soft_wrap=True)
     return campaign
 
@@ -69,9 +70,9 @@ def _write(document: Mapping[str, Any], path: Path) -> None:
 def _documents(campaign: Campaign, image: Image) -> Iterator[tuple[str, dict[str, Any]]]:
     feasible = [item for item in campaign.planned if not item.infeasible]
     one_node = [item.case for item in feasible if item.case.nnodes == 1]
-    name = f"labscale-{campaign.options.matrix}"
+    name = f"labscale-{campaign.options.selection.matrix}"
     num_gpus = max((case.nproc_per_node for case in one_node if case.device == "cuda"), default=0)
-    if campaign.options.render == "osmo":
+    if campaign.options.manifests.render == "osmo":
         if one_node:
             arguments = bench_arguments(campaign, image, one_node, out=osmo.OUTPUT)
             yield f"{name}.yaml", osmo.workflow(arguments, _osmo(campaign.options), name=name, num_gpus=num_gpus)
@@ -108,24 +109,29 @@ def bench_arguments(campaign: Campaign, image: Image, cases: Sequence[Case], *, 
     By their ids where globs choose: a glob may fit cases of several nodes too, which the pod would store as skipped.
     """
     options = campaign.options
-    pairs = [("--matrix", options.matrix), ("--out", out), ("--device", campaign.device), ("--assets", options.assets)]
-    chosen_cases = [case.case_id for case in cases] if options.case_globs else [ONE_NODE]
+    pairs = [
+        ("--matrix", options.selection.matrix),
+        ("--out", out),
+        ("--device", campaign.device),
+        ("--assets", options.setup.assets),
+    ]
+    chosen_cases = [case.case_id for case in cases] if options.selection.case_globs else [ONE_NODE]
     pairs += [("--case", glob) for glob in chosen_cases]
-    pairs += [("--series", name) for name in options.series]
-    pairs += [("--rl-library", name) for name in options.rl_libraries]
-    if options.gpus:
-        pairs.append(("--gpus", ",".join(map(str, options.gpus))))
+    pairs += [("--series", name) for name in options.selection.series]
+    pairs += [("--rl-library", name) for name in options.selection.rl_libraries]
+    if options.selection.gpus:
+        pairs.append(("--gpus", ",".join(map(str, options.selection.gpus))))
     chosen = {
-        "--repeats": options.repeats,
-        "--target-precision": options.target_precision,
-        "--max-rounds": options.max_rounds,
-        "--budget-minutes": options.budget_minutes,
-        "--stack": options.stack,
-        "--seed": options.seed,
-        "--host-label": options.host_label,
+        "--repeats": options.rounds.repeats,
+        "--target-precision": options.rounds.target_precision,
+        "--max-rounds": options.rounds.max_rounds,
+        "--budget-minutes": options.rounds.budget_minutes,
+        "--stack": options.setup.stack,
+        "--seed": options.setup.seed,
+        "--host-label": options.results.host_label,
     }
     pairs += [(name, str(value)) for name, value in chosen.items() if value is not None]
-    switches = {"a-a": options.a_a, "pack": options.pack}
+    switches = {"a-a": options.rounds.a_a, "pack": options.rounds.pack}
     flags = [f"--{name}" if is_on else f"--no-{name}" for name, is_on in switches.items() if is_on is not None]
     if campaign.stack == "isaacsim":  # labscale does not install this one, so it does not know where it is
         pairs.append(("--worker-python", image.worker_python))
@@ -133,18 +139,20 @@ def bench_arguments(campaign: Campaign, image: Image, cases: Sequence[Case], *, 
 
 
 def _results(campaign: Campaign) -> str:
-    return str(PurePosixPath(kubernetes.RESULTS) / campaign.options.matrix)
+    return str(PurePosixPath(kubernetes.RESULTS) / campaign.options.selection.matrix)
 
 
 def _kubernetes(options: Options) -> kubernetes.KubernetesOptions:
     return kubernetes.KubernetesOptions(
-        image=options.image or "",
-        volume_claim=options.volume_claim,
+        image=options.place.image or "",
+        volume_claim=options.manifests.volume_claim,
         suite_python=SUITE_PYTHON,
-        accept_eula=options.accept_eula,
-        host_label=options.host_label,
+        accept_eula=options.place.accept_eula,
+        host_label=options.results.host_label,
     )
 
 
 def _osmo(options: Options) -> osmo.OsmoOptions:
-    return osmo.OsmoOptions(image=options.image or "", suite_python=SUITE_PYTHON, accept_eula=options.accept_eula)
+    return osmo.OsmoOptions(
+        image=options.place.image or "", suite_python=SUITE_PYTHON, accept_eula=options.place.accept_eula
+    )

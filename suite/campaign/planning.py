@@ -36,17 +36,24 @@ def make_plan(campaign: Campaign) -> Campaign:
     """Expand the matrix, narrow it, and judge every case on this machine. Starts nothing."""
     options, catalog = campaign.options, campaign.catalog
     all_ranks = campaign.resources.gpus_per_node if campaign.device == "cuda" else campaign.resources.cpus_per_node
-    matrix = on_nodes_of(load_matrix(options.matrix, catalog), all_ranks)
+    matrix = on_nodes_of(load_matrix(options.selection.matrix, catalog), all_ranks)
     rule = rule_of(options, matrix)
     cases = expand(
-        matrix, catalog, device=campaign.device, stack=options.stack, assets=options.assets, seed=options.seed
+        matrix,
+        catalog,
+        device=campaign.device,
+        stack=options.setup.stack,
+        assets=options.setup.assets,
+        seed=options.setup.seed,
     )
     stacks = {case.stack for case in cases}
     campaign = replace(campaign, stack=worker_stack(options, stacks, campaign.device, catalog))
-    cases = select(cases, series=options.series, rl_library=options.rl_libraries, gpus=options.gpus)
-    if matrix.a_a if options.a_a is None else options.a_a:
+    cases = select(
+        cases, series=options.selection.series, rl_library=options.selection.rl_libraries, gpus=options.selection.gpus
+    )
+    if matrix.a_a if options.rounds.a_a is None else options.rounds.a_a:
         cases = a_a.with_twins(cases)  # of what is left, so that every campaign has its noise budget
-    cases = select(cases, case_glob=options.case_globs)  # takes exactly what it names: a twin by its own id
+    cases = select(cases, case_glob=options.selection.case_globs)  # takes exactly what it names: a twin by its own id
     judged = partial(
         plan,
         gpus_available=campaign.resources.gpus_per_node,
@@ -66,7 +73,7 @@ def make_plan(campaign: Campaign) -> Campaign:
 def learn_tasks(campaign: Campaign) -> Campaign:
     """Ask the worker of tasks that the catalog does not know; only for those it has to be installed by now."""
     options, catalog = campaign.options, campaign.catalog
-    series = read_table(options.matrix).series
+    series = read_table(options.selection.matrix).series
     unknown = unknown_tasks([table.task for table in series], catalog)
     if not unknown:
         return campaign
@@ -80,12 +87,12 @@ def learn_tasks(campaign: Campaign) -> Campaign:
     python, _ = provision_python(
         project_root=ROOT,
         # Isaac Sim is not installed by labscale; the other workers register the same tasks.
-        stack="kitless" if stack == "isaacsim" and options.worker_python is None else stack,
-        worker_python=options.worker_python,
-        worker_packages=options.worker_packages,
+        stack="kitless" if stack == "isaacsim" and options.setup.worker_python is None else stack,
+        worker_python=options.setup.worker_python,
+        worker_packages=options.setup.worker_packages,
         on_message=say,
     )
-    keep = options.worker_python is None and "PYTHONPATH" not in os.environ
+    keep = options.setup.worker_python is None and "PYTHONPATH" not in os.environ
     answers = ask(unknown, python=python, project_root=ROOT, catalog=catalog, keep=keep)
     return replace(campaign, catalog=with_answers(catalog, answers, out=campaign.out))
 
@@ -96,17 +103,17 @@ def rule_of(options: Options, matrix: Matrix) -> Rule:
     Raises:
         UsageError: a limit without a target, or a limit below the rounds that are always run.
     """
-    rounds = options.repeats or matrix.rounds
-    precision = options.target_precision or (None if options.repeats else matrix.precision)
-    max_rounds = options.max_rounds or matrix.max_rounds or MAX_ROUNDS
-    if precision is None and (options.max_rounds or options.budget_minutes):
+    rounds = options.rounds.repeats or matrix.rounds
+    precision = options.rounds.target_precision or (None if options.rounds.repeats else matrix.precision)
+    max_rounds = options.rounds.max_rounds or matrix.max_rounds or MAX_ROUNDS
+    if precision is None and (options.rounds.max_rounds or options.rounds.budget_minutes):
         raise UsageError(
             "--max-rounds and --budget-minutes limit the search for a precision, and none is asked for: every case has "
             f"exactly {counted(rounds, 'round')}. Add --target-precision, or leave them out."
         )
     if precision is not None and max_rounds < rounds:
         raise UsageError(f"--max-rounds is {max_rounds}, allowed is {rounds} or more: so many rounds are always run.")
-    budget_s = None if options.budget_minutes is None else 60 * options.budget_minutes
+    budget_s = None if options.rounds.budget_minutes is None else 60 * options.rounds.budget_minutes
     return Rule(rounds=rounds, precision=precision, max_rounds=max_rounds, budget_s=budget_s)
 
 
@@ -115,8 +122,8 @@ def worker_stack(options: Options, stacks: Collection[Stack], device: Device, ca
 
     Of images, which hold one stack each, the user says which.
     """
-    if options.stack is not None or not entry_of(options).picks_worker:
-        return options.stack or "kitless"
+    if options.setup.stack is not None or not entry_of(options).picks_worker:
+        return options.setup.stack or "kitless"
     runnable = {stack for stack in stacks if stack in catalog.stacks and device in catalog.stacks[stack].devices}
     return "ovphysx" if "ovphysx" in runnable else "kitless"
 
@@ -126,7 +133,7 @@ def _stacks(campaign: Campaign) -> tuple[Stack, ...]:
     options = campaign.options
     if campaign.stack == "ovphysx":
         return ("ovphysx", "kitless")
-    installable = campaign.stack != "isaacsim" or options.worker_python is not None or is_in_image(options)
+    installable = campaign.stack != "isaacsim" or options.setup.worker_python is not None or is_in_image(options)
     return (campaign.stack,) if installable else ()
 
 
@@ -136,13 +143,13 @@ def show_plan(campaign: Campaign) -> Campaign:
     Raises:
         WorkerEnvironmentError: the Python that the user brought is not there, so no case could run.
     """
-    if campaign.options.worker_python is not None:
-        require_python(campaign.options.worker_python)
+    if campaign.options.setup.worker_python is not None:
+        require_python(campaign.options.setup.worker_python)
     worker = locate_worker(
         project_root=ROOT,
         stack=campaign.stack,
-        worker_python=campaign.options.worker_python,
-        worker_packages=campaign.options.worker_packages,
+        worker_python=campaign.options.setup.worker_python,
+        worker_packages=campaign.options.setup.worker_packages,
     )
     folder = Folder(root=campaign.out)
     python_path = os.environ.get("PYTHONPATH")

@@ -33,12 +33,12 @@ def find_nsys(options: Options) -> str | None:
     Raises:
         UsageError: it is not installed, or rounds do not run where it is.
     """
-    if not options.profile:
+    if not options.rounds.profile:
         return None
     if not entry_of(options).can_profile:
         raise UsageError(
-            f"--profile starts ranks below the nsys of this machine, which --launcher {options.launcher} does not see. "
-            "Profile with --launcher native, or leave --profile out."
+            f"--profile starts ranks below the nsys of this machine, which --launcher {options.place.launcher} does "
+            "not see. Profile with --launcher native, or leave --profile out."
         )
     nsys = shutil.which("nsys")
     if nsys is None:
@@ -69,7 +69,7 @@ def report_path(run_dir: Path, rank: int) -> Path:
 def profile_cases(campaign: Campaign, folder: Folder, runtime: Runtime, nsys: str) -> list[RunRecord]:
     """Run what is missing of the profiled rounds, and those of other ranks anew; return the records of all."""
     cases = [item.case for item in campaign.planned if not item.infeasible]
-    wanted = {case.case_id: ranks for case in cases if (ranks := ranks_of(case, campaign.options.profile))}
+    wanted = {case.case_id: ranks for case in cases if (ranks := ranks_of(case, campaign.options.rounds.profile))}
     profiled = [
         case
         for case in cases
@@ -96,7 +96,7 @@ def _is_done(campaign: Campaign, path: Path, ranks: tuple[int, ...]) -> bool:
     if not path.exists():
         return False
     record = store.read_record(path)
-    is_tried_again = campaign.options.retry_failed and record.outcome != "completed"
+    is_tried_again = campaign.options.rounds.retry_failed and record.outcome != "completed"
     return record.profiled_ranks == ranks and not is_tried_again
 
 

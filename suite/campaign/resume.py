@@ -45,8 +45,8 @@ def identity(campaign: Campaign) -> dict[str, object]:
     matrix_text = "\n".join(map(repr, cases))
     machine = campaign.machine
     return {
-        "matrix": campaign.options.matrix,
-        "capacity": campaign.options.capacity,
+        "matrix": campaign.options.selection.matrix,
+        "capacity": campaign.options.search.capacity,
         "matrix_sha256": hashlib.sha256(matrix_text.encode()).hexdigest(),
         "seed": cases[0].seed,
         "a_a": any(map(is_twin, cases)),
@@ -56,7 +56,7 @@ def identity(campaign: Campaign) -> dict[str, object]:
         "device": campaign.device,
         "cpus_per_rank": len(campaign.slots[0].cpus) if campaign.slots else None,  # None: those of the host are divided
         "stack": campaign.stack,
-        "assets": campaign.options.assets,
+        "assets": campaign.options.setup.assets,
         "asset_sha256": machine.asset_sha256,
         "worker_pins_sha256": machine.worker_pins_sha256,
         "worker_packages": list(machine.worker_packages) or None,  # as campaigns of earlier versions have it
@@ -87,7 +87,10 @@ def is_whole(campaign: Campaign) -> bool:
 
 
 def _whole(campaign: Campaign) -> Campaign:
-    whole = replace(campaign.options, series=(), case_globs=(), rl_libraries=(), gpus=())
+    whole = replace(
+        campaign.options,
+        selection=replace(campaign.options.selection, series=(), case_globs=(), rl_libraries=(), gpus=()),
+    )
     return replace(campaign, options=whole)
 
 
@@ -115,7 +118,7 @@ def is_reopened(campaign: Campaign, folder: Folder, case: Case) -> bool:
     # By the same rule it was decided, if only because the time of that command was spent.
     if not folder.asks_for_more and not was_cut_off and len(rounds) >= campaign.rule.rounds:
         return False
-    if campaign.options.capacity and not all(record.counts for record in rounds):
+    if campaign.options.search.capacity and not all(record.counts for record in rounds):
         return False  # what memory has no room for, it has none for in the next round
     if not decision(campaign, rounds).go_on:
         return False

@@ -51,7 +51,7 @@ def is_done(campaign: Campaign, folder: Folder, case: Case, round_index: int) ->
     """Say whether nothing is left to run of a round: its record is there and, when asked for, upstream's run too."""
     if not folder.is_finished(case, round_index):
         return False
-    return not campaign.options.upstream or not upstream.is_missing(case, folder.run_dir(case, round_index))
+    return not campaign.options.rounds.upstream or not upstream.is_missing(case, folder.run_dir(case, round_index))
 
 
 def run_round(
@@ -75,7 +75,7 @@ def run_round(
             record = store.read_record_of(case, round_index, folder.record_path(case, round_index))
         else:
             record = _train(campaign, runtime, folder, launch, line, place)
-        if campaign.options.upstream and record.outcome == "completed" and upstream.can_run(case):
+        if campaign.options.rounds.upstream and record.outcome == "completed" and upstream.can_run(case):
             folder.set_aside(upstream.folder_of(run_dir), "interrupted")
             pair = upstream.run(launch, partial(runtime.launch, stop=place.stop))
             if place.stop is not None and place.stop.is_set():

@@ -43,5 +43,5 @@ class Campaign:
 
     @property
     def out(self) -> Path:
-        name = Path(self.options.matrix).stem + ("-capacity" if self.options.capacity else "")
-        return (self.options.out or ROOT / "runs" / name).absolute()
+        name = Path(self.options.selection.matrix).stem + ("-capacity" if self.options.search.capacity else "")
+        return (self.options.results.out or ROOT / "runs" / name).absolute()

@@ -53,10 +53,12 @@ def start(options: Options, console: Console) -> Campaign:
     Raises:
         UsageError: options contradict each other, or the results folder is a path that no script or file can name.
     """
-    machine = environment.capture(host_label=options.host_label)
+    machine = environment.capture(host_label=options.results.host_label)
     resources = runtime_choice.resources(options, machine)
-    device = options.device or ("cuda" if resources.gpus_per_node else "cpu")
-    options = replace(options, matrix=options.matrix or _matrix_for(device, resources))
+    device = options.setup.device or ("cuda" if resources.gpus_per_node else "cpu")
+    options = replace(
+        options, selection=replace(options.selection, matrix=options.selection.matrix or _matrix_for(device, resources))
+    )
     slots = packed.slots_of(
         options,
         device=device,
@@ -89,7 +91,7 @@ def provision(campaign: Campaign) -> Campaign:
     )
     machine = replace(
         place.machine or campaign.machine,
-        host_label=campaign.options.host_label,
+        host_label=campaign.options.results.host_label,
         worker_pins_sha256=place.worker.pins_sha256,
         asset_sha256=place.worker.asset_sha256,
         worker_packages=place.worker.packages,
@@ -107,7 +109,7 @@ def check_environment(campaign: Campaign) -> Campaign:
         raise AssertionError("provision comes before check_environment")
     report = campaign.runtime.check()
     print_faults(campaign.console, report)
-    if report.failures and not campaign.options.ignore_env_check:
+    if report.failures and not campaign.options.place.ignore_env_check:
         faults = ", ".join(f"{check.name}: {check.fault}" for check in report.failures)
         raise EnvironmentNotFit(
             f"The stack {campaign.stack} cannot run here ({faults}). Repair what is said above, see all of it with "
@@ -121,10 +123,10 @@ def run_all(campaign: Campaign) -> Campaign:
     campaign = replace(campaign, started_s=time.monotonic())
     whose = identity(campaign)
     with opened(campaign.out, whose) as own:
-        if campaign.options.retry_failed:
+        if campaign.options.rounds.retry_failed:
             set_failures_aside(campaign, own)
         folder = with_more_rounds(campaign, own)
-        if campaign.options.retry_failed:
+        if campaign.options.rounds.retry_failed:
             packed.set_failed_test_aside(campaign, folder)
         _say_what_is_left(campaign, folder, len(known_rounds(campaign, folder)))
         warm_up_runs.run(campaign, folder)
@@ -205,7 +207,7 @@ def summarise(campaign: Campaign) -> Campaign:
         _, beside = pairs.write_all(Folder(root=campaign.out))
         logs = partial(warm_up_runs.log_folder, campaign)
         ending.print_what_worked(campaign.console, campaign.results, logs=logs)
-        if campaign.options.upstream:
+        if campaign.options.rounds.upstream:
             print_agreement(campaign.console, beside)
         return campaign
     print_summary(campaign.console, campaign.results)
@@ -215,7 +217,7 @@ def summarise(campaign: Campaign) -> Campaign:
         print_noise(campaign.console, twins)
     print_timing_cost(campaign.console, campaign.results)
     print_slowed_cores(campaign.console, campaign.results)
-    if campaign.options.upstream:
+    if campaign.options.rounds.upstream:
         print_agreement(campaign.console, beside)
     ending.print_sureness(campaign)
     return campaign
@@ -223,7 +225,7 @@ def summarise(campaign: Campaign) -> Campaign:
 
 def build_report(campaign: Campaign) -> Campaign:
     """Build the HTML page in a process of its own, where the report's packages are installed."""
-    if not campaign.options.with_report:
+    if not campaign.options.results.with_report:
         return _ended(campaign)
     page = campaign.out / "report"
     command = [sys.executable, "-m", "reports.build", str(campaign.out / "cases"), "--out", str(page)]
@@ -261,7 +263,7 @@ def judge(campaign: Campaign) -> Campaign:
         ReportError: all did, and their page could not be built.
     """
     # A search for capacity runs out of memory on purpose.
-    expected = ("completed", "skipped", *(("oom",) if campaign.options.capacity else ()))
+    expected = ("completed", "skipped", *(("oom",) if campaign.options.search.capacity else ()))
     failed = [
         f"{record.case.case_id} round {record.round}: {record.outcome}: {record.reason}"
         for result in campaign.results
@@ -288,7 +290,7 @@ def find_capacity(campaign: Campaign) -> Campaign:
     feasible = tuple(item for item in campaign.planned if not item.infeasible)
     if not feasible:
         reasons = "; ".join(dict.fromkeys(item.infeasible or "" for item in campaign.planned))
-        raise UsageError(f"No case of series {campaign.options.capacity} can run here: {reasons}.")
+        raise UsageError(f"No case of series {campaign.options.search.capacity} can run here: {reasons}.")
     campaign = replace(campaign, planned=feasible, started_s=time.monotonic())
     with opened(campaign.out, identity(campaign)) as folder:
         found, results = capacity_search.search(campaign, folder)

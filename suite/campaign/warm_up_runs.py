@@ -68,7 +68,7 @@ def _run(campaign: Campaign, own: Folder, runtime: Runtime, reporter: Reporter, 
     own.root.mkdir(exist_ok=True)
     if own.is_finished(case, 0):
         record = store.read_record(path)
-        if record.outcome != "completed" and not campaign.options.retry_failed:
+        if record.outcome != "completed" and not campaign.options.rounds.retry_failed:
             return record
         own.set_aside(run_dir, "earlier")
     elif not runtime.is_submitted(run_dir):

@@ -28,6 +28,7 @@ from suite.external.machine import git_state
 from suite.images import sbom
 from suite.images.table import IMAGES, SUITE_PYTHON, BuildPlan, check_request, pack, plan_build, tag_of
 from suite.options.command_line import any_path, any_text
+from suite.options.options import ROOT
 
 BUILT: Final = Path("containers/built")
 CHECK_TIMEOUT_S: Final = 300.0
@@ -57,12 +58,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gpus", action="store_true", help="let env_check inside see the GPUs of the engine's host")
 
 
-def command(arguments: argparse.Namespace, *, project_root: Path, console: Console) -> BuiltImage:
+def command(arguments: argparse.Namespace, console: Console) -> None:
     """Carry out ``build`` as ``add_arguments`` describes it."""
-    git_commit, git_dirty = git_state(project_root)
+    git_commit, git_dirty = git_state(ROOT)
     plan = plan_build(
         arguments.name,
-        project_root=project_root,
+        project_root=ROOT,
         version=__version__,
         git_commit=git_commit,
         git_dirty=git_dirty,
@@ -72,10 +73,10 @@ def command(arguments: argparse.Namespace, *, project_root: Path, console: Conso
     def say(message: str) -> None:
         console.print(message, highlight=False, markup=False, soft_wrap=True)
 
-    return build_image(
+    build_image(
         Engine.connect(),
         plan,
-        out_dir=arguments.out or project_root / BUILT,
+        out_dir=arguments.out or ROOT / BUILT,
         network=arguments.network,
         gpus="all" if arguments.gpus or "cuda" in plan.image.requires else None,
         on_line=say,

@@ -18,7 +18,11 @@ from suite.launch.slurm.launcher import SLURM
 from suite.launch.ssh.launcher import SSH
 from suite.matrix.resources import UNBOUNDED, Resources
 from suite.options.command_line import any_text
-from suite.options.options import Options
+from suite.options.manifests import Manifests
+from suite.options.options import Options, given, read
+from suite.options.place import Place
+from suite.options.rounds import Rounds
+from suite.options.setup import Setup
 from suite.schema.record import Device, Environment, Stack
 
 LAUNCHERS: Final[dict[str, LauncherEntry[Any]]] = {
@@ -26,31 +30,28 @@ LAUNCHERS: Final[dict[str, LauncherEntry[Any]]] = {
 }
 DEFAULT: Final = NATIVE.name
 
-Names = tuple[str, ...]  # of fields of Options
-
-OF_ROUNDS: Final[Names] = ("upstream", "profile", "retry_failed", "capacity")  # for rounds that run
-FLAGS: Final = {"worker_packages": "--worker-package"}  # where the field has another name
+OF_ROUNDS: Final = ("upstream", "profile", "retry_failed")  # for rounds that run
+FLAGS: Final = {"worker_packages": "--worker-package"}  # where the option is written otherwise
 
 
 def entry_of(options: Options) -> LauncherEntry[Any]:
     """The launcher that the user chose."""
-    return LAUNCHERS[options.launcher]
+    return LAUNCHERS[options.place.launcher]
 
 
 def is_in_image(options: Options) -> bool:
     """Whether rounds run the worker of an image, not one that labscale installs."""
-    return entry_of(options).always_in_image or options.image is not None or options.render is not None
+    return entry_of(options).always_in_image or options.place.image is not None or options.manifests.render is not None
 
 
 def resources(options: Options, machine: Environment) -> Resources:
     """How much the place that the user chose can run; scripts and manifests may be for any cluster.
 
     Raises:
-        UsageError: options contradict each other, one would do nothing, or asks for more than this machine has.
+        UsageError: an option asks for more than this machine has, or hosts are missing or named twice.
         SchedulerError: Slurm does not answer, or has no such partition; or a host does not answer.
     """
-    check_options(options)
-    if options.render or options.render_only:
+    if options.manifests.render or options.place.render_only:
         return UNBOUNDED
     return entry_of(options).resources(_settings(options), machine)
 
@@ -72,7 +73,7 @@ def provision(
 
 
 def _settings(options: Options) -> object:
-    own = options.launcher_settings
+    own = options.place.launcher_settings
     return entry_of(options).settings() if own is None else own
 
 
@@ -103,74 +104,63 @@ def chosen(arguments: argparse.Namespace) -> tuple[str, object]:
     """The name of the launcher that the arguments choose, and its own options.
 
     Raises:
-        UsageError: an option of another launcher is given.
+        UsageError: options contradict each other, or nothing would look at one.
     """
     name = getattr(arguments, "launcher", DEFAULT)
     if name == DEFAULT:
-        by_option = (one.name for one in LAUNCHERS.values() if one.chosen_by and one.chosen_by in one.given(arguments))
-        name = next(by_option, DEFAULT)
+        by_option = (one for one in LAUNCHERS.values() if one.chosen_by in given(one.settings, arguments))
+        name = next((one.name for one in by_option), DEFAULT)
+    _refuse_options_of_others(arguments, name)
+    for what, why, names in _uses(arguments, LAUNCHERS[name]):
+        if useless := _given(arguments, names):
+            raise _useless(what, why, useless)
+    for option, is_there, needed, got in _needs(arguments, LAUNCHERS[name]):
+        if not is_there and (alone := _given(arguments, (option,))):
+            raise _missing(alone, needed, got)
+    return name, read(LAUNCHERS[name].settings, arguments)
+
+
+def _refuse_options_of_others(arguments: argparse.Namespace, name: str) -> None:
     render = getattr(arguments, "render", None)
     for entry in LAUNCHERS.values():
-        given = entry.given(arguments)
-        if given and render:
-            raise _useless(f"--render {render}", "writes files for a cluster that chooses its own nodes", given)
-        if given and entry.name != name:
-            needed = entry.needs.get(given[0], f"--launcher {entry.name}")
-            same = [one for one in given if entry.needs.get(one, f"--launcher {entry.name}") == needed]
-            raise _missing(same, needed, f"--launcher {name}")
-    return name, LAUNCHERS[name].read(arguments)
+        found = given(entry.settings, arguments)
+        if found and render:
+            raise _useless(f"--render {render}", "writes files for a cluster that chooses its own nodes", found)
+        if found and entry.name != name:
+            needed = [entry.needs.get(option, f"--launcher {entry.name}") for option in found]
+            alike = [option for option, need in zip(found, needed, strict=True) if need == needed[0]]
+            raise _missing(alike, needed[0], f"--launcher {name}")
 
 
-def check_options(options: Options) -> None:
-    """Refuse options that contradict each other, and those that nothing would look at.
-
-    Raises:
-        UsageError: an option is not for the launcher that was chosen, or not for this use of the command.
-    """
-    for what, why, names in _uses(options):
-        if given := _given(options, names):
-            raise _useless(what, why, given)
-    for name, is_there, needed, got in _needs(options):
-        if not is_there and (given := _given(options, (name,))):
-            raise _missing(given, needed, got)
-
-
-def _uses(options: Options) -> Iterator[tuple[str, str, Names]]:
+def _uses(arguments: argparse.Namespace, entry: LauncherEntry[Any]) -> Iterator[tuple[str, str, Sequence[str]]]:
     """What was chosen, what that does, and what means nothing to it."""
-    if options.render:
+    render, image = getattr(arguments, "render", None), getattr(arguments, "image", None)
+    if render:
         of_worker = ("worker_python", "worker_packages")
-        yield f"--render {options.render}", "writes commands for an image, which has its own Python", of_worker
-    elif is_in_image(options):
+        yield f"--render {render}", "writes commands for an image, which has its own Python", of_worker
+    elif entry.always_in_image or image:
         yield (
-            f"--launcher {options.launcher} in an image",
+            f"--launcher {entry.name} in an image",
             "runs the worker of an image, which has what it was built with",
             ("worker_packages",),
         )
-    if options.worker_python:
+    if arguments.worker_python:
         taken = "takes a Python as it is (install the package there)"
-        yield f"--worker-python {options.worker_python}", taken, ("worker_packages",)
-    if options.render_only:
+        yield f"--worker-python {arguments.worker_python}", taken, ("worker_packages",)
+    if getattr(arguments, "render_only", False):
         yield "--render-only", "writes scripts and runs nothing", OF_ROUNDS
 
 
-def _needs(options: Options) -> Iterator[tuple[str, bool, str, str]]:
+def _needs(arguments: argparse.Namespace, entry: LauncherEntry[Any]) -> Iterator[tuple[str, bool, str, str]]:
     """An option, whether what it goes with was chosen, what that is, and what was chosen instead."""
-    entry, launcher = entry_of(options), f"--launcher {options.launcher}"
-    yield (
-        "render_only",
-        entry.writes_scripts,
-        f"--launcher {_named(lambda one: one.writes_scripts)}",
-        launcher,
-    )
-    in_image = entry.image is not None or options.render is not None
-    yield (
-        "image",
-        in_image,
-        f"bench --launcher {_named(lambda one: one.image is not None)}, or with plan --render",
-        launcher,
-    )
-    render = f"--render {options.render}" if options.render else "no --render"
-    yield "volume_claim", options.render == "kubernetes", "plan --render kubernetes", render
+    render, launcher = getattr(arguments, "render", None), f"--launcher {entry.name}"
+    writers = _named(lambda one: one.writes_scripts)
+    yield "render_only", entry.writes_scripts, f"--launcher {writers}", launcher
+    users = _named(lambda one: one.image is not None)
+    in_image = entry.image is not None or render is not None
+    yield "image", in_image, f"bench --launcher {users}, or with plan --render", launcher
+    got = f"--render {render}" if render else "no --render"
+    yield "volume_claim", render == "kubernetes", "plan --render kubernetes", got
 
 
 def _named(can: Callable[[LauncherEntry[Any]], bool]) -> str:
@@ -192,7 +182,6 @@ def _flags(names: Sequence[str]) -> str:
     return ", ".join(FLAGS.get(name, f"--{name.replace('_', '-')}") for name in names)
 
 
-def _given(options: Options, names: Sequence[str]) -> list[str]:
-    """Those that the user gave."""
-    defaults = Options(matrix=options.matrix)
-    return [name for name in names if getattr(options, name) != getattr(defaults, name)]
+def _given(arguments: argparse.Namespace, names: Sequence[str]) -> list[str]:
+    """Those of all commands' options that the user gave."""
+    return [name for group in (Setup, Rounds, Place, Manifests) for name in given(group, arguments) if name in names]

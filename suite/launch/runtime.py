@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from suite.env_check.report import Report
 from suite.env_check.request import Request
@@ -14,6 +14,9 @@ from suite.launch import Launcher
 from suite.matrix.resources import Resources
 from suite.options.options import Options
 from suite.schema.record import Device, Environment, Launch, Stack
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 Say = Callable[[str], None]
 Command = tuple[tuple[str, ...], dict[str, str]]  # argv, and what to add to its environment
@@ -52,8 +55,8 @@ class Asked:
         return Request(
             stack=self.stack,
             device=self.device,
-            worker_python=self.options.worker_python,
-            worker_packages=self.options.worker_packages,
+            worker_python=self.options.setup.worker_python,
+            worker_packages=self.options.setup.worker_packages,
         )
 
 
@@ -67,13 +70,13 @@ class NoSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LauncherEntry[S]:
+class LauncherEntry[S: "DataclassInstance"]:
     """One way to run rounds: what it can do, its own options as ``S``, how much it can run, what it provides."""
 
     name: str
     resources: Callable[[S, Environment], Resources]  # of the place; the machine is this one
     provision: Callable[[S, Asked], Runtime]
-    settings: Callable[..., S]  # from its own options by their names; without any, its defaults
+    settings: type[S]  # a field for each of its own options, with its default
     add_arguments: Callable[[argparse.ArgumentParser], None] = _no_arguments
     chosen_by: str | None = None  # an option of its own that chooses it without --launcher, for `plan` too
     needs: Mapping[str, str] = field(default_factory=dict)  # what one of its options needs, unless --launcher NAME
@@ -83,17 +86,3 @@ class LauncherEntry[S]:
     can_profile: bool = False
     shares_host: bool = False  # a round can be given some of the GPUs and cores, so that others run beside it
     writes_scripts: bool = False  # for --render-only
-
-    def read(self, arguments: argparse.Namespace) -> S:
-        """Its own options; those that a command does not have are at their defaults."""
-        values = {name: getattr(arguments, name, default) for name, default in self._defaults().items()}
-        return self.settings(**{name: tuple(it) if isinstance(it, list) else it for name, it in values.items()})
-
-    def given(self, arguments: argparse.Namespace) -> tuple[str, ...]:
-        """Names of its own options that the user gave."""
-        return tuple(name for name, default in self._defaults().items() if getattr(arguments, name, default) != default)
-
-    def _defaults(self) -> dict[str, Any]:
-        parser = argparse.ArgumentParser(add_help=False)
-        self.add_arguments(parser)
-        return vars(parser.parse_args([]))

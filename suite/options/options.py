@@ -1,51 +1,63 @@
-"""What the user asked for."""
+"""What a user asks of ``plan`` and ``bench``: small values, one for each concern."""
 
-from dataclasses import dataclass
+import argparse
+from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from suite.files import paths
-from suite.schema.record import Assets, Device, RlLibrary, Stack
+from suite.options.manifests import Manifests
+from suite.options.place import Place
+from suite.options.results import Results
+from suite.options.rounds import Rounds
+from suite.options.search import Search
+from suite.options.selection import Selection
+from suite.options.setup import Setup
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 ROOT: Final = paths.ROOT
-
-RenderFor = Literal["kubernetes", "osmo"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What the user asked for; see ``python -m suite bench --help``."""
+    """See ``python -m suite bench --help``."""
 
-    matrix: str = ""  # until the device is known, where the user names none: see suite.campaign.steps.start
-    series: tuple[str, ...] = ()
-    case_globs: tuple[str, ...] = ()
-    rl_libraries: tuple[RlLibrary, ...] = ()
-    gpus: tuple[int, ...] = ()
-    repeats: int | None = None
-    target_precision: float | None = None
-    max_rounds: int | None = None
-    budget_minutes: float | None = None
-    a_a: bool | None = None
-    pack: bool | None = None  # several rounds at a time; None: where there are GPUs to share out
-    capacity: str | None = None  # a series: search instead of running the matrix
-    most_envs: int | None = None
-    stack: Stack | None = None
-    device: Device | None = None
-    assets: Assets = "offline"
-    seed: int | None = None
-    worker_python: Path | None = None
-    worker_packages: tuple[str, ...] = ()  # added to the worker: paths and requirements
-    out: Path | None = None
-    host_label: str | None = None
-    retry_failed: bool = False
-    profile: tuple[int, ...] = ()  # ranks
-    upstream: bool = False
-    with_report: bool = True
-    ignore_env_check: bool = False
-    launcher: str = "native"  # see suite.launch.registry
-    launcher_settings: object = None  # its own options, as its entry reads them; None: their defaults
-    image: str | None = None
-    accept_eula: bool = False
-    render_only: bool = False  # write scripts, run nothing
-    render: RenderFor | None = None
-    volume_claim: str = "labscale"
+    selection: Selection = field(default_factory=Selection)
+    setup: Setup = field(default_factory=Setup)
+    rounds: Rounds = field(default_factory=Rounds)
+    search: Search = field(default_factory=Search)
+    place: Place = field(default_factory=Place)
+    manifests: Manifests = field(default_factory=Manifests)
+    results: Results = field(default_factory=Results)
+
+
+def grouped(arguments: argparse.Namespace) -> Options:
+    """The options in arguments of the same names."""
+    return Options(
+        selection=read(Selection, arguments),
+        setup=read(Setup, arguments),
+        rounds=read(Rounds, arguments),
+        search=read(Search, arguments),
+        place=read(Place, arguments),
+        manifests=read(Manifests, arguments),
+        results=read(Results, arguments),
+    )
+
+
+def read[G: "DataclassInstance"](group: type[G], arguments: argparse.Namespace) -> G:
+    """The options of a group, whose fields are named as the arguments; those that a command lacks are at defaults."""
+    return group(**{one.name: _value(arguments, one) for one in fields(group)})
+
+
+def given(group: type["DataclassInstance"], arguments: argparse.Namespace) -> tuple[str, ...]:
+    """Names of the options of a group that the user gave."""
+    return tuple(one.name for one in fields(group) if _value(arguments, one) != one.default)
+
+
+def _value(arguments: argparse.Namespace, of: "Field[Any]") -> Any:
+    value = getattr(arguments, of.name, None)
+    if value is None:  # not given, and argparse need not know the default
+        return of.default
+    return tuple(value) if isinstance(value, list) else value

@@ -27,6 +27,7 @@ from suite.records import store
 from suite.records.collect import collect
 from suite.records.telemetry.file import HostReading, RankReading, Sample, TelemetryStart, line_of, telemetry_path
 from suite.schema.record import Case
+from tests.asked_options import changed
 from tests.fuzz.mutations import any_number, json_bytes, mutate_bytes
 from tests.fuzz.target import Target
 from tests.generated_results import GPU_HOST, make_case, make_record
@@ -94,7 +95,7 @@ def go_on(rng: random.Random, folder: Path) -> None:
             store_finished(folder)
         change_a_file(rng, folder)
         campaign = campaign_of(SimulatedHost(), CAMPAIGN, rounds=2)
-        campaign = replace(campaign, options=replace(campaign.options, upstream=True))
+        campaign = replace(campaign, options=changed(campaign.options, upstream=True))
         require_identity(folder)
         with opened(folder, {**IDENTITY, "rounds": rng.choice((2, 3))}) as own:
             if rng.random() < 0.3:

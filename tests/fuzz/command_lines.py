@@ -23,6 +23,7 @@ from suite.campaign.manifests import write_manifests
 from suite.campaign.planning import make_plan, show_plan
 from suite.campaign.rounds import render
 from suite.campaign.state import Campaign
+from suite.commands.campaign_options import options_of
 from suite.external import machine as environment
 from suite.images.table import plan_build
 from suite.install.bundle_contents import read_freeze
@@ -174,11 +175,11 @@ def _begin(arguments: argparse.Namespace) -> None:
 
 
 def _plan(arguments: argparse.Namespace) -> None:
-    options = suite_command.options_of(arguments)
-    if options.capacity is not None:
+    options = options_of(arguments)
+    if options.search.capacity is not None:
         options = of_capacity(options)
     planned = make_plan(campaign.check_profiler(campaign.start(options, Console())))
-    if options.render:
+    if options.manifests.render:
         write_manifests(planned)
     elif arguments.command == "plan":
         show_plan(planned)
@@ -191,7 +192,7 @@ def _render_script(planned: Campaign) -> None:
     worker = locate_worker(project_root=ROOT, stack="kitless", worker_python=None)
     for item in planned.planned[:1]:
         launch = render(planned, worker, Folder(root=planned.out), item.case, 0, python_path=None)
-        asked = planned.options.launcher_settings
+        asked = planned.options.place.launcher_settings
         if isinstance(asked, slurm_script.SlurmOptions):
             slurm_script.render(launch, asked, name="labscale")
 

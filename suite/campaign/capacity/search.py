@@ -57,31 +57,30 @@ def of_capacity(options: Options) -> Options:
     Raises:
         UsageError: options of a campaign that the search has no use for.
     """
-    useless = [
-        f"--{name.replace('_', '-')}"
-        for name in (
-            "series",
-            "gpus",
-            "target_precision",
-            "max_rounds",
-            "budget_minutes",
-            "a_a",
-            "pack",
-            "upstream",
-            "profile",
-        )
-        if getattr(options, name)
-    ]
-    if useless:
-        raise UsageError(f"--capacity {options.capacity} has no use for {', '.join(useless)}; leave it out.")
-    if options.render_only:  # "leave it out" would be bad advice: jobs are what its user does not want
+    asked, selection, series = options.rounds, options.selection, options.search.capacity or ""
+    useless = {
+        "--series": selection.series,
+        "--gpus": selection.gpus,
+        "--target-precision": asked.target_precision,
+        "--max-rounds": asked.max_rounds,
+        "--budget-minutes": asked.budget_minutes,
+        "--a-a": asked.a_a,
+        "--pack": asked.pack,
+        "--upstream": asked.upstream,
+        "--profile": asked.profile,
+    }
+    if given := [name for name, value in useless.items() if value]:
+        raise UsageError(f"--capacity {series} has no use for {', '.join(given)}; leave it out.")
+    if options.place.render_only:  # "leave it out" would be bad advice: jobs are what its user does not want
         raise UsageError(
-            f"--render-only cannot write the scripts of --capacity {options.capacity}: how many environments a round "
+            f"--render-only cannot write the scripts of --capacity {series}: how many environments a round "
             "of the search has depends on how the one before it ended. Nothing was submitted. Write the scripts of a "
             "matrix, without --capacity; or search without --render-only, which submits a job for each round."
         )
-    one_rank = replace(options, series=(options.capacity or "",), gpus=(1,), a_a=False, pack=False)
-    return replace(one_rank, repeats=options.repeats or 1)
+    one_rank = replace(selection, series=(series,), gpus=(1,))
+    return replace(
+        options, selection=one_rank, rounds=replace(asked, a_a=False, pack=False, repeats=asked.repeats or 1)
+    )
 
 
 def search(campaign: Campaign, folder: Folder) -> tuple[list[Found], list[CaseResult]]:
@@ -91,13 +90,13 @@ def search(campaign: Campaign, folder: Folder) -> tuple[list[Found], list[CaseRe
         UsageError: a point of the search cannot run here, or none may be tried.
     """
     catalog = campaign.catalog
-    matrix = load_matrix(campaign.options.matrix, catalog)
+    matrix = load_matrix(campaign.options.selection.matrix, catalog)
     found, results = [], []
     firsts = first_points([item.case for item in campaign.planned])
-    _refuse_limit(firsts, campaign.options.most_envs)
+    _refuse_limit(firsts, campaign.options.search.most_envs)
     for first in firsts:
         measured: list[CaseResult] = []
-        while isinstance(step := _next(measured, first, catalog, campaign.options.most_envs), int):
+        while isinstance(step := _next(measured, first, catalog, campaign.options.search.most_envs), int):
             measured.append(_measure(campaign, folder, _planned(campaign, matrix, catalog, first, step)))
         found.append(Found(first=first, trials=tuple(map(trial_of, measured)), capacity=step))
         results += measured
@@ -179,7 +178,7 @@ def _next(measured: Sequence[CaseResult], first: Case, catalog: Catalog, most: i
 
 def _planned(campaign: Campaign, matrix: Matrix, catalog: Catalog, first: Case, num_envs: int) -> PlannedCase:
     cases = with_num_envs(
-        matrix, catalog, num_envs, series=first.series, device=first.device, stack=campaign.options.stack,
+        matrix, catalog, num_envs, series=first.series, device=first.device, stack=campaign.options.setup.stack,
         assets=first.assets, seed=first.seed,
     )  # fmt: skip
     case = next(case for case in cases if case.case_id == _resized_id(first, num_envs))
@@ -206,7 +205,7 @@ def _resized_id(case: Case, num_envs: int) -> str:
 
 
 def _measure(campaign: Campaign, folder: Folder, item: PlannedCase) -> CaseResult:
-    if campaign.options.retry_failed:
+    if campaign.options.rounds.retry_failed:
         set_failures_aside(replace(campaign, planned=(item,)), folder)
     if is_reopened(campaign, folder, item.case):
         folder = replace(folder, reopened=frozenset({item.case.case_id}))

@@ -38,12 +38,16 @@ def slots_of(
     Raises:
         UsageError: packing is asked for where it cannot be.
     """
-    if options.pack and not entry_of(options).shares_host:
+    if options.rounds.pack and not entry_of(options).shares_host:
         raise UsageError(
-            f"--pack gives each round GPUs and cores of its own, which --launcher {options.launcher} cannot do yet. "
-            "Pack with --launcher native, or leave --pack out."
+            f"--pack gives each round GPUs and cores of its own, which --launcher {options.place.launcher} cannot do "
+            "yet. Pack with --launcher native, or leave --pack out."
         )
-    if options.pack is False or not entry_of(options).shares_host or (device == "cpu" and not options.pack):
+    if (
+        options.rounds.pack is False
+        or not entry_of(options).shares_host
+        or (device == "cpu" and not options.rounds.pack)
+    ):
         return ()
     return packing.shared_out(num_gpus=num_gpus if device == "cuda" else 0, cpus=cores, num_cpus=num_cpus)
 
@@ -131,10 +135,10 @@ def why_not_shared(campaign: Campaign) -> str | None:
     num_gpus, options = len(campaign.machine.gpus), campaign.options
     if campaign.slots or campaign.device == "cpu" or num_gpus < 2:  # noqa: PLR2004  (a host of one has no neighbours)
         return None
-    if options.pack is False:
+    if options.rounds.pack is False:
         return "--no-pack asks for it"
     if not entry_of(options).shares_host:
-        return f"--launcher {options.launcher} cannot give rounds GPUs and cores of their own yet"
+        return f"--launcher {options.place.launcher} cannot give rounds GPUs and cores of their own yet"
     return f"there are too few cores, {campaign.machine.num_cpus}, to share out over {counted(num_gpus, 'GPU')}"
 
 
@@ -145,7 +149,7 @@ def _without_test(campaign: Campaign, folder: Folder) -> Interference | None:
     if expected is None:
         return Interference(packed=False, reason="no case leaves room for another beside it")
     saved_s = expected.alone_s - expected.packed_s
-    if saved_s <= expected.test_s and not campaign.options.pack:
+    if saved_s <= expected.test_s and not campaign.options.rounds.pack:
         return Interference(
             packed=False,
             reason=f"packing would save about {clock(saved_s)}, and the test whether it may takes "

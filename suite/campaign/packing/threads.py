@@ -76,7 +76,12 @@ class Lanes:
             lane=packing.lane_of(self._campaign.slots, slots), stop=self._stop, neighbours=lambda: new.neighbours
         )
         options = self._campaign.options
-        campaign = replace(self._campaign, options=replace(options, upstream=options.upstream and with_upstream))
+        campaign = replace(
+            self._campaign,
+            options=replace(
+                options, rounds=replace(options.rounds, upstream=options.rounds.upstream and with_upstream)
+            ),
+        )
         threading.Thread(target=self._run, args=(campaign, folder, new, place), name=item.case.case_id).start()
         return new
 

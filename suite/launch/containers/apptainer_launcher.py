@@ -26,7 +26,7 @@ from suite.options.options import ROOT, Options
 def in_apptainer(asked: Asked) -> Runtime:
     """The worker of the image, started by Apptainer; also what a job of Slurm wraps its command in."""
     of_run = _apptainer_options(asked.options)
-    eula.require(stack=asked.stack, accepted=asked.options.accept_eula)
+    eula.require(stack=asked.stack, accepted=asked.options.place.accept_eula)
     cache, with_gpus = cache_root(), asked.device == "cuda"
 
     def inside(argv: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
@@ -34,7 +34,7 @@ def in_apptainer(asked: Asked) -> Runtime:
         return parent_death.run(rendered, added)
 
     worker = provision_in_image_of(
-        asked.stack, assets=asked.options.assets, project_root=ROOT, run=inside, on_message=asked.say
+        asked.stack, assets=asked.options.setup.assets, project_root=ROOT, run=inside, on_message=asked.say
     )
     of_run = replace(of_run, asset_root=worker.asset_root, cache_dir=worker.cache_dir)
 
@@ -64,9 +64,9 @@ def in_apptainer(asked: Asked) -> Runtime:
 
 
 def _apptainer_options(options: Options) -> apptainer.ApptainerOptions:
-    if options.image is None:
+    if options.place.image is None:
         raise UsageError("--launcher apptainer needs --image, the path of a .sif file or of a sandbox folder.")
-    image = Path(options.image).absolute()
+    image = Path(options.place.image).absolute()
     if not image.exists():
         raise UsageError(f"--image {image} does not exist. Make one: apptainer build FILE.sif docker-daemon:TAG.")
     if shutil.which(apptainer.PROGRAM) is None:
@@ -76,7 +76,7 @@ def _apptainer_options(options: Options) -> apptainer.ApptainerOptions:
     return apptainer.ApptainerOptions(
         image=image,
         project_root=ROOT,
-        accept_eula=options.accept_eula,
+        accept_eula=options.place.accept_eula,
         image_digest=f"sha256:{sha256(image)}" if image.is_file() else None,
     )
 

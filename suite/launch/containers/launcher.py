@@ -45,23 +45,23 @@ def check_image(name: str, request: Request) -> Report:
 def _provision(settings: ContainerSettings, asked: Asked) -> Runtime:
     """The worker of an image, in a container of this machine's engine for each round."""
     options = asked.options
-    if options.worker_python is not None:
+    if options.setup.worker_python is not None:
         raise UsageError("--worker-python is of this machine, but containers have their own. Leave one of the two out.")
     engine = Engine.connect()
     image = (
         build.find_built(engine, asked.stack, project_root=ROOT)
-        if options.image is None
-        else engine.find_image(options.image)
+        if options.place.image is None
+        else engine.find_image(options.place.image)
     )
     asked.say(f"Rounds run in containers of {', '.join(image.tags) or image.image_id} ({engine.name})")
     of_run = ContainerOptions(
         project_root=ROOT,
         gpus=requested_gpus(asked.device, os.environ),
         shm_gb=settings.shm_gb,
-        accept_eula=options.accept_eula,
+        accept_eula=options.place.accept_eula,
     )
     check_options(engine, image, of_run)
-    worker = provision_in_image(engine, image, project_root=ROOT, assets=options.assets, on_message=asked.say)
+    worker = provision_in_image(engine, image, project_root=ROOT, assets=options.setup.assets, on_message=asked.say)
     of_run = replace(of_run, asset_root=worker.asset_root, cache_dir=worker.cache_dir)
     return Runtime(
         worker=worker,

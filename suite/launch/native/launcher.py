@@ -31,9 +31,9 @@ def on_this_machine(asked: Asked) -> Runtime:
     worker = provision_worker(
         project_root=ROOT,
         stack=asked.stack,
-        worker_python=asked.options.worker_python,
-        worker_packages=asked.options.worker_packages,
-        assets=asked.options.assets,
+        worker_python=asked.options.setup.worker_python,
+        worker_packages=asked.options.setup.worker_packages,
+        assets=asked.options.setup.assets,
         on_message=asked.say,
     )
     return Runtime(

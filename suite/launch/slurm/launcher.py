@@ -21,7 +21,7 @@ from suite.options.types import sbatch_option, slurm_time
 
 def _provision(settings: SlurmOptions, asked: Asked) -> Runtime:
     """One job for each round; the campaign's folder keeps what one node says of itself."""
-    inner = on_this_machine(asked) if asked.options.image is None else in_apptainer(asked)
+    inner = on_this_machine(asked) if asked.options.place.image is None else in_apptainer(asked)
     request = asked.request
     if asked.stack == "isaacsim":  # not installed by labscale, so that env_check would not know where it is
         request = replace(request, worker_python=inner.worker.python)
@@ -32,7 +32,7 @@ def _provision(settings: SlurmOptions, asked: Asked) -> Runtime:
             argv=argv,
             env=env,
             compare=("env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "suite.launch.nodes.comparison"),
-            is_binding=not asked.options.ignore_env_check,
+            is_binding=not asked.options.place.ignore_env_check,
         ),
         say=asked.say,
         wrap=inner.wrap,
@@ -45,7 +45,7 @@ def _provision(settings: SlurmOptions, asked: Asked) -> Runtime:
         is_submitted=is_submitted,
         write_script=functools.partial(write_script, place=place),
     )
-    if asked.options.render_only:
+    if asked.options.place.render_only:
         return there
     argv, env = inner.command(facts.arguments_for(request))
     found = partition.look_at_a_node(

@@ -28,7 +28,7 @@ def _provision(settings: SshSettings, asked: Asked) -> Runtime:
     inner = on_this_machine(asked)
     place = _place(settings, asked.say)
     found = hosts.look_at_hosts(
-        place, facts.arguments_for(asked.request), differing_is_fine=asked.options.ignore_env_check
+        place, facts.arguments_for(asked.request), differing_is_fine=asked.options.place.ignore_env_check
     )
     return replace(
         inner,

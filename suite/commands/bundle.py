@@ -1,0 +1,56 @@
+"""Pack labscale for a machine without internet: worker, assets and suite."""
+
+import argparse
+from typing import get_args
+
+from rich.console import Console
+
+from suite.install import bundle, bundle_contents
+from suite.install.worker import provision_worker
+from suite.options.command_line import any_path
+from suite.options.options import ROOT
+from suite.options.types import positive
+from suite.schema.record import Device, Stack
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", type=any_path, required=True, metavar="DIR", help="folder for the parts; new or empty")
+    parser.add_argument("--part-size-mib", type=positive, default=bundle.PART_SIZE_MIB, metavar="N", help="default: 58")
+    parser.add_argument(
+        "--target-has", type=any_path, metavar="FILE",
+        help="do not pack what the target has: the output of `python3 -m pip freeze --all` there, by the Python that "
+        "will run labscale (default: pack everything, about 6 GB)",
+    )  # fmt: skip
+    parser.add_argument("--stack", choices=get_args(Stack), default="kitless", help="default: kitless")
+    parser.add_argument("--device", choices=get_args(Device), default="cuda", help="of the target (default: cuda)")
+    parser.add_argument("--worker-python", type=any_path, metavar="PATH", help="pack the packages of this Python")
+
+
+def command(arguments: argparse.Namespace, console: Console) -> None:
+    """Provision the worker here, then pack what the target lacks."""
+
+    def say(message: str) -> None:
+        console.print(message, highlight=False, markup=False)
+
+    # Read first: a list that is refused should not cost an installation.
+    target = bundle_contents.read_freeze(arguments.target_has) if arguments.target_has else bundle.NOTHING
+    worker = provision_worker(
+        project_root=ROOT,
+        stack=arguments.stack,
+        worker_python=arguments.worker_python,
+        assets="offline",
+        on_message=say,
+    )
+    if worker.asset_root is None:
+        raise AssertionError("offline assets have a root")
+    bundle.make_bundle(
+        project_root=ROOT,
+        worker_python=worker.python,
+        asset_root=worker.asset_root,
+        out_dir=arguments.out,
+        part_size_mib=arguments.part_size_mib,
+        target=target,
+        stack=arguments.stack,
+        for_device=arguments.device,
+        on_message=say,
+    )

@@ -1,0 +1,25 @@
+"""A search for the most environments that one rank takes, in place of a matrix."""
+
+import argparse
+from dataclasses import dataclass
+
+from suite.options.command_line import any_text
+from suite.options.types import positive
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    capacity: str | None = None  # the series
+    most_envs: int | None = None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--capacity",
+        type=any_text,
+        metavar="SERIES",
+        help="search for the most environments that one rank of this series takes",
+    )
+    parser.add_argument(
+        "--most-envs", type=positive, metavar="N", help="where a search for capacity ends at the latest"
+    )

@@ -1,0 +1,29 @@
+"""What the cases run on: device, stack, assets and the worker."""
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+from suite.options.command_line import any_path
+from suite.options.types import seed
+from suite.schema.record import Assets, Device, Stack
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    stack: Stack | None = None
+    device: Device | None = None
+    assets: Assets = "offline"
+    seed: int | None = None
+    worker_python: Path | None = None
+    worker_packages: tuple[str, ...] = ()  # added to the worker: paths and requirements
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add all but ``--worker-package``, see ``suite.env_check.request``."""
+    parser.add_argument("--stack", choices=get_args(Stack), help="physics and rendering (default: the matrix's)")
+    parser.add_argument("--device", choices=get_args(Device), help="default: cuda when there is a GPU")
+    parser.add_argument("--assets", choices=get_args(Assets), default="offline", help="default: offline")
+    parser.add_argument("--seed", type=seed, help="of rank 0 (default: the matrix's)")
+    parser.add_argument("--worker-python", type=any_path, metavar="PATH", help="a Python that has Isaac Lab already")
