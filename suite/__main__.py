@@ -16,7 +16,7 @@ from suite.errors import Interrupted, LabscaleError
 from suite.external.parent_death import end_with_nox
 from suite.images import build
 from suite.launch import env_check_command
-from suite.options.command_line import Parser, print_any_name
+from suite.options.command_line import Parser, print_any_name, say
 
 LOG_WIDTH: Final = 240
 ONE_STOP_S: Final = 1.0
@@ -48,16 +48,16 @@ def parse(argv: list[str]) -> argparse.Namespace:
         command = commands.add_parser(name, help=what, description=module.__doc__, prog=f"nox -s {name} --")
         module.add_arguments(command)
     arguments, unknown = parser.parse_known_args(argv)
-    if unknown:  # by itself argparse does not say of which command
+    if unknown:  # argparse alone would not name the command
         commands.choices[arguments.command].refuse(unknown)
     return arguments
 
 
 def _interrupting() -> Callable[[int, object], None]:
-    """A handler that raises KeyboardInterrupt, once for all signals of one stop.
+    """Return a handler that raises KeyboardInterrupt, once for all signals of one stop.
 
-    A scheduler's SIGTERM reaches nox and this process; the end of nox then sends another, which would cut short how
-    this process ends its runs.
+    A scheduler's SIGTERM reaches nox and this process. When nox ends, this process gets a second one, which must not
+    cut short how it ends its runs.
     """
     last_s = -math.inf
 
@@ -73,10 +73,10 @@ def _interrupting() -> Callable[[int, object], None]:
 
 def main(argv: list[str]) -> int:
     print_any_name()
-    # A log file has no width to wrap to.
+    # A log file has no width: its lines are not wrapped.
     console = Console(width=None if sys.stdout.isatty() else LOG_WIDTH, emoji=False)
     errors = Console(stderr=True, emoji=False)
-    signal.signal(signal.SIGTERM, _interrupting())  # a scheduler's stop ends the runs as Ctrl-C does
+    signal.signal(signal.SIGTERM, _interrupting())  # a scheduler's stop ends runs as Ctrl-C does
     try:
         end_with_nox()
         arguments = parse(argv)
@@ -84,10 +84,10 @@ def main(argv: list[str]) -> int:
         exit_code = module.command(arguments, console)
     except KeyboardInterrupt:
         interrupted = Interrupted("Interrupted. Every finished round is kept; run the same command again to go on.")
-        errors.print(str(interrupted), style="red", highlight=False, markup=False)
+        say(errors, str(interrupted), style="red")
         return interrupted.exit_code
     except LabscaleError as error:
-        errors.print(str(error), style="red", highlight=False, markup=False, soft_wrap=True)
+        say(errors, str(error), style="red")
         return error.exit_code
     return exit_code or 0
 

@@ -83,7 +83,7 @@ def test_rendered_apptainer_command(make_case: Callable[..., Case]) -> None:
 @pytest.mark.parametrize("folder", ["/data/a,b", "/data/a:b"])
 def test_apptainer_cannot_have_every_folder(make_case: Callable[..., Case], folder: str) -> None:
     options = ApptainerOptions(image=Path("/images/kitless.sif"), project_root=Path(folder))
-    with pytest.raises(UsageError, match="which separate paths for Apptainer"):
+    with pytest.raises(UsageError, match="at which Apptainer splits paths"):
         render_apptainer(cuda_launch(make_case), options)
 
 

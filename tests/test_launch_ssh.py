@@ -12,7 +12,6 @@ import pytest
 from suite.errors import SchedulerError
 from suite.launch.ssh import run as ssh
 from suite.launch.ssh.run import SshPlace, addresses
-from suite.options.options import ROOT
 from suite.schema.launch_result import LaunchResult
 from suite.schema.record import Case, Launch
 from tests.conftest import CaseMaker
@@ -37,7 +36,7 @@ SLACK_S: Final = 15.0  # of a busy machine
 def place(ssh_hosts: SshHosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SshPlace:
     monkeypatch.setenv("PATH", str(ssh_hosts.ssh_program(tmp_path / "bin")), prepend=":")
     said: list[str] = []
-    return SshPlace(hosts=HOSTS, config=ssh_hosts.config, python=sys.executable, project_root=ROOT, say=said.append)
+    return SshPlace(hosts=HOSTS, config=ssh_hosts.config, say=said.append)
 
 
 @pytest.fixture

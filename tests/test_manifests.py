@@ -14,8 +14,7 @@ from ruamel.yaml import YAML
 
 from suite.__main__ import parse
 from suite.external.container_spec import IMAGE_NAME
-from suite.launch.manifests import image_digest as own_image
-from suite.launch.manifests import kubernetes
+from suite.launch.manifests import image_digest, kubernetes
 from suite.launch.manifests.kubernetes import KubernetesOptions
 from suite.launch.manifests.osmo import OsmoOptions, workflow
 from suite.options.options import ROOT
@@ -91,11 +90,11 @@ def test_a_pod_is_told_the_digest_that_its_image_is_named_by(image: str, told: s
     for document in (campaign, job):
         validate(document)
         (container,) = document["spec"]["template"]["spec"]["containers"]
-        assert {item["name"]: item.get("value") for item in container["env"]}.get(own_image.DIGEST) == told
+        assert {item["name"]: item.get("value") for item in container["env"]}.get(image_digest.DIGEST) == told
     osmo = workflow((), OsmoOptions(image=image, suite_python="/suite/python"), name="labscale-full", num_gpus=8)
     arguments = osmo["workflow"]["tasks"][0]["args"]
-    settings = [word for word in arguments[: arguments.index("/suite/python")] if word.startswith(own_image.DIGEST)]
-    assert settings == ([] if told is None else [f"{own_image.DIGEST}={told}"])
+    settings = [word for word in arguments[: arguments.index("/suite/python")] if word.startswith(image_digest.DIGEST)]
+    assert settings == ([] if told is None else [f"{image_digest.DIGEST}={told}"])
 
 
 def plan(*arguments: str) -> subprocess.CompletedProcess[str]:

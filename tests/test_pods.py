@@ -19,8 +19,7 @@ from suite.campaign.record_round import record as write_record
 from suite.errors import StoreError
 from suite.external.machine import num_usable_cpus
 from suite.install.worker import Worker
-from suite.launch.manifests import image_digest as own_image
-from suite.launch.manifests import kubernetes
+from suite.launch.manifests import image_digest, kubernetes
 from suite.launch.nodes.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_PORT, free_port
 from suite.options.options import ROOT
 from suite.records.store import read_case, read_record
@@ -37,7 +36,7 @@ def test_a_round_of_pods_and_its_commit_and_image(
     """In a copy of labscale without git, as the image has it."""
     (tmp_path / "origin.json").write_text('{"suite_commit": "c0ffee", "suite_dirty": false}', encoding="utf-8")
     monkeypatch.setattr("suite.external.machine.ROOT", tmp_path)
-    monkeypatch.setenv(own_image.DIGEST, DIGEST)
+    monkeypatch.setenv(image_digest.DIGEST, DIGEST)
     case = make_case(nnodes=2, nproc_per_node=1)
     run_dir = tmp_path / "out" / "raw" / case.case_id / "r0"
     run_dir.mkdir(parents=True)

@@ -134,7 +134,7 @@ def endless(
     (tmp_path / "rank.py").write_text(RANK, encoding="utf-8")
     *torchrun, _, _, run_dir = launch.argv  # python -m suite.launch.nodes.node … -m tasks.worker RUN_DIR
     launch = replace(launch, argv=(*torchrun, str(tmp_path / "rank.py"), run_dir))
-    place = ssh.SshPlace(hosts=HOSTS, config=ssh_hosts.config, python=sys.executable, project_root=ROOT, say=print)
+    place = ssh.SshPlace(hosts=HOSTS, config=ssh_hosts.config, say=print)
     files = [rank_path(tmp_path / "r0", rank) for rank in (0, 1)]
     ended: list[LaunchResult] = []
     stop = threading.Event()

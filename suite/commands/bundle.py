@@ -1,13 +1,14 @@
 """Pack labscale for a machine without internet: worker, assets and suite."""
 
 import argparse
+from functools import partial
 from typing import get_args
 
 from rich.console import Console
 
 from suite.install import bundle, bundle_contents
 from suite.install.worker import provision_worker
-from suite.options.command_line import any_path
+from suite.options.command_line import any_path, say
 from suite.options.options import ROOT
 from suite.options.types import positive
 from suite.schema.record import Device, Stack
@@ -28,10 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def command(arguments: argparse.Namespace, console: Console) -> None:
     """Provision the worker here, then pack what the target lacks."""
-
-    def say(message: str) -> None:
-        console.print(message, highlight=False, markup=False)
-
+    on_message = partial(say, console)
     # Read first: a list that is refused should not cost an installation.
     target = bundle_contents.read_freeze(arguments.target_has) if arguments.target_has else bundle.NOTHING
     worker = provision_worker(
@@ -39,7 +37,7 @@ def command(arguments: argparse.Namespace, console: Console) -> None:
         stack=arguments.stack,
         worker_python=arguments.worker_python,
         assets="offline",
-        on_message=say,
+        on_message=on_message,
     )
     if worker.asset_root is None:
         raise AssertionError("offline assets have a root")
@@ -52,5 +50,5 @@ def command(arguments: argparse.Namespace, console: Console) -> None:
         target=target,
         stack=arguments.stack,
         for_device=arguments.device,
-        on_message=say,
+        on_message=on_message,
     )

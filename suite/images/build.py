@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,7 +28,7 @@ from suite.external.docker_engine import Engine
 from suite.external.machine import git_state
 from suite.images import sbom
 from suite.images.table import IMAGES, SUITE_PYTHON, BuildPlan, check_request, pack, plan_build, tag_of
-from suite.options.command_line import any_path, any_text
+from suite.options.command_line import any_path, any_text, say
 from suite.options.options import ROOT
 
 BUILT: Final = Path("containers/built")
@@ -69,17 +70,13 @@ def command(arguments: argparse.Namespace, console: Console) -> None:
         git_dirty=git_dirty,
         environ=os.environ,
     )
-
-    def say(message: str) -> None:
-        console.print(message, highlight=False, markup=False, soft_wrap=True)
-
     build_image(
         Engine.connect(),
         plan,
         out_dir=arguments.out or ROOT / BUILT,
         network=arguments.network,
         gpus="all" if arguments.gpus or "cuda" in plan.image.requires else None,
-        on_line=say,
+        on_line=partial(say, console),
     )
 
 

@@ -1,4 +1,4 @@
-"""Ways to start one round of a case: each executes a Launch and leaves its files in the run directory."""
+"""Launchers: each runs one round of a case, and leaves its files in the run directory."""
 
 from collections.abc import Callable
 from threading import Event

@@ -1,8 +1,8 @@
 """Every process of one run: find them all, and leave none behind.
 
-torchrun starts each rank in a session of its own, so a process group does not hold them, and a rank whose torchrun was
-killed belongs to init. Every process of a run is therefore recognised by an environment variable it inherited, or by
-being a descendant of one that was.
+torchrun starts each rank in a session of its own, so no process group contains them all, and a rank whose torchrun was
+killed belongs to init. A process belongs to a run if it inherited an environment variable, or descends from one that
+did.
 """
 
 import os
@@ -26,7 +26,7 @@ POLL_S: Final = 0.1
 
 
 def _become_child(cpus: Sequence[int]) -> None:
-    """End with labscale: an orphan would disturb the next run. Keep to ``cpus``, as all that it starts does then."""
+    """End with labscale, since an orphan would disturb the next run; run on ``cpus``, which children inherit."""
     end_with_parent()
     if cpus:
         os.sched_setaffinity(0, cpus)
@@ -77,7 +77,7 @@ class RunProcesses:
         everyone = {
             process.pid: process
             for process in psutil.process_iter(["ppid", "status", "environ"])
-            if process.info["status"] != psutil.STATUS_ZOMBIE  # one whose parent does not wait for it; it runs no more
+            if process.info["status"] != psutil.STATUS_ZOMBIE  # it has ended; its parent has not waited for it
         }
         members = {
             pid
@@ -102,7 +102,7 @@ class RunProcesses:
             time.sleep(STACK_DUMP_S)
 
     def end(self, grace_s: float) -> None:
-        """SIGTERM, at most ``grace_s`` of patience, then SIGKILL: on return no process of the run is left.
+        """Send SIGTERM, wait for at most ``grace_s`` [s], then send SIGKILL: on return no process of the run is left.
 
         Raises:
             LabscaleError: the kernel does not end a process, as happens when it hangs in a driver.
@@ -120,7 +120,7 @@ class RunProcesses:
 
     def _kill(self) -> None:
         deadline = time.monotonic() + KILL_PATIENCE_S
-        while living := self.alive() or self.alive():  # twice: one may fork and exit while the first look passes
+        while living := self.alive() or self.alive():  # twice: a process may fork and exit during the first look
             if time.monotonic() > deadline:
                 pids = ", ".join(str(process.pid) for process in living)
                 message = (
@@ -142,7 +142,7 @@ def _send(processes: Sequence[psutil.Process], signal_number: signal.Signals) ->
 
 
 def _catches(pid: int, signal_number: signal.Signals) -> bool:
-    """Whether the process has a handler; without one most signals end it."""
+    """Whether the process has a handler for the signal. Without one most signals end it."""
     try:
         with open(f"/proc/{pid}/status", encoding="utf-8") as status:  # noqa: PTH123  a kernel interface
             caught = next(line.split()[1] for line in status if line.startswith("SigCgt:"))

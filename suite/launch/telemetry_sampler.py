@@ -41,10 +41,9 @@ _GB: Final = 1e9
 
 @contextmanager
 def sampling(run_dir: Path, case: Case, *, visible_gpus: str | None = None) -> Iterator[None]:
-    """Sample this host while the block runs, see ``telemetry_sampler``; when it is left, the sampler is gone.
+    """Sample this host while the block runs; the sampler has ended when the block is left.
 
-    ``visible_gpus`` is what the ranks have as CUDA_VISIBLE_DEVICES, where that is not the caller's own: other GPUs of
-    the host may work for other rounds.
+    ``visible_gpus``: CUDA_VISIBLE_DEVICES of the ranks, if it is not the caller's. Other GPUs may run other rounds.
     """
     with beside(sampler_argv(run_dir, case), run_dir / SAMPLER_LOG, visible_gpus=visible_gpus):
         yield
@@ -52,7 +51,7 @@ def sampling(run_dir: Path, case: Case, *, visible_gpus: str | None = None) -> I
 
 @contextmanager
 def beside(argv: Sequence[str], log_path: Path, *, visible_gpus: str | None = None) -> Iterator[None]:
-    """Run a sampler while the block runs."""
+    """Run the sampler ``argv`` while the block runs."""
     sampler = _start_sampler(argv, log_path, visible_gpus)
     try:
         yield
@@ -98,7 +97,7 @@ def _end_sampler(sampler: subprocess.Popen[bytes]) -> None:
 
 
 def _kill_sampler(sampler: subprocess.Popen[bytes]) -> None:
-    """End it at once; only one that hangs inside a driver goes on, until the driver answers."""
+    """End the sampler at once. One that hangs inside a driver ends when the driver answers."""
     if sampler.poll() is not None:
         return
     sampler.kill()
@@ -109,7 +108,7 @@ def _kill_sampler(sampler: subprocess.Popen[bytes]) -> None:
 
 
 class Sampler:
-    """Reads everything once per call; what cannot be read is None. ``node``: which one, where there are several."""
+    """Reads everything once per call; None stands for what cannot be read. ``node``: which one of several."""
 
     def __init__(self, run_dir: Path, *, num_gpus: int, num_ranks: int, node: int | None = None) -> None:
         self._gpus = LiveGpus(num_gpus)
@@ -143,7 +142,7 @@ class Sampler:
         )
 
     def new_notes(self) -> list[Note]:
-        """What could not be read and has not been said before."""
+        """Notes on what could not be read, each once."""
         new = {what: why for what, why in self._gpus.notes.items() if what not in self._noted}
         self._noted |= set(new)
         return [Note(text=f"{what}: {why}") for what, why in new.items()]

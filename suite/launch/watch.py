@@ -1,4 +1,4 @@
-"""What every launcher does around a run: prepare its directory, watch what its ranks write, decide when to end it."""
+"""What every launcher does around a run: prepare its directory, watch its ranks' files, decide when to end it."""
 
 import dataclasses
 import json
@@ -24,7 +24,7 @@ _ITERATION_EVENT: Final = re.compile(rb'"event":\s*"iteration"')
 
 
 def prepare(run_dir: Path, case: Case) -> None:
-    """Write ``case.json`` into a directory without a trace of an earlier, interrupted attempt; make an empty log.
+    """Remove what an interrupted attempt left in the directory; write ``case.json`` and an empty log.
 
     Raises:
         StoreError: the directory cannot be written, or holds a finished round.
@@ -37,7 +37,7 @@ def prepare(run_dir: Path, case: Case) -> None:
         run_dir.mkdir(parents=True, exist_ok=True)
         for path in rank_paths(run_dir).values():
             path.unlink()
-        for path in run_dir.glob(f"{Path(TELEMETRY_FILE).stem}*.jsonl"):  # of each node
+        for path in run_dir.glob(f"{Path(TELEMETRY_FILE).stem}*.jsonl"):  # one for each node
             path.unlink()
         for name in ("logs", "bundle"):
             if (run_dir / name).exists():
@@ -67,7 +67,7 @@ def wait(exit_code: Callable[[float], int | None], watch: "Watch", stop: Event |
 
 
 class Watch:
-    """What a run has written, and when it last wrote."""
+    """What a run has written, and when it last wrote something."""
 
     def __init__(self, case: Case, run_dir: Path, on_progress: Callable[[int], None] | None) -> None:
         self._case = case
@@ -79,7 +79,7 @@ class Watch:
         self._iterations = 0
 
     def look(self, *, stands_still: bool = False) -> EndedBy | None:
-        """Report progress; say whether the run has to be ended. ``stands_still``: others have its nodes for a while."""
+        """Report progress; say whether the run has to be ended. ``stands_still``: another job has its nodes for now."""
         now_s = time.monotonic()
         if stands_still:
             self._started_s += now_s - self._looked_s

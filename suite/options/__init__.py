@@ -1,1 +1,1 @@
-"""What a user asks on the command line, and the rules that options keep."""
+"""What a user asks on the command line, and what the values of options may be."""

@@ -1,4 +1,4 @@
-"""What every command has in common: argparse with labscale's exit code and a next step, and how a command ends."""
+"""What all commands share: argparse with labscale's exit codes, plain output, and how a command ends."""
 
 import argparse
 import io
@@ -6,15 +6,18 @@ import reprlib
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from suite.errors import Interrupted, LabscaleError, UsageError
 from suite.files.input_text import fault_of_path, fault_of_text
 from suite.files.toml_file import did_you_mean
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 
 def exit_code_of(command: Callable[[], int]) -> int:
-    """Run a command that changes no results. What it is refused for, and Ctrl-C, are told on stderr in a sentence."""
+    """Run a command that changes no results; print its errors, and Ctrl-C, as a sentence to stderr."""
     try:
         return command()
     except KeyboardInterrupt:
@@ -25,11 +28,19 @@ def exit_code_of(command: Callable[[], int]) -> int:
     return ended.exit_code
 
 
+def say(console: "Console", text: str, *, style: str | None = None) -> None:
+    """Print a text as it is: no markup, no coloured numbers, and lines that stay whole for copying."""
+    console.print(text, style=style, highlight=False, markup=False, soft_wrap=True)
+
+
 class Parser(argparse.ArgumentParser):
-    """``prog`` is what the user typed, ``nox -s NAME --``. By itself argparse ends with 2, which others say too."""
+    """An argparse parser whose errors are UsageErrors; argparse's own exit code, 2, has another meaning here.
+
+    ``prog`` is what the user typed: ``nox -s NAME --``.
+    """
 
     def read(self, arguments: Sequence[str] | None) -> argparse.Namespace:
-        """Without arguments, those of the process. Raises UsageError."""
+        """Parse ``arguments``, by default those of the process. Raises UsageError."""
         print_any_name()
         options, unknown = self.parse_known_args(arguments)
         if unknown:
@@ -37,7 +48,7 @@ class Parser(argparse.ArgumentParser):
         return options
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
-        """As argparse does, which before Python 3.13 takes the ``--`` of ``--option=--`` away."""
+        """Refuse ``--option=--``, whose value argparse drops before Python 3.13."""
         values = super()._get_values(action, arg_strings)
         if action.nargs is None and values == []:
             raise argparse.ArgumentError(action, "got '--', allowed is a value")
@@ -47,20 +58,20 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message}\nSee: " + (f"{self.prog} --help" if self.prog.endswith(" --") else "nox -l"))
 
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
-        """End with what the options do not have, and what the first of it may have been meant for."""
+        """Raise a UsageError that names the unknown options, and the option that the first is most like."""
         name = next((word.partition("=")[0] for word in unknown if word.startswith("-")), "")
         hint = did_you_mean(name, self._option_string_actions)
         self.error(f"unrecognized arguments: {' '.join(unknown)}{hint and '.' + hint}")
 
 
 def print_any_name() -> None:
-    """Print bytes of names and variables that are not UTF-8 as escapes; by itself Python ends in a traceback."""
+    """Have print write bytes that are not UTF-8 as escapes, as names of files may have; Python would raise."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def any_text(given: str) -> str:
-    """One line, and not the empty one, which a variable that is not set leaves: it would mean the default."""
+    """One line of text. An empty one, which an unset variable leaves, is refused: it would mean the default."""
     if not given:
         raise argparse.ArgumentTypeError("got '', allowed is any text but an empty one; or leave it out")
     if fault := fault_of_text(given):
@@ -69,7 +80,7 @@ def any_text(given: str) -> str:
 
 
 def any_path(given: str) -> Path:
-    """Any but the empty one, which a variable that is not set leaves: it would be the folder one is in."""
+    """Any path but the empty one: a variable that is not set leaves it, and it would be the current folder."""
     if not given:
         raise argparse.ArgumentTypeError("got '', allowed is a path, such as . for the folder you are in")
     if fault := fault_of_path(given):
@@ -78,7 +89,7 @@ def any_path(given: str) -> Path:
 
 
 def results_path(given: str) -> Path:
-    """A path that exists: every command that reads results says alike that they are not there, with one exit code."""
+    """A path that exists. All commands that read results refuse a missing one in the same words and exit code."""
     path = any_path(given)
     if is_missing(path):
         raise argparse.ArgumentTypeError(nothing_at(path))
@@ -86,7 +97,7 @@ def results_path(given: str) -> Path:
 
 
 def is_missing(path: Path) -> bool:
-    """What may not be looked at counts as there; whoever reads it says why it cannot."""
+    """Whether there is nothing at ``path``. A path that may not be looked at exists: whoever reads it says why not."""
     try:
         return not path.exists()
     except OSError:
@@ -94,7 +105,7 @@ def is_missing(path: Path) -> bool:
 
 
 def nothing_at(path: Path) -> str:
-    """What a command says of results that are not there."""
+    """What a command says about results that do not exist."""
     return (
         f"got {str(path)!r}, where there is nothing; allowed is a folder of results, as `nox -s bench` wrote it to its"
         " --out, such as runs/full"

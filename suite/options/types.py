@@ -1,4 +1,4 @@
-"""What the values of options may be, as argparse reads them. Pure; each says what it got and what is allowed."""
+"""Types of options for argparse. Pure; each error says what it got and what is allowed."""
 
 import argparse
 import ipaddress
@@ -62,7 +62,7 @@ def percent(text: str) -> float:
 
 
 def _number(text: str) -> float:
-    """NaN, which no bound holds for, where the text is none."""
+    """The number, or NaN for any other text: no bound allows it."""
     try:
         return float(text)
     except ValueError:

@@ -21,7 +21,7 @@ from suite.images import table as images
 from suite.install import asset_root
 from suite.install.worker import locate_worker
 from suite.launch.containers import run as container
-from suite.launch.manifests import image_digest as own_image
+from suite.launch.manifests import image_digest
 from suite.launch.native import emulated
 from suite.options.options import ROOT
 from suite.records.redaction import public
@@ -34,7 +34,7 @@ VARIABLES: Final = (
     "SLURM_JOB_ID", "PYTHONPATH", "VK_DRIVER_FILES", "VK_ICD_FILENAMES", "VK_ADD_DRIVER_FILES",
     "VK_LOADER_DRIVERS_SELECT", "VK_LOADER_DRIVERS_DISABLE", "__EGL_VENDOR_LIBRARY_FILENAMES",
     "__EGL_VENDOR_LIBRARY_DIRS", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES", "DOCKER_HOST",
-    "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH", "DOCKER_CONFIG", own_image.DIGEST, *images.INDEX_SETTINGS,
+    "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH", "DOCKER_CONFIG", image_digest.DIGEST, *images.INDEX_SETTINGS,
     *images.PROXY_SETTINGS, *images.CERTIFICATE_SETTINGS,
 )  # fmt: skip
 ENGINES: Final = (  # that nobody answers at, without a question to the network
@@ -99,7 +99,7 @@ READERS: Final[tuple[Callable[[], object], ...]] = (
     lambda: public(f"{ROOT} and {cache_root()}"),
     lambda: locate_worker(project_root=ROOT, stack="kitless", worker_python=None),
     _assets,
-    lambda: own_image.digest_of(os.environ),
+    lambda: image_digest.digest_of(os.environ),
     lambda: images.host_files(os.environ),
     lambda: container.requested_gpus("cuda", os.environ),
     lambda: emulated.visible_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"), 8),

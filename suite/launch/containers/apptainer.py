@@ -1,6 +1,6 @@
-"""Render a launch as an Apptainer command, which the native launcher runs: on clusters there is no engine to ask.
+"""Render a launch as an Apptainer command, which the native launcher runs. Clusters have no container engine.
 
-Variables are passed by APPTAINERENV_…, because ``--env`` takes commas in values for separators.
+Variables are passed as APPTAINERENV_NAME, because ``--env`` splits values at commas.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ VARIABLE_PREFIX: Final = "APPTAINERENV_"
 
 @dataclass(frozen=True, kw_only=True)
 class ApptainerOptions:
-    """What a run in an Apptainer image needs of its host."""
+    """The image, the folders that are mounted into it, and the licence."""
 
     image: Path  # .sif file or sandbox folder
     project_root: Path
@@ -38,7 +38,7 @@ def run(
     on_progress: Callable[[int], None] | None = None,
     stop: Event | None = None,
 ) -> LaunchResult:
-    """Run ``launch`` to its end inside the image; see ``suite.launch.Launcher``. Its processes are this machine's."""
+    """Run ``launch`` to its end inside the image; see ``suite.launch.Launcher``."""
     result = run_native(render(launch, options), on_progress=on_progress, stop=stop)
     return replace(result, image_digest=options.image_digest)
 
@@ -63,7 +63,7 @@ def command(
     writable: Sequence[Path | None] = (),
     with_gpus: bool,
 ) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return what runs ``argv`` inside the image, and what to add to the environment of apptainer itself."""
+    """Return the command that runs ``argv`` inside the image, and the variables to add to its environment."""
     outside = (
         PROGRAM,
         "exec",
@@ -87,6 +87,6 @@ def _binds(options: ApptainerOptions, writable: Sequence[Path | None]) -> Iterat
     present = [(path, mode) for path, mode in folders if path is not None]
     for path, _ in present:
         if "," in str(path) or ":" in str(path):
-            raise UsageError(f"{path} has a comma or a colon, which separate paths for Apptainer. Use another folder.")
-    for path, mode in sorted(present, key=lambda bind: len(bind[0].parts)):  # one inside another comes after it
+            raise UsageError(f"{path} has a comma or a colon, at which Apptainer splits paths. Use another folder.")
+    for path, mode in sorted(present, key=lambda bind: len(bind[0].parts)):  # an inner folder after its outer one
         yield from ("--bind", f"{path}:{path}:{mode}")

@@ -8,23 +8,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from suite.env_check.report import Report
-from suite.env_check.report import read as read_report
+from suite.env_check import report
 from suite.env_check.request import Request
 from suite.errors import ContainerError, UsageError
 from suite.external import parent_death
 from suite.files.cache import cache_root
-from suite.images.table import SUITE_PYTHON
+from suite.images.table import SUITE_PYTHON, find_image
 from suite.install.pins import sha256
+from suite.install.worker import worker_pins
 from suite.launch.containers import apptainer, eula
-from suite.launch.containers.image_worker import provision_in_image_of
+from suite.launch.containers.image_worker import provision_in_image
 from suite.launch.native.launcher import all_of
 from suite.launch.runtime import Asked, LauncherEntry, NoSettings, Runtime
 from suite.options.options import ROOT, Options
 
 
 def in_apptainer(asked: Asked) -> Runtime:
-    """The worker of the image, started by Apptainer; also what a job of Slurm wraps its command in."""
+    """The worker of the image, started by Apptainer. A job of Slurm wraps its command in the same way."""
     of_run = _apptainer_options(asked.options)
     eula.require(stack=asked.stack, accepted=asked.options.place.accept_eula)
     cache, with_gpus = cache_root(), asked.device == "cuda"
@@ -33,16 +33,21 @@ def in_apptainer(asked: Asked) -> Runtime:
         rendered, added = apptainer.command(argv, env, of_run, writable=(cache,), with_gpus=with_gpus)
         return parent_death.run(rendered, added)
 
-    worker = provision_in_image_of(
-        asked.stack, assets=asked.options.setup.assets, project_root=ROOT, run=inside, on_message=asked.say
+    worker = provision_in_image(  # a file has no labels that name its Python
+        Path(find_image(asked.stack, ROOT).worker_python),
+        None if asked.stack == "isaacsim" else sha256(worker_pins(ROOT, asked.stack)),
+        assets=asked.options.setup.assets,
+        project_root=ROOT,
+        run=inside,
+        on_message=asked.say,
     )
     of_run = replace(of_run, asset_root=worker.asset_root, cache_dir=worker.cache_dir)
 
-    def check() -> Report:
+    def check() -> report.Report:
         request = Request(stack=asked.stack, device=asked.device).inside_image(worker.python)
         done = inside((SUITE_PYTHON, *request.arguments()), {})
         try:
-            return read_report(done.stdout)
+            return report.read(done.stdout)
         except ValueError as error:
             last_words = "\n".join(done.stderr.strip().splitlines()[-5:])
             raise ContainerError(

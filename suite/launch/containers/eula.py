@@ -1,4 +1,4 @@
-"""What a person who accepts NVIDIA's licence of Isaac Sim says to its image, and the question before it is used."""
+"""NVIDIA's licence of Isaac Sim: the variables that accept it, and the check that the user did."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -9,7 +9,7 @@ ACCEPTED: Final[Mapping[str, str]] = {"ACCEPT_EULA": "Y", "OMNI_KIT_ACCEPT_EULA"
 
 
 def require(*, stack: str | None, accepted: bool) -> None:
-    """Raises ContainerError where the image of ``stack`` has Isaac Sim, whose licence nobody accepts for the user."""
+    """Raise ContainerError if the image of ``stack`` has Isaac Sim and the user has not accepted its licence."""
     if stack == "isaacsim" and not accepted:
         raise ContainerError(
             "Isaac Sim runs under NVIDIA's licence, which only you can accept: read it at "

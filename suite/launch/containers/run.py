@@ -1,7 +1,7 @@
-"""Run one round in a container of this machine's engine: the launch of the native launcher, watched in the same way.
+"""Run one round in a container of this machine's engine.
 
-Every folder is mounted under the path it has here, so the launch differs in nothing but the worker's Python. Project
-and assets are read-only. The container is removed whatever happens.
+Every folder is mounted under the path that it has here, so only the worker's Python differs from a native launch.
+Project and assets are read-only. The container is always removed.
 """
 
 import itertools
@@ -27,7 +27,7 @@ from suite.schema.launch_result import EndedBy, LaunchResult
 from suite.schema.record import Device, Launch
 
 GIB: Final = 2**30
-CANNOT_EXECUTE: Final = (126, 127)  # a shell's exit codes; torchrun has none of them
+CANNOT_EXECUTE: Final = (126, 127)  # a shell's exit codes; torchrun has neither
 STACK_DUMP_S: Final = 1.0  # for the ranks to write their stacks
 # For every process with a handler for SIGUSR1, as the ranks have faulthandler: bit 9 of its caught signals.
 DUMP_STACKS: Final = """
@@ -40,16 +40,16 @@ done
 
 @dataclass(frozen=True, kw_only=True)
 class ContainerOptions:
-    """How containers of a campaign are run."""
+    """How the containers of a campaign run."""
 
     project_root: Path
     asset_root: Path | None = None
-    cache_dir: Path | None = None  # compiled kernels, kept from round to round
+    cache_dir: Path | None = None  # for compiled kernels; kept between rounds
     gpus: Gpus = None
     network: Literal["host", "none"] = "host"  # NCCL and the rendezvous use the host's own interfaces
-    shm_gb: float | None = None  # of a /dev/shm of its own; None takes the host's
+    shm_gb: float | None = None  # size of a /dev/shm of its own; None: the host's
     memory_gb: float | None = None
-    limits: tuple[Limit, ...] = ()  # memlock -1 needs an engine that may raise it
+    limits: tuple[Limit, ...] = ()  # memlock -1 needs an engine with that permission
     user: tuple[int, int] | None = None  # uid and gid; None is the caller, who owns the results then
     accept_eula: bool = False  # of NVIDIA's Isaac Sim, by the person who runs it
 
@@ -108,7 +108,7 @@ def run(
 
 
 def check_options(engine: Engine, image: ImageFacts, options: ContainerOptions) -> None:
-    """Refuse what would run, but not as asked for.
+    """Refuse a run that would not be what the user asked for.
 
     Raises:
         ContainerError: podman is asked for GPUs, or a licence is not accepted.
@@ -147,9 +147,9 @@ def render(
 
 
 def requested_gpus(device: Device, environ: Mapping[str, str]) -> Gpus:
-    """What to ask the engine for: the GPUs that CUDA_VISIBLE_DEVICES leaves, all without it, none for a CPU run.
+    """The GPUs to ask the engine for: those of CUDA_VISIBLE_DEVICES, all if it is not set, none for a CPU run.
 
-    CUDA takes the beginning of a UUID, NVIDIA's container toolkit the whole one only.
+    CUDA accepts the beginning of a UUID; NVIDIA's container toolkit needs all of it.
     """
     if device == "cpu":
         return None
@@ -168,7 +168,7 @@ def _environment(options: ContainerOptions) -> dict[str, str]:
         "USER": "labscale",
         "LOGNAME": "labscale",
         "XDG_RUNTIME_DIR": "/tmp",  # noqa: S108
-        # Some engines give every container the NVIDIA runtime, which goes by these.
+        # Some engines give every container the NVIDIA runtime, which reads these.
         "NVIDIA_VISIBLE_DEVICES": "void",
     }
     if options.gpus is not None:
@@ -191,7 +191,7 @@ def _mounts(launch: Launch, options: ContainerOptions) -> tuple[Mount, ...]:
 
 
 def _user(options: ContainerOptions, *, is_rootless: bool) -> str:
-    """The caller; a rootless engine shows its own user as root."""
+    """The caller. A rootless engine shows its own user as root."""
     if options.user is not None:
         return "{}:{}".format(*options.user)
     return "0:0" if is_rootless else f"{os.getuid()}:{os.getgid()}"
@@ -206,5 +206,5 @@ def _end(container: Container, ended_by: EndedBy | None, grace_s: float) -> int:
         container.stop(grace_s)
     exit_code = container.exit_code(wait_s=0)
     if exit_code is None:
-        raise ContainerError("The engine says that the container still runs after it was stopped. See its own log.")
+        raise ContainerError("The engine stopped the container, and says that it still runs. See the engine's own log.")
     return exit_code

@@ -1,4 +1,4 @@
-"""The worker of an image: its Python, the offline assets built by it, and a cache for its compiled kernels."""
+"""The worker of an image of this machine's engine, which names it by labels."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ def provision_in_image(
     """Return the worker of an image, ready to run.
 
     Raises:
-        ContainerError: it is no image of labscale's.
+        ContainerError: it is not an image of labscale.
         WorkerEnvironmentError: the assets cannot be built.
 
     """

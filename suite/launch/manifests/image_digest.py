@@ -1,4 +1,4 @@
-"""The digest of the image that labscale itself runs in, as a pod's manifest says it: from inside nobody can see it."""
+"""The digest of the image that labscale runs in. Only the pod's manifest can say it: from inside nobody can see it."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -16,16 +16,16 @@ _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 def variables(image: str) -> dict[str, str]:
-    """What a container of ``image`` is told; nothing where a tag alone names it, which is another image tomorrow."""
+    """The variable that tells a container its digest; none if ``image`` has only a tag, which may move."""
     digest = image.partition("@")[2]
     return {DIGEST: digest} if _DIGEST.fullmatch(digest) else {}
 
 
 def digest_of(environ: Mapping[str, str]) -> str | None:
-    """What this container was told; None outside of one, and where nobody knew.
+    """The digest that this container was told; None if it was told none, or this is not a container.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it is not a digest.
     """
     digest = environ.get(DIGEST)
     if digest and not _DIGEST.fullmatch(digest):
@@ -43,5 +43,5 @@ def run(
     on_progress: Callable[[int], None] | None = None,
     stop: Event | None = None,
 ) -> LaunchResult:
-    """Run ``launch`` by ``inner``, which starts it inside this image; see ``suite.launch.Launcher``."""
+    """Run ``launch`` by ``inner`` and add the digest to the result; see ``suite.launch.Launcher``."""
     return replace(inner(launch, on_progress=on_progress, stop=stop), image_digest=digest)

@@ -1,7 +1,7 @@
-"""Render what Kubernetes runs, as objects for ``kubectl apply``. Pure: nothing here knows a cluster.
+"""Render objects for ``kubectl apply``. Pure: nothing here talks to a cluster.
 
-Cases of one node are one campaign in one pod, which is whole by itself. A round of several nodes is an Indexed Job, one
-pod a node, with a headless service. Its pods share the volume of the results, and the first writes the record.
+All cases of one node are one campaign in one pod. A round of several nodes is an Indexed Job with one pod a node, and a
+headless service. Its pods share the volume of the results; the first pod writes the record.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from suite.errors import StoreError
 from suite.launch.containers import eula
-from suite.launch.manifests import image_digest as own_image
+from suite.launch.manifests import image_digest
 from suite.launch.nodes.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_ID, RENDEZVOUS_PORT
 from suite.matrix.plan import THREAD_VARIABLES
 from suite.schema.record import Launch
@@ -84,7 +84,7 @@ exit "$code"
 
 @dataclass(frozen=True, kw_only=True)
 class KubernetesOptions:
-    """What the objects need to know of the cluster and the image."""
+    """What the objects need to know about the cluster and the image."""
 
     image: str
     volume_claim: str  # of results, ReadWriteMany where cases have several nodes
@@ -94,7 +94,7 @@ class KubernetesOptions:
 
 
 def campaign(arguments: Sequence[str], options: KubernetesOptions, *, name: str, num_gpus: int) -> dict[str, Any]:
-    """``suite bench`` with these arguments in one pod, which goes on where it stopped when it is started again."""
+    """A job that runs ``suite bench`` with these arguments in one pod. Started again, it continues."""
     container = _container(options, num_gpus, [options.suite_python, "-m", "suite", "bench", *arguments], {})
     pod = _pod(options, container)
     spec = {"backoffLimit": 0, "template": {"metadata": {"labels": _labels()}, "spec": pod}}
@@ -102,7 +102,7 @@ def campaign(arguments: Sequence[str], options: KubernetesOptions, *, name: str,
 
 
 def round_of_nodes(launch: Launch, options: KubernetesOptions, *, rounds: int) -> dict[str, Any]:
-    """A list of objects: the case, the names of the pods, and the pods. A pod that fails ends the others."""
+    """A list of objects: the case, the service that names the pods, and their job. A pod that fails ends the others."""
     case, name = launch.case, f"labscale-{hashlib.sha256(launch.run_dir.encode()).hexdigest()[:12]}"
     pod = _pod_of_node(launch, options, name=name, rounds=rounds)
     metadata = {
@@ -133,7 +133,7 @@ def round_of_nodes(launch: Launch, options: KubernetesOptions, *, rounds: int) -
 
 
 def _pod_of_node(launch: Launch, options: KubernetesOptions, *, name: str, rounds: int) -> dict[str, Any]:
-    """Of the job ``name``; no two of its pods are on one host."""
+    """The pod of the job ``name``; no two of them run on one host."""
     case = launch.case
     env = {name: value for name, value in launch.env.items() if name not in THREAD_VARIABLES} | {
         HEAD: f"{name}-0.{name}",
@@ -164,7 +164,7 @@ def _container(
     options: KubernetesOptions, num_gpus: int, command: Sequence[str], env: Mapping[str, str]
 ) -> dict[str, Any]:
     licence = eula.ACCEPTED if options.accept_eula else {}
-    told = {**licence, **own_image.variables(options.image)}
+    told = {**licence, **image_digest.variables(options.image)}
     everywhere = {"HOME": "/tmp", "USER": "labscale", **told}  # noqa: S108  of the container
     return {
         "name": "labscale",

@@ -1,6 +1,6 @@
-"""Render a campaign as a workflow of NVIDIA's OSMO: one task, which keeps what it measured as the workflow's output.
+"""Render a campaign as a workflow of NVIDIA's OSMO: one task, whose output is the results folder. Pure.
 
-Pure. Tasks of OSMO share no folder, so rounds of several nodes, whose ranks write to one, are not rendered.
+Tasks of OSMO share no folder, and the ranks of a round write to one, so rounds of several nodes are not rendered.
 """
 
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from suite.launch.containers import eula
-from suite.launch.manifests import image_digest as own_image
+from suite.launch.manifests import image_digest
 
 OUTPUT: Final = "{{output}}"  # OSMO's word for the folder that it uploads
 _CPUS_PER_GPU: Final = 8
@@ -24,9 +24,9 @@ class OsmoOptions:
 
 
 def workflow(arguments: Sequence[str], options: OsmoOptions, *, name: str, num_gpus: int) -> dict[str, Any]:
-    """``suite bench`` with these arguments."""
+    """A workflow that runs ``suite bench`` with these arguments."""
     licence = eula.ACCEPTED if options.accept_eula else {}
-    told = {**licence, **own_image.variables(options.image)}
+    told = {**licence, **image_digest.variables(options.image)}
     variables = [f"{variable}={value}" for variable, value in told.items()]
     size = max(1, num_gpus)
     resources = {

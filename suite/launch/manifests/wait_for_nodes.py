@@ -1,8 +1,8 @@
 """Wait on each node of a round until all are there: ``python -m suite.launch.manifests.wait_for_nodes --nodes N ...``.
 
-For places that start nodes minutes apart, as those of pods whose image is fetched: torchrun's own patience, in
-``suite.launch.nodes.node``, is for nodes that start together, and the time of a round begins when all can. The head
-listens beside the rendezvous that follows; each other node says its number there, and goes on when the head says so.
+Pods may start minutes apart, because their image is fetched first. torchrun waits for nodes that start together
+(``suite.launch.nodes.node``), and the time limit of a round begins when all nodes are there. The head listens on the
+port after that of the rendezvous; each other node sends its number there, and continues when the head answers.
 """
 
 import argparse
@@ -46,7 +46,7 @@ def meet(environ: Mapping[str, str], *, nnodes: int, within_s: float) -> None:
 
 
 def _await_others(port: int, nnodes: int, deadline_s: float) -> list[int]:
-    """Those that did not come; where all did, they know it now."""
+    """Numbers of the nodes that did not come. If all came, tell them to continue."""
     there: dict[int, socket.socket] = {}
     with ExitStack() as stack:
         server = stack.enter_context(socket.create_server(("", port), backlog=nnodes))
@@ -58,13 +58,13 @@ def _await_others(port: int, nnodes: int, deadline_s: float) -> list[int]:
                     there[rank] = connection
         missing = [rank for rank in range(1, nnodes) if rank not in there]
         for connection in () if missing else there.values():
-            with suppress(OSError):  # it has gone again, which torchrun will find
+            with suppress(OSError):  # the node has gone again; torchrun will notice
                 connection.sendall(_GO)
     return missing
 
 
 def _number_said_by(connection: socket.socket) -> int:
-    """0 for what is no node, such as a probe of the port."""
+    """The number that a node sends; 0 for anything else, such as a probe of the port."""
     connection.settimeout(HELLO_S)
     try:
         said = connection.makefile("rb").readline(8)
@@ -74,9 +74,9 @@ def _number_said_by(connection: socket.socket) -> int:
 
 
 def _await_head(head: str, port: int, rank: int, deadline_s: float) -> list[int]:
-    """Nobody, when the head has said that all are there; the head itself, when it did not."""
+    """[] once the head says that all are there; [0], the head, if it never does."""
     while (left_s := deadline_s - time.monotonic()) > 0:
-        # Its name may not be known yet, nobody may listen yet, or it has gone and comes again.
+        # The head's name may not be known yet, it may not listen yet, or it may be restarting.
         with suppress(OSError), socket.create_connection((head, port), timeout=min(HELLO_S, left_s)) as connection:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             connection.sendall(f"{rank}\n".encode())

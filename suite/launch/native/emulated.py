@@ -1,7 +1,7 @@
 """Run a round of several nodes on this machine alone: each node is a part of its GPUs and cores.
 
-NCCL takes every part for a host of its own (``NCCL_HOSTID``), so what leaves a part crosses sockets of the loopback.
-That shows what the path between nodes costs in software, and nothing of a network: such a round says ``emulated``.
+``NCCL_HOSTID`` makes NCCL take every part for a separate host, so traffic between parts crosses loopback sockets. That
+measures the cost of the software between nodes, not of a network: such a round is marked ``emulated``.
 """
 
 import time
@@ -28,14 +28,14 @@ LOOPBACK: Final = "127.0.0.1"
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What of this machine stands for one node."""
+    """The GPUs and cores of this machine that stand for one node."""
 
     gpus: tuple[str, ...]  # as CUDA_VISIBLE_DEVICES names them; () on the CPU
     cpus: tuple[int, ...]
 
 
 def parts_of(case: Case, *, gpus: Sequence[str], cpus: Sequence[int]) -> tuple[Part, ...]:
-    """One part a node: as many GPUs as it has ranks, and an equal share of ``cpus``, which stay in their order."""
+    """One part for each node: as many GPUs as it has ranks, and an equal share of ``cpus``, in their order."""
     ranks, cores = case.nproc_per_node, len(cpus) // case.nnodes
     return tuple(
         Part(
@@ -61,7 +61,7 @@ def run(
     on_progress: Callable[[int], None] | None = None,
     stop: Event | None = None,
 ) -> LaunchResult:
-    """Run ``launch`` to its end; see ``suite.launch.Launcher``. One of a single node is the native launcher's.
+    """Run ``launch`` to its end; see ``suite.launch.Launcher``. The native launcher runs a case of one node.
 
     ``gpus`` and ``cpus``: all that rounds may use here.
     """
@@ -107,10 +107,10 @@ def _run(launch: Launch, parts: Sequence[Part], watch: Watch, stop: Event | None
 
 
 class _Together:
-    """The endings of all nodes as one: the others may say why, for a moment, when one has ended badly."""
+    """The endings of all nodes as one. When one node ends badly, the others get a moment to say why."""
 
     def __init__(self, nodes: Sequence[RunProcesses]) -> None:
-        self.failure: int | None = None  # the first exit code that is none of success; later ones may be our doing
+        self.failure: int | None = None  # the first exit code that is not 0; later ones may be our doing
         self._nodes = nodes
         self._failed_s = 0.0
 

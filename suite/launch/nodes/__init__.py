@@ -1,1 +1,1 @@
-"""One node of several: what it is, what it runs, and nodes emulated on one machine."""
+"""One node of several: what it is, what it runs, and whether nodes are alike."""

@@ -1,6 +1,6 @@
-"""Whether the nodes of a job are alike: ``python -m suite.launch.nodes.comparison REPORT…`` reads what each said.
+"""Compare the nodes of a job: ``python -m suite.launch.nodes.comparison REPORT…`` reads the report of each.
 
-Prints a line for each difference; exit code 1 when there is one. A node without a report is one too.
+Prints a line for each difference; exit code 1 if there is one. A missing report is a difference.
 """
 
 import sys
@@ -11,7 +11,7 @@ from suite.env_check.nodes.reports import NodeReport, differences, read_report
 
 
 def compare(paths: Sequence[Path]) -> Iterator[str]:
-    """``paths``: each node's report, what it said to stderr beside it as ``.txt``."""
+    """Yield the differences. ``paths`` are the reports, each with the node's stderr beside it as ``.txt``."""
     reports: dict[str, NodeReport] = {}
     for path in paths:
         try:

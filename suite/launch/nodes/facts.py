@@ -1,4 +1,4 @@
-"""What a node of a cluster is, and what env_check says there: ``python -m suite.launch.nodes.facts`` prints JSON."""
+"""Describe a node and what env_check finds on it: ``python -m suite.launch.nodes.facts`` prints JSON."""
 
 import argparse
 import json
@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from suite.env_check.report import Report, env_check
 from suite.env_check.report import read as read_report
 from suite.env_check.request import Request, add_worker_package
-from suite.external import machine as environment
+from suite.external.machine import capture
 from suite.schema.record import Device, Environment, Stack
 
 
@@ -24,12 +24,12 @@ class NodeFacts:
 
 
 def arguments_for(request: Request) -> tuple[str, ...]:
-    """For labscale's own Python on the node."""
+    """Arguments of labscale's own Python on the node."""
     return ("-m", "suite.launch.nodes.facts", *request.options())
 
 
 def read(text: str) -> NodeFacts:
-    """Raises: ValueError, when the text is not what this prints."""
+    """The facts in what this program prints. Raises ValueError for any other text."""
     found = json.loads(text)
     if not isinstance(found, dict) or set(found) != {"environment", "report"}:
         raise ValueError("not the facts of a node")
@@ -47,7 +47,7 @@ def main(argv: Sequence[str]) -> int:
     add_worker_package(parser)
     asked = vars(parser.parse_args(argv))
     request = Request(**asked | {"worker_packages": tuple(asked["worker_packages"])})
-    facts = {"environment": asdict(environment.capture()), "report": json.loads(env_check(request).as_json())}
+    facts = {"environment": asdict(capture()), "report": json.loads(env_check(request).as_json())}
     sys.stdout.write(json.dumps(facts) + "\n")
     return 0
 

@@ -1,8 +1,8 @@
 """Start torchrun on one of several nodes: ``python -m suite.launch.nodes.node LOGS ARGUMENTS…``, once on each.
 
-Whoever places the nodes sets the variables below. This runs in the worker's Python, so it imports nothing else.
-torchrun itself would wait for 5 to 30 minutes where these timeouts are not given, and would publish the name of the
-host, which many a node resolves to 127.0.1.1.
+The launcher of the nodes sets the variables below. This runs in the worker's Python, so it imports nothing else.
+Without these timeouts torchrun would wait for 5 to 30 minutes. Without an address it would publish the host's name,
+which many nodes resolve to 127.0.1.1.
 """
 
 import fcntl
@@ -40,9 +40,9 @@ def node_variables(*, head: str, peer: str, rank: int, rendezvous_id: str, port:
 
 
 def address_towards(other: str) -> str:
-    """The IPv4 address of this node that ``other`` sees; sends it nothing.
+    """The IPv4 address of this node that ``other`` sees. Nothing is sent to it.
 
-    A name may become known only when its pod is there, so it is asked for as long as a node may take to join.
+    The name of a pod is known only once the pod exists, so it is asked for until a node must have joined.
     """
     deadline_s = time.monotonic() + JOIN_TIMEOUT_S
     while True:
@@ -74,14 +74,14 @@ def interface_of(address: str) -> str | None:
 
 
 def free_port() -> int:
-    """A TCP port of this host that nobody listens on at this moment."""
+    """A TCP port of this host that nobody listens on now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.bind(("", 0))
         return int(probe.getsockname()[1])
 
 
 def torchrun_arguments(logs: str, arguments: Sequence[str], environ: Mapping[str, str], address: str) -> list[str]:
-    """What is torchrun's on this node, before what is the same on all."""
+    """torchrun's arguments for this node, then those that are the same on all nodes."""
     rank = int(environ[NODE_RANK])
     endpoint = address if rank == 0 else environ[HEAD]
     is_host = "true" if rank == 0 else "false"

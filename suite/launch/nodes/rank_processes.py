@@ -17,10 +17,10 @@ _GB: Final = 1e9
 
 
 class RankProcesses:
-    """The processes of the ranks, found by the process ids in what they write.
+    """The processes of the ranks, found by the process ids that they write.
 
-    A rank in a container writes an id of the container's own. A process counts only when its command names the run
-    directory, so that no other process is taken for a rank.
+    A rank in a container writes an id of the container's own. Therefore a process counts only if its command names the
+    run directory.
     """
 
     def __init__(self, run_dir: Path, num_ranks: int) -> None:
@@ -56,10 +56,10 @@ class RankProcesses:
 
 
 class NodeRankProcesses:
-    """The processes of the ranks that run on this node, one of several, found among its processes.
+    """The processes of the ranks on this node, one of several, found among all processes of the node.
 
-    Files of all ranks would say the same, but hundreds of nodes would read hundreds of files again and again. Nodes
-    that are emulated share a machine, so a process has to be of this node, as its launcher told it.
+    Reading the ids from the ranks' files would have hundreds of nodes read hundreds of files again and again. Emulated
+    nodes share a machine, so the environment of a process has to name this node.
     """
 
     def __init__(self, run_dir: Path, num_ranks: int, *, node: int) -> None:
@@ -70,7 +70,7 @@ class NodeRankProcesses:
         self._looked_s = -LOOK_EVERY_S
 
     def read(self) -> tuple[RankReading, ...]:
-        """What is found now is read from the next time on: of an instant CPU time says 0 or thousands of percent."""
+        """Read the known ranks, then look for others. A new one is read next time: CPU use needs an interval."""
         now_s = time.monotonic()
         readings = tuple(_reading(rank, process) for rank, process in sorted(self._found.items()))
         if len(self._found) < self._num_ranks and now_s - self._looked_s >= LOOK_EVERY_S:

@@ -1,4 +1,4 @@
-"""What a round's folder says of its Slurm job, for when labscale was not there: ``job.json`` and ``end.json``."""
+"""The files of a round's Slurm job, which labscale may not have watched: ``job.json`` and ``end.json``."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from suite.launch.watch import LOG
 
 @dataclass(frozen=True, kw_only=True)
 class Submitted:
-    """Which job has the folder."""
+    """The job that writes to the folder."""
 
     job_id: str
     attempt: int
@@ -21,7 +21,7 @@ class Submitted:
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """How its script ended, by the clock of the node."""
+    """How the script of the job ended, by the clock of the node."""
 
     exit_code: int
     started_unix_s: float
@@ -35,7 +35,7 @@ _ENDED: Final = TypeAdapter(Ended)
 
 
 def submitted(run_dir: Path) -> Submitted | None:
-    """None when no job has the folder.
+    """The job that writes to the folder; None if there is none.
 
     Raises:
         SchedulerError: the file is damaged.
@@ -45,7 +45,7 @@ def submitted(run_dir: Path) -> Submitted | None:
 
 
 def ended(run_dir: Path) -> Ended | None:
-    """None when the script has not come to its end.
+    """How the script ended; None if it has not.
 
     Raises:
         SchedulerError: the file is damaged.
@@ -54,13 +54,13 @@ def ended(run_dir: Path) -> Ended | None:
 
 
 def ended_by_itself(run_dir: Path) -> bool:
-    """Whether the script has come to its end, and not because Slurm ended the job."""
+    """Whether the script has ended, and Slurm did not end the job."""
     end = ended(run_dir)
     return end is not None and not end.told_to_stop
 
 
 def why_untrained(run_dir: Path) -> str:
-    """What the comparison of the nodes of a job found that did not train, or that it could not run; and what to do."""
+    """Why a job did not train: its nodes differ, or could not be compared; and what to do."""
     found = run_dir / DIFFERENCES
     differences = found.read_text(encoding="utf-8").strip() if found.exists() else ""
     anyway = "or train all the same with --ignore-env-check."

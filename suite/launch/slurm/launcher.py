@@ -20,7 +20,7 @@ from suite.options.types import sbatch_option, slurm_time
 
 
 def _provision(settings: SlurmOptions, asked: Asked) -> Runtime:
-    """One job for each round; the campaign's folder keeps what one node says of itself."""
+    """Run each round as a job; the campaign's folder keeps the description of one node."""
     inner = on_this_machine(asked) if asked.options.place.image is None else in_apptainer(asked)
     request = asked.request
     if asked.stack == "isaacsim":  # not installed by labscale, so that env_check would not know where it is

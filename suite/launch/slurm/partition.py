@@ -1,4 +1,4 @@
-"""The nodes of a Slurm cluster as the place where rounds run: how many there are, and what one of them is like."""
+"""The nodes of a Slurm cluster: how many there are, and what one of them is like."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ FACTS: Final = "slurm/node.json"  # below the campaign's folder
 
 
 def resources(options: SlurmOptions) -> Resources:
-    """What the partition has for a job: its nodes with the most GPUs.
+    """The nodes of the partition with the most GPUs.
 
     Raises:
         SchedulerError: there is no Slurm here, or no such partition.
@@ -41,7 +41,7 @@ def look_at_a_node(
     out: Path,
     say: Callable[[str], None],
 ) -> NodeFacts:
-    """Run ``suite.launch.nodes.facts`` on a node with so many GPUs, once a campaign: its folder keeps the answer.
+    """Run ``suite.launch.nodes.facts`` on a node with ``num_gpus``, once: the campaign's folder keeps the answer.
 
     Raises:
         SchedulerError: Slurm gives no node, or the program does not run there.
@@ -66,7 +66,7 @@ def look_at_a_node(
     except ValueError as error:
         last_words = "\n".join(run.stderr.strip().splitlines()[-5:])
         raise SchedulerError(
-            f"What a node is could not be learnt: srun ended with {run.exit_code}: {error}\n{last_words}\nThe "
+            f"labscale could not learn what a node is: srun ended with {run.exit_code}: {error}\n{last_words}\nThe "
             "checkout, its Python and the worker must be in the same folders on every node."
         ) from error
     kept.parent.mkdir(parents=True, exist_ok=True)

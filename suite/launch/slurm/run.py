@@ -1,7 +1,7 @@
-"""Run one round as a Slurm job, which goes on when labscale is closed and is found again by the same command.
+"""Run one round as a Slurm job. The job goes on when labscale is closed; the same command finds it again.
 
-The job's id stands in the round's folder, and its name follows from that folder, so no round is submitted twice. A job
-whose nodes fail or that is preempted is submitted once more, a training that crashes never.
+The round's folder has the job's id, and the job's name follows from the folder, so no round is submitted twice. A job
+that is preempted, or whose nodes fail, is submitted once more; a training that crashes is not.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from typing import Final
 from suite.campaign.folder import Folder
 from suite.errors import EnvironmentNotFit, SchedulerError
 from suite.external import slurm
-from suite.launch.slurm import job_files as slurm_notes
+from suite.launch.slurm import job_files
 from suite.launch.slurm.script import (
     END,
     JOB,
@@ -61,7 +61,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class SlurmPlace:
-    """How jobs of a campaign are run."""
+    """How the jobs of a campaign run."""
 
     options: SlurmOptions
     say: Say
@@ -87,7 +87,7 @@ def run(
     """
     run_dir = Path(launch.run_dir)
     while True:
-        known = slurm_notes.submitted(run_dir)
+        known = job_files.submitted(run_dir)
         job_id, attempt = (known.job_id, known.attempt) if known else _submit(launch, place)
         with _goes_on(job_id, place.say):
             result, may_be_repeated = _follow(launch, job_id, place.say, on_progress, stop)
@@ -95,7 +95,7 @@ def run(
             (run_dir / JOB).unlink(missing_ok=True)
         if result.exit_code == NODES_DIFFER:
             (run_dir / JOB).unlink(missing_ok=True)
-            raise EnvironmentNotFit(f"Slurm job {job_id} {slurm_notes.why_untrained(run_dir)}")
+            raise EnvironmentNotFit(f"Slurm job {job_id} {job_files.why_untrained(run_dir)}")
         if not may_be_repeated or attempt == ATTEMPTS:
             if result.why:
                 place.say(result.why)  # the record does not name nodes
@@ -130,7 +130,7 @@ def job_name(run_dir: Path) -> str:
 
 
 def is_submitted(run_dir: Path) -> bool:
-    """Whether a job has this directory, so that it is not to be set aside."""
+    """Whether a job writes to this directory, which therefore must not be set aside."""
     return (run_dir / JOB).exists()
 
 
@@ -159,7 +159,7 @@ def _goes_on(job_id: str, say: Say) -> Iterator[None]:
 def _follow(
     launch: Launch, job_id: str, say: Say, on_progress: Callable[[int], None] | None, stop: Event | None
 ) -> tuple[LaunchResult, bool]:
-    """Wait until the job is over or has to be ended; the second value says whether another attempt makes sense."""
+    """Wait until the job is over or has to be ended. The second value says whether another attempt makes sense."""
     run_dir = Path(launch.run_dir)
     watch: Watch | None = None
     ended_by: EndedBy | None = None
@@ -196,7 +196,7 @@ def _follow(
         exit_code=0, ended_by=ended_by, started_utc=started_utc, wall_time_s=time.monotonic() - seen_s
     )
     result = replace(_with_the_scripts_word(result, run_dir), nodes=_node_names(run_dir, nodes))
-    return (result, False) if ended_by else judged(result, last, job_id, slurm_notes.ended_by_itself(run_dir))
+    return (result, False) if ended_by else judged(result, last, job_id, job_files.ended_by_itself(run_dir))
 
 
 def _waits_in_vain(job: slurm.Job) -> bool:
@@ -204,7 +204,10 @@ def _waits_in_vain(job: slurm.Job) -> bool:
 
 
 def judged(result: LaunchResult, job: slurm.Job | None, job_id: str, script_ended: bool) -> tuple[LaunchResult, bool]:
-    """Slurm's state as an outcome, and whether another attempt makes sense. ``script_ended``: it did by itself."""
+    """The result by Slurm's state of the job, and whether another attempt makes sense.
+
+    ``script_ended``: the script came to its end, and Slurm did not end it.
+    """
     if job is None:
         if script_ended:
             return result, False
@@ -223,7 +226,7 @@ def judged(result: LaunchResult, job: slurm.Job | None, job_id: str, script_ende
 
 
 def _states(job_id: str, say: Say) -> Iterator[slurm.Job | None]:
-    """The job as Slurm has it, again and again, ever more seldom; each change is said once."""
+    """Yield the state of the job, at growing intervals; tell the user each change once."""
     said, started_s = "", time.monotonic()
     answered_s = started_s
     while True:
@@ -259,22 +262,22 @@ def _end(job_id: str) -> slurm.Job | None:
 
 
 def _dump_stacks(job_id: str, nnodes: int, name: str) -> None:
-    """Have the ranks write where they stand; a node that is gone is no reason to wait for long."""
+    """Have the ranks write their stacks. A node that is gone must not make us wait for long."""
     step = (f"--jobid={job_id}", "--overlap", f"--nodes={nnodes}", "--ntasks-per-node=1", "--input=none")
     slurm.run_step((*step, "sh", "-c", _DUMP_STACKS, "sh", name), timeout_s=STACK_DUMP_S)
     time.sleep(1.0)  # for the ranks to write
 
 
 def _node_names(run_dir: Path, seen: str | None) -> tuple[str, ...]:
-    """The nodes of the job as Slurm had them or, where it no longer knows the job, as the script noted them."""
-    end = slurm_notes.ended(run_dir)
+    """The nodes of the job, from Slurm or, if it no longer knows the job, from what the script wrote."""
+    end = job_files.ended(run_dir)
     nodes = seen or (end.nodes if end else None)
     return slurm.names_of(nodes) if nodes else ()
 
 
 def _with_the_scripts_word(result: LaunchResult, run_dir: Path) -> LaunchResult:
-    """How the script ended, and its own clock, which was there when labscale was not."""
-    end = slurm_notes.ended(run_dir)
+    """Add how the script ended and its own times: it ran also while labscale was closed."""
+    end = job_files.ended(run_dir)
     if end is None:
         return result
     started_utc = datetime.fromtimestamp(end.started_unix_s, UTC).isoformat(timespec="seconds")

@@ -1,4 +1,4 @@
-"""Render one round as an sbatch script: one task a node, torchrun inside. Pure, nothing here looks at a machine."""
+"""Render one round as an sbatch script: one task for each node, which runs torchrun. Pure."""
 
 import math
 import shlex
@@ -49,7 +49,7 @@ class SlurmOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeCheck:
-    """What is asked of several nodes before they train together."""
+    """What several nodes are asked before they train together."""
 
     argv: tuple[str, ...]  # prints a node's report; its exit code is part of the answer
     env: Mapping[str, str]
@@ -68,7 +68,7 @@ def render(
 ) -> str:
     """The script of one round.
 
-    ``variable_prefix`` is how variables reach the inside of a container. ``sampler`` runs on each node.
+    ``variable_prefix`` makes a variable reach the inside of a container. ``sampler`` runs on each node.
 
     Raises:
         UsageError: an option of sbatch, or the folder of the round, does not fit into one line.
@@ -87,7 +87,7 @@ def render(
 
 
 def requested(options: SlurmOptions, *, num_gpus: int) -> Iterator[str]:
-    """Options that sbatch and srun share: where to run, and a node for each task alone."""
+    """Options that sbatch and srun share: where to run, and a whole node for each task."""
     yield "ntasks-per-node=1"
     yield "exclusive"  # what others do on a node would be measured too
     if num_gpus:
@@ -128,7 +128,7 @@ def _environment(launch: Launch, prefix: str) -> Iterator[str]:
 
 
 def _threads(launch: Launch, prefix: str) -> Iterator[str]:
-    """Every thread pool is sized for the ranks of a node, which need not be like the one that rendered this."""
+    """Give each rank its share of the cores of the node, which may differ from the machine that renders this."""
     if launch.case.cpu_threads is None:
         yield f"threads=$((SLURM_CPUS_ON_NODE / {launch.case.nproc_per_node}))"
         yield "((threads > 0)) || threads=1"
@@ -138,7 +138,7 @@ def _threads(launch: Launch, prefix: str) -> Iterator[str]:
 
 
 def _notes(launch: Launch) -> Iterator[str]:
-    """Who runs here, and how it ended."""
+    """Write which job runs here, and how it ended."""
     yield f"cd {shlex.quote(launch.run_dir)} || exit"
     # Not where labscale has noted this very job already, with its attempt.
     noted = f"""grep -qs '"job_id": "'"$SLURM_JOB_ID"'"' {JOB}"""
@@ -170,7 +170,7 @@ def _compare_nodes(launch: Launch, check: NodeCheck) -> Iterator[str]:
 
 
 def _rendezvous(prefix: str) -> Iterator[str]:
-    """Nodes are reached under the address that Slurm itself uses: a host's own idea of its name may be 127.0.1.1."""
+    """Reach nodes under the address that Slurm itself uses: a host may resolve its own name to 127.0.1.1."""
     yield 'mapfile -t nodes < <(scontrol show hostnames "$SLURM_JOB_NODELIST")'
     yield "address_of() { scontrol --oneliner show node \"$1\" | sed -n 's/.* NodeAddr=\\([^ ]*\\).*/\\1/p'; }"
     yield f'export {prefix}{HEAD}="$(address_of "${{nodes[0]}}")"'
@@ -190,7 +190,7 @@ def _step(launch: Launch, name: str, prefix: str, sampler: Sequence[str]) -> Ite
 
 
 def _task(launch: Launch, prefix: str, sampler: Sequence[str]) -> Iterator[str]:
-    """What runs on each node: torchrun, and nothing after it. The round's name is ``$0``."""
+    """What runs on each node: torchrun, and then nothing of it is left. ``$0`` is the round's name."""
     several = launch.case.nnodes > 1
     if several:
         yield f"export {prefix}{NODE_RANK}=$SLURM_NODEID"

@@ -1,21 +1,22 @@
-"""Hosts that ssh reaches as the place where rounds run: what each has, and whether they are alike."""
+"""What each host of ssh is and has, and whether the hosts are alike."""
 
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from suite.env_check.nodes import reports as node_reports
+from suite.env_check.nodes.reports import differences, read_report
 from suite.env_check.report import Report
 from suite.errors import EnvironmentNotFit, SchedulerError, UsageError
 from suite.external.program import run_program
 from suite.external.ssh import ssh_argv
-from suite.launch.nodes.facts import NodeFacts
-from suite.launch.nodes.facts import read as read_facts
+from suite.launch.nodes import facts
 from suite.launch.ssh.run import SshPlace
 from suite.matrix.resources import Resources
+from suite.options.options import ROOT
 from suite.schema.record import Environment
 
 TIMEOUT_S: Final = 300.0
@@ -23,18 +24,18 @@ _LAST_LINES: Final = 3
 
 
 def resources(place: SshPlace) -> Resources:
-    """The hosts, each counted with what the smallest has.
+    """The number of hosts, and what the smallest of them has.
 
     Raises:
-        UsageError: no hosts are named, or one twice.
+        UsageError: no host is named, or one is named twice.
         SchedulerError: one does not answer.
     """
     if not place.hosts or len(set(place.hosts)) != len(place.hosts):
         raise UsageError(
             f"--launcher ssh needs --nodes host1,host2: each host once, got {', '.join(place.hosts) or 'none'}."
         )
-    said = _ask(place, (place.python, "-m", "suite.external.machine"), os.environ)
-    found = [_parse(place, host, text, TypeAdapter(Environment).validate_json) for host, text in said.items()]
+    said = _ask(place, (sys.executable, "-m", "suite.external.machine"), os.environ)
+    found = [_parse(host, text, TypeAdapter(Environment).validate_json) for host, text in said.items()]
     return Resources(
         nnodes=len(place.hosts),
         gpus_per_node=min(len(environment.gpus) for environment in found),
@@ -42,31 +43,31 @@ def resources(place: SshPlace) -> Resources:
     )
 
 
-def look_at_hosts(place: SshPlace, arguments: Sequence[str], *, differing_is_fine: bool) -> NodeFacts:
-    """Run ``launch.nodes.facts`` with ``arguments`` on all hosts at the same time; the head's facts stand for all.
+def look_at_hosts(place: SshPlace, arguments: Sequence[str], *, differing_is_fine: bool) -> facts.NodeFacts:
+    """Run ``suite.launch.nodes.facts`` with ``arguments`` on all hosts at once; return the environment of the head.
 
-    A report with failures stands before one without.
+    The report is the worst of all hosts'.
 
     Raises:
         SchedulerError: a host does not answer with its facts.
-        EnvironmentNotFit: the hosts differ, and ``differing_is_fine`` does not hold.
+        EnvironmentNotFit: the hosts differ, and ``differing_is_fine`` is False.
     """
-    said = _ask(place, (place.python, *arguments), os.environ)
-    facts = {host: _parse(place, host, text, read_facts) for host, text in said.items()}
-    reports = {host: node_reports.read_report(found.report.as_json()) for host, found in facts.items()}
-    for difference in node_reports.differences(reports):
+    said = _ask(place, (sys.executable, *arguments), os.environ)
+    there = {host: _parse(host, text, facts.read) for host, text in said.items()}
+    reports = {host: read_report(found.report.as_json()) for host, found in there.items()}
+    for difference in differences(reports):
         place.say(f"The hosts differ: {difference}")
         if not difference.subject.startswith("check ") and not differing_is_fine:
             raise EnvironmentNotFit(
                 f"The hosts differ in what they are: {difference}. A measurement over them would be one of the "
                 "slowest. Leave out those that differ, or try all the same with --ignore-env-check."
             )
-    head = facts[place.hosts[0]]
-    return NodeFacts(environment=head.environment, report=worst([found.report for found in facts.values()]))
+    head = there[place.hosts[0]]
+    return facts.NodeFacts(environment=head.environment, report=worst([found.report for found in there.values()]))
 
 
 def worst(reports: Sequence[Report]) -> Report:
-    """The first with a failure, else the first with a warning: what one host alone finds is not to be lost."""
+    """The first report with a failure, else the first with a warning: what only one host finds must be shown."""
     return min(reports, key=lambda report: (not report.failures, not report.warnings))
 
 
@@ -74,7 +75,7 @@ def _ask(place: SshPlace, command: Sequence[str], environ: Mapping[str, str]) ->
     """What the command prints on each host. Raises SchedulerError for one that cannot run it."""
 
     def ask(host: str) -> str:
-        argv = ssh_argv(command, host=host, working_dir=place.project_root, config=place.config)
+        argv = ssh_argv(command, host=host, working_dir=ROOT, config=place.config)
         run = run_program(argv, environ={**environ, "LC_ALL": "C"}, timeout_s=TIMEOUT_S)
         if run.end == "ended" and run.exit_code == 0:
             return run.stdout
@@ -89,11 +90,11 @@ def _ask(place: SshPlace, command: Sequence[str], environ: Mapping[str, str]) ->
         return dict(zip(place.hosts, pool.map(ask, place.hosts), strict=True))
 
 
-def _parse[T](place: SshPlace, host: str, text: str, parse: Callable[[str], T]) -> T:
+def _parse[T](host: str, text: str, parse: Callable[[str], T]) -> T:
     try:
         return parse(text)
     except (ValueError, ValidationError) as error:
         raise SchedulerError(
-            f"{host} answers with something else than asked for ({error}). Its login scripts must print nothing, and "
-            f"the checkout in {place.project_root} must be the same as here."
+            f"{host} gives another answer than expected ({error}). Its login scripts must print nothing, and "
+            f"the checkout in {ROOT} must be the same as here."
         ) from error

@@ -2,7 +2,6 @@
 
 import argparse
 import functools
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -13,7 +12,6 @@ from suite.launch.runtime import Asked, LauncherEntry, Runtime, Say
 from suite.launch.ssh import hosts
 from suite.launch.ssh.run import SshPlace, run
 from suite.options.command_line import any_path
-from suite.options.options import ROOT
 from suite.options.types import hosts as host_names
 
 
@@ -24,7 +22,7 @@ class SshSettings:
 
 
 def _provision(settings: SshSettings, asked: Asked) -> Runtime:
-    """The worker in the same folder on every host that ``--nodes`` names; hosts that differ are refused by name."""
+    """Use the worker in the same folder on every host of ``--nodes``; refuse hosts that differ, by name."""
     inner = on_this_machine(asked)
     place = _place(settings, asked.say)
     found = hosts.look_at_hosts(
@@ -39,7 +37,7 @@ def _provision(settings: SshSettings, asked: Asked) -> Runtime:
 
 
 def _place(settings: SshSettings, say: Say) -> SshPlace:
-    return SshPlace(hosts=settings.nodes, config=settings.ssh_config, python=sys.executable, project_root=ROOT, say=say)
+    return SshPlace(hosts=settings.nodes, config=settings.ssh_config, say=say)
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

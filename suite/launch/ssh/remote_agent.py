@@ -1,7 +1,7 @@
 """Run one node's part of a round: ``python -m suite.launch.ssh.remote_agent``, which ``ssh.run`` starts on the node.
 
-It speaks JSON, a line each way, on stdin and stdout, and ends every process of its part when it is told to, when its
-stdin closes, when a signal asks it, and when nobody has spoken to it for ``SILENCE_S``: ssh itself would leave them.
+It reads and writes JSON, one message a line. It ends every process of its part when it is told to, when its stdin
+closes, at SIGTERM, and after ``SILENCE_S`` without a message: ssh alone would leave the processes running.
 """
 
 import ipaddress
@@ -21,8 +21,8 @@ from suite.launch.nodes.node import free_port, interface_of
 from suite.launch.processes import RunProcesses
 from suite.launch.telemetry_sampler import beside
 
-BEAT_S: Final = 2.0  # both sides say that they are there
-SILENCE_S: Final = 20.0  # after which the other side is taken for gone
+BEAT_S: Final = 2.0  # between the messages with which each side says that it is there
+SILENCE_S: Final = 20.0  # without a message: the other side is gone
 POLL_S: Final = 0.2
 VARIABLE: Final = "SSH_CONNECTION"  # sshd's: client's address and port, this host's address and port
 
@@ -57,7 +57,7 @@ def main() -> int:
 
 
 def refusal(request: Mapping[str, Any]) -> str | None:
-    """Why this host cannot take part."""
+    """Why this host cannot take part; None if it can."""
     token = Path(request["token_path"])
     try:
         found = token.read_text(encoding="utf-8")
@@ -71,7 +71,7 @@ def refusal(request: Mapping[str, Any]) -> str | None:
 
 
 def _place(environ: Mapping[str, str]) -> dict[str, Any]:
-    """Under which address this host was reached, on which interface that is, and a port that is free."""
+    """The address under which this host was reached, its interface, and a free port."""
     _, _, address, _ = environ[VARIABLE].split()
     parsed = ipaddress.ip_address(address)
     return {
@@ -92,7 +92,7 @@ def _await_start(lines: "queue.SimpleQueue[_Line]") -> _Line:
 
 
 def _run(request: Mapping[str, Any], start: Mapping[str, Any], lines: "queue.SimpleQueue[_Line]") -> tuple[int, bool]:
-    """Run to its end, and say whether it came by itself. The exit code is negative for a signal."""
+    """Run torchrun to its end. Return its exit code (negative: a signal), and whether nobody asked it to end."""
     with Path(request["log"]).open("wb") as log:
         processes = RunProcesses.start(request["argv"], {**request["env"], **start["env"]}, log)
     try:

@@ -1,9 +1,10 @@
-"""One host's part of a round, as its supervisor sees it: an ssh that runs ``suite.launch.ssh.remote_agent`` there."""
+"""One host's part of a round, as its supervisor sees it: a connection to ``suite.launch.ssh.remote_agent`` there."""
 
 import json
 import os
 import queue
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -15,14 +16,15 @@ from suite.errors import SchedulerError
 from suite.external.ssh import ssh_argv
 from suite.launch.processes import KILL_PATIENCE_S, POLL_S
 from suite.launch.ssh.remote_agent import BEAT_S, SILENCE_S
+from suite.options.options import ROOT
 
-READY_TIMEOUT_S: Final = 60.0  # for a host to answer at first; Python may come from a slow file system
-_SLACK_S: Final = 5.0  # of the network and of a busy host
+READY_TIMEOUT_S: Final = 60.0  # for the first answer of a host: Python may come from a slow file system
+_SLACK_S: Final = 5.0  # for the network and a busy host
 _LAST_LINES: Final = 5
 
 
 class RemotePart:
-    """``exit_code`` is torchrun's, None before the host has said it; ``lost`` and ``refused`` say why it never will."""
+    """One host's part. ``exit_code``, torchrun's, is None at first; ``lost`` and ``refused`` say why it stays None."""
 
     def __init__(self, host: str, process: subprocess.Popen[str], errors: IO[bytes]) -> None:
         self.host = host
@@ -30,24 +32,24 @@ class RemotePart:
         self.ready: Mapping[str, Any] | None = None  # its address, interface and a free port
         self.refused: str | None = None  # why it cannot take part
         self.lost: str | None = None
-        self.by_itself = False  # it ended
+        self.by_itself = False  # whether it ended without being asked to
         self._process = process
         self._errors = errors
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        self._last_said = ""  # that was no message of the guard
+        self._last_said = ""  # that was not a message of the agent
         self._heard_s = self._told_s = time.monotonic()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     @classmethod
-    def start(cls, host: str, request: Mapping[str, Any], python: str, project_root: Path, config: Path | None) -> Self:
+    def start(cls, host: str, request: Mapping[str, Any], config: Path | None) -> Self:
         """Connect to the host and hand it the request.
 
         Raises:
             SchedulerError: there is no ssh here.
         """
         argv = ssh_argv(
-            (python, "-m", "suite.launch.ssh.remote_agent"), host=host, working_dir=project_root, config=config
+            (sys.executable, "-m", "suite.launch.ssh.remote_agent"), host=host, working_dir=ROOT, config=config
         )
         errors = tempfile.TemporaryFile()  # noqa: SIM115  closed by finish
         try:
@@ -68,11 +70,11 @@ class RemotePart:
         return part
 
     def tell(self, **message: Any) -> None:
-        """Say something to the guard; one that is gone is found out by ``hear``."""
+        """Send a message to the agent; ``hear`` notices an agent that is gone."""
         self._tell(message)
 
     def hear(self) -> None:
-        """Take in what the host has said, and say that we are here."""
+        """Read what the host has sent, and tell it that we are here."""
         while self.is_going_on and not self._lines.empty():
             line, self._heard_s = self._lines.get(), time.monotonic()
             if line is None:
@@ -105,7 +107,7 @@ class RemotePart:
         self.tell(command="end")
 
     def finish(self, grace_s: float) -> None:
-        """Wait until the part has ended; a host that does not say so is given up, and ends its part by itself."""
+        """Wait until the part has ended. A host that does not say so is given up; it ends its part by itself."""
         deadline_s = time.monotonic() + grace_s + KILL_PATIENCE_S + _SLACK_S
         try:
             while self.is_going_on and time.monotonic() < deadline_s:
@@ -135,7 +137,7 @@ class RemotePart:
         self._lines.put(None)
 
     def _message(self, line: str) -> dict[str, Any]:
-        """A message of the guard; what a login script prints is none."""
+        """The message of the agent; empty for a line that a login script printed."""
         try:
             message = json.loads(line)
         except ValueError:

@@ -1,8 +1,8 @@
-"""Run one round on hosts that ssh reaches: one guard a host, which runs torchrun there, and this supervises them all.
+"""Run one round on hosts that ssh reaches: an agent on each host runs torchrun, and this supervises all of them.
 
 The results folder, the checkout and its Python must be in the same folders on every host. When one part ends badly,
-its host falls silent, or labscale itself ends, every part ends: ``suite.launch.ssh.remote_agent`` leaves nothing, as
-ssh would.
+its host falls silent, or labscale itself ends, every part ends. ssh alone would leave processes;
+``suite.launch.ssh.remote_agent`` leaves none.
 """
 
 import os
@@ -38,14 +38,12 @@ class SshPlace:
 
     hosts: tuple[str, ...]
     config: Path | None  # of ssh
-    python: str  # labscale's own
-    project_root: Path
     say: Say
 
 
 @dataclass(frozen=True, kw_only=True)
 class Address:
-    """How other hosts reach one, and on which of its interfaces."""
+    """The address of a host for the other hosts, and the interface that has it."""
 
     host: str
     address: str
@@ -74,7 +72,7 @@ def run(
     try:
         for rank, host in enumerate(place.hosts[: case.nnodes]):
             (run_dir / NODE_LOG.format(rank)).parent.mkdir()
-            parts.append(RemotePart.start(host, _request(launch, rank), place.python, place.project_root, place.config))
+            parts.append(RemotePart.start(host, _request(launch, rank), place.config))
         _begin(parts, place)
         started_utc, started_s = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic()
         watch = Watch(case, run_dir, on_progress)
@@ -94,7 +92,7 @@ def run(
 
 
 def addresses(ready: Mapping[str, Mapping[str, Any]]) -> tuple[Address, ...]:
-    """How the hosts reach each other: a host that was reached through its loopback is this machine.
+    """The addresses under which the hosts reach each other. A host that was reached by its loopback is this machine.
 
     Raises:
         SchedulerError: two of them are this machine, there is nobody else to learn this one's address from, or one was
@@ -119,7 +117,7 @@ def addresses(ready: Mapping[str, Mapping[str, Any]]) -> tuple[Address, ...]:
 
 
 def end_all(parts: Sequence[RemotePart], grace_s: float) -> None:
-    """End every part and wait until each host says so; one that cannot ends its part by itself."""
+    """End every part and wait until each host says so. A host that cannot say so ends its part by itself."""
     for part in parts:
         part.ask_to_end()
     for part in parts:
@@ -148,7 +146,7 @@ def _forwarded(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _begin(parts: Sequence[RemotePart], place: SshPlace) -> None:
-    """Start all parts together, when every host has said that it can."""
+    """Start all parts together once every host is ready."""
     ready = _await_ready(parts)
     env: list[dict[str, str]] = [{}]
     if len(parts) > 1:
@@ -184,7 +182,7 @@ def _await_ready(parts: Sequence[RemotePart]) -> dict[str, Mapping[str, Any]]:
 
 
 def _wait(parts: Sequence[RemotePart], watch: Watch, stop: Event | None) -> EndedBy | None:
-    """Wait until all parts have ended well, or one of them otherwise, or there is a reason to end them."""
+    """Wait until all parts have ended well, one has ended badly, or there is a reason to end them."""
     first_failure_s: float | None = None
     while True:
         for part in parts:
@@ -211,7 +209,7 @@ def _dump_stacks(parts: Sequence[RemotePart]) -> None:
 
 
 def _judged(result: LaunchResult, parts: Sequence[RemotePart]) -> LaunchResult:
-    """The parts' endings as one; what the launcher saw happen explains what the ranks say."""
+    """Combine the endings of the parts. What the launcher saw comes first: it explains what the ranks say."""
     if result.ended_by == "lost":
         return replace(result, exit_code=1, why="; ".join(why for part in parts if (why := part.lost or part.refused)))
     failed = [part for part in parts if part.exit_code]
