@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from suite.launch.registry import LAUNCHERS
+from suite.launch.registry import LAUNCHERS, MANIFESTS
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -124,7 +124,7 @@ def launcher_names_compared(source: str) -> set[str]:
     """Names of launchers that a file compares something with, or has a ``match`` for."""
     compared = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Compare | ast.MatchValue))
     constants = (part.value for node in compared for part in ast.walk(node) if isinstance(part, ast.Constant))
-    return {value for value in constants if isinstance(value, str) and value in LAUNCHERS}
+    return {value for value in constants if isinstance(value, str) and value in {*LAUNCHERS, *MANIFESTS}}
 
 
 def test_only_a_launchers_folder_asks_for_it_by_name() -> None:

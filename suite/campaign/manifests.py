@@ -3,20 +3,21 @@
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from suite.campaign.folder import Folder
 from suite.campaign.state import Campaign
 from suite.errors import UsageError
 from suite.external.container_spec import IMAGE_NAME
-from suite.images.table import SUITE_PYTHON, Image, find_image
+from suite.images.table import Image, find_image
 from suite.launch.containers import eula
-from suite.launch.manifests import kubernetes, osmo
+from suite.launch.manifests import kubernetes
+from suite.launch.registry import MANIFESTS
 from suite.matrix.file import matrix_names
 from suite.matrix.plan import render_launch
-from suite.options.options import ROOT, Options
-from suite.schema.record import Case, PlannedCase
+from suite.options.options import ROOT
+from suite.schema.record import Case, Launch
 
 IMAGE_ROOT = Path("/opt/labscale/project")  # of labscale, inside its images
 ONE_NODE = "*-1x*"  # what the ids of cases of one node match
@@ -51,7 +52,7 @@ def write_manifests(campaign: Campaign) -> Campaign:
     for name, document in documents.items():
         path = options.results.out / name
         _write(document, path)
-        how = "kubectl apply -f" if options.manifests.render == "kubernetes" else "osmo workflow submit"
+        how = MANIFESTS[options.manifests.render or ""].submit
         campaign.console.print(f"{how} {shlex.quote(str(path))}", highlight=False, markup=False, soft_wrap=True)
     return campaign
 
@@ -70,37 +71,32 @@ def _write(document: Mapping[str, Any], path: Path) -> None:
 def _documents(campaign: Campaign, image: Image) -> Iterator[tuple[str, dict[str, Any]]]:
     feasible = [item for item in campaign.planned if not item.infeasible]
     one_node = [item.case for item in feasible if item.case.nnodes == 1]
-    name = f"labscale-{campaign.options.selection.matrix}"
-    num_gpus = max((case.nproc_per_node for case in one_node if case.device == "cuda"), default=0)
-    if campaign.options.manifests.render == "osmo":
-        if one_node:
-            arguments = bench_arguments(campaign, image, one_node, out=osmo.OUTPUT)
-            yield f"{name}.yaml", osmo.workflow(arguments, _osmo(campaign.options), name=name, num_gpus=num_gpus)
-        return
+    matrix, entry = campaign.options.selection.matrix, MANIFESTS[campaign.options.manifests.render or ""]
+    name, out = f"labscale-{matrix}", entry.results(matrix)
     if one_node:
-        arguments = bench_arguments(campaign, image, one_node, out=_results(campaign))
-        asked = _kubernetes(campaign.options)
-        yield f"{name}.json", kubernetes.campaign(arguments, asked, name=name, num_gpus=num_gpus)
+        num_gpus = max((case.nproc_per_node for case in one_node if case.device == "cuda"), default=0)
+        arguments = bench_arguments(campaign, image, one_node, out=out)
+        yield f"{name}{entry.suffix}", entry.campaign(arguments, campaign.options, name, num_gpus)
+    if entry.round_of_nodes is None:
+        return
     for item in feasible:
-        if item.case.nnodes > 1:
-            yield from _rounds(campaign, image, item)
+        for index in range(item.rounds if item.case.nnodes > 1 else 0):  # for a precision nobody could decide there
+            launch = _launch(image, item.case, index, out=out)
+            document = entry.round_of_nodes(launch, campaign.options, item.rounds)
+            yield f"{item.case.case_id.replace('/', '--')}--r{index}.json", document
 
 
-def _rounds(campaign: Campaign, image: Image, item: PlannedCase) -> Iterator[tuple[str, dict[str, Any]]]:
-    """A file for each round: how many more a precision would need, nobody decides there."""
-    for index in range(item.rounds):
-        launch = render_launch(
-            item.case,
-            round_index=index,
-            worker_python=Path(image.worker_python),
-            project_root=IMAGE_ROOT,
-            run_dir=Folder(root=Path(_results(campaign))).run_dir(item.case, index),
-            asset_root=Path(kubernetes.ASSETS),
-            cache_dir=Path(kubernetes.CACHE),
-            cpus=1,  # the pod counts its own
-        )
-        document = kubernetes.round_of_nodes(launch, _kubernetes(campaign.options), rounds=item.rounds)
-        yield f"{item.case.case_id.replace('/', '--')}--r{index}.json", document
+def _launch(image: Image, case: Case, index: int, *, out: str) -> Launch:
+    return render_launch(
+        case,
+        round_index=index,
+        worker_python=Path(image.worker_python),
+        project_root=IMAGE_ROOT,
+        run_dir=Folder(root=Path(out)).run_dir(case, index),
+        asset_root=Path(kubernetes.ASSETS),
+        cache_dir=Path(kubernetes.CACHE),
+        cpus=1,  # the pod counts its own
+    )
 
 
 def bench_arguments(campaign: Campaign, image: Image, cases: Sequence[Case], *, out: str) -> tuple[str, ...]:
@@ -136,23 +132,3 @@ def bench_arguments(campaign: Campaign, image: Image, cases: Sequence[Case], *, 
     if campaign.stack == "isaacsim":  # labscale does not install this one, so it does not know where it is
         pairs.append(("--worker-python", image.worker_python))
     return (*(part for pair in pairs for part in pair), *flags, "--no-report")
-
-
-def _results(campaign: Campaign) -> str:
-    return str(PurePosixPath(kubernetes.RESULTS) / campaign.options.selection.matrix)
-
-
-def _kubernetes(options: Options) -> kubernetes.KubernetesOptions:
-    return kubernetes.KubernetesOptions(
-        image=options.place.image or "",
-        volume_claim=options.manifests.volume_claim,
-        suite_python=SUITE_PYTHON,
-        accept_eula=options.place.accept_eula,
-        host_label=options.results.host_label,
-    )
-
-
-def _osmo(options: Options) -> osmo.OsmoOptions:
-    return osmo.OsmoOptions(
-        image=options.place.image or "", suite_python=SUITE_PYTHON, accept_eula=options.place.accept_eula
-    )

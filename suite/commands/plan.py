@@ -6,12 +6,12 @@ from rich.console import Console
 
 from suite.campaign.steps import MANIFESTS, PLAN, execute
 from suite.commands import campaign_options
-from suite.options import manifests
+from suite.launch import registry
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     campaign_options.add_arguments(parser)
-    manifests.add_arguments(parser)
+    registry.add_manifest_arguments(parser)
     campaign_options.add_licence(parser)
 
 

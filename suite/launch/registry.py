@@ -5,15 +5,17 @@ whoever gave it believes that it takes effect.
 """
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from suite.errors import UsageError
 from suite.launch.containers.apptainer_launcher import APPTAINER
 from suite.launch.containers.launcher import CONTAINER
+from suite.launch.manifests.kubernetes import KUBERNETES
+from suite.launch.manifests.osmo import OSMO
 from suite.launch.native.launcher import EMULATED, NATIVE
-from suite.launch.runtime import Asked, LauncherEntry, Runtime, Say
+from suite.launch.runtime import Asked, LauncherEntry, ManifestEntry, Runtime, Say
 from suite.launch.slurm.launcher import SLURM
 from suite.launch.ssh.launcher import SSH
 from suite.matrix.resources import UNBOUNDED, Resources
@@ -23,12 +25,14 @@ from suite.options.options import Options, given, read
 from suite.options.place import Place
 from suite.options.rounds import Rounds
 from suite.options.setup import Setup
+from suite.options.types import volume_claim
 from suite.schema.record import Device, Environment, Stack
 
 LAUNCHERS: Final[dict[str, LauncherEntry[Any]]] = {
     entry.name: entry for entry in (NATIVE, CONTAINER, APPTAINER, SLURM, SSH, EMULATED)
 }
 DEFAULT: Final = NATIVE.name
+MANIFESTS: Final[dict[str, ManifestEntry]] = {entry.name: entry for entry in (KUBERNETES, OSMO)}
 
 OF_ROUNDS: Final = ("upstream", "profile", "retry_failed")  # for rounds that run
 FLAGS: Final = {"worker_packages": "--worker-package"}  # where the option is written otherwise
@@ -100,6 +104,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_manifest_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``plan --render``."""
+    parser.add_argument("--render", choices=tuple(MANIFESTS), help="write files for this into --out, start nothing")
+    parser.add_argument(
+        "--image", type=any_text, metavar="NAME", help="with --render, as the cluster's registry has it"
+    )
+    parser.add_argument(
+        "--volume-claim",
+        type=volume_claim,
+        default=Manifests.volume_claim,
+        metavar="NAME",
+        help=f"with --render kubernetes: results (default: {Manifests.volume_claim})",
+    )
+
+
 def chosen(arguments: argparse.Namespace) -> tuple[str, object]:
     """The name of the launcher that the arguments choose, and its own options.
 
@@ -159,13 +178,18 @@ def _needs(arguments: argparse.Namespace, entry: LauncherEntry[Any]) -> Iterator
     users = _named(lambda one: one.image is not None)
     in_image = entry.image is not None or render is not None
     yield "image", in_image, f"bench --launcher {users}, or with plan --render", launcher
+    takers = _either(one.name for one in MANIFESTS.values() if one.takes_volume_claim)
     got = f"--render {render}" if render else "no --render"
-    yield "volume_claim", render == "kubernetes", "plan --render kubernetes", got
+    yield "volume_claim", render is not None and MANIFESTS[render].takes_volume_claim, f"plan --render {takers}", got
 
 
 def _named(can: Callable[[LauncherEntry[Any]], bool]) -> str:
-    """``container, apptainer or slurm``: the launchers that can."""
-    *others, last = (entry.name for entry in LAUNCHERS.values() if can(entry))
+    return _either(entry.name for entry in LAUNCHERS.values() if can(entry))
+
+
+def _either(names: Iterable[str]) -> str:
+    """``container, apptainer or slurm``."""
+    *others, last = names
     return f"{', '.join(others)} or {last}" if others else last
 
 

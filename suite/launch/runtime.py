@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from suite.env_check.report import Report
 from suite.env_check.request import Request
@@ -86,3 +86,16 @@ class LauncherEntry[S: "DataclassInstance"]:
     can_profile: bool = False
     shares_host: bool = False  # a round can be given some of the GPUs and cores, so that others run beside it
     writes_scripts: bool = False  # for --render-only
+
+
+@dataclass(frozen=True, kw_only=True)
+class ManifestEntry:
+    """One kind of cluster with a control plane of its own, for which ``plan --render`` writes files."""
+
+    name: str
+    submit: str  # the command that takes a file
+    suffix: str  # of the file that runs all cases of one node
+    results: Callable[[str], str]  # where a pod writes the results of a matrix
+    campaign: Callable[[Sequence[str], Options, str, int], dict[str, Any]]  # arguments of bench, …, name, GPUs
+    round_of_nodes: Callable[[Launch, Options, int], dict[str, Any]] | None = None  # …, rounds of the case
+    takes_volume_claim: bool = False

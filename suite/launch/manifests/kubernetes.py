@@ -8,13 +8,17 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import PurePosixPath
 from typing import Any, Final
 
 from suite.errors import StoreError
+from suite.images.table import SUITE_PYTHON
 from suite.launch.containers import eula
 from suite.launch.manifests import image_digest
 from suite.launch.nodes.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_ID, RENDEZVOUS_PORT
+from suite.launch.runtime import ManifestEntry
 from suite.matrix.plan import THREAD_VARIABLES
+from suite.options.options import Options
 from suite.schema.record import Launch
 
 RESULTS: Final = "/results"  # where the volume is mounted
@@ -91,6 +95,16 @@ class KubernetesOptions:
     suite_python: str
     accept_eula: bool = False
     host_label: str | None = None  # in the records of rounds
+
+
+def _asked(options: Options) -> KubernetesOptions:
+    return KubernetesOptions(
+        image=options.place.image or "",
+        volume_claim=options.manifests.volume_claim,
+        suite_python=SUITE_PYTHON,
+        accept_eula=options.place.accept_eula,
+        host_label=options.results.host_label,
+    )
 
 
 def campaign(arguments: Sequence[str], options: KubernetesOptions, *, name: str, num_gpus: int) -> dict[str, Any]:
@@ -190,3 +204,16 @@ def _pod(options: KubernetesOptions, container: dict[str, Any]) -> dict[str, Any
             {"name": "shm", "emptyDir": {"medium": "Memory"}},
         ],
     }
+
+
+KUBERNETES: Final = ManifestEntry(
+    name="kubernetes",
+    submit="kubectl apply -f",
+    suffix=".json",
+    results=lambda matrix: str(PurePosixPath(RESULTS) / matrix),
+    campaign=lambda arguments, options, name, num_gpus: campaign(
+        arguments, _asked(options), name=name, num_gpus=num_gpus
+    ),
+    round_of_nodes=lambda launch, options, rounds: round_of_nodes(launch, _asked(options), rounds=rounds),
+    takes_volume_claim=True,
+)

@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from suite.images.table import SUITE_PYTHON
 from suite.launch.containers import eula
 from suite.launch.manifests import image_digest
+from suite.launch.runtime import ManifestEntry
+from suite.options.options import Options
 
 OUTPUT: Final = "{{output}}"  # OSMO's word for the folder that it uploads
 _CPUS_PER_GPU: Final = 8
@@ -43,3 +46,18 @@ def workflow(arguments: Sequence[str], options: OsmoOptions, *, name: str, num_g
         "outputs": [{"dataset": {"name": name}}],
     }
     return {"workflow": {"name": name, "resources": {"default": resources}, "tasks": [task]}}
+
+
+def _campaign(arguments: Sequence[str], options: Options, name: str, num_gpus: int) -> dict[str, Any]:
+    place = options.place
+    asked = OsmoOptions(image=place.image or "", suite_python=SUITE_PYTHON, accept_eula=place.accept_eula)
+    return workflow(arguments, asked, name=name, num_gpus=num_gpus)
+
+
+OSMO: Final = ManifestEntry(
+    name="osmo",
+    submit="osmo workflow submit",
+    suffix=".yaml",
+    results=lambda _matrix: OUTPUT,
+    campaign=_campaign,
+)
