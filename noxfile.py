@@ -23,22 +23,22 @@ ROOT = Path(__file__).parent
 
 def install(session: nox.Session, group: str) -> None:
     """Install one hashed requirement file, or nothing when it has not changed since the last time."""
-    session.env["PYTHONDONTWRITEBYTECODE"] = ""  # many images set it: every start would compile all modules anew
+    session.env["PYTHONDONTWRITEBYTECODE"] = ""  # many images set it, and every start would compile all modules again
     pins = ROOT / "containers" / "pins" / f"{group}.txt"
     installed = Path(session.virtualenv.location) / "installed-pins.txt"
     if installed.exists() and installed.read_text() == pins.read_text():
         session.debug(f"{pins.name} is installed")
         return
-    # The file is complete. Without --no-deps the installer would ask for what pyproject.toml excludes.
+    # The file is complete. Without --no-deps the installer would add what pyproject.toml excludes.
     session.install("--require-hashes", "--no-deps", "--requirement", str(pins))
     installed.write_text(pins.read_text())
 
 
 def run_module(session: nox.Session, module: str, *arguments: str) -> None:
-    """Run a command line of ours. Its exit code is nox's, which by itself knows 0 and 1 only.
+    """Run one of our commands and end with its exit code; nox alone would end with 0 or 1.
 
-    When nox is killed, the command ends in order (``suite.external.parent_death``). At Ctrl-C nox waits until it has,
-    where it would kill it after half a second.
+    When nox is killed, the command ends in order (``suite.external.parent_death``). At Ctrl-C nox waits for that; by
+    default it would kill the command after half a second.
 
     Raises:
         SystemExit: the command did not end with 0.
@@ -110,7 +110,7 @@ def export(session: nox.Session) -> None:
 
 @nox.session(name="import")
 def import_(session: nox.Session) -> None:
-    """Keep Isaac Lab's own benchmark files as a set beside ours, checked, never mixed: `-- FILE... --out DIR`."""
+    """Check Isaac Lab's own benchmark files and keep them as a set, apart from ours: `-- FILE... --out DIR`."""
     install(session, "report")
     run_module(session, "reports", "import")
 
@@ -145,7 +145,7 @@ def bundle(session: nox.Session) -> None:
 
 @nox.session
 def pins(session: nox.Session) -> None:
-    """Resolve the hashed requirement files anew (--upgrade: newer versions), and ask for the images' digests."""
+    """Resolve the hashed requirement files again (--upgrade: newer versions), and look up the images' digests."""
     install(session, "suite")
     run_module(session, "suite.images.pins_command")
 
@@ -160,7 +160,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def perf(session: nox.Session) -> None:
-    """Time labscale itself beside reports/perf.json: plan, reports, site, sampler, start-up. `-- --write` stores."""
+    """Compare labscale's own times with reports/perf.json: plan, reports, site, sampler, start. `-- --write` stores."""
     install(session, "tests")
     run_module(session, "tests.perf")
 

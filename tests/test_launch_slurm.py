@@ -174,7 +174,7 @@ def test_what_slurm_does_not_take(place: SlurmPlace, launch: Launch, tmp_path: P
 
 def test_a_job_that_waits_in_vain_is_cancelled(place: SlurmPlace, launch: Launch, tmp_path: Path) -> None:
     """The partition allows half an hour."""
-    with pytest.raises(SchedulerError, match=r"PartitionTimeLimit.* would wait in vain.*--time"):
+    with pytest.raises(SchedulerError, match=r"PartitionTimeLimit.* can never start.*--time"):
         launcher.run(launch, place=replace(place, options=SlurmOptions(time="60")))
     assert not launcher.is_submitted(tmp_path / "r0")
     assert slurm.find(launcher.job_name(tmp_path / "r0")) is None

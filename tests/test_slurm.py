@@ -138,7 +138,7 @@ def test_a_job_whose_reservation_has_ended_is_cancelled_not_lost(
     monkeypatch.setattr(slurm, "job", lambda _: parse_job("7", CANCELLED if cancelled else RESV_DEL_HOLD))
     monkeypatch.setattr(slurm, "cancel", cancelled.append)
     launch = Launch(case=make_case(), round=0, argv=("true",), env={}, run_dir=str(tmp_path))
-    with pytest.raises(SchedulerError, match=r"RESV_DEL_HOLD \(Reservation_r1_was_deleted\): it would wait in vain"):
+    with pytest.raises(SchedulerError, match=r"RESV_DEL_HOLD \(Reservation_r1_was_deleted\): it can never start"):
         launcher.run(launch, place=launcher.SlurmPlace(options=SlurmOptions(), say=lambda _: None))
     assert cancelled == ["7"]
     assert not launcher.is_submitted(tmp_path)

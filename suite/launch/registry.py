@@ -106,16 +106,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_manifest_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``plan --render``."""
-    parser.add_argument("--render", choices=tuple(MANIFESTS), help="write files for this into --out, start nothing")
     parser.add_argument(
-        "--image", type=any_text, metavar="NAME", help="with --render, as the cluster's registry has it"
+        "--render", choices=tuple(MANIFESTS), help="write files for this cluster into --out, start nothing"
     )
+    parser.add_argument("--image", type=any_text, metavar="NAME", help="with --render: the image's name in a registry")
     parser.add_argument(
         "--volume-claim",
         type=volume_claim,
         default=Manifests.volume_claim,
         metavar="NAME",
-        help=f"with --render kubernetes: results (default: {Manifests.volume_claim})",
+        help=f"with --render kubernetes: volume claim of results (default: {Manifests.volume_claim})",
     )
 
 

@@ -29,19 +29,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="go on until the half-width of the 95 %% interval of the median is at most this part of it "
         f"(without a value: {TARGET_PRECISION}; default: the matrix's)",
     )  # fmt: skip
-    parser.add_argument("--max-rounds", type=rounds, metavar="N", help="of a case, if the target is not reached before")
+    parser.add_argument("--max-rounds", type=rounds, metavar="N", help="most rounds of a case, if it misses the target")
     parser.add_argument(
         "--budget-minutes",
         type=above_zero,
         metavar="MIN",
-        help="wall time after which only the matrix's rounds still run",
+        help="wall time after which a case gets only the rounds of the matrix",
     )
     parser.add_argument(
         "--a-a", action=argparse.BooleanOptionalAction, help="run each series' baseline twice (default: the matrix's)"
     )
     parser.add_argument(
         "--pack", action=argparse.BooleanOptionalAction,
-        help="run cases side by side on idle GPUs when a test shows that it does not move the numbers, or never "
+        help="run cases side by side on idle GPUs if a test shows that it does not change the figures; or never "
         "(default: where there are several GPUs)",
     )  # fmt: skip
 

@@ -21,5 +21,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="search for the most environments that one rank of this series takes",
     )
     parser.add_argument(
-        "--most-envs", type=positive, metavar="N", help="where a search for capacity ends at the latest"
+        "--most-envs", type=positive, metavar="N", help="most environments that a search for capacity tries"
     )

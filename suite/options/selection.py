@@ -23,8 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--matrix",
         type=any_text,
-        help=f"{', '.join(matrix_names())}, or the path of a TOML file (default: first where there is a GPU, else "
-        "smoke)",
+        help=f"{', '.join(matrix_names())}, or the path of a TOML file (default: first if there is a GPU, else smoke)",
     )
     parser.add_argument(
         "--series", type=any_text, action="append", default=[], metavar="NAME", help="only this series; repeatable"

@@ -23,7 +23,9 @@ class Setup:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add all but ``--worker-package``, see ``suite.env_check.request``."""
     parser.add_argument("--stack", choices=get_args(Stack), help="physics and rendering (default: the matrix's)")
-    parser.add_argument("--device", choices=get_args(Device), help="default: cuda when there is a GPU")
-    parser.add_argument("--assets", choices=get_args(Assets), default="offline", help="default: offline")
-    parser.add_argument("--seed", type=seed, help="of rank 0 (default: the matrix's)")
+    parser.add_argument("--device", choices=get_args(Device), help="default: cuda if there is a GPU")
+    parser.add_argument(
+        "--assets", choices=get_args(Assets), default="offline", help="assets of the tasks (default: offline)"
+    )
+    parser.add_argument("--seed", type=seed, help="seed of rank 0 (default: the matrix's)")
     parser.add_argument("--worker-python", type=any_path, metavar="PATH", help="a Python that has Isaac Lab already")

@@ -13,6 +13,7 @@ from suite.env_check.request import Request
 from suite.errors import ContainerError, UsageError
 from suite.external import parent_death
 from suite.files.cache import cache_root
+from suite.files.wording import last_lines
 from suite.images.table import SUITE_PYTHON, find_image
 from suite.install.pins import sha256
 from suite.install.worker import worker_pins
@@ -49,9 +50,9 @@ def in_apptainer(asked: Asked) -> Runtime:
         try:
             return report.read(done.stdout)
         except ValueError as error:
-            last_words = "\n".join(done.stderr.strip().splitlines()[-5:])
             raise ContainerError(
-                f"env_check did not run in {of_run.image}, exit code {done.returncode}: {error}\n{last_words}\n"
+                f"env_check did not run in {of_run.image}, exit code {done.returncode}: {error}\n"
+                f"{last_lines(done.stderr, 5)}\n"
                 "Take an image that `nox -s build` made: apptainer build FILE.sif docker-daemon:TAG."
             ) from error
 

@@ -88,7 +88,7 @@ def _in_this_image(here: Runtime) -> Runtime:
 def _add_emulated(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--emulate-nodes", type=several, metavar="N",
-        help="parts of this machine that stand for nodes, with sockets between them; results say emulated",
+        help="split this machine into N simulated nodes with sockets between them; results are marked emulated",
     )  # fmt: skip
 
 

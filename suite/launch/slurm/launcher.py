@@ -60,14 +60,17 @@ def _provision(settings: SlurmOptions, asked: Asked) -> Runtime:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--partition", type=any_text, metavar="NAME", help="with --launcher slurm, as sbatch has it")
-    parser.add_argument("--account", type=any_text, metavar="NAME", help="with --launcher slurm, as sbatch has it")
+    parser.add_argument("--partition", type=any_text, metavar="NAME", help="with --launcher slurm: as for sbatch")
+    parser.add_argument("--account", type=any_text, metavar="NAME", help="with --launcher slurm: as for sbatch")
     parser.add_argument(
-        "--time", type=slurm_time, metavar="TIME", help="of a job, as sbatch has it (default: by the case's timeout)"
+        "--time",
+        type=slurm_time,
+        metavar="TIME",
+        help="with --launcher slurm: time limit of a job, as for sbatch (default: by the case's timeout)",
     )
     parser.add_argument(
         "--sbatch-option", type=sbatch_option, action="append", default=[], metavar="NAME[=VALUE]",
-        help="any other option of sbatch, without its dashes; repeatable",
+        help="with --launcher slurm: any other option of sbatch, without its dashes; repeatable",
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from suite.errors import SchedulerError
 from suite.external import slurm
+from suite.files.wording import last_lines
 from suite.launch.nodes.facts import NodeFacts, read
 from suite.launch.slurm.script import SlurmOptions, requested
 from suite.matrix.resources import Resources
@@ -64,10 +65,10 @@ def look_at_a_node(
     try:
         facts = read(run.stdout)
     except ValueError as error:
-        last_words = "\n".join(run.stderr.strip().splitlines()[-5:])
         raise SchedulerError(
-            f"labscale could not learn what a node is: srun ended with {run.exit_code}: {error}\n{last_words}\nThe "
-            "checkout, its Python and the worker must be in the same folders on every node."
+            f"labscale could not learn what a node is: srun ended with {run.exit_code}: {error}\n"
+            f"{last_lines(run.stderr, 5)}\n"
+            "The checkout, its Python and the worker must be in the same folders on every node."
         ) from error
     kept.parent.mkdir(parents=True, exist_ok=True)
     part = kept.with_suffix(".part")
@@ -80,4 +81,4 @@ def _kept(path: Path) -> NodeFacts:
     try:
         return read(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise SchedulerError(f"{path} is not readable: {error}. Delete it, and a node is looked at anew.") from error
+        raise SchedulerError(f"{path} is not readable: {error}. Delete it, and a node is asked again.") from error

@@ -5,7 +5,6 @@ that is preempted, or whose nodes fail, is submitted once more; a training that 
 """
 
 import hashlib
-import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from typing import Final
 from suite.campaign.folder import Folder
 from suite.errors import EnvironmentNotFit, SchedulerError
 from suite.external import slurm
+from suite.files.json_file import replace_json
 from suite.launch.slurm import job_files
 from suite.launch.slurm.script import (
     END,
@@ -141,9 +141,7 @@ def _submit(launch: Launch, place: SlurmPlace, *, attempt: int = 1) -> tuple[str
         place.say(f"Slurm job {earlier} of an earlier command has this round's folder; it is cancelled first")
         _end(earlier)
     job_id = slurm.submit(write_script(launch, place))
-    part = run_dir / f"{JOB}.part"
-    part.write_text(json.dumps({"job_id": job_id, "attempt": attempt}) + "\n", encoding="utf-8")
-    part.rename(run_dir / JOB)
+    replace_json({"job_id": job_id, "attempt": attempt}, run_dir / JOB)
     return job_id, attempt
 
 
@@ -175,7 +173,7 @@ def _follow(
             _end(job_id)
             (run_dir / JOB).unlink(missing_ok=True)
             raise SchedulerError(
-                f"{job}: it would wait in vain, and is cancelled. sinfo --long and scontrol show partition say what is "
+                f"{job}: it can never start, so it is cancelled. sinfo --long and scontrol show partition say what is "
                 "allowed; change --time, --partition, --account or --sbatch-option."
             )
         if stop is not None and stop.is_set():

@@ -59,8 +59,8 @@ def look_at_hosts(place: SshPlace, arguments: Sequence[str], *, differing_is_fin
         place.say(f"The hosts differ: {difference}")
         if not difference.subject.startswith("check ") and not differing_is_fine:
             raise EnvironmentNotFit(
-                f"The hosts differ in what they are: {difference}. A measurement over them would be one of the "
-                "slowest. Leave out those that differ, or try all the same with --ignore-env-check."
+                f"The hosts differ: {difference}. The slowest of them would set every figure. Leave out those that "
+                "differ, or run anyway with --ignore-env-check."
             )
     head = there[place.hosts[0]]
     return facts.NodeFacts(environment=head.environment, report=worst([found.report for found in there.values()]))

@@ -44,7 +44,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--nodes", type=host_names, default=(), metavar="HOST,HOST", help="run on these hosts over ssh, the head first"
     )
-    parser.add_argument("--ssh-config", type=any_path, metavar="FILE", help="with --nodes, as `ssh -F` has it")
+    parser.add_argument(
+        "--ssh-config", type=any_path, metavar="FILE", help="with --nodes: configuration of ssh, as for `ssh -F`"
+    )
 
 
 SSH: Final = LauncherEntry(
