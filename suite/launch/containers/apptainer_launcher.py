@@ -15,6 +15,7 @@ from suite.external import parent_death
 from suite.files.cache import cache_root
 from suite.files.wording import last_lines
 from suite.images.table import SUITE_PYTHON, find_image
+from suite.install.asset_root import RunPython
 from suite.install.pins import sha256
 from suite.install.worker import worker_pins
 from suite.launch.containers import apptainer, eula
@@ -44,22 +45,10 @@ def in_apptainer(asked: Asked) -> Runtime:
     )
     of_run = replace(of_run, asset_root=worker.asset_root, cache_dir=worker.cache_dir)
 
-    def check() -> report.Report:
-        request = Request(stack=asked.stack, device=asked.device).inside_image(worker.python)
-        done = inside((SUITE_PYTHON, *request.arguments()), {})
-        try:
-            return report.read(done.stdout)
-        except ValueError as error:
-            raise ContainerError(
-                f"env_check did not run in {of_run.image}, exit code {done.returncode}: {error}\n"
-                f"{last_lines(done.stderr, 5)}\n"
-                "Take an image that `nox -s build` made: apptainer build FILE.sif docker-daemon:TAG."
-            ) from error
-
     return Runtime(
         worker=worker,
         launch=functools.partial(apptainer.run, options=of_run),
-        check=check,
+        check=lambda: _check(asked, of_run.image, worker.python, inside),
         python_path=None,
         image_digest=of_run.image_digest,
         command=lambda arguments: apptainer.command(
@@ -67,6 +56,19 @@ def in_apptainer(asked: Asked) -> Runtime:
         ),
         wrap=functools.partial(apptainer.render, options=of_run),
     )
+
+
+def _check(asked: Asked, image: Path, worker_python: Path, inside: RunPython) -> report.Report:
+    """Run env_check in the image."""
+    request = Request(stack=asked.stack, device=asked.device).inside_image(worker_python)
+    done = inside((SUITE_PYTHON, *request.arguments()), {})
+    try:
+        return report.read(done.stdout)
+    except ValueError as error:
+        raise ContainerError(
+            f"env_check did not run in {image}, exit code {done.returncode}: {error}\n{last_lines(done.stderr, 5)}\n"
+            "Take an image that `nox -s build` made: apptainer build FILE.sif docker-daemon:TAG."
+        ) from error
 
 
 def _apptainer_options(options: Options) -> apptainer.ApptainerOptions:
