@@ -15,9 +15,9 @@ from reports.verification.foreign_folder import verify_foreign
 from reports.verification.hashes import SUMS, write_hashes
 from reports.verification.set_folder import Verified, verify_set
 from suite.errors import ResultsDiffer, StoreError, UsageError
+from suite.files.paths import ROOT
 from suite.files.wording import counted
 from suite.options.command_line import Parser, exit_code_of, results_path
-from suite.options.options import ROOT
 from suite.records import folders as result_folders
 from suite.records.folders import BUNDLES, CASES
 

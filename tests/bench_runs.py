@@ -16,8 +16,8 @@ from typing import Final
 
 import pytest
 
+from suite.files.paths import ROOT
 from suite.install.worker import Worker
-from suite.options.options import ROOT
 from tests.real_runs import MARK, cartpole, events, marked_processes, matrix_of, wait_until
 
 MATRIX: Final = matrix_of(

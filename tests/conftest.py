@@ -7,8 +7,8 @@ from typing import Final
 
 import pytest
 
+from suite.files.paths import ROOT
 from suite.install.worker import Worker, provision_worker
-from suite.options.options import ROOT
 from suite.records import store
 from suite.schema.record import Case, CaseResult, Environment
 from tests.real_runs import warm_kernels

@@ -14,8 +14,8 @@ from typing import Final
 
 import pytest
 
+from suite.files.paths import ROOT
 from suite.install.worker import Worker
-from suite.options.options import ROOT
 from suite.records.store import load_results
 from suite.schema.record import CaseResult
 from tests.real_runs import MARK, cartpole, marked_processes, matrix_of

@@ -11,13 +11,13 @@ from typing import Any, get_args
 
 import psutil
 
+from suite.files.paths import ROOT
 from suite.install.worker import Worker
 from suite.launch.native.run import run as run_native
 from suite.matrix.cases import expand
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
 from suite.matrix.plan import plan, render_launch
-from suite.options.options import ROOT
 from suite.records.collect import collect
 from suite.records.rank_file import rank_path
 from suite.schema.record import Case, Environment, Launch, RunRecord, Stack

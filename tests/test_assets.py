@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import pytest
 
+from suite.files.paths import ROOT
 from suite.install.worker import Worker
-from suite.options.options import ROOT
 from tests.worker_probes import Hand, probe, run_in_worker
 
 pytestmark = pytest.mark.worker

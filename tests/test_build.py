@@ -16,10 +16,10 @@ from suite.env_check.report import Report
 from suite.env_check.requirements import Needs
 from suite.errors import ContainerError
 from suite.external.docker_engine import Engine
+from suite.files.paths import ROOT
 from suite.images import build, sbom
 from suite.images.build import BuiltImage, build_image, find_built
 from suite.images.table import BuildPlan, pack, plan_build
-from suite.options.options import ROOT
 from tests.container_engine import BUSYBOX, FORGOTTEN_SOCKETS, RunningEngine
 
 pytestmark = FORGOTTEN_SOCKETS

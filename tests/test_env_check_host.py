@@ -14,7 +14,7 @@ from suite.env_check.check import Check
 from suite.env_check.host import checks
 from suite.env_check.host import facts as host
 from suite.env_check.host.facts import HostFacts
-from suite.options.options import ROOT
+from suite.files.paths import ROOT
 from tests.denied_folders import deny
 
 LAPTOP = HostFacts(

@@ -13,6 +13,7 @@ from suite.env_check.request import Request
 from suite.errors import ContainerError
 from suite.external.docker_engine import Engine
 from suite.external.machine import git_state
+from suite.files.paths import ROOT
 from suite.images.registry import with_digest
 from suite.images.table import (
     IMAGES,
@@ -26,7 +27,6 @@ from suite.images.table import (
     render_tag,
     tag_of,
 )
-from suite.options.options import ROOT
 
 SHA = "sha256:" + "0123456789abcdef" * 4
 ENTRY = f"""

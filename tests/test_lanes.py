@@ -21,10 +21,10 @@ from suite.campaign.packing.threads import Lanes
 from suite.campaign.progress import Reporter
 from suite.campaign.state import Campaign
 from suite.errors import Interrupted, LabscaleError
+from suite.files.paths import ROOT
 from suite.launch import LaunchResult
 from suite.launch.watch import prepare
 from suite.matrix.resources import Resources
-from suite.options.options import ROOT
 from suite.schema.record import Launch, PlannedCase
 from tests.asked_options import options_with
 from tests.generated_results import GPU_HOST, make_case

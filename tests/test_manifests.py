@@ -14,10 +14,10 @@ from ruamel.yaml import YAML
 
 from suite.__main__ import parse
 from suite.external.container_spec import IMAGE_NAME
+from suite.files.paths import ROOT
 from suite.launch.manifests import image_digest, kubernetes
 from suite.launch.manifests.kubernetes import KubernetesOptions
 from suite.launch.manifests.osmo import OsmoOptions, workflow
-from suite.options.options import ROOT
 from tests.test_plan import ANT, GOLDEN, launch_of
 
 OPTIONS: Final = KubernetesOptions(image="registry.example/kitless:1", volume_claim="nfs", suite_python="/suite/python")

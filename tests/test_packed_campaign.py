@@ -11,8 +11,8 @@ import pytest
 
 from suite.campaign.packing import interference
 from suite.campaign.packing.interference import Interference
+from suite.files.paths import ROOT
 from suite.install.worker import Worker
-from suite.options.options import ROOT
 from suite.records.store import read_case
 from suite.schema.record import RunRecord
 from tests.bench_runs import START_TIMEOUT_S, Bench

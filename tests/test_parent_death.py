@@ -12,8 +12,8 @@ import psutil
 import pytest
 
 from suite.errors import Interrupted
+from suite.files.paths import ROOT
 from suite.install import asset_root
-from suite.options.options import ROOT
 from tests.bench_runs import listen_to_ctrl_c
 from tests.real_runs import wait_until
 

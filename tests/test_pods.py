@@ -18,10 +18,10 @@ from suite.campaign.record_round import Ended
 from suite.campaign.record_round import record as write_record
 from suite.errors import StoreError
 from suite.external.machine import num_usable_cpus
+from suite.files.paths import ROOT
 from suite.install.worker import Worker
 from suite.launch.manifests import image_digest, kubernetes
 from suite.launch.nodes.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_PORT, free_port
-from suite.options.options import ROOT
 from suite.records.store import read_case, read_record
 from suite.schema.record import Case
 from tests.conftest import CaseMaker

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from suite.files.cache import cache_root
-from suite.options.options import ROOT
+from suite.files.paths import ROOT
 from suite.records.redaction import public
 from tests.rank_events import RankFiles, error, head, iterations
 

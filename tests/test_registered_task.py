@@ -18,12 +18,12 @@ from suite.campaign.planning import worker_stack
 from suite.campaign.registered_task import Answer, ask, measured_costs, unknown_tasks, with_answers
 from suite.commands.campaign_options import options_of
 from suite.errors import MatrixError, StoreError, WorkerEnvironmentError
+from suite.files.paths import ROOT
 from suite.launch.watch import prepare
 from suite.matrix.cases import expand
 from suite.matrix.catalog import Catalog, load_catalog
 from suite.matrix.file import load_matrix
 from suite.matrix.plan import plan
-from suite.options.options import ROOT
 from suite.records import store
 from suite.schema.record import Case, PlannedCase
 from tests.asked_options import options_with

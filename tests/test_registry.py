@@ -11,9 +11,9 @@ import pytest
 
 from suite.errors import ContainerError
 from suite.external.docker_engine import Engine
+from suite.files.paths import ROOT
 from suite.images.registry import refresh_digests
 from suite.images.table import IMAGES, read_images
-from suite.options.options import ROOT
 from tests.container_engine import BUSYBOX, FORGOTTEN_SOCKETS, RunningEngine, install
 
 pytestmark = FORGOTTEN_SOCKETS

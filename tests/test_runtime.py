@@ -15,12 +15,13 @@ from typing import Final
 import pytest
 
 from suite.errors import ContainerError, UsageError
+from suite.files.paths import ROOT
 from suite.images.table import SUITE_PYTHON, find_image
 from suite.install.worker import Worker
 from suite.launch import registry
 from suite.launch.manifests import image_digest
 from suite.launch.runtime import Runtime
-from suite.options.options import ROOT, Options
+from suite.options.options import Options
 from suite.schema.record import Launch
 from tests.asked_options import changed, options_with
 from tests.conftest import CaseMaker

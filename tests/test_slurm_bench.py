@@ -13,8 +13,8 @@ from typing import Final
 import psutil
 import pytest
 
+from suite.files.paths import ROOT
 from suite.install.worker import Worker
-from suite.options.options import ROOT
 from suite.records.store import read_case, read_record
 from suite.schema.record import RunRecord
 from tests.bench_runs import listen_to_ctrl_c

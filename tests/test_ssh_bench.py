@@ -17,11 +17,11 @@ from typing import Final
 import pytest
 
 from suite.errors import LabscaleError
+from suite.files.paths import ROOT
 from suite.install.worker import Worker
 from suite.launch.ssh import run as ssh
 from suite.launch.ssh.remote_agent import SILENCE_S
 from suite.launch.watch import PEER_PATIENCE_S
-from suite.options.options import ROOT
 from suite.records.collect import collect
 from suite.records.network.clocks import NEEDED_S
 from suite.records.rank_file import rank_path

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from suite.files.paths import ROOT
 from suite.install.worker import Worker
-from suite.options.options import ROOT
 from suite.records.collect import workload_differences
 from suite.records.store import read_case
 from suite.schema.record import Scalar

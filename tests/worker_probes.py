@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from suite.files.paths import ROOT
 from suite.install.worker import Worker
-from suite.options.options import ROOT
 
 
 @dataclass(frozen=True, kw_only=True)

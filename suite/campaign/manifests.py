@@ -10,13 +10,13 @@ from suite.campaign.folder import Folder
 from suite.campaign.state import Campaign
 from suite.errors import UsageError
 from suite.external.container_spec import IMAGE_NAME
+from suite.files.paths import ROOT
 from suite.images.table import Image, find_image
 from suite.launch.containers import eula
 from suite.launch.manifests import kubernetes
 from suite.launch.registry import MANIFESTS
 from suite.matrix.file import matrix_names
 from suite.matrix.plan import render_launch
-from suite.options.options import ROOT
 from suite.schema.record import Case, Launch
 
 IMAGE_ROOT = Path("/opt/labscale/project")  # of labscale, inside its images

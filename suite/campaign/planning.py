@@ -18,6 +18,7 @@ from suite.campaign.tables import (
     print_warm_ups,
 )
 from suite.errors import UsageError
+from suite.files.paths import ROOT
 from suite.files.wording import counted
 from suite.install.worker import locate_worker, provision_python, require_python
 from suite.launch.registry import entry_of, is_in_image
@@ -26,7 +27,7 @@ from suite.matrix.catalog import Catalog
 from suite.matrix.file import load_matrix, read_table
 from suite.matrix.plan import plan, shell_command
 from suite.matrix.tables import Matrix
-from suite.options.options import ROOT, Options
+from suite.options.options import Options
 from suite.schema.record import Device, Stack
 from suite.statistics import aa_noise as a_a
 from suite.statistics.stopping_rule import MAX_ROUNDS, Rule

@@ -17,12 +17,12 @@ from suite.campaign.progress import Reporter, RunLine
 from suite.campaign.state import Campaign
 from suite.campaign.tables import print_pair
 from suite.errors import CampaignError, Interrupted
+from suite.files.paths import ROOT
 from suite.files.wording import counted
 from suite.install import damaged_kernels
 from suite.install.worker import Worker
 from suite.launch.runtime import Runtime
 from suite.matrix.plan import render_launch
-from suite.options.options import ROOT
 from suite.records import store
 from suite.records.collect import collect
 from suite.records.worked import has_settled

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from rich.console import Console
 
+from suite.files.paths import ROOT
 from suite.launch.runtime import Runtime
 from suite.matrix.catalog import Catalog, load_catalog
 from suite.matrix.resources import Resources
-from suite.options.options import ROOT, Options
+from suite.options.options import Options
 from suite.schema.lane import Lane
 from suite.schema.record import CaseResult, Device, Environment, PlannedCase, Stack
 from suite.statistics.stopping_rule import Rule

@@ -39,10 +39,11 @@ from suite.errors import EnvironmentNotFit, ReportError, RunsFailed, UsageError
 from suite.external import machine as environment
 from suite.external import parent_death
 from suite.files.input_text import fault_of_path
+from suite.files.paths import ROOT
 from suite.files.wording import counted
 from suite.launch import registry as runtime_choice
 from suite.matrix.resources import UNBOUNDED, Resources
-from suite.options.options import ROOT, Options
+from suite.options.options import Options
 from suite.records.worked import has_speeds
 from suite.schema.record import Device
 

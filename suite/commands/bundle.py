@@ -6,10 +6,10 @@ from typing import get_args
 
 from rich.console import Console
 
+from suite.files.paths import ROOT
 from suite.install import bundle, bundle_contents
 from suite.install.worker import provision_worker
 from suite.options.command_line import any_path, say
-from suite.options.options import ROOT
 from suite.options.types import positive
 from suite.schema.record import Device, Stack
 

@@ -26,10 +26,10 @@ from suite.external import container_owner
 from suite.external.container_spec import ContainerSpec, Finished, Gpus, ImageFacts
 from suite.external.docker_engine import Engine
 from suite.external.machine import git_state
+from suite.files.paths import ROOT
 from suite.images import sbom
 from suite.images.table import IMAGES, SUITE_PYTHON, BuildPlan, check_request, pack, plan_build, tag_of
 from suite.options.command_line import any_path, any_text, say
-from suite.options.options import ROOT
 
 BUILT: Final = Path("containers/built")
 CHECK_TIMEOUT_S: Final = 300.0

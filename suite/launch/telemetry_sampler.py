@@ -21,8 +21,8 @@ import psutil
 
 from suite.external.host_cpu import HostCpu
 from suite.external.nvml.live import LiveGpus
+from suite.files.paths import ROOT
 from suite.launch.nodes.rank_processes import NodeRankProcesses, RankProcesses
-from suite.options.options import ROOT
 from suite.records.telemetry.file import (
     SAMPLER_LOG,
     HostReading,

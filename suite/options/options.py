@@ -2,10 +2,8 @@
 
 import argparse
 from dataclasses import Field, dataclass, field, fields
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from suite.files import paths
 from suite.options.manifests import Manifests
 from suite.options.place import Place
 from suite.options.results import Results
@@ -16,8 +14,6 @@ from suite.options.setup import Setup
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
-
-ROOT: Final = paths.ROOT
 
 
 @dataclass(frozen=True, kw_only=True)

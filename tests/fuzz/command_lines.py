@@ -25,6 +25,7 @@ from suite.campaign.rounds import render
 from suite.campaign.state import Campaign
 from suite.commands.campaign_options import options_of
 from suite.external import machine as environment
+from suite.files.paths import ROOT
 from suite.images.table import plan_build
 from suite.install.bundle_contents import read_freeze
 from suite.install.worker import locate_worker
@@ -34,7 +35,6 @@ from suite.launch.ssh import hosts as ssh_place
 from suite.matrix.file import MATRICES_PATH
 from suite.matrix.resources import UNBOUNDED
 from suite.options.command_line import Parser
-from suite.options.options import ROOT
 from suite.schema.record import Environment, Gpu
 from tests.fuzz.mutations import any_number, any_text, mutate_text, mutate_toml
 from tests.fuzz.target import Target

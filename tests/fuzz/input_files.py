@@ -17,6 +17,7 @@ from suite.env_check.graphics.icd_search import Candidate
 from suite.env_check.host import assets
 from suite.errors import BundleError
 from suite.external.machine import git_state
+from suite.files.paths import ROOT
 from suite.images.table import IMAGES, plan_build, read_images
 from suite.install import install_bundle
 from suite.install.bundle_contents import read_freeze, select
@@ -25,7 +26,6 @@ from suite.matrix.cases import expand, on_nodes_of
 from suite.matrix.catalog import CATALOG_PATH, Catalog, load_catalog
 from suite.matrix.file import MATRICES_PATH, load_matrix
 from suite.matrix.plan import plan
-from suite.options.options import ROOT
 from tests.fuzz.mutations import json_bytes, mutate_bytes, mutate_text, mutate_toml
 from tests.fuzz.target import Target
 

@@ -21,7 +21,7 @@ from reports.import_command import import_bundles, summary
 from reports.verification.hashes import write_hashes
 from suite.campaign import upstream
 from suite.campaign.packing import interference
-from suite.options.options import ROOT
+from suite.files.paths import ROOT
 from suite.records.folders import BUNDLES
 from suite.schema.case_suffixes import PROBE_SUFFIX
 from suite.schema.record import CaseResult

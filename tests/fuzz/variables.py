@@ -17,13 +17,13 @@ from suite.errors import ContainerError
 from suite.external.docker_engine import Engine
 from suite.external.nvml.state import read_gpus
 from suite.files.cache import cache_root
+from suite.files.paths import ROOT
 from suite.images import table as images
 from suite.install import asset_root
 from suite.install.worker import locate_worker
 from suite.launch.containers import run as container
 from suite.launch.manifests import image_digest
 from suite.launch.native import emulated
-from suite.options.options import ROOT
 from suite.records.redaction import public
 from tests.fuzz.mutations import any_number, any_text
 from tests.fuzz.target import Target

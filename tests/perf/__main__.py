@@ -14,8 +14,8 @@ from rich.table import Table
 
 from suite.errors import LabscaleError
 from suite.external.machine import capture
+from suite.files.paths import ROOT
 from suite.options.command_line import Parser
-from suite.options.options import ROOT
 from suite.options.types import positive
 from tests.perf.measurements import MEASUREMENTS, Measurement
 

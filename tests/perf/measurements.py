@@ -11,10 +11,10 @@ from typing import Final
 
 from reports import build as report
 from reports import publish as publishing
+from suite.files.paths import ROOT
 from suite.install.worker import provision_worker
 from suite.launch.native.run import run as run_native
 from suite.launch.telemetry_sampler import Sampler
-from suite.options.options import ROOT
 from tests.large_results import write_large_results, write_matrix
 from tests.real_runs import cartpole, cases_of, launch_of, matrix_of
 

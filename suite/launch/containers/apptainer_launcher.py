@@ -13,6 +13,7 @@ from suite.env_check.request import Request
 from suite.errors import ContainerError, UsageError
 from suite.external import parent_death
 from suite.files.cache import cache_root
+from suite.files.paths import ROOT
 from suite.files.wording import last_lines
 from suite.images.table import SUITE_PYTHON, find_image
 from suite.install.asset_root import RunPython
@@ -22,7 +23,7 @@ from suite.launch.containers import apptainer, eula
 from suite.launch.containers.image_worker import provision_in_image
 from suite.launch.native.launcher import all_of
 from suite.launch.runtime import Asked, LauncherEntry, NoSettings, Runtime
-from suite.options.options import ROOT, Options
+from suite.options.options import Options
 
 
 def in_apptainer(asked: Asked) -> Runtime:

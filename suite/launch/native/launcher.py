@@ -9,6 +9,7 @@ from typing import Final
 from suite.env_check.report import env_check
 from suite.errors import UsageError
 from suite.external.machine import capture, cores_in_order
+from suite.files.paths import ROOT
 from suite.files.wording import counted
 from suite.install.worker import provision_worker
 from suite.launch.manifests import image_digest
@@ -16,7 +17,6 @@ from suite.launch.native import emulated
 from suite.launch.native.run import run
 from suite.launch.runtime import Asked, LauncherEntry, NoSettings, Runtime
 from suite.matrix.resources import Resources
-from suite.options.options import ROOT
 from suite.options.types import several
 from suite.schema.record import Environment
 

@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from typing import Final
 
+from suite.files.paths import ROOT
 from suite.launch.containers.apptainer import VARIABLE_PREFIX
 from suite.launch.containers.apptainer_launcher import in_apptainer
 from suite.launch.native.launcher import on_this_machine
@@ -15,7 +16,6 @@ from suite.launch.slurm import partition
 from suite.launch.slurm.run import SlurmPlace, is_submitted, run, write_script
 from suite.launch.slurm.script import NodeCheck, SlurmOptions
 from suite.options.command_line import any_text
-from suite.options.options import ROOT
 from suite.options.types import sbatch_option, slurm_time
 
 

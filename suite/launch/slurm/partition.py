@@ -6,11 +6,11 @@ from typing import Final
 
 from suite.errors import SchedulerError
 from suite.external import slurm
+from suite.files.paths import ROOT
 from suite.files.wording import last_lines
 from suite.launch.nodes.facts import NodeFacts, read
 from suite.launch.slurm.script import SlurmOptions, requested
 from suite.matrix.resources import Resources
-from suite.options.options import ROOT
 
 QUEUE_TIMEOUT_S: Final = 24 * 3600.0  # for a node to be looked at
 LOOK_MINUTES: Final = 10

@@ -18,6 +18,7 @@ from suite.campaign.folder import Folder
 from suite.errors import EnvironmentNotFit, SchedulerError
 from suite.external import slurm
 from suite.files.json_file import replace_json
+from suite.files.paths import ROOT
 from suite.launch.slurm import job_files
 from suite.launch.slurm.script import (
     END,
@@ -30,7 +31,6 @@ from suite.launch.slurm.script import (
 )
 from suite.launch.telemetry_sampler import sampler_argv
 from suite.launch.watch import NODE_LOG, Watch, prepare
-from suite.options.options import ROOT
 from suite.schema.launch_result import EndedBy, LaunchResult
 from suite.schema.record import Launch
 

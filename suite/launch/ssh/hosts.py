@@ -13,10 +13,10 @@ from suite.env_check.report import Report
 from suite.errors import EnvironmentNotFit, SchedulerError, UsageError
 from suite.external.program import run_program
 from suite.external.ssh import ssh_argv
+from suite.files.paths import ROOT
 from suite.launch.nodes import facts
 from suite.launch.ssh.run import SshPlace
 from suite.matrix.resources import Resources
-from suite.options.options import ROOT
 from suite.schema.record import Environment
 
 TIMEOUT_S: Final = 300.0

@@ -14,9 +14,9 @@ from typing import IO, Any, Final, Self
 
 from suite.errors import SchedulerError
 from suite.external.ssh import ssh_argv
+from suite.files.paths import ROOT
 from suite.launch.processes import KILL_PATIENCE_S, POLL_S
 from suite.launch.ssh.remote_agent import BEAT_S, SILENCE_S
-from suite.options.options import ROOT
 
 READY_TIMEOUT_S: Final = 60.0  # for the first answer of a host: Python may come from a slow file system
 _SLACK_S: Final = 5.0  # for the network and a busy host
