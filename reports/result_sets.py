@@ -24,7 +24,7 @@ from reports.interference import Interference
 from reports.manifest import Contributor, Entry, Role, read_manifest
 from reports.neighbours import with_other_campaigns
 from reports.series_kind import SeriesKind
-from suite.campaign.upstream import Pair, read_pairs
+from suite.campaign.runs.upstream import Pair, read_pairs
 from suite.errors import ReportError
 from suite.records.store import load_results
 from suite.schema.record import CaseResult

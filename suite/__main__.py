@@ -10,8 +10,7 @@ from typing import Final, Protocol
 
 from rich.console import Console
 
-from suite.campaign import recover
-from suite.commands import bench, bundle, plan
+from suite.commands import bench, bundle, plan, store
 from suite.errors import Interrupted, LabscaleError
 from suite.external.parent_death import end_with_nox
 from suite.images import build
@@ -35,7 +34,7 @@ COMMANDS: Final[dict[str, tuple[Command, str]]] = {
     "plan": (plan, "print every case, start nothing"),
     "bench": (bench, "run the matrix, store and report it"),
     "bundle": (bundle, "pack labscale for a machine without internet"),
-    "store": (recover, "store what ended of a campaign"),
+    "store": (store, "store what ended of a campaign"),
     "build": (build, "build a container image"),
     "env_check": (env_check_command, "check this machine"),
 }

@@ -1,7 +1,6 @@
-"""A host for campaigns without training: a launcher that writes what ranks would, and notes what ran beside what."""
+"""A host for campaigns without training: a launcher that writes what ranks would."""
 
 import json
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,57 +16,30 @@ from suite.schema.record import Launch
 from tests.rank_events import end, head, iterations
 
 
-@dataclass(frozen=True, kw_only=True)
-class Ran:
-    """A launch with the others that ran at some time of it."""
-
-    launch: Launch
-    beside: tuple[Launch, ...]
-
-    @property
-    def key(self) -> tuple[str, int]:
-        return self.launch.case.case_id, self.launch.round
-
-
 @dataclass(kw_only=True)
 class SimulatedHost:
-    """Runs take ``wall_s``; iterations ``slowdown`` times as long when others run beside them."""
+    """Runs take ``wall_s``."""
 
     wall_s: float = 0.03
-    slowdown: float = 1.0
     reward: float | None = None  # of every iteration
     on_start: Callable[[Launch], None] = lambda _: None
     fails: Callable[[Launch], bool] = lambda _: False
-    ran: list[Ran] = field(default_factory=list)
-    interrupted: list[Launch] = field(default_factory=list)
-    _running: dict[str, set[str]] = field(default_factory=dict)  # run directory -> those beside it
-    _launches: dict[str, Launch] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    ran: list[Launch] = field(default_factory=list)
 
     def launch(
         self, launch: Launch, *, on_progress: Callable[[int], None] | None = None, stop: Event | None = None
     ) -> LaunchResult:
-        """As ``suite.launch.Launcher``."""
+        """See ``suite.launch.Launcher``."""
         prepare(Path(launch.run_dir), launch.case)
-        with self._lock:
-            for others in self._running.values():
-                others.add(launch.run_dir)
-            self._launches[launch.run_dir] = launch
-            self._running[launch.run_dir] = set(self._running)
-        try:
-            self.on_start(launch)
-            if on_progress is not None:
-                on_progress(1)
-            if (stop or Event()).wait(self.wall_s):
-                self.interrupted.append(launch)
-                return _result("interrupted", self.wall_s)
-        finally:
-            with self._lock:
-                beside = tuple(self._launches[other] for other in self._running.pop(launch.run_dir))
+        self.on_start(launch)
+        if on_progress is not None:
+            on_progress(1)
+        if (stop or Event()).wait(self.wall_s):
+            return _result("interrupted", self.wall_s)
         if self.fails(launch):
             return _result(None, self.wall_s, exit_code=1)
-        _write(launch, time_s=0.5 * (self.slowdown if beside else 1.0), reward=self.reward)
-        self.ran.append(Ran(launch=launch, beside=beside))
+        _write(launch, time_s=0.5, reward=self.reward)
+        self.ran.append(launch)
         return _result(None, self.wall_s)
 
     def runtime(self) -> Runtime:

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from reports.pages.machines import NOISE_RULE
 from suite.campaign.folder import Folder
-from suite.campaign.planning import make_plan
+from suite.campaign.planning.plan import make_plan
 from suite.campaign.state import Campaign
 from suite.matrix.resources import Resources
 from suite.schema.record import CaseResult

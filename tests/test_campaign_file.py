@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from suite.campaign.folder import opened
-from suite.campaign.planning import make_plan
-from suite.campaign.resume import identity, refuse_other_options
+from suite.campaign.identity import identity, opened, read, refuse_other_options, rule_of
+from suite.campaign.planning.plan import make_plan
 from suite.campaign.state import Campaign
 from suite.campaign.steps import provision
 from suite.errors import CampaignError
@@ -42,8 +41,8 @@ def test_a_matrix_may_be_named_otherwise(tmp_path: Path, environment: Environmen
     with opened(tmp_path / "out", {**identity_of(environment, "smoke"), "matrix": before}):
         pass
     for named in ("smoke", SMOKE, os.path.relpath(SMOKE), tmp_path / "copy.toml"):
-        with opened(tmp_path / "out", identity_of(environment, named)) as folder:
-            assert not folder.asks_for_more
+        with opened(tmp_path / "out", identity_of(environment, named)):
+            pass
     assert json.loads((tmp_path / "out" / "campaign.json").read_text())["matrix"] == before
 
 
@@ -93,8 +92,8 @@ def test_a_folder_that_an_earlier_version_began_goes_on(tmp_path: Path, environm
     earlier = {name: value for name, value in smoke.items() if name not in ("seed", "a_a")}
     with opened(tmp_path, earlier):
         pass
-    with opened(tmp_path, smoke) as folder:
-        assert not folder.asks_for_more
+    with opened(tmp_path, smoke):
+        pass
     (said,) = said_of(tmp_path, identity_of(environment, SMOKE, seed=7))
     assert "edited, --stack or --seed or --a-a is another" in said
 
@@ -104,9 +103,8 @@ def test_a_folder_that_an_earlier_version_began_goes_on(tmp_path: Path, environm
     [
         ({"seed": 7}, "seed: there 42, now 7"),
         ({"host_label": "desk"}, "host_label: there None, now 'desk'"),
-        ({"repeats": 2}, "was begun with 3 rounds for each case, now it is 2 rounds"),
     ],
-    ids=["seed", "label", "rounds"],
+    ids=["seed", "label"],
 )
 def test_other_options_are_refused_before_anything_is_installed(
     tmp_path: Path, environment: Environment, options: dict[str, object], said: str, monkeypatch: pytest.MonkeyPatch
@@ -143,5 +141,32 @@ def test_a_folder_of_before_packages_could_be_added_is_gone_on_with(tmp_path: Pa
     whose = identity_of(environment, SMOKE)
     with opened(tmp_path, {name: value for name, value in whose.items() if name != "worker_packages"}):
         pass
-    with opened(tmp_path, whose) as folder:
-        assert not folder.asks_for_more
+    with opened(tmp_path, whose):
+        pass
+
+
+@pytest.mark.parametrize("asked", [{"repeats": 2}, {"repeats": 5}, {"target_precision": 0.1}])
+def test_the_rule_in_the_file_is_that_of_the_last_command(
+    tmp_path: Path, environment: Environment, asked: dict[str, object]
+) -> None:
+    with opened(tmp_path, identity_of(environment, SMOKE, repeats=3)):
+        pass
+    now = planned(environment, SMOKE, **asked)
+    with opened(tmp_path, identity(now)):
+        assert rule_of(read(tmp_path / "campaign.json")) == replace(now.rule, max_rounds=now.rule.most_rounds)
+
+
+def test_a_campaign_that_ran_cases_side_by_side_is_refused(tmp_path: Path, environment: Environment) -> None:
+    """A campaign of an earlier version that did not, says so, and goes on."""
+    smoke = planned(environment, SMOKE, out=tmp_path)
+    path = tmp_path / "campaign.json"
+    path.write_text(json.dumps({**identity(smoke), "cpus_per_rank": None}), encoding="utf-8")
+    refuse_other_options(smoke)
+    with opened(tmp_path, identity(smoke)):
+        pass
+    path.write_text(json.dumps({**identity(smoke), "cpus_per_rank": 4}), encoding="utf-8")
+    said = "earlier version of labscale, which gave each rank 4 of the host's cores.*Choose another folder with --out"
+    with pytest.raises(CampaignError, match=said):
+        refuse_other_options(smoke)
+    with pytest.raises(CampaignError, match=said), opened(tmp_path, identity(smoke)):
+        pass

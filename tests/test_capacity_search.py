@@ -11,17 +11,17 @@ from rich.console import Console
 
 from suite.__main__ import main
 from suite.campaign import steps
-from suite.campaign.capacity import search as capacity_search
 from suite.campaign.capacity.search import first_points, granularity, of_capacity
-from suite.campaign.folder import Folder
-from suite.campaign.planning import make_plan
+from suite.campaign.planning.plan import make_plan
+from suite.campaign.runs import rounds
+from suite.campaign.runs.rounds import Run
 from suite.campaign.state import Campaign
 from suite.errors import RunsFailed, StoreError, UsageError
 from suite.install.worker import Worker
 from suite.matrix.catalog import load_catalog
 from suite.matrix.resources import Resources
 from suite.records.store import load_results, write_record
-from suite.schema.record import Case, Environment, Gpu, Outcome, RunRecord
+from suite.schema.record import Environment, Gpu, Outcome, RunRecord
 from tests.asked_options import options_with
 from tests.generated_results import make_record
 
@@ -65,28 +65,29 @@ def planned(matrix: Path, environment: Environment, **options: object) -> Campai
 def made_up_gpu(room_for: int, ran: list[str], *, else_: Outcome = "oom") -> Callable[..., RunRecord]:
     """In place of a launch: every environment adds to the throughput, and there is room for so many."""
 
-    def run(_: Campaign, folder: Folder, reporter: object, case: Case, index: int) -> RunRecord:
-        del reporter
-        ran.append(f"{case.case_id} {index}")
+    def make(_: Campaign, run: Run, line: object) -> RunRecord:
+        del line
+        case = run.case
+        ran.append(f"{case.case_id} {run.round}")
         outcome: Outcome = "completed" if case.num_envs <= room_for else else_
-        record = make_record(case, index=index, iteration_time_s=0.5, outcome=outcome, reason="made up")
-        folder.run_dir(case, index).mkdir(parents=True)
-        write_record(record, folder.record_path(case, index))
+        record = make_record(case, index=run.round, iteration_time_s=0.5, outcome=outcome, reason="made up")
+        run.run_dir.mkdir(parents=True)
+        write_record(record, run.record_path)
         return record
 
-    return run
+    return make
 
 
 @pytest.fixture(autouse=True)
 def _silent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suite.campaign.progress.Reporter.ended", lambda *_: None)
+    monkeypatch.setattr("suite.campaign.display.progress.Reporter.ended", lambda *_: None)
 
 
 def test_running_out_of_memory_is_a_point_and_no_failure(
     matrix: Path, environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran: list[str] = []
-    monkeypatch.setattr(capacity_search, "run_round", made_up_gpu(3000, ran))
+    monkeypatch.setattr(rounds, "_run", made_up_gpu(3000, ran))
     campaign = steps.find_capacity(planned(matrix, environment, rl_libraries=("rl_games",)))
     steps.judge(campaign)
     (found,) = json.loads((campaign.out / "capacity.json").read_text())["found"]
@@ -116,7 +117,7 @@ def test_each_library_has_an_answer_and_each_point_its_rounds(
     matrix: Path, environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran: list[str] = []
-    monkeypatch.setattr(capacity_search, "run_round", made_up_gpu(600, ran))
+    monkeypatch.setattr(rounds, "_run", made_up_gpu(600, ran))
     campaign = steps.find_capacity(planned(matrix, environment, repeats=2))
     found = json.loads((campaign.out / "capacity.json").read_text())["found"]
     assert [item["first_case_id"] for item in found] == [
@@ -135,7 +136,7 @@ def test_each_library_has_an_answer_and_each_point_its_rounds(
 def test_an_answer_stays_when_another_library_is_searched_alone(
     matrix: Path, environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(capacity_search, "run_round", made_up_gpu(600, []))
+    monkeypatch.setattr(rounds, "_run", made_up_gpu(600, []))
     for library in ("rsl_rl", "rl_games", "rsl_rl"):
         campaign = steps.find_capacity(planned(matrix, environment, rl_libraries=(library,)))
     path = campaign.out / "capacity.json"
@@ -153,7 +154,7 @@ def test_a_limit_below_the_first_number_is_refused_before_anything_runs(
     matrix: Path, environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran: list[str] = []
-    monkeypatch.setattr(capacity_search, "run_round", made_up_gpu(600, ran))
+    monkeypatch.setattr(rounds, "_run", made_up_gpu(600, ran))
     with pytest.raises(UsageError, match="--most-envs is 511, allowed is 512 or more"):
         steps.find_capacity(planned(matrix, environment, most_envs=511))
     assert ran == []
@@ -162,7 +163,7 @@ def test_a_limit_below_the_first_number_is_refused_before_anything_runs(
 def test_a_crash_ends_the_search_and_the_command_with_an_error(
     matrix: Path, environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(capacity_search, "run_round", made_up_gpu(600, [], else_="crashed"))
+    monkeypatch.setattr(rounds, "_run", made_up_gpu(600, [], else_="crashed"))
     campaign = steps.find_capacity(planned(matrix, environment, rl_libraries=("rsl_rl",)))
     (found,) = json.loads((campaign.out / "capacity.json").read_text())["found"]
     assert (found["capacity"]["bound"], found["capacity"]["num_envs"]) == ("failure", 512)

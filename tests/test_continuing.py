@@ -1,57 +1,36 @@
 """More rounds for results that had enough, on a campaign's real folder, interrupted at any moment."""
 
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from suite.campaign.folder import Folder, opened, settle
-from suite.campaign.recover import store_finished
-from suite.campaign.resume import with_more_rounds
-from suite.campaign.rounds import set_failures_aside, store_if_complete
-from suite.campaign.schedule import known_rounds, rounds_to_run
+from suite.campaign import cases
+from suite.campaign.folder import Folder
+from suite.campaign.schedule import known_rounds
 from suite.campaign.state import Campaign
-from suite.errors import CampaignError
-from suite.records import store
+from suite.commands.store import store_finished
+from suite.errors import StoreError
+from suite.files.set_aside import set_aside
 from suite.schema.record import Environment, Outcome
 from suite.statistics.stopping_rule import CUT_OFF, Rule
-from tests.generated_results import make_record
-from tests.test_schedule import ADAPTIVE, CASES, FIXED, LOUD, QUIET, campaign_of, run, stored, time_s
+from tests.test_schedule import ADAPTIVE, CASES, FIXED, LOUD, QUIET, campaign_of, run, stored
 
 pytestmark = pytest.mark.usefixtures("plain_case_files")
 MORE = Rule(rounds=5)
 LONGER = Rule(rounds=2, precision=0.01, max_rounds=10)
 
 
-def identity_of(rule: Rule) -> dict[str, object]:
-    return {"matrix": "smoke", "rounds": rule.rounds, "precision": rule.precision, "max_rounds": rule.max_rounds}
-
-
 def go_on(campaign: Campaign, root: Path, *, kill_after: int | None = None) -> list[tuple[str, int]]:
     """As ``run_all`` does it, with a record in place of a training."""
-    ran: list[tuple[str, int]] = []
-    with opened(root, identity_of(campaign.rule)) as own:
-        folder = with_more_rounds(campaign, own)
-        for item, index in rounds_to_run(campaign, folder):
-            if kill_after == len(ran):
-                return ran
-            record = make_record(item.case, index=index, iteration_time_s=time_s(item.case, index))
-            store.write_record(record, folder.record_path(item.case, index))
-            ran.append((item.case.case_id, index))
-            store_if_complete(campaign, folder, item)
-        for item in campaign.planned:
-            assert store_if_complete(campaign, folder, item) is not None
-        if folder.asks_for_more:
-            settle(folder, identity_of(campaign.rule))
-    return ran
+    cases.require_raw(campaign, Folder(root=root))
+    return run(campaign, root, kill_after=kill_after)
 
 
 def begun(environment: Environment, root: Path, rule: Rule) -> Path:
     """A campaign by ``rule``, finished."""
-    with opened(root, identity_of(rule)):
-        run(campaign_of(environment, rule), root)
+    run(campaign_of(environment, rule), root)
     return root
 
 
@@ -79,8 +58,7 @@ def test_the_end_is_that_of_the_larger_campaign(
         whole = stored(campaign, tmp_path / "at once")[case_id]
         assert result.rounds == whole.rounds
         assert result.rounds[: len(before[case_id])] == before[case_id]
-        grown = len(result.rounds) > len(before[case_id])
-        assert (result.ended_because or "").endswith(f"; at first {len(before[case_id])} rounds") is grown
+        assert result.ended_because == whole.ended_because
     assert go_on(campaign, root) == []  # and nothing more, nor is anything stored anew
 
 
@@ -103,10 +81,10 @@ def test_until_its_new_rounds_are_there_a_case_stays_as_it_was(tmp_path: Path, e
     before = stored(campaign, root)
     assert len(go_on(campaign, root, kill_after=3)) == 3
     assert stored(campaign, root) == before
-    assert json.loads((root / "campaign.json").read_text())["rounds"] == 3
 
 
 def test_what_is_stored_of_a_killed_campaign_gets_more_rounds(tmp_path: Path, environment: Environment) -> None:
+    (tmp_path / "campaign.json").write_text('{"rounds": 3}', encoding="utf-8")
     assert len(go_on(campaign_of(environment, FIXED), tmp_path, kill_after=4)) == 4
     ended = {result.case.case_id: result for result in store_finished(tmp_path)}
     assert sorted(len(result.rounds) for result in ended.values()) == [1, 1, 2]
@@ -119,46 +97,38 @@ def test_what_is_stored_of_a_killed_campaign_gets_more_rounds(tmp_path: Path, en
     for case_id, result in stored(campaign, tmp_path).items():
         before = ended[case_id].rounds
         assert (len(result.rounds), result.rounds[: len(before)]) == (5, before)
-        assert str(result.ended_because).startswith("as many rounds as were asked for; at first ")
+        assert result.ended_because == "as many rounds as were asked for"
         path = Folder(root=tmp_path).case_path(result.case)
         assert path.with_name(f"{path.name}.superseded-1").exists()
 
 
 def test_some_cases_can_have_more_and_the_others_later(tmp_path: Path, environment: Environment) -> None:
     root = begun(environment, tmp_path, FIXED)
-    for cases, ran in ((CASES[:1], {(QUIET.case_id, 3), (QUIET.case_id, 4)}), (CASES, None)):
-        campaign = campaign_of(environment, MORE, cases)
-        with opened(root, identity_of(MORE)) as own:
-            todo = known_rounds(campaign, with_more_rounds(campaign, own))
+    for chosen, ran in ((CASES[:1], {(QUIET.case_id, 3), (QUIET.case_id, 4)}), (CASES, None)):
+        campaign = campaign_of(environment, MORE, chosen)
+        todo = known_rounds(campaign, Folder(root=root))
         assert ran is None or {(item.case.case_id, index) for item, index in todo} == ran
         assert len(go_on(campaign, root)) == (2 if ran else 4)
 
 
-def test_what_one_case_has_more_of_is_kept_by_the_rule_of_all(tmp_path: Path, environment: Environment) -> None:
-    """The rule in campaign.json is that of the whole campaign, and asks for no more of a case that has enough."""
-    root, few = begun(environment, tmp_path, FIXED), campaign_of(environment, MORE, (LOUD,))
-    with opened(root, identity_of(MORE)) as own:
-        folder = with_more_rounds(few, own)
-        assert folder.reopened == {LOUD.case_id}
-        for index in (3, 4):
-            store.write_record(make_record(LOUD, index=index), folder.record_path(LOUD, index))
-        store_if_complete(few, folder, few.planned[0])
-    whole = campaign_of(environment, FIXED)
-    with opened(root, identity_of(FIXED)) as own:
-        folder = with_more_rounds(whole, own)
-        assert (folder.asks_for_more, folder.reopened, known_rounds(whole, folder)) == (False, frozenset(), [])
-    assert len(stored(whole, root)[LOUD.case_id].rounds) == 5
+def test_what_one_case_has_more_of_is_kept_by_a_smaller_rule(tmp_path: Path, environment: Environment) -> None:
+    """A command that asks for fewer rounds runs none, and takes none away."""
+    root = begun(environment, tmp_path, FIXED)
+    assert go_on(campaign_of(environment, MORE, (LOUD,)), root) == [(LOUD.case_id, 3), (LOUD.case_id, 4)]
+    before = stored(campaign_of(environment, FIXED), root)
+    for rule in (FIXED, Rule(rounds=1)):
+        assert go_on(campaign_of(environment, rule), root) == []
+        assert stored(campaign_of(environment, FIXED), root) == before
+    assert len(before[LOUD.case_id].rounds) == 5
 
 
-def test_a_case_whose_time_was_spent_is_not_opened_by_the_same_rule(tmp_path: Path, environment: Environment) -> None:
-    rule = replace(ADAPTIVE, budget_s=60.0)
-    late = replace(campaign_of(environment, rule), started_s=-1e6)
-    with opened(tmp_path, identity_of(rule)):
-        run(late, tmp_path)
+def test_a_case_whose_time_was_spent_goes_on_in_the_next_command(tmp_path: Path, environment: Environment) -> None:
+    late = replace(campaign_of(environment, replace(ADAPTIVE, budget_s=60.0)), started_s=-1e6)
+    run(late, tmp_path)
     campaign = campaign_of(environment, ADAPTIVE)
     assert {len(result.rounds) for result in stored(campaign, tmp_path).values()} == {2}
-    assert go_on(campaign, tmp_path) == []
-    assert go_on(campaign_of(environment, LONGER), tmp_path)
+    assert go_on(late, tmp_path) == []
+    assert len(go_on(campaign, tmp_path)) == 14
 
 
 def test_without_the_raw_records_nothing_is_added(tmp_path: Path, environment: Environment) -> None:
@@ -166,8 +136,8 @@ def test_without_the_raw_records_nothing_is_added(tmp_path: Path, environment: E
     gone = Folder(root=root).record_path(QUIET, 1)
     gone.unlink()
     before = stored(campaign, root)
-    message = re.escape(f"has 3 rounds, but {gone} is gone, so none can be added")
-    with pytest.raises(CampaignError, match=message):
+    message = re.escape(f"has 3 rounds, but {gone} is gone. Put OUT/raw back")
+    with pytest.raises(StoreError, match=message):
         go_on(campaign, root)
     assert stored(campaign, root) == before
 
@@ -187,7 +157,6 @@ def test_what_could_not_run_runs_where_it_can(tmp_path: Path, environment: Envir
     assert ran == run(campaign, tmp_path / "at once")
     for result in stored(campaign, root).values():
         assert {record.outcome for record in result.rounds} == {"completed"}
-        assert "at first" not in (result.ended_because or "")
     assert go_on(without_room(campaign), root) == []
     assert {result.rounds[0].outcome for result in stored(campaign, root).values()} == {"completed"}
 
@@ -220,44 +189,8 @@ def test_where_a_case_cannot_run_no_measurement_makes_room_for_saying_so(
     before = stored(campaign, tmp_path)
     nowhere, folder = without_room(campaign), Folder(root=tmp_path)
     for _ in range(2):
-        set_failures_aside(nowhere, folder)
-        store_if_complete(nowhere, folder, nowhere.planned[0])
+        cases.set_failures_aside(nowhere, folder)
+        cases.store_if_complete(nowhere, folder, nowhere.planned[0])
         assert stored(campaign, tmp_path) == before
-        folder.set_aside(folder.case_path(QUIET), "superseded")  # as a kill before it was stored would leave it
-        store_if_complete(nowhere, folder, nowhere.planned[0])
-
-
-@pytest.mark.parametrize(
-    ("begun_with", "asked", "is_at_least"),
-    [
-        (FIXED, FIXED, True),
-        (FIXED, Rule(rounds=2), False),
-        (FIXED, ADAPTIVE, False),  # two of each, where three were
-        (ADAPTIVE, Rule(rounds=7), False),
-        (ADAPTIVE, Rule(rounds=8), True),
-        (ADAPTIVE, replace(ADAPTIVE, precision=0.1), False),
-        (ADAPTIVE, replace(ADAPTIVE, precision=0.001), True),
-        (ADAPTIVE, replace(ADAPTIVE, max_rounds=7), False),
-    ],
-)
-def test_rounds_are_never_taken_away(tmp_path: Path, begun_with: Rule, asked: Rule, is_at_least: bool) -> None:
-    assert asked.is_at_least(begun_with) is is_at_least
-    with opened(tmp_path, identity_of(begun_with)):
-        pass
-    before = (tmp_path / "campaign.json").read_bytes()
-    if is_at_least:
-        with opened(tmp_path, identity_of(asked)) as folder:
-            assert folder.asks_for_more is (asked != begun_with)
-    else:
-        said = re.escape(f"was begun with {begun_with} for each case, now it is {asked}.")
-        with pytest.raises(CampaignError, match=said), opened(tmp_path, identity_of(asked)):
-            pass
-    assert (tmp_path / "campaign.json").read_bytes() == before
-
-
-def test_a_folder_of_an_earlier_version_takes_any_number(tmp_path: Path) -> None:
-    """It said nothing where the matrix gave the number."""
-    with opened(tmp_path, {**identity_of(FIXED), "rounds": None, "max_rounds": None}):
-        pass
-    with opened(tmp_path, identity_of(FIXED)) as folder:
-        assert folder.asks_for_more
+        set_aside(folder.case_path(QUIET), "superseded")  # as a kill before it was stored would leave it
+        cases.store_if_complete(nowhere, folder, nowhere.planned[0])

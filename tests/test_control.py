@@ -10,7 +10,7 @@ from typing import get_args
 
 import pytest
 
-from suite.campaign.upstream import can_run
+from suite.campaign.runs.upstream import can_run
 from suite.install.worker import Worker
 from suite.matrix.catalog import load_catalog
 from suite.matrix.plan import plan

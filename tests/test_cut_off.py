@@ -9,14 +9,11 @@ from pathlib import Path
 import pytest
 
 from suite.__main__ import main
+from suite.campaign.cases import ended_records
 from suite.campaign.folder import Folder, locked
-from suite.campaign.packing import interference
-from suite.campaign.packing.interference import Interference
-from suite.campaign.recover import UNTESTED, store_finished
-from suite.campaign.rounds import ended_records
+from suite.commands.store import store_finished
 from suite.errors import CampaignError, StoreError
 from suite.records import store
-from suite.schema.case_suffixes import PROBE_SUFFIX
 from suite.schema.record import Case, CaseResult
 from suite.statistics.stopping_rule import CUT_OFF
 from tests.bench_runs import CASE, Bench, Stage
@@ -27,9 +24,9 @@ from tests.test_plan import ANT
 OTHER = replace(ANT, case_id="ant/rsl_rl-kitless-n4096-1x1", rl_library="rsl_rl")
 
 
-def write_round(root: Path, case: Case, index: int, *, neighbours: int | None = None) -> Path:
+def write_round(root: Path, case: Case, index: int) -> Path:
     path = Folder(root=root).record_path(case, index)
-    store.write_record(stored_round(index, case=case, neighbours=neighbours), path)
+    store.write_record(stored_round(index, case=case), path)
     (path.parent / "case.json").write_text(json.dumps(asdict(case)), encoding="utf-8")
     return path
 
@@ -77,34 +74,6 @@ def test_rounds_that_another_replaced_are_no_rounds(tmp_path: Path) -> None:
     shutil.copytree(run_dir, run_dir.with_name("r0.failed-1"))
     (result,) = store_finished(tmp_path)
     assert len(result.rounds) == 1
-
-
-def test_rounds_of_the_interference_test_are_left_alone(tmp_path: Path) -> None:
-    write_round(tmp_path, ANT, 0)
-    probe = replace(ANT, case_id=f"{ANT.case_id}{PROBE_SUFFIX}")
-    write_round(tmp_path, probe, 0)
-    write_identity(tmp_path)
-    assert [one.case.case_id for one in store_finished(tmp_path)] == [ANT.case_id]
-    assert not (tmp_path / "interference").exists()
-
-
-def test_rounds_beside_the_test_count_once_it_allows_that(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Before that, ``bench`` would run them again."""
-    write_identity(tmp_path)
-    write_round(tmp_path, ANT, 0, neighbours=1)
-    with pytest.raises(StoreError, match=r"has ended, other than 1 that ran beside the interference test"):
-        store_finished(tmp_path)
-    write_round(tmp_path, ANT, 1)
-    assert main(["store", str(tmp_path)]) == 0
-    assert f"Left out, as they {UNTESTED}: raw/{ANT.case_id}/r0." in capsys.readouterr().out
-    (result,) = store.load_results(tmp_path)
-    assert ([record.round for record in result.rounds], result.ended_because) == ([1], f"{CUT_OFF}: 1 of 3 rounds")
-    interference.write(Interference(packed=False, reason="it takes longer"), tmp_path / interference.FILE)
-    (result,) = store_finished(tmp_path)
-    assert len(result.rounds) == 1
-    interference.write(Interference(packed=True, reason="it does not"), tmp_path / interference.FILE)
-    (result,) = store_finished(tmp_path)
-    assert [record.round for record in result.rounds] == [0, 1]
 
 
 def test_a_round_of_what_could_not_run_before_is_stored(tmp_path: Path) -> None:
@@ -155,9 +124,20 @@ def test_stored_rounds_are_never_taken_away(tmp_path: Path) -> None:
     path = Folder(root=tmp_path).case_path(ANT)
     first = path.read_bytes()
     shutil.rmtree(Folder(root=tmp_path).run_dir(ANT, 1))
-    with pytest.raises(StoreError, match=r"has 2 rounds, below .* there are 1\."):
+    with pytest.raises(StoreError, match=r"has 2 rounds, but .*/r1/record\.json is gone\. Put OUT/raw back"):
         store_finished(tmp_path)
     assert path.read_bytes() == first
+
+
+def test_a_campaign_that_ran_cases_side_by_side_is_refused(tmp_path: Path) -> None:
+    """Its ranks had a part of the host's cores each, as rounds of this version have not."""
+    write_round(tmp_path, ANT, 0)
+    write_identity(tmp_path, cpus_per_rank=4)
+    with pytest.raises(CampaignError, match=r"gave each rank 4 of the host's cores.*use the version that began it"):
+        store_finished(tmp_path)
+    assert not (tmp_path / "cases").exists()
+    write_identity(tmp_path, cpus_per_rank=None)
+    assert len(store_finished(tmp_path)) == 1
 
 
 def test_nothing_to_store_is_said(tmp_path: Path) -> None:

@@ -67,10 +67,10 @@ def test_a_round_moves_damage_away_before_it_starts(tmp_path: Path, module: Path
     (module / "wp_solver_a1b2c3d.meta").write_text('{"k_')
     seen: list[bool] = []
     host = SimulatedHost(wall_s=0, on_start=lambda _: seen.append(module.exists()))
-    campaign = campaign_of(host, NARROW[:1], rounds=1, pack=False)
+    campaign = campaign_of(host, NARROW[:1], rounds=1)
     runtime = host.runtime()
     cached = replace(runtime, worker=replace(runtime.worker, cache_dir=tmp_path))
-    run_all(replace(campaign, slots=(), runtime=cached), tmp_path / "out")
+    run_all(replace(campaign, runtime=cached), tmp_path / "out")
     assert seen == [False]
     message = f"Kernel cache: 1 damaged module moved to {tmp_path / DAMAGED} (wp_solver_a1b2c3d.meta is not JSON)."
     assert message in " ".join(said(campaign).split())

@@ -11,11 +11,11 @@ import pytest
 from rich.console import Console
 
 from suite.campaign import steps
-from suite.campaign.ending import LAUNCHER_VARIABLE
-from suite.campaign.progress import clock
-from suite.campaign.rounds import figures
+from suite.campaign.display.ending import LAUNCHER_VARIABLE
+from suite.campaign.display.progress import clock
+from suite.campaign.display.sureness import MIN_ROUNDS, sureness
+from suite.campaign.runs.rounds import figures
 from suite.campaign.state import Campaign
-from suite.campaign.sureness import MIN_ROUNDS, sureness
 from suite.matrix.resources import Resources
 from suite.schema.record import Case, CaseResult, CheckResult
 from tests.asked_options import options_with

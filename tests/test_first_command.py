@@ -9,10 +9,9 @@ import pytest
 from rich.console import Console
 
 from suite.campaign import steps
-from suite.campaign.planning import make_plan
+from suite.campaign.planning.plan import make_plan
 from suite.campaign.state import Campaign
 from suite.errors import MatrixError
-from suite.external import machine as environment
 from suite.matrix.cases import expand, on_nodes_of
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
@@ -37,7 +36,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
         def capture(*, host_label: str | None = None) -> Environment:
             return replace(found, host_label=host_label)
 
-        monkeypatch.setattr(environment, "capture", capture)
+        monkeypatch.setattr(steps, "capture", capture)
 
     return has
 
@@ -102,7 +101,7 @@ def test_a_simulated_machine_of_four_gpus_ends_with_how_sure_it_is(machine: Mach
     for step in (steps.run_all, steps.summarise, steps.build_report, steps.judge):
         campaign = step(campaign)
     one, four = (item.case.case_id for item in campaign.planned)
-    ran = [(each.launch.case.case_id, each.launch.round) for each in host.ran]
+    ran = [(each.case.case_id, each.round) for each in host.ran]
     assert ran[:2] == [(item.case.case_id, 0) for item in campaign.warm_ups]
     assert sorted(ran[2:]) == [(case_id, index) for case_id in sorted((one, four)) for index in range(3)]
     assert isinstance(campaign.console.file, io.StringIO)

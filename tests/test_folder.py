@@ -10,9 +10,11 @@ import pytest
 from suite.campaign import folder as folder_module
 from suite.campaign import record_round as by_hand
 from suite.campaign import steps
-from suite.campaign.folder import Folder, opened, require_identity
+from suite.campaign.folder import Folder, require_identity
+from suite.campaign.identity import opened
 from suite.errors import CampaignError, WorkerEnvironmentError
 from suite.files.cache import locked
+from suite.files.set_aside import set_aside
 from suite.records import store
 from suite.schema.record import CaseResult, Environment, RunRecord
 from suite.statistics.stopping_rule import Rule
@@ -21,7 +23,7 @@ from tests.conftest import CaseMaker
 from tests.generated_results import make_case, make_record
 from tests.test_schedule import campaign_of
 
-IDENTITY = {"matrix": "smoke", "gpus": ["H200"], "rounds": None}
+IDENTITY = {"matrix": "smoke", "gpus": ["H200"], "rounds": 3, "precision": None, "max_rounds": None}
 
 
 def test_a_folder_belongs_to_one_campaign(tmp_path: Path) -> None:
@@ -163,12 +165,12 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 def test_what_is_set_aside_is_kept_and_is_no_result(tmp_path: Path, make_case: CaseMaker) -> None:
     folder, case = Folder(root=tmp_path), make_case()
     path = folder.case_path(case)
-    assert folder.set_aside(path, "superseded") is None
+    assert set_aside(path, "superseded") is None
     names = []
     for content in ("first", "second"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
-        aside = folder.set_aside(path, "superseded")
+        aside = set_aside(path, "superseded")
         assert aside
         names.append(aside.name)
         assert aside.read_text() == content

@@ -1,11 +1,12 @@
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
-from suite.campaign.packing import interference
-from suite.campaign.packing.interference import ORDER, PAIRS, judged, verdict
+from reports import interference
+from reports.interference import ORDER, PAIRS, judged, verdict
 from suite.errors import StoreError
+from suite.files.json_file import replace_json
 from suite.records.store import load_results
 from suite.schema.case_suffixes import PROBE_SUFFIX
 from suite.schema.record import RunRecord
@@ -111,7 +112,7 @@ def test_the_verdict_is_kept_with_its_evidence(tmp_path: Path) -> None:
     path = tmp_path / "packing.json"
     assert interference.read(path) is None
     found = verdict(CASE, QUIET, NOISY, [3, 3, 2, 3, 3, 1])
-    interference.write(found, path)
+    replace_json(asdict(found), path)
     assert interference.read(path) == found
     assert [each.name for each in tmp_path.iterdir()] == ["packing.json"]
 
@@ -120,7 +121,7 @@ def test_the_verdict_is_kept_with_its_evidence(tmp_path: Path) -> None:
 def test_a_damaged_verdict_is_named(tmp_path: Path, text: str) -> None:
     path = tmp_path / "packing.json"
     path.write_text(text)
-    with pytest.raises(StoreError, match=r"packing\.json is not readable: .*Move it away"):
+    with pytest.raises(StoreError, match=r"packing\.json is not readable: .*Take it anew from"):
         interference.read(path)
 
 

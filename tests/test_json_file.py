@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 
 from suite.campaign.capacity.search import write_found
-from suite.campaign.folder import Folder, opened, settle
-from suite.campaign.packing.interference import Interference
-from suite.campaign.packing.interference import write as write_verdict
-from suite.campaign.upstream import write_pairs
+from suite.campaign.identity import opened
+from suite.campaign.runs.upstream import write_pairs
 from suite.errors import StoreError
 from suite.files.json_file import replace_json
 from suite.statistics.aa_noise import write_noise
@@ -38,17 +36,21 @@ def test_the_old_content_stays_until_the_new_is_whole(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*.json")}
+
+
 def test_every_such_file_of_a_campaign_is_written_so(tmp_path: Path) -> None:
     def write() -> None:
         write_noise([], tmp_path / "noise.json")
         write_pairs([], tmp_path / "upstream.json")
         write_found([], tmp_path / "capacity.json")
-        write_verdict(Interference(packed=True, reason="x"), tmp_path / "packing.json")
-        settle(Folder(root=tmp_path), {"matrix": "smoke"})
+        with opened(tmp_path / "out", {"matrix": "smoke"}):
+            pass
 
     write()
-    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    assert len(before) == 5
+    before = contents(tmp_path)
+    assert len(before) == 4
     for path in before:
         others = {other: content for other, content in before.items() if other != path}
         for other in others:
@@ -57,11 +59,11 @@ def test_every_such_file_of_a_campaign_is_written_so(tmp_path: Path) -> None:
             write()
         for other, content in others.items():
             other.write_bytes(content)
-    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert contents(tmp_path) == before
 
 
 def test_a_campaign_that_cannot_begin_says_so(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"campaign\.json cannot be written"), no_room(), opened(tmp_path, {}):
         raise AssertionError("it began")
     with opened(tmp_path, {}) as folder:
-        assert not folder.asks_for_more
+        assert (folder.root / "campaign.json").exists()

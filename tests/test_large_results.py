@@ -8,7 +8,7 @@ import pytest
 from reports import build as report
 from reports.curves import curve_label
 from suite.__main__ import main
-from suite.campaign.planning import rule_of
+from suite.campaign.planning.plan import rule_of
 from suite.matrix.cases import expand
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix

@@ -12,7 +12,7 @@ from reports.lost import Loss, losses
 from reports.pages import losses as page
 from reports.result_sets import Version, read_version
 from reports.tables import Html
-from suite.campaign.rounds import figures
+from suite.campaign.runs.rounds import figures
 from suite.schema.record import Case, CaseResult, RlLibrary, Workload
 from suite.statistics.aa_noise import noise_budget, twin_pairs
 from tests.committed_results import RESULTS, committed_version

@@ -132,14 +132,14 @@ def test_the_pod_of_one_node_has_no_case_of_several(tmp_path: Path) -> None:
 
 
 def test_the_pod_measures_as_it_was_asked_to(tmp_path: Path) -> None:
-    chosen = ["--target-precision", "0.02", "--max-rounds", "20", "--budget-minutes", "600.0", "--no-a-a", "--no-pack"]
+    chosen = ["--target-precision", "0.02", "--max-rounds", "20", "--budget-minutes", "600.0", "--no-a-a"]
     done = plan("--render", "osmo", "--image", "registry.example/kitless:1", "--out", str(tmp_path), *chosen)
     assert done.returncode == 0, done.stderr
     (path,) = tmp_path.iterdir()
     arguments = json.loads(path.read_text(encoding="utf-8"))["workflow"]["tasks"][0]["args"]
     asked = parse(arguments[arguments.index("bench") :])
     assert (asked.target_precision, asked.max_rounds, asked.budget_minutes) == (0.02, 20, 600.0)
-    assert (asked.a_a, asked.pack) == (False, False)
+    assert asked.a_a is False
 
 
 def test_rendered_campaigns_have_the_label_of_their_host(tmp_path: Path) -> None:

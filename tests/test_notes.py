@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from reports import interference
 from reports.findings import fillings, learned_in_strong_scaling
 from reports.pairs_of_cases import nodes_side_by_side
 from reports.seeds import seeds
-from suite.campaign import upstream
-from suite.campaign.packing import interference
+from suite.campaign.runs import upstream
 from suite.records.store import load_results
 from suite.statistics.core_speed import fastest_probes_s, slowed_cores
 from tests.committed_results import NOTES, RESULTS, committed_set, committed_version

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from suite.campaign.upstream import can_run
+from suite.campaign.runs.upstream import can_run
 from suite.install.worker import Worker
 from suite.matrix.plan import render_launch
 from suite.schema.record import Environment

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from suite.campaign.folder import Folder
-from suite.campaign.pair_files import write_all
+from suite.campaign.runs.pair_files import write_all
+from suite.campaign.runs.upstream import Pair, folder_of
 from suite.campaign.steps import summarise
-from suite.campaign.upstream import Pair, folder_of
 from suite.records import store
 from suite.schema.record import CaseResult, Environment
 from tests.asked_options import changed

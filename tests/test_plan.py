@@ -10,7 +10,6 @@ import pytest
 from suite.errors import UsageError
 from suite.matrix.catalog import Catalog, load_catalog
 from suite.matrix.plan import plan, render_launch, shell_command
-from suite.schema.lane import Lane
 from suite.schema.record import Case, Device, Launch, PlannedCase, Stack
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -185,13 +184,7 @@ def test_nothing_known_is_none() -> None:
     assert (result.infeasible, result.estimated_wall_s, result.estimated_gpu_minutes) == (None, None, None)
 
 
-def launch_of(
-    case: Case,
-    asset_root: Path | None = Path("/assets"),
-    *,
-    lane: Lane | None = None,
-    visible_gpus: str | None = None,
-) -> Launch:
+def launch_of(case: Case, asset_root: Path | None = Path("/assets")) -> Launch:
     return render_launch(
         case,
         round_index=1,
@@ -201,22 +194,7 @@ def launch_of(
         asset_root=asset_root,
         cache_dir=Path("/cache"),
         cpus=16,
-        lane=lane,
-        visible_gpus=visible_gpus,
     )
-
-
-@pytest.mark.parametrize(
-    ("visible", "expected"), [(None, "2,3"), ("4,5,6,7", "6,7"), ("GPU-a, GPU-b,GPU-c, GPU-d", "GPU-c,GPU-d")]
-)
-def test_a_round_in_a_lane_keeps_to_its_gpus_and_cores(visible: str | None, expected: str) -> None:
-    case = replace(ANT, device="cuda", nproc_per_node=2)
-    lane = Lane(gpus=(2, 3), cpus=(8, 9, 10, 11))
-    launch = launch_of(case, lane=lane, visible_gpus=visible)
-    assert launch.env["CUDA_VISIBLE_DEVICES"] == expected
-    assert launch.env["OMP_NUM_THREADS"] == "2"  # of four cores for two ranks
-    assert launch.cpus == (8, 9, 10, 11)
-    assert " taskset --cpu-list 8,9,10,11 /venv/bin/python -m torch.distributed.run " in shell_command(launch)
 
 
 def test_the_callers_own_packages_stay_on_the_python_path() -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from suite.__main__ import main
-from suite.campaign import profiling
 from suite.campaign.folder import Folder
-from suite.campaign.profiling import find_nsys, profile_cases, profiled_launch, ranks_of
+from suite.campaign.runs import profiling
+from suite.campaign.runs.profiling import find_nsys, profile_cases, profiled_launch, ranks_of
 from suite.errors import UsageError
 from suite.install.worker import Worker
 from suite.matrix.plan import render_launch
@@ -100,7 +100,7 @@ def test_the_launch_tells_the_ranks_and_waits_for_the_report(make_case: CaseMake
         make_case(), round_index=0, worker_python=Path("python"), project_root=tmp_path, run_dir=tmp_path,
         asset_root=tmp_path, cache_dir=tmp_path, cpus=2,
     )  # fmt: skip
-    launch = profiled_launch(plain, (1, 0), "/opt/nsys")
+    launch = profiled_launch(plain, ranks=(1, 0), nsys="/opt/nsys")
     assert launch.argv == plain.argv
     assert (launch.env[RANKS_VARIABLE], launch.env[NSYS_VARIABLE]) == ("0,1", "/opt/nsys")
     assert (profiling.RANKS_VARIABLE, profiling.NSYS_VARIABLE) == (RANKS_VARIABLE, NSYS_VARIABLE)
@@ -129,7 +129,7 @@ def test_no_statistic_counts_a_profiled_round() -> None:
 def profiled(root: Path, host: SimulatedHost, ranks: tuple[int, ...], *, retry_failed: bool = False) -> list[RunRecord]:
     campaign = campaign_of(host, [PAIR, NARROW[0]])
     options = changed(campaign.options, profile=ranks, retry_failed=retry_failed)
-    return profile_cases(replace(campaign, options=options), Folder(root=root), host.runtime(), "nsys")
+    return profile_cases(replace(campaign, options=options), Folder(root=root), "nsys")
 
 
 def test_other_ranks_are_profiled_anew(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from suite.campaign.progress import Reporter, Rest, clock
+from suite.campaign.display.progress import Reporter, Rest, clock
 from suite.schema.record import PlannedCase
 from tests.conftest import CaseMaker
 from tests.stored_rounds import plain_round
@@ -95,8 +95,7 @@ def test_a_run_that_was_not_expected_counts_from_then_on(make_case: CaseMaker) -
     output = io.StringIO()
     reporter = Reporter(Console(file=output, width=160), [item], [item.case])
     with reporter.run(item.case, 0):
-        assert reporter.waiting == 1
-    assert reporter.waiting == 0
+        pass
     with reporter.run(item.case, 1):
         pass
     assert [line.split(" starting")[0] for line in output.getvalue().splitlines()] == [
@@ -105,33 +104,13 @@ def test_a_run_that_was_not_expected_counts_from_then_on(make_case: CaseMaker) -
     ]
 
 
-def test_runs_side_by_side_are_told_apart_and_counted_once(make_case: CaseMaker) -> None:
-    items = [planned(make_case, name, 60.0) for name in ("a/1", "a/2", "a/3")]
-    output = io.StringIO()
-    reporter = Reporter(Console(file=output, width=160), items, [item.case for item in items])
-    reporter.share = lambda _: 0.5
-    with reporter.run(items[0].case, 0, where=" on GPU 0"):
-        with reporter.run(items[1].case, 0, where=" on GPU 1"):
-            assert reporter.waiting == 3
-        reporter.ended(plain_round(items[1].case, wall_time_s=60.0), "")
-        assert reporter.waiting == 2
-    first, second, ended = output.getvalue().splitlines()
-    assert first.startswith("[1/3] a/1 round 0 on GPU 0 starting, 0:00 (elapsed 0:00, about 1:30 left)")
-    assert second.startswith("[2/3] a/2 round 0 on GPU 1 starting")
-    assert ended.startswith("[2/3] a/2 round 0: completed in 1:00 (elapsed 0:00, about 1:00 left)")
-
-
-@pytest.mark.parametrize(("share", "left"), [(1.0, ("16:30", "15:30", "2:24")), (0.5, ("8:15", "7:15", "0:57"))])
-def test_a_run_that_has_a_pace_says_itself_when_it_ends(
-    make_case: CaseMaker, monkeypatch: pytest.MonkeyPatch, share: float, left: tuple[str, str, str]
-) -> None:
-    """Planned 16:00, in truth 10 s an iteration after the first, and a run of 30 s after it or beside it."""
+def test_a_run_that_has_a_pace_says_itself_when_it_ends(make_case: CaseMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planned 16:00, in truth 10 s an iteration after the first, and a run of 30 s after it."""
     now_s = 100.0
-    monkeypatch.setattr("suite.campaign.progress.time", SimpleNamespace(monotonic=lambda: now_s))
+    monkeypatch.setattr("suite.campaign.display.progress.time", SimpleNamespace(monotonic=lambda: now_s))
     long, after = planned(make_case, "a/1", 960.0), planned(make_case, "a/2", 30.0)
     long = replace(long, case=replace(long.case, iterations=20))
     reporter = Reporter(Console(file=io.StringIO(), width=160), [long, after], [long.case, after.case])
-    reporter.share = lambda _: share
     said = []
     with reporter.run(long.case, 0) as line:
         said.append(line.text())
@@ -142,17 +121,15 @@ def test_a_run_that_has_a_pace_says_itself_when_it_ends(
         line.update(8)
         now_s += 6  # not heard of the ninth yet: 12 of 10 s are left but 6 s
         said.append(line.text())
-    assert [line.rpartition("about ")[2] for line in said] == [f"{each} left)" for each in left]
+    assert [line.rpartition("about ")[2] for line in said] == ["16:30 left)", "15:30 left)", "2:24 left)"]
 
 
-def test_a_terminal_shows_a_row_for_each_run(make_case: CaseMaker) -> None:
+def test_a_terminal_shows_a_line_while_a_run_goes_on(make_case: CaseMaker) -> None:
     items = [planned(make_case, name, None) for name in ("a/1", "a/2")]
     output = io.StringIO()
     reporter = Reporter(Console(file=output, force_terminal=True, width=160), items, [item.case for item in items])
-    with reporter.run(items[0].case, 0) as first, reporter.run(items[1].case, 0):
-        first.update(2)
-    assert "a/1 round 0" in output.getvalue()
-    assert "a/2 round 0" in output.getvalue()
-    with reporter.run(items[0].case, 1):
-        assert reporter.waiting == 1
+    for item in items:
+        with reporter.run(item.case, 0) as line:
+            line.update(2)
+        assert f"{item.case.case_id} round 0" in output.getvalue()
     assert output.getvalue().count("\x1b[?25l") == output.getvalue().count("\x1b[?25h") == 2  # shown, hidden, shown

@@ -8,7 +8,7 @@ import pytest
 from reports import guide
 from reports.analysis import case_rows
 from reports.readme import BEGIN, END, findings, read, widest
-from suite.campaign import upstream
+from suite.campaign.runs import upstream
 from suite.records.store import load_results
 from tests.committed_results import RESULTS, committed_version
 

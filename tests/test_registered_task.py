@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from suite.__main__ import main, parse
-from suite.campaign.planning import worker_stack
-from suite.campaign.registered_task import Answer, ask, measured_costs, unknown_tasks, with_answers
+from suite.campaign.planning.plan import worker_stack
+from suite.campaign.planning.registered_task import Answer, ask, measured_costs, unknown_tasks, with_answers
 from suite.commands.campaign_options import options_of
 from suite.errors import MatrixError, StoreError, WorkerEnvironmentError
 from suite.files.paths import ROOT

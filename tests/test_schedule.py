@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from suite.campaign import planning as campaign_plan
-from suite.campaign import rounds
+from suite.campaign import cases as cases_module
+from suite.campaign.cases import decision, ended_records, set_failures_aside, store_if_complete
 from suite.campaign.folder import Folder
-from suite.campaign.schedule import Queue, known_rounds, rounds_to_run
+from suite.campaign.planning.plan import rule_of as rule_of_options
+from suite.campaign.schedule import known_rounds, rounds_to_run
 from suite.campaign.state import Campaign
 from suite.errors import UsageError
+from suite.files.set_aside import set_aside
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
 from suite.matrix.resources import UNBOUNDED
@@ -77,9 +79,9 @@ def run(
         store.write_record(record, folder.record_path(case, index))
         ran.append((case.case_id, index))
         between()
-        rounds.store_if_complete(campaign, folder, item)
+        store_if_complete(campaign, folder, item)
     for item in campaign.planned:
-        assert rounds.store_if_complete(campaign, folder, item) is not None
+        assert store_if_complete(campaign, folder, item) is not None
     return ran
 
 
@@ -161,7 +163,7 @@ def test_when_time_is_over_the_rounds_of_the_matrix_still_run(tmp_path: Path, en
             "the budget of 1 minute is spent: no exact interval of the median from 2"
         )
     again = campaign_of(environment, replace(ADAPTIVE, budget_s=60.0))
-    assert run(again, tmp_path) == []  # what is stored stays
+    assert len(run(again, tmp_path)) == 20 - 6  # each command has its own time
 
 
 def test_failed_rounds_get_another_attempt_and_the_case_is_decided_anew(
@@ -170,10 +172,10 @@ def test_failed_rounds_get_another_attempt_and_the_case_is_decided_anew(
     campaign = campaign_of(environment, ADAPTIVE, (QUIET,), retry_failed=True)
     assert len(run(campaign, tmp_path, failing={(QUIET.case_id, 1): "crashed", (QUIET.case_id, 4): "hung"})) == 8
     folder = Folder(root=tmp_path)
-    rounds.set_failures_aside(campaign, folder)
-    ended = rounds.ended_records(folder, QUIET)
+    set_failures_aside(campaign, folder)
+    ended = ended_records(folder, QUIET)
     assert [record.round for record in ended] == [0, 2, 3, 5, 6, 7]
-    assert rounds.decision(campaign, ended).go_on
+    assert decision(campaign, ended).go_on
     folder.case_path(QUIET).unlink(missing_ok=True)
     assert [(item.case, index) for item, index in known_rounds(campaign, folder)] == [(QUIET, 1)]
 
@@ -187,22 +189,22 @@ def test_killed_while_failures_are_set_aside_they_are_still_found(
         campaign = campaign_of(environment, FIXED, (QUIET,), retry_failed=True)
         run(campaign, root, failing=failing)
         with monkeypatch.context() as patch:
-            patch.setattr(Folder, "set_aside", dies_after(renames))
+            patch.setattr(cases_module, "set_aside", dies_after(renames))
             with contextlib.suppress(SystemExit):
-                rounds.set_failures_aside(campaign, Folder(root=root))
-        rounds.set_failures_aside(campaign, Folder(root=root))
+                set_failures_aside(campaign, Folder(root=root))
+        set_failures_aside(campaign, Folder(root=root))
         assert run(campaign, root) == [(QUIET.case_id, 0), (QUIET.case_id, 1)]
         assert all(record.outcome == "completed" for record in stored(campaign, root)[QUIET.case_id].rounds)
 
 
-def dies_after(renames: int) -> Callable[[Folder, Path, str], object]:
-    """``Folder.set_aside`` of a process that is killed after so many."""
-    set_aside, left = Folder.set_aside, iter(range(renames))
+def dies_after(renames: int) -> Callable[[Path, str], object]:
+    """``set_aside`` of a process that is killed after so many."""
+    left = iter(range(renames))
 
-    def until_then(folder: Folder, path: Path, why: str) -> object:
+    def until_then(path: Path, why: str) -> object:
         if next(left, None) is None:
             raise SystemExit
-        return set_aside(folder, path, why)
+        return set_aside(path, why)
 
     return until_then
 
@@ -214,40 +216,12 @@ def test_what_a_narrower_command_added_is_kept_when_failures_are_tried_again(
     """Five rounds of one case, three by the rule of all, which is that of the command that tries again."""
     few, whole = campaign_of(environment, Rule(rounds=5), (LOUD,)), campaign_of(environment, FIXED, retry_failed=True)
     run(few, tmp_path, failing={(LOUD.case_id, failed): "crashed"})
-    rounds.set_failures_aside(whole, Folder(root=tmp_path))
-    queued = [index for item, index in Queue(whole, Folder(root=tmp_path)).waiting() if item.case == LOUD]
+    set_failures_aside(whole, Folder(root=tmp_path))
     again = [failed] if failed < 4 else []  # after the last that is left, the rule asks for no other
-    assert queued == again
     assert [index for case_id, index in run(whole, tmp_path) if case_id == LOUD.case_id] == again
     kept = stored(whole, tmp_path)[LOUD.case_id].rounds
     assert [record.round for record in kept] == [*range(4), *([4] if again else [])]
     assert all(record.outcome == "completed" for record in kept)
-
-
-@pytest.mark.parametrize("rule", [FIXED, ADAPTIVE])
-def test_the_queue_is_in_the_same_order(tmp_path: Path, environment: Environment, rule: Rule) -> None:
-    campaign = campaign_of(environment, rule)
-    whole = run(campaign, tmp_path / "whole")
-    folder, queue, ran = Folder(root=tmp_path / "queue"), Queue(campaign, Folder(root=tmp_path / "queue")), Ran()
-    while waiting := queue.waiting():
-        item, index = waiting[0]
-        assert queue.take(item, index)
-        assert item not in [other for other, _ in queue.waiting()], "no case runs twice at a time"
-        record = make_record(item.case, index=index, iteration_time_s=time_s(item.case, index))
-        store.write_record(record, folder.record_path(item.case, index))
-        queue.ended(item, index)
-        ran.append((item.case.case_id, index))
-    assert ran == whole
-
-
-def test_when_time_runs_out_a_waiting_round_is_not_taken(tmp_path: Path, environment: Environment) -> None:
-    campaign = campaign_of(environment, replace(ADAPTIVE, budget_s=60.0))
-    run(campaign, tmp_path, kill_after=6)
-    assert len(Queue(campaign, Folder(root=tmp_path)).waiting()) == 3
-    queue = Queue(campaign, Folder(root=tmp_path))
-    queue._campaign = replace(campaign, started_s=-1e9)
-    assert [queue.take(*entry) for entry in queue.waiting()] == [False] * 3
-    assert queue.waiting() == []
 
 
 def test_rounds_that_lack_upstream_beside_them_are_gone_through_again(tmp_path: Path, environment: Environment) -> None:
@@ -268,7 +242,7 @@ def test_rounds_that_lack_upstream_beside_them_are_gone_through_again(tmp_path: 
 
 
 def rule_of(matrix: str, **options: object) -> Rule:
-    return campaign_plan.rule_of(
+    return rule_of_options(
         options_with(matrix=matrix, **options),
         load_matrix(matrix, load_catalog()),
     )

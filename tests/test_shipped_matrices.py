@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from suite.campaign.sureness import MIN_ROUNDS
+from suite.campaign.display.sureness import MIN_ROUNDS
 from suite.matrix.cases import expand, on_nodes_of
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from suite.campaign.planning import make_plan
+from suite.campaign.planning.plan import make_plan
 from suite.campaign.state import Campaign
 from suite.matrix.resources import Resources
 from suite.schema.record import Device, Environment, Gpu, PlannedCase

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from suite.campaign.tables import (
+from suite.campaign.display.tables import (
     print_agreement,
     print_noise,
     print_plan,
@@ -12,7 +12,7 @@ from suite.campaign.tables import (
     print_slowed_cores,
     print_summary,
 )
-from suite.campaign.upstream import Pair
+from suite.campaign.runs.upstream import Pair
 from suite.records.store import load_results
 from suite.schema.record import CaseResult, Environment, PlannedCase, RunRecord
 from suite.schema.telemetry import GpuTelemetry, Spread, TelemetrySummary

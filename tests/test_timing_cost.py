@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from suite.campaign.tables import print_timing_cost
+from suite.campaign.display.tables import print_timing_cost
 from suite.schema.record import CaseResult, RunRecord
 from suite.statistics.reduce import counted_iterations, marked_iterations, round_time_s
 from suite.statistics.timing_cost import iteration_costs, timing_cost

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from suite.campaign import upstream
-from suite.campaign.upstream import medians_of_rank_0
+from suite.campaign.runs import upstream
+from suite.campaign.runs.upstream import medians_of_rank_0
 from suite.errors import StoreError
 from suite.launch import LaunchResult
 from suite.records import store

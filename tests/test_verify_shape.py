@@ -8,7 +8,7 @@ import pytest
 
 from reports.env_checks import read_env_checks
 from reports.verification.hashes import SUMS
-from suite.campaign.upstream import read_pairs
+from suite.campaign.runs.upstream import read_pairs
 from suite.errors import StoreError
 from tests.damaged_results import CASE, PAIRS, VERSION, Damage, copy_without_hashes, damage, findings
 

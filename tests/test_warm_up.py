@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from suite.campaign import warm_up, warm_up_runs
+from suite.campaign.cases import set_failures_aside
 from suite.campaign.folder import Folder
-from suite.campaign.rounds import set_failures_aside
+from suite.campaign.runs import warm_up, warm_up_runs
+from suite.campaign.runs.warm_up import warm_ups
 from suite.campaign.state import Campaign
-from suite.campaign.warm_up import warm_ups
 from suite.install import damaged_kernels
 from suite.matrix.cases import expand
 from suite.matrix.catalog import load_catalog
@@ -84,13 +84,12 @@ class Warming:
     def go_on(self, *, retry_failed: bool = False) -> Campaign:
         host = SimulatedHost(wall_s=0.0, on_start=self._start, fails=self.fails)
         runtime = host.runtime()
-        planned = campaign_of(host, [*ANT, *HAND], rounds=1, pack=False)
+        planned = campaign_of(host, [*ANT, *HAND], rounds=1)
         campaign = replace(
             planned,
             runtime=replace(runtime, worker=replace(runtime.worker, cache_dir=self.cache_dir)),
             warm_ups=tuple(map(_planned, warm_ups([*ANT, *HAND]))),
             options=changed(planned.options, out=self.out, retry_failed=retry_failed),
-            slots=(),
             device="cpu",
             machine=CPU_HOST,
         )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from reports.result_sets import ResultSet, Version
 from reports.tables import MISSING, Displayed, Html, heading, html_table, paragraph, seconds, together
-from suite.campaign.upstream import Pair, bracketed_differences
+from suite.campaign.runs.upstream import Pair, bracketed_differences
 from suite.files.wording import counted
 
 

@@ -9,8 +9,7 @@ from reports.verification.rank_samples import check_rank, check_ranks_together
 from reports.verification.round_facts import check_facts
 from reports.verification.statistics import NOT_RECOMPUTED, RULES, samples_s, stats
 from reports.verification.telemetry import check_telemetry
-from suite.campaign.folder import TWINS
-from suite.records.folders import CASES
+from suite.records.folders import CASES, TWINS
 from suite.records.soundness import fault_of_record
 from suite.schema.record import CaseResult, RunRecord
 from suite.statistics.aa_noise import is_twin

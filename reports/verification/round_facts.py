@@ -12,7 +12,7 @@ from suite.files.wording import counted
 from suite.schema.record import RankRecord, RunRecord
 from suite.schema.telemetry import TelemetrySummary
 
-# What a fingerprint (tasks.checks.workload.py) takes from the case.
+# What a fingerprint (tasks/checks/workload.py) takes from the case.
 _OF_THE_CASE: Final = (
     "task", "workload", "assets", "rl_library", "num_steps_per_env", "minibatch_rule", "minibatch_size",
     "global_minibatch_size", "optimiser_steps",

@@ -15,7 +15,7 @@ from reports.verification.finding import STORE_ANEW, Finding, as_far_as_it_makes
 from reports.verification.hashes import below, case_paths, check_hashes, read_hashes
 from reports.verification.shape import fault_of_shape
 from reports.verification.statistics import RULES
-from suite.campaign.upstream import medians_of_rank_0, read_pairs
+from suite.campaign.runs.upstream import medians_of_rank_0, read_pairs
 from suite.errors import StoreError
 from suite.records.store import AGAIN_CASE, read_unsound_case
 from suite.schema.record import CaseResult

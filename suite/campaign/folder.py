@@ -1,27 +1,22 @@
-"""A campaign's folder: who it belongs to, which rounds are finished, and how a broken attempt is kept aside.
+"""A campaign's folder: its paths, which rounds are finished, and the lock that keeps other processes out.
 
 ARCHITECTURE.md has the layout. A round is finished when its ``record.json`` exists; nothing finished is overwritten.
 """
 
 import fcntl
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from suite.campaign import identity_file as campaign_file
-from suite.campaign.identity_file import IDENTITY_FILE
-from suite.campaign.packing import interference
 from suite.errors import CampaignError, StoreError
-from suite.files.json_file import replace_json
 from suite.records import store
-from suite.records.folders import CASES, json_files
+from suite.records.folders import CAMPAIGN_FILE, CASES, TWINS, json_files
 from suite.schema.record import Case, CaseResult
 from suite.statistics.aa_noise import is_twin
 
-TWINS: Final = "a_a"
 MIN_FREE_GB: Final = 0.5  # a round of 8 ranks with its library's logs and checkpoints stays far below
 
 
@@ -30,8 +25,6 @@ class Folder:
     """Paths of one campaign."""
 
     root: Path
-    asks_for_more: bool = False  # rounds than the command that began it
-    reopened: frozenset[str] = frozenset()  # ids of stored cases that get more rounds now
 
     def run_dir(self, case: Case, round_index: int) -> Path:
         return self.root / "raw" / case.case_id / f"r{round_index}"
@@ -40,17 +33,11 @@ class Folder:
         return self.run_dir(case, round_index) / "record.json"
 
     def case_path(self, case: Case) -> Path:
-        # What is measured of the host stays out of the results: a report would take it for cases of their own.
-        kind = TWINS if is_twin(case) else interference.FOLDER if interference.is_of_test(case) else CASES
-        return self.root / kind / f"{case.case_id}.json"
+        return self.root / (TWINS if is_twin(case) else CASES) / f"{case.case_id}.json"
 
     def stored(self) -> list[CaseResult]:
         """Every stored case and twin, whichever command ran it. Raises StoreError as ``store.read_case`` does."""
         return [store.read_case(path) for kind in (CASES, TWINS) for path in json_files(self.root / kind)]
-
-    def is_decided(self, case: Case) -> bool:
-        """Say whether a case is stored and gets no further round."""
-        return case.case_id not in self.reopened and self.case_path(case).exists()
 
     def is_finished(self, case: Case, round_index: int) -> bool:
         return self.record_path(case, round_index).exists()
@@ -59,17 +46,6 @@ class Folder:
         """Every round of a case that has ended, by whichever command; an attempt that was set aside is none."""
         names = (path.parent.name for path in self.run_dir(case, 0).parent.glob("r*/record.json"))
         return sorted(int(number) for name in names if (number := name.removeprefix("r")).isdecimal())
-
-    def set_aside(self, path: Path, why: str) -> Path | None:
-        """Rename ``path`` to a free name beside it, so that a new attempt starts clean and the old one is kept."""
-        if not path.exists():
-            return None
-        for number in range(1, 1000):
-            aside = path.with_name(f"{path.name}.{why}-{number}")  # no longer a .json that a reader would take
-            if not aside.exists():
-                path.rename(aside)
-                return aside
-        raise CampaignError(f"{path} has been set aside a thousand times. Look at what is there before running again.")
 
     def require_space(self) -> None:
         """Raise before a round starts rather than lose it at its end.
@@ -83,18 +59,6 @@ class Folder:
                 f"The disk of {self.root} has {free_gb:.2f} GB free; a round needs {MIN_FREE_GB} GB. "
                 "Free some space and run the same command again: every finished round is kept."
             )
-
-
-@contextmanager
-def opened(root: Path, identity: Mapping[str, Any]) -> Iterator[Folder]:
-    """Lock the folder for this process and check that it belongs to the campaign with this identity.
-
-    Raises:
-        CampaignError: another process holds it, it belongs to another campaign or to one that nobody can tell, or it
-            cannot be written or locked.
-    """
-    with locked(root) as folder:
-        yield replace(folder, asks_for_more=_claim(root / IDENTITY_FILE, identity))
 
 
 @contextmanager
@@ -135,7 +99,7 @@ def require_identity(root: Path) -> None:
     Raises:
         CampaignError: there are such results, or nobody may look.
     """
-    path = root / IDENTITY_FILE
+    path = root / CAMPAIGN_FILE
     try:
         if path.exists() or (result := _result_of_bench(root)) is None:
             return
@@ -147,9 +111,9 @@ def require_identity(root: Path) -> None:
             " --out."
         ) from error
     raise CampaignError(
-        f"{root} holds results ({result.relative_to(root)}), but no {IDENTITY_FILE}, which says of what machine and "
+        f"{root} holds results ({result.relative_to(root)}), but no {CAMPAIGN_FILE}, which says of what machine and "
         "options they are: a published set, or a copy of a part. They must not be mixed with others, and nothing was "
-        f"written. Choose another folder with --out, or put their {IDENTITY_FILE} back to go on with them."
+        f"written. Choose another folder with --out, or put their {CAMPAIGN_FILE} back to go on with them."
     )
 
 
@@ -170,19 +134,6 @@ def _is_by_hand(path: Path) -> bool:
         return False  # so nobody can tell
     # Of a round that it starts, bench keeps the command; of one that cannot run here, it says "skipped".
     return all(record.case.nnodes > 1 and not record.argv and record.outcome != "skipped" for record in records)
-
-
-def settle(folder: Folder, identity: Mapping[str, Any]) -> None:
-    """Write whose results these are, atomically: at first, and when all of them have the more rounds of a new rule."""
-    replace_json(identity, folder.root / IDENTITY_FILE, sort_keys=True)
-
-
-def _claim(path: Path, identity: Mapping[str, Any]) -> bool:
-    """Check whose folder it is, or make it this campaign's. True when more rounds are asked for than at first."""
-    if path.exists():
-        return campaign_file.asks_for_more(path, identity)
-    settle(Folder(root=path.parent), identity)
-    return False
 
 
 def drop_checkpoints(folder: Path) -> None:

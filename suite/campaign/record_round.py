@@ -15,9 +15,10 @@ from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
+from suite.campaign import cases
 from suite.campaign.folder import Folder
 from suite.errors import LabscaleError, StoreError
-from suite.external import machine as environment
+from suite.external.machine import capture
 from suite.files.wording import counted, listed
 from suite.install.pins import sha256
 from suite.launch.manifests import image_digest as own_image
@@ -25,7 +26,7 @@ from suite.launch.manifests.kubernetes import TOLD_TO_STOP
 from suite.records import store
 from suite.records.collect import collect
 from suite.schema.launch_result import EndedBy, LaunchResult
-from suite.schema.record import Case, CaseResult, RunRecord
+from suite.schema.record import Case, RunRecord
 
 TIMED_OUT: Final = 124  # timeout(1)'s own exit code
 MOST_RANKS: Final = 1_000_000  # each is looked for; a damaged case.json may say any number
@@ -59,7 +60,7 @@ def record(run_dir: Path, ended: Ended, *, asset_root: Path | None = None) -> Ru
         image_digest=own_image.digest_of(environ),
     )
     manifest = None if asset_root is None else asset_root / "manifest.json"
-    machine = environment.capture(
+    machine = capture(
         host_label=ended.host_label, asset_sha256=sha256(manifest) if manifest and manifest.exists() else None
     )
     written = collect(run_dir, case, round_index, result, machine)
@@ -67,9 +68,8 @@ def record(run_dir: Path, ended: Ended, *, asset_root: Path | None = None) -> Ru
     paths = [folder.record_path(case, index) for index in range(ended.rounds)]
     if all(path.exists() for path in paths):
         because = f"{counted(ended.rounds, 'round')} ended, as many as were asked for"
-        rounds = tuple(store.read_record_of(case, index, path) for index, path in enumerate(paths))
-        folder.set_aside(folder.case_path(case), "superseded")  # by a plan of more rounds
-        store.write_case(CaseResult(case=case, rounds=rounds, ended_because=because), folder.case_path(case))
+        rounds = [store.read_record_of(case, index, path) for index, path in enumerate(paths)]
+        cases.write(folder, case, rounds, because)
     return written
 
 

@@ -1,8 +1,11 @@
 """What the steps of a campaign hand on to each other."""
 
+import hashlib
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 from rich.console import Console
 
@@ -11,9 +14,27 @@ from suite.launch.runtime import Runtime
 from suite.matrix.catalog import Catalog, load_catalog
 from suite.matrix.resources import Resources
 from suite.options.options import Options
-from suite.schema.lane import Lane
-from suite.schema.record import CaseResult, Device, Environment, PlannedCase, Stack
+from suite.schema.record import Case, CaseResult, Device, Environment, PlannedCase, Stack
+from suite.statistics.aa_noise import is_twin
 from suite.statistics.stopping_rule import Rule
+
+
+@dataclass(frozen=True, kw_only=True)
+class WholeMatrix:
+    """What identifies all cases of a matrix, whichever of them a command runs."""
+
+    sha256: str
+    seed: int
+    has_twins: bool
+
+    @classmethod
+    def of(cls, cases: Sequence[Case]) -> Self:
+        text = "\n".join(map(repr, cases))
+        return cls(
+            sha256=hashlib.sha256(text.encode()).hexdigest(),
+            seed=cases[0].seed,
+            has_twins=any(map(is_twin, cases)),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +49,8 @@ class Campaign:
     catalog: Catalog = field(default_factory=load_catalog)
     stack: Stack = "kitless"  # of the worker; set with the plan
     planned: tuple[PlannedCase, ...] = ()
+    whole: WholeMatrix | None = None  # set with the plan
     warm_ups: tuple[PlannedCase, ...] = ()  # of those that can run here; never counted
-    slots: tuple[Lane, ...] = ()  # what the host is shared out in, one for a rank; (): each round has all of it
     rule: Rule = field(default_factory=lambda: Rule(rounds=1))  # set with the plan
     runtime: Runtime | None = None
     began_s: float = field(default_factory=time.monotonic)  # when this command did

@@ -12,19 +12,11 @@ from typing import Final
 
 from rich.console import Console
 
-from suite.campaign import ending, profiling, warm_up_runs
-from suite.campaign import pair_files as pairs
+from suite.campaign import cases
 from suite.campaign.capacity import search as capacity_search
-from suite.campaign.folder import Folder, opened, settle
-from suite.campaign.manifests import write_manifests
-from suite.campaign.packing import run as packed
-from suite.campaign.planning import learn_tasks, make_plan, show_plan
-from suite.campaign.progress import Reporter
-from suite.campaign.resume import identity, is_whole, refuse_other_options, with_more_rounds
-from suite.campaign.rounds import disk_errors, figures, render, run_round, set_failures_aside, store_if_complete
-from suite.campaign.schedule import known_rounds, rounds_to_run
-from suite.campaign.state import Campaign
-from suite.campaign.tables import (
+from suite.campaign.display import ending
+from suite.campaign.display.progress import Reporter
+from suite.campaign.display.tables import (
     print_agreement,
     print_noise,
     print_rounds,
@@ -33,15 +25,23 @@ from suite.campaign.tables import (
     print_summary,
     print_timing_cost,
 )
+from suite.campaign.folder import Folder
+from suite.campaign.identity import identity, opened, refuse_other_options
+from suite.campaign.planning.manifests import write_manifests
+from suite.campaign.planning.plan import learn_tasks, make_plan, show_plan
+from suite.campaign.runs import pair_files, profiling, warm_up_runs
+from suite.campaign.runs.rounds import disk_errors, render, run_planned
+from suite.campaign.schedule import known_rounds
+from suite.campaign.state import Campaign
 from suite.env_check.report import summarised
 from suite.env_check.table import print_faults
 from suite.errors import EnvironmentNotFit, ReportError, RunsFailed, UsageError
-from suite.external import machine as environment
 from suite.external import parent_death
+from suite.external.machine import capture
 from suite.files.input_text import fault_of_path
 from suite.files.paths import ROOT
 from suite.files.wording import counted
-from suite.launch import registry as runtime_choice
+from suite.launch import registry
 from suite.matrix.resources import UNBOUNDED, Resources
 from suite.options.options import Options
 from suite.records.worked import has_speeds
@@ -54,20 +54,13 @@ def start(options: Options, console: Console) -> Campaign:
     Raises:
         UsageError: options contradict each other, or the results folder is a path that no script or file can name.
     """
-    machine = environment.capture(host_label=options.results.host_label)
-    resources = runtime_choice.resources(options, machine)
+    machine = capture(host_label=options.results.host_label)
+    resources = registry.resources(options, machine)
     device = options.setup.device or ("cuda" if resources.gpus_per_node else "cpu")
     options = replace(
         options, selection=replace(options.selection, matrix=options.selection.matrix or _matrix_for(device, resources))
     )
-    slots = packed.slots_of(
-        options,
-        device=device,
-        num_gpus=len(machine.gpus),
-        num_cpus=machine.num_cpus or 1,
-        cores=environment.cores_in_order(),
-    )
-    begun = Campaign(options=options, console=console, machine=machine, device=device, resources=resources, slots=slots)
+    begun = Campaign(options=options, console=console, machine=machine, device=device, resources=resources)
     if fault := fault_of_path(str(begun.out)):  # with the folder one is in, or that of the checkout
         raise UsageError(f"The results folder would be {str(begun.out)!r}, which {fault}. Choose another with --out.")
     return begun
@@ -82,7 +75,7 @@ def _matrix_for(device: Device, resources: Resources) -> str:
 def provision(campaign: Campaign) -> Campaign:
     """Install the worker environment and build the assets, find the image, or check what the user brought."""
     refuse_other_options(campaign)  # here already: it costs an installation later, and nodes of Slurm write there
-    place = runtime_choice.provision(
+    place = registry.provision(
         campaign.options,
         stack=campaign.stack,
         device=campaign.device,
@@ -120,49 +113,32 @@ def check_environment(campaign: Campaign) -> Campaign:
 
 
 def run_all(campaign: Campaign) -> Campaign:
-    """Run every round that is wanted and not finished, round by round over all cases, and store each decided case."""
+    """Run every round that has no record and is to be run, and store each case with its last round."""
     campaign = replace(campaign, started_s=time.monotonic())
-    whose = identity(campaign)
-    with opened(campaign.out, whose) as own:
+    with opened(campaign.out, identity(campaign)) as folder:
         if campaign.options.rounds.retry_failed:
-            set_failures_aside(campaign, own)
-        folder = with_more_rounds(campaign, own)
-        if campaign.options.rounds.retry_failed:
-            packed.set_failed_test_aside(campaign, folder)
+            cases.set_failures_aside(campaign, folder)
+        cases.require_raw(campaign, folder)
         _say_what_is_left(campaign, folder, len(known_rounds(campaign, folder)))
         warm_up_runs.run(campaign, folder)
-        if why_not := packed.why_not_shared(campaign):
-            campaign.console.print(f"One after another: {why_not}.", highlight=False, markup=False)
-        if not (campaign.slots and packed.run(campaign, folder)):
-            _run_one_after_another(campaign, folder)
+        waiting = [item.case for item, _ in known_rounds(campaign, folder)]
+        run_planned(campaign, folder, Reporter(campaign.console, list(campaign.planned), waiting))
         with disk_errors(folder.root):
-            results = tuple(store_if_complete(campaign, folder, item) for item in campaign.planned)
-            if folder.asks_for_more and is_whole(campaign):
-                settle(folder, whose)
+            results = [cases.store_if_complete(campaign, folder, item) for item in campaign.planned]
     return replace(campaign, results=tuple(result for result in results if result))
-
-
-def _run_one_after_another(campaign: Campaign, folder: Folder) -> None:
-    known = known_rounds(campaign, folder)
-    reporter = Reporter(campaign.console, list(campaign.planned), [item.case for item, _ in known])
-    for item, round_index in rounds_to_run(campaign, folder):
-        with disk_errors(folder.root):
-            record = run_round(campaign, folder, reporter, item.case, round_index)
-            reporter.ended(record, figures(record))
-            store_if_complete(campaign, folder, item)
 
 
 def write_scripts(campaign: Campaign) -> Campaign:
     """Write the script of every round that is not there yet, and say how each is submitted."""
     if campaign.runtime is None or campaign.runtime.write_script is None:
         raise AssertionError("provision comes before write_scripts, and checks the launcher")
-    with opened(campaign.out, identity(campaign)) as own:
-        folder = with_more_rounds(campaign, own)
+    with opened(campaign.out, identity(campaign)) as folder:
+        cases.require_raw(campaign, folder)
         for item, round_index in known_rounds(campaign, folder):
             launch = render(
                 campaign,
                 campaign.runtime.worker,
-                folder,
+                folder.run_dir(item.case, round_index),
                 item.case,
                 round_index,
                 python_path=campaign.runtime.python_path,
@@ -197,7 +173,7 @@ def profile_all(campaign: Campaign) -> Campaign:
     if nsys is None or campaign.runtime is None:
         return campaign
     with opened(campaign.out, identity(campaign)) as folder:
-        records = profiling.profile_cases(campaign, folder, campaign.runtime, nsys)
+        records = profiling.profile_cases(campaign, folder, nsys)
     campaign.console.print(f"{counted(len(records), 'profiled round')}: {campaign.out / 'profiles'}", highlight=False)
     return campaign
 
@@ -205,7 +181,7 @@ def profile_all(campaign: Campaign) -> Campaign:
 def summarise(campaign: Campaign) -> Campaign:
     """Print what came out and, where upstream ran too, how the two clocks compare; without speeds what worked."""
     if not has_speeds(campaign.results):
-        _, beside = pairs.write_all(Folder(root=campaign.out))
+        _, beside = pair_files.write_all(Folder(root=campaign.out))
         logs = partial(warm_up_runs.log_folder, campaign)
         ending.print_what_worked(campaign.console, campaign.results, logs=logs)
         if campaign.options.rounds.upstream:
@@ -213,7 +189,7 @@ def summarise(campaign: Campaign) -> Campaign:
         return campaign
     print_summary(campaign.console, campaign.results)
     print_rounds(campaign.console, campaign.results)
-    twins, beside = pairs.write_all(Folder(root=campaign.out))
+    twins, beside = pair_files.write_all(Folder(root=campaign.out))
     if twins:
         print_noise(campaign.console, twins)
     print_timing_cost(campaign.console, campaign.results)

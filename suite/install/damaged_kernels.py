@@ -8,7 +8,7 @@ fails every run that needs it. Warp writes to a folder of the process, ``…_p<p
                                                           /*.ptx              text
     CACHE/kernels-<pins>/damaged/wp_<module>_<hash>/                          moved away
                         /warm/                                                runs that compiled everything, see
-                        suite.campaign.warm_up
+                        suite.campaign.runs.warm_up
 """
 
 import json

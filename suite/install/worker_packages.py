@@ -26,7 +26,7 @@ from suite.files.toml_file import TomlTable
 from suite.install.pins import sha256
 from suite.install.worker_environment import COMPLETE, run_uv
 
-FACTS: Final = "tasks"  # in an environment: facts about its tasks (suite.campaign.registered_task), not copied
+FACTS: Final = "tasks"  # in an environment: facts about its tasks (suite.campaign.planning.registered_task), not copied
 PROJECT_FILES: Final = ("pyproject.toml", "setup.py", "setup.cfg")
 WHEEL: Final = ".whl"
 MADE_BY_BUILDS: Final = ("__pycache__", "build", "dist")

@@ -84,7 +84,6 @@ class LauncherEntry[S: "DataclassInstance"]:
     always_in_image: bool = False
     picks_worker: bool = False  # the worker that suits the most cases is installed here
     can_profile: bool = False
-    shares_host: bool = False  # a round can be given some of the GPUs and cores, so that others run beside it
     writes_scripts: bool = False  # for --render-only
 
 

@@ -62,7 +62,7 @@ class MatrixTable(TomlTable):
     )
     max_rounds: Rounds | None = None  # of a case, with a precision
     a_a: bool = False  # run the baseline of every series twice, see suite.statistics.aa_noise
-    warm_up: bool = False  # compile each task's kernels in a run that does not count, see suite.campaign.warm_up
+    warm_up: bool = False  # compile each task's kernels in a run that does not count, see suite.campaign.runs.warm_up
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)]
     defaults: Defaults = Defaults()
     series: NonEmptyTuple[Series]

@@ -14,7 +14,6 @@ class Rounds:
     max_rounds: int | None = None
     budget_minutes: float | None = None
     a_a: bool | None = None
-    pack: bool | None = None  # several rounds at a time; None: where there are GPUs to share out
     upstream: bool = False
     profile: tuple[int, ...] = ()  # ranks
     retry_failed: bool = False
@@ -39,11 +38,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--a-a", action=argparse.BooleanOptionalAction, help="run each series' baseline twice (default: the matrix's)"
     )
-    parser.add_argument(
-        "--pack", action=argparse.BooleanOptionalAction,
-        help="run cases side by side on idle GPUs if a test shows that it does not change the figures; or never "
-        "(default: where there are several GPUs)",
-    )  # fmt: skip
 
 
 def add_running_arguments(parser: argparse.ArgumentParser) -> None:

@@ -11,6 +11,7 @@ from typing import Final
 from suite.errors import StoreError
 
 CASES: Final = "cases"
+TWINS: Final = "a_a"  # the repeats of the baselines, kept out of the results: a report would take them for cases
 RAW: Final = "raw"  # the files of each round of a campaign
 BUNDLES: Final = "isaaclab-bundles"  # imported results of another tool
 CAMPAIGN_FILE: Final = "campaign.json"  # describes the campaign of a folder

@@ -35,18 +35,6 @@ class Rule:
     def most_rounds(self) -> int:
         return self.rounds if self.precision is None else max(self.rounds, self.max_rounds)
 
-    def is_at_least(self, other: "Rule") -> bool:
-        """Whether no case gets fewer rounds than by the other rule. Budgets of time end with their command."""
-        if self.rounds >= other.most_rounds:
-            return True
-        is_as_precise = other.precision is None or (self.precision is not None and self.precision <= other.precision)
-        return self.rounds >= other.rounds and self.most_rounds >= other.most_rounds and is_as_precise
-
-    def __str__(self) -> str:
-        if self.precision is None:
-            return counted(self.rounds, "round")
-        return f"{self.rounds} to {counted(self.most_rounds, 'round')} until {100 * self.precision:g} %"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:

@@ -10,17 +10,15 @@ from typing import Any, Final
 
 import pytest
 
-from suite.campaign import pair_files as pairs
-from suite.campaign import record_round as by_hand
+from suite.campaign import record_round
 from suite.campaign.capacity import search as capacity_search
-from suite.campaign.folder import Folder, opened, require_identity
-from suite.campaign.packing import interference
-from suite.campaign.packing.interference import Interference
-from suite.campaign.recover import store_finished
-from suite.campaign.registered_task import measured_costs
-from suite.campaign.resume import with_more_rounds
-from suite.campaign.rounds import set_failures_aside, store_if_complete
+from suite.campaign.cases import require_raw, set_failures_aside, store_if_complete
+from suite.campaign.folder import Folder, require_identity
+from suite.campaign.identity import opened
+from suite.campaign.planning.registered_task import measured_costs
+from suite.campaign.runs import pair_files
 from suite.campaign.schedule import known_rounds, rounds_to_run
+from suite.commands.store import store_finished
 from suite.external.nvml.values import GpuReading
 from suite.launch import LaunchResult
 from suite.records import store
@@ -62,7 +60,6 @@ def write_campaign(root: Path) -> None:
     theirs = folder.run_dir(CAMPAIGN[0], 0) / "upstream" / "upstream.json"
     theirs.parent.mkdir()
     theirs.write_text(json.dumps({"iteration_time_s": [0.5] * CAMPAIGN[0].iterations, "wall_time_s": 60.0}))
-    interference.write(Interference(packed=True, reason="it does not matter"), root / interference.FILE)
     (root / "campaign.json").write_text(json.dumps(IDENTITY), encoding="utf-8")
 
 
@@ -97,16 +94,15 @@ def go_on(rng: random.Random, folder: Path) -> None:
         campaign = campaign_of(SimulatedHost(), CAMPAIGN, rounds=2)
         campaign = replace(campaign, options=changed(campaign.options, upstream=True))
         require_identity(folder)
-        with opened(folder, {**IDENTITY, "rounds": rng.choice((2, 3))}) as own:
+        with opened(folder, {**IDENTITY, "rounds": rng.choice((2, 3))}) as now:
             if rng.random() < 0.3:
-                set_failures_aside(campaign, own)
-            now = with_more_rounds(campaign, own)
+                set_failures_aside(campaign, now)
+            require_raw(campaign, now)
             known_rounds(campaign, now)
             next(rounds_to_run(campaign, now), None)
-            interference.read(folder / interference.FILE)
             for item in campaign.planned:
                 store_if_complete(campaign, now, item)
-            pairs.write_all(now)
+            pair_files.write_all(now)
 
 
 def learn_costs(rng: random.Random, folder: Path) -> None:
@@ -217,7 +213,7 @@ def record_a_round(rng: random.Random, folder: Path) -> None:
     path = run_dir / "case.json"
     path.write_bytes(json_bytes(rng, json.loads(path.read_bytes())))
     with stored_at_once():
-        by_hand.record(run_dir, by_hand.Ended(rounds=1, exit_code=0, started_unix_s=1.7e9))
+        record_round.record(run_dir, record_round.Ended(rounds=1, exit_code=0, started_unix_s=1.7e9))
 
 
 def add_answers(rng: random.Random, folder: Path) -> None:

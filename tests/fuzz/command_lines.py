@@ -14,17 +14,16 @@ from rich.console import Console
 
 from reports import build, compare_command, export, import_command, publish, verify
 from suite import __main__ as suite_command
-from suite.campaign import recover as cut_off
-from suite.campaign import resume as continuing
 from suite.campaign import steps as campaign
 from suite.campaign.capacity.search import of_capacity
 from suite.campaign.folder import Folder
-from suite.campaign.manifests import write_manifests
-from suite.campaign.planning import make_plan, show_plan
-from suite.campaign.rounds import render
+from suite.campaign.identity import refuse_other_options
+from suite.campaign.planning.manifests import write_manifests
+from suite.campaign.planning.plan import make_plan, show_plan
+from suite.campaign.runs.rounds import render
 from suite.campaign.state import Campaign
+from suite.commands import store
 from suite.commands.campaign_options import options_of
-from suite.external import machine as environment
 from suite.files.paths import ROOT
 from suite.images.table import plan_build
 from suite.install.bundle_contents import read_freeze
@@ -149,8 +148,7 @@ def _absent_machine(rng: random.Random) -> Iterator[None]:
         gpus=rng.choice(((), GPUS)),
     )  # fmt: skip
     with (
-        mock.patch.object(environment, "capture", return_value=machine),
-        mock.patch.object(environment, "cores_in_order", return_value=tuple(range(64))),
+        mock.patch.object(campaign, "capture", return_value=machine),
         mock.patch.object(ssh_place, "resources", return_value=UNBOUNDED),
         mock.patch.object(build, "build_site", return_value=Path("index.html")),
         mock.patch.object(publish, "build_site", return_value=Path("index.html")),
@@ -169,7 +167,7 @@ def _begin(arguments: argparse.Namespace) -> None:
         case "build":
             plan_build(arguments.name, project_root=ROOT, version="1", git_commit=None, git_dirty=None, environ={})
         case "store":
-            cut_off.command(arguments, Console())
+            store.command(arguments, Console())
         case "env_check":
             request_of(arguments).arguments()
 
@@ -184,14 +182,14 @@ def _plan(arguments: argparse.Namespace) -> None:
     elif arguments.command == "plan":
         show_plan(planned)
     else:
-        continuing.refuse_other_options(planned)
+        refuse_other_options(planned)
         _render_script(planned)
 
 
 def _render_script(planned: Campaign) -> None:
     worker = locate_worker(project_root=ROOT, stack="kitless", worker_python=None)
     for item in planned.planned[:1]:
-        launch = render(planned, worker, Folder(root=planned.out), item.case, 0, python_path=None)
+        launch = render(planned, worker, Folder(root=planned.out).run_dir(item.case, 0), item.case, 0, python_path=None)
         asked = planned.options.place.launcher_settings
         if isinstance(asked, slurm_script.SlurmOptions):
             slurm_script.render(launch, asked, name="labscale")

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -15,12 +15,12 @@ from typing import Any, Final
 import jupytext
 import pytest
 
-from reports import compare_command, export, figure, result_sets, verify
+from reports import compare_command, export, figure, interference, result_sets, verify
 from reports.book import page_sources
 from reports.import_command import import_bundles, summary
 from reports.verification.hashes import write_hashes
-from suite.campaign import upstream
-from suite.campaign.packing import interference
+from suite.campaign.runs import upstream
+from suite.files.json_file import replace_json
 from suite.files.paths import ROOT
 from suite.records.folders import BUNDLES
 from suite.schema.case_suffixes import PROBE_SUFFIX
@@ -169,7 +169,7 @@ def write_set(folder: Path) -> None:
     probe = replace(alone, case_id=alone.case_id + PROBE_SUFFIX)
     test = make_result(probe, *([0.5] * len(interference.ORDER)))
     write_below(folder / interference.FOLDER, test)
-    interference.write(interference.judged(test.rounds), folder / interference.FILE)
+    replace_json(asdict(interference.judged(test.rounds)), folder / interference.FILE)
     beside = upstream.Pair(case_id=alone.case_id, round=0, ours_s=0.5, theirs_s=0.5, theirs_wall_s=60.0, library_s=None)
     upstream.write_pairs([beside], folder / "upstream.json")
     write_hashes(folder)

@@ -10,12 +10,12 @@ from typing import Final, TypedDict
 from pydantic import ConfigDict, with_config
 from rich.console import Console
 
+from suite.campaign import cases
 from suite.campaign.capacity.rule import MIN_RISE, RESOLUTION, Capacity, Trial, next_step
+from suite.campaign.display.progress import Reporter
 from suite.campaign.folder import Folder
-from suite.campaign.progress import Reporter
-from suite.campaign.resume import is_reopened
-from suite.campaign.rounds import disk_errors, figures, run_round, set_failures_aside, store_if_complete
-from suite.campaign.schedule import is_wanted
+from suite.campaign.runs.rounds import run_planned
+from suite.campaign.schedule import known_rounds
 from suite.campaign.state import Campaign
 from suite.errors import UsageError
 from suite.files.json_file import read_json, replace_json
@@ -65,7 +65,6 @@ def of_capacity(options: Options) -> Options:
         "--max-rounds": asked.max_rounds,
         "--budget-minutes": asked.budget_minutes,
         "--a-a": asked.a_a,
-        "--pack": asked.pack,
         "--upstream": asked.upstream,
         "--profile": asked.profile,
     }
@@ -78,9 +77,7 @@ def of_capacity(options: Options) -> Options:
             "matrix, without --capacity; or search without --render-only, which submits a job for each round."
         )
     one_rank = replace(selection, series=(series,), gpus=(1,))
-    return replace(
-        options, selection=one_rank, rounds=replace(asked, a_a=False, pack=False, repeats=asked.repeats or 1)
-    )
+    return replace(options, selection=one_rank, rounds=replace(asked, a_a=False, repeats=asked.repeats or 1))
 
 
 def search(campaign: Campaign, folder: Folder) -> tuple[list[Found], list[CaseResult]]:
@@ -205,21 +202,14 @@ def _resized_id(case: Case, num_envs: int) -> str:
 
 
 def _measure(campaign: Campaign, folder: Folder, item: PlannedCase) -> CaseResult:
+    """Run the rounds of one point, up to the first that does not complete, and store it."""
+    campaign = replace(campaign, planned=(item,))
     if campaign.options.rounds.retry_failed:
-        set_failures_aside(replace(campaign, planned=(item,)), folder)
-    if is_reopened(campaign, folder, item.case):
-        folder = replace(folder, reopened=frozenset({item.case.case_id}))
-    rounds = [index for index in range(campaign.rule.rounds) if is_wanted(campaign, folder, item.case, index)]
-    reporter = Reporter(campaign.console, [item], [item.case] * len(rounds))
-    for index in rounds:
-        with disk_errors(folder.root):
-            record = run_round(campaign, folder, reporter, item.case, index)
-            reporter.ended(record, figures(record))
-        if record.outcome != "completed":
-            break  # what memory has no room for, it has none for in the next round
-    ended = sum(folder.is_finished(item.case, index) for index in range(campaign.rule.rounds))
-    with disk_errors(folder.root):
-        result = store_if_complete(replace(campaign, rule=replace(campaign.rule, rounds=ended)), folder, item)
+        cases.set_failures_aside(campaign, folder)
+    cases.require_raw(campaign, folder)
+    waiting = [item.case for _ in known_rounds(campaign, folder)]
+    run_planned(campaign, folder, Reporter(campaign.console, [item], waiting))
+    result = cases.store_if_complete(campaign, folder, item)
     if result is None:
         raise AssertionError(f"{item.case.case_id} has no round")
     return result

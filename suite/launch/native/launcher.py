@@ -99,7 +99,6 @@ NATIVE: Final = LauncherEntry(
     settings=NoSettings,
     picks_worker=True,
     can_profile=True,
-    shares_host=True,
 )
 EMULATED: Final = LauncherEntry(
     name="emulated",

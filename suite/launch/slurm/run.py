@@ -14,11 +14,11 @@ from pathlib import Path
 from threading import Event
 from typing import Final
 
-from suite.campaign.folder import Folder
 from suite.errors import EnvironmentNotFit, SchedulerError
 from suite.external import slurm
 from suite.files.json_file import replace_json
 from suite.files.paths import ROOT
+from suite.files.set_aside import set_aside
 from suite.launch.slurm import job_files
 from suite.launch.slurm.script import (
     END,
@@ -100,7 +100,7 @@ def run(
             if result.why:
                 place.say(result.why)  # the record does not name nodes
             return replace(result, image_digest=place.image_digest)
-        aside = Folder(root=run_dir.parent).set_aside(run_dir, "lost")
+        aside = set_aside(run_dir, "lost")
         place.say(f"{result.why}. It is submitted once more; what it left is in {aside}")
         _submit(launch, place, attempt=attempt + 1)
 

@@ -1,18 +1,17 @@
 """What the user sees while a campaign runs: which run of how many, elapsed time, estimated rest.
 
-A terminal gets a live line for every run that is in progress; a log file gets a line when a run starts and ends and
+A terminal gets a live line; a log file gets a line when a run starts and ends and
 every half minute between.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import RLock
 from typing import Final
 
 from rich.console import Console
-from rich.progress import Progress, ProgressColumn, Task, TaskID
+from rich.progress import Progress, ProgressColumn, Task
 from rich.text import Text
 
 from suite.schema.record import Case, PlannedCase, RunRecord
@@ -53,14 +52,14 @@ class Rest:
         if self._firsts.setdefault(_kernels(case), took) is not took:
             self._later.append(took)
 
-    def of(self, waiting: list[Case], *, share: Callable[[Case], float] = lambda _: 1.0) -> float | None:
-        """Seconds that ``waiting`` will take when each takes this share of the host; None while nothing is known."""
+    def of(self, waiting: list[Case]) -> float | None:
+        """Seconds that ``waiting`` will take one after another; None while nothing is known."""
         total_s = 0.0
         for case in waiting:
             expected_s = self._expected_s(self._estimates.get(case.case_id))
             if expected_s is None:
                 return None
-            total_s += share(case) * expected_s
+            total_s += expected_s
         return total_s + len({_kernels(case) for case in waiting} - self._firsts.keys()) * self._compiling_s()
 
     def _expected_s(self, estimate_s: float | None) -> float | None:
@@ -86,7 +85,7 @@ def _kernels(case: Case) -> tuple[str, str]:
 
 
 class Reporter:
-    """Prints a campaign's course to ``console``. Runs may be shown from several threads at a time."""
+    """Prints a campaign's course to ``console``."""
 
     def __init__(
         self, console: Console, planned: list[PlannedCase], waiting: list[Case], *, total: int | None = None
@@ -96,82 +95,47 @@ class Reporter:
         self._rest = Rest(planned)
         self._waiting = waiting
         self._total = len(waiting) if total is None else total
-        self._numbers: dict[tuple[str, int], int] = {}  # of the runs that have started
-        self._running: list[RunLine] = []
-        self._live: Progress | None = None
-        self._lock = RLock()
+        self._number = 0  # of the latest run
         self._started_s = time.monotonic()
-        self.share: Callable[[Case], float] = lambda _: 1.0  # of the host that a run takes, for the time that is left
-
-    @property
-    def waiting(self) -> int:
-        """Runs known of that have not ended."""
-        return len(self._waiting)
 
     @contextmanager
-    def run(self, case: Case, round_index: int, *, where: str = "") -> Iterator["RunLine"]:
+    def run(self, case: Case, round_index: int, *, note: str | None = None) -> Iterator["RunLine"]:
         """Show one run from its start to its end; one that was not known to be needed counts from now on."""
-        with self._lock:
-            if len(self._waiting) == len(self._running):
-                self._waiting.append(case)
-                self._total += 1
-            number = self._numbers[case.case_id, round_index] = len(self._numbers) + 1
-            line = RunLine(
-                title=f"[{number}/{self._total}] {case.case_id} round {round_index}{where}",
-                iterations=case.iterations,
-                campaign_started_s=self._started_s,
-                rest_s=self._rest_s(),
-                own_s=self._rest.of([case], share=self.share),
-                share=self.share(case),
-            )
-            if not self._console.is_terminal:
-                line.print_to(self._console)
-            self._show(line)
-        try:
+        if not self._waiting:
+            self._waiting.append(case)
+            self._total += 1
+        self._number += 1
+        line = RunLine(
+            title=f"{self._counted} {case.case_id} round {round_index}" + (f", {note}" if note else ""),
+            iterations=case.iterations,
+            campaign_started_s=self._started_s,
+            rest_s=self._rest.of(self._waiting),
+            own_s=self._rest.of([case]),
+        )
+        is_live = self._console.is_terminal
+        if not is_live:
+            line.print_to(self._console)
+        with Progress(_StateColumn(), console=self._console, transient=True, disable=not is_live) as live:
+            live.add_task("", line=line)  # the column says it all, redrawn ten times a second
             yield line
-        finally:
-            with self._lock:
-                self._hide(line)
-        with self._lock:
-            self._waiting.remove(case if case in self._waiting else self._waiting[0])
+        self._waiting.remove(case if case in self._waiting else self._waiting[0])
 
-    def _show(self, line: "RunLine") -> None:
-        """Add a row to the live display: a console has one, whatever runs."""
-        self._running.append(line)
-        if self._live is None:
-            live = Progress(
-                _StateColumn(), console=self._console, transient=True, disable=not self._console.is_terminal
-            )
-            live.start()
-            self._live = live
-        line.row = self._live.add_task("", line=line)  # the column says it all, redrawn ten times a second
-
-    def _hide(self, line: "RunLine") -> None:
-        self._running.remove(line)
-        if self._live is None or line.row is None:
-            return
-        self._live.remove_task(line.row)
-        if not self._running:
-            self._live.stop()
-            self._live = None
-
-    def _rest_s(self) -> float | None:
-        return self._rest.of(self._waiting, share=self.share)
+    @property
+    def _counted(self) -> str:
+        return f"[{self._number}/{self._total}]"
 
     def ended(self, record: RunRecord, figures: str) -> None:
         """Print the one line that stays."""
-        with self._lock:
-            if record.wall_time_s is not None:
-                self._rest.add(record.case, record.wall_time_s)
-            rest_s = self._rest_s()
-            number = self._numbers[record.case.case_id, record.round]
+        if record.wall_time_s is not None:
+            self._rest.add(record.case, record.wall_time_s)
+        rest_s = self._rest.of(self._waiting)
         mark = {"completed": "[green]completed[/]", "skipped": "[yellow]skipped[/]"}.get(
             record.outcome, f"[red]{record.outcome}[/]"
         )
         wall = "" if record.wall_time_s is None else f" in {clock(record.wall_time_s)}"
         left = "" if rest_s is None or not self._waiting else f", about {clock(rest_s)} left"
         self._console.print(
-            f"[{number}/{self._total}] {record.case.case_id} round {record.round}: {mark}{wall}{figures}"
+            f"{self._counted} {record.case.case_id} round {record.round}: {mark}{wall}{figures}"
             f" (elapsed {clock(time.monotonic() - self._started_s)}{left})",
             highlight=False,
             soft_wrap=True,
@@ -191,17 +155,15 @@ class RunLine:
         campaign_started_s: float,
         rest_s: float | None,
         own_s: float | None,
-        share: float,
     ) -> None:
-        """``rest_s``: of the campaign when this run starts, ``own_s`` of it is this run's, as ``share`` of the host."""
+        """``rest_s``: of the campaign when this run starts, of which ``own_s`` is this run's."""
         self._title, self._iterations = title, iterations
         self._campaign_started_s, self._rest_s = campaign_started_s, rest_s
-        self._own_s, self._share = own_s, share
+        self._own_s = own_s
         self._started_s = self._printed_s = time.monotonic()
         self._done, self._heard_s = 0, self._started_s
         self._first: tuple[int, float] | None = None  # iterations done and when, as first heard: no start-up after that
         self._log: Console | None = None
-        self.row: TaskID | None = None  # in the live display
 
     def text(self) -> str:
         return f"{self._title} {self._state()}"
@@ -228,8 +190,7 @@ class RunLine:
         done, first_s = self._first
         pace_s = (self._heard_s - first_s) / (self._done - done)
         own_left_s = max(0.0, pace_s * (self._iterations - self._done) - (now_s - self._heard_s))
-        others_s = self._rest_s - self._own_s - (1 - self._share) * elapsed_s  # the rest of the host worked on them
-        return max(0.0, others_s) + self._share * own_left_s
+        return max(0.0, self._rest_s - self._own_s) + own_left_s
 
     def print_to(self, console: Console) -> None:
         """Print the line now and again with later updates, for an output that is not a terminal."""

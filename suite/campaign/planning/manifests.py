@@ -127,8 +127,7 @@ def bench_arguments(campaign: Campaign, image: Image, cases: Sequence[Case], *, 
         "--host-label": options.results.host_label,
     }
     pairs += [(name, str(value)) for name, value in chosen.items() if value is not None]
-    switches = {"a-a": options.rounds.a_a, "pack": options.rounds.pack}
-    flags = [f"--{name}" if is_on else f"--no-{name}" for name, is_on in switches.items() if is_on is not None]
+    flags = [] if options.rounds.a_a is None else ["--a-a" if options.rounds.a_a else "--no-a-a"]
     if campaign.stack == "isaacsim":  # labscale does not install this one, so it does not know where it is
         pairs.append(("--worker-python", image.worker_python))
     return (*(part for pair in pairs for part in pair), *flags, "--no-report")

@@ -3,9 +3,9 @@
 Of every case that is stored, since the command that writes them may have run only some.
 """
 
-from suite.campaign import upstream
 from suite.campaign.folder import Folder
-from suite.campaign.upstream import Pair
+from suite.campaign.runs import upstream
+from suite.campaign.runs.upstream import Pair
 from suite.statistics import aa_noise as a_a
 from suite.statistics.aa_noise import TwinPair
 

@@ -11,10 +11,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from suite.campaign.progress import clock
+from suite.campaign.display.progress import clock
+from suite.campaign.display.sureness import MIN_ROUNDS, Point, Range, Sureness, sureness
+from suite.campaign.display.tables import print_summary, print_timing_cost
 from suite.campaign.state import Campaign
-from suite.campaign.sureness import MIN_ROUNDS, Point, Range, Sureness, sureness
-from suite.campaign.tables import print_summary, print_timing_cost
 from suite.files.wording import counted
 from suite.records.worked import LEGEND, SPEEDS_MEAN_NOTHING, SYMBOLS, State, Worked, has_speeds, what_worked
 from suite.schema.record import Case, CaseResult

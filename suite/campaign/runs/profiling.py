@@ -7,19 +7,19 @@ profiled, and no statistic counts it.
 import shutil
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
+from suite.campaign.display.progress import Reporter
 from suite.campaign.folder import Folder
-from suite.campaign.progress import Reporter
-from suite.campaign.rounds import disk_errors, render_in
+from suite.campaign.runs.rounds import Run, run_each
 from suite.campaign.state import Campaign
 from suite.errors import UsageError
+from suite.files.set_aside import set_aside
 from suite.launch.registry import entry_of
-from suite.launch.runtime import Runtime
 from suite.options.options import Options
 from suite.records import store
-from suite.records.collect import collect
 from suite.schema.record import Case, Launch, RunRecord
 
 # As tasks/rank/profiling.py reads them.
@@ -55,7 +55,7 @@ def ranks_of(case: Case, chosen: Collection[int]) -> tuple[int, ...]:
     return tuple(sorted({rank for rank in chosen if rank < case.world_size}))
 
 
-def profiled_launch(launch: Launch, ranks: Collection[int], nsys: str) -> Launch:
+def profiled_launch(launch: Launch, *, ranks: Collection[int], nsys: str) -> Launch:
     """The launch with its ranks told to begin below nsys. It writes its report at its end, in silence, for minutes."""
     told: Mapping[str, str] = {RANKS_VARIABLE: ",".join(map(str, sorted(ranks))), NSYS_VARIABLE: nsys}
     patient = replace(launch.case, hang_timeout_s=launch.case.timeout_s)
@@ -66,64 +66,42 @@ def report_path(run_dir: Path, rank: int) -> Path:
     return run_dir / f"profile-rank-{rank}.nsys-rep"
 
 
-def profile_cases(campaign: Campaign, folder: Folder, runtime: Runtime, nsys: str) -> list[RunRecord]:
+def profile_cases(campaign: Campaign, folder: Folder, nsys: str) -> list[RunRecord]:
     """Run what is missing of the profiled rounds, and those of other ranks anew; return the records of all."""
     cases = [item.case for item in campaign.planned if not item.infeasible]
     wanted = {case.case_id: ranks for case in cases if (ranks := ranks_of(case, campaign.options.rounds.profile))}
-    profiled = [
-        case
-        for case in cases
-        if case.case_id in wanted and not _is_done(campaign, _record_path(folder, case), wanted[case.case_id])
-    ]
-    reporter = Reporter(campaign.console, list(campaign.planned), list(profiled))
-    for case in profiled:
-        with disk_errors(folder.root):
-            folder.require_space()
-            record = _profile(campaign, folder, runtime, reporter, case, wanted[case.case_id], nsys)
-            missing = [rank for rank in record.profiled_ranks if not report_path(_dir(folder, case), rank).exists()]
-        reporter.ended(record, " (profiled, not counted)")
-        for rank in missing:
-            campaign.console.print(
-                f"    nsys left no report of rank {rank}; its words are in the rank's log below {_dir(folder, case)}",
-                style="yellow",
-                highlight=False,
-            )
-    return [store.read_record(_record_path(folder, case)) for case in cases if case.case_id in wanted]
+    runs = [_run_of(folder, case, wanted[case.case_id], nsys) for case in cases if case.case_id in wanted]
+    missing = [run for run in runs if not _is_done(campaign, run)]
+    for run in missing:
+        if run.record_path.exists():
+            set_aside(run.run_dir, "earlier")
+    reporter = Reporter(campaign.console, list(campaign.planned), [run.case for run in missing])
+    for run, record in zip(missing, run_each(campaign, folder, reporter, missing), strict=True):
+        for rank in record.profiled_ranks:
+            if not report_path(run.run_dir, rank).exists():
+                campaign.console.print(
+                    f"    nsys left no report of rank {rank}; its messages are in the rank's log below {run.run_dir}",
+                    style="yellow",
+                    highlight=False,
+                )
+    return [store.read_record(run.record_path) for run in runs]
 
 
-def _is_done(campaign: Campaign, path: Path, ranks: tuple[int, ...]) -> bool:
-    """Whether an earlier command profiled these ranks; a round that failed is done unless it is to be tried again."""
-    if not path.exists():
-        return False
-    record = store.read_record(path)
-    is_tried_again = campaign.options.rounds.retry_failed and record.outcome != "completed"
-    return record.profiled_ranks == ranks and not is_tried_again
-
-
-def _profile(
-    campaign: Campaign,
-    folder: Folder,
-    runtime: Runtime,
-    reporter: Reporter,
-    case: Case,
-    ranks: tuple[int, ...],
-    nsys: str,
-) -> RunRecord:
-    run_dir = _dir(folder, case)
-    folder.set_aside(run_dir, "earlier" if _record_path(folder, case).exists() else "interrupted")
-    launch = profiled_launch(
-        render_in(campaign, runtime.worker, run_dir, case, 0, python_path=runtime.python_path), ranks, nsys
+def _run_of(folder: Folder, case: Case, ranks: tuple[int, ...], nsys: str) -> Run:
+    return Run(
+        case=case,
+        round=0,
+        run_dir=folder.root / "profiles" / case.case_id,
+        uncounted="profiled, not counted",
+        profiled_ranks=ranks,
+        adapt=partial(profiled_launch, ranks=ranks, nsys=nsys),
     )
-    with reporter.run(case, 0) as line:
-        result = runtime.launch(launch, on_progress=line.update)
-    record = replace(collect(run_dir, case, 0, result, campaign.machine), profiled_ranks=ranks)
-    store.write_record(record, _record_path(folder, case))
-    return record
 
 
-def _dir(folder: Folder, case: Case) -> Path:
-    return folder.root / "profiles" / case.case_id
-
-
-def _record_path(folder: Folder, case: Case) -> Path:
-    return _dir(folder, case) / "record.json"
+def _is_done(campaign: Campaign, run: Run) -> bool:
+    """Whether an earlier command profiled these ranks; a round that failed is done unless it is to be tried again."""
+    if not run.record_path.exists():
+        return False
+    record = store.read_record(run.record_path)
+    is_tried_again = campaign.options.rounds.retry_failed and record.outcome != "completed"
+    return record.profiled_ranks == run.profiled_ranks and not is_tried_again

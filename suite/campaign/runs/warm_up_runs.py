@@ -3,20 +3,19 @@
 from dataclasses import replace
 from typing import Final
 
-from suite.campaign import warm_up
+from suite.campaign.display.progress import Reporter
 from suite.campaign.folder import Folder
-from suite.campaign.progress import Reporter
-from suite.campaign.rounds import disk_errors, render_in, repair_kernels
+from suite.campaign.runs import warm_up
+from suite.campaign.runs.rounds import Run, repair_kernels, run_each
 from suite.campaign.schedule import known_rounds
 from suite.campaign.state import Campaign
+from suite.files.set_aside import set_aside
 from suite.files.wording import counted
 from suite.launch.runtime import Runtime
 from suite.records import store
-from suite.records.collect import collect
 from suite.schema.record import Case, PlannedCase, RunRecord
 
 FOLDER: Final = "warm-up"  # in the campaign's
-NOT_COUNTED: Final = "warm-up, not counted"
 
 
 def run(campaign: Campaign, folder: Folder) -> None:
@@ -33,15 +32,31 @@ def run(campaign: Campaign, folder: Folder) -> None:
             highlight=False,
             markup=False,
         )
-    waiting = [item.case for item in (*wanted, *(item for item, _ in known_rounds(campaign, folder)))]
-    reporter = Reporter(campaign.console, [*campaign.planned, *wanted], waiting, total=len(wanted))
-    for item in wanted:
-        with disk_errors(folder.root):
-            record = _run(campaign, own, campaign.runtime, reporter, item.case)
-            if record.outcome == "completed":
-                warm_up.remember(campaign.runtime.worker.cache_dir, item.case, campaign.machine)
-            else:
-                _fail_rounds(campaign, folder, record)
+    known = [item.case for item, _ in known_rounds(campaign, folder)]
+    runs = [
+        Run(case=item.case, round=0, run_dir=own.run_dir(item.case, 0), uncounted="warm-up, not counted")
+        for item in wanted
+    ]
+    waiting = [run for run in runs if _is_to_run(campaign, folder, run)]
+    cases = [*(run.case for run in waiting), *known]
+    reporter = Reporter(campaign.console, [*campaign.planned, *wanted], cases, total=len(waiting))
+    for record in run_each(campaign, folder, reporter, waiting):
+        if record.outcome == "completed":
+            warm_up.remember(campaign.runtime.worker.cache_dir, record.case, campaign.machine)
+        else:
+            _fail_rounds(campaign, folder, record)
+
+
+def _is_to_run(campaign: Campaign, folder: Folder, run: Run) -> bool:
+    """Whether a warm-up runs now. One that failed earlier fails its rounds again, unless it is to be tried again."""
+    if not run.record_path.exists():
+        return True
+    record = store.read_record(run.record_path)
+    if record.outcome != "completed" and not campaign.options.rounds.retry_failed:
+        _fail_rounds(campaign, folder, record)
+        return False
+    set_aside(run.run_dir, "earlier")
+    return True
 
 
 def log_folder(campaign: Campaign, case: Case, round_index: int) -> str:
@@ -63,33 +78,13 @@ def _wanted(campaign: Campaign, folder: Folder, runtime: Runtime) -> list[Planne
     return [item for item in campaign.warm_ups if warm_up.is_missing(cache_dir, item.case, campaign.machine, needed)]
 
 
-def _run(campaign: Campaign, own: Folder, runtime: Runtime, reporter: Reporter, case: Case) -> RunRecord:
-    run_dir, path = own.run_dir(case, 0), own.record_path(case, 0)
-    own.root.mkdir(exist_ok=True)
-    if own.is_finished(case, 0):
-        record = store.read_record(path)
-        if record.outcome != "completed" and not campaign.options.rounds.retry_failed:
-            return record
-        own.set_aside(run_dir, "earlier")
-    elif not runtime.is_submitted(run_dir):
-        own.set_aside(run_dir, "interrupted")
-    own.require_space()
-    launch = render_in(campaign, runtime.worker, run_dir, case, 0, python_path=runtime.python_path)
-    with reporter.run(case, 0, where=f", {NOT_COUNTED}") as line:
-        result = runtime.launch(launch, on_progress=line.update)
-    record = collect(run_dir, case, 0, result, campaign.machine)
-    store.write_record(record, path)
-    reporter.ended(record, f" ({NOT_COUNTED})")
-    return record
-
-
 def _fail_rounds(campaign: Campaign, folder: Folder, record: RunRecord) -> None:
     """Give every round that waits for this warm-up its outcome and reason, which running it would only repeat."""
     rounds = [
         (item.case, index) for item, index in known_rounds(campaign, folder) if warm_up.is_of(record.case, item.case)
     ]
     for case, index in rounds:
-        folder.set_aside(folder.run_dir(case, index), "interrupted")
+        set_aside(folder.run_dir(case, index), "interrupted")
         failed = replace(
             record,
             case=case,

@@ -5,18 +5,16 @@ from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 
-from suite.campaign import warm_up
-from suite.campaign.folder import Folder
-from suite.campaign.packing import run as packed
-from suite.campaign.registered_task import ask, unknown_tasks, with_answers
-from suite.campaign.rounds import render
-from suite.campaign.state import Campaign
-from suite.campaign.tables import (
-    print_forecast,
+from suite.campaign.display.tables import (
     print_plan,
     print_rule,
     print_warm_ups,
 )
+from suite.campaign.folder import Folder
+from suite.campaign.planning.registered_task import ask, unknown_tasks, with_answers
+from suite.campaign.runs import warm_up
+from suite.campaign.runs.rounds import render
+from suite.campaign.state import Campaign, WholeMatrix
 from suite.errors import UsageError
 from suite.files.paths import ROOT
 from suite.files.wording import counted
@@ -29,7 +27,7 @@ from suite.matrix.plan import plan, shell_command
 from suite.matrix.tables import Matrix
 from suite.options.options import Options
 from suite.schema.record import Device, Stack
-from suite.statistics import aa_noise as a_a
+from suite.statistics.aa_noise import with_twins
 from suite.statistics.stopping_rule import MAX_ROUNDS, Rule
 
 
@@ -49,11 +47,13 @@ def make_plan(campaign: Campaign) -> Campaign:
     )
     stacks = {case.stack for case in cases}
     campaign = replace(campaign, stack=worker_stack(options, stacks, campaign.device, catalog))
+    has_twins = matrix.a_a if options.rounds.a_a is None else options.rounds.a_a
+    whole = WholeMatrix.of(with_twins(cases) if has_twins else cases)
     cases = select(
         cases, series=options.selection.series, rl_library=options.selection.rl_libraries, gpus=options.selection.gpus
     )
-    if matrix.a_a if options.rounds.a_a is None else options.rounds.a_a:
-        cases = a_a.with_twins(cases)  # of what is left, so that every campaign has its noise budget
+    if has_twins:
+        cases = with_twins(cases)  # of what is left, so that every campaign has its noise budget
     cases = select(cases, case_glob=options.selection.case_globs)  # takes exactly what it names: a twin by its own id
     judged = partial(
         plan,
@@ -68,7 +68,7 @@ def make_plan(campaign: Campaign) -> Campaign:
     planned = judged(cases, rounds=rule.rounds)
     feasible = [item.case for item in planned if not item.infeasible]
     warm_ups = judged(warm_up.warm_ups(feasible), rounds=1) if matrix.warm_up else []
-    return replace(campaign, planned=tuple(planned), warm_ups=tuple(warm_ups), rule=rule)
+    return replace(campaign, planned=tuple(planned), whole=whole, warm_ups=tuple(warm_ups), rule=rule)
 
 
 def learn_tasks(campaign: Campaign) -> Campaign:
@@ -152,21 +152,17 @@ def show_plan(campaign: Campaign) -> Campaign:
         worker_python=campaign.options.setup.worker_python,
         worker_packages=campaign.options.setup.worker_packages,
     )
-    folder = Folder(root=campaign.out)
-    python_path = os.environ.get("PYTHONPATH")
-    commands = [
-        shell_command(render(campaign, worker, folder, item.case, 0, python_path=python_path))
-        if item.case.nnodes == 1
-        else None
+    folder, python_path = Folder(root=campaign.out), os.environ.get("PYTHONPATH")
+    launches = (
+        render(campaign, worker, folder.run_dir(item.case, 0), item.case, 0, python_path=python_path)
         for item in campaign.planned
-    ]
+    )
+    commands = [shell_command(launch) if launch.case.nnodes == 1 else None for launch in launches]
     print_plan(campaign.console, campaign.planned, commands, campaign.machine)
     needed = {warm_up.kernels_of(item.case) for item in campaign.planned}
     missing = (
         item for item in campaign.warm_ups if warm_up.is_missing(worker.cache_dir, item.case, campaign.machine, needed)
     )
     print_warm_ups(campaign.console, list(missing))
-    if campaign.slots:
-        print_forecast(campaign.console, packed.forecast(campaign), num_slots=len(campaign.slots))
     print_rule(campaign.console, campaign.rule)
     return campaign

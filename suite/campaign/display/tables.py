@@ -7,10 +7,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from suite.campaign import warm_up
-from suite.campaign.packing.order import Forecast
-from suite.campaign.progress import clock
-from suite.campaign.upstream import Pair, bracketed_differences
+from suite.campaign.display.progress import clock
+from suite.campaign.runs import warm_up
+from suite.campaign.runs.upstream import Pair, bracketed_differences
 from suite.files.wording import are, counted
 from suite.schema.record import Case, CaseResult, Environment, PlannedCase
 from suite.schema.telemetry import TelemetrySummary
@@ -87,19 +86,6 @@ def _total(items: Sequence[PlannedCase]) -> str:
     parts += [f"{gpu_minutes:.0f} GPU-minutes"] if gpu_minutes else []
     parts += [f"{unknown} of unknown cost"] if unknown else []
     return ", ".join(parts) or "nothing to do"
-
-
-def print_forecast(console: Console, expected: Forecast | None, *, num_slots: int) -> None:
-    """Print what packing saves, if it may be done: only a test on the machine can tell."""
-    if expected is None:
-        console.print("No case leaves room for another beside it: all run one after another.", highlight=False)
-        return
-    console.print(
-        f"Side by side on {num_slots} slots, should neighbours not move the numbers: about {clock(expected.packed_s)} "
-        f"instead of {clock(expected.alone_s)}, and {clock(expected.test_s)} to test that. Should they, the test costs "
-        f"{clock(expected.refused_s[0])} to {clock(expected.refused_s[1])} more.",
-        highlight=False,
-    )
 
 
 def print_pair(console: Console, case: Case, pair: Pair | None) -> None:

@@ -1,0 +1,114 @@
+"""A stored case is a pure function of the records in ``raw/``: whether rounds are to follow, and the one writer."""
+
+from collections.abc import Sequence
+
+from suite.campaign.folder import Folder
+from suite.campaign.state import Campaign
+from suite.errors import StoreError
+from suite.files.set_aside import set_aside
+from suite.files.wording import counted
+from suite.records import store
+from suite.schema.record import Case, CaseResult, PlannedCase, RunRecord
+from suite.statistics.stopping_rule import CUT_OFF, Decision, decide
+
+
+def ended_records(folder: Folder, case: Case) -> tuple[RunRecord, ...]:
+    """The records of every round of a case that has ended, first round first. Raises StoreError as ``store`` does."""
+    return tuple(store.read_record_of(case, index, folder.record_path(case, index)) for index in folder.finished(case))
+
+
+def decision(campaign: Campaign, ended: Sequence[RunRecord]) -> Decision:
+    """Whether the case with these records gets another round now, and why."""
+    failed = next((record for record in ended if not record.counts), None)
+    if campaign.options.search.capacity and failed:  # what memory has no room for, it has none for in the next round
+        return Decision(go_on=False, reason=f"round {failed.round} did not complete, so no further one is tried")
+    if ended and ended[-1].round >= len(ended):
+        return Decision(go_on=True, reason="an earlier round has been set aside and is to be run again")
+    return decide(ended, campaign.rule, elapsed_s=campaign.elapsed_s)
+
+
+def store_if_complete(campaign: Campaign, folder: Folder, item: PlannedCase) -> CaseResult | None:
+    """Store a case if no round is to follow here, and return it; None before that."""
+    records = ended_records(folder, item.case)
+    if item.infeasible and not records:
+        return write(folder, item.case, (_skipped(campaign, item),), None)
+    decided = decision(campaign, records)
+    if not decided.go_on:
+        return write(folder, item.case, records, decided.reason)
+    if item.infeasible:  # where the case can run again, it goes on
+        why = f"{CUT_OFF}: {decided.reason}; here it cannot go on: {item.infeasible}"
+        return write(folder, item.case, records, why)
+    return None
+
+
+def write(folder: Folder, case: Case, records: Sequence[RunRecord], ended_because: str | None) -> CaseResult:
+    """Store a case with these rounds and return it. If it is stored with the same rounds, it stays as it is.
+
+    Raises:
+        StoreError: a stored round is not in ``records``, or a file cannot be read or written.
+    """
+    path = folder.case_path(case)
+    if path.exists():
+        stored = store.read_case(path)
+        rounds = [record.round for record in records if record.outcome != "skipped"]
+        is_same_end = _is_cut_off(stored.ended_because) == _is_cut_off(ended_because)
+        if is_same_end and [record.round for record in stored.begun] == rounds:
+            return stored
+        _require_rounds(folder, stored, rounds)
+        set_aside(path, "superseded")
+    result = CaseResult(case=case, rounds=tuple(records), ended_because=ended_because)
+    store.write_case(result, path)
+    return result
+
+
+def require_raw(campaign: Campaign, folder: Folder) -> None:
+    """Refuse to go on with cases whose raw records are gone, before anything runs.
+
+    Raises:
+        StoreError: a stored round is not in ``OUT/raw``.
+    """
+    for item in campaign.planned:
+        path = folder.case_path(item.case)
+        if path.exists():
+            _require_rounds(folder, store.read_case(path), folder.finished(item.case))
+
+
+def _require_rounds(folder: Folder, stored: CaseResult, rounds: Sequence[int]) -> None:
+    if gone := [record.round for record in stored.begun if record.round not in rounds]:
+        raise StoreError(
+            f"{folder.case_path(stored.case)} has {counted(len(stored.begun), 'round')}, but "
+            f"{folder.record_path(stored.case, gone[0])} is gone. Put OUT/raw back where it was, or choose another "
+            "folder with --out: nothing stored is taken away."
+        )
+
+
+def _is_cut_off(ended_because: str | None) -> bool:
+    return (ended_because or "").startswith(CUT_OFF)
+
+
+def _skipped(campaign: Campaign, item: PlannedCase) -> RunRecord:
+    return RunRecord(
+        case=item.case,
+        round=0,
+        outcome="skipped",
+        reason=item.infeasible,
+        exit_code=None,
+        started_utc=None,
+        wall_time_s=None,
+        environment=campaign.machine,
+    )
+
+
+def set_failures_aside(campaign: Campaign, folder: Folder) -> None:
+    """Give the rounds that did not complete a new attempt; the old one is kept.
+
+    Of a case that cannot run here they stay, and why it cannot is said anew where that is all there is.
+    """
+    for item in campaign.planned:
+        ended = ended_records(folder, item.case)
+        failed = [record.round for record in ended if record.outcome != "completed" and not item.infeasible]
+        if failed or (item.infeasible and not ended):
+            # First: killed in between, the case still has its failed rounds to find again.
+            set_aside(folder.case_path(item.case), "superseded")
+        for index in failed:
+            set_aside(folder.run_dir(item.case, index), "failed")
