@@ -156,16 +156,13 @@ def test_the_rule_in_the_file_is_that_of_the_last_command(
         assert rule_of(read(tmp_path / "campaign.json")) == replace(now.rule, max_rounds=now.rule.most_rounds)
 
 
-def test_a_campaign_that_ran_cases_side_by_side_is_refused(tmp_path: Path, environment: Environment) -> None:
-    """A campaign of an earlier version that did not, says so, and goes on."""
+def test_a_folder_in_which_cases_ran_side_by_side_is_refused(tmp_path: Path, environment: Environment) -> None:
     smoke = planned(environment, SMOKE, out=tmp_path)
-    path = tmp_path / "campaign.json"
-    path.write_text(json.dumps({**identity(smoke), "cpus_per_rank": None}), encoding="utf-8")
-    refuse_other_options(smoke)
     with opened(tmp_path, identity(smoke)):
         pass
-    path.write_text(json.dumps({**identity(smoke), "cpus_per_rank": 4}), encoding="utf-8")
-    said = "earlier version of labscale, which gave each rank 4 of the host's cores.*Choose another folder with --out"
+    refuse_other_options(smoke)
+    (tmp_path / "packing.json").write_text("{}")
+    said = r"an earlier version of labscale ran cases side by side.*Choose another folder with --out"
     with pytest.raises(CampaignError, match=said):
         refuse_other_options(smoke)
     with pytest.raises(CampaignError, match=said), opened(tmp_path, identity(smoke)):

@@ -14,6 +14,7 @@ from suite.campaign.folder import Folder, locked
 from suite.commands.store import store_finished
 from suite.errors import CampaignError, StoreError
 from suite.records import store
+from suite.schema.case_suffixes import PROBE_SUFFIX
 from suite.schema.record import Case, CaseResult
 from suite.statistics.stopping_rule import CUT_OFF
 from tests.bench_runs import CASE, Bench, Stage
@@ -130,13 +131,18 @@ def test_stored_rounds_are_never_taken_away(tmp_path: Path) -> None:
 
 
 def test_a_campaign_that_ran_cases_side_by_side_is_refused(tmp_path: Path) -> None:
-    """Its ranks had a part of the host's cores each, as rounds of this version have not."""
     write_round(tmp_path, ANT, 0)
-    write_identity(tmp_path, cpus_per_rank=4)
-    with pytest.raises(CampaignError, match=r"gave each rank 4 of the host's cores.*use the version that began it"):
+    write_identity(tmp_path)
+    probe = write_round(tmp_path, replace(ANT, case_id=f"{ANT.case_id}{PROBE_SUFFIX}"), 0)
+    said = r"an earlier version of labscale ran cases side by side.*use the version that began it"
+    with pytest.raises(CampaignError, match=said):
+        store_finished(tmp_path)
+    shutil.rmtree(probe.parents[1])
+    (tmp_path / "packing.json").write_text("{}")
+    with pytest.raises(CampaignError, match=said):
         store_finished(tmp_path)
     assert not (tmp_path / "cases").exists()
-    write_identity(tmp_path, cpus_per_rank=None)
+    (tmp_path / "packing.json").unlink()
     assert len(store_finished(tmp_path)) == 1
 
 

@@ -104,6 +104,18 @@ print("to stdout", flush=True); print("to stderr", file=sys.stderr)
     assert written == json.loads(json.dumps(dataclasses.asdict(launch.case)))
 
 
+def test_every_process_of_a_run_keeps_to_its_cores(make_launch: MakeLaunch) -> None:
+    before = os.sched_getaffinity(0)
+    core = min(before)
+    launch = make_launch("""
+child("import os; print(os.sched_getaffinity(0))").wait()
+print(os.sched_getaffinity(0))
+""")
+    assert run(dataclasses.replace(launch, cpus=(core,))).exit_code == 0
+    assert log_text(launch) == f"{{{core}}}\n" * 2
+    assert os.sched_getaffinity(0) == before
+
+
 def test_half_a_line_is_not_counted_before_it_is_whole(make_launch: MakeLaunch) -> None:
     launch = make_launch("""
 line = json.dumps({"event": "iteration", "iteration": 0}) + "\\n"

@@ -10,6 +10,7 @@ import pytest
 from suite.errors import UsageError
 from suite.matrix.catalog import Catalog, load_catalog
 from suite.matrix.plan import plan, render_launch, shell_command
+from suite.matrix.resources import Cores, cores_of_gpus
 from suite.schema.record import Case, Device, Launch, PlannedCase, Stack
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -184,7 +185,9 @@ def test_nothing_known_is_none() -> None:
     assert (result.infeasible, result.estimated_wall_s, result.estimated_gpu_minutes) == (None, None, None)
 
 
-def launch_of(case: Case, asset_root: Path | None = Path("/assets")) -> Launch:
+def launch_of(
+    case: Case, asset_root: Path | None = Path("/assets"), *, cores: Cores = (), visible_gpus: str | None = None
+) -> Launch:
     return render_launch(
         case,
         round_index=1,
@@ -194,7 +197,29 @@ def launch_of(case: Case, asset_root: Path | None = Path("/assets")) -> Launch:
         asset_root=asset_root,
         cache_dir=Path("/cache"),
         cpus=16,
+        cores=cores,
+        visible_gpus=visible_gpus,
     )
+
+
+@pytest.mark.parametrize(
+    ("visible", "expected"), [(None, "0,1"), ("4,5,6,7", "4,5"), ("GPU-a, GPU-b,GPU-c, GPU-d", "GPU-a,GPU-b")]
+)
+def test_a_round_with_cores_of_its_own_keeps_to_them_and_to_as_many_gpus(visible: str | None, expected: str) -> None:
+    case = replace(ANT, device="cuda", nproc_per_node=2)
+    launch = launch_of(case, cores=(8, 9, 10, 11), visible_gpus=visible)
+    assert launch.env["CUDA_VISIBLE_DEVICES"] == expected
+    assert launch.env["OMP_NUM_THREADS"] == "2"  # of four cores for two ranks
+    assert launch.cpus == (8, 9, 10, 11)
+    assert " taskset --cpu-list 8,9,10,11 /venv/bin/python -m torch.distributed.run " in shell_command(launch)
+
+
+def test_the_cores_of_a_host_are_shared_out_evenly() -> None:
+    shares = cores_of_gpus(num_gpus=4, cores=range(10, 28), num_cpus=18)
+    assert (shares[0], shares[3]) == ((10, 11, 12, 13), (22, 23, 24, 25))
+    assert cores_of_gpus(num_gpus=2, cores=range(8), num_cpus=4) == ((0, 1), (2, 3))  # a quota
+    assert cores_of_gpus(num_gpus=1, cores=range(16), num_cpus=16) == ()
+    assert cores_of_gpus(num_gpus=4, cores=range(3), num_cpus=3) == ()
 
 
 def test_the_callers_own_packages_stay_on_the_python_path() -> None:

@@ -13,7 +13,8 @@ from typing import Final
 
 from suite.errors import CampaignError, StoreError
 from suite.records import store
-from suite.records.folders import CAMPAIGN_FILE, CASES, TWINS, json_files
+from suite.records.folders import CAMPAIGN_FILE, CASES, RAW, TWINS, json_files
+from suite.schema.case_suffixes import PROBE_SUFFIX
 from suite.schema.record import Case, CaseResult
 from suite.statistics.aa_noise import is_twin
 
@@ -97,10 +98,11 @@ def require_identity(root: Path) -> None:
     A campaign writes that file before its first round, so such results were published, or copied in part.
 
     Raises:
-        CampaignError: there are such results, or nobody may look.
+        CampaignError: there are such results, cases ran side by side here, or nobody may look.
     """
     path = root / CAMPAIGN_FILE
     try:
+        _refuse_side_by_side(root)
         if path.exists() or (result := _result_of_bench(root)) is None:
             return
         if path.exists():  # by now: a command that began meanwhile wrote both
@@ -115,6 +117,16 @@ def require_identity(root: Path) -> None:
         "options they are: a published set, or a copy of a part. They must not be mixed with others, and nothing was "
         f"written. Choose another folder with --out, or put their {CAMPAIGN_FILE} back to go on with them."
     )
+
+
+def _refuse_side_by_side(root: Path) -> None:
+    if (root / "packing.json").exists() or next((root / RAW).glob(f"*/*{PROBE_SUFFIX}"), None):
+        raise CampaignError(
+            f"In {root} an earlier version of labscale ran cases side by side, or tested whether it may. This version "
+            "runs one round at a time, and must not mix its rounds with those. Choose another folder with --out. To go "
+            "on with this one, or to store what has ended, use the version that began it: its commit is suite_commit "
+            "in the record.json of any round."
+        )
 
 
 def _result_of_bench(root: Path) -> Path | None:

@@ -24,7 +24,6 @@ RULE: Final = ("rounds", "precision", "max_rounds")  # each command has its own
 SPELLED: Final = "matrix"  # as the user named it; one file has many spellings, and its cases have a hash of their own
 CASES: Final = "matrix_sha256"  # that hash, which tells a user nothing
 IN_CASES: Final = ("seed", "a_a", "device", "stack", "assets")  # cases follow from these too, and users know them
-SLOTS: Final = "cpus_per_rank"  # in campaigns that earlier versions began; None there: all cores of the host
 # What follows from options and matrix; the rest is known when the worker is there.
 OF_OPTIONS: Final = (
     "matrix", "capacity", "matrix_sha256", "seed", "a_a", "device", "stack", "assets", "host_label", "emulated_nodes",
@@ -82,6 +81,7 @@ def identity(campaign: Campaign) -> dict[str, object]:
         "precision": campaign.rule.precision,
         "max_rounds": None if campaign.rule.precision is None else campaign.rule.max_rounds,
         "device": campaign.device,
+        "cpus_per_rank": len(campaign.cores_of_gpus[0]) if campaign.cores_of_gpus else None,
         "stack": campaign.stack,
         "assets": campaign.options.setup.assets,
         "asset_sha256": machine.asset_sha256,
@@ -124,7 +124,7 @@ def refuse_other_options(campaign: Campaign) -> None:
     path = campaign.out / CAMPAIGN_FILE
     if path.exists():
         found, wanted = (
-            {name: value for name, value in whose.items() if name in (*OF_OPTIONS, SLOTS)}
+            {name: value for name, value in whose.items() if name in OF_OPTIONS}
             for whose in (read(path), identity(campaign))
         )
         _refuse_others(campaign.out, found, wanted)
@@ -136,7 +136,6 @@ def _refuse_others(root: Path, found: Mapping[str, Any], wanted: Mapping[str, An
     Raises:
         CampaignError: something differs.
     """
-    refuse_side_by_side(root, found)
     wanted = json.loads(json.dumps(wanted))
     if names := _differing(found, wanted):
         raise CampaignError(
@@ -146,25 +145,9 @@ def _refuse_others(root: Path, found: Mapping[str, Any], wanted: Mapping[str, An
         )
 
 
-def refuse_side_by_side(root: Path, found: Mapping[str, Any]) -> None:
-    """Refuse a campaign of an earlier version that gave each round a part of the host.
-
-    Raises:
-        CampaignError: it is one.
-    """
-    if found.get(SLOTS) is not None:
-        raise CampaignError(
-            f"{root} was begun by an earlier version of labscale, which gave each rank {found[SLOTS]} of the host's "
-            "cores, so that cases could run side by side. This version runs one round at a time with all cores, so "
-            "its rounds must not be mixed with those. Choose another folder with --out. To go on with this one, or to "
-            f"store what has ended, use the version that began it: its commit is suite_commit in {root}/raw/**/"
-            "record.json."
-        )
-
-
 def _differing(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
     unknown = {name for name in NEWER if name not in found}
-    names = sorted({*found, *wanted} - {*RULE, SPELLED, SLOTS} - unknown)
+    names = sorted({*found, *wanted} - {*RULE, SPELLED} - unknown)
     names = [name for name in names if found.get(name) != wanted.get(name)]
     # The hash follows from any of them, and says nothing beside it.
     return [name for name in names if name != CASES or not set(names) & set(IN_CASES)]

@@ -12,7 +12,7 @@ from rich.console import Console
 from suite.files.paths import ROOT
 from suite.launch.runtime import Runtime
 from suite.matrix.catalog import Catalog, load_catalog
-from suite.matrix.resources import Resources
+from suite.matrix.resources import Cores, Resources
 from suite.options.options import Options
 from suite.schema.record import Case, CaseResult, Device, Environment, PlannedCase, Stack
 from suite.statistics.aa_noise import is_twin
@@ -46,6 +46,7 @@ class Campaign:
     machine: Environment
     device: Device
     resources: Resources
+    cores_of_gpus: tuple[Cores, ...] = ()  # what a rank on each GPU has; (): the ranks of a round divide all of them
     catalog: Catalog = field(default_factory=load_catalog)
     stack: Stack = "kitless"  # of the worker; set with the plan
     planned: tuple[PlannedCase, ...] = ()

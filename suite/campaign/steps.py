@@ -37,15 +37,15 @@ from suite.env_check.report import summarised
 from suite.env_check.table import print_faults
 from suite.errors import EnvironmentNotFit, ReportError, RunsFailed, UsageError
 from suite.external import parent_death
-from suite.external.machine import capture
+from suite.external.machine import capture, cores_in_order
 from suite.files.input_text import fault_of_path
 from suite.files.paths import ROOT
 from suite.files.wording import counted
 from suite.launch import registry
-from suite.matrix.resources import UNBOUNDED, Resources
+from suite.matrix.resources import UNBOUNDED, Cores, Resources, cores_of_gpus
 from suite.options.options import Options
 from suite.records.worked import has_speeds
-from suite.schema.record import Device
+from suite.schema.record import Device, Environment
 
 
 def start(options: Options, console: Console) -> Campaign:
@@ -60,10 +60,24 @@ def start(options: Options, console: Console) -> Campaign:
     options = replace(
         options, selection=replace(options.selection, matrix=options.selection.matrix or _matrix_for(device, resources))
     )
-    begun = Campaign(options=options, console=console, machine=machine, device=device, resources=resources)
+    begun = Campaign(
+        options=options,
+        console=console,
+        machine=machine,
+        device=device,
+        resources=resources,
+        cores_of_gpus=_cores_of_gpus(options, machine, device),
+    )
     if fault := fault_of_path(str(begun.out)):  # with the folder one is in, or that of the checkout
         raise UsageError(f"The results folder would be {str(begun.out)!r}, which {fault}. Choose another with --out.")
     return begun
+
+
+def _cores_of_gpus(options: Options, machine: Environment, device: Device) -> tuple[Cores, ...]:
+    """The cores of a rank on each GPU, the same in rounds of one GPU and of several, so that these can be compared."""
+    if device == "cpu" or options.search.capacity or not registry.entry_of(options).gives_cores:
+        return ()
+    return cores_of_gpus(num_gpus=len(machine.gpus), cores=cores_in_order(), num_cpus=machine.num_cpus or 1)
 
 
 def _matrix_for(device: Device, resources: Resources) -> str:

@@ -13,6 +13,7 @@ from suite.errors import UsageError
 from suite.files.wording import counted
 from suite.matrix.catalog import Catalog, TaskEntry
 from suite.matrix.minibatch import nearest_divisors
+from suite.matrix.resources import Cores
 from suite.schema.record import Case, Device, Launch, PlannedCase, Stack
 
 _ONE_NODE: Final = ("--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0")  # a free port: campaigns do not meet
@@ -81,15 +82,22 @@ def render_launch(
     asset_root: Path | None,
     cache_dir: Path,
     cpus: int,
+    cores: Cores = (),
+    visible_gpus: str | None = None,
     python_path: str | None = None,
 ) -> Launch:
     """The torchrun command of one round; that of several nodes is for each of them, see ``suite.launch.nodes.node``.
 
-    ``asset_root`` is where offline assets lie, unused for official ones; ``cpus`` are those the node may use.
-    ``python_path`` is the caller's own PYTHONPATH, where an air-gapped host keeps the worker's packages. Raises
-    UsageError for offline assets without a root.
+    ``asset_root`` is where offline assets lie, unused for official ones; ``cpus`` is how many the node may
+    use. With ``cores``, the round uses only those, and only as many GPUs as it has ranks: the first that the caller's
+    CUDA_VISIBLE_DEVICES, ``visible_gpus``, leaves. ``python_path`` is the caller's own PYTHONPATH, where an air-gapped
+    host keeps the worker's packages. Raises UsageError for offline assets without a root.
     """
-    env = _worker_env(case, cache_dir=cache_dir, cpus=cpus) | _asset_env(case, asset_root)
+    env = _worker_env(case, cache_dir=cache_dir, cpus=len(cores) or cpus) | _asset_env(case, asset_root)
+    if cores and case.device == "cuda":
+        gpus = range(case.nproc_per_node)
+        names = visible_gpus.split(",") if visible_gpus else [str(gpu) for gpu in gpus]
+        env["CUDA_VISIBLE_DEVICES"] = ",".join(names[gpu].strip() for gpu in gpus)
     # for tasks.worker: the project is not installed in the worker's environment
     env["PYTHONPATH"] = os.pathsep.join(part for part in (str(project_root), python_path) if part)
     return Launch(
@@ -98,6 +106,7 @@ def render_launch(
         argv=_argv(case, worker_python, run_dir),
         env=env,
         run_dir=str(run_dir),
+        cpus=cores,
     )
 
 
@@ -122,7 +131,8 @@ def _argv(case: Case, worker_python: Path, run_dir: Path) -> tuple[str, ...]:
 def shell_command(launch: Launch) -> str:
     """The launch as one line for a POSIX shell, environment included."""
     settings = [f"{name}={shlex.quote(value)}" for name, value in sorted(launch.env.items())]
-    return " ".join([*settings, shlex.join(launch.argv)])
+    cores = ("taskset", "--cpu-list", ",".join(map(str, launch.cpus))) if launch.cpus else ()
+    return " ".join([*settings, shlex.join((*cores, *launch.argv))])
 
 
 def _machine_reasons(

@@ -150,6 +150,7 @@ class Launch:
     env: Mapping[str, str]  # added to the caller's environment
     run_dir: str
     grace_s: float = 10.0  # between SIGTERM and SIGKILL
+    cpus: tuple[int, ...] = ()  # cores that its processes may use; empty: those of the caller
 
 
 # --- where ---

@@ -1,6 +1,7 @@
 """Runs rounds one after another: the one loop for rounds that count, profiled rounds and warm-ups."""
 
 import errno
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -121,6 +122,7 @@ def render(
     campaign: Campaign, worker: Worker, run_dir: Path, case: Case, round_index: int, *, python_path: str | None
 ) -> Launch:
     """The launch of a round of the campaign that leaves its files in ``run_dir``."""
+    shares = campaign.cores_of_gpus[: case.nproc_per_node]
     return render_launch(
         case,
         round_index=round_index,
@@ -130,6 +132,8 @@ def render(
         asset_root=worker.asset_root,
         cache_dir=worker.cache_dir,
         cpus=(campaign.machine.num_cpus or 1) // (case.nnodes if campaign.resources.is_one_host else 1),
+        cores=tuple(core for share in shares for core in share),
+        visible_gpus=os.environ.get("CUDA_VISIBLE_DEVICES"),
         python_path=python_path,
     )
 

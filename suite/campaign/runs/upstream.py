@@ -89,6 +89,7 @@ def run(ours: Launch, launcher: Launcher) -> Pair | None:
         round=ours.round,
         argv=(ours.argv[0], "-m", "tasks.upstream.benchmark", str(run_dir)),
         env=ours.env,
+        cpus=ours.cpus,
         run_dir=str(run_dir),
     )
     launcher(launch)

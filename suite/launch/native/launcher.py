@@ -99,6 +99,7 @@ NATIVE: Final = LauncherEntry(
     settings=NoSettings,
     picks_worker=True,
     can_profile=True,
+    gives_cores=True,
 )
 EMULATED: Final = LauncherEntry(
     name="emulated",

@@ -32,7 +32,7 @@ def _run(launch: Launch, run_dir: Path, on_progress: Callable[[int], None] | Non
     with (run_dir / LOG).open("wb") as log:
         started_utc = datetime.now(UTC).isoformat(timespec="seconds")
         started_s = time.monotonic()
-        processes = RunProcesses.start(launch.argv, launch.env, log)
+        processes = RunProcesses.start(launch.argv, launch.env, log, cpus=launch.cpus)
     watch = Watch(launch.case, run_dir, on_progress)
     try:
         ended_by = wait(processes.exit_code, watch, stop)
