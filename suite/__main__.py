@@ -10,11 +10,10 @@ from typing import Final, Protocol
 
 from rich.console import Console
 
-from suite.commands import bench, bundle, plan, store
+from suite.commands import bench, bundle, env_check, plan, store
 from suite.errors import Interrupted, LabscaleError
 from suite.external.parent_death import end_with_nox
 from suite.images import build
-from suite.launch import env_check_command
 from suite.options.command_line import Parser, print_any_name, say
 
 LOG_WIDTH: Final = 240
@@ -36,7 +35,7 @@ COMMANDS: Final[dict[str, tuple[Command, str]]] = {
     "bundle": (bundle, "pack labscale for a machine without internet"),
     "store": (store, "store what ended of a campaign"),
     "build": (build, "build a container image"),
-    "env_check": (env_check_command, "check this machine"),
+    "env_check": (env_check, "check this machine"),
 }
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from suite.__main__ import parse
+from suite.commands.env_check import request_of
 from suite.env_check.request import Request
-from suite.launch.env_check_command import request_of
 
 EVERYTHING = Request(
     stack="isaacsim", device="cuda", require=("nccl", "vulkan"), worker_python=Path("/opt/isaac sim/python.sh")

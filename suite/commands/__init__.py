@@ -1,1 +1,1 @@
-"""The commands: each file has the options of one, and carries it out."""
+"""The commands: each file has the options of one and carries it out."""
