@@ -21,7 +21,7 @@ ONE_STOP_S: Final = 1.0
 
 
 class Command(Protocol):
-    """A module that has the options of a command and carries it out; None is exit code 0."""
+    """A module with the options of a command and the function that carries it out; None means exit code 0."""
 
     __doc__: str | None
 
@@ -30,12 +30,12 @@ class Command(Protocol):
 
 
 COMMANDS: Final[dict[str, tuple[Command, str]]] = {
-    "plan": (plan, "print every case, start nothing"),
-    "bench": (bench, "run the matrix, store and report it"),
+    "plan": (plan, "print every case of a matrix and start nothing"),
+    "bench": (bench, "run a matrix, store its results and build their page"),
     "bundle": (bundle, "pack labscale for a machine without internet"),
-    "store": (store, "store what ended of a campaign"),
+    "store": (store, "store the rounds that a campaign finished before its machine was gone"),
     "build": (build, "build a container image"),
-    "env_check": (env_check, "check this machine"),
+    "env_check": (env_check, "check whether this machine, an image or several nodes can run the benchmark"),
 }
 
 
@@ -43,7 +43,9 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser = Parser(prog="suite", description="Plan and run scaling benchmarks of NVIDIA Isaac Lab.")
     commands = parser.add_subparsers(dest="command", required=True, parser_class=Parser)
     for name, (module, what) in COMMANDS.items():
-        command = commands.add_parser(name, help=what, description=module.__doc__, prog=f"nox -s {name} --")
+        command = commands.add_parser(
+            name, help=what, description=(module.__doc__ or "").replace("``", "`"), prog=f"nox -s {name} --"
+        )
         module.add_arguments(command)
     arguments, unknown = parser.parse_known_args(argv)
     if unknown:  # argparse alone would not name the command

@@ -1,4 +1,4 @@
-"""Run a matrix, store and report it; or search for the most environments that one rank takes."""
+"""Run a matrix, store its results and build their page; or find the most environments that one rank can run."""
 
 import argparse
 
@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     registry.add_arguments(parser)
     campaign_options.add_licence(parser)
     parser.add_argument(
-        "--ignore-env-check", action="store_true", help="run even if env_check says that the stack cannot run"
+        "--ignore-env-check", action="store_true", help="run even if env_check finds that the stack cannot run"
     )
     parser.add_argument("--no-report", action="store_false", dest="with_report", help="do not build the HTML page")
 

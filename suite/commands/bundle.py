@@ -16,14 +16,24 @@ from suite.schema.record import Device, Stack
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=any_path, required=True, metavar="DIR", help="folder for the parts; new or empty")
-    parser.add_argument("--part-size-mib", type=positive, default=bundle.PART_SIZE_MIB, metavar="N", help="default: 58")
+    parser.add_argument(
+        "--part-size-mib",
+        type=positive,
+        default=bundle.PART_SIZE_MIB,
+        metavar="N",
+        help=f"largest part in MiB (default: {bundle.PART_SIZE_MIB})",
+    )
     parser.add_argument(
         "--target-has", type=any_path, metavar="FILE",
-        help="do not pack what the target has: the output of `python3 -m pip freeze --all` there, by the Python that "
-        "will run labscale (default: pack everything, about 6 GB)",
+        help="leave out the packages that the target has; FILE is what `python3 -m pip freeze --all` prints there, "
+        "with the Python that will run labscale (default: pack everything, about 6 GB)",
     )  # fmt: skip
-    parser.add_argument("--stack", choices=get_args(Stack), default="kitless", help="default: kitless")
-    parser.add_argument("--device", choices=get_args(Device), default="cuda", help="of the target (default: cuda)")
+    parser.add_argument(
+        "--stack", choices=get_args(Stack), default="kitless", help="physics and renderer (default: kitless)"
+    )
+    parser.add_argument(
+        "--device", choices=get_args(Device), default="cuda", help="the target's device (default: cuda)"
+    )
     parser.add_argument("--worker-python", type=any_path, metavar="PATH", help="pack the packages of this Python")
 
 

@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_licence(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--accept-eula", action="store_true", help="you accept NVIDIA's licence of Isaac Sim")
+    parser.add_argument("--accept-eula", action="store_true", help="you accept NVIDIA's licence for Isaac Sim")
 
 
 def options_of(arguments: argparse.Namespace) -> Options:

@@ -1,4 +1,7 @@
-"""Check this machine, an image, or every node. Exit code 0: the stack can run; 1: with warnings; 2: it cannot."""
+"""Check whether this machine, an image or every node can run a stack.
+
+Exit code 0: it can; 1: it can, with warnings; 2: it cannot.
+"""
 
 import argparse
 import json
@@ -38,17 +41,35 @@ def features(text: str) -> tuple[Feature, ...]:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--stack", choices=get_args(Stack), default="kitless", help="to be run (default: kitless)")
-    parser.add_argument("--device", choices=get_args(Device), help="default: cuda where there is a GPU or a driver")
     parser.add_argument(
-        "--require", type=features, default=(), metavar="FEATURE[,…]", help=f"besides: {', '.join(REQUIRABLE)}"
+        "--stack",
+        choices=get_args(Stack),
+        default="kitless",
+        help="physics and renderer to check for (default: kitless)",
+    )
+    parser.add_argument(
+        "--device",
+        choices=get_args(Device),
+        help="where the stack is to run (default: cuda if there is a GPU or a driver, else cpu)",
+    )
+    parser.add_argument(
+        "--require",
+        type=features,
+        default=(),
+        metavar="FEATURE[,…]",
+        help=f"require these features too: {', '.join(REQUIRABLE)}",
     )
     parser.add_argument(
         "--json", action="store_true", dest="as_json", help="print the report with all evidence as JSON"
     )
-    parser.add_argument("--worker-python", type=any_path, metavar="PATH", help="a Python that has Isaac Lab already")
+    parser.add_argument("--worker-python", type=any_path, metavar="PATH", help="check this Python, which has Isaac Lab")
     add_worker_package(parser)
-    parser.add_argument("--ssh-config", type=any_path, metavar="FILE", help="with --nodes, as `ssh -F` has it")
+    parser.add_argument(
+        "--ssh-config",
+        type=any_path,
+        metavar="FILE",
+        help="with --nodes HOST,HOST: configuration file of ssh, as for `ssh -F`",
+    )
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--image", type=any_text, metavar="NAME", help="check inside this container image")
     where.add_argument(

@@ -1,4 +1,4 @@
-"""Print every case of a matrix, start nothing; or write the files with which a cluster runs it."""
+"""Print every case of a matrix and start nothing; or write the files that a cluster needs to run it."""
 
 import argparse
 

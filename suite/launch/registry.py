@@ -96,7 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for entry in LAUNCHERS.values():
         if not entry.chosen_by:
             entry.add_arguments(parser)
-    images = "; ".join(f"with --launcher {entry.name} {entry.image}" for entry in LAUNCHERS.values() if entry.image)
+    images = "; ".join(f"with --launcher {entry.name}: {entry.image}" for entry in LAUNCHERS.values() if entry.image)
     parser.add_argument("--image", type=any_text, metavar="NAME", help=images)
     writers = _named(lambda one: one.writes_scripts)
     parser.add_argument(
@@ -107,15 +107,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_manifest_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``plan --render``."""
     parser.add_argument(
-        "--render", choices=tuple(MANIFESTS), help="write files for this cluster into --out, start nothing"
+        "--render",
+        choices=tuple(MANIFESTS),
+        help="write the files for this kind of cluster into --out and start nothing",
     )
     parser.add_argument("--image", type=any_text, metavar="NAME", help="with --render: the image's name in a registry")
+    takers = _either(one.name for one in MANIFESTS.values() if one.takes_volume_claim)
     parser.add_argument(
         "--volume-claim",
         type=volume_claim,
         default=Manifests.volume_claim,
         metavar="NAME",
-        help=f"with --render kubernetes: volume claim of results (default: {Manifests.volume_claim})",
+        help=f"with --render {takers}: the results' volume claim (default: {Manifests.volume_claim})",
     )
 
 

@@ -1,4 +1,4 @@
-"""Where results go, and what becomes of them."""
+"""Where results go, how they are labelled, and whether a report follows."""
 
 import argparse
 from dataclasses import dataclass
@@ -20,5 +20,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--host-label",
         type=any_text,
         metavar="TEXT",
-        help="name of the machine in published results",
+        help="the machine's name in published results",
     )

@@ -1,4 +1,4 @@
-"""How many rounds a case gets, and what runs with them."""
+"""How many rounds a case gets, and what else runs."""
 
 import argparse
 from dataclasses import dataclass
@@ -21,22 +21,29 @@ class Rounds:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--repeats", type=rounds, metavar="N", help="exactly N rounds, each a fresh process (default: the matrix's)"
+        "--repeats",
+        type=rounds,
+        metavar="N",
+        help="run exactly N rounds of each case; with --target-precision, at least N (default: the matrix's)",
     )
     parser.add_argument(
         "--target-precision", type=fraction, nargs="?", const=TARGET_PRECISION, metavar="FRACTION",
-        help="go on until the half-width of the 95 %% interval of the median is at most this part of it "
+        help="add rounds until half the width of the median's 95 %% interval is at most this fraction of the median "
         f"(without a value: {TARGET_PRECISION}; default: the matrix's)",
     )  # fmt: skip
-    parser.add_argument("--max-rounds", type=rounds, metavar="N", help="most rounds of a case, if it misses the target")
+    parser.add_argument(
+        "--max-rounds", type=rounds, metavar="N", help="stop a case after N rounds, even if it misses the target"
+    )
     parser.add_argument(
         "--budget-minutes",
         type=above_zero,
         metavar="MIN",
-        help="wall time after which a case gets only the rounds of the matrix",
+        help="after this wall time, run no more rounds of a case than --repeats or the matrix requires",
     )
     parser.add_argument(
-        "--a-a", action=argparse.BooleanOptionalAction, help="run each series' baseline twice (default: the matrix's)"
+        "--a-a",
+        action=argparse.BooleanOptionalAction,
+        help="run the baseline of each series twice, to measure noise (default: the matrix's)",
     )
 
 
@@ -44,9 +51,11 @@ def add_running_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what only a command that runs rounds takes."""
     parser.add_argument(
         "--profile", type=ranks, default=(), metavar="N[,N]",
-        help="then run each case once more with these ranks below Nsight Systems; such a round is never counted",
+        help="afterwards run each case once more, with Nsight Systems on these ranks; this round is not counted",
     )  # fmt: skip
-    parser.add_argument("--retry-failed", action="store_true", help="give failed rounds another attempt")
+    parser.add_argument("--retry-failed", action="store_true", help="run failed rounds again")
     parser.add_argument(
-        "--upstream", action="store_true", help="after each round run Isaac Lab's own benchmark with the same arguments"
+        "--upstream",
+        action="store_true",
+        help="after each round, run Isaac Lab's own benchmark with the same arguments",
     )

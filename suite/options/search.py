@@ -1,4 +1,4 @@
-"""A search for the most environments that one rank takes, in place of a matrix."""
+"""A search for the most environments that one rank can run, in place of a matrix."""
 
 import argparse
 from dataclasses import dataclass
@@ -18,8 +18,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--capacity",
         type=any_text,
         metavar="SERIES",
-        help="search for the most environments that one rank of this series takes",
+        help="in place of a matrix, find the most environments that one rank of this series can run",
     )
-    parser.add_argument(
-        "--most-envs", type=positive, metavar="N", help="most environments that a search for capacity tries"
-    )
+    parser.add_argument("--most-envs", type=positive, metavar="N", help="with --capacity: try at most N environments")

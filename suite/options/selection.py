@@ -1,4 +1,4 @@
-"""Which cases of which matrix are taken."""
+"""Which cases of which matrix run."""
 
 import argparse
 from dataclasses import dataclass
@@ -26,7 +26,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"{', '.join(matrix_names())}, or the path of a TOML file (default: first if there is a GPU, else smoke)",
     )
     parser.add_argument(
-        "--series", type=any_text, action="append", default=[], metavar="NAME", help="only this series; repeatable"
+        "--series",
+        type=any_text,
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only this series, e.g. ant-weak; repeatable",
     )
     parser.add_argument(
         "--case",
@@ -35,12 +40,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="GLOB",
         dest="case_globs",
-        help="only cases whose ids match; repeatable",
+        help="only cases whose ids match this pattern; repeatable",
     )
     parser.add_argument(
         "--rl-library", action="append", default=[], choices=get_args(RlLibrary), dest="rl_libraries",
         help="only this RL library; repeatable",
     )  # fmt: skip
     parser.add_argument(
-        "--gpus", type=counts, default=(), metavar="N[,N]", help="only these numbers of ranks, e.g. 1,2,4"
+        "--gpus",
+        type=counts,
+        default=(),
+        metavar="N[,N]",
+        help="only cases with these numbers of GPUs (processes on a CPU), e.g. 1,2,4",
     )

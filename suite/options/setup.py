@@ -1,4 +1,4 @@
-"""What the cases run on: device, stack, assets and the worker."""
+"""What runs the cases: device, stack, assets and the worker."""
 
 import argparse
 from dataclasses import dataclass
@@ -22,10 +22,17 @@ class Setup:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add all but ``--worker-package``, see ``suite.env_check.request``."""
-    parser.add_argument("--stack", choices=get_args(Stack), help="physics and rendering (default: the matrix's)")
-    parser.add_argument("--device", choices=get_args(Device), help="default: cuda if there is a GPU")
+    parser.add_argument("--stack", choices=get_args(Stack), help="physics and renderer (default: the matrix's)")
     parser.add_argument(
-        "--assets", choices=get_args(Assets), default="offline", help="assets of the tasks (default: offline)"
+        "--device", choices=get_args(Device), help="where the ranks run (default: cuda if there is a GPU, else cpu)"
+    )
+    parser.add_argument(
+        "--assets",
+        choices=get_args(Assets),
+        default="offline",
+        help="offline: labscale builds them; official: NVIDIA's (default: offline)",
     )
     parser.add_argument("--seed", type=seed, help="seed of rank 0 (default: the matrix's)")
-    parser.add_argument("--worker-python", type=any_path, metavar="PATH", help="a Python that has Isaac Lab already")
+    parser.add_argument(
+        "--worker-python", type=any_path, metavar="PATH", help="use this Python, which has Isaac Lab, and install none"
+    )

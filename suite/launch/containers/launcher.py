@@ -81,7 +81,10 @@ def _check_inside(engine: Engine, image: ImageFacts, request: Request) -> Report
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--shm-gb", type=above_zero, metavar="GB", help="with --launcher container: a /dev/shm of its own, of this size"
+        "--shm-gb",
+        type=above_zero,
+        metavar="GB",
+        help="with --launcher container: give each container a /dev/shm of this size (default: the host's)",
     )
 
 

@@ -14,7 +14,7 @@ from suite.launch.nodes import facts
 from suite.launch.runtime import Asked, LauncherEntry, Runtime
 from suite.launch.slurm import partition
 from suite.launch.slurm.run import SlurmPlace, is_submitted, run, write_script
-from suite.launch.slurm.script import NodeCheck, SlurmOptions
+from suite.launch.slurm.script import SLACK_MINUTES, NodeCheck, SlurmOptions
 from suite.options.command_line import any_text
 from suite.options.types import sbatch_option, slurm_time
 
@@ -66,7 +66,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--time",
         type=slurm_time,
         metavar="TIME",
-        help="with --launcher slurm: time limit of a job, as for sbatch (default: by the case's timeout)",
+        help=f"with --launcher slurm: a job's time limit (default: the case's timeout + {SLACK_MINUTES} min)",
     )
     parser.add_argument(
         "--sbatch-option", type=sbatch_option, action="append", default=[], metavar="NAME[=VALUE]",

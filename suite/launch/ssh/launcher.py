@@ -42,10 +42,14 @@ def _place(settings: SshSettings, say: Say) -> SshPlace:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--nodes", type=host_names, default=(), metavar="HOST,HOST", help="run on these hosts over ssh, the head first"
+        "--nodes",
+        type=host_names,
+        default=(),
+        metavar="HOST,HOST",
+        help="run on these hosts over ssh; the first is the head",
     )
     parser.add_argument(
-        "--ssh-config", type=any_path, metavar="FILE", help="with --nodes: configuration of ssh, as for `ssh -F`"
+        "--ssh-config", type=any_path, metavar="FILE", help="with --nodes: configuration file of ssh, as for `ssh -F`"
     )
 
 
