@@ -10,10 +10,9 @@ from typing import Final, Protocol
 
 from rich.console import Console
 
-from suite.commands import bench, bundle, env_check, plan, store
+from suite.commands import bench, build, bundle, env_check, plan, store
 from suite.errors import Interrupted, LabscaleError
 from suite.external.parent_death import end_with_nox
-from suite.images import build
 from suite.options.command_line import Parser, print_any_name, say
 
 LOG_WIDTH: Final = 240

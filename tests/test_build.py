@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from suite.commands import build
 from suite.env_check.check import Check, Verdict
 from suite.env_check.report import Report
 from suite.env_check.requirements import Needs
 from suite.errors import ContainerError
 from suite.external.docker_engine import Engine
 from suite.files.paths import ROOT
-from suite.images import build, sbom
+from suite.images import sbom
 from suite.images.build import BuiltImage, build_image, find_built
 from suite.images.table import BuildPlan, pack, plan_build
 from tests.container_engine import BUSYBOX, FORGOTTEN_SOCKETS, RunningEngine

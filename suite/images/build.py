@@ -1,21 +1,12 @@
-"""The ``build`` command: builds an image, runs env_check inside it, and names it only if it passes.
+"""Build an image, check it from inside, list its packages and write down what it is; name it only if it passes."""
 
-For each image it writes two files, ``<name>.json`` (id, digest, labels and the report of env_check) and
-``<name>.cdx.json`` (every package in it, CycloneDX).
-"""
-
-import argparse
 import json
-import os
 import uuid
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
-
-from rich.console import Console
 
 from suite import __version__
 from suite.env_check.report import Report
@@ -25,13 +16,9 @@ from suite.errors import ContainerError
 from suite.external import container_owner
 from suite.external.container_spec import ContainerSpec, Finished, Gpus, ImageFacts
 from suite.external.docker_engine import Engine
-from suite.external.machine import git_state
-from suite.files.paths import ROOT
 from suite.images import sbom
-from suite.images.table import IMAGES, SUITE_PYTHON, BuildPlan, check_request, pack, plan_build, tag_of
-from suite.options.command_line import any_path, any_text, say
+from suite.images.table import SUITE_PYTHON, BuildPlan, check_request, pack, tag_of
 
-BUILT: Final = Path("containers/built")
 CHECK_TIMEOUT_S: Final = 300.0
 LIST_TIMEOUT_S: Final = 120.0
 OS_RELEASE: Final = ("cat", "/etc/os-release")
@@ -46,38 +33,6 @@ class BuiltImage:
     image_id: str
     record: Path
     sbom: Path
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "name", type=any_text, nargs="?", default="kitless", help=f"an image of {IMAGES} (default: kitless)"
-    )
-    parser.add_argument("--out", type=any_path, metavar="DIR", help=f"for record and package list (default: {BUILT})")
-    parser.add_argument(
-        "--network", choices=["host", "none"], help="of the build's steps (default: the engine's own bridge)"
-    )
-    parser.add_argument("--gpus", action="store_true", help="let env_check inside see the GPUs of the engine's host")
-
-
-def command(arguments: argparse.Namespace, console: Console) -> None:
-    """Carry out ``build`` as ``add_arguments`` describes it."""
-    git_commit, git_dirty = git_state(ROOT)
-    plan = plan_build(
-        arguments.name,
-        project_root=ROOT,
-        version=__version__,
-        git_commit=git_commit,
-        git_dirty=git_dirty,
-        environ=os.environ,
-    )
-    build_image(
-        Engine.connect(),
-        plan,
-        out_dir=arguments.out or ROOT / BUILT,
-        network=arguments.network,
-        gpus="all" if arguments.gpus or "cuda" in plan.image.requires else None,
-        on_line=partial(say, console),
-    )
 
 
 def build_image(
