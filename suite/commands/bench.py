@@ -25,10 +25,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def command(arguments: argparse.Namespace, console: Console) -> None:
-    """Run a campaign; a search for capacity is one of its own kind.
+    """Run a campaign of a matrix, or one that searches for the capacity.
 
     Raises:
-        UsageError: an option of the search without the search.
+        UsageError: --most-envs without --capacity.
     """
     options = campaign_options.options_of(arguments)
     wanted = options.search

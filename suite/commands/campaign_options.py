@@ -22,10 +22,10 @@ def add_licence(parser: argparse.ArgumentParser) -> None:
 
 
 def options_of(arguments: argparse.Namespace) -> Options:
-    """The options of ``plan`` and ``bench``.
+    """Read the options of ``plan`` and ``bench``.
 
     Raises:
-        UsageError: some contradict each other, or would do nothing beside the others.
+        UsageError: options contradict each other, or one would have no effect.
     """
     launcher, settings = registry.chosen(arguments)
     return grouped(

@@ -1,7 +1,7 @@
 """Every launcher. To add one: write its folder, and name its entry in ``LAUNCHERS``.
 
-Which options go together is decided here too. An option that would do nothing beside the others is refused, because
-whoever gave it believes that it takes effect.
+Which options go together is decided here too. An option that would have no effect is refused, because the user expects
+one.
 """
 
 import argparse
@@ -70,7 +70,7 @@ def provision(
     Raises:
         WorkerEnvironmentError: something is missing that cannot be installed.
         ContainerError: there is no engine or no image.
-        UsageError: an image is missing, there is a Python beside it, or a pod was told a digest that is none.
+        UsageError: an image is missing or given with --worker-python, or a pod's digest is not valid.
     """
     asked = Asked(options=options, stack=stack, device=device, say=on_message, out=out, num_gpus=num_gpus)
     return entry_of(options).provision(_settings(options), asked)
@@ -155,7 +155,7 @@ def _refuse_options_of_others(arguments: argparse.Namespace, name: str) -> None:
 
 
 def _uses(arguments: argparse.Namespace, entry: LauncherEntry[Any]) -> Iterator[tuple[str, str, Sequence[str]]]:
-    """What was chosen, what that does, and what means nothing to it."""
+    """Yield what was chosen, what it does, and the options that have no effect on it."""
     render, image = getattr(arguments, "render", None), getattr(arguments, "image", None)
     if render:
         of_worker = ("worker_python", "worker_packages")
@@ -174,7 +174,7 @@ def _uses(arguments: argparse.Namespace, entry: LauncherEntry[Any]) -> Iterator[
 
 
 def _needs(arguments: argparse.Namespace, entry: LauncherEntry[Any]) -> Iterator[tuple[str, bool, str, str]]:
-    """An option, whether what it goes with was chosen, what that is, and what was chosen instead."""
+    """Yield an option, whether what it needs was chosen, what that is, and what was chosen instead."""
     render, launcher = getattr(arguments, "render", None), f"--launcher {entry.name}"
     writers = _named(lambda one: one.writes_scripts)
     yield "render_only", entry.writes_scripts, f"--launcher {writers}", launcher
@@ -210,5 +210,5 @@ def _flags(names: Sequence[str]) -> str:
 
 
 def _given(arguments: argparse.Namespace, names: Sequence[str]) -> list[str]:
-    """Those of all commands' options that the user gave."""
+    """Names of the options that the user gave, out of ``names``."""
     return [name for group in (Setup, Rounds, Place, Manifests) for name in given(group, arguments) if name in names]

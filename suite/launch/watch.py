@@ -27,11 +27,11 @@ def prepare(run_dir: Path, case: Case) -> None:
     """Remove what an interrupted attempt left in the directory; write ``case.json`` and an empty log.
 
     Raises:
-        StoreError: the directory cannot be written, or holds a finished round.
+        StoreError: the directory cannot be written, or contains a finished round.
 
     """
     if (run_dir / "record.json").exists():
-        message = f"{run_dir} holds a finished round, which is never overwritten. Choose another results folder."
+        message = f"{run_dir} contains a finished round, which is never overwritten. Choose another results folder."
         raise StoreError(message)
     try:
         run_dir.mkdir(parents=True, exist_ok=True)

@@ -97,7 +97,7 @@ def results_path(given: str) -> Path:
 
 
 def is_missing(path: Path) -> bool:
-    """Whether there is nothing at ``path``. A path that may not be looked at exists: whoever reads it says why not."""
+    """Whether there is nothing at ``path``. One that cannot be looked at counts as there: its reader says why not."""
     try:
         return not path.exists()
     except OSError:

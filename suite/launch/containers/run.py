@@ -66,7 +66,7 @@ def run(
     """Run ``launch`` to its end in a container of ``image``; see ``suite.launch.Launcher``.
 
     Raises:
-        StoreError: the run directory cannot be written, or holds a finished round.
+        StoreError: the run directory cannot be written, or contains a finished round.
         ContainerError: the engine refuses, or the image has no such program.
 
     """

@@ -22,7 +22,7 @@ def variables(image: str) -> dict[str, str]:
 
 
 def digest_of(environ: Mapping[str, str]) -> str | None:
-    """The digest that this container was told; None if it was told none, or this is not a container.
+    """The digest of the image, as the container's environment gives it; None if it gives none.
 
     Raises:
         UsageError: it is not a digest.

@@ -77,7 +77,7 @@ def _emulated(_settings: EmulatedSettings, asked: Asked) -> Runtime:
 
 
 def _in_this_image(here: Runtime) -> Runtime:
-    """Rounds that start here run in the image that labscale runs in, if it runs in one and was told which."""
+    """Record the digest of the image that labscale itself runs in, if it runs in one and knows the digest."""
     digest = image_digest.digest_of(os.environ)
     if digest is None:
         return here

@@ -17,7 +17,7 @@ def run(launch: Launch, *, on_progress: Callable[[int], None] | None = None, sto
     """Run ``launch`` to its end; see ``suite.launch.Launcher``.
 
     Raises:
-        StoreError: the run directory cannot be written, or holds a finished round.
+        StoreError: the run directory cannot be written, or contains a finished round.
         WorkerEnvironmentError: the program cannot be executed.
         LabscaleError: a process of the run cannot be ended.
 

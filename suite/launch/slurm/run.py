@@ -81,7 +81,7 @@ def run(
     """Run ``launch`` to its end, or follow the job that an earlier command submitted; see ``suite.launch.Launcher``.
 
     Raises:
-        StoreError: the run directory cannot be written, or holds a finished round.
+        StoreError: the run directory cannot be written, or contains a finished round.
         SchedulerError: Slurm refuses the job, or has not answered for long; or the folder's notes of it are damaged.
         EnvironmentNotFit: the job's nodes are not alike.
     """

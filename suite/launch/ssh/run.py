@@ -63,7 +63,7 @@ def run(
     """Run ``launch`` to its end; see ``suite.launch.Launcher``.
 
     Raises:
-        StoreError: the run directory cannot be written, or holds a finished round.
+        StoreError: the run directory cannot be written, or contains a finished round.
         SchedulerError: a host does not answer before the round has begun, or cannot take part in it.
     """
     run_dir, case = Path(launch.run_dir), launch.case
