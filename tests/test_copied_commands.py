@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from suite.campaign import steps
-from suite.campaign.state import Campaign
+from suite.campaign.state import Campaign, WholeMatrix
 from suite.errors import ReportError, RunsFailed
 from suite.install.worker import Worker
 from suite.launch.native.run import run as run_native
@@ -45,7 +45,7 @@ def test_scripts_below_a_folder_with_a_space(campaign: Campaign) -> None:
         python_path=None,
         write_script=lambda launch: Path(launch.run_dir, "job.sbatch"),
     )
-    steps.write_scripts(replace(campaign, runtime=runtime))
+    steps.write_scripts(replace(campaign, runtime=runtime, whole=WholeMatrix.of(CASES)))
     commands = [shlex.split(line) for line in said(campaign)]
     run_dir = campaign.out / "raw" / CASES[0].case_id
     assert commands == [["sbatch", str(run_dir / f"r{index}" / "job.sbatch")] for index in range(3)]
