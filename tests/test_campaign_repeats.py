@@ -1,9 +1,13 @@
 """The same campaign: its rounds are not fixed, and are decided as if it had never been interrupted."""
 
+import json
+import shutil
+from pathlib import Path
+
 import pytest
 
 from suite.records.store import load_results
-from tests.bench_runs import CASE, Stage
+from tests.bench_runs import CASE, Bench, Stage
 
 pytestmark = pytest.mark.worker
 
@@ -29,9 +33,13 @@ def test_a_case_is_stored_with_the_reason_why_it_ended(finished_campaign: Stage)
     )
 
 
-def test_fewer_rounds_are_refused(finished_campaign: Stage) -> None:
-    bench = finished_campaign.bench
-    assert bench.run("--target-precision", "0.5") == 13
-    assert f"{bench.out} was begun with 1 to 2 rounds until 0.0001 % for each case, now it is 1 to 2" in bench.said()
-    assert "ask for at least as many, or choose another folder with --out" in bench.said()
-    assert bench.snapshot() == finished_campaign.files
+def test_a_smaller_rule_runs_nothing_and_takes_nothing_away(finished_campaign: Stage, tmp_path: Path) -> None:
+    shutil.copytree(finished_campaign.bench.out, tmp_path / "out")
+    bench = Bench(matrix=finished_campaign.bench.matrix, out=tmp_path / "out")
+    before = bench.snapshot()
+    assert bench.run("--target-precision", "0.5", "--no-report") == 0
+    assert "0 runs to do, " in bench.said()
+    now = bench.snapshot()
+    changed = {name for name in before.keys() | now.keys() if before.get(name) != now.get(name)}
+    assert {name for name in changed if name.startswith(("raw", "cases"))} == set()
+    assert json.loads((bench.out / "campaign.json").read_text())["precision"] == 0.5  # of the last command
