@@ -21,7 +21,7 @@ from suite.errors import LabscaleError, StoreError
 from suite.external.machine import capture
 from suite.files.wording import counted, listed
 from suite.install.pins import sha256
-from suite.launch.manifests import image_digest as own_image
+from suite.launch.manifests.image_digest import digest_of
 from suite.launch.manifests.kubernetes import TOLD_TO_STOP
 from suite.records import store
 from suite.records.collect import collect
@@ -57,7 +57,7 @@ def record(run_dir: Path, ended: Ended, *, asset_root: Path | None = None) -> Ru
         why=why,
         started_utc=datetime.fromtimestamp(ended.started_unix_s, UTC).isoformat(timespec="seconds"),
         wall_time_s=time.time() - ended.started_unix_s,
-        image_digest=own_image.digest_of(environ),
+        image_digest=digest_of(environ),
     )
     manifest = None if asset_root is None else asset_root / "manifest.json"
     machine = capture(

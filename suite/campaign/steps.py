@@ -13,7 +13,7 @@ from typing import Final
 from rich.console import Console
 
 from suite.campaign import cases
-from suite.campaign.capacity import search as capacity_search
+from suite.campaign.capacity.search import print_found, search, write_found
 from suite.campaign.display import ending
 from suite.campaign.display.progress import Reporter
 from suite.campaign.display.tables import (
@@ -43,6 +43,7 @@ from suite.files.paths import ROOT
 from suite.files.wording import counted
 from suite.launch import registry
 from suite.matrix.resources import UNBOUNDED, Cores, Resources, cores_of_gpus
+from suite.options.command_line import say
 from suite.options.options import Options
 from suite.records.worked import has_speeds
 from suite.schema.record import Device, Environment
@@ -93,7 +94,7 @@ def provision(campaign: Campaign) -> Campaign:
         campaign.options,
         stack=campaign.stack,
         device=campaign.device,
-        on_message=lambda message: campaign.console.print(message, highlight=False, markup=False, soft_wrap=True),
+        on_message=partial(say, campaign.console),
         out=campaign.out,
         num_gpus=max((item.case.nproc_per_node for item in campaign.planned if not item.infeasible), default=1),
     )
@@ -159,8 +160,7 @@ def write_scripts(campaign: Campaign) -> Campaign:
             )
             if not campaign.runtime.is_submitted(Path(launch.run_dir)):
                 script = campaign.runtime.write_script(launch)
-                line = f"sbatch {shlex.quote(str(script))}"
-                campaign.console.print(line, highlight=False, markup=False, soft_wrap=True)
+                say(campaign.console, f"sbatch {shlex.quote(str(script))}")
     return campaign
 
 
@@ -169,9 +169,7 @@ def _say_what_is_left(campaign: Campaign, folder: Folder, todo: int) -> None:
     infeasible = sum(1 for item in campaign.planned if item.infeasible)
     done = f", {rounds - todo} finished earlier and kept" if rounds > todo else ""
     skipped = f", {counted(infeasible, 'case')} skipped here (the plan says why)" if infeasible else ""
-    campaign.console.print(
-        f"{counted(todo, 'run')} to do{done}{skipped}. Results: {folder.root}", highlight=False, markup=False
-    )
+    say(campaign.console, f"{counted(todo, 'run')} to do{done}{skipped}. Results: {folder.root}")
     print_rule(campaign.console, campaign.rule)
 
 
@@ -188,7 +186,7 @@ def profile_all(campaign: Campaign) -> Campaign:
         return campaign
     with opened(campaign.out, identity(campaign)) as folder:
         records = profiling.profile_cases(campaign, folder, nsys)
-    campaign.console.print(f"{counted(len(records), 'profiled round')}: {campaign.out / 'profiles'}", highlight=False)
+    say(campaign.console, f"{counted(len(records), 'profiled round')}: {campaign.out / 'profiles'}")
     return campaign
 
 
@@ -222,12 +220,10 @@ def build_report(campaign: Campaign) -> Campaign:
     command = [sys.executable, "-m", "reports.build", str(campaign.out / "cases"), "--out", str(page)]
     again = f"nox -s report -- {shlex.quote(str(campaign.out))}"
     if importlib.util.find_spec("altair") is None:
-        campaign.console.print(
+        say(
+            campaign.console,
             f"No report: its packages are not installed here. Copy {campaign.out} to a machine with them and run\n"
             f"  {again}",
-            highlight=False,
-            markup=False,
-            soft_wrap=True,
         )
         return _ended(campaign)
     done = parent_death.run(command, cwd=ROOT)
@@ -284,9 +280,9 @@ def find_capacity(campaign: Campaign) -> Campaign:
         raise UsageError(f"No case of series {campaign.options.search.capacity} can run here: {reasons}.")
     campaign = replace(campaign, planned=feasible, started_s=time.monotonic())
     with opened(campaign.out, identity(campaign)) as folder:
-        found, results = capacity_search.search(campaign, folder)
-        capacity_search.write_found(found, campaign.out / "capacity.json")
-    capacity_search.print_found(campaign.console, found)
+        found, results = search(campaign, folder)
+        write_found(found, campaign.out / "capacity.json")
+    print_found(campaign.console, found)
     return replace(campaign, results=tuple(results))
 
 

@@ -10,10 +10,10 @@ from suite.matrix.catalog import Catalog, TaskEntry
 from suite.matrix.tables import MatrixTable, Series
 from suite.schema.case_suffixes import BESIDE_SUFFIX, PROBE_SUFFIX, WARM_UP_SUFFIX
 from suite.schema.record import RlLibrary
-from suite.statistics import aa_noise as a_a
+from suite.statistics import aa_noise
 
 # Of case ids: rounds that measure the host.
-OWN_SUFFIXES: Final = (a_a.SUFFIX, PROBE_SUFFIX, BESIDE_SUFFIX, WARM_UP_SUFFIX)
+OWN_SUFFIXES: Final = (aa_noise.SUFFIX, PROBE_SUFFIX, BESIDE_SUFFIX, WARM_UP_SUFFIX)
 
 
 def problems_of(table: MatrixTable, catalog: Catalog) -> list[Problem]:

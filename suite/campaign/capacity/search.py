@@ -24,6 +24,7 @@ from suite.matrix.catalog import Catalog
 from suite.matrix.file import load_matrix
 from suite.matrix.plan import plan
 from suite.matrix.tables import Matrix
+from suite.options.command_line import say
 from suite.options.options import Options
 from suite.schema.record import Case, CaseResult, PlannedCase
 from suite.statistics.stopping_rule import completed_times_s
@@ -162,10 +163,10 @@ def print_found(console: Console, found: Sequence[Found]) -> None:
         console.print(f"[bold]{item.first.series}[/], {item.first.rl_library} on {item.first.stack}", highlight=False)
         for trial in sorted(item.trials, key=lambda trial: trial.num_envs):
             said = trial.outcome if trial.fps is None else f"{trial.fps:,.0f} frames/s"
-            console.print(f"  {trial.num_envs:>9,} environments: {said}", highlight=False)
+            say(console, f"  {trial.num_envs:>9,} environments: {said}")
         answer = item.capacity
         number = "no answer" if answer.num_envs is None else f"{answer.num_envs:,} environments on one rank"
-        console.print(f"  capacity: {number}, bound by {answer.bound}: {answer.reason}", highlight=False)
+        say(console, f"  capacity: {number}, bound by {answer.bound}: {answer.reason}")
 
 
 def _next(measured: Sequence[CaseResult], first: Case, catalog: Catalog, most: int | None) -> int | Capacity:

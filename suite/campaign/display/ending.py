@@ -16,6 +16,7 @@ from suite.campaign.display.sureness import MIN_ROUNDS, Point, Range, Sureness, 
 from suite.campaign.display.tables import print_summary, print_timing_cost
 from suite.campaign.state import Campaign
 from suite.files.wording import counted
+from suite.options.command_line import say
 from suite.records.worked import LEGEND, SPEEDS_MEAN_NOTHING, SYMBOLS, State, Worked, has_speeds, what_worked
 from suite.schema.record import Case, CaseResult
 from suite.statistics.stopping_rule import MIN_ROUNDS_FOR_INTERVAL
@@ -38,16 +39,16 @@ def print_what_worked(
         console.print(_marks(worked, symbols))
         shown = dict.fromkeys(state for one in worked for state in one.parts.values())
         legend = "; ".join(f"{symbols[state]} {meaning}" for state, meaning in LEGEND.items() if state in shown)
-        _say(console, legend, style="dim")
+        say(console, legend, style="dim")
     for record in (record for one in worked for record in one.failed):
-        _say(
+        say(
             console,
             f"{symbols['failed']} {record.case.case_id} round {record.round} {record.outcome}: {record.reason}\n"
             f"  logs: {logs(record.case, record.round)}",
             style="red",
         )
     if any(result.completed for result in results):
-        _say(console, f"\nDetails. {SPEEDS_MEAN_NOTHING}", style="dim")
+        say(console, f"\nDetails. {SPEEDS_MEAN_NOTHING}", style="dim")
         print_summary(console, results)
         print_timing_cost(console, results)
 
@@ -68,19 +69,22 @@ def print_sureness(campaign: Campaign) -> None:
     found = sureness(campaign.results)
     if found is None:
         return
-    say = campaign.console
-    _say(say, "How sure this is", style="bold")
+    console = campaign.console
+    say(console, "How sure this is", style="bold")
     for point in found.points:
-        _say(say, f"  {_in_words(point)}")
+        say(console, f"  {_in_words(point)}")
     most = found.points[-1].ranks
     if found.efficiency is None:
-        _say(
-            say, f"  {counted(most, 'GPU')}: there is no efficiency, which compares two numbers of GPUs of one machine."
+        say(
+            console,
+            f"  {counted(most, 'GPU')}: there is no efficiency, which compares two numbers of GPUs of one machine.",
         )
     else:
-        _say(say, f"  Efficiency on {most} GPUs: {found.efficiency:.1%}{_between(found.efficiency_range, '{:.1%}')}.")
+        say(
+            console, f"  Efficiency on {most} GPUs: {found.efficiency:.1%}{_between(found.efficiency_range, '{:.1%}')}."
+        )
     for line in _limits(found, campaign):
-        _say(say, f"  {line}")
+        say(console, f"  {line}")
 
 
 def _in_words(point: Point) -> str:
@@ -130,16 +134,16 @@ def _program(name: str, *arguments: str) -> str:
 
 def print_where_and_next(campaign: Campaign, page: Path | None) -> None:
     """Print how long the command took, where everything is, and what to do next."""
-    say = campaign.console
-    _say(say, f"\nThis took {clock(time.monotonic() - campaign.began_s)}.")
+    console = campaign.console
+    say(console, f"\nThis took {clock(time.monotonic() - campaign.began_s)}.")
     if page is not None:
-        _say(say, f"  page:     {page}")
-    _say(say, f"  results:  {campaign.out / 'cases'}")
-    _say(say, f"  logs:     {campaign.out / 'raw'}")
+        say(console, f"  page:     {page}")
+    say(console, f"  results:  {campaign.out / 'cases'}")
+    say(console, f"  logs:     {campaign.out / 'raw'}")
     next_steps = _next_on_gpus() if has_speeds(campaign.results) else _next_elsewhere(campaign)
-    _say(say, "What next")
+    say(console, "What next")
     for what, how in next_steps:
-        _say(say, f"  {what + ':':<46} {how}")
+        say(console, f"  {what + ':':<46} {how}")
 
 
 def _next_elsewhere(campaign: Campaign) -> list[tuple[str, str]]:
@@ -163,7 +167,3 @@ def _next_on_gpus() -> list[tuple[str, str]]:
 
 def _any_failed(campaign: Campaign) -> bool:
     return any(record.outcome != "completed" for result in campaign.results for record in result.begun)
-
-
-def _say(console: Console, text: str, *, style: str | None = None) -> None:
-    console.print(text, style=style, highlight=False, markup=False, soft_wrap=True)

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import Progress, ProgressColumn, Task
 from rich.text import Text
 
+from suite.options.command_line import say
 from suite.schema.record import Case, PlannedCase, RunRecord
 
 HEARTBEAT_S: Final = 30.0
@@ -141,7 +142,7 @@ class Reporter:
             soft_wrap=True,
         )
         if record.reason:
-            self._console.print(f"    {record.reason}", style="dim", highlight=False, markup=False, soft_wrap=True)
+            say(self._console, f"    {record.reason}", style="dim")
 
 
 class RunLine:
@@ -195,7 +196,7 @@ class RunLine:
     def print_to(self, console: Console) -> None:
         """Print the line now and again with later updates, for an output that is not a terminal."""
         self._log = console
-        console.print(self.text(), highlight=False, markup=False, soft_wrap=True)
+        say(console, self.text())
 
     def update(self, done: int) -> None:
         """Note ``done`` finished iterations."""

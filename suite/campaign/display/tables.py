@@ -11,6 +11,7 @@ from suite.campaign.display.progress import clock
 from suite.campaign.runs import warm_up
 from suite.campaign.runs.upstream import Pair, bracketed_differences
 from suite.files.wording import are, counted
+from suite.options.command_line import say
 from suite.schema.record import Case, CaseResult, Environment, PlannedCase
 from suite.schema.telemetry import TelemetrySummary
 from suite.statistics.aa_noise import TwinPair, noise_budget
@@ -28,39 +29,37 @@ def print_plan(
     """Print each case with size, cost, and the command that would run it, or why it cannot run here."""
     gpus = ", ".join(sorted({f"{gpu.name}" for gpu in machine.gpus}))
     here = f"{len(machine.gpus)} x {gpus}" if gpus else f"no GPU, {machine.num_cpus} CPU cores"
-    console.print(f"{counted(len(planned), 'case')} on this machine ({here})\n", highlight=False)
+    say(console, f"{counted(len(planned), 'case')} on this machine ({here})\n")
     for item, command in zip(planned, commands, strict=True):
         case = item.case
-        console.print(f"[bold]{case.case_id}[/]", highlight=False)
-        console.print(
+        say(console, case.case_id, style="bold")
+        say(
+            console,
             f"  {case.task}, {case.topology} ranks, {case.num_envs:,} environments a rank, "
             f"{case.num_envs_global:,} in all, {case.iterations} iterations, {counted(item.rounds, 'round')}",
-            highlight=False,
         )
-        console.print(
+        say(
+            console,
             f"  minibatch {case.minibatch_size:,} a rank ({case.global_minibatch_size:,} in all), "
             f"{case.optimiser_steps} optimiser steps an iteration, {case.minibatch_rule}",
-            highlight=False,
         )
         if item.infeasible:
             console.print("  [yellow]not here:[/] ", end="")
-            console.print(item.infeasible, highlight=False, markup=False)
-        console.print(f"  {_cost(item)}", highlight=False)
+            say(console, item.infeasible)
+        say(console, f"  {_cost(item)}")
         if command is not None:
-            console.print(f"  {command}", style="dim", highlight=False, markup=False, soft_wrap=True)
+            say(console, f"  {command}", style="dim")
     _print_total(console, planned)
 
 
 def print_warm_ups(console: Console, warm_ups: Sequence[PlannedCase]) -> None:
     """Print what runs before the cases to compile kernels, and what it costs beside that."""
     for item in warm_ups:
-        console.print(
+        say(
+            console,
             f"Before them {warm_up.in_words(item.case)}: warm-up, not counted, "
             f"{'' if item.estimated_wall_s is None else f'about {clock(item.estimated_wall_s)} and '}the time that its "
             "kernels take to compile.",
-            highlight=False,
-            markup=False,
-            soft_wrap=True,
         )
 
 
@@ -73,9 +72,9 @@ def _cost(item: PlannedCase) -> str:
 
 def _print_total(console: Console, planned: Sequence[PlannedCase]) -> None:
     feasible = [item for item in planned if not item.infeasible]
-    console.print(f"\n{counted(len(feasible), 'case')} can run here: {_total(feasible)}.", highlight=False)
+    say(console, f"\n{counted(len(feasible), 'case')} can run here: {_total(feasible)}.")
     if len(feasible) < len(planned):
-        console.print(f"All {len(planned)}: {_total(planned)}.", highlight=False)
+        say(console, f"All {len(planned)}: {_total(planned)}.")
 
 
 def _total(items: Sequence[PlannedCase]) -> str:
@@ -91,12 +90,12 @@ def _total(items: Sequence[PlannedCase]) -> str:
 def print_pair(console: Console, case: Case, pair: Pair | None) -> None:
     """Print one comparison with upstream as soon as it is there."""
     if pair is None:
-        console.print(f"    upstream failed on {case.case_id}; its logs are in the run's folder", style="yellow")
+        say(console, f"    upstream failed on {case.case_id}; its logs are in the run's folder", style="yellow")
         return
-    console.print(
+    say(
+        console,
         f"    upstream: {pair.theirs_s:.4g} s/iteration, ours {pair.ours_s:.4g} ({pair.difference:+.2%})",
         style="dim",
-        highlight=False,
     )
 
 
@@ -172,10 +171,10 @@ def print_rule(console: Console, rule: Rule) -> None:
     budget = (
         "" if rule.budget_s is None else f", or {counted(rule.budget_s / 60, 'minute')} {are(rule.budget_s / 60)} over"
     )
-    console.print(
+    say(
+        console,
         f"After {counted(rule.rounds, 'round')} a case goes on until the half-width of the 95 % interval of its median"
         f" is at most {100 * rule.precision:g} %, or it has {counted(rule.most_rounds, 'round')}{budget}.",
-        highlight=False,
     )
 
 
@@ -183,9 +182,9 @@ def print_rounds(console: Console, results: Sequence[CaseResult]) -> None:
     """Print of each case why it got no more rounds, how well its median is known, how it starts, and what is odd."""
     for result in results:
         if len(result.completed) > 1:
-            console.print(f"[bold]{result.case.case_id}[/]", highlight=False)
+            say(console, result.case.case_id, style="bold")
             for line in _lines_on_rounds(result):
-                console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
+                say(console, f"  {line}")
     single = [result for result in results if len(result.completed) == 1]
     if single:
         short = [flag for result in single if (flag := unsteady(result.completed))]
@@ -195,12 +194,10 @@ def print_rounds(console: Console, results: Sequence[CaseResult]) -> None:
             else ""
         )
         with_one = f"{counted(len(single), 'case')} with one completed round"
-        console.print(f"{with_one}: nothing is known of the spread between rounds{also}.", highlight=False)
+        say(console, f"{with_one}: nothing is known of the spread between rounds{also}.")
         for result in single:
             for flag in (flag for flag in flags(result.rounds) if flag not in short):
-                console.print(
-                    f"{result.case.case_id}: {flag}", style="yellow", highlight=False, markup=False, soft_wrap=True
-                )
+                say(console, f"{result.case.case_id}: {flag}", style="yellow")
 
 
 def _lines_on_rounds(result: CaseResult) -> list[str]:
@@ -236,15 +233,15 @@ def _compiled(starts: Sequence[StartUp]) -> str:
 def print_noise(console: Console, pairs: Sequence[TwinPair]) -> None:
     """Print how far the same case lies from itself when it is measured twice."""
     for pair in pairs:
-        console.print(
+        say(
+            console,
             f"A/A {pair.case_id}: {pair.median_s:.4g} s/iteration and again {pair.twin_median_s:.4g} "
             f"({pair.difference:+.2%}, {len(pair.times_s)} and {len(pair.twin_times_s)} rounds)",
-            highlight=False,
         )
-    console.print(
+    say(
+        console,
         f"Noise budget: {noise_budget(pairs):.2%}, the most that medians of these rounds lie apart in 95 of 100 ways to"
         " deal them into two.\nSmaller differences cannot be told from none here.",
-        highlight=False,
     )
 
 
@@ -253,7 +250,7 @@ def print_slowed_cores(console: Console, results: Sequence[CaseResult]) -> None:
     completed = [record for result in results for record in result.completed]
     said = slowed_cores(results, fastest_probes_s(completed))
     if said is not None:
-        console.print(said, style="yellow", highlight=False, markup=False, soft_wrap=True)
+        say(console, said, style="yellow")
 
 
 def print_timing_cost(console: Console, results: Sequence[CaseResult]) -> None:
@@ -262,10 +259,9 @@ def print_timing_cost(console: Console, results: Sequence[CaseResult]) -> None:
     if cost is None:
         return
     low, high = cost.interval
-    console.print(
+    say(
+        console,
         f"Marks within an iteration cost {cost.median:+.1%} of it ({low:+.1%} to {high:+.1%} at 95 %; "
         f"{cost.iterations} iterations had them). "
         "The times above are those of the others.",
-        highlight=False,
-        markup=False,
     )

@@ -17,6 +17,7 @@ from suite.launch.manifests import kubernetes
 from suite.launch.registry import MANIFESTS
 from suite.matrix.file import matrix_names
 from suite.matrix.plan import render_launch
+from suite.options.command_line import say
 from suite.schema.record import Case, Launch
 
 IMAGE_ROOT = Path("/opt/labscale/project")  # of labscale, inside its images
@@ -53,7 +54,7 @@ def write_manifests(campaign: Campaign) -> Campaign:
         path = options.results.out / name
         _write(document, path)
         how = MANIFESTS[options.manifests.render or ""].submit
-        campaign.console.print(f"{how} {shlex.quote(str(path))}", highlight=False, markup=False, soft_wrap=True)
+        say(campaign.console, f"{how} {shlex.quote(str(path))}")
     return campaign
 
 

@@ -25,6 +25,7 @@ from suite.matrix.catalog import Catalog
 from suite.matrix.file import load_matrix, read_table
 from suite.matrix.plan import plan, shell_command
 from suite.matrix.tables import Matrix
+from suite.options.command_line import say
 from suite.options.options import Options
 from suite.schema.record import Device, Stack
 from suite.statistics.aa_noise import with_twins
@@ -81,17 +82,14 @@ def learn_tasks(campaign: Campaign) -> Campaign:
     stacks = {stack for table in series for stack in table.stacks}
     stack = worker_stack(options, stacks, campaign.device, catalog)
 
-    def say(message: str) -> None:
-        campaign.console.print(message, highlight=False, markup=False, soft_wrap=True)
-
-    say(f"Not in labscale's catalog, so the worker is asked: {', '.join(unknown)}")
+    say(campaign.console, f"Not in labscale's catalog, so the worker is asked: {', '.join(unknown)}")
     python, _ = provision_python(
         project_root=ROOT,
         # Isaac Sim is not installed by labscale; the other workers register the same tasks.
         stack="kitless" if stack == "isaacsim" and options.setup.worker_python is None else stack,
         worker_python=options.setup.worker_python,
         worker_packages=options.setup.worker_packages,
-        on_message=say,
+        on_message=partial(say, campaign.console),
     )
     keep = options.setup.worker_python is None and "PYTHONPATH" not in os.environ
     answers = ask(unknown, python=python, project_root=ROOT, catalog=catalog, keep=keep)

@@ -6,8 +6,7 @@ Of every case that is stored, since the command that writes them may have run on
 from suite.campaign.folder import Folder
 from suite.campaign.runs import upstream
 from suite.campaign.runs.upstream import Pair
-from suite.statistics import aa_noise as a_a
-from suite.statistics.aa_noise import TwinPair
+from suite.statistics.aa_noise import TwinPair, twin_pairs, write_noise
 
 
 def write_all(folder: Folder) -> tuple[tuple[TwinPair, ...], list[Pair]]:
@@ -17,10 +16,10 @@ def write_all(folder: Folder) -> tuple[tuple[TwinPair, ...], list[Pair]]:
         StoreError: a stored case cannot be read, or a file cannot be written.
     """
     results = folder.stored()
-    twins, beside = a_a.twin_pairs(results), upstream.pairs_of(results, folder)
+    twins, beside = twin_pairs(results), upstream.pairs_of(results, folder)
     noise_path, upstream_path = folder.root / "noise.json", folder.root / "upstream.json"
     if twins or noise_path.exists():
-        a_a.write_noise(twins, noise_path)
+        write_noise(twins, noise_path)
     if beside or upstream_path.exists():
         upstream.write_pairs(beside, upstream_path)
     return twins, beside

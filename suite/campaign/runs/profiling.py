@@ -18,6 +18,7 @@ from suite.campaign.state import Campaign
 from suite.errors import UsageError
 from suite.files.set_aside import set_aside
 from suite.launch.registry import entry_of
+from suite.options.command_line import say
 from suite.options.options import Options
 from suite.records import store
 from suite.schema.record import Case, Launch, RunRecord
@@ -79,10 +80,10 @@ def profile_cases(campaign: Campaign, folder: Folder, nsys: str) -> list[RunReco
     for run, record in zip(missing, run_each(campaign, folder, reporter, missing), strict=True):
         for rank in record.profiled_ranks:
             if not report_path(run.run_dir, rank).exists():
-                campaign.console.print(
+                say(
+                    campaign.console,
                     f"    nsys left no report of rank {rank}; its messages are in the rank's log below {run.run_dir}",
                     style="yellow",
-                    highlight=False,
                 )
     return [store.read_record(run.record_path) for run in runs]
 

@@ -22,6 +22,7 @@ from suite.install import damaged_kernels
 from suite.install.worker import Worker
 from suite.launch.runtime import Runtime
 from suite.matrix.plan import render_launch
+from suite.options.command_line import say
 from suite.records import store
 from suite.records.collect import collect
 from suite.records.worked import has_settled
@@ -109,12 +110,10 @@ def _train(campaign: Campaign, runtime: Runtime, run: Run, launch: Launch, line:
 def repair_kernels(campaign: Campaign, cache_dir: Path) -> None:
     """Move damaged modules away, and say so."""
     if found := damaged_kernels.set_damaged_aside(cache_dir):
-        campaign.console.print(
+        say(
+            campaign.console,
             f"Kernel cache: {counted(len(found), 'damaged module')} moved to {cache_dir / damaged_kernels.DAMAGED} "
             f"({found[0].problem}). What this run needs is compiled again.",
-            highlight=False,
-            markup=False,
-            soft_wrap=True,
         )
 
 

@@ -12,6 +12,7 @@ from suite.campaign.state import Campaign
 from suite.files.set_aside import set_aside
 from suite.files.wording import counted
 from suite.launch.runtime import Runtime
+from suite.options.command_line import say
 from suite.records import store
 from suite.schema.record import Case, PlannedCase, RunRecord
 
@@ -26,11 +27,10 @@ def run(campaign: Campaign, folder: Folder) -> None:
     wanted = _wanted(campaign, folder, campaign.runtime)
     if wanted:
         programs = "; ".join(warm_up.in_words(item.case) for item in wanted)
-        campaign.console.print(
+        say(
+            campaign.console,
             f"First {counted(len(wanted), 'warm-up')}, not counted, so that no kernel is compiled while something is "
             f"timed: {programs}.",
-            highlight=False,
-            markup=False,
         )
     known = [item.case for item, _ in known_rounds(campaign, folder)]
     runs = [
@@ -100,11 +100,9 @@ def _fail_rounds(campaign: Campaign, folder: Folder, record: RunRecord) -> None:
         )
         store.write_record(failed, folder.record_path(case, index))
     if rounds:
-        campaign.console.print(
+        say(
+            campaign.console,
             f"    {counted(len(rounds), 'run')} of {warm_up.in_words(record.case)} cannot start either. Its logs: "
             f"{Folder(root=folder.root / FOLDER).run_dir(record.case, 0) / 'logs'}",
             style="yellow",
-            highlight=False,
-            markup=False,
-            soft_wrap=True,
         )
