@@ -38,7 +38,7 @@ def test_its_name_is_allowed_and_its_option_is_its_own(bench: list[str], capsys:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (("--profile", "0"), "which --launcher toy does not see"),
+        (("--profile", "0"), "which --launcher toy cannot reach"),
         (("--image", "a.sif"), "--image: only with bench --launcher container, apptainer or slurm"),
         (("--render-only",), "--render-only: only with --launcher slurm, got --launcher toy"),
     ],

@@ -48,7 +48,7 @@ def test_a_matrix_may_be_named_otherwise(tmp_path: Path, environment: Environmen
 
 def said_of(root: Path, whose: dict[str, object]) -> list[str]:
     """Each difference that the refusal names."""
-    with pytest.raises(CampaignError, match="another campaign's results") as refused, opened(root, whose):
+    with pytest.raises(CampaignError, match="results of another campaign") as refused, opened(root, whose):
         pass
     return [line.strip() for line in str(refused.value).splitlines() if line.startswith("  ")]
 
@@ -78,8 +78,8 @@ def test_a_matrix_that_was_edited_is_named_without_hashes(tmp_path: Path, enviro
     matrix.write_text(re.sub(r"^iterations = \d+", "iterations = 77", text, flags=re.MULTILINE), encoding="utf-8")
     (said,) = said_of(out, identity_of(environment, matrix))
     for part in (
-        f"cases: there of the matrix {str(matrix)!r}, now",
-        "edited, --stack is another, or",
+        f"cases: there from the matrix {str(matrix)!r}, now",
+        "edited, --stack differs, or",
         "another version",
     ):
         assert part in said
@@ -95,7 +95,7 @@ def test_a_folder_that_an_earlier_version_began_goes_on(tmp_path: Path, environm
     with opened(tmp_path, smoke):
         pass
     (said,) = said_of(tmp_path, identity_of(environment, SMOKE, seed=7))
-    assert "edited, --stack or --seed or --a-a is another" in said
+    assert "edited, --stack or --seed or --a-a differs" in said
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_the_search_stops_where_it_was_told_to() -> None:
     assert "still rises at 256" in answer.reason
     answer, tried = search(gpu(float), start=64, most=100)
     assert (answer.bound, answer.num_envs, tried) == ("asked", 64, [64])
-    assert answer.reason == "only 64 were tried, and no more than 100 were to be tried"  # of one nobody can tell
+    assert answer.reason == "only 64 were tried, and the limit is 100"  # of one nobody can tell
 
 
 @pytest.mark.parametrize("fails_at", [64, 128, 256, 192])

@@ -183,7 +183,7 @@ def test_points_begin_at_the_fewest_and_hold_whole_minibatches(matrix: Path, env
 
 
 def test_options_of_other_campaigns_are_refused(matrix: Path, environment: Environment) -> None:
-    with pytest.raises(UsageError, match="--capacity tiny has no use for --gpus, --upstream"):
+    with pytest.raises(UsageError, match="--capacity tiny does not use --gpus, --upstream"):
         of_capacity(options_with(matrix="smoke", capacity="tiny", gpus=(2,), upstream=True))
     campaign = planned(matrix, replace(environment, gpus=()))
     refused = tuple(replace(item, infeasible="needs 1 GPU, available: 0") for item in campaign.planned)

@@ -136,7 +136,7 @@ def test_without_the_raw_records_nothing_is_added(tmp_path: Path, environment: E
     gone = Folder(root=root).record_path(QUIET, 1)
     gone.unlink()
     before = stored(campaign, root)
-    message = re.escape(f"has 3 rounds, but {gone} is gone. Put OUT/raw back")
+    message = re.escape(f"has 3 rounds, but {gone} is missing. Put OUT/raw back")
     with pytest.raises(StoreError, match=message):
         go_on(campaign, root)
     assert stored(campaign, root) == before

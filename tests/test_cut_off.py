@@ -125,7 +125,7 @@ def test_stored_rounds_are_never_taken_away(tmp_path: Path) -> None:
     path = Folder(root=tmp_path).case_path(ANT)
     first = path.read_bytes()
     shutil.rmtree(Folder(root=tmp_path).run_dir(ANT, 1))
-    with pytest.raises(StoreError, match=r"has 2 rounds, but .*/r1/record\.json is gone\. Put OUT/raw back"):
+    with pytest.raises(StoreError, match=r"has 2 rounds, but .*/r1/record\.json is missing\. Put OUT/raw back"):
         store_finished(tmp_path)
     assert path.read_bytes() == first
 

@@ -107,7 +107,7 @@ def test_a_terminal_without_unicode_has_words(tmp_path: Path) -> None:
 def test_rounds_on_a_cpu_or_that_had_not_settled_are_said_without_speeds() -> None:
     gpu = make_case(device="cuda")
     assert figures(make_record(make_case())) == ""
-    assert figures(make_record(replace(gpu, iterations=3))) == ", had not settled"
+    assert figures(make_record(replace(gpu, iterations=3))) == ", did not settle"
     assert "frames/s" in figures(make_record(gpu))
 
 
@@ -124,13 +124,13 @@ FOUR = [ant(1, 0.50, 0.51, 0.49), ant(4, 0.55, 0.54, 0.56)]
 
 def test_one_and_four_gpus_say_how_sure_they_are(tmp_path: Path) -> None:
     lines = ended(FOUR, tmp_path)
-    start = lines.index("How sure this is")
+    start = lines.index("How certain this is")
     assert lines[start + 1 : start + 6] == [
-        "  1 GPU: 32,768 frames/s (32,125 to 33,437), 3 rounds, all had settled.",
-        "  4 GPUs: 119,156 frames/s (117,029 to 121,363), 3 rounds, all had settled.",
+        "  1 GPU: 32,768 frames/s (32,125 to 33,437), 3 rounds, all settled.",
+        "  4 GPUs: 119,156 frames/s (117,029 to 121,363), 3 rounds, all settled.",
         "  Efficiency on 4 GPUs: 90.9% (87.5% to 94.4%).",
-        "  A range spans all rounds and holds the true median with a probability of 75%.",
-        f"  Surer, with 6 rounds (those that are there count): {SURER} --out {tmp_path} --repeats 6",
+        "  A range spans all rounds. The true median lies inside it with a probability of 75%.",
+        f"  More certain, with 6 rounds (finished ones count): {SURER} --out {tmp_path} --repeats 6",
     ]
     assert lines[-3].endswith("python3 -m nox -s plan -- --matrix full")
 
@@ -144,16 +144,16 @@ def test_who_came_without_nox_is_told_a_command_that_is_there(tmp_path: Path, mo
 
 def test_one_gpu_has_no_efficiency(tmp_path: Path) -> None:
     text = "\n".join(ended(FOUR[:1], tmp_path))
-    assert "1 GPU: there is no efficiency, which compares two numbers of GPUs" in text
+    assert "1 GPU: no efficiency, which compares two numbers of GPUs" in text
     assert "Efficiency on" not in text
 
 
 def test_one_round_and_rounds_that_had_not_settled_are_said(tmp_path: Path) -> None:
     text = "\n".join(ended([FOUR[0], ant(4, 0.55, iterations=3)], tmp_path))
-    assert "4 GPUs: 119,156 frames/s, 1 round, 0 of them had settled." in text
+    assert "4 GPUs: 119,156 frames/s, 1 round, 0 of them settled." in text
     assert "Efficiency on 4 GPUs: 90.9%." in text
-    assert "With 1 round nothing is known of how rounds differ." in text
-    assert "Where a round had not settled" in text
+    assert "The spread between rounds is unknown with 1 round." in text
+    assert "In a round that did not settle" in text
 
 
 def test_six_rounds_need_no_surer_command(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_six_rounds_need_no_surer_command(tmp_path: Path) -> None:
 def test_gpus_on_which_nothing_settled_end_with_marks(tmp_path: Path) -> None:
     lines = ended([ant(1, 0.5, iterations=3)], tmp_path)
     assert marks(lines) == {"Isaac-Ant, rsl_rl": ["1", "?", "?", "✓", "-"]}
-    assert "How sure this is" not in lines
+    assert "How certain this is" not in lines
 
 
 @pytest.mark.parametrize("extra", [make_result(make_case("cartpole-strong", device="cuda"), 0.5), ant(1, 0.4)])

@@ -106,6 +106,6 @@ def test_a_simulated_machine_of_four_gpus_ends_with_how_sure_it_is(machine: Mach
     assert sorted(ran[2:]) == [(case_id, index) for case_id in sorted((one, four)) for index in range(3)]
     assert isinstance(campaign.console.file, io.StringIO)
     text = campaign.console.file.getvalue()
-    assert "1 GPU: 32,768 frames/s (32,768 to 32,768), 3 rounds, all had settled." in text
+    assert "1 GPU: 32,768 frames/s (32,768 to 32,768), 3 rounds, all settled." in text
     assert "Efficiency on 4 GPUs: 100.0% (100.0% to 100.0%)." in text
     assert f"--matrix first --out {tmp_path / 'out'} --repeats 6" in text

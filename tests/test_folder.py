@@ -85,8 +85,8 @@ def test_file_systems_without_locks_are_named(tmp_path: Path, monkeypatch: pytes
     ("text", "why"),
     [
         ('{"matrix": ', "Expecting value"),
-        ("[]", "it holds a list where a JSON object was expected"),
-        ("null", "it holds a NoneType where a JSON object was expected"),
+        ("[]", "it contains a list, expected a JSON object"),
+        ("null", "it contains a NoneType, expected a JSON object"),
         ("[" * 100_000, "it is nested too deeply"),
         ('{"rounds": 0}', r"rounds: Input should be greater than or equal to 1 \(got 0\)"),
         ('{"precision": NaN}', r"precision: Input should be .* \(got nan\)"),
@@ -98,7 +98,7 @@ def test_file_systems_without_locks_are_named(tmp_path: Path, monkeypatch: pytes
 )
 def test_a_corrupt_campaign_file_is_named(tmp_path: Path, text: str, why: str) -> None:
     (tmp_path / "campaign.json").write_text(text)
-    message = rf"campaign\.json is not readable: {why}.*`nox -s store -- .*`, and go on in another folder with --out"
+    message = rf"campaign\.json is not readable: {why}.*`nox -s store -- .*`, and continue in another folder with --out"
     with pytest.raises(CampaignError, match=message), opened(tmp_path, IDENTITY):
         pass
     assert (tmp_path / "campaign.json").read_text() == text
@@ -126,7 +126,7 @@ def test_results_that_say_not_whose_they_are_stay_as_they_are(
 ) -> None:
     path = stored(tmp_path, make_record(make_case(nnodes=nnodes, world_size=2)), how=how)
     before = {found: found.read_bytes() for found in tmp_path.rglob("*") if found.is_file()}
-    message = rf"holds results \({path.relative_to(tmp_path)}\), but no campaign\.json.*another folder with --out"
+    message = rf"has results \({path.relative_to(tmp_path)}\) but no campaign\.json.*another folder with --out"
     with pytest.raises(CampaignError, match=message), opened(tmp_path, IDENTITY):
         pass
     campaign = campaign_of(environment, Rule(rounds=1))
@@ -138,7 +138,7 @@ def test_results_that_say_not_whose_they_are_stay_as_they_are(
 def test_a_case_that_could_not_run_is_a_result_too(tmp_path: Path) -> None:
     skipped = replace(make_record(make_case(nnodes=2, world_size=2), outcome="skipped", reason="2 nodes"), argv=())
     stored(tmp_path, skipped, how="case")
-    with pytest.raises(CampaignError, match="holds results"), opened(tmp_path, IDENTITY):
+    with pytest.raises(CampaignError, match="has results"), opened(tmp_path, IDENTITY):
         pass
 
 

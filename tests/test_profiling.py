@@ -75,13 +75,13 @@ def test_without_nsys_nothing_begins(
     assert main(["bench", "--profile", "0", "--device", "cpu", "--out", str(tmp_path / "out")]) == 11
     assert not (tmp_path / "out").exists()
     said = capsys.readouterr().err
-    for part in ("needs nsys", "none on PATH", "nsight-systems-cli", "leave --profile out"):
+    for part in ("needs nsys", "not on PATH", "nsight-systems-cli", "leave --profile out"):
         assert part in said
 
 
 def test_the_nsys_of_this_machine_is_not_in_a_container(fake_nsys: Path) -> None:
     assert find_nsys(options_with(matrix="smoke", profile=(0,))) == str(fake_nsys)
-    with pytest.raises(UsageError, match="--launcher container does not see"):
+    with pytest.raises(UsageError, match="--launcher container cannot reach"):
         find_nsys(options_with(matrix="smoke", profile=(0,), launcher="container"))
 
 

@@ -34,5 +34,5 @@ def test_a_case_that_no_machine_runs_gets_no_record(nnodes: int, tmp_path: Path)
     run_dir = tmp_path / "raw" / NODES.case.case_id / "r0"
     run_dir.mkdir(parents=True)
     (run_dir / "case.json").write_text(json.dumps(asdict(replace(NODES.case, nnodes=nnodes))), encoding="utf-8")
-    with pytest.raises(StoreError, match=rf"is of a case with {2 * nnodes} ranks, allowed are 1 to 1000000\."):
+    with pytest.raises(StoreError, match=rf"has a case with {2 * nnodes} ranks, allowed are 1 to 1000000\."):
         record(run_dir, Ended(rounds=1, exit_code=0, started_unix_s=1.7e9))

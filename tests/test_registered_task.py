@@ -277,7 +277,7 @@ def test_a_damaged_answer_is_asked_for_again(tmp_path: Path) -> None:
 
 def test_a_worker_that_fails_is_quoted(tmp_path: Path) -> None:
     python = stand_in(tmp_path, "", exit_code=1)
-    with pytest.raises(WorkerEnvironmentError, match=r"(?s)exit code 1:\nno such module\nAsked was PYTHONPATH="):
+    with pytest.raises(WorkerEnvironmentError, match=r"(?s)exit code 1:\nno such module\nThe command was PYTHONPATH="):
         ask(["Small-Swing-Up"], python=python, project_root=ROOT, catalog=CATALOG, keep=True)
 
 

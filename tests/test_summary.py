@@ -162,7 +162,7 @@ def test_cases_of_one_round_share_a_line_and_a_failed_case_is_not_there() -> Non
     too_short = CaseResult(case=short, rounds=(make_record(short, index=0, iteration_time_s=1.0),))
     failed = failed_result(long, outcome="crashed", reason="x")
     assert " ".join(printed_rounds(make_result(long, 1.0), too_short, failed)) == (
-        "2 cases with one completed round: nothing is known of the spread between rounds, and 1 of them is too short "
+        "2 cases with one completed round: the spread between rounds is unknown, and 1 of them is too short "
         "or unsettled to show a steady part."
     )
 
@@ -183,9 +183,9 @@ def test_the_noise_budget_is_printed() -> None:
     pair = TwinPair(case_id="a/1", times_s=(1.0, 1.02, 0.99), twin_times_s=(0.98, 0.97, 1.01))
     print_noise(target, [pair])
     assert output.getvalue().splitlines() == [
-        "A/A a/1: 1 s/iteration and again 0.98 (-2.00%, 3 and 3 rounds)",
-        "Noise budget: 3.06%, the most that medians of these rounds lie apart in 95 of 100 ways to deal them into two.",
-        "Smaller differences cannot be told from none here.",
+        "Repeat measurement of a/1: 1 and 0.98 s/iteration (-2.00%, 3 and 3 rounds)",
+        "Measurement noise: 3.06%. Medians differ by at most this in 95 of 100 ways to split these rounds in two.",
+        "Smaller differences are within noise.",
     ]
 
 

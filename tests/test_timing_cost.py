@@ -80,5 +80,5 @@ def test_the_cost_of_all_training_is_printed_in_one_line() -> None:
     measured = [CaseResult(case=one.case, rounds=(one,)) for one in (record, control)]
     print_timing_cost(Console(file=output, width=200), measured)
     (line,) = output.getvalue().splitlines()
-    cost = "Marks within an iteration cost +2.0% of it (+2.0% to +2.0% at 95 %; 10 iterations had them)."
-    assert line == f"{cost} The times above are those of the others."
+    cost = "Detailed timing changes the time of an iteration by +2.0% (+2.0% to +2.0% at 95 %; 10 iterations had it)."
+    assert line == f"{cost} The times above are of the other iterations."

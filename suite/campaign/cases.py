@@ -1,4 +1,4 @@
-"""A stored case is a pure function of the records in ``raw/``: whether rounds are to follow, and the one writer."""
+"""Decide whether a case gets another round, and write stored cases. A stored case follows from ``raw/`` alone."""
 
 from collections.abc import Sequence
 
@@ -13,14 +13,14 @@ from suite.statistics.stopping_rule import CUT_OFF, Decision, decide
 
 
 def ended_records(folder: Folder, case: Case) -> tuple[RunRecord, ...]:
-    """The records of every round of a case that has ended, first round first. Raises StoreError as ``store`` does."""
+    """The records of every finished round of a case, in order. Raises StoreError as ``store.read_record_of`` does."""
     return tuple(store.read_record_of(case, index, folder.record_path(case, index)) for index in folder.finished(case))
 
 
 def decision(campaign: Campaign, ended: Sequence[RunRecord]) -> Decision:
-    """Whether the case with these records gets another round now, and why."""
+    """Whether the case with these records gets another round, and why."""
     failed = next((record for record in ended if not record.counts), None)
-    if campaign.options.search.capacity and failed:  # what memory has no room for, it has none for in the next round
+    if campaign.options.search.capacity and failed:  # what does not fit in memory does not fit in the next round either
         return Decision(go_on=False, reason=f"round {failed.round} did not complete, so no further one is tried")
     if ended and ended[-1].round >= len(ended):
         return Decision(go_on=True, reason="an earlier round has been set aside and is to be run again")
@@ -28,21 +28,21 @@ def decision(campaign: Campaign, ended: Sequence[RunRecord]) -> Decision:
 
 
 def store_if_complete(campaign: Campaign, folder: Folder, item: PlannedCase) -> CaseResult | None:
-    """Store a case if no round is to follow here, and return it; None before that."""
+    """Store a case and return it if no round follows on this machine; else None."""
     records = ended_records(folder, item.case)
     if item.infeasible and not records:
         return write(folder, item.case, (_skipped(campaign, item),), None)
     decided = decision(campaign, records)
     if not decided.go_on:
         return write(folder, item.case, records, decided.reason)
-    if item.infeasible:  # where the case can run again, it goes on
+    if item.infeasible:  # it goes on where it can run
         why = f"{CUT_OFF}: {decided.reason}; here it cannot go on: {item.infeasible}"
         return write(folder, item.case, records, why)
     return None
 
 
 def write(folder: Folder, case: Case, records: Sequence[RunRecord], ended_because: str | None) -> CaseResult:
-    """Store a case with these rounds and return it. If it is stored with the same rounds, it stays as it is.
+    """Store a case with these rounds and return it. A case that is stored with the same rounds is left unchanged.
 
     Raises:
         StoreError: a stored round is not in ``records``, or a file cannot be read or written.
@@ -62,7 +62,7 @@ def write(folder: Folder, case: Case, records: Sequence[RunRecord], ended_becaus
 
 
 def require_raw(campaign: Campaign, folder: Folder) -> None:
-    """Refuse to go on with cases whose raw records are gone, before anything runs.
+    """Refuse, before anything runs, to continue cases whose raw records are missing.
 
     Raises:
         StoreError: a stored round is not in ``OUT/raw``.
@@ -77,8 +77,8 @@ def _require_rounds(folder: Folder, stored: CaseResult, rounds: Sequence[int]) -
     if gone := [record.round for record in stored.begun if record.round not in rounds]:
         raise StoreError(
             f"{folder.case_path(stored.case)} has {counted(len(stored.begun), 'round')}, but "
-            f"{folder.record_path(stored.case, gone[0])} is gone. Put OUT/raw back where it was, or choose another "
-            "folder with --out: nothing stored is taken away."
+            f"{folder.record_path(stored.case, gone[0])} is missing. Put OUT/raw back where it was, or choose another "
+            "folder with --out: stored results are never removed."
         )
 
 
@@ -100,15 +100,15 @@ def _skipped(campaign: Campaign, item: PlannedCase) -> RunRecord:
 
 
 def set_failures_aside(campaign: Campaign, folder: Folder) -> None:
-    """Give the rounds that did not complete a new attempt; the old one is kept.
+    """Set rounds that did not complete aside, so that they run again; the old attempt is kept.
 
-    Of a case that cannot run here they stay, and why it cannot is said anew where that is all there is.
+    If a case cannot run here, its rounds stay. A case without rounds is only planned again, for its present reason.
     """
     for item in campaign.planned:
         ended = ended_records(folder, item.case)
         failed = [record.round for record in ended if record.outcome != "completed" and not item.infeasible]
         if failed or (item.infeasible and not ended):
-            # First: killed in between, the case still has its failed rounds to find again.
+            # First the case: if this process is killed in between, the failed rounds are still found.
             set_aside(folder.case_path(item.case), "superseded")
         for index in failed:
             set_aside(folder.run_dir(item.case, index), "failed")

@@ -1,4 +1,4 @@
-"""A campaign's folder: its paths, which rounds are finished, and the lock that keeps other processes out.
+"""The folder of a campaign: its paths, its finished rounds, and the lock that excludes other processes.
 
 ARCHITECTURE.md has the layout. A round is finished when its ``record.json`` exists; nothing finished is overwritten.
 """
@@ -18,7 +18,7 @@ from suite.schema.case_suffixes import PROBE_SUFFIX
 from suite.schema.record import Case, CaseResult
 from suite.statistics.aa_noise import is_twin
 
-MIN_FREE_GB: Final = 0.5  # a round of 8 ranks with its library's logs and checkpoints stays far below
+MIN_FREE_GB: Final = 0.5  # a round of 8 ranks needs far less, with its library's logs and checkpoints
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,19 +37,19 @@ class Folder:
         return self.root / (TWINS if is_twin(case) else CASES) / f"{case.case_id}.json"
 
     def stored(self) -> list[CaseResult]:
-        """Every stored case and twin, whichever command ran it. Raises StoreError as ``store.read_case`` does."""
+        """Every stored case and twin, from all commands. Raises StoreError as ``store.read_case`` does."""
         return [store.read_case(path) for kind in (CASES, TWINS) for path in json_files(self.root / kind)]
 
     def is_finished(self, case: Case, round_index: int) -> bool:
         return self.record_path(case, round_index).exists()
 
     def finished(self, case: Case) -> list[int]:
-        """Every round of a case that has ended, by whichever command; an attempt that was set aside is none."""
+        """The indices of all finished rounds of a case, from all commands, without attempts that were set aside."""
         names = (path.parent.name for path in self.run_dir(case, 0).parent.glob("r*/record.json"))
         return sorted(int(number) for name in names if (number := name.removeprefix("r")).isdecimal())
 
     def require_space(self) -> None:
-        """Raise before a round starts rather than lose it at its end.
+        """Check for free space before a round starts, so that it is not lost at its end.
 
         Raises:
             CampaignError: less than ``MIN_FREE_GB`` is free.
@@ -64,10 +64,10 @@ class Folder:
 
 @contextmanager
 def locked(root: Path) -> Iterator[Folder]:
-    """Lock the folder, made when it is missing, for this process.
+    """Lock the folder for this process; create it if it is missing.
 
     Raises:
-        CampaignError: another process holds it, nobody can tell whose it is, or it cannot be written or locked.
+        CampaignError: another process uses it, its campaign is unknown, or it cannot be written or locked.
     """
     require_identity(root)
     try:
@@ -93,19 +93,19 @@ def locked(root: Path) -> Iterator[Folder]:
 
 
 def require_identity(root: Path) -> None:
-    """Refuse results without the file that says whose they are, before anything is written among them.
+    """Refuse a folder with results but without ``campaign.json``, before anything is written there.
 
-    A campaign writes that file before its first round, so such results were published, or copied in part.
+    A campaign writes that file before its first round, so such results were published or copied in part.
 
     Raises:
-        CampaignError: there are such results, cases ran side by side here, or nobody may look.
+        CampaignError: there are such results, cases ran side by side here, or the folder is unreadable.
     """
     path = root / CAMPAIGN_FILE
     try:
         _refuse_side_by_side(root)
         if path.exists() or (result := _result_of_bench(root)) is None:
             return
-        if path.exists():  # by now: a command that began meanwhile wrote both
+        if path.exists():  # checked again: a command that started meanwhile wrote both
             return
     except OSError as error:
         raise CampaignError(
@@ -113,9 +113,9 @@ def require_identity(root: Path) -> None:
             " --out."
         ) from error
     raise CampaignError(
-        f"{root} holds results ({result.relative_to(root)}), but no {CAMPAIGN_FILE}, which says of what machine and "
-        "options they are: a published set, or a copy of a part. They must not be mixed with others, and nothing was "
-        f"written. Choose another folder with --out, or put their {CAMPAIGN_FILE} back to go on with them."
+        f"{root} has results ({result.relative_to(root)}) but no {CAMPAIGN_FILE}, which names their machine and "
+        "options. They are a published set or a partial copy. They must not be mixed with others, and nothing was "
+        f"written. Choose another folder with --out, or put their {CAMPAIGN_FILE} back to continue them."
     )
 
 
@@ -123,33 +123,33 @@ def _refuse_side_by_side(root: Path) -> None:
     if (root / "packing.json").exists() or next((root / RAW).glob(f"*/*{PROBE_SUFFIX}"), None):
         raise CampaignError(
             f"In {root} an earlier version of labscale ran cases side by side, or tested whether it may. This version "
-            "runs one round at a time, and must not mix its rounds with those. Choose another folder with --out. To go "
-            "on with this one, or to store what has ended, use the version that began it: its commit is suite_commit "
-            "in the record.json of any round."
+            "runs one round at a time, and must not mix its rounds with those. Choose another folder with --out. To "
+            "continue this one, or to store its finished rounds, use the version that began it: its commit is "
+            "suite_commit in the record.json of any round."
         )
 
 
 def _result_of_bench(root: Path) -> Path | None:
-    """A finished round, or a stored case, that is not ``suite.campaign.record_round``'s; None when there is none."""
+    """A finished round or stored case that ``suite.campaign.record_round`` did not write; None if there is none."""
     paths = (*(root / "cases").rglob("*.json"), *(root / "raw").rglob("record.json"))
     return next((path for path in sorted(paths) if not _is_by_hand(path)), None)
 
 
 def _is_by_hand(path: Path) -> bool:
-    """Whether ``suite.campaign.record_round`` wrote it, of a round of several nodes that no ``bench`` started.
+    """Whether ``suite.campaign.record_round`` wrote this file, for a round on several nodes without ``bench``.
 
-    Of one matrix such rounds share the folder with those that ``bench`` runs, and may end before it begins.
+    Such rounds share the folder with those that ``bench`` runs of the same matrix, and may end before it starts.
     """
     try:
         records = [store.read_record(path)] if path.name == "record.json" else store.read_case(path).rounds
     except StoreError:
-        return False  # so nobody can tell
-    # Of a round that it starts, bench keeps the command; of one that cannot run here, it says "skipped".
+        return False  # its origin is unknown
+    # bench stores the command of each round that it starts, and "skipped" for one that cannot run here.
     return all(record.case.nnodes > 1 and not record.argv and record.outcome != "skipped" for record in records)
 
 
 def drop_checkpoints(folder: Path) -> None:
-    """Delete the libraries' model files, 30 MB and more a round; a record keeps the hash of the trained parameters."""
+    """Delete the libraries' model files, 30 MB or more per round; the record has a hash of the trained parameters."""
     for pattern in ("*.pt", "*.pth"):
         for path in folder.rglob(pattern):
             path.unlink()

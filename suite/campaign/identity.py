@@ -1,6 +1,7 @@
-"""``campaign.json`` says which campaign a results folder belongs to; another campaign is refused.
+"""``campaign.json`` identifies the campaign of a results folder; another campaign is refused.
 
-It has what must be equal for results to share a folder, and the rule of the last command: how many rounds a case gets.
+The file has every value that must be equal for results to share a folder, and the last command's rule of how many
+rounds a case gets.
 """
 
 import json
@@ -20,20 +21,21 @@ from suite.files.json_file import fault_of, parsed, replace_json
 from suite.records.folders import CAMPAIGN_FILE
 from suite.statistics.stopping_rule import Rule
 
-RULE: Final = ("rounds", "precision", "max_rounds")  # each command has its own
-SPELLED: Final = "matrix"  # as the user named it; one file has many spellings, and its cases have a hash of their own
-CASES: Final = "matrix_sha256"  # that hash, which tells a user nothing
-IN_CASES: Final = ("seed", "a_a", "device", "stack", "assets")  # cases follow from these too, and users know them
-# What follows from options and matrix; the rest is known when the worker is there.
+RULE: Final = ("rounds", "precision", "max_rounds")  # may differ between commands
+SPELLED: Final = "matrix"  # the user's spelling; not compared, because one file has many
+CASES: Final = "matrix_sha256"  # hash of the cases; means nothing to a user
+IN_CASES: Final = ("seed", "a_a", "device", "stack", "assets")  # these also change the hash, and users know them
+# Known from options and matrix alone; the rest is known once the worker is installed.
 OF_OPTIONS: Final = (
     "matrix", "capacity", "matrix_sha256", "seed", "a_a", "device", "stack", "assets", "host_label", "emulated_nodes",
 )  # fmt: skip
-NEWER: Final = ("seed", "a_a")  # campaigns that earlier versions began do not say these
-_SHOWN: Final = reprlib.Repr(maxlevel=3, maxlist=64, maxstring=200, maxother=200)  # what a file holds may be any size
+NEWER: Final = ("seed", "a_a")  # missing in campaigns of earlier versions
+# A file may contain values of any size.
+_SHOWN: Final = reprlib.Repr(maxlevel=3, maxlist=64, maxstring=200, maxother=200)
 
 
 class _Rule(TypedDict, total=False):
-    """What is computed with; all else is only compared."""
+    """The fields that are computed with; all others are only compared."""
 
     rounds: Annotated[int, Field(ge=1)] | None
     precision: Annotated[float, Field(gt=0, lt=1)] | None
@@ -41,7 +43,7 @@ class _Rule(TypedDict, total=False):
 
 
 def read(path: Path) -> dict[str, Any]:
-    """What is in a campaign.json.
+    """Read a ``campaign.json``.
 
     Raises:
         CampaignError: it cannot be read.
@@ -53,7 +55,7 @@ def read(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise _unreadable(path, str(error)) from error
     if not isinstance(found, dict):
-        raise _unreadable(path, f"it holds a {type(found).__name__} where a JSON object was expected")
+        raise _unreadable(path, f"it contains a {type(found).__name__}, expected a JSON object")
     if fault := fault_of({name: found[name] for name in RULE if name in found}, _Rule):
         raise _unreadable(path, fault)
     return found
@@ -61,13 +63,13 @@ def read(path: Path) -> dict[str, Any]:
 
 def _unreadable(path: Path, why: str) -> CampaignError:
     return CampaignError(
-        f"{path} is not readable: {why}. Its rounds are kept: store those that have ended with `nox -s store --"
-        f" {shlex.quote(str(path.parent))}`, and go on in another folder with --out."
+        f"{path} is not readable: {why}. Its rounds are kept: store the finished ones with `nox -s store --"
+        f" {shlex.quote(str(path.parent))}`, and continue in another folder with --out."
     )
 
 
 def identity(campaign: Campaign) -> dict[str, object]:
-    """What must be equal for results to share a folder, and the rule. Narrowing options are not in it."""
+    """Every value that must be equal for results to share a folder, and the rule; no options that select cases."""
     machine, whole = campaign.machine, campaign.whole
     if whole is None:
         raise AssertionError("make_plan comes before identity")
@@ -86,7 +88,7 @@ def identity(campaign: Campaign) -> dict[str, object]:
         "assets": campaign.options.setup.assets,
         "asset_sha256": machine.asset_sha256,
         "worker_pins_sha256": machine.worker_pins_sha256,
-        "worker_packages": list(machine.worker_packages) or None,  # campaigns of earlier versions have None for none
+        "worker_packages": list(machine.worker_packages) or None,  # None as in campaigns of earlier versions
         "cpu_model": machine.cpu_model,
         "gpus": [gpu.name for gpu in machine.gpus],
         "driver_version": machine.driver_version,
@@ -98,11 +100,11 @@ def identity(campaign: Campaign) -> dict[str, object]:
 
 @contextmanager
 def opened(root: Path, whose: Mapping[str, object]) -> Iterator[Folder]:
-    """Lock the folder ``root`` for a campaign with this identity, whose rule is from now on the one in campaign.json.
+    """Lock the folder ``root`` for a campaign with this identity, and store its rule in ``campaign.json``.
 
     Raises:
-        CampaignError: another process uses it, it belongs to another campaign or nobody can tell to which, or it cannot
-            be written or locked.
+        CampaignError: another process uses it, it belongs to another or an unknown campaign, or it cannot be written
+            or locked.
     """
     with locked(root) as folder:
         path = root / CAMPAIGN_FILE
@@ -115,10 +117,10 @@ def opened(root: Path, whose: Mapping[str, object]) -> Iterator[Folder]:
 
 
 def refuse_other_options(campaign: Campaign) -> None:
-    """Refuse a folder that other options began, before anything is installed or checked for these.
+    """Refuse a folder of a campaign with other options, before anything is installed or checked.
 
     Raises:
-        CampaignError: the options differ, or nobody can tell to which campaign the results in the folder belong.
+        CampaignError: the options differ, or the campaign of the results in the folder is unknown.
     """
     require_identity(campaign.out)
     path = campaign.out / CAMPAIGN_FILE
@@ -131,17 +133,17 @@ def refuse_other_options(campaign: Campaign) -> None:
 
 
 def _refuse_others(root: Path, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    """Name all that differs and must be equal for results to share the folder ``root``.
+    """Raise an error that names every value that differs.
 
     Raises:
-        CampaignError: something differs.
+        CampaignError: a value differs.
     """
     wanted = json.loads(json.dumps(wanted))
     if names := _differing(found, wanted):
         raise CampaignError(
-            f"{root} holds another campaign's results, which must not be mixed with these:\n  "
+            f"{root} has the results of another campaign, which must not be mixed with these:\n  "
             + "\n  ".join(_said(name, found, wanted) for name in names)
-            + "\nChoose another folder with --out, or give the options of that campaign to go on with it."
+            + "\nChoose another folder with --out, or give the options of that campaign to continue it."
         )
 
 
@@ -149,7 +151,7 @@ def _differing(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]
     unknown = {name for name in NEWER if name not in found}
     names = sorted({*found, *wanted} - {*RULE, SPELLED} - unknown)
     names = [name for name in names if found.get(name) != wanted.get(name)]
-    # The hash follows from any of them, and says nothing beside it.
+    # The hash changes with any of these, so it adds nothing to them.
     return [name for name in names if name != CASES or not set(names) & set(IN_CASES)]
 
 
@@ -158,12 +160,12 @@ def _said(name: str, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str
         return f"{name}: there {_SHOWN.repr(found.get(name))}, now {_SHOWN.repr(wanted.get(name))}"
     options = ["--stack", *(f"--{name.replace('_', '-')}" for name in NEWER if name not in found)]
     return (
-        f"cases: there of the matrix {found.get(SPELLED)!r}, now of {wanted.get(SPELLED)!r}, and not the same: it is "
-        f"another or was edited, {' or '.join(options)} is another, or labscale is of another version"
+        f"cases: there from the matrix {found.get(SPELLED)!r}, now from {wanted.get(SPELLED)!r}, and they differ: the "
+        f"matrix is another or was edited, {' or '.join(options)} differs, or labscale has another version"
     )
 
 
 def rule_of(identity: Mapping[str, Any]) -> Rule:
-    """Of a campaign.json; those of earlier versions say nothing where the matrix gave the number, so any is more."""
+    """The rule in a ``campaign.json``. Old files may lack ``rounds``; it then counts as 0."""
     rounds, precision = identity.get("rounds") or 0, identity.get("precision")
     return Rule(rounds=rounds, precision=precision, max_rounds=identity.get("max_rounds") or rounds)

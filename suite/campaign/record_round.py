@@ -1,6 +1,6 @@
 """Write the record of a round that ``bench`` did not start: ``python -m suite.campaign.record_round RUN_DIR``.
 
-It runs on the head of the round, whose machine the record describes, and stores the case when all its rounds are there.
+It runs on the head node of the round. The record describes that machine. The case is stored with its last round.
 """
 
 import argparse
@@ -29,14 +29,14 @@ from suite.schema.launch_result import EndedBy, LaunchResult
 from suite.schema.record import Case, RunRecord
 
 TIMED_OUT: Final = 124  # timeout(1)'s own exit code
-MOST_RANKS: Final = 1_000_000  # each is looked for; a damaged case.json may say any number
+MOST_RANKS: Final = 1_000_000  # files of each are searched; a damaged case.json may have any number
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """What whoever ran the round knows of its end."""
+    """The end of a round, as whoever ran it reports it."""
 
-    rounds: int  # of the case
+    rounds: int  # of the case in all
     exit_code: int
     started_unix_s: float
     host_label: str | None = None  # chosen by the user
@@ -46,8 +46,8 @@ def record(run_dir: Path, ended: Ended, *, asset_root: Path | None = None) -> Ru
     """Collect and write the round in ``OUT/raw/<case>/r<round>``; store the case with its last one.
 
     Raises:
-        StoreError: the directory is none of a round, or holds a finished one.
-        UsageError: this pod was told a digest that is none.
+        StoreError: the directory is not that of a round, or its round is finished.
+        UsageError: the environment of this pod has an invalid image digest.
     """
     case, round_index, folder = _whose(run_dir)
     ended_by, why = _ended_by(run_dir, ended.exit_code)
@@ -74,14 +74,14 @@ def record(run_dir: Path, ended: Ended, *, asset_root: Path | None = None) -> Ru
 
 
 def _ended_by(run_dir: Path, exit_code: int) -> tuple[EndedBy | None, str | None]:
-    """Who ended the round, and in which words if not in the case's; Nones when it ended by itself."""
+    """Who ended the round, and why if the case does not say it; both None if it ended by itself."""
     if exit_code == TIMED_OUT:
         return "timeout", None
     told = sorted(path.parent.name for path in run_dir.glob(f"logs/node-*/{TOLD_TO_STOP}"))
     if exit_code == 0 or not told:
         return None, None
     who = listed("node", [int(name.removeprefix("node-")) for name in told])
-    return "lost", f"{who} got SIGTERM, as a pod does that is evicted or deleted"
+    return "lost", f"{who} got SIGTERM, as an evicted or deleted pod does"
 
 
 def _whose(run_dir: Path) -> tuple[Case, int, Folder]:
@@ -92,7 +92,7 @@ def _whose(run_dir: Path) -> tuple[Case, int, Folder]:
     except (OSError, ValueError, ValidationError) as error:
         raise StoreError(f"{run_dir} is not the directory of a round: {error}") from error
     if not 1 <= case.world_size <= MOST_RANKS:
-        raise StoreError(f"{run_dir} is of a case with {case.world_size} ranks, allowed are 1 to {MOST_RANKS}.")
+        raise StoreError(f"{run_dir} has a case with {case.world_size} ranks, allowed are 1 to {MOST_RANKS}.")
     below_root = Folder(root=Path()).run_dir(case, round_index).parts
     if run_dir.parts[-len(below_root) :] != below_root:
         raise StoreError(f"{run_dir} is not where round {round_index} of {case.case_id} belongs: raw/<case>/r<round>.")

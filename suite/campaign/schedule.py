@@ -1,4 +1,4 @@
-"""Which round of which case runs next, decided anew before each from what the campaign's folder contains."""
+"""Decide which round of which case runs next, each time from the files in the campaign's folder."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from suite.statistics.stopping_rule import rotated
 
 
 def known_rounds(campaign: Campaign, folder: Folder) -> list[tuple[PlannedCase, int]]:
-    """The rounds that are run in any case and are not done, in their order."""
+    """The rounds that always run and are not done, in order."""
     return [
         (item, round_index)
         for round_index in range(campaign.rule.rounds)
@@ -21,7 +21,7 @@ def known_rounds(campaign: Campaign, folder: Folder) -> list[tuple[PlannedCase, 
 
 
 def rounds_to_run(campaign: Campaign, folder: Folder) -> Iterator[tuple[PlannedCase, int]]:
-    """Every round to run, round by round over all cases. Each case is judged when its turn comes."""
+    """Yield every round to run, round by round over all cases. Each case is decided when its turn comes."""
     decided: set[str] = set()
     for round_index in range(_most_rounds(campaign, folder)):
         for item in _order(campaign, round_index):
@@ -34,20 +34,20 @@ def rounds_to_run(campaign: Campaign, folder: Folder) -> Iterator[tuple[PlannedC
 
 
 def _most_rounds(campaign: Campaign, folder: Folder) -> int:
-    """The most rounds of any case: by the rule, or that an earlier command ran."""
+    """Largest number of rounds that any case can have: by the rule, or from an earlier command."""
     there = (index + 1 for item in campaign.planned for index in folder.finished(item.case))
     return max([campaign.rule.most_rounds, *there])
 
 
 def _is_done(campaign: Campaign, folder: Folder, case: Case, round_index: int) -> bool:
-    """Whether nothing is left to run of a round: its record is there and, when asked for, upstream's run too."""
+    """Whether a round is complete: it has its record and, with ``--upstream``, upstream's run."""
     if not folder.is_finished(case, round_index):
         return False
     return not campaign.options.rounds.upstream or not upstream.is_missing(case, folder.run_dir(case, round_index))
 
 
 def _goes_on(campaign: Campaign, folder: Folder, case: Case, round_index: int) -> bool:
-    """Whether a case gets this round, which has no record: it is the next one, or an earlier one was set aside."""
+    """Whether a case gets this round, which has no record: it is the next one, or was set aside."""
     finished = folder.finished(case)
     return round_index < max(finished, default=0) or decision(campaign, ended_records(folder, case)).go_on
 

@@ -1,4 +1,4 @@
-"""What the steps of a campaign hand on to each other."""
+"""The state that the steps of a campaign pass on."""
 
 import hashlib
 import time
@@ -21,7 +21,7 @@ from suite.statistics.stopping_rule import Rule
 
 @dataclass(frozen=True, kw_only=True)
 class WholeMatrix:
-    """What identifies all cases of a matrix, whichever of them a command runs."""
+    """Identifies all cases of a matrix, whichever of them a command runs."""
 
     sha256: str
     seed: int
@@ -39,29 +39,29 @@ class WholeMatrix:
 
 @dataclass(frozen=True, kw_only=True)
 class Campaign:
-    """What the steps know; each returns it with more filled in."""
+    """The state of a campaign; each step returns it with more fields set."""
 
     options: Options
     console: Console
     machine: Environment
     device: Device
     resources: Resources
-    cores_of_gpus: tuple[Cores, ...] = ()  # what a rank on each GPU has; (): the ranks of a round divide all of them
+    cores_of_gpus: tuple[Cores, ...] = ()  # of a rank on each GPU; (): the ranks of a round share all cores
     catalog: Catalog = field(default_factory=load_catalog)
     stack: Stack = "kitless"  # of the worker; set with the plan
     planned: tuple[PlannedCase, ...] = ()
     whole: WholeMatrix | None = None  # set with the plan
-    warm_ups: tuple[PlannedCase, ...] = ()  # of those that can run here; never counted
+    warm_ups: tuple[PlannedCase, ...] = ()  # of the cases that can run here; never counted
     rule: Rule = field(default_factory=lambda: Rule(rounds=1))  # set with the plan
     runtime: Runtime | None = None
-    began_s: float = field(default_factory=time.monotonic)  # when this command did
-    started_s: float | None = None  # likewise, when it began to run rounds
+    began_s: float = field(default_factory=time.monotonic)  # when this command started
+    started_s: float | None = None  # when it started to run rounds
     results: tuple[CaseResult, ...] = field(default=())
-    report_fault: str | None = None  # why the page of these could not be built
+    report_fault: str | None = None  # why the report of the results could not be built
 
     @property
     def elapsed_s(self) -> float:
-        """Wall time that this command has spent on rounds, what lies between them included."""
+        """Wall time since this command started its rounds [s]; 0 before."""
         return 0.0 if self.started_s is None else time.monotonic() - self.started_s
 
     @property

@@ -1,4 +1,4 @@
-"""A campaign from options to results: the program is the tuples of steps at the end of this file."""
+"""Run a campaign from options to results. The tuples of steps at the end of this file are the programs."""
 
 import importlib.util
 import shlex
@@ -50,10 +50,10 @@ from suite.schema.record import Device, Environment
 
 
 def start(options: Options, console: Console) -> Campaign:
-    """Look at the machine: a GPU is used when there is one, unless the user says otherwise.
+    """Look at the machine. GPUs are used if there are any, unless the user chooses the device.
 
     Raises:
-        UsageError: options contradict each other, or the results folder is a path that no script or file can name.
+        UsageError: options contradict each other, or the path of the results folder has invalid characters.
     """
     machine = capture(host_label=options.results.host_label)
     resources = registry.resources(options, machine)
@@ -69,27 +69,27 @@ def start(options: Options, console: Console) -> Campaign:
         resources=resources,
         cores_of_gpus=_cores_of_gpus(options, machine, device),
     )
-    if fault := fault_of_path(str(begun.out)):  # with the folder one is in, or that of the checkout
+    if fault := fault_of_path(str(begun.out)):  # includes the current folder, or that of the checkout
         raise UsageError(f"The results folder would be {str(begun.out)!r}, which {fault}. Choose another with --out.")
     return begun
 
 
 def _cores_of_gpus(options: Options, machine: Environment, device: Device) -> tuple[Cores, ...]:
-    """The cores of a rank on each GPU, the same in rounds of one GPU and of several, so that these can be compared."""
+    """The cores of a rank on each GPU: the same in rounds on one GPU and on several, so that they are comparable."""
     if device == "cpu" or options.search.capacity or not registry.entry_of(options).gives_cores:
         return ()
     return cores_of_gpus(num_gpus=len(machine.gpus), cores=cores_in_order(), num_cpus=machine.num_cpus or 1)
 
 
 def _matrix_for(device: Device, resources: Resources) -> str:
-    """The one for a user who names none: the smallest that measures, or where it cannot, one that shows what works."""
+    """The default matrix: the smallest that measures; without GPUs, one that shows what works."""
     is_measured = device == "cuda" and resources.gpus_per_node < UNBOUNDED.gpus_per_node
     return "first" if is_measured else "smoke"
 
 
 def provision(campaign: Campaign) -> Campaign:
     """Install the worker environment and build the assets, find the image, or check what the user brought."""
-    refuse_other_options(campaign)  # here already: it costs an installation later, and nodes of Slurm write there
+    refuse_other_options(campaign)  # now, because later it would cost an installation, and Slurm's nodes write there
     place = registry.provision(
         campaign.options,
         stack=campaign.stack,
@@ -109,10 +109,10 @@ def provision(campaign: Campaign) -> Campaign:
 
 
 def check_environment(campaign: Campaign) -> Campaign:
-    """Run env_check and keep its result with every record.
+    """Run env_check, and store its result with every record.
 
     Raises:
-        EnvironmentNotFit: the stack cannot run here, and the user did not say to try all the same.
+        EnvironmentNotFit: the stack cannot run here, and ``--ignore-env-check`` is not given.
     """
     if campaign.runtime is None:
         raise AssertionError("provision comes before check_environment")
@@ -121,14 +121,14 @@ def check_environment(campaign: Campaign) -> Campaign:
     if report.failures and not campaign.options.place.ignore_env_check:
         faults = ", ".join(f"{check.name}: {check.fault}" for check in report.failures)
         raise EnvironmentNotFit(
-            f"The stack {campaign.stack} cannot run here ({faults}). Repair what is said above, see all of it with "
-            f"nox -s env_check -- --stack {campaign.stack}, or try all the same with --ignore-env-check."
+            f"The stack {campaign.stack} cannot run here ({faults}). Repair the faults above, see all checks with "
+            f"nox -s env_check -- --stack {campaign.stack}, or run anyway with --ignore-env-check."
         )
     return replace(campaign, machine=replace(campaign.machine, checks=summarised(report)))
 
 
 def run_all(campaign: Campaign) -> Campaign:
-    """Run every round that has no record and is to be run, and store each case with its last round."""
+    """Run every round that the plan still needs, and store each case with its last round."""
     campaign = replace(campaign, started_s=time.monotonic())
     with opened(campaign.out, identity(campaign)) as folder:
         if campaign.options.rounds.retry_failed:
@@ -144,7 +144,7 @@ def run_all(campaign: Campaign) -> Campaign:
 
 
 def write_scripts(campaign: Campaign) -> Campaign:
-    """Write the script of every round that is not there yet, and say how each is submitted."""
+    """Write the script of every round without a record, and print how to submit each."""
     if campaign.runtime is None or campaign.runtime.write_script is None:
         raise AssertionError("provision comes before write_scripts, and checks the launcher")
     with opened(campaign.out, identity(campaign)) as folder:
@@ -174,13 +174,13 @@ def _say_what_is_left(campaign: Campaign, folder: Folder, todo: int) -> None:
 
 
 def check_profiler(campaign: Campaign) -> Campaign:
-    """Refuse to profile without a profiler before hours of rounds, not after them."""
+    """Check that the profiler is there before hours of rounds, not after them."""
     profiling.find_nsys(campaign.options)
     return campaign
 
 
 def profile_all(campaign: Campaign) -> Campaign:
-    """Run each case once more with the chosen ranks profiled; what they did is no result."""
+    """Run each case once more with the chosen ranks profiled; these rounds are not results."""
     nsys = profiling.find_nsys(campaign.options)
     if nsys is None or campaign.runtime is None:
         return campaign
@@ -191,7 +191,7 @@ def profile_all(campaign: Campaign) -> Campaign:
 
 
 def summarise(campaign: Campaign) -> Campaign:
-    """Print what came out and, where upstream ran too, how the two clocks compare; without speeds what worked."""
+    """Print the results, or what worked if they have no speeds; with ``--upstream`` also how the clocks compare."""
     if not has_speeds(campaign.results):
         _, beside = pair_files.write_all(Folder(root=campaign.out))
         logs = partial(warm_up_runs.log_folder, campaign)
@@ -213,7 +213,7 @@ def summarise(campaign: Campaign) -> Campaign:
 
 
 def build_report(campaign: Campaign) -> Campaign:
-    """Build the HTML page in a process of its own, where the report's packages are installed."""
+    """Build the HTML page in a process of its own, if the report's packages are installed."""
     if not campaign.options.results.with_report:
         return _ended(campaign)
     page = campaign.out / "report"
@@ -229,7 +229,7 @@ def build_report(campaign: Campaign) -> Campaign:
     done = parent_death.run(command, cwd=ROOT)
     if done.returncode == 0:
         return _ended(campaign, page / "index.html")
-    elsewhere = " --out OTHER, a folder that is not there yet" if page.exists() else ""  # it may be in the way
+    elsewhere = " --out OTHER, a folder that does not exist yet" if page.exists() else ""
     fault = (
         f"The results are stored, but their page could not be built:\n{done.stdout}{done.stderr}\n"
         f"Try again with: {again}{elsewhere}"
@@ -243,13 +243,13 @@ def _ended(campaign: Campaign, page: Path | None = None) -> Campaign:
 
 
 def judge(campaign: Campaign) -> Campaign:
-    """End with an error when a run failed, so that scripts notice.
+    """End with an error if a run failed, so that scripts notice.
 
     Raises:
         RunsFailed: at least one round neither completed nor was skipped.
-        ReportError: all did, and their page could not be built.
+        ReportError: every run is fine, but the page could not be built.
     """
-    # A search for capacity runs out of memory on purpose.
+    # A capacity search runs out of memory on purpose.
     expected = ("completed", "skipped", *(("oom",) if campaign.options.search.capacity else ()))
     failed = [
         f"{record.case.case_id} round {record.round}: {record.outcome}: {record.reason}"
@@ -260,7 +260,7 @@ def judge(campaign: Campaign) -> Campaign:
     if failed:
         raise RunsFailed(
             f"{counted(len(failed), 'run')} did not complete:\n  " + "\n  ".join(failed) + "\nTheir logs are below "
-            f"{campaign.out / 'raw'}. Give them another attempt with --retry-failed."
+            f"{campaign.out / 'raw'}. Run them again with --retry-failed."
             + (f"\n{campaign.report_fault}" if campaign.report_fault else "")
         )
     if campaign.report_fault:
@@ -269,7 +269,7 @@ def judge(campaign: Campaign) -> Campaign:
 
 
 def find_capacity(campaign: Campaign) -> Campaign:
-    """Search along every feasible case of the plan, and keep points and answers.
+    """Search along every feasible case of the plan, and store trials and answers.
 
     Raises:
         UsageError: none of the cases can run here.

@@ -1,9 +1,10 @@
-"""How many environments one GPU takes: doubling, then bisection. Pure.
+"""Find how many environments fit on one GPU: by doubling, then by bisection. Pure.
 
-The search doubles the environments until memory runs out or the throughput has stopped rising, and then halves the gap
-that holds the answer. Where memory ends it, the answer is the most environments that ran. Where throughput does, it is
-the fewest that reach the best throughput seen: more of them cost memory and learning steps, and gain nothing. A round
-without memory is a point like any other; one that fails otherwise ends the search, because nothing is known beyond it.
+The search doubles the environments until memory runs out or the throughput stops rising. Then it bisects the gap that
+contains the answer. If memory is the bound, the answer is the largest number that ran. If throughput is the bound, the
+answer is the smallest number that reaches the best throughput seen: more environments cost memory and learning steps,
+and gain nothing. Running out of memory is a normal outcome of a trial. Any other failure ends the search, because
+nothing is known beyond it.
 """
 
 from collections.abc import Sequence
@@ -12,8 +13,8 @@ from typing import Final, Literal
 
 from suite.schema.record import Outcome
 
-MIN_RISE: Final = 0.05  # a doubling that gains less is no rise; fresh processes differ by about 3 %
-RESOLUTION: Final = 1 / 8  # of the answer: more halvings cost a process each
+MIN_RISE: Final = 0.05  # relative; a doubling that gains less does not count: fresh processes differ by about 3 %
+RESOLUTION: Final = 1 / 8  # of the answer; each further bisection costs a process
 
 type Bound = Literal["memory", "throughput", "asked", "failure"]
 
@@ -23,26 +24,26 @@ class Trial:
     """All rounds of one number of environments."""
 
     num_envs: int
-    outcome: Outcome  # "completed" when any round did
+    outcome: Outcome  # "completed" if any round completed
     fps: float | None  # environment steps per second, learning included; None unless completed
 
 
 @dataclass(frozen=True, kw_only=True)
 class Capacity:
-    """The answer: what bounds it, and the nearest number beyond that was tried."""
+    """The answer, what bounds it, and the nearest number beyond it that was tried."""
 
     num_envs: int | None  # None: not even the first number ran
     fps: float | None
     bound: Bound
-    beyond: int | None  # memory: the fewest that did not fit; throughput: the most that are slower than the best
+    beyond: int | None  # memory: the smallest number that did not fit; throughput: the largest that is too slow
     reason: str
 
 
 def next_step(trials: Sequence[Trial], *, start: int, granularity: int = 1, most: int | None = None) -> int | Capacity:
-    """The next number of environments to try, or the answer.
+    """Return the next number of environments to try, or the answer.
 
-    ``start`` is the first number, at most ``most``; others are its doubles up to that and multiples of ``granularity``
-    between them.
+    The first number is ``start``, which is at most ``most``. The others are its doubles up to ``most``, and multiples
+    of ``granularity`` between them.
     """
     search = _Search(trials={trial.num_envs: trial for trial in trials}, granularity=granularity)
     doubled = [start]
@@ -58,20 +59,20 @@ def next_step(trials: Sequence[Trial], *, start: int, granularity: int = 1, most
             return search.throughput(doubled)
         if most is not None and 2 * doubled[-1] > most:
             seen = f"throughput still rises at {doubled[-1]}" if len(doubled) > 1 else f"only {start} were tried"
-            reason = f"{seen}, and no more than {most} were to be tried"
+            reason = f"{seen}, and the limit is {most}"
             return Capacity(num_envs=doubled[-1], fps=trial.fps, bound="asked", beyond=None, reason=reason)
         doubled.append(2 * doubled[-1])
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Search:
-    """What is known; each method returns the next number to try or the answer."""
+    """The trials so far. Each method that ends the doubling returns the next number to try, or the answer."""
 
     trials: dict[int, Trial]
     granularity: int
 
     def fps(self, num_envs: int) -> float:
-        """Of a number that ran."""
+        """Throughput of a completed trial [frames/s]."""
         fps = self.trials[num_envs].fps
         if fps is None:
             raise AssertionError(f"{num_envs} environments have no throughput")
@@ -88,13 +89,13 @@ class _Search:
             fps=None if good is None else self.fps(good),
             bound="failure",
             beyond=failed.num_envs,
-            reason=f"{failed.num_envs} ended as {failed.outcome}, which says nothing of memory or throughput",
+            reason=f"{failed.num_envs} ended as {failed.outcome}, which tells nothing about memory or throughput",
         )
 
     def memory(self, doubled: Sequence[int]) -> int | Capacity:
         beyond = doubled[-1]
         if len(doubled) == 1:
-            reason = f"not even {beyond} fit in memory; begin with fewer"
+            reason = f"{beyond} do not fit in memory; begin with fewer"
             return Capacity(num_envs=None, fps=None, bound="memory", beyond=beyond, reason=reason)
         good = doubled[-2]
         while (between := self.between(good, beyond)) is not None:
@@ -128,7 +129,7 @@ class _Search:
         return Capacity(num_envs=enough, fps=self.fps(enough), bound="throughput", beyond=slower, reason=reason)
 
     def between(self, low: int, high: int) -> int | None:
-        """The middle, as a multiple of the granularity; None when the gap is small enough or holds no multiple."""
+        """The middle as a multiple of the granularity; None if the gap is small enough or contains no multiple."""
         if high - low <= max(self.granularity, RESOLUTION * low):
             return None
         middle = (low + high) // 2 // self.granularity * self.granularity

@@ -1,4 +1,4 @@
-"""``bench --capacity SERIES``: run the points that ``capacity.rule`` asks for, each a case like any other."""
+"""``bench --capacity SERIES``: run the points that ``capacity.rule`` asks for; each is an ordinary case."""
 
 import statistics
 from collections.abc import Sequence
@@ -29,23 +29,23 @@ from suite.options.options import Options
 from suite.schema.record import Case, CaseResult, PlannedCase
 from suite.statistics.stopping_rule import completed_times_s
 
-EAGER_GRANULARITY: Final = 16  # environments, where the library cuts a batch of any size into minibatches
+EAGER_GRANULARITY: Final = 16  # environments, if the library can cut a batch of any size into minibatches
 
 
-@with_config(ConfigDict(extra="allow"))  # is written again as it is
+@with_config(ConfigDict(extra="allow"))  # unknown fields are written back unchanged
 class _Answer(TypedDict):
     first_case_id: str
 
 
 class _Stored(TypedDict):
-    """What ``capacity.json`` holds, as far as it is looked at."""
+    """The fields of ``capacity.json`` that are read."""
 
     found: list[_Answer]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What came out for one library and stack of the series."""
+    """The answer for one library and stack of the series."""
 
     first: Case  # at the number of environments that the search began with
     trials: tuple[Trial, ...]
@@ -53,10 +53,10 @@ class Found:
 
 
 def of_capacity(options: Options) -> Options:
-    """The options of a search for capacity: one rank of one series, one round a point unless more are asked for.
+    """The options of a capacity search: one rank of one series, and one round a point by default.
 
     Raises:
-        UsageError: options of a campaign that the search has no use for.
+        UsageError: an option is given that the search does not use.
     """
     asked, selection, series = options.rounds, options.selection, options.search.capacity or ""
     useless = {
@@ -70,22 +70,24 @@ def of_capacity(options: Options) -> Options:
         "--profile": asked.profile,
     }
     if given := [name for name, value in useless.items() if value]:
-        raise UsageError(f"--capacity {series} has no use for {', '.join(given)}; leave it out.")
-    if options.place.render_only:  # "leave it out" would be bad advice: jobs are what its user does not want
+        raise UsageError(
+            f"--capacity {series} does not use {', '.join(given)}; leave {'it' if len(given) == 1 else 'them'} out."
+        )
+    if options.place.render_only:  # "leave it out" would be bad advice: its user does not want jobs
         raise UsageError(
             f"--render-only cannot write the scripts of --capacity {series}: how many environments a round "
-            "of the search has depends on how the one before it ended. Nothing was submitted. Write the scripts of a "
-            "matrix, without --capacity; or search without --render-only, which submits a job for each round."
+            "of the search has depends on how the round before it ended. Nothing was submitted. Write the scripts of a "
+            "matrix without --capacity, or search without --render-only, which submits a job for each round."
         )
     one_rank = replace(selection, series=(series,), gpus=(1,))
     return replace(options, selection=one_rank, rounds=replace(asked, a_a=False, repeats=asked.repeats or 1))
 
 
 def search(campaign: Campaign, folder: Folder) -> tuple[list[Found], list[CaseResult]]:
-    """Search for each line of the plan, one after the other. What an earlier command finished is not run again.
+    """Search along each case of the plan, one after the other. Rounds that an earlier command finished are kept.
 
     Raises:
-        UsageError: a point of the search cannot run here, or none may be tried.
+        UsageError: a point of the search cannot run here, or ``--most-envs`` is below the first point.
     """
     catalog = campaign.catalog
     matrix = load_matrix(campaign.options.selection.matrix, catalog)
@@ -105,13 +107,13 @@ def _refuse_limit(firsts: Sequence[Case], most: int | None) -> None:
     fewest = max(first.num_envs for first in firsts)
     if most is not None and most < fewest:
         raise UsageError(
-            f"--most-envs is {most}, allowed is {fewest} or more: so many environments the search begins with, the "
-            "fewest of the series. Name more, or begin at another number: num_envs of the series."
+            f"--most-envs is {most}, allowed is {fewest} or more: the search begins with that many environments, the "
+            "smallest number of the series. Give a larger limit, or change num_envs of the series."
         )
 
 
 def first_points(cases: Sequence[Case]) -> list[Case]:
-    """Of cases that differ in their number of environments only, the one with the fewest."""
+    """The case with the fewest environments among those that differ in nothing else."""
     fewest: dict[str, Case] = {}
     for case in sorted(cases, key=lambda case: case.num_envs):
         fewest.setdefault(_resized_id(case, 0), case)
@@ -119,7 +121,7 @@ def first_points(cases: Sequence[Case]) -> list[Case]:
 
 
 def trial_of(result: CaseResult) -> Trial:
-    """Of several rounds the median; a case with a completed round has room in memory."""
+    """The trial of a case: the median over its completed rounds. One completed round proves that the case fits."""
     times_s = completed_times_s(result.rounds)
     if not times_s:
         return Trial(num_envs=result.case.num_envs, outcome=result.rounds[-1].outcome, fps=None)
@@ -128,17 +130,17 @@ def trial_of(result: CaseResult) -> Trial:
 
 
 def granularity(case: Case, catalog: Catalog) -> int:
-    """The fewest environments whose samples are whole minibatches, where the library fixes their size."""
+    """The smallest step between numbers of environments at which a rank's samples fill whole minibatches."""
     if catalog.tasks[case.task].agents[case.rl_library].minibatch_size is None:
         return EAGER_GRANULARITY
     return case.minibatch_size // gcd(case.minibatch_size, case.num_steps_per_env)
 
 
 def write_found(found: Sequence[Found], path: Path) -> None:
-    """Write the answers with every trial behind them and the rule, beside those of earlier commands for other cases.
+    """Write the answers with their trials and the rule. Answers of earlier commands for other cases are kept.
 
     Raises:
-        StoreError: what earlier commands found cannot be read, or the file cannot be written.
+        StoreError: earlier answers cannot be read, or the file cannot be written.
     """
     answers = _earlier(path) | {
         item.first.case_id: {
@@ -152,13 +154,13 @@ def write_found(found: Sequence[Found], path: Path) -> None:
 
 
 def _earlier(path: Path) -> dict[str, object]:
-    """The answers that are there, by the case that each search began with."""
+    """The stored answers, by the id of the case that each search began with."""
     stored = read_json(path, _Stored, next_step="Move it away and run the same command again.")
     return {} if stored is None else {answer["first_case_id"]: answer for answer in stored["found"]}
 
 
 def print_found(console: Console, found: Sequence[Found]) -> None:
-    """Print every number of environments that was tried, and where the search ended."""
+    """Print every number of environments that was tried, and the answer."""
     for item in found:
         console.print(f"[bold]{item.first.series}[/], {item.first.rl_library} on {item.first.stack}", highlight=False)
         for trial in sorted(item.trials, key=lambda trial: trial.num_envs):
@@ -185,25 +187,25 @@ def _planned(campaign: Campaign, matrix: Matrix, catalog: Catalog, first: Case, 
         gpus_available=len(campaign.machine.gpus),
         cpus_available=campaign.machine.num_cpus or 1,
         device=campaign.device,
-        available_stacks=[case.stack],  # its first point was found to be available
+        available_stacks=[case.stack],  # the plan found it available for the first point
         rounds=campaign.rule.rounds,
         catalog=catalog,
     )
     if item.infeasible:
         raise UsageError(
-            f"The search for capacity came to {num_envs} environments, and {case.case_id} {item.infeasible}. "
+            f"The capacity search reached {num_envs} environments, but {case.case_id} {item.infeasible}. "
             "Begin it at another number: num_envs of the series."
         )
     return item
 
 
 def _resized_id(case: Case, num_envs: int) -> str:
-    """The id of a case of one rank with another number of environments."""
+    """The id that a case of one rank has with another number of environments."""
     return case.case_id.replace(f"-n{case.num_envs_global}-{case.topology}", f"-n{num_envs}-{case.topology}")
 
 
 def _measure(campaign: Campaign, folder: Folder, item: PlannedCase) -> CaseResult:
-    """Run the rounds of one point, up to the first that does not complete, and store it."""
+    """Run the rounds of one point until one does not complete, and store the case."""
     campaign = replace(campaign, planned=(item,))
     if campaign.options.rounds.retry_failed:
         cases.set_failures_aside(campaign, folder)

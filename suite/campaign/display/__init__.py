@@ -1,1 +1,1 @@
-"""What a user sees of a campaign in the terminal."""
+"""Terminal output of a campaign."""

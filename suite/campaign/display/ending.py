@@ -1,4 +1,4 @@
-"""What a campaign ends with in the terminal: what worked or how sure it is, where everything is, what to do next."""
+"""The end of a campaign in the terminal: what worked, how certain the speeds are, where files are, what is next."""
 
 import os
 import shlex
@@ -23,15 +23,15 @@ from suite.statistics.stopping_rule import MIN_ROUNDS_FOR_INTERVAL
 
 STYLES: Final[dict[State, str]] = {"works": "green", "failed": "red", "none": "dim", "unknown": "yellow"}
 PLAIN: Final[dict[State, str]] = {"works": "yes", "failed": "NO", "none": "-", "unknown": "?"}  # without Unicode
-LAUNCHER_VARIABLE: Final = "LABSCALE_LAUNCHER"  # the program that labscale was started by, where that is not nox
+LAUNCHER_VARIABLE: Final = "LABSCALE_LAUNCHER"  # the program that started labscale, if it was not nox
 
 
 def print_what_worked(
     console: Console, results: Sequence[CaseResult], *, logs: Callable[[Case, int], Path | str]
 ) -> None:
-    """Print a mark for each part by task and library, each round that failed with its logs, and speeds as details.
+    """Print a mark for each part by task and library, each failed round with its logs, and speeds as details.
 
-    ``logs``: where those of a round are.
+    ``logs`` returns where the logs of a round are.
     """
     worked = what_worked(results)
     symbols = SYMBOLS if console.encoding.startswith("utf") else PLAIN
@@ -65,19 +65,19 @@ def _marks(worked: Sequence[Worked], symbols: Mapping[State, str]) -> Table:
 
 
 def print_sureness(campaign: Campaign) -> None:
-    """Print of a campaign of one curve what its points are worth, and which command would make them surer."""
+    """Print how certain the points of a campaign of one curve are, and which command makes them more certain."""
     found = sureness(campaign.results)
     if found is None:
         return
     console = campaign.console
-    say(console, "How sure this is", style="bold")
+    say(console, "How certain this is", style="bold")
     for point in found.points:
         say(console, f"  {_in_words(point)}")
     most = found.points[-1].ranks
     if found.efficiency is None:
         say(
             console,
-            f"  {counted(most, 'GPU')}: there is no efficiency, which compares two numbers of GPUs of one machine.",
+            f"  {counted(most, 'GPU')}: no efficiency, which compares two numbers of GPUs of one machine.",
         )
     else:
         say(
@@ -88,7 +88,7 @@ def print_sureness(campaign: Campaign) -> None:
 
 
 def _in_words(point: Point) -> str:
-    settled = "all had settled" if point.settled == point.rounds else f"{point.settled} of them had settled"
+    settled = "all settled" if point.settled == point.rounds else f"{point.settled} of them settled"
     return (
         f"{counted(point.ranks, 'GPU')}: {point.fps:,.0f} frames/s{_between(point.fps_range, '{:,.0f}')}, "
         f"{counted(point.rounds, 'round')}, {settled}."
@@ -102,19 +102,21 @@ def _between(low_high: Range | None, form: str) -> str:
 def _limits(found: Sureness, campaign: Campaign) -> list[str]:
     rounds = min(point.rounds for point in found.points)
     if rounds < MIN_ROUNDS:
-        lines = [f"With {counted(rounds, 'round')} nothing is known of how rounds differ."]
+        lines = [f"The spread between rounds is unknown with {counted(rounds, 'round')}."]
     else:
-        lines = [f"A range spans all rounds and holds the true median with a probability of {found.probability:.0%}."]
+        lines = [
+            f"A range spans all rounds. The true median lies inside it with a probability of {found.probability:.0%}."
+        ]
     if not found.all_settled:
-        lines.append("Where a round had not settled, its iterations still got faster or slower by more than 5 %.")
+        lines.append("In a round that did not settle, iterations still became faster or slower by more than 5 %.")
     if rounds < MIN_ROUNDS_FOR_INTERVAL:
         more = f"{_command(campaign)} --repeats {MIN_ROUNDS_FOR_INTERVAL}"
-        lines.append(f"Surer, with {MIN_ROUNDS_FOR_INTERVAL} rounds (those that are there count): {more}")
+        lines.append(f"More certain, with {MIN_ROUNDS_FOR_INTERVAL} rounds (finished ones count): {more}")
     return lines
 
 
 def _command(campaign: Campaign) -> str:
-    """The command again, as far as it says what is measured."""
+    """The command that measures the same cases again."""
     options = campaign.options
     chosen = ["--matrix", options.selection.matrix]
     chosen += [part for name in options.selection.series for part in ("--series", name)]
@@ -133,7 +135,7 @@ def _program(name: str, *arguments: str) -> str:
 
 
 def print_where_and_next(campaign: Campaign, page: Path | None) -> None:
-    """Print how long the command took, where everything is, and what to do next."""
+    """Print how long the command took, where its files are, and what to do next."""
     console = campaign.console
     say(console, f"\nThis took {clock(time.monotonic() - campaign.began_s)}.")
     if page is not None:
@@ -147,20 +149,20 @@ def print_where_and_next(campaign: Campaign, page: Path | None) -> None:
 
 
 def _next_elsewhere(campaign: Campaign) -> list[tuple[str, str]]:
-    retry = [("what failed, another time", f"{_command(campaign)} --retry-failed")] if _any_failed(campaign) else []
+    retry = [("run what failed again", f"{_command(campaign)} --retry-failed")] if _any_failed(campaign) else []
     return [
         *retry,
-        ("is the GPU machine fit, and what to repair", f"{_program('env_check')}, on that machine"),
-        ("a first measurement", f"{_program('bench')}, on that machine"),
-        ("everything", f"{_program('bench', '--matrix', 'full')}, on that machine"),
+        ("check a GPU machine and what to repair", f"{_program('env_check')}, on that machine"),
+        ("take a first measurement", f"{_program('bench')}, on that machine"),
+        ("measure everything", f"{_program('bench', '--matrix', 'full')}, on that machine"),
         ("measure your own task", "OWN_TASK.md says how"),
     ]
 
 
 def _next_on_gpus() -> list[tuple[str, str]]:
     return [
-        ("what everything would cost", _program("plan", "--matrix", "full")),
-        ("every task and number of GPUs", _program("bench", "--matrix", "full")),
+        ("see what everything would cost", _program("plan", "--matrix", "full")),
+        ("measure every task and number of GPUs", _program("bench", "--matrix", "full")),
         ("measure your own task", "OWN_TASK.md says how"),
     ]
 

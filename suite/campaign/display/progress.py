@@ -1,7 +1,6 @@
-"""What the user sees while a campaign runs: which run of how many, elapsed time, estimated rest.
+"""Show the progress of a campaign: which run of how many, elapsed time, estimated time left.
 
-A terminal gets a live line; a log file gets a line when a run starts and ends and
-every half minute between.
+A terminal gets a live line. A log file gets a line when a run starts, every half minute, and when it ends.
 """
 
 import time
@@ -18,7 +17,7 @@ from suite.options.command_line import say
 from suite.schema.record import Case, PlannedCase, RunRecord
 
 HEARTBEAT_S: Final = 30.0
-PACE_S: Final = 10.0  # of a run's iterations, before they say when it ends
+PACE_S: Final = 10.0  # of iterations, before they predict the end of a run
 
 
 def clock(seconds: float) -> str:
@@ -30,17 +29,17 @@ def clock(seconds: float) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _Took:
-    """A run that has ended [s]."""
+    """Estimated and true duration of a run that has ended [s]."""
 
     estimate_s: float | None
     wall_time_s: float
 
 
 class Rest:
-    """Estimates the time that is left: the plan's estimates, corrected by how the runs so far compared to theirs.
+    """Estimates the time left: the plan's estimates, scaled by how long finished runs took against theirs.
 
-    The first run of a task may compile kernels, once for all that follow. So it does not count for them; what it took
-    beyond what was expected of it is expected of the first run of each further task.
+    The first run of a task may compile kernels for all that follow, so it does not enter that scale. The time that it
+    took beyond its estimate is expected again for the first run of each further task.
     """
 
     def __init__(self, planned: list[PlannedCase]) -> None:
@@ -54,7 +53,7 @@ class Rest:
             self._later.append(took)
 
     def of(self, waiting: list[Case]) -> float | None:
-        """Seconds that ``waiting`` will take one after another; None while nothing is known."""
+        """Seconds that the runs in ``waiting`` will take one after another; None while nothing is known."""
         total_s = 0.0
         for case in waiting:
             expected_s = self._expected_s(self._estimates.get(case.case_id))
@@ -64,7 +63,7 @@ class Rest:
         return total_s + len({_kernels(case) for case in waiting} - self._firsts.keys()) * self._compiling_s()
 
     def _expected_s(self, estimate_s: float | None) -> float | None:
-        """Of a run that compiles nothing."""
+        """Expected duration of a run that compiles nothing [s]; None while nothing is known."""
         counted = self._later or list(self._firsts.values())
         if estimate_s is None:
             return sum(took.wall_time_s for took in counted) / len(counted) if counted else None
@@ -74,24 +73,24 @@ class Rest:
         return estimate_s * sum(wall_s for wall_s, _ in compared) / sum(expected_s for _, expected_s in compared)
 
     def _compiling_s(self) -> float:
-        """What a task's first run takes longer, the mean of those that have ended; 0 before one has."""
+        """Extra time of a task's first run [s]: the mean of those that have ended; 0 before one has."""
         known = [(took.wall_time_s, self._expected_s(took.estimate_s)) for took in self._firsts.values()]
         longer_s = [max(0.0, wall_s - expected_s) for wall_s, expected_s in known if expected_s is not None]
         return sum(longer_s) / len(longer_s) if longer_s else 0.0
 
 
 def _kernels(case: Case) -> tuple[str, str]:
-    """Whose kernels a run needs."""
+    """The stack and task whose kernels a run needs."""
     return case.stack, case.task
 
 
 class Reporter:
-    """Prints a campaign's course to ``console``."""
+    """Prints the progress of a campaign to ``console``."""
 
     def __init__(
         self, console: Console, planned: list[PlannedCase], waiting: list[Case], *, total: int | None = None
     ) -> None:
-        """``total``: how many of those that wait are shown here, where others come after them."""
+        """``total`` is how many of ``waiting`` this reporter shows; None for all of them."""
         self._console = console
         self._rest = Rest(planned)
         self._waiting = waiting
@@ -101,7 +100,7 @@ class Reporter:
 
     @contextmanager
     def run(self, case: Case, round_index: int, *, note: str | None = None) -> Iterator["RunLine"]:
-        """Show one run from its start to its end; one that was not known to be needed counts from now on."""
+        """Show one run from its start to its end. A run beyond ``waiting`` is added to the total."""
         if not self._waiting:
             self._waiting.append(case)
             self._total += 1
@@ -117,7 +116,7 @@ class Reporter:
         if not is_live:
             line.print_to(self._console)
         with Progress(_StateColumn(), console=self._console, transient=True, disable=not is_live) as live:
-            live.add_task("", line=line)  # the column says it all, redrawn ten times a second
+            live.add_task("", line=line)  # the column draws the whole line, ten times a second
             yield line
         self._waiting.remove(case if case in self._waiting else self._waiting[0])
 
@@ -126,7 +125,7 @@ class Reporter:
         return f"[{self._number}/{self._total}]"
 
     def ended(self, record: RunRecord, figures: str) -> None:
-        """Print the one line that stays."""
+        """Print the line that stays after a run."""
         if record.wall_time_s is not None:
             self._rest.add(record.case, record.wall_time_s)
         rest_s = self._rest.of(self._waiting)
@@ -146,7 +145,7 @@ class Reporter:
 
 
 class RunLine:
-    """The state of the run in progress; ``update`` is what a launcher calls with the iterations done."""
+    """The state of the run in progress. A launcher calls ``update`` with the number of finished iterations."""
 
     def __init__(
         self,
@@ -157,20 +156,20 @@ class RunLine:
         rest_s: float | None,
         own_s: float | None,
     ) -> None:
-        """``rest_s``: of the campaign when this run starts, of which ``own_s`` is this run's."""
+        """``rest_s`` is the campaign's time left when this run starts; ``own_s`` is this run's part of it."""
         self._title, self._iterations = title, iterations
         self._campaign_started_s, self._rest_s = campaign_started_s, rest_s
         self._own_s = own_s
         self._started_s = self._printed_s = time.monotonic()
         self._done, self._heard_s = 0, self._started_s
-        self._first: tuple[int, float] | None = None  # iterations done and when, as first heard: no start-up after that
+        self._first: tuple[int, float] | None = None  # first reported iterations and their time; start-up ends before
         self._log: Console | None = None
 
     def text(self) -> str:
         return f"{self._title} {self._state()}"
 
     def row_text(self) -> str:
-        """For a terminal, which may have no room for the whole name: what changes comes first."""
+        """The line for a terminal. The state comes first, because a narrow terminal cuts the end."""
         return f"{self._state()}: {self._title}"
 
     def _state(self) -> str:
@@ -182,7 +181,7 @@ class RunLine:
         return f"{state}, {own} (elapsed {clock(now_s - self._campaign_started_s)}{left})"
 
     def _left_s(self, now_s: float) -> float | None:
-        """Of the campaign: by the plan, and once its iterations have a pace, by that for this run."""
+        """Time left of the campaign [s]: from the plan; for this run from its own pace once that is known."""
         if self._rest_s is None:
             return None
         elapsed_s = now_s - self._started_s
@@ -194,7 +193,7 @@ class RunLine:
         return max(0.0, self._rest_s - self._own_s) + own_left_s
 
     def print_to(self, console: Console) -> None:
-        """Print the line now and again with later updates, for an output that is not a terminal."""
+        """Print the line now and with later updates, for an output that is not a terminal."""
         self._log = console
         say(console, self.text())
 

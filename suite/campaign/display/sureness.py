@@ -1,6 +1,6 @@
-"""How sure the throughput on one and on several GPUs is, and what is left of it on the most. Pure.
+"""How certain the throughput of each number of GPUs is, and the efficiency on the most GPUs. Pure.
 
-For a campaign of one task and library, whose reader has no page yet. A range spans all rounds: with n of them the true
+The terminal shows this after a campaign of one task and library. A range spans all rounds: with n rounds the true
 median lies inside it with probability 1 - 2 ** (1 - n), for any distribution.
 """
 
@@ -13,7 +13,7 @@ from suite.records.worked import has_settled
 from suite.schema.record import CaseResult
 from suite.statistics.reduce import round_time_s
 
-MIN_ROUNDS: Final = 3  # of one or two rounds a range says little
+MIN_ROUNDS: Final = 3  # the range of one or two rounds says little
 
 Range = tuple[float, float]
 
@@ -24,7 +24,7 @@ class Point:
 
     ranks: int
     rounds: int  # that completed
-    settled: int  # of these
+    settled: int  # rounds of these that settled
     fps: float  # environment steps a second of all ranks, median over the rounds
     fps_range: Range | None  # None for fewer than ``MIN_ROUNDS``
 
@@ -37,7 +37,7 @@ class Sureness:
 
     @property
     def probability(self) -> float:
-        """That a range holds the true median, where rounds are fewest."""
+        """Probability that a range contains the true median, for the point with the fewest rounds."""
         return 1 - 2.0 ** (1 - min(point.rounds for point in self.points))
 
     @property
@@ -46,7 +46,7 @@ class Sureness:
 
 
 def sureness(results: Sequence[CaseResult]) -> Sureness | None:
-    """Of cases that differ in their number of ranks alone; None for others, and where nothing completed."""
+    """How certain a curve is. None if cases differ in more than their number of ranks, or none completed."""
     done = sorted((one for one in results if one.case.learns and one.completed), key=lambda one: one.case.world_size)
     curves = {(one.case.series, one.case.rl_library, one.case.stack, one.case.minibatch_rule) for one in done}
     sizes = [one.case.world_size for one in done]
@@ -69,7 +69,7 @@ def _point(result: CaseResult) -> Point:
 
 
 def _efficiency(fewest: CaseResult, most: CaseResult) -> tuple[float, Range | None]:
-    """Throughput of a rank over that of a rank where they are fewest; its range over the rounds that both have."""
+    """Throughput per rank relative to the case with the fewest ranks, and its range over the rounds of both cases."""
     work = most.case.frames_per_iteration / fewest.case.frames_per_iteration
     ideal = most.case.world_size / fewest.case.world_size
     one_s, many_s = ({record.round: round_time_s(record) for record in each.completed} for each in (fewest, most))

@@ -1,4 +1,4 @@
-"""The tables that a terminal shows: what will run, and what came out."""
+"""Print the plan and the results of a campaign."""
 
 import statistics
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from suite.statistics.timing_cost import timing_cost
 def print_plan(
     console: Console, planned: Sequence[PlannedCase], commands: Sequence[str | None], machine: Environment
 ) -> None:
-    """Print each case with size, cost, and the command that would run it, or why it cannot run here."""
+    """Print each case with its size, its cost, and the command that would run it, or why it cannot run here."""
     gpus = ", ".join(sorted({f"{gpu.name}" for gpu in machine.gpus}))
     here = f"{len(machine.gpus)} x {gpus}" if gpus else f"no GPU, {machine.num_cpus} CPU cores"
     say(console, f"{counted(len(planned), 'case')} on this machine ({here})\n")
@@ -53,7 +53,7 @@ def print_plan(
 
 
 def print_warm_ups(console: Console, warm_ups: Sequence[PlannedCase]) -> None:
-    """Print what runs before the cases to compile kernels, and what it costs beside that."""
+    """Print which warm-ups run before the cases to compile kernels, and their cost without compilation."""
     for item in warm_ups:
         say(
             console,
@@ -88,7 +88,7 @@ def _total(items: Sequence[PlannedCase]) -> str:
 
 
 def print_pair(console: Console, case: Case, pair: Pair | None) -> None:
-    """Print one comparison with upstream as soon as it is there."""
+    """Print one comparison with upstream."""
     if pair is None:
         say(console, f"    upstream failed on {case.case_id}; its logs are in the run's folder", style="yellow")
         return
@@ -100,8 +100,8 @@ def print_pair(console: Console, case: Case, pair: Pair | None) -> None:
 
 
 def print_agreement(console: Console, pairs: Sequence[Pair]) -> None:
-    """Print per case how our clock compares with upstream's, between processes and within our own."""
-    table = Table(title="Rank 0 beside Isaac Lab's own benchmark", box=box.SIMPLE_HEAD, pad_edge=False)
+    """Print for each case how our clock compares with upstream's, between processes and within our own process."""
+    table = Table(title="Rank 0 against Isaac Lab's own benchmark", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("case", overflow="fold")
     for name in ("pairs", "direct, median", "bracketed, median", "smallest", "largest", "same process"):
         table.add_column(name, justify="right")
@@ -123,7 +123,7 @@ def print_agreement(console: Console, pairs: Sequence[Pair]) -> None:
 
 
 def print_summary(console: Console, results: Sequence[CaseResult]) -> None:
-    """Print one row per case: the median over rounds of the steady iteration time of the slowest rank."""
+    """Print a row for each case: the median over rounds of the slowest rank's steady iteration time."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("case", overflow="fold")
     has_power = any(_of_gpus(result) for result in results)
@@ -154,7 +154,7 @@ def _of_gpus(result: CaseResult) -> list[TelemetrySummary]:
 
 
 def _power_columns(result: CaseResult) -> tuple[str, str]:
-    """Mean power of all GPUs together [W] and frames per joule, medians over the rounds."""
+    """Mean power of all GPUs together [W] and frames per joule; both are medians over the rounds."""
     seen = _of_gpus(result)
     power_w = [summary.power_w.mean for summary in seen if summary.power_w is not None]
     per_joule = [summary.frames_per_joule for summary in seen if summary.frames_per_joule is not None]
@@ -165,7 +165,7 @@ def _power_columns(result: CaseResult) -> tuple[str, str]:
 
 
 def print_rule(console: Console, rule: Rule) -> None:
-    """Print when a case has enough rounds, where that is not a fixed number."""
+    """Print when a case has enough rounds, unless that is a fixed number."""
     if rule.precision is None:
         return
     budget = (
@@ -179,7 +179,7 @@ def print_rule(console: Console, rule: Rule) -> None:
 
 
 def print_rounds(console: Console, results: Sequence[CaseResult]) -> None:
-    """Print of each case why it got no more rounds, how well its median is known, how it starts, and what is odd."""
+    """Print for each case why its rounds ended, how precise its median is, how long it starts, and its flags."""
     for result in results:
         if len(result.completed) > 1:
             say(console, result.case.case_id, style="bold")
@@ -194,7 +194,7 @@ def print_rounds(console: Console, results: Sequence[CaseResult]) -> None:
             else ""
         )
         with_one = f"{counted(len(single), 'case')} with one completed round"
-        say(console, f"{with_one}: nothing is known of the spread between rounds{also}.")
+        say(console, f"{with_one}: the spread between rounds is unknown{also}.")
         for result in single:
             for flag in (flag for flag in flags(result.rounds) if flag not in short):
                 say(console, f"{result.case.case_id}: {flag}", style="yellow")
@@ -222,7 +222,7 @@ def _lines_on_rounds(result: CaseResult) -> list[str]:
 
 
 def _compiled(starts: Sequence[StartUp]) -> str:
-    """One kernel of a new size makes a start cold, and so do all of them on a new machine."""
+    """How many kernels these starts compiled, in words. One kernel of a new size already makes a start cold."""
     counts = sorted(start.kernels_compiled for start in starts if start.kernels_compiled)
     if not counts:
         return ""
@@ -231,22 +231,22 @@ def _compiled(starts: Sequence[StartUp]) -> str:
 
 
 def print_noise(console: Console, pairs: Sequence[TwinPair]) -> None:
-    """Print how far the same case lies from itself when it is measured twice."""
+    """Print how much repeated measurements of the same case differ."""
     for pair in pairs:
         say(
             console,
-            f"A/A {pair.case_id}: {pair.median_s:.4g} s/iteration and again {pair.twin_median_s:.4g} "
-            f"({pair.difference:+.2%}, {len(pair.times_s)} and {len(pair.twin_times_s)} rounds)",
+            f"Repeat measurement of {pair.case_id}: {pair.median_s:.4g} and {pair.twin_median_s:.4g} s/iteration "
+            f"({pair.difference:+.2%}, {len(pair.times_s)} and {counted(len(pair.twin_times_s), 'round')})",
         )
     say(
         console,
-        f"Noise budget: {noise_budget(pairs):.2%}, the most that medians of these rounds lie apart in 95 of 100 ways to"
-        " deal them into two.\nSmaller differences cannot be told from none here.",
+        f"Measurement noise: {noise_budget(pairs):.2%}. Medians differ by at most this in 95 of 100 ways to split "
+        "these rounds in two.\nSmaller differences are within noise.",
     )
 
 
 def print_slowed_cores(console: Console, results: Sequence[CaseResult]) -> None:
-    """Print what slowed cores did, where they did."""
+    """Print how slowed cores affected the iterations, if they did."""
     completed = [record for result in results for record in result.completed]
     said = slowed_cores(results, fastest_probes_s(completed))
     if said is not None:
@@ -254,14 +254,14 @@ def print_slowed_cores(console: Console, results: Sequence[CaseResult]) -> None:
 
 
 def print_timing_cost(console: Console, results: Sequence[CaseResult]) -> None:
-    """Print what the timer's marks cost the iterations that have them, over all training of the campaign."""
+    """Print what detailed timing costs the iterations that have it, over all training of the campaign."""
     cost = timing_cost([record for result in results if result.case.learns for record in result.completed])
     if cost is None:
         return
     low, high = cost.interval
     say(
         console,
-        f"Marks within an iteration cost {cost.median:+.1%} of it ({low:+.1%} to {high:+.1%} at 95 %; "
-        f"{cost.iterations} iterations had them). "
-        "The times above are those of the others.",
+        f"Detailed timing changes the time of an iteration by {cost.median:+.1%} ({low:+.1%} to {high:+.1%} at 95 %; "
+        f"{cost.iterations} iterations had it). "
+        "The times above are of the other iterations.",
     )

@@ -1,1 +1,1 @@
-"""The plan of a campaign, and the files from which a cluster runs it. Starts nothing."""
+"""Plan a campaign, and write the files from which a cluster runs it. Starts nothing."""

@@ -1,4 +1,4 @@
-"""Write what a cluster with a control plane of its own runs: ``plan --render kubernetes|osmo --out DIR``."""
+"""Write the files that Kubernetes or OSMO runs: ``plan --render kubernetes|osmo --out DIR``."""
 
 import json
 import shlex
@@ -20,24 +20,24 @@ from suite.matrix.plan import render_launch
 from suite.options.command_line import say
 from suite.schema.record import Case, Launch
 
-IMAGE_ROOT = Path("/opt/labscale/project")  # of labscale, inside its images
-ONE_NODE = "*-1x*"  # what the ids of cases of one node match
+IMAGE_ROOT = Path("/opt/labscale/project")  # where its images have labscale
+ONE_NODE = "*-1x*"  # matches the ids of cases of one node
 
 
 def write_manifests(campaign: Campaign) -> Campaign:
-    """Write one file for all cases of one node, and for Kubernetes one for each round of several.
+    """Write one file for all cases of one node; for Kubernetes also one for each round of several nodes.
 
     Raises:
-        UsageError: an option is missing, nothing is left to render, or a file cannot be written.
+        UsageError: an option is missing or invalid, no case is left, or a file cannot be written.
         ContainerError: the licence of Isaac Sim is not accepted.
     """
     options = campaign.options
     if options.place.image is None or options.results.out is None:
         given = f"got --image {options.place.image or 'missing'} and --out {options.results.out or 'missing'}"
-        raise UsageError(f"--render needs --image, the image's name in a registry, and --out, a folder: {given}.")
+        raise UsageError(f"--render needs --image, the image's name in a registry, and --out, a folder; {given}.")
     if not IMAGE_NAME.fullmatch(options.place.image):
         raise UsageError(
-            f"--image is {options.place.image!r}, allowed is a name as a registry has it: "
+            f"--image is {options.place.image!r}, allowed is an image's name in a registry, "
             "[HOST[:PORT]/]NAME[:TAG][@DIGEST], the name in small letters, e.g. registry.example.org/robots/kitless:1."
         )
     if options.selection.matrix not in (names := matrix_names()):
@@ -49,7 +49,7 @@ def write_manifests(campaign: Campaign) -> Campaign:
     image = find_image(campaign.stack, ROOT)
     documents = dict(_documents(campaign, image))
     if not documents:
-        raise UsageError("no case is left to render: osmo takes cases of one node, and the selection has none.")
+        raise UsageError("No case is left to render: osmo takes cases of one node, and the selection has none.")
     for name, document in documents.items():
         path = options.results.out / name
         _write(document, path)
@@ -81,7 +81,8 @@ def _documents(campaign: Campaign, image: Image) -> Iterator[tuple[str, dict[str
     if entry.round_of_nodes is None:
         return
     for item in feasible:
-        for index in range(item.rounds if item.case.nnodes > 1 else 0):  # for a precision nobody could decide there
+        # Exactly ``rounds``: nothing on the cluster could apply the rule of a precision.
+        for index in range(item.rounds if item.case.nnodes > 1 else 0):
             launch = _launch(image, item.case, index, out=out)
             document = entry.round_of_nodes(launch, campaign.options, item.rounds)
             yield f"{item.case.case_id.replace('/', '--')}--r{index}.json", document
@@ -96,14 +97,14 @@ def _launch(image: Image, case: Case, index: int, *, out: str) -> Launch:
         run_dir=Folder(root=Path(out)).run_dir(case, index),
         asset_root=Path(kubernetes.ASSETS),
         cache_dir=Path(kubernetes.CACHE),
-        cpus=1,  # the pod counts its own
+        cpus=1,  # the pod counts its own cores
     )
 
 
 def bench_arguments(campaign: Campaign, image: Image, cases: Sequence[Case], *, out: str) -> tuple[str, ...]:
-    """The options of ``bench`` that make this campaign in a pod of one node, which has these cases.
+    """The options with which ``bench`` runs these cases of the campaign in a pod of one node.
 
-    By their ids where globs choose: a glob may fit cases of several nodes too, which the pod would store as skipped.
+    Globs are replaced by case ids: a glob may also match cases of several nodes, which the pod would store as skipped.
     """
     options = campaign.options
     pairs = [
@@ -129,6 +130,6 @@ def bench_arguments(campaign: Campaign, image: Image, cases: Sequence[Case], *, 
     }
     pairs += [(name, str(value)) for name, value in chosen.items() if value is not None]
     flags = [] if options.rounds.a_a is None else ["--a-a" if options.rounds.a_a else "--no-a-a"]
-    if campaign.stack == "isaacsim":  # labscale does not install this one, so it does not know where it is
+    if campaign.stack == "isaacsim":  # labscale does not install it, so it does not know where it is
         pairs.append(("--worker-python", image.worker_python))
     return (*(part for pair in pairs for part in pair), *flags, "--no-report")

@@ -1,4 +1,4 @@
-"""The plan of a campaign: which cases of a matrix can run here, how often, and by which commands. Starts nothing."""
+"""Plan a campaign: which cases of a matrix can run here, how often, and by which commands. Starts nothing."""
 
 import os
 from collections.abc import Collection
@@ -33,7 +33,7 @@ from suite.statistics.stopping_rule import MAX_ROUNDS, Rule
 
 
 def make_plan(campaign: Campaign) -> Campaign:
-    """Expand the matrix, narrow it, and judge every case on this machine. Starts nothing."""
+    """Expand the matrix, select cases, and check for each whether it can run here. Starts nothing."""
     options, catalog = campaign.options, campaign.catalog
     all_ranks = campaign.resources.gpus_per_node if campaign.device == "cuda" else campaign.resources.cpus_per_node
     matrix = on_nodes_of(load_matrix(options.selection.matrix, catalog), all_ranks)
@@ -54,8 +54,8 @@ def make_plan(campaign: Campaign) -> Campaign:
         cases, series=options.selection.series, rl_library=options.selection.rl_libraries, gpus=options.selection.gpus
     )
     if has_twins:
-        cases = with_twins(cases)  # of what is left, so that every campaign has its noise budget
-    cases = select(cases, case_glob=options.selection.case_globs)  # takes exactly what it names: a twin by its own id
+        cases = with_twins(cases)  # after the selection, so that every campaign measures its noise
+    cases = select(cases, case_glob=options.selection.case_globs)  # after with_twins: a twin has an id of its own
     judged = partial(
         plan,
         gpus_available=campaign.resources.gpus_per_node,
@@ -73,7 +73,7 @@ def make_plan(campaign: Campaign) -> Campaign:
 
 
 def learn_tasks(campaign: Campaign) -> Campaign:
-    """Ask the worker of tasks that the catalog does not know; only for those it has to be installed by now."""
+    """Ask the worker about tasks that the catalog does not have. Only this installs the worker before the plan."""
     options, catalog = campaign.options, campaign.catalog
     series = read_table(options.selection.matrix).series
     unknown = unknown_tasks([table.task for table in series], catalog)
@@ -82,7 +82,7 @@ def learn_tasks(campaign: Campaign) -> Campaign:
     stacks = {stack for table in series for stack in table.stacks}
     stack = worker_stack(options, stacks, campaign.device, catalog)
 
-    say(campaign.console, f"Not in labscale's catalog, so the worker is asked: {', '.join(unknown)}")
+    say(campaign.console, f"Asking the worker about tasks that labscale's catalog does not have: {', '.join(unknown)}")
     python, _ = provision_python(
         project_root=ROOT,
         # Isaac Sim is not installed by labscale; the other workers register the same tasks.
@@ -97,29 +97,29 @@ def learn_tasks(campaign: Campaign) -> Campaign:
 
 
 def rule_of(options: Options, matrix: Matrix) -> Rule:
-    """How many rounds a case gets: what the options say, else the matrix. ``--repeats`` alone is an exact number.
+    """How many rounds a case gets: from the options, else from the matrix. ``--repeats`` alone is an exact number.
 
     Raises:
-        UsageError: a limit without a target, or a limit below the rounds that are always run.
+        UsageError: a limit has no target precision, or is below the number of rounds that always run.
     """
     rounds = options.rounds.repeats or matrix.rounds
     precision = options.rounds.target_precision or (None if options.rounds.repeats else matrix.precision)
     max_rounds = options.rounds.max_rounds or matrix.max_rounds or MAX_ROUNDS
     if precision is None and (options.rounds.max_rounds or options.rounds.budget_minutes):
         raise UsageError(
-            "--max-rounds and --budget-minutes limit the search for a precision, and none is asked for: every case has "
-            f"exactly {counted(rounds, 'round')}. Add --target-precision, or leave them out."
+            "--max-rounds and --budget-minutes limit the rounds that --target-precision adds, which is not given: "
+            f"every case has exactly {counted(rounds, 'round')}. Add --target-precision, or leave them out."
         )
     if precision is not None and max_rounds < rounds:
-        raise UsageError(f"--max-rounds is {max_rounds}, allowed is {rounds} or more: so many rounds are always run.")
+        raise UsageError(f"--max-rounds is {max_rounds}, allowed is {rounds} or more: that many rounds always run.")
     budget_s = None if options.rounds.budget_minutes is None else 60 * options.rounds.budget_minutes
     return Rule(rounds=rounds, precision=precision, max_rounds=max_rounds, budget_s=budget_s)
 
 
 def worker_stack(options: Options, stacks: Collection[Stack], device: Device, catalog: Catalog) -> Stack:
-    """Which worker a campaign needs. That of ovphysx runs kitless too, so one worker serves a matrix with both.
+    """The stack of the worker that a campaign needs. The ovphysx worker also runs kitless, so it serves both.
 
-    Of images, which hold one stack each, the user says which.
+    A container image has one stack, which the user chooses.
     """
     if options.setup.stack is not None or not entry_of(options).picks_worker:
         return options.setup.stack or "kitless"
@@ -128,7 +128,7 @@ def worker_stack(options: Options, stacks: Collection[Stack], device: Device, ca
 
 
 def _stacks(campaign: Campaign) -> tuple[Stack, ...]:
-    """Return what the worker of this campaign can run; Isaac Sim only where the user brings it."""
+    """The stacks that the worker of this campaign can run; Isaac Sim only if the user installed it."""
     options = campaign.options
     if campaign.stack == "ovphysx":
         return ("ovphysx", "kitless")
@@ -137,10 +137,10 @@ def _stacks(campaign: Campaign) -> tuple[Stack, ...]:
 
 
 def show_plan(campaign: Campaign) -> Campaign:
-    """Print the plan with the commands that ``bench`` would run; the worker need not be installed for that.
+    """Print the plan with the commands that ``bench`` would run. The worker need not be installed.
 
     Raises:
-        WorkerEnvironmentError: the Python that the user brought is not there, so no case could run.
+        WorkerEnvironmentError: the Python of ``--worker-python`` does not exist, so no case could run.
     """
     if campaign.options.setup.worker_python is not None:
         require_python(campaign.options.setup.worker_python)

@@ -1,7 +1,7 @@
-"""Tasks that the catalog does not know: what the worker says of them, as further entries of the catalog.
+"""Add tasks that the catalog does not have: the worker describes them, and they become entries of the catalog.
 
-Isaac Lab and installed extensions register tasks with agents, and those say how long a rollout is and how it is cut.
-What a task costs is learned from the rounds that have ended.
+Isaac Lab and installed extensions register tasks with agents, which set the length of a rollout and its minibatches.
+The cost of a task is learned from finished rounds.
 """
 
 import hashlib
@@ -32,10 +32,10 @@ SOURCES: Final = ("tasks/registered.py", "tasks/checks/agent_settings.py")
 
 
 class Answer(TomlTable):
-    """What the worker says of one task."""
+    """The worker's description of one task."""
 
     task: str
-    registered: Tuple[str] = ()  # every id, where the task is not among them
+    registered: Tuple[str] = ()  # every registered id, if the task is not among them
     cannot_load: str | None = None  # why the tasks cannot be registered: they need Isaac Sim
     agents: dict[RlLibrary, AgentEntry] = Field(default_factory=dict)
     cameras: bool = False
@@ -49,15 +49,15 @@ class Answers(TomlTable):
 
 
 def unknown_tasks(tasks: Sequence[str], catalog: Catalog) -> list[str]:
-    """Those that the catalog does not know, each once."""
+    """The tasks that the catalog does not have, each once."""
     known = {name for entry in catalog.tasks.values() for name in (entry.task, *entry.aliases)}
     return [task for task in dict.fromkeys(tasks) if task not in known]
 
 
 def with_answers(catalog: Catalog, answers: Sequence[Answer], *, out: Path) -> Catalog:
-    """The catalog with the tasks that are registered, and with all ids where one is not.
+    """Return the catalog with the registered tasks, and with all registered ids if a task is not among them.
 
-    ``out`` is the campaign's folder, whose rounds say what a task costs.
+    ``out`` is the campaign's folder, whose rounds give the cost of a task.
 
     Raises:
         MatrixError: the tasks of an extension cannot be loaded without Isaac Sim.
@@ -66,8 +66,8 @@ def with_answers(catalog: Catalog, answers: Sequence[Answer], *, out: Path) -> C
         if answer.cannot_load:
             raise MatrixError(
                 f"The worker cannot register {answer.task}: an installed extension needs Isaac Sim "
-                f"({answer.cannot_load}). Run it with the Python of an Isaac Sim installation, --worker-python, or let "
-                "the extension import Isaac Sim only where it is used."
+                f"({answer.cannot_load}). Run it with the Python of an Isaac Sim installation (--worker-python), or "
+                "make the extension import Isaac Sim only where it uses it."
             )
     found = {answer.task: _entry(answer, out) for answer in answers if not answer.registered}
     others = tuple(sorted({name for answer in answers for name in answer.registered}))
@@ -87,10 +87,10 @@ def _entry(answer: Answer, out: Path) -> TaskEntry:
 
 
 def ask(tasks: Sequence[str], *, python: Path, project_root: Path, catalog: Catalog, keep: bool) -> tuple[Answer, ...]:
-    """Ask the worker of tasks. ``keep`` answers in its environment, where that changes only with its name.
+    """Ask the worker about tasks. ``keep`` stores the answers in its environment, if that never changes.
 
     Raises:
-        WorkerEnvironmentError: it gave no answer.
+        WorkerEnvironmentError: it gave no valid answer.
     """
     stacks = json.dumps({name: _choices(entry) for name, entry in catalog.stacks.items()})
     sources = [sha256(project_root / source) for source in SOURCES]
@@ -103,14 +103,14 @@ def ask(tasks: Sequence[str], *, python: Path, project_root: Path, catalog: Cata
     if left := [task for task in tasks if task not in kept]:
         for answer in _asked([str(python), "-m", MODULE, stacks, *left], project_root):
             kept[answer.task] = answer
-            if keep and not answer.registered:  # of an unknown task there is nothing to keep
+            if keep and not answer.registered:  # there is no answer to keep for an unknown task
                 folder.mkdir(exist_ok=True)
                 replace_json(answer.model_dump(mode="json"), path(answer.task))
     return tuple(kept[task] for task in tasks)
 
 
 def _choices(entry: StackEntry) -> list[Sequence[str]]:
-    """The presets of a stack for tasks without cameras, and for those with."""
+    """The presets of a stack for tasks without cameras and for tasks with cameras."""
     return [entry.presets, entry.presets if entry.camera_presets is None else entry.camera_presets]
 
 
@@ -122,16 +122,16 @@ def _asked(argv: Sequence[str], project_root: Path) -> tuple[Answer, ...]:
     except ValidationError as error:
         said = last_lines(done.stderr) if done.returncode else explained(error)
         raise WorkerEnvironmentError(
-            f"The worker could not say what it registers, exit code {done.returncode}:\n{said}\n"
-            f"Asked was PYTHONPATH={project_root} {shlex.join(argv)}"
+            f"The worker could not list its registered tasks, exit code {done.returncode}:\n{said}\n"
+            f"The command was PYTHONPATH={project_root} {shlex.join(argv)}"
         ) from None
 
 
 def measured_costs(out: Path, task: str) -> Iterator[CostEntry]:
-    """What processes of a task took in a campaign's folder: of each case the last round that completed.
+    """Measured costs of a task in a campaign's folder: for each case that of the last completed round.
 
     Raises:
-        StoreError: a record of the campaign is damaged, or has times that no round takes.
+        StoreError: a record of the campaign is damaged or has impossible times.
     """
     for folder in sorted({path.parent.parent for path in out.glob("raw/*/*/r*/record.json")}):
         records = _records_of(task, sorted(folder.glob("r*/record.json")))
@@ -143,7 +143,7 @@ def measured_costs(out: Path, task: str) -> Iterator[CostEntry]:
 
 
 def _records_of(task: str, paths: Sequence[Path]) -> dict[Path, RunRecord]:
-    """All rounds of a case, or none where its first one is of another task: the others are not read then."""
+    """All rounds of a case; none, and no further file is read, if its first round is of another task."""
     first = store.read_record(paths[0])
     return {} if first.case.task != task else {paths[0]: first, **{path: store.read_record(path) for path in paths[1:]}}
 

@@ -1,1 +1,1 @@
-"""Runs rounds of cases, one after another: those that count, those below a profiler, and warm-ups."""
+"""Run rounds of cases one after another: counted rounds, profiled rounds, and warm-ups."""

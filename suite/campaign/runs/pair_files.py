@@ -1,6 +1,6 @@
-"""What a campaign's stored cases say in pairs, kept beside them: ``OUT/noise.json`` and ``OUT/upstream.json``.
+"""Write the pairs of a campaign: repeat measurements in ``OUT/noise.json``, upstream in ``OUT/upstream.json``.
 
-Of every case that is stored, since the command that writes them may have run only some.
+The files cover every stored case, also those that earlier commands ran.
 """
 
 from suite.campaign.folder import Folder
@@ -10,7 +10,7 @@ from suite.statistics.aa_noise import TwinPair, twin_pairs, write_noise
 
 
 def write_all(folder: Folder) -> tuple[tuple[TwinPair, ...], list[Pair]]:
-    """Write the file of each kind that there is, or was when it was last written; return the pairs of both.
+    """Write each file that has pairs or exists already; return the pairs of both.
 
     Raises:
         StoreError: a stored case cannot be read, or a file cannot be written.

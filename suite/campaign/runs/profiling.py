@@ -1,7 +1,7 @@
-"""``bench --profile RANKS``: after the counted rounds one more of each case, with some ranks below Nsight Systems.
+"""``bench --profile RANKS``: after the counted rounds, run each case once more with some ranks under Nsight Systems.
 
-Such a round is slower, so it stands in a folder of its own, ``OUT/profiles``, its record says which ranks were
-profiled, and no statistic counts it.
+A profiled round is slower. It has a folder of its own, ``OUT/profiles``, its record names the profiled ranks, and no
+statistic counts it.
 """
 
 import shutil
@@ -23,28 +23,28 @@ from suite.options.options import Options
 from suite.records import store
 from suite.schema.record import Case, Launch, RunRecord
 
-# As tasks/rank/profiling.py reads them.
+# tasks/rank/profiling.py reads both.
 RANKS_VARIABLE: Final = "LABSCALE_PROFILE_RANKS"
 NSYS_VARIABLE: Final = "LABSCALE_NSYS"
 
 
 def find_nsys(options: Options) -> str | None:
-    """Path of Nsight Systems' command line; None when nothing is to be profiled.
+    """Path of the nsys command; None without ``--profile``.
 
     Raises:
-        UsageError: it is not installed, or rounds do not run where it is.
+        UsageError: nsys is not installed, or the launcher cannot profile.
     """
     if not options.rounds.profile:
         return None
     if not entry_of(options).can_profile:
         raise UsageError(
-            f"--profile starts ranks below the nsys of this machine, which --launcher {options.place.launcher} does "
-            "not see. Profile with --launcher native, or leave --profile out."
+            f"--profile starts ranks under the nsys of this machine, which --launcher {options.place.launcher} cannot "
+            "reach. Profile with --launcher native, or leave --profile out."
         )
     nsys = shutil.which("nsys")
     if nsys is None:
         raise UsageError(
-            "--profile needs nsys, the command line of NVIDIA Nsight Systems, and there is none on PATH. Install "
+            "--profile needs nsys, the command line of NVIDIA Nsight Systems, which is not on PATH. Install "
             "nsight-systems-cli from NVIDIA's repository (it comes with the CUDA toolkit too) and put it on PATH, or "
             "leave --profile out."
         )
@@ -52,12 +52,12 @@ def find_nsys(options: Options) -> str | None:
 
 
 def ranks_of(case: Case, chosen: Collection[int]) -> tuple[int, ...]:
-    """Those of the chosen ranks that the case has; it is not profiled when it has none."""
+    """The chosen ranks that the case has; a case without any is not profiled."""
     return tuple(sorted({rank for rank in chosen if rank < case.world_size}))
 
 
 def profiled_launch(launch: Launch, *, ranks: Collection[int], nsys: str) -> Launch:
-    """The launch with its ranks told to begin below nsys. It writes its report at its end, in silence, for minutes."""
+    """Return the launch with these ranks under nsys. Its hang timeout is longer: nsys writes its report for minutes."""
     told: Mapping[str, str] = {RANKS_VARIABLE: ",".join(map(str, sorted(ranks))), NSYS_VARIABLE: nsys}
     patient = replace(launch.case, hang_timeout_s=launch.case.timeout_s)
     return replace(launch, case=patient, env={**launch.env, **told})
@@ -68,7 +68,7 @@ def report_path(run_dir: Path, rank: int) -> Path:
 
 
 def profile_cases(campaign: Campaign, folder: Folder, nsys: str) -> list[RunRecord]:
-    """Run what is missing of the profiled rounds, and those of other ranks anew; return the records of all."""
+    """Run the profiled rounds that are missing or profiled other ranks; return the records of all."""
     cases = [item.case for item in campaign.planned if not item.infeasible]
     wanted = {case.case_id: ranks for case in cases if (ranks := ranks_of(case, campaign.options.rounds.profile))}
     runs = [_run_of(folder, case, wanted[case.case_id], nsys) for case in cases if case.case_id in wanted]
@@ -100,7 +100,7 @@ def _run_of(folder: Folder, case: Case, ranks: tuple[int, ...], nsys: str) -> Ru
 
 
 def _is_done(campaign: Campaign, run: Run) -> bool:
-    """Whether an earlier command profiled these ranks; a round that failed is done unless it is to be tried again."""
+    """Whether an earlier command profiled these ranks. A failed round is done, except with ``--retry-failed``."""
     if not run.record_path.exists():
         return False
     record = store.read_record(run.record_path)

@@ -1,4 +1,4 @@
-"""Runs rounds one after another: the one loop for rounds that count, profiled rounds and warm-ups."""
+"""Run rounds one after another: counted rounds, profiled rounds and warm-ups share this loop."""
 
 import errno
 import os
@@ -36,14 +36,14 @@ def _as_it_is(launch: Launch) -> Launch:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One run to make, of which ``run_dir`` gets the files."""
+    """One run to execute. Its files go to ``run_dir``."""
 
     case: Case
     round: int
     run_dir: Path
-    uncounted: str | None = None  # why it is no result; None: it is one
+    uncounted: str | None = None  # why it is not a result; None: it is a result
     profiled_ranks: tuple[int, ...] = ()
-    adapt: Callable[[Launch], Launch] = _as_it_is  # what is different about its launch
+    adapt: Callable[[Launch], Launch] = _as_it_is  # changes its launch
 
     @property
     def record_path(self) -> Path:
@@ -51,7 +51,7 @@ class Run:
 
 
 def run_planned(campaign: Campaign, folder: Folder, reporter: Reporter) -> None:
-    """Run every round of the plan that is to be run, and store each case with its last round."""
+    """Run every round that the plan still needs, and store each case with its last round."""
     items = {item.case.case_id: item for item in campaign.planned}
     runs = (
         Run(case=item.case, round=index, run_dir=folder.run_dir(item.case, index))
@@ -63,7 +63,7 @@ def run_planned(campaign: Campaign, folder: Folder, reporter: Reporter) -> None:
 
 
 def run_each(campaign: Campaign, folder: Folder, reporter: Reporter, runs: Iterable[Run]) -> Iterator[RunRecord]:
-    """Make the runs one after another, and yield the record of each. Each is asked for when the one before has ended.
+    """Execute the runs one after another and yield each record. The next run is drawn after the last has ended.
 
     Raises:
         CampaignError: the disk is full.
@@ -78,7 +78,7 @@ def run_each(campaign: Campaign, folder: Folder, reporter: Reporter, runs: Itera
 
 
 def _run(campaign: Campaign, run: Run, line: RunLine) -> RunRecord:
-    """Make what is left of a run: its training, upstream's run, or both."""
+    """Execute the missing parts of a run: its training, upstream's run, or both."""
     runtime, case = campaign.runtime, run.case
     if runtime is None:
         raise AssertionError("provision comes before rounds")
@@ -108,7 +108,7 @@ def _train(campaign: Campaign, runtime: Runtime, run: Run, launch: Launch, line:
 
 
 def repair_kernels(campaign: Campaign, cache_dir: Path) -> None:
-    """Move damaged modules away, and say so."""
+    """Move damaged modules out of the kernel cache, and print it."""
     if found := damaged_kernels.set_damaged_aside(cache_dir):
         say(
             campaign.console,
@@ -120,7 +120,7 @@ def repair_kernels(campaign: Campaign, cache_dir: Path) -> None:
 def render(
     campaign: Campaign, worker: Worker, run_dir: Path, case: Case, round_index: int, *, python_path: str | None
 ) -> Launch:
-    """The launch of a round of the campaign that leaves its files in ``run_dir``."""
+    """Return the launch of a round of the campaign, whose files go to ``run_dir``."""
     shares = campaign.cores_of_gpus[: case.nproc_per_node]
     return render_launch(
         case,
@@ -138,17 +138,17 @@ def render(
 
 
 def _without_paths(launch: Launch) -> tuple[str, ...]:
-    """The command as it is published: where this machine keeps its files is nobody's business."""
+    """The command for the record, without paths of this machine, because records are published."""
     python, *rest = launch.argv
     return (Path(python).name, *(part.replace(launch.run_dir, "RUN_DIR") for part in rest))
 
 
 def figures(record: RunRecord) -> str:
-    """What a line about a round that ended says of its speed; nothing where that means nothing."""
+    """The speed of a finished round, for its line; empty if it has no meaningful speed."""
     if record.outcome != "completed" or record.case.device == "cpu":
         return ""
     if not has_settled(record):
-        return ", had not settled"
+        return ", did not settle"
     time_s = round_time_s(record)
     frames = f", {record.case.frames_per_iteration / time_s:,.0f} frames/s" if record.case.has_frames else ""
     return f", {time_s:.3g} s/iteration{frames}"
@@ -156,10 +156,10 @@ def figures(record: RunRecord) -> str:
 
 @contextmanager
 def disk_errors(root: Path) -> Iterator[None]:
-    """Turn a full disk into an error that says what is kept and what to do.
+    """Turn the error of a full disk into one that says what is kept and what to do.
 
     Raises:
-        CampaignError: it is full.
+        CampaignError: the disk is full.
     """
     try:
         yield
@@ -168,5 +168,5 @@ def disk_errors(root: Path) -> Iterator[None]:
             raise
         raise CampaignError(
             f"The disk of {root} is full ({error}). Free some space and run the same command again: "
-            "every finished round is kept, only the one in progress is repeated."
+            "every finished round is kept, and only the one in progress is repeated."
         ) from error

@@ -1,7 +1,7 @@
-"""Side by side with Isaac Lab's own benchmark, to show that our clock says what theirs says.
+"""Compare our clock with Isaac Lab's own benchmark.
 
-With ``bench --upstream`` each completed round is followed by upstream's ``isaaclab benchmark training`` with the same
-arguments, on the same machine, so that the two interleave. Upstream reports rank 0 only, so rank 0 is what is compared.
+With ``bench --upstream``, upstream's ``isaaclab benchmark training`` runs after each completed round, with the same
+arguments on the same machine, so that the two alternate. Upstream reports only rank 0, so only rank 0 is compared.
 """
 
 import statistics
@@ -27,7 +27,7 @@ type _Time = Annotated[float, Field(gt=0, le=LARGEST)]
 
 @with_config(ConfigDict(allow_inf_nan=False))
 class _Written(TypedDict):
-    """What ``tasks.upstream.benchmark`` wrote, as far as it is looked at."""
+    """The fields that are read of what ``tasks.upstream.benchmark`` wrote."""
 
     iteration_time_s: list[_Time]
     wall_time_s: NotRequired[_Time | None]
@@ -36,30 +36,30 @@ class _Written(TypedDict):
 @with_config(STRICT)
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """One round of ours beside one of upstream's: medians over the iterations of rank 0 that are steady in ours [s]."""
+    """One round of ours and one of upstream's: medians over the iterations of rank 0 that are steady in ours [s]."""
 
     case_id: str
     round: int
     ours_s: _Time
     theirs_s: _Time
-    theirs_wall_s: _Time | None = None  # of upstream's whole process; None in pairs of before it was kept
+    theirs_wall_s: _Time | None = None  # of upstream's whole process; None in old pairs
     library_s: _Time | None  # what the RL library reported in our own process, as upstream would have read it
 
     @property
     def difference(self) -> float:
-        """Relative: positive when ours is longer."""
+        """Relative difference; positive if ours is longer."""
         return self.ours_s / self.theirs_s - 1
 
     @property
     def clock_difference(self) -> float | None:
-        """Relative difference of our clock to the library's in the same process, free of noise between processes."""
+        """Relative difference of our clock to the library's in the same process, without noise between processes."""
         return None if self.library_s is None else self.ours_s / self.library_s - 1
 
 
 def can_run(case: Case) -> bool:
-    """Tell whether upstream runs such a case and keeps its iteration times where they can be read; skrl's are lost.
+    """Whether upstream can run this case and stores its iteration times; it does not store skrl's.
 
-    Its program starts one node by itself.
+    Upstream's program starts only one node.
     """
     is_upstreams = case.workload == "train" and case.rl_library in ("rl_games", "rsl_rl")
     return is_upstreams and case.nnodes == 1 and not case.pin_cpus
@@ -70,21 +70,21 @@ def folder_of(run_dir: Path) -> Path:
 
 
 def is_missing(case: Case, run_dir: Path) -> bool:
-    """Tell whether a finished round still lacks upstream's run beside it."""
+    """Whether a finished round still needs upstream's run."""
     if not can_run(case) or (folder_of(run_dir) / "upstream.json").exists():
         return False
     return read_record(run_dir / "record.json").outcome == "completed"
 
 
 def run(ours: Launch, launcher: Launcher) -> Pair | None:
-    """Run upstream beside a finished round of ours; None when upstream failed (its logs stay in the folder).
+    """Run upstream after a finished round of ours; None if upstream failed (its logs stay in the folder).
 
     Raises:
         StoreError: our own round has no record yet.
     """
     run_dir = folder_of(Path(ours.run_dir))
     launch = Launch(
-        # upstream writes no samples as it goes, so silence is no sign of a hang
+        # upstream writes no samples while it runs, so silence does not mean a hang
         case=replace(ours.case, hang_timeout_s=ours.case.timeout_s),
         round=ours.round,
         argv=(ours.argv[0], "-m", "tasks.upstream.benchmark", str(run_dir)),
@@ -98,9 +98,13 @@ def run(ours: Launch, launcher: Launcher) -> Pair | None:
 
 
 def read_pair(case: Case, round_index: int, run_dir: Path) -> Pair | None:
-    """The pair in a run directory, or None when one side is missing."""
+    """The pair in a run directory; None if one side is missing.
+
+    Raises:
+        StoreError: a file cannot be read, or the two sides differ in their number of iterations.
+    """
     theirs_path = folder_of(run_dir) / "upstream.json"
-    written = read_json(theirs_path, _Written, next_step="Move it away to go on without.")
+    written = read_json(theirs_path, _Written, next_step="Move it away to continue without it.")
     if written is None:
         return None
     theirs = written["iteration_time_s"]
@@ -109,7 +113,7 @@ def read_pair(case: Case, round_index: int, run_dir: Path) -> Pair | None:
         return None
     if len(theirs) != (ours := record.ranks[0].num_iterations):
         raise StoreError(
-            f"{theirs_path} has {counted(len(theirs), 'iteration')}, and the round beside it {ours}: they are no pair. "
+            f"{theirs_path} has {counted(len(theirs), 'iteration')}, but its round has {ours}, so they are not a pair. "
             "Move it away, and the same command runs upstream again."
         )
     ours_s, library_s = medians_of_rank_0(record)
@@ -124,7 +128,7 @@ def read_pair(case: Case, round_index: int, run_dir: Path) -> Pair | None:
 
 
 def pairs_of(results: Iterable[CaseResult], folder: Folder) -> list[Pair]:
-    """The pair of every completed round beside which upstream ran too."""
+    """The pairs of all completed rounds that upstream ran after."""
     return [
         pair
         for result in results
@@ -134,19 +138,19 @@ def pairs_of(results: Iterable[CaseResult], folder: Folder) -> list[Pair]:
 
 
 def medians_of_rank_0(record: RunRecord, iterations: Sequence[int] | None = None) -> tuple[float, float | None]:
-    """Iteration time of rank 0 by our clock and, where the library keeps one, by its own [s]; marks cost neither.
+    """Median iteration time of rank 0 by our clock and by the library's [s]; None if the library has no clock.
 
-    ``iterations``: those that count, where another rule than today's decided it.
+    ``iterations`` replaces the iterations that today's rule counts.
     """
     counted = counted_iterations(record) if iterations is None else iterations
     return statistics.median(_column(record, counted, "iteration_time_s")), _library_s(record, counted)
 
 
 def bracketed_differences(pairs: Sequence[Pair]) -> list[float]:
-    """Relative differences with a slow drift of the machine cancelled; positive when ours is longer.
+    """Relative differences without a slow drift of the machine; positive if ours is longer.
 
-    The runs of one case alternate, ours first. A machine that speeds up or slows down meanwhile biases every direct
-    comparison the same way, so each run between two of the other kind is compared with the mean of those two.
+    The runs of one case alternate, ours first. A machine that becomes faster or slower biases all direct comparisons
+    in the same way, so each run between two of the other kind is compared with the mean of those two.
     """
     series = [time_s for pair in sorted(pairs, key=lambda pair: pair.round) for time_s in (pair.ours_s, pair.theirs_s)]
     differences = []
@@ -158,12 +162,12 @@ def bracketed_differences(pairs: Sequence[Pair]) -> list[float]:
 
 
 def read_pairs(path: Path) -> tuple[Pair, ...]:
-    """What ``write_pairs`` wrote; () where it did not. Raises StoreError when it cannot be read."""
+    """Read the pairs that ``write_pairs`` wrote; () without a file. Raises StoreError if it cannot be read."""
     return read_json(path, tuple[Pair, ...], next_step="Take it anew from the campaign that wrote it.") or ()
 
 
 def write_pairs(pairs: Sequence[Pair], path: Path) -> None:
-    """Write all pairs of a campaign, for the report and for whoever wants to check."""
+    """Write all pairs of a campaign, for the report and for checks."""
     replace_json([asdict(pair) for pair in pairs], path)
 
 
@@ -181,7 +185,7 @@ def _library_s(record: RunRecord, counted: Sequence[int]) -> float | None:
 
 
 def _column(record: RunRecord, counted: Sequence[int], name: str) -> list[float]:
-    """Samples of rank 0 in the iterations that count, missing ones left out."""
+    """Samples of rank 0 in the iterations that count, without missing ones."""
     stored = record.ranks[0].samples.get(name, ())
     values = (stored[iteration] for iteration in counted if iteration < len(stored))
     return [value for value in values if value is not None]

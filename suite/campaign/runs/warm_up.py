@@ -1,14 +1,14 @@
-"""Which runs compile kernels before anything is timed, and which kernels this machine has had compiled.
+"""Decide which runs compile kernels before anything is timed, and remember which kernels are compiled.
 
 A campaign of a matrix with ``warm_up`` begins with a run of two iterations for each task, stack and number of
-environments of a rank: Newton compiles its broad phase anew for each number, and all else once for a task. The run has
-one rank, also where the rounds have several. Ranks load the same kernels, and once one has compiled them no number of
-ranks compiles any: on two CPU cores with an empty cache (2026-11-24) one rank of Cartpole, Ant and the Shadow Hand
-compiled 54, 11 and 24, and one and two ranks after it none, with another RL library neither. On a GPU rl_games compiles
-its network too, anew for each number of ranks (two H100s, 2026-11-24: 188 kernels on one, then 16 on both), so there it
-has runs of its own, with as many ranks as the rounds; they serve the other libraries.
+environments per rank: Newton compiles its broad phase for each number, and everything else once per task. The run has
+one rank even if the rounds have several, because ranks load the same kernels. On two CPU cores with an empty cache
+(2026-11-24), one rank of Cartpole, Ant and the Shadow Hand compiled 54, 11 and 24 kernels; later runs with one or two
+ranks, or with another RL library, compiled none. On a GPU, rl_games also compiles its network, for each number of ranks
+(two H100s, 2026-11-24: 188 kernels on one, then 16 on both). So it has warm-ups of its own there, with as many ranks as
+its rounds; these serve the other libraries too.
 
-What was compiled is remembered beside the kernels::
+The compiled kernels are remembered beside them::
 
     CACHE/kernels-<pins>/warm/<device>-<stack>-<task>-n<environments of a rank>[-rl_games-<topology>].json
 """
@@ -31,13 +31,13 @@ type Kernels = tuple[str, ...]
 
 
 def kernels_of(case: Case) -> Kernels:
-    """What decides which kernels a run of this case needs."""
+    """The key of all kernels that a run of this case needs."""
     own = (case.rl_library, case.topology) if _compiles_itself(case) else ()
     return (*shared_kernels_of(case), *own)
 
 
 def shared_kernels_of(case: Case) -> Kernels:
-    """Those of physics and rendering."""
+    """The key of the kernels of physics and rendering."""
     return case.stack, case.task, f"n{case.num_envs}"
 
 
@@ -46,7 +46,7 @@ def _compiles_itself(case: Case) -> bool:
 
 
 def warm_ups(cases: Sequence[Case]) -> list[Case]:
-    """The fewest that compile what these cases need, of their training."""
+    """The fewest warm-ups that compile all kernels of these cases; cases that do not train have none."""
     training = [case for case in cases if case.learns]
     training.sort(key=lambda case: (not _compiles_itself(case), case.world_size))
     found: list[Case] = []
@@ -73,7 +73,7 @@ def _warm_up(case: Case) -> Case:
 
 
 def is_of(warm_up: Case, case: Case) -> bool:
-    """Whether a case would fail as its warm-up did: it trains the same task by the same library."""
+    """Whether this is the warm-up of the case, which would then fail as the warm-up did."""
     return (warm_up.rl_library, kernels_of(warm_up)) == (case.rl_library, kernels_of(case))
 
 
@@ -83,19 +83,19 @@ def in_words(case: Case) -> str:
 
 
 def is_warm(cache_dir: Path, kernels: Kernels, machine: Environment, device: Device) -> bool:
-    """Whether a run compiled these kernels for this device, and they are still there."""
+    """Whether a run compiled these kernels for this device, and the cache still has kernels."""
     has_any = next(damaged_kernels.modules(cache_dir), None) is not None
     return has_any and _path(cache_dir, kernels, machine, device).exists()
 
 
 def is_missing(cache_dir: Path, warm_up: Case, machine: Environment, needed: Collection[Kernels]) -> bool:
-    """Whether this warm-up would compile any of the kernels that are needed."""
+    """Whether this warm-up would compile any of the needed kernels."""
     compiled = {kernels_of(warm_up), shared_kernels_of(warm_up)}.intersection(needed)
     return not all(is_warm(cache_dir, kernels, machine, warm_up.device) for kernels in compiled)
 
 
 def remember(cache_dir: Path, warm_up: Case, machine: Environment) -> None:
-    """Note that a warm-up has compiled its kernels."""
+    """Record that a warm-up has compiled its kernels."""
     for kernels in {kernels_of(warm_up), shared_kernels_of(warm_up)}:
         path = _path(cache_dir, kernels, machine, warm_up.device)
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Runs the warm-ups of a campaign before its rounds. They are kept in ``OUT/warm-up`` and count nowhere."""
+"""Run the warm-ups of a campaign before its rounds. They are kept in ``OUT/warm-up`` and are never counted."""
 
 from dataclasses import replace
 from typing import Final
@@ -16,11 +16,11 @@ from suite.options.command_line import say
 from suite.records import store
 from suite.schema.record import Case, PlannedCase, RunRecord
 
-FOLDER: Final = "warm-up"  # in the campaign's
+FOLDER: Final = "warm-up"  # in the campaign's folder
 
 
 def run(campaign: Campaign, folder: Folder) -> None:
-    """Run what rounds are waiting for and this machine has not had. A warm-up that fails is a failure of its rounds."""
+    """Run the warm-ups that rounds need and this machine lacks. If a warm-up fails, its rounds fail."""
     if campaign.runtime is None:
         raise AssertionError("provision comes before run_all")
     own = Folder(root=folder.root / FOLDER)
@@ -48,7 +48,7 @@ def run(campaign: Campaign, folder: Folder) -> None:
 
 
 def _is_to_run(campaign: Campaign, folder: Folder, run: Run) -> bool:
-    """Whether a warm-up runs now. One that failed earlier fails its rounds again, unless it is to be tried again."""
+    """Whether a warm-up runs now. An earlier failure fails its rounds again, except with ``--retry-failed``."""
     if not run.record_path.exists():
         return True
     record = store.read_record(run.record_path)
@@ -60,7 +60,7 @@ def _is_to_run(campaign: Campaign, folder: Folder, run: Run) -> bool:
 
 
 def log_folder(campaign: Campaign, case: Case, round_index: int) -> str:
-    """Where the logs of a round are; of one that its warm-up kept from starting, those of the warm-up."""
+    """Where the logs of a round are, or those of its failed warm-up if the round never started."""
     run_dir = Folder(root=campaign.out).run_dir(case, round_index)
     if (run_dir / "logs").is_dir():
         return str(run_dir / "logs")
@@ -72,14 +72,14 @@ def log_folder(campaign: Campaign, case: Case, round_index: int) -> str:
 def _wanted(campaign: Campaign, folder: Folder, runtime: Runtime) -> list[PlannedCase]:
     if not campaign.warm_ups:
         return []
-    repair_kernels(campaign, runtime.worker.cache_dir)  # what is moved away is to be compiled again
+    repair_kernels(campaign, runtime.worker.cache_dir)  # modules that are moved away are compiled again
     needed = {warm_up.kernels_of(item.case) for item, _ in known_rounds(campaign, folder)}
     cache_dir = runtime.worker.cache_dir
     return [item for item in campaign.warm_ups if warm_up.is_missing(cache_dir, item.case, campaign.machine, needed)]
 
 
 def _fail_rounds(campaign: Campaign, folder: Folder, record: RunRecord) -> None:
-    """Give every round that waits for this warm-up its outcome and reason, which running it would only repeat."""
+    """Record the outcome and reason of this warm-up for every round that needs it; running them would repeat it."""
     rounds = [
         (item.case, index) for item, index in known_rounds(campaign, folder) if warm_up.is_of(record.case, item.case)
     ]
