@@ -82,7 +82,7 @@ def test_drawing_alone_draws_every_picture_of_a_rollout_and_steps_no_physics(run
 
 def test_a_single_rank_has_nobody_to_reduce_with(make_case: CaseMaker) -> None:
     alone = make_case(workload="all_reduce", nproc_per_node=1, num_envs_global=32)
-    assert refusal(alone) == "has nobody to reduce gradients with; needs 2 ranks or more"
+    assert refusal(alone) == "has no other rank to reduce gradients with; needs 2 ranks or more"
     assert refusal(make_case(workload="all_reduce")) is None
 
 

@@ -175,7 +175,7 @@ def test_a_point_that_does_not_divide_is_still_a_case(tmp_path: Path, catalog: C
         ('title = "One"\n', "", 5, "series[0].title", "required, but missing"),
         ("Isaac-Ant-v0", "Isaac-Ent", 9, "series[0].task", "Did you mean 'Isaac-Ant'?"),
         ("iterations = 5", 'iterations = 5\noverrides = ["env.seed=1"]', 14, "series[0].overrides", "labscale sets it"),
-        ('"1x2"', '"1x1"', 12, "series[0].topologies", "one/rl_games-kitless-n4096-1x1 is there twice"),
+        ('"1x2"', '"1x1"', 12, "series[0].topologies", "one/rl_games-kitless-n4096-1x1 occurs twice"),
     ],
 )
 def test_what_a_matrix_may_not_say(

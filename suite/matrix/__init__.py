@@ -1,1 +1,1 @@
-"""A matrix file and the catalog become cases, and a plan of what can run and what it costs."""
+"""Make cases from a matrix file and the catalog, and plan which can run and what they cost."""

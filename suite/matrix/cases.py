@@ -1,4 +1,4 @@
-"""The cases of a matrix: make them from its tables, and select among them."""
+"""Make the cases of a matrix from its tables, and select among them."""
 
 from collections.abc import Collection, Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -20,10 +20,10 @@ def expand(
     assets: Assets,
     seed: int | None = None,
 ) -> list[Case]:
-    """All cases of a matrix in its order, infeasible ones included: the plan says why they are.
+    """Return all cases of a matrix in its order, also infeasible ones; the plan gives the reasons.
 
-    ``stack`` replaces the stacks of every series, ``seed`` the matrix's. Where environments do not divide by the world
-    size, ``num_envs`` is rounded down, and the plan refuses the case.
+    ``stack`` replaces the stacks of every series, and ``seed`` that of the matrix. If environments do not divide by
+    the world size, ``num_envs`` is rounded down, and the plan refuses the case.
     """
     return [
         _case(matrix, catalog, point, library, chosen, topology, device=device, assets=assets, seed=seed)
@@ -33,16 +33,16 @@ def expand(
 
 
 def on_nodes_of(matrix: Matrix, ranks_per_node: int = UNBOUNDED.gpus_per_node) -> Matrix:
-    """The matrix with this number in place of every ``all`` among its topologies, each topology of a table once.
+    """Return the matrix with this number in place of every ``all`` in a topology. A table has each topology once.
 
     Raises:
-        MatrixError: it asks for all GPUs of nodes that nobody has looked at.
+        MatrixError: it asks for all GPUs of a node, but the nodes are unknown.
     """
     asks = [series.name for series in matrix.series if any(map(_is_of_all, series.topologies))]
     if asks and ranks_per_node >= UNBOUNDED.gpus_per_node:
         raise MatrixError(
-            f"series {asks[0]} of the matrix {matrix.name} asks for all GPUs of a node, and what the nodes have is not "
-            "known where files are only written. Name a matrix with numbers of GPUs, such as --matrix short."
+            f"series {asks[0]} of the matrix {matrix.name} asks for all GPUs of a node, but their number is unknown "
+            "when files are only written. Name a matrix with numbers of GPUs, such as --matrix short."
         )
     number = str(max(1, ranks_per_node))
     tables = tuple(
@@ -55,7 +55,7 @@ def on_nodes_of(matrix: Matrix, ranks_per_node: int = UNBOUNDED.gpus_per_node) -
 
 
 def with_numbers_alone(series: Series) -> Series:
-    """A table without topologies whose number of ranks only a machine says."""
+    """The table without topologies that ask for all GPUs of a node."""
     numbers = tuple(one for one in series.topologies if not _is_of_all(one))
     return series.model_copy(update={"topologies": numbers})
 
@@ -75,7 +75,7 @@ def with_num_envs(
     assets: Assets,
     seed: int | None = None,
 ) -> list[Case]:
-    """Return the cases of a series as they are with another number of environments, each once."""
+    """Return the cases of a series with another number of environments, each once."""
     tables = tuple(
         table.model_copy(update={"num_envs": num_envs, "num_envs_more": ()})
         for table in matrix.series
@@ -94,11 +94,11 @@ def select(
     rl_library: Sequence[str] = (),
     gpus: Collection[int] = (),
 ) -> list[Case]:
-    """Cases that match every criterion given; of the patterns within one criterion any may match.
+    """Return the cases that match every given criterion, each by any of its values.
 
-    ``series`` and ``case_glob`` are fnmatch patterns of series names and case ids. ``gpus`` lists the world sizes
-    wanted (the plan refuses those the machine has no room for). An empty criterion takes all. Raises MatrixError when
-    nothing is left, listing what exists.
+    ``series`` and ``case_glob`` are fnmatch patterns of series names and case ids. ``gpus`` lists world sizes; the plan
+    refuses those that are too large for the machine. An empty criterion matches all cases. Raises MatrixError if no
+    case is left, with a list of what exists.
     """
     chosen = [
         case
@@ -116,7 +116,7 @@ def select(
 
 
 def _what_exists(cases: Sequence[Case]) -> str:
-    """Every value that a criterion could have."""
+    """Every value that a criterion can match, in words."""
     series = ", ".join(dict.fromkeys(case.series for case in cases))
     libraries = ", ".join(dict.fromkeys(case.rl_library for case in cases))
     world_sizes = ", ".join(map(str, sorted({case.world_size for case in cases})))
@@ -125,7 +125,7 @@ def _what_exists(cases: Sequence[Case]) -> str:
 
 
 def points(series: Series, stack: Stack | None = None) -> Iterator[tuple[Series, RlLibrary, Stack, Topology]]:
-    """Every point of a table, each with the table as it is for that number of environments."""
+    """Yield every point of a table, with the table for its number of environments."""
     stacks: tuple[Stack, ...] = series.stacks if stack is None else (stack,)
     for library in series.rl_libraries:
         for chosen in stacks:
@@ -135,7 +135,7 @@ def points(series: Series, stack: Stack | None = None) -> Iterator[tuple[Series,
 
 
 def _ranks(topology: Topology) -> tuple[int, int]:
-    """``2x8`` as nnodes and nproc_per_node."""
+    """Split ``2x8`` into nnodes and nproc_per_node."""
     nnodes, nproc_per_node = topology.split("x")
     return int(nnodes), int(nproc_per_node)
 
@@ -211,7 +211,7 @@ def _case(
 def _agent_overrides(
     catalog: Catalog, series: Series, task: TaskEntry, library: RlLibrary, minibatch: Minibatch
 ) -> tuple[str, ...]:
-    """Tokens for what differs from the agent's defaults: a case at the defaults runs exactly as upstream has it."""
+    """Hydra tokens for values other than the agent's defaults: at the defaults a case runs as upstream ships it."""
     agent = task.agents[library]
     entry = catalog.libraries[library]
     templates: tuple[str, ...] = ()

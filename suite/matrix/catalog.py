@@ -1,4 +1,4 @@
-"""What the suite knows of tasks, RL libraries and stacks, read from ``tasks/catalog.toml``."""
+"""Tasks, RL libraries and stacks as ``tasks/catalog.toml`` describes them."""
 
 import difflib
 import re
@@ -14,7 +14,7 @@ from suite.schema.record import Case, Device, RlLibrary, Stack
 
 CATALOG_PATH = Path(__file__).parents[2] / "tasks" / "catalog.toml"
 
-# Limits far beyond any machine: what is computed from these numbers stays finite, quick and printable.
+# Limits far beyond any machine, so that numbers computed from these stay finite and printable.
 type Count = Annotated[int, Field(gt=0, le=10**9)]
 type NumEnvs = Annotated[int, Field(gt=0, le=10**7)]
 type NumSteps = Annotated[int, Field(gt=0, le=10**4)]
@@ -22,7 +22,7 @@ type Seconds = Annotated[float, Field(gt=0, le=10**8)]
 
 
 class LibraryEntry(TomlTable):
-    """How an RL library is told its settings: Hydra tokens with ``{placeholders}``."""
+    """How an RL library takes its settings: Hydra tokens with ``{placeholders}``."""
 
     num_steps_override: str  # {num_steps_per_env}
     minibatch_overrides: NonEmptyTuple[str]  # {minibatch_size} or {num_minibatches}
@@ -35,40 +35,40 @@ class StackEntry(TomlTable):
     devices: NonEmptyTuple[Device]
     worker_packages: Tuple[str] = ()  # requirements beyond the worker's own
     tasks: Tuple[str] | None = None  # None means all
-    image: str | None = None  # container image that the stack lives in
+    image: str | None = None  # container image with the stack
 
     def presets_for(self, task: "TaskEntry") -> tuple[str, ...]:
         return self.camera_presets if task.cameras and self.camera_presets is not None else self.presets
 
 
 class LearningReference(TomlTable):
-    """A reward that every sound run of one size has reached by an iteration; below it, a round is no measurement.
+    """A reward that every sound run of one size reaches by an iteration. A round below it is not a measurement.
 
-    What an iteration teaches follows from the samples that all ranks collect in it and from the optimiser's steps, and
-    from the physics that they are of; and from the number of ranks, where each learns something alone.
+    Learning depends on the samples that all ranks collect in an iteration, on the optimiser's steps and on the physics.
+    It also depends on the number of ranks if each rank learns some part alone.
     """
 
-    stack: Stack  # of the runs that it was made of
-    world_size: Count | None = None  # of no other number of ranks; None where all learn together
+    stack: Stack  # of the runs that it was made from
+    world_size: Count | None = None  # valid for this number of ranks; None if all learn together
     frames_per_iteration: Count  # of all ranks
     optimiser_steps: Count  # of an iteration
     iterations: Count
     reward_at_least: float
-    source: str  # which committed results
+    source: str  # the committed results that it comes from
 
 
 class AgentEntry(TomlTable):
     """Defaults of the agent that Isaac Lab registers for a task and library.
 
-    A library fixes either the size of a minibatch (samples per rank) or how many an epoch has.
+    A library fixes either the size of a minibatch (samples per rank) or the number of minibatches per epoch.
     """
 
     num_steps_per_env: NumSteps
     minibatch_size: Count | None = None
     num_minibatches: Count | None = None
     learning_epochs: Count
-    minibatch_overrides: Tuple[str] = ()  # that this task needs beyond the library's
-    learning_references: Tuple[LearningReference] = ()  # without one of its size a case's learning is not checked
+    minibatch_overrides: Tuple[str] = ()  # in addition to the library's
+    learning_references: Tuple[LearningReference] = ()  # a case without one of its size has no check of learning
 
     @model_validator(mode="after")
     def _one_rule(self) -> Self:
@@ -78,17 +78,17 @@ class AgentEntry(TomlTable):
 
 
 class CostEntry(TomlTable):
-    """A measured process, from which plans are estimated. ``num_envs`` counts per rank."""
+    """A measured process, from which plans estimate costs. ``num_envs`` is per rank."""
 
     device: Device
     rl_library: RlLibrary
     stack: Stack = "kitless"
-    world_size: Count | None = None  # of no other number of ranks; None: of any
+    world_size: Count | None = None  # valid for this number of ranks; None: for any
     num_envs: NumEnvs
     num_steps_per_env: NumSteps
     start_up_s: Seconds
     iteration_s: Seconds
-    optimiser_steps: Count | None = None  # of an iteration, where it is known what one takes
+    optimiser_steps: Count | None = None  # of an iteration, if the time of one is known
     optimiser_step_s: Seconds | None = None
     source: str
 
@@ -101,10 +101,11 @@ class CostEntry(TomlTable):
         return self
 
     def wall_s(self, *, num_envs: int, num_steps_per_env: int, iterations: int, optimiser_steps: int) -> float:
-        """Seconds of one process.
+        """Estimate the duration of one process [s].
 
-        Proportional to steps and environments, but no faster than measured for fewer. What optimiser steps take is
-        proportional to their number alone, where it is known: tuned agents have few of them for many environments.
+        The rollout is proportional to steps and environments, but with fewer environments never faster than measured.
+        The time of optimiser steps, if known, depends only on their number: tuned agents take few steps for many
+        environments.
         """
         scale = max(1.0, num_envs / self.num_envs) * num_steps_per_env / self.num_steps_per_env
         rollout_s = self.iteration_s - self._learning_s(self.optimiser_steps)
@@ -115,14 +116,14 @@ class CostEntry(TomlTable):
 
 
 class TaskTable(TomlTable):
-    """A task as the file has it."""
+    """A task in the file."""
 
     aliases: Tuple[str]
     cameras: bool
-    differences: NonEmptyTuple[str]  # from the 2.x task of the alias, a sentence each
+    differences: NonEmptyTuple[str]  # from the 2.x task of the alias; each is a sentence
     agents: dict[RlLibrary, AgentEntry]
     costs: Tuple[CostEntry] = ()
-    ranks_learn_alone: str | None = None  # what no rank shares with the others, in words
+    ranks_learn_alone: str | None = None  # the part that ranks do not share, in words
 
     @model_validator(mode="after")
     def _references_say_ranks(self) -> Self:
@@ -135,7 +136,7 @@ class TaskTable(TomlTable):
 
 
 class TaskEntry(TaskTable):
-    """A task with its Gym id; one that the file does not know is as the worker registers it."""
+    """A task with its Gym id, from the file or as the worker registers it."""
 
     task: str
     differences: Tuple[str]
@@ -144,10 +145,12 @@ class TaskEntry(TaskTable):
     def cost(
         self, *, rl_library: RlLibrary, device: Device, stack: Stack, num_envs: int, world_size: int | None = None
     ) -> CostEntry | None:
-        """The measurement nearest to a case: of the same device, and of the same stack, library, ranks if there is one.
+        """Return the measurement nearest to a case; None if its device has none.
 
-        A stack without any is taken for ``kitless``, a library without any for the first that has some. Of several, the
-        one with most environments that the case has too, or else with the fewest.
+        The device is always the same; stack, library and number of ranks are the same if such a measurement exists. A
+        stack without one uses those of ``kitless``, and a library without one those of the first library that has some.
+        Among the rest, the measurement with the most environments up to those of the case wins, else the one with the
+        fewest.
         """
         on_device = [entry for entry in self.costs if entry.device == device]
         costs = [entry for entry in on_device if entry.stack == stack]
@@ -163,7 +166,7 @@ class TaskEntry(TaskTable):
 
 
 class CatalogTable(TomlTable):
-    """The file."""
+    """The tables of the file."""
 
     libraries: dict[RlLibrary, LibraryEntry]
     stacks: dict[Stack, StackEntry]
@@ -174,23 +177,23 @@ class Catalog(TomlTable):
     libraries: dict[RlLibrary, LibraryEntry]
     stacks: dict[Stack, StackEntry]
     tasks: dict[str, TaskEntry]  # by id of Isaac Lab 3.0
-    others: Tuple[str] = ()  # ids that the worker registers, where it was asked of one that it does not
+    others: Tuple[str] = ()  # ids that the worker registers, if it was asked about an unknown one
 
     def learning_references(self, task: str, rl_library: RlLibrary) -> tuple[LearningReference, ...]:
-        """Return what a task is known to learn with a library, by size; empty where the task is not known."""
+        """Return the learning references of a task and library; () for an unknown task."""
         agent = self.tasks[task].agents.get(rl_library) if task in self.tasks else None
         return agent.learning_references if agent else ()
 
     def ranks_of_learning(self, case: Case) -> int | None:
-        """How many ranks what is learned depends on: those of the case, or None where all learn together."""
+        """The number of ranks that learning depends on: the world size, or None if all ranks learn together."""
         return case.world_size if self.why_ranks_learn_alone(case.task) else None
 
     def why_ranks_learn_alone(self, task: str) -> str | None:
-        """What no rank of a task shares with the others; None where all learn together or the task is not known."""
+        """The part of a task that ranks do not share, in words; None if all learn together or the task is unknown."""
         return self.tasks[task].ranks_learn_alone if task in self.tasks else None
 
     def resolve(self, task_id: str) -> TaskEntry:
-        """Return the task of an id or of an alias from Isaac Lab 2.x. Raises MatrixError for an unknown one."""
+        """Return the task with this id or this alias from Isaac Lab 2.x. Raises MatrixError if there is none."""
         if task_id in self.tasks:
             return self.tasks[task_id]
         for entry in self.tasks.values():
@@ -202,14 +205,14 @@ class Catalog(TomlTable):
             raise MatrixError(
                 f"unknown task {task_id!r}: neither Isaac Lab nor an installed extension registers it"
                 f"{near and '; near ones are ' + near}. A task of an extension needs --worker-package with the "
-                "extension, which has to name its module as an entry point of the group isaaclab.tasks."
+                "extension, which must name its module as an entry point of the group isaaclab.tasks."
             )
         known = "; ".join(f"{entry.task} (also {', '.join(entry.aliases)})" for entry in self.tasks.values())
         raise MatrixError(f"unknown task {task_id!r}; known are {known}.{did_you_mean(task_id, names)}")
 
 
 def load_catalog(path: Path | None = None) -> Catalog:
-    """Read a catalog, by default the suite's own, which is read once and shared by all of a process.
+    """Read a catalog, by default the suite's own, which a process reads only once.
 
     Raises MatrixError with every problem of the file.
     """
@@ -218,7 +221,7 @@ def load_catalog(path: Path | None = None) -> Catalog:
 
 @cache
 def _own_catalog() -> Catalog:
-    """Pages ask it of every case, thousands of times."""
+    """Read the suite's catalog once: pages ask for it thousands of times."""
     return _read_catalog(CATALOG_PATH)
 
 
@@ -253,7 +256,7 @@ def _contradictions(table: CatalogTable) -> list[Problem]:
 
 
 def _placeholder_problems(table: CatalogTable) -> list[Problem]:
-    """A misspelt placeholder would otherwise show only when a case needs it."""
+    """Find misspelt placeholders now, not when a case first needs them."""
     tokens: list[tuple[tuple[int | str, ...], str, set[str]]] = []
     minibatch = {"minibatch_size", "num_minibatches"}
     for library, entry in table.libraries.items():
@@ -264,7 +267,7 @@ def _placeholder_problems(table: CatalogTable) -> list[Problem]:
             location = ("tasks", name, "agents", library, "minibatch_overrides")
             tokens += [(location, token, minibatch) for token in agent.minibatch_overrides]
     return [
-        Problem(location=location, message=f"got {token!r}; should hold one of {{{'}, {'.join(sorted(allowed))}}}.")
+        Problem(location=location, message=f"got {token!r}; should contain one of {{{'}, {'.join(sorted(allowed))}}}.")
         for location, token, allowed in tokens
         if len(names := re.findall(r"\{(.*?)\}", token)) != 1 or names[0] not in allowed
     ]

@@ -1,4 +1,4 @@
-"""Read a matrix file, which says what a campaign measures."""
+"""Read a matrix file, which defines what a campaign measures."""
 
 import os
 import reprlib
@@ -14,9 +14,9 @@ MATRICES_PATH = Path(__file__).parents[2] / "tasks" / "matrices"
 
 
 def load_matrix(name_or_path: str | Path, catalog: Catalog) -> Matrix:
-    """Read ``tasks/matrices/<name>.toml`` or a file given by its path.
+    """Read ``tasks/matrices/<name>.toml``, or the file at a path.
 
-    Raises MatrixError with every problem of the file, each with its line.
+    Raises MatrixError with every problem of the file and its line.
     """
     file = read_toml(_matrix_path(name_or_path))
     table = file.validate(MatrixTable)
@@ -26,12 +26,12 @@ def load_matrix(name_or_path: str | Path, catalog: Catalog) -> Matrix:
 
 
 def read_table(name_or_path: str | Path) -> MatrixTable:
-    """The file's tables alone. Raises MatrixError where they are not of the right form."""
+    """Read the tables without checking them against the catalog. Raises MatrixError if their form is wrong."""
     return read_toml(_matrix_path(name_or_path)).validate(MatrixTable)
 
 
 def matrix_names() -> list[str]:
-    """Those that come with labscale, sorted."""
+    """Names of the matrices that come with labscale, sorted."""
     return sorted(file.stem for file in MATRICES_PATH.glob("*.toml"))
 
 
@@ -39,7 +39,7 @@ def _matrix_path(name_or_path: str | Path) -> Path:
     path, names = Path(name_or_path), matrix_names()
     if str(name_or_path) in names:
         return MATRICES_PATH / f"{name_or_path}.toml"
-    if path.suffix != ".toml" and not os.path.isfile(path):  # noqa: PTH113 - False of any name, too long ones too
+    if path.suffix != ".toml" and not os.path.isfile(path):  # noqa: PTH113 - False for any name, even one that is too long
         hint = did_you_mean(str(name_or_path), names)
         raise MatrixError(
             f"unknown matrix {reprlib.repr(str(name_or_path))}; there are {', '.join(names)}, or give the path of a"

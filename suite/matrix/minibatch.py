@@ -1,4 +1,4 @@
-"""How many samples an optimiser step takes on each rank, and which sizes a batch allows."""
+"""Compute the minibatch of a rank: how many samples an optimiser step takes, and which sizes a batch allows."""
 
 from dataclasses import dataclass
 from math import isqrt
@@ -12,7 +12,7 @@ MOST_TRIED: Final = 10**6
 
 @dataclass(frozen=True, kw_only=True)
 class Minibatch:
-    """Of one rank. It may not fit the batch, or be 0 where ranks have too little: the plan refuses such a case."""
+    """The minibatch of one rank. It may not divide the batch, or be 0; the plan refuses such a case."""
 
     size: int  # samples
     count: int  # per learning epoch
@@ -27,13 +27,13 @@ def minibatch_per_rank(
     ranks_sharing: int,
     minibatch_size: int | None,
 ) -> Minibatch:
-    """The minibatch of one rank that collects ``batch`` samples an iteration.
+    """Return the minibatch of one rank that collects ``batch`` samples per iteration.
 
-    Both rules refer to a single rank, which would collect ``single_rank_batch``: its minibatch size is
+    Both rules start from a single rank, which would collect ``single_rank_batch`` samples. Its minibatch size is
     ``minibatch_size``, else the agent's, else (for a library that counts minibatches) its batch divided by the agent's
-    count. ``fixed_minibatch`` keeps that size on every rank, so optimiser steps fall as ranks share the work;
-    ``fixed_updates`` divides it by the ranks that share, so they stay. Where nothing is shared, as in a weak series,
-    ``ranks_sharing`` is 1 and the rules do not differ.
+    count. ``fixed_minibatch`` keeps that size on every rank: the same minibatch, fewer optimiser steps.
+    ``fixed_updates`` divides it by the ranks that share the work: the same steps, smaller minibatches. In a weak
+    series ranks share nothing, ``ranks_sharing`` is 1, and both rules give the same.
     """
     fixed_updates = rule == "fixed_updates"
     reference_size = minibatch_size or agent.minibatch_size
@@ -47,9 +47,9 @@ def minibatch_per_rank(
 
 
 def nearest_divisors(batch: int, size: int) -> list[int]:
-    """Divisors of ``batch`` next to ``size``, from below and from above, where there are any.
+    """Return the divisors of ``batch`` next below and next above ``size``, if there are any.
 
-    Of a batch beyond ``MOST_TRIED`` squared only divisors that are that small, or that small a part of it.
+    If ``batch`` exceeds ``MOST_TRIED`` squared, only divisors up to ``MOST_TRIED`` and their cofactors are found.
     """
     small = [divisor for divisor in range(1, min(isqrt(batch), MOST_TRIED) + 1) if batch % divisor == 0]
     divisors = {*small, *(batch // divisor for divisor in small)}

@@ -1,4 +1,4 @@
-"""From cases to what runs: which cases this machine can run and why not, what they cost, how a round is started.
+"""Plan cases: which can run on this machine, why others cannot, what they cost, and which command starts a round.
 
 Pure: nothing here looks at the machine or starts anything.
 """
@@ -16,7 +16,7 @@ from suite.matrix.minibatch import nearest_divisors
 from suite.matrix.resources import Cores
 from suite.schema.record import Case, Device, Launch, PlannedCase, Stack
 
-_ONE_NODE: Final = ("--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0")  # a free port: campaigns do not meet
+_ONE_NODE: Final = ("--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0")  # 0: a free port, so campaigns do not collide
 THREAD_VARIABLES: Final = (
     "OMP_NUM_THREADS",
     "MKL_NUM_THREADS",
@@ -37,12 +37,12 @@ def plan(
     rounds: int,
     catalog: Catalog,
 ) -> list[PlannedCase]:
-    """Say of each case, in order, whether it can run here and what it costs.
+    """Return for each case, in order, whether it can run here and what it costs.
 
-    ``gpus_available`` and ``cpus_available`` count per node, or for all nodes together where they are ``on_one_host``.
-    A case that cannot run has every reason in ``infeasible``. What this machine lacks is no obstacle to an estimate,
-    because plans are made on login nodes; a stack or numbers that do not fit are. Raises MatrixError for a task that
-    the catalog does not have.
+    ``gpus_available`` and ``cpus_available`` are per node, or for all nodes together if they are ``on_one_host``. The
+    field ``infeasible`` has every reason why a case cannot run. Plans are made on login nodes, so a case that this
+    machine is too small for still has an estimate; one whose stack or numbers do not work has none. Raises MatrixError
+    for a task that the catalog does not have.
     """
     planned = []
     for case in cases:
@@ -86,11 +86,11 @@ def render_launch(
     visible_gpus: str | None = None,
     python_path: str | None = None,
 ) -> Launch:
-    """The torchrun command of one round; that of several nodes is for each of them, see ``suite.launch.nodes.node``.
+    """Return the torchrun command of one round. With several nodes, each runs it (``suite.launch.nodes.node``).
 
-    ``asset_root`` is where offline assets lie, unused for official ones; ``cpus`` is how many the node may
-    use. With ``cores``, the round uses only those, and only as many GPUs as it has ranks: the first that the caller's
-    CUDA_VISIBLE_DEVICES, ``visible_gpus``, leaves. ``python_path`` is the caller's own PYTHONPATH, where an air-gapped
+    ``asset_root`` is the folder of offline assets, unused for official ones. ``cpus`` is how many cores the node may
+    use. With ``cores``, the round uses only those, and only as many GPUs as it has ranks: the first ones in
+    ``visible_gpus``, the caller's CUDA_VISIBLE_DEVICES. ``python_path`` is the caller's PYTHONPATH, where an air-gapped
     host keeps the worker's packages. Raises UsageError for offline assets without a root.
     """
     env = _worker_env(case, cache_dir=cache_dir, cpus=len(cores) or cpus) | _asset_env(case, asset_root)
@@ -98,7 +98,7 @@ def render_launch(
         gpus = range(case.nproc_per_node)
         names = visible_gpus.split(",") if visible_gpus else [str(gpu) for gpu in gpus]
         env["CUDA_VISIBLE_DEVICES"] = ",".join(names[gpu].strip() for gpu in gpus)
-    # for tasks.worker: the project is not installed in the worker's environment
+    # finds tasks.worker: the project is not installed in the worker's environment
     env["PYTHONPATH"] = os.pathsep.join(part for part in (str(project_root), python_path) if part)
     return Launch(
         case=case,
@@ -119,7 +119,7 @@ def _argv(case: Case, worker_python: Path, run_dir: Path) -> tuple[str, ...]:
         f"--nnodes={case.nnodes}",
         f"--nproc-per-node={case.nproc_per_node}",
         *(_ONE_NODE if case.nnodes == 1 else ()),
-        "--max-restarts=0",  # a restarted round would not be one measurement
+        "--max-restarts=0",  # a restarted round would not be a single measurement
         "--redirects=3",
         *((f"--log-dir={logs}",) if case.nnodes == 1 else ()),
         "-m",
@@ -129,7 +129,7 @@ def _argv(case: Case, worker_python: Path, run_dir: Path) -> tuple[str, ...]:
 
 
 def shell_command(launch: Launch) -> str:
-    """The launch as one line for a POSIX shell, environment included."""
+    """Return the launch as one line for a POSIX shell, with its environment."""
     settings = [f"{name}={shlex.quote(value)}" for name, value in sorted(launch.env.items())]
     cores = ("taskset", "--cpu-list", ",".join(map(str, launch.cpus))) if launch.cpus else ()
     return " ".join([*settings, shlex.join((*cores, *launch.argv))])
@@ -147,7 +147,7 @@ def _machine_reasons(
         per_node = " per node" if case.nnodes > 1 and not on_one_host else ""
         yield f"needs {counted(ranks, 'GPU')}{per_node}, available: {gpus}"
     if case.device == "cpu" and ranks > cpus:
-        # Ranks that share a core measure the scheduler.
+        # Ranks that share a core would measure the scheduler.
         yield f"needs {ranks} CPU cores, one per rank, available: {cpus}"
 
 
@@ -172,7 +172,7 @@ def _stack_reasons(case: Case, task: TaskEntry, catalog: Catalog, available: Col
 
 
 def _workload_reasons(case: Case, task: TaskEntry) -> Iterator[str]:
-    """What holds on any machine: the numbers do not work out."""
+    """Yield the reasons that are the same on any machine: the numbers do not work."""
     if case.rl_library not in task.agents:
         yield f"{task.task} has no agent for {case.rl_library}; needs {' or '.join(task.agents)}"
         return
@@ -181,20 +181,20 @@ def _workload_reasons(case: Case, task: TaskEntry) -> Iterator[str]:
     if case.workload == "rendering" and not task.cameras:
         yield f"has nothing to draw, because {task.task} has no camera; needs a task with one"
     if case.workload == "all_reduce" and case.world_size == 1:
-        yield "has nobody to reduce gradients with; needs 2 ranks or more"
+        yield "has no other rank to reduce gradients with; needs 2 ranks or more"
     if case.num_envs * case.world_size != case.num_envs_global:
         yield (
             f"{case.num_envs_global} environments do not divide by {case.world_size} ranks; "
             f"needs a multiple of {case.world_size}"
         )
-        return  # the batch of a rank is not known then
+        return  # without it the batch of a rank is unknown
     batch = case.num_envs * case.num_steps_per_env
     agent = task.agents[case.rl_library]
     if agent.minibatch_size is not None:
         # rl_games asserts this at its start.
         fits = case.minibatch_size > 0 and batch % case.minibatch_size == 0
     else:
-        # rsl_rl and skrl are told a count: any batch can be cut, but not into pieces of any size, nor into empty ones.
+        # rsl_rl and skrl take a count: they cut any batch, but not into any size of pieces, and not into empty ones.
         count = case.optimiser_steps // agent.learning_epochs
         fits = 0 < case.minibatch_size == batch // max(1, count) and count > 0
     if not fits:
@@ -225,28 +225,28 @@ def _wall_s(case: Case, task: TaskEntry) -> float | None:
 
 
 def _worker_env(case: Case, *, cache_dir: Path, cpus: int) -> dict[str, str]:
-    # Every thread pool is sized for the ranks of this node. Unset, torchrun gives OpenMP one thread and the others take
-    # every core in every rank; Isaac Lab itself would divide by the ranks of all nodes.
+    # Every thread pool is sized for the ranks of this node. By default torchrun gives OpenMP one thread, the other
+    # pools take every core in every rank, and Isaac Lab divides by the ranks of all nodes.
     threads = str(case.cpu_threads or max(1, cpus // case.nproc_per_node))
     env = {
         **dict.fromkeys(THREAD_VARIABLES, threads),
-        # Compiled kernels outlive a round, so that only the first pays for them, and stay out of the home folder.
+        # Compiled kernels outlive a round, so that only the first compiles them, and stay out of the home folder.
         "WARP_CACHE_PATH": str(cache_dir / "warp"),
         "TORCHINDUCTOR_CACHE_DIR": str(cache_dir / "torchinductor"),  # rl_games compiles its model
         "TRITON_CACHE_DIR": str(cache_dir / "triton"),
-        "PYTHONDONTWRITEBYTECODE": "",  # many images set it: every rank would compile its modules anew in every round
-        "PYTHONUNBUFFERED": "1",  # a killed rank's last words are in its log
+        "PYTHONDONTWRITEBYTECODE": "",  # many images set it, and every rank would compile its modules in every round
+        "PYTHONUNBUFFERED": "1",  # the log of a killed rank has its last lines
         "PYTHONFAULTHANDLER": "1",  # a crash in native code leaves the Python stack
         "GIT_PYTHON_REFRESH": "quiet",  # rsl_rl imports GitPython, which raises where git is not installed
         "HYDRA_FULL_ERROR": "1",
-        "TORCH_NCCL_ASYNC_ERROR_HANDLING": "1",  # the other ranks end when one dies, rather than wait for it
-        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # local rank N is GPU N of nvidia-smi, whose figures stand in the report
+        "TORCH_NCCL_ASYNC_ERROR_HANDLING": "1",  # if a rank dies, the others end and do not wait for it
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # local rank N is GPU N of nvidia-smi, whose figures the report shows
     }
     if case.device == "cpu":
-        env["CUDA_VISIBLE_DEVICES"] = ""  # Isaac Lab would take a GPU that it sees
+        env["CUDA_VISIBLE_DEVICES"] = ""  # Isaac Lab would use a GPU that it sees
     else:
-        # Warp's kernels are PTX, which the driver compiles. Its own cache is in the home folder, which in a container
-        # is new in every round.
+        # Warp's kernels are PTX, which the driver compiles. By default its cache is in the home folder, which is empty
+        # in every round of a container.
         env["CUDA_CACHE_PATH"] = str(cache_dir / "cuda")
     return env
 
@@ -255,5 +255,7 @@ def _asset_env(case: Case, asset_root: Path | None) -> dict[str, str]:
     if case.assets == "official":
         return {}
     if asset_root is None:
-        raise UsageError(f"{case.case_id} uses offline assets, but no asset root is given; build one or take official.")
+        raise UsageError(
+            f"{case.case_id} uses offline assets, but no asset root is given; build one, or use official assets."
+        )
     return {"ISAACSIM_ASSET_ROOT": str(asset_root)}

@@ -1,4 +1,4 @@
-"""What the tables of a matrix file ask that cannot be: of the catalog, and of each other. Pure."""
+"""Check the tables of a matrix file against the catalog and against each other. Pure."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -12,12 +12,12 @@ from suite.schema.case_suffixes import BESIDE_SUFFIX, PROBE_SUFFIX, WARM_UP_SUFF
 from suite.schema.record import RlLibrary
 from suite.statistics import aa_noise
 
-# Of case ids: rounds that measure the host.
+# Suffixes of case ids that labscale adds itself.
 OWN_SUFFIXES: Final = (aa_noise.SUFFIX, PROBE_SUFFIX, BESIDE_SUFFIX, WARM_UP_SUFFIX)
 
 
 def problems_of(table: MatrixTable, catalog: Catalog) -> list[Problem]:
-    """Every problem, each with its place in the file; how tables stand together only once each is right by itself."""
+    """Return every problem with its place in the file. Tables are compared only once each is valid by itself."""
     alone = [
         problem
         for index, series in enumerate(table.series)
@@ -27,7 +27,7 @@ def problems_of(table: MatrixTable, catalog: Catalog) -> list[Problem]:
 
 
 def _series_problems(series: Series, catalog: Catalog, location: tuple[int | str, ...]) -> Iterator[Problem]:
-    """What a series asks of the catalog that it does not have, and overrides that belong to labscale."""
+    """Yield what the catalog lacks for a series, and overrides of keys that labscale sets."""
     try:
         task = catalog.resolve(series.task)
     except MatrixError as error:
@@ -43,14 +43,12 @@ def _series_problems(series: Series, catalog: Catalog, location: tuple[int | str
     reserved = {key for library in series.rl_libraries for key in _reserved_keys(catalog, task, library)}
     for override in series.overrides:
         if override.split("=")[0] in reserved:
-            message = (
-                f"got {override!r}; labscale sets it itself, so that the case says what runs: use the matrix's keys."
-            )
+            message = f"got {override!r}; labscale sets it from the case; use the keys of the matrix."
             yield Problem(location=(*location, "overrides"), message=message)
 
 
 def _reserved_keys(catalog: Catalog, task: TaskEntry, library: RlLibrary) -> set[str]:
-    """Hydra keys that follow from a Case's own fields."""
+    """Hydra keys that labscale sets from the fields of a case."""
     entry = catalog.libraries[library]
     extra = task.agents[library].minibatch_overrides if library in task.agents else ()
     tokens = (entry.num_steps_override, *entry.minibatch_overrides, *extra)
@@ -69,24 +67,26 @@ def _rounds_problems(table: MatrixTable) -> Iterator[Problem]:
 
 
 def _division_problems(table: MatrixTable) -> Iterator[Problem]:
-    """What is tuned says so, in its division and in its name, and stands beside what it is tuned against."""
+    """Yield tuned tables without division or variant, and those without an untuned table to compare with."""
     closed = {(series.name, library) for series in table.series for library in series.rl_libraries if _closed(series)}
     for index, series in enumerate(table.series):
         tuned = [key for key in ("variant", "cpu_threads", "pin_cpus") if getattr(series, key)]
         if _closed(series):
             for key in tuned:
-                message = f"got {getattr(series, key)!r} in the closed division, which is as upstream ships it; open?"
+                message = (
+                    f"got {getattr(series, key)!r} in the closed division, which runs as upstream ships it; is it open?"
+                )
                 yield Problem(location=("series", index, key), message=message)
             continue
         if series.variant is None:
-            message = "the open division needs a variant, a word for what this table changes."
+            message = "the open division needs a variant, a word for what the table changes."
             yield Problem(location=("series", index, "division"), message=message)
         if f"-{series.variant}".endswith(OWN_SUFFIXES):
             message = f"got {series.variant!r}, the end of case ids that labscale adds itself; take another word."
             yield Problem(location=("series", index, "variant"), message=message)
         for library in series.rl_libraries:
             if (series.name, library) not in closed:
-                message = f"no closed table of series {series.name} has {library}, to hold the variant against; add it."
+                message = f"no closed table of series {series.name} has {library} to compare the variant with; add it."
                 yield Problem(location=("series", index, "rl_libraries"), message=message)
 
 
@@ -95,7 +95,7 @@ def _closed(series: Series) -> bool:
 
 
 def _contradictions(table: MatrixTable) -> list[Problem]:
-    """Tables of one series that disagree on what it is, and points that two tables have."""
+    """Return tables of one series that contradict each other, and points that occur twice."""
     problems: list[Problem] = []
     first: dict[str, Series] = {}
     seen: set[str] = set()
@@ -109,7 +109,7 @@ def _contradictions(table: MatrixTable) -> list[Problem]:
         for point, library, stack, topology in points(with_numbers_alone(series)):
             case_id = case_id_of(point, library, stack, topology, "cuda")
             if case_id in seen:
-                message = f"{case_id} is there twice; leave one out, or give its series another name."
+                message = f"{case_id} occurs twice; leave one out, or give its series another name."
                 problems.append(Problem(location=("series", index, "topologies"), message=message))
             seen.add(case_id)
     return problems
