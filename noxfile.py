@@ -1,10 +1,10 @@
-"""labscale: measure how robot learning on NVIDIA Isaac Lab scales over GPUs, on this hardware.
+"""labscale: measure how robot learning on NVIDIA Isaac Lab scales over GPUs, on your hardware.
 
-python3 -m nox -s env_check                      is this machine fit, and what to repair if not
-python3 -m nox -s bench                          what works here; with GPUs a first measurement; and an HTML page
-python3 -m nox -s plan -- --matrix full          what the full matrix would run here, and what it would cost
-python3 -m nox -s bench -- --matrix full         run it; interrupt at will, the same command goes on
-python3 -m nox -s bench -- --help                all options
+python3 -m nox -s env_check                      check this machine, and name what to repair
+python3 -m nox -s bench                          try everything, take a first measurement on GPUs, build an HTML page
+python3 -m nox -s plan -- --matrix full          show what the full matrix would run here, and its cost
+python3 -m nox -s bench -- --matrix full         run it; after an interruption the same command continues
+python3 -m nox -s bench -- --help                list all options
 """
 
 import os
@@ -22,14 +22,14 @@ ROOT = Path(__file__).parent
 
 
 def install(session: nox.Session, group: str) -> None:
-    """Install one hashed requirement file, or nothing when it has not changed since the last time."""
-    session.env["PYTHONDONTWRITEBYTECODE"] = ""  # many images set it, and every start would compile all modules again
+    """Install one hashed requirement file, unless it is installed already."""
+    session.env["PYTHONDONTWRITEBYTECODE"] = ""  # many images set it, and every start would compile all modules
     pins = ROOT / "containers" / "pins" / f"{group}.txt"
     installed = Path(session.virtualenv.location) / "installed-pins.txt"
     if installed.exists() and installed.read_text() == pins.read_text():
         session.debug(f"{pins.name} is installed")
         return
-    # The file is complete. Without --no-deps the installer would add what pyproject.toml excludes.
+    # The file is complete. Without --no-deps the installer would add packages that pyproject.toml excludes.
     session.install("--require-hashes", "--no-deps", "--requirement", str(pins))
     installed.write_text(pins.read_text())
 
@@ -37,7 +37,7 @@ def install(session: nox.Session, group: str) -> None:
 def run_module(session: nox.Session, module: str, *arguments: str) -> None:
     """Run one of our commands and end with its exit code; nox alone would end with 0 or 1.
 
-    When nox is killed, the command ends in order (``suite.external.parent_death``). At Ctrl-C nox waits for that; by
+    If nox is killed, the command ends in order (``suite.external.parent_death``). After Ctrl-C, nox waits for that; by
     default it would kill the command after half a second.
 
     Raises:
@@ -54,28 +54,28 @@ def run_module(session: nox.Session, module: str, *arguments: str) -> None:
 
 @nox.session
 def env_check(session: nox.Session) -> None:
-    """Check driver, GPUs, rendering, NCCL and worker; names each fault and its repair. `-- --help` for more."""
+    """Check driver, GPUs, rendering, NCCL and worker; name each fault and its repair: `-- --help` for more."""
     install(session, "suite")
     run_module(session, "suite", "env_check")
 
 
 @nox.session
 def plan(session: nox.Session) -> None:
-    """Print every case of a matrix: size, command, cost, and what cannot run here and why."""
+    """Print every case of a matrix: its size, command and cost, or why it cannot run here."""
     install(session, "suite")
     run_module(session, "suite", "plan")
 
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Run a matrix (default: first on GPUs, else smoke), store and report it. Goes on where it stopped."""
+    """Run a matrix (default: first on GPUs, else smoke), store and report it; continue after an interruption."""
     install(session, "report")
     run_module(session, "suite", "bench")
 
 
 @nox.session
 def store(session: nox.Session) -> None:
-    """Store the rounds that a campaign finished before its machine was gone: `nox -s store -- runs/full`."""
+    """Store the finished rounds of a campaign after losing its machine: `nox -s store -- runs/full`."""
     install(session, "suite")
     run_module(session, "suite", "store")
 
@@ -117,7 +117,7 @@ def import_(session: nox.Session) -> None:
 
 @nox.session
 def verify(session: nox.Session) -> None:
-    """Compute every published figure again from the raw samples: `nox -s verify -- RESULTS`. 21: something differs."""
+    """Compute every published figure again from the raw samples: `nox -s verify -- RESULTS`. 21: a figure differs."""
     install(session, "report")
     run_module(session, "reports", "verify")
 
@@ -131,7 +131,7 @@ def compare(session: nox.Session) -> None:
 
 @nox.session
 def learning_references(session: nox.Session) -> None:
-    """Print catalog entries of what every sound run learns: `-- RESULTS... --at ITERATIONS`, one folder a seed."""
+    """Print catalog entries of what every sound run learns: `-- RESULTS... --at ITERATIONS`, one folder per seed."""
     install(session, "report")
     run_module(session, "reports", "learning_references")
 
@@ -154,7 +154,7 @@ def pins(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run the tests, real training included; `-- --quick` leaves out what trains or starts an engine."""
     install(session, "tests")
-    at_the_same_time = ["--numprocesses=4", "--dist=loadfile", "--no-loadscope-reorder"]  # -n 0: one by one
+    at_the_same_time = ["--numprocesses=4", "--dist=loadfile", "--no-loadscope-reorder"]  # `-- -n 0`: one after another
     session.run("python", "-m", "pytest", *at_the_same_time, *session.posargs)
 
 

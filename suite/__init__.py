@@ -1,7 +1,7 @@
-"""The light half of labscale: what to run, how to run it, what happened.
+"""The light half of labscale: plan rounds, launch them, and store their results.
 
-``matrix -> plan -> launch -> collect -> store``. Nothing here imports torch or Isaac Lab; those live in ``tasks`` and
-run in the worker environment.
+``matrix -> plan -> launch -> collect -> store``. Nothing here imports torch or Isaac Lab; ``tasks`` does, in the worker
+environment.
 """
 
 __version__ = "0.1.0"

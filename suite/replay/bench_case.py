@@ -1,4 +1,4 @@
-"""The only test of a replay session. Its rounds are independent processes that ended before."""
+"""The only test of a replay session. Its rounds are independent processes that have ended."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ def test_case(benchmark: BenchmarkFixture, case_id: str, draft: dict[str, Any]) 
     samples_s = iter(draft["samples_s"])
     benchmark.group = draft["series"]
     benchmark.extra_info.update(draft["extra_info"], case_id=case_id)
-    # Not benchmark(...), which would calibrate itself on a clock that stands still.
+    # Not benchmark(...), which would calibrate itself with a clock that does not run.
     benchmark.pedantic(  # type: ignore[no-untyped-call]
         lambda: CLOCK.play(next(samples_s)), setup=CLOCK.reset, rounds=len(draft["samples_s"]), iterations=1
     )

@@ -2,13 +2,13 @@
 
 
 class SampleClock:
-    """Stands still, except that playing a sample advances it by exactly that many seconds.
+    """A clock that advances only when a sample is played, by exactly that many seconds.
 
     pytest-benchmark reads ``timer()`` before and after the target. The first reading is always 0.0, so the difference
     is the sample itself, bit for bit.
     """
 
-    # Stored as options.timer of every benchmark, so that readers see that it was not the storing process's clock.
+    # Stored as options.timer of every benchmark. It tells readers that the storing process did not measure the times.
     __name__ = "labscale.SampleClock (measured inside the training processes)"
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Hooks of the replay session: they copy everything that is not a sample from the draft into the document.
+"""Hooks of the replay session. They copy everything except samples from the draft into the document.
 
 The draft is a JSON object written by ``suite.records.store``: ``case_id series samples_s extra_info machine_info
 commit_info labscale``.
@@ -14,7 +14,7 @@ DRAFT: pytest.StashKey[dict[str, Any]] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--labscale-draft", required=True, help="the JSON file that says what to replay")
+    parser.addoption("--labscale-draft", required=True, help="the JSON file with the samples to replay")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -22,7 +22,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    # With the case id in the test's id, pytest-benchmark's fullname, its key for comparisons, is stable for each case.
+    # The case id in the test's id makes fullname, pytest-benchmark's key for comparisons, stable for each case.
     if "case_id" in metafunc.fixturenames:
         metafunc.parametrize("case_id", [metafunc.config.stash[DRAFT]["case_id"]])
 
@@ -33,7 +33,7 @@ def draft(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 def pytest_benchmark_update_machine_info(config: pytest.Config, machine_info: dict[str, Any]) -> None:
-    machine_info["cpu"].pop("flags", None)  # some 120 words that do not matter for the result
+    machine_info["cpu"].pop("flags", None)  # about 120 words that do not matter for the result
     machine_info["node"] = "redacted"  # results are published
     machine_info.update(config.stash[DRAFT]["machine_info"])
 

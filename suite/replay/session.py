@@ -1,4 +1,4 @@
-"""Runs the replay session in a separate process and returns the checked pytest-benchmark document."""
+"""Run the replay session in a separate process, and return the checked pytest-benchmark document."""
 
 import json
 import os
@@ -15,14 +15,14 @@ from suite.files.paths import ROOT
 _FOLDER: Final = Path(__file__).resolve().parent
 _TIMEOUT_S: Final = 300.0
 _NEXT_STEP: Final = (
-    "Nothing was stored and the rounds are kept. Run again; if it stays, report it with the output above."
+    "Nothing was stored, and the rounds are kept. Run again; if the error stays, report it with the output above."
 )
 
 
 def replay(draft: Mapping[str, Any]) -> dict[str, Any]:
     """Return the pytest-benchmark document of ``draft`` (its keys: see ``suite.replay.conftest``).
 
-    Raises StoreError, with the session's output, if the session fails or stores other numbers than those of the draft.
+    Raises StoreError with the session's output if the session fails or stores other numbers than the draft's.
     """
     with tempfile.TemporaryDirectory(prefix="labscale-replay-") as folder:
         draft_path, document_path = Path(folder, "draft.json"), Path(folder, "document.json")
@@ -66,7 +66,7 @@ def _check(document: Mapping[str, Any], draft: Mapping[str, Any]) -> None:
     names = [benchmark["fullname"] for benchmark in document["benchmarks"]]
     expected = f"suite/replay/bench_case.py::test_case[{draft['case_id']}]"
     if names != [expected]:
-        raise StoreError(f"The replay session stored {names} where [{expected!r}] was expected. {_NEXT_STEP}")
+        raise StoreError(f"The replay session stored {names}, expected [{expected!r}]. {_NEXT_STEP}")
     stored = document["benchmarks"][0]["stats"]["data"]
     if stored != list(draft["samples_s"]):
         raise StoreError(f"The replay session stored {stored} for the samples {draft['samples_s']}. {_NEXT_STEP}")

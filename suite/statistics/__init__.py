@@ -1,1 +1,1 @@
-"""Figures of a round and of rounds: what is steady, how long an iteration takes, when to stop."""
+"""Statistics of rounds: which iterations are steady, how long an iteration takes, when a case has enough rounds."""

@@ -1,9 +1,9 @@
-"""A against A: the baseline case of each series runs twice, interleaved, to see how much nothing differs by.
+"""Repeat measurements (A/A pairs): the baseline case of each series runs twice, interleaved, to measure noise.
 
-The twin is the same case under an id of its own, with rounds of its own. Which of these rounds are called the twin's
-is chance, so all of them are dealt into two anew, in every way: what the medians lie apart in 95 of 100 ways is what
-this host makes of no difference at all, the noise budget. A smaller difference between two cases means nothing here.
-The one way in which they happened to run is a single draw, and may be near nothing where rounds differ by a third.
+The twin is the same case under an id of its own, with rounds of its own. It is chance which rounds are the twin's, so
+all rounds are split into two groups in every possible way. The noise budget is the difference of medians that 95 of
+100 splits do not exceed. A smaller difference between two cases is within noise. The split that happened to run is
+only one sample: it may be near 0 although rounds differ by a third.
 """
 
 import math
@@ -22,14 +22,14 @@ from suite.schema.record import Case, CaseResult
 from suite.statistics.stopping_rule import completed_times_s
 
 SUFFIX: Final = "-aa"
-NOISE_LEVEL: Final = 0.95  # of all ways to deal the rounds into two; of up to three and three rounds the largest
-_MAX_WAYS: Final = 2000  # tried; of more, so many are drawn
+NOISE_LEVEL: Final = 0.95  # part of all splits; with up to three and three rounds this is the largest difference
+_MAX_WAYS: Final = 2000  # if there are more splits, this many are drawn
 _ROUNDING: Final = 1e-9
 
 
 @with_config(STRICT)
 class StoredPair(TypedDict):
-    """A pair as ``noise.json`` holds it."""
+    """A pair in ``noise.json``."""
 
     case_id: str
     times_s: list[float]
@@ -40,7 +40,7 @@ class StoredPair(TypedDict):
 
 @with_config(STRICT)
 class StoredNoise(TypedDict):
-    """What ``noise.json`` holds."""
+    """The content of ``noise.json``."""
 
     noise_budget: float | None
     pairs: list[StoredPair]
@@ -48,7 +48,7 @@ class StoredNoise(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class TwinPair:
-    """A case beside its twin: the times of their completed rounds [s]."""
+    """A case and its twin: the times of their completed rounds [s]."""
 
     case_id: str
     times_s: tuple[float, ...]
@@ -64,14 +64,14 @@ class TwinPair:
 
     @property
     def difference(self) -> float:
-        """Relative, of the medians; positive when the twin took longer."""
+        """Relative difference of the medians; positive if the twin took longer."""
         return self.twin_median_s / self.median_s - 1
 
     @property
     def noise(self) -> float:
-        """By how much the slower median takes longer in ``NOISE_LEVEL`` of the ways to deal all rounds into two.
+        """Relative difference of medians that ``NOISE_LEVEL`` of all splits of the rounds do not exceed.
 
-        At least what it took longer as the rounds ran. One round each can be dealt in one way only.
+        It is at least the difference of the split that ran. One round each has only one split.
         """
         distances = sorted(apart(twin_s / case_s - 1) for case_s, twin_s in self._dealt_medians_s())
         return max(distances[math.ceil(NOISE_LEVEL * len(distances)) - 1], apart(self.difference))
@@ -81,7 +81,7 @@ class TwinPair:
         places = range(len(times_s))
         ways: Iterator[Sequence[int]] = combinations(places, rounds)
         if math.comb(len(times_s), rounds) > _MAX_WAYS:
-            draw = random.Random(0)  # noqa: S311 - the same for everyone who checks a figure
+            draw = random.Random(0)  # noqa: S311 - fixed, so that everyone who checks a figure draws the same
             ways = (draw.sample(places, rounds) for _ in range(_MAX_WAYS))
         for way in ways:
             of_case = set(way)
@@ -105,10 +105,10 @@ def is_twin(case: Case) -> bool:
 
 
 def with_twins(cases: Sequence[Case]) -> list[Case]:
-    """``cases`` in their order, each series' baseline followed by its twin.
+    """Return ``cases`` in their order, each series' baseline followed by its twin.
 
-    The baseline is the first case of a series on the fewest ranks. Controls have none: they explain, nobody compares
-    them between machines.
+    The baseline is the first case of a series on the fewest ranks. Single-part tests have no twin: they explain
+    figures and are not compared between machines.
     """
     baselines: dict[str, Case] = {}
     for case in sorted(cases, key=lambda case: case.world_size):
@@ -122,7 +122,7 @@ def with_twins(cases: Sequence[Case]) -> list[Case]:
 
 
 def twin_pairs(results: Sequence[CaseResult]) -> tuple[TwinPair, ...]:
-    """Every case whose twin is there too; only where both have a completed round."""
+    """The pairs of cases and twins that both have a completed round."""
     by_id = {result.case.case_id: completed_times_s(result.rounds) for result in results}
     return tuple(
         TwinPair(
@@ -136,27 +136,27 @@ def twin_pairs(results: Sequence[CaseResult]) -> tuple[TwinPair, ...]:
 
 
 def noise_budget(pairs: Sequence[TwinPair]) -> float | None:
-    """The noise of the pair that has most; None without a pair."""
+    """The largest noise of any pair; None without a pair."""
     return max((pair.noise for pair in pairs), default=None)
 
 
 def apart(change: float) -> float:
-    """Of a relative change the size, the same for a time that doubles and for one that halves: 1."""
+    """The size of a relative change. Doubling and halving have the same size, 1."""
     return max(1 + change, 1 / (1 + change)) - 1
 
 
 def is_within(change: float, noise: float) -> bool:
-    """Whether a relative change is no larger than ``noise``; a pair is within the noise that it makes."""
+    """Whether a relative change is at most ``noise``. A pair is within its own noise."""
     return apart(change) <= noise + _ROUNDING
 
 
 def read_noise(path: Path) -> StoredNoise | None:
-    """What ``write_noise`` wrote; None where it did not. Raises StoreError when it cannot be read."""
+    """Read what ``write_noise`` wrote; None without a file. Raises StoreError if it cannot be read."""
     return read_json(path, StoredNoise, next_step="Take it anew from the campaign that wrote it.")
 
 
 def write_noise(pairs: Sequence[TwinPair], path: Path) -> None:
-    """Write the noise budget and the pairs behind it, for comparisons and for whoever wants to check."""
+    """Write the noise budget and its pairs, for comparisons and for checks."""
     document: StoredNoise = {
         "noise_budget": noise_budget(pairs),
         "pairs": [pair.to_json() for pair in pairs],

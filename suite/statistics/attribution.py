@@ -1,9 +1,9 @@
-"""Where a rank's iterations went. Pure.
+"""Attribute the iteration time of a rank to its parts. Pure.
 
-Shares of a rank's own iteration time, which add up to 1. Times on a GPU are between events on its stream, so a moment
-in which the GPU waits for its host counts to the part that it happens in. An all-reduce ends on all ranks together, and
-the rank that comes last waits least: what a rank spent beyond the least of that iteration is waiting. That is the least
-waiting that explains the times, because the ranks may have taken turns at being last within one iteration.
+The shares of a rank's own iteration time add up to 1. Times on a GPU are between events on its stream, so time in which
+the GPU waits for its host belongs to the part in which it waits. An all-reduce ends on all ranks together, and the rank
+that arrives last waits least. So the time that a rank spends in it beyond the shortest of that iteration is waiting.
+This is a lower bound of waiting, because ranks may take turns at arriving last within one iteration.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from suite.statistics.reduce import marked_iterations
 
 @dataclass(frozen=True, kw_only=True)
 class Attribution:
-    """Shares of one rank's time, each of 0 to 1. A part that was not measured is None, its time in what holds it."""
+    """Shares of one rank's time, each from 0 to 1. A part that was not measured is None; its parent has its time."""
 
     rank: int
     simulate: float | None  # physics steps
@@ -23,15 +23,15 @@ class Attribution:
     environment: float  # the rest of environment steps: observations, rewards, resets, a task's own networks
     infer: float | None  # the policy's choice of actions
     learn: float  # returns and optimiser steps, without all-reduce
-    all_reduce: float | None  # as long as the rank took that waited least; None for one rank
+    all_reduce: float | None  # the time of the rank that waited least; None for one rank
     waiting: float | None  # for other ranks, in all-reduce; None for one rank
-    other: float  # the rest of the rollout and between the parts: book-keeping of the library, gaps of the host
+    other: float  # the rest: the library's book-keeping, and gaps of the host between the parts
 
 
 def attribution(record: RunRecord, iterations: Sequence[int] | None = None) -> tuple[Attribution, ...]:
-    """Shares of every rank over ``iterations``, or over all that were marked and steady.
+    """Shares of every rank over ``iterations``, by default over all marked steady iterations.
 
-    Raises ValueError when a rank misses a time that every rank measures, or has none of these iterations.
+    Raises ValueError if a rank lacks one of these iterations or a time that every rank measures.
     """
     counted = marked_iterations(record) if iterations is None else iterations
     if not counted or any(rank.num_iterations <= max(counted) for rank in record.ranks):
@@ -67,7 +67,7 @@ def _of_rank(rank: RankRecord, iterations: Sequence[int], least_all_reduce_s: fl
 
 
 def _column(rank: RankRecord, column: str, iterations: Sequence[int]) -> Sequence[float] | None:
-    """Times of one column [s]; None when an iteration has none."""
+    """Times of one column [s]; None if an iteration has no time."""
     stored = rank.samples.get(column, ())
     values = [stored[iteration] for iteration in iterations if iteration < len(stored)]
     times = [value for value in values if value is not None]

@@ -1,11 +1,10 @@
-"""How fast the cores under the ranks were, and what slower ones did to the iterations. Pure.
+"""Measure how fast the ranks' CPU cores were, and how slower ones affected the iterations. Pure.
 
-A quick GPU waits for the one thread that launches its kernels, so an iteration goes with the speed of that thread's
-core. Each rank times a fixed piece of the interpreter's work after every marked iteration
-(``suite.external.core_probe``). Where
-cores have neighbours, the other hardware thread or another tenant's machine, it takes up to twice as long, in spells of
-seconds, and utilisation and time taken by a hypervisor show nothing of it. Only GPU cases are looked at: on CPU ranks
-the physics' own threads are such neighbours.
+A fast GPU waits for the one thread that launches its kernels, so the speed of that thread's core limits training. Each
+rank times a fixed piece of the interpreter's work, a probe, after every marked iteration
+(``suite.external.core_probe``). If another hardware thread or another tenant's machine shares the core, the probe takes
+up to twice as long, for seconds at a time. Utilisation and stolen time do not show this. Only GPU cases are examined:
+on CPU ranks the physics' own threads share the cores.
 """
 
 import statistics
@@ -17,11 +16,11 @@ from suite.files.wording import counted
 from suite.schema.record import CaseResult, Environment, RunRecord
 from suite.statistics.reduce import counted_iterations, iteration_times_s, marked_iterations
 
-# Times the fastest probe of the host. Probes fall into two groups, with next to none between 1.2 and 1.5 times the
+# Multiple of the host's fastest probe. Probes form two groups, with almost none between 1.2 and 1.5 times the
 # fastest (H200 host H, reports/results/2026.11/h200-x2-envs).
 SLOWED: Final = 1.3
-MIN_LOOKS: Final = 5  # of each kind, to compare the iterations after them
-WORTH_SAYING: Final = 0.05  # of the looks; rarer ones move no median
+MIN_LOOKS: Final = 5  # of each kind, so that the iterations after them can be compared
+WORTH_SAYING: Final = 0.05  # part of the looks; fewer do not move a median
 
 type Host = tuple[str | None, str | None]
 type _Look = tuple[bool, float | None]
@@ -29,12 +28,12 @@ type _Look = tuple[bool, float | None]
 
 @dataclass(frozen=True, kw_only=True)
 class CoreSpeed:
-    """Of some rounds of one case. A look is a marked steady iteration: the slowest rank's probe after it."""
+    """Core speed in rounds of one case. A look is the slowest rank's probe after a marked steady iteration."""
 
     looks: int
     slowed: int  # looks over ``SLOWED`` times the fastest probe of their host
-    full_speed_iteration_s: float | None = None  # median of those that follow another look; None for too few
-    slowed_iteration_s: float | None = None  # median of those that follow a slowed one
+    full_speed_iteration_s: float | None = None  # median after looks that are not slowed; None for too few
+    slowed_iteration_s: float | None = None  # median after slowed looks; None for too few
 
     @property
     def slowed_share(self) -> float:
@@ -42,14 +41,14 @@ class CoreSpeed:
 
     @property
     def slower_by(self) -> float | None:
-        """How much longer an iteration takes after a slowed look, relative; None where one kind has too few."""
+        """Relative change of the iteration time after a slowed look; None if one kind has too few."""
         if self.full_speed_iteration_s is None or self.slowed_iteration_s is None:
             return None
         return self.slowed_iteration_s / self.full_speed_iteration_s - 1
 
 
 def host_of(environment: Environment) -> Host:
-    """Whose cores are alike."""
+    """The key of hosts with the same cores."""
     return environment.host_label, environment.cpu_model
 
 
@@ -65,7 +64,7 @@ def fastest_probes_s(records: Sequence[RunRecord]) -> dict[Host, float]:
 
 
 def core_speed(records: Sequence[RunRecord], fastest_s: Mapping[Host, float]) -> CoreSpeed | None:
-    """``records``: of one case; ``fastest_s``: of their hosts. None where nothing was probed.
+    """Core speed in ``records`` of one case. ``fastest_s`` has the fastest probe of each host. None without probes.
 
     Raises ValueError for a round without steady iterations, as ``suite.statistics.reduce.marked_iterations`` does.
     """
@@ -83,7 +82,7 @@ def core_speed(records: Sequence[RunRecord], fastest_s: Mapping[Host, float]) ->
 
 
 def slowed_cores(results: Sequence[CaseResult], fastest_s: Mapping[Host, float]) -> str | None:
-    """What slowed cores did to all of these cases, a sentence; None where ``WORTH_SAYING`` of the looks are not slowed.
+    """How slowed cores affected these cases, in a sentence; None if under ``WORTH_SAYING`` of the looks are slowed.
 
     Raises ValueError as ``core_speed`` does.
     """
@@ -106,7 +105,7 @@ def slowed_cores(results: Sequence[CaseResult], fastest_s: Mapping[Host, float])
 
 
 def _looks(record: RunRecord, fastest_s: Mapping[Host, float]) -> Iterator[_Look]:
-    """Whether a rank's probe was over the limit, and how long the iteration took that began right after it."""
+    """Yield whether a rank's probe was over the limit, and the time of the iteration that follows it."""
     probes_s = _probes_s(record)
     if not any(probes_s):
         return
@@ -119,7 +118,7 @@ def _looks(record: RunRecord, fastest_s: Mapping[Host, float]) -> Iterator[_Look
 
 
 def _probes_s(record: RunRecord) -> list[float | None]:
-    """The slowest rank's of every iteration, None where one has none; () for a case without GPUs."""
+    """The slowest rank's probe of every iteration, None if a rank has none; [] for a case without GPUs."""
     columns = _columns(record)
     return [
         max(found) if len(found := [probe_s for probe_s in row if probe_s is not None]) == len(columns) else None
@@ -128,7 +127,7 @@ def _probes_s(record: RunRecord) -> list[float | None]:
 
 
 def _columns(record: RunRecord) -> list[Sequence[float | None]]:
-    """The probes of every rank; none of CPU ranks and of a round that does not count."""
+    """The probes of every rank; [] for CPU cases and rounds that do not count."""
     if record.case.device == "cpu" or not record.counts:
         return []
     return [rank.samples.get("core_probe_time_s", ()) for rank in record.ranks]

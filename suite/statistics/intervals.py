@@ -1,11 +1,10 @@
-"""Intervals over rounds: what a median would have been with other processes. Pure; the seed is fixed.
+"""Intervals over rounds: which medians other processes could have given. Pure; the seed is fixed.
 
-Of one case with enough rounds it is the exact one of ``suite.statistics.stopping_rule``, by which a campaign decides
-the case too: a
-bootstrap of its median holds the true one in 88 % of cases with seven rounds, less often than with five. All others are
-bootstrap percentile intervals. The same results give the same report. An interval of few rounds is wide but not wide
-enough: with three rounds it is their range, which holds the true median three times out of four, and not 19 times out
-of 20.
+One case with enough rounds has the exact interval of ``suite.statistics.stopping_rule``, by which a campaign also
+decides when to stop. A bootstrap would be worse: with seven rounds, its interval contains the true median in 88 % of
+cases, less often than with five. All other intervals are bootstrap percentile intervals. The same results give the same
+report. An interval of few rounds is too narrow: with three rounds it is their range, and the true median lies inside it
+three times out of four, not 19 times out of 20.
 """
 
 import random
@@ -20,7 +19,7 @@ from typing import Final, Literal, Protocol
 from suite.statistics.stopping_rule import exact_median_interval
 
 CONFIDENCE: Final = 0.95
-MIN_ROUNDS_FOR_INTERVAL: Final = 3  # of two rounds, nothing but their difference is known
+MIN_ROUNDS_FOR_INTERVAL: Final = 3  # two rounds show only their difference
 MAX_ROUNDS_OF_A_RANGE: Final = 5  # up to here an interval is from the fastest round to the slowest
 BOOTSTRAP_RESAMPLES: Final = 2000
 
@@ -31,14 +30,14 @@ type Pairing = Literal["paired", "unpaired"]
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """A value with its interval at ``CONFIDENCE``; None where there are too few rounds for one."""
+    """A value with its interval at ``CONFIDENCE``, which is None for too few rounds."""
 
     value: float
     interval: Interval | None
 
 
 class Timed(Protocol):
-    """What ran in rounds."""
+    """Times and starts of rounds, by the number of the round."""
 
     @property
     def times_s(self) -> Rounds: ...
@@ -48,10 +47,10 @@ class Timed(Protocol):
 
 
 def pairing_of(samples: Sequence[Timed]) -> Pairing:
-    """``paired`` when all completed the same rounds, and ran them round by round: every round r before any round r + 1.
+    """``paired`` if all completed the same rounds, and every round r started before any round r + 1.
 
-    What disturbed the machine during a round then disturbed them all, so their rounds are drawn together. Otherwise
-    equal numbers mean nothing: every sample is drawn for itself.
+    A disturbance of the machine during a round then affects all of them, so their rounds are drawn together. Otherwise
+    the numbers of rounds mean nothing, and each sample is drawn by itself.
     """
     numbers = {frozenset(sample.times_s) for sample in samples}
     if len(numbers) != 1 or any(sample.times_s.keys() - sample.started.keys() for sample in samples):
@@ -61,7 +60,7 @@ def pairing_of(samples: Sequence[Timed]) -> Pairing:
 
 
 def resampled_medians(samples: Sequence[Rounds], pairing: Pairing) -> tuple[tuple[float, ...], ...] | None:
-    """``BOOTSTRAP_RESAMPLES`` times one median per sample; None when a sample has too few rounds.
+    """Draw one median per sample, ``BOOTSTRAP_RESAMPLES`` times; None if a sample has too few rounds.
 
     Raises ValueError for ``paired`` samples of different rounds.
     """
@@ -73,9 +72,9 @@ def resampled_medians(samples: Sequence[Rounds], pairing: Pairing) -> tuple[tupl
     return _medians(tuple(tuple(sample[number] for number in sorted(sample)) for sample in samples), pairing)
 
 
-@lru_cache(maxsize=256)  # a page's table, its figure and other pages ask for the same
+@lru_cache(maxsize=256)  # a page's table, its figure and other pages need the same medians
 def _medians(values: tuple[tuple[float, ...], ...], pairing: Pairing) -> tuple[tuple[float, ...], ...]:
-    # A few rounds can be drawn in a few ways only.
+    # Few rounds can be drawn only in few ways.
     median_of = [cache(partial(_median, own)) for own in values]
     return tuple(
         tuple(median(places) for median, places in zip(median_of, drawn, strict=True))
@@ -85,7 +84,7 @@ def _medians(values: tuple[tuple[float, ...], ...], pairing: Pairing) -> tuple[t
 
 @lru_cache(maxsize=256)
 def _draws(lengths: tuple[int, ...], pairing: Pairing) -> tuple[tuple[tuple[int, ...], ...], ...]:
-    """``BOOTSTRAP_RESAMPLES`` times for each sample, of so many rounds, the places of those drawn; always the same."""
+    """Draw places of rounds for samples of these lengths, ``BOOTSTRAP_RESAMPLES`` times; always the same draws."""
     generator = random.Random(0)  # noqa: S311 - resampling, not secrets
     places = [range(length) for length in lengths]
 
@@ -98,7 +97,7 @@ def _draws(lengths: tuple[int, ...], pairing: Pairing) -> tuple[tuple[tuple[int,
 
 
 def resampled_rounds(samples: Sequence[Timed]) -> tuple[tuple[tuple[int, ...], ...], ...] | None:
-    """``BOOTSTRAP_RESAMPLES`` times for each sample the numbers of the rounds drawn; None when one has too few."""
+    """Draw numbers of rounds for each sample, ``BOOTSTRAP_RESAMPLES`` times; None if a sample has too few rounds."""
     numbers = [sorted(sample.times_s) for sample in samples]
     if min(map(len, numbers), default=0) < MIN_ROUNDS_FOR_INTERVAL:
         return None
@@ -120,9 +119,9 @@ def percentile_interval(values: Sequence[float]) -> Interval:
 
 
 def estimate(samples: Sequence[Rounds], statistic: Callable[[tuple[float, ...]], float], pairing: Pairing) -> Estimate:
-    """``statistic`` of the samples' medians; of one sample's it must only rise, or only fall, with the median.
+    """Estimate ``statistic`` of the samples' medians. For a single sample it must be monotonic.
 
-    Raises ValueError for an empty sample, and as ``resampled_medians``.
+    Raises ValueError for an empty sample, and as ``resampled_medians`` does.
     """
     medians = tuple(statistics.median(rounds.values()) for rounds in samples)
     exact = exact_median_interval(list(samples[0].values())) if len(samples) == 1 else None
@@ -135,19 +134,19 @@ def estimate(samples: Sequence[Rounds], statistic: Callable[[tuple[float, ...]],
 
 
 def median_interval(values: Sequence[float]) -> Interval | None:
-    """Of the median of ``values``; None for fewer than ``MIN_ROUNDS_FOR_INTERVAL``."""
+    """The interval of the median of ``values``; None for fewer than ``MIN_ROUNDS_FOR_INTERVAL``."""
     return estimate([dict(enumerate(values))], lambda medians: medians[0], "unpaired").interval if values else None
 
 
 def held_by_range(rounds: int) -> float:
-    """How often the range of so many rounds holds the true median: unless all of them lie on one side of it."""
+    """Probability that the range of this many rounds contains the true median: not all of them lie on one side."""
     return 1 - 2.0 ** (1 - rounds)
 
 
 def of_few_rounds(numbers: Iterable[int]) -> str:
-    """A sentence of what intervals are worth that have so few rounds; empty where none has.
+    """A sentence on how reliable intervals of few rounds are; empty if none has so few.
 
-    Of rounds in pairs and of one case alone it is so; where each case is drawn for itself it is a little more.
+    The probabilities are exact for one case and for paired rounds, and a little too low for unpaired ones.
     """
     few = sorted({number for number in numbers if MIN_ROUNDS_FOR_INTERVAL <= number <= MAX_ROUNDS_OF_A_RANGE})
     if not few:

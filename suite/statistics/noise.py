@@ -1,4 +1,4 @@
-"""Whether a ratio of throughputs is more than what nothing differs by. Pure."""
+"""Decide whether a ratio of throughputs exceeds the measurement noise. Pure."""
 
 from typing import Literal
 
@@ -9,14 +9,14 @@ type Speed = Literal["faster", "slower", "within the noise", "unknown"]
 
 
 def noise_band(noise: float | None) -> Interval:
-    """Ratios that say nothing: a time that is longer by the noise, or another that is."""
+    """The ratios within noise: either time may be longer by the noise."""
     return 1 / (1 + (noise or 0)), 1 + (noise or 0)
 
 
 def against_noise(throughput_ratio: Estimate | None, noise: float | None) -> Speed:
-    """``noise``: of A/A pairs, see ``suite.statistics.aa_noise``; None where no such pair ran.
+    """Compare a ratio with the ``noise`` of repeat measurements (``suite.statistics.aa_noise``; None without any).
 
-    A ratio within it, or whose interval holds 1, is noise; ``unknown`` where neither is there.
+    A ratio is within the noise if it is no larger or if its interval contains 1; ``unknown`` with neither of them.
     """
     if throughput_ratio is None or (noise is None and throughput_ratio.interval is None):
         return "unknown"

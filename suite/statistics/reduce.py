@@ -1,10 +1,9 @@
-"""From the samples of all ranks to one number per round. Pure: nothing here reads a file or a clock.
+"""Reduce the samples of all ranks to one number per round. Pure: nothing here reads a file or a clock.
 
-A round's number is the median over its steady iterations of the iteration time of the slowest rank. Which iterations
-are steady is decided in ``suite.statistics.steady`` from these same times, once per round and for all ranks, and
-nowhere else.
-Marks within an iteration cost time, so iterations that had some do not count where others had none; what the marks
-measured is read from those that had them.
+The number of a round is the median, over its steady iterations, of the slowest rank's iteration time. Only
+``suite.statistics.steady`` decides which iterations are steady, from these same times, once per round for all ranks.
+Detailed timing (marks within an iteration) costs time, so marked iterations do not count if others have no marks. The
+parts of an iteration come from the marked ones.
 """
 
 from functools import lru_cache
@@ -15,7 +14,7 @@ from weakref import finalize
 from suite.schema.record import RankRecord, RunRecord
 from suite.statistics.steady import MIN_STEADY, SteadyWindow, steady_window
 
-# Stored with every result, so that a file says itself what its numbers are. Change it together with the rule.
+# Stored with every result, so that each file defines its numbers. Change it together with the rule.
 ROUND_STATISTIC: Final = (
     "median over the steady iterations that are not marked (over all where every one is) of the slowest rank's "
     "iteration_time_s, in seconds; steady are the last "
@@ -24,17 +23,17 @@ ROUND_STATISTIC: Final = (
     f"half and leaves {MIN_STEADY} iterations where there are so many"
 )
 
-# By the record's id: records hold mappings, so they have no hash, and a round of 1024 ranks is read two hundred times.
+# By the record's id: records contain mappings, so they have no hash. A round of 1024 ranks is read 200 times.
 _KNOWN: Final[dict[int, tuple[float, ...]]] = {}
 
 
 def iteration_times_s(record: RunRecord) -> tuple[float, ...]:
     """Time of every iteration in seconds, shape (iterations,): the maximum over all ranks.
 
-    Raises ValueError when a rank is missing, ranks differ in length, or a time is missing or not positive: the slowest
-    of the remaining ranks would look like a faster machine.
+    The times are cached as long as the record exists, because everything else here needs them.
 
-    Everything else here begins with them, so they are kept as long as the record is.
+    Raises ValueError if a rank is missing, ranks differ in length, or a time is missing or not positive: the slowest
+    of the remaining ranks would look like a faster machine.
     """
     times_s = _KNOWN.get(id(record))
     if times_s is None:
@@ -54,9 +53,9 @@ def _slowest_rank_times_s(record: RunRecord) -> tuple[float, ...]:
 
 
 def steady_part(record: RunRecord) -> SteadyWindow:
-    """Which iterations of a round are steady: the same for every rank and every column of samples.
+    """The steady iterations of a round: the same for every rank and every column of samples.
 
-    Raises ValueError as ``iteration_times_s`` does, and when no iteration is left.
+    Raises ValueError as ``iteration_times_s`` does, and if no iteration is steady.
     """
     window = _window(iteration_times_s(record))
     if not window.length:
@@ -65,7 +64,7 @@ def steady_part(record: RunRecord) -> SteadyWindow:
 
 
 def counted_iterations(record: RunRecord) -> tuple[int, ...]:
-    """Steady iterations whose time is free of what marks within them cost; all steady ones where every one is marked.
+    """Steady iterations without marks; all steady iterations if every one is marked.
 
     Raises ValueError as ``steady_part`` does.
     """
@@ -73,7 +72,7 @@ def counted_iterations(record: RunRecord) -> tuple[int, ...]:
 
 
 def marked_iterations(record: RunRecord) -> tuple[int, ...]:
-    """Steady iterations within which time was taken; none when a round was too short to have one.
+    """Steady iterations with marks; () if a round was too short to have one.
 
     Raises ValueError as ``steady_part`` does.
     """
@@ -81,7 +80,7 @@ def marked_iterations(record: RunRecord) -> tuple[int, ...]:
 
 
 def steady_iteration_times_s(record: RunRecord) -> tuple[float, ...]:
-    """Time of the iterations that count in seconds, slowest rank. Raises ValueError as ``steady_part`` does."""
+    """Slowest rank's time of each counted iteration [s]. Raises ValueError as ``steady_part`` does."""
     times_s = iteration_times_s(record)
     return tuple(times_s[iteration] for iteration in counted_iterations(record))
 
@@ -91,7 +90,7 @@ def round_time_s(record: RunRecord) -> float:
     return median(steady_iteration_times_s(record))
 
 
-@lru_cache(maxsize=4096)  # asked anew for every column and figure of a round
+@lru_cache(maxsize=4096)  # every column and figure of a round needs it
 def _window(times_s: tuple[float, ...]) -> SteadyWindow:
     return steady_window(times_s)
 
@@ -101,7 +100,7 @@ def _steady_where(record: RunRecord, *, marked: bool) -> tuple[int, ...]:
     steady = tuple(range(window.start, window.stop))
     marks = record.ranks[0].samples.get("marked")  # the same on all ranks
     if marks is None or not any(marks[iteration] == 0 for iteration in steady):
-        return steady  # as it was when every iteration was marked
+        return steady  # as in old rounds, whose iterations were all marked
     return tuple(iteration for iteration in steady if bool(marks[iteration]) is marked)
 
 

@@ -1,6 +1,6 @@
-"""What is odd about the rounds of a case: their times, CPU time that others had, and what ranks warn of. Pure.
+"""Flag what is odd about the rounds of a case: their times, CPU time used by others, warnings of ranks. Pure.
 
-A flag is a sentence. It rejects nothing: the numbers stay as they are, and who reads them is told.
+A flag is a sentence for the reader. It rejects nothing: the numbers stay as they are.
 """
 
 import itertools
@@ -15,19 +15,19 @@ from suite.schema.record import RunRecord
 from suite.statistics.reduce import round_time_s, steady_part
 from suite.statistics.steady import why_unsteady
 
-MIN_ROUNDS: Final = 5  # with fewer no order of the rounds is rarer than 5 %
-# Of all cores. A quiet host's services and the launcher take under 1 %; a busy loop beside took 34 to 50 % of two.
+MIN_ROUNDS: Final = 5  # with fewer rounds, no order of them is rarer than 5 %
+# Of all cores. The services of a quiet host and the launcher take under 1 %; a busy loop took 34 to 50 % of two.
 OTHERS_PERCENT: Final = 5.0
-MATTERS: Final = 0.01  # relative; smaller gaps and drifts are true perhaps, but change no conclusion
+MATTERS: Final = 0.01  # relative; smaller gaps and drifts may be real but change no conclusion
 DRIFT_LEVEL: Final = 0.05
 GAP_LEVEL: Final = 0.01
 _NORMAL_SAMPLES: Final = 2000
 
 
 def flags(records: Sequence[RunRecord]) -> tuple[str, ...]:
-    """Everything odd about the completed rounds of one case, a sentence each.
+    """All flags of the completed rounds of one case, a sentence each.
 
-    Raises ValueError when a completed round has no number, as ``suite.statistics.reduce.round_time_s`` does.
+    Raises ValueError if a completed round has no number, as ``suite.statistics.reduce.round_time_s`` does.
     """
     completed = [record for record in records if record.counts]
     started = sorted(completed, key=lambda record: (record.started_utc or "", record.round))
@@ -38,10 +38,10 @@ def flags(records: Sequence[RunRecord]) -> tuple[str, ...]:
 
 
 def bimodal(times_s: Sequence[float]) -> str | None:
-    """Two groups of rounds, one of which may be a single round.
+    """Flag two groups of rounds, one of which may be a single round.
 
-    The rule: the largest gap between neighbours in size is over 1 % of the median, and a larger part of the range than
-    in 99 % of normal samples of that size (2000 of them, drawn with a fixed seed). None for fewer than 5 rounds.
+    The rule: the largest gap between sorted neighbours is over 1 % of the median, and a larger part of the range than
+    in 99 % of normal samples of that size (2000 samples with a fixed seed). None for fewer than 5 rounds.
     """
     if len(times_s) < MIN_ROUNDS:
         return None
@@ -59,7 +59,7 @@ def bimodal(times_s: Sequence[float]) -> str | None:
 
 
 def drifting(times_s: Sequence[float]) -> str | None:
-    """A trend over ``times_s``, which are in the order in which the rounds started.
+    """Flag a trend in ``times_s``, which are in the order in which the rounds started.
 
     The rule: Kendall's rank correlation of time and order has an exact two-sided permutation p below 0.05, and the
     Theil-Sen line changes by over 1 % of the median from the first round to the last. None for fewer than 5 rounds.
@@ -88,13 +88,13 @@ def trend_p_value(values: Sequence[float]) -> float:
 
 
 def unsteady(completed: Sequence[RunRecord]) -> str | None:
-    """What ``suite.statistics.steady`` says of the rounds that have shown no steady part; None when all have."""
+    """Flag the rounds without a steady part, with the reason of ``suite.statistics.steady``; None if all have one."""
     found = {record.round: window for record in completed if (window := steady_part(record)).flag}
     return f"{listed('round', [*found])}: {why_unsteady([*found.values()])}" if found else None
 
 
 def stolen(completed: Sequence[RunRecord]) -> str | None:
-    """The rounds whose machine, a virtual one, did not get all the CPU time that it wanted."""
+    """Flag the rounds in which a hypervisor withheld CPU time from the machine."""
     counted = {record.round: record.telemetry.stolen_share for record in completed if record.telemetry}
     shares = {number: share for number, share in counted.items() if share is not None and share > MATTERS}
     if not shares:
@@ -104,7 +104,7 @@ def stolen(completed: Sequence[RunRecord]) -> str | None:
 
 
 def shared(completed: Sequence[RunRecord]) -> str | None:
-    """The rounds beside which something else was at work, other than rounds of the same campaign."""
+    """Flag the rounds during which other processes used the host, other than rounds of the same campaign."""
     counted = {
         record.round: record.telemetry.host_others_percent
         for record in completed
@@ -117,7 +117,7 @@ def shared(completed: Sequence[RunRecord]) -> str | None:
 
 
 def warned(completed: Sequence[RunRecord]) -> list[str]:
-    """What ranks warn of in their own work: for each kind of fault its rounds, and the rank that said it first."""
+    """Flag the warnings of ranks about their own work: for each kind its rounds and its first message."""
     found: dict[str, dict[int, str]] = {}
     for record in completed:
         for rank in record.ranks:
@@ -128,7 +128,7 @@ def warned(completed: Sequence[RunRecord]) -> list[str]:
 
 
 def _inversion_counts(size: int) -> list[int]:
-    """How many permutations of ``size`` items have 0, 1, 2, … inversions."""
+    """Count the permutations of ``size`` items that have 0, 1, 2, … inversions."""
     counts = [1]
     for items in range(2, size + 1):
         longer = [0] * (len(counts) + items - 1)
@@ -141,7 +141,7 @@ def _inversion_counts(size: int) -> list[int]:
 
 @cache
 def _usual_largest_gap(size: int) -> float:
-    """The part of the range that the largest gap takes in all but ``GAP_LEVEL`` of normal samples of ``size``."""
+    """The part of the range that the largest gap does not exceed, except in ``GAP_LEVEL`` of normal samples."""
     generator = random.Random(0)  # noqa: S311  (no secret, and the same answer every time)
     shares = []
     for _ in range(_NORMAL_SAMPLES):

@@ -1,9 +1,9 @@
-"""How long a process takes until it trains: cold and warm start as figures of their own. Pure.
+"""Measure how long a process takes until it trains, and tell cold starts from warm ones. Pure.
 
-A start is cold when kernels were compiled in its round. Records say how many since they count the files in the caches.
-Of older ones, and of rounds beside others that share the caches, the time says it: compiled kernels are kept between
-rounds, so a cold start takes more than ``COLD_FACTOR`` times as long as the shortest of its case. Of a single such
-round nothing can be said.
+A start is cold if its round compiled kernels. Records have their number, from the files in the caches. Old records lack
+it, and rounds that ran beside others share the caches; there the time decides. Compiled kernels are kept between
+rounds, so a cold start takes more than ``COLD_FACTOR`` times as long as the shortest start of its case. A single such
+round is undecided.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,9 +13,9 @@ from typing import Final, Literal
 from suite.schema.record import RankRecord, RunRecord
 from suite.statistics.reduce import iteration_times_s
 
-# On H200s a later round of a case, which compiles nothing, took up to 1.56 times as long as the shortest, on a host
-# that had become quicker since; a first round that is known to have compiled nothing 1.62 times. First rounds that
-# compiled all took 2.0 to 8.1 times, those of which it is not known up to 1.69 (reports/results/2026.11).
+# Times of starts on H200s, relative to the shortest of their case (reports/results/2026.11): later rounds, which
+# compile nothing, up to 1.56 (their host became faster); a first round that compiled nothing, 1.62; first rounds that
+# compiled everything, 2.0 to 8.1; first rounds with an unknown number of kernels, up to 1.69.
 COLD_FACTOR: Final = 1.75
 
 Start = Literal["cold", "warm"]
@@ -26,14 +26,14 @@ class StartUp:
     """One process from the first line of the worker to the end of its first iteration, slowest rank."""
 
     round: int
-    total_s: float  # phases, first iteration, and what lies between: joining the ranks, the library's own preparation
+    total_s: float  # phases, first iteration, and the time between: joining the ranks, the library's preparation
     first_iteration_s: float
     phases_s: Mapping[str, float]
-    kernels_compiled: int | None = None  # in the round, on the node with most; None: not known
+    kernels_compiled: int | None = None  # in the round, on the node with most; None: unknown
 
 
 def start_up(record: RunRecord) -> StartUp:
-    """The start of a completed round. Raises ValueError as ``reduce.iteration_times_s`` does, or without one."""
+    """The start of a completed round. Raises ValueError as ``iteration_times_s`` does, and without an iteration."""
     times_s = iteration_times_s(record)
     if not times_s:
         raise ValueError(f"round {record.round} has no iteration, so its start never ended")
@@ -48,9 +48,9 @@ def start_up(record: RunRecord) -> StartUp:
 
 
 def _total_s(rank: RankRecord, first_iteration_s: float) -> float:
-    """By the rank's own clock, which counts from the end of ``imports_torch``; without it, of the parts that are known.
+    """Start of a rank [s] by its own clock, which runs from ``imports_torch`` on; without it the sum of known parts.
 
-    Parts of different ranks do not add up: who is ready first waits for the others in its first iteration.
+    Parts of different ranks must not be added: a rank that is ready early waits in its first iteration.
     """
     start_s, time_s = (rank.samples.get(name, (None,))[0] for name in ("start_s", "iteration_time_s"))
     imports_s = rank.phases_s.get("imports_torch")
@@ -60,14 +60,14 @@ def _total_s(rank: RankRecord, first_iteration_s: float) -> float:
 
 
 def _kernels_compiled(record: RunRecord) -> int | None:
-    """None beside other rounds too: theirs go to the same caches."""
+    """Kernels that the round compiled; None if unknown or if other rounds used the same caches."""
     counts = [rank.kernels_compiled for rank in record.ranks if rank.local_rank == 0]
     known = [count for count in counts if count is not None]
     return max(known) if record.neighbours == 0 and known and len(known) == len(counts) else None
 
 
 def classify(starts: Sequence[StartUp]) -> tuple[Start | None, ...]:
-    """Say of each start of one case on one host whether it was cold; None when nothing says it."""
+    """Tell for each start of one case on one host whether it was cold or warm; None if undecided."""
 
     def by_time(start: StartUp) -> Start | None:
         if len(starts) < 2:  # noqa: PLR2004  (one cannot be compared)

@@ -1,13 +1,12 @@
-"""Which iterations of a process are steady, by one stated rule instead of a fixed count. Pure.
+"""Decide which iterations of a process are steady, by a rule instead of a fixed count. Pure.
 
 The rule is MSER, the marginal standard error rule (White, "An effective truncation heuristic for bias reduction in
-simulation output", Simulation 69(6), 1997): of all possible starts take the one whose rest has the smallest sum of
-squared deviations from its mean, divided by the square of its length. Dropping a slow iteration shrinks the sum,
-dropping a usual one shrinks the length. As usual the start is sought in the first half only, because the last few
-values can be alike by chance. Three things are ours: the first iteration is never steady, since kernels are compiled
-and memory is allocated in it; at least ``MIN_STEADY`` iterations are left where there are so many; and the rule sees
-running medians of three (Tukey), because one slow iteration late in a round, as shared hosts have them, would outweigh
-the whole warm-up.
+simulation output", Simulation 69(6), 1997): of all possible starts it takes the one whose rest has the smallest sum of
+squared deviations from its mean, divided by the square of its length. Dropping a slow iteration shrinks the sum;
+dropping a usual one shrinks the length. As usual only the first half is searched, because the last few values can be
+alike by chance. labscale adds three things. The first iteration is never steady, because it compiles kernels and
+allocates memory. At least ``MIN_STEADY`` iterations are left if there are that many. The rule sees running medians of
+three (Tukey), because one slow iteration late in a round, as on shared hosts, would outweigh the whole warm-up.
 """
 
 import statistics
@@ -15,15 +14,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-MIN_STEADY: Final = 4  # fewer have no two halves to compare
-SETTLED_WITHIN: Final = (
-    0.05  # how much the halves of the steady part may differ; fresh processes differ by about as much
-)
+MIN_STEADY: Final = 4  # fewer do not have two halves to compare
+SETTLED_WITHIN: Final = 0.05  # allowed difference of the steady part's halves; fresh processes differ by as much
 
 
 @dataclass(frozen=True, kw_only=True)
 class SteadyWindow:
-    """The steady iterations of a round, ``start`` to before ``stop``, the same for every rank and column."""
+    """The steady iterations of a round, from ``start`` to before ``stop``; the same for every rank and column."""
 
     start: int
     stop: int
@@ -35,19 +32,19 @@ class SteadyWindow:
 
     @property
     def flag(self) -> str | None:
-        """Why the round has shown no steady part; None when it has."""
+        """Why the round has no steady part; None if it has one."""
         is_settled = self.change is not None and abs(self.change) <= SETTLED_WITHIN
         return None if is_settled else why_unsteady([self])
 
     def of[T](self, column: Sequence[T]) -> tuple[T, ...]:
-        """The part of a column of samples that lies in the window; empty for a column that was never measured."""
+        """The samples of a column within the window; () for a column that was never measured."""
         return tuple(column[self.start : self.stop])
 
 
 def steady_window(times_s: Sequence[float]) -> SteadyWindow:
-    """The steady part of one process, whose iterations took ``times_s``, shape (iterations,).
+    """Return the steady part of one process, whose iterations took ``times_s`` [s], shape (iterations,).
 
-    It is empty for fewer than two iterations. Whether it deserves its name is said by ``flag``.
+    It is empty for fewer than two iterations. Its ``flag`` tells whether it really is steady.
     """
     count = len(times_s)
     last_start = max(1, min(count // 2, count - MIN_STEADY))
@@ -57,7 +54,7 @@ def steady_window(times_s: Sequence[float]) -> SteadyWindow:
 
 
 def _smoothed(times_s: Sequence[float]) -> list[float]:
-    """Running medians of three. The first stays, being warm-up perhaps; the last is replaced by its neighbour."""
+    """Running medians of three. The first value stays, as it may be warm-up; the last is that of its neighbour."""
     if len(times_s) < 3:  # noqa: PLR2004  (three)
         return list(times_s)
     inner = [statistics.median(times_s[index - 1 : index + 2]) for index in range(1, len(times_s) - 1)]
@@ -67,7 +64,7 @@ def _smoothed(times_s: Sequence[float]) -> list[float]:
 def _marginal_standard_error(times_s: Sequence[float]) -> float:
     if not times_s:
         return 0.0
-    # Relative to the first, so that equal times deviate by exactly nothing and the earliest start wins.
+    # Relative to the first, so that equal times deviate by exactly 0 and the earliest start wins.
     relative = [time_s - times_s[0] for time_s in times_s]
     mean = statistics.fmean(relative)
     return sum((value - mean) ** 2 for value in relative) / len(relative) ** 2
@@ -81,10 +78,10 @@ def _change(steady_s: Sequence[float]) -> float | None:
 
 
 def why_unsteady(windows: Sequence[SteadyWindow]) -> str:
-    """Why rounds of one case have shown no steady part, none of which has; of numbers that differ the range."""
+    """Why these rounds of one case have no steady part, in words; numbers that differ are given as a range."""
     lengths = " to ".join(dict.fromkeys(str(pick(window.length for window in windows)) for pick in (min, max)))
     changes = [window.change for window in windows if window.change is not None]
-    if not changes:  # of all alike: a case says how many iterations a round has
+    if not changes:  # the same in all rounds: the case sets the number of iterations
         after = "iteration after the first is" if lengths == "1" else "iterations after the first are"
         return f"{lengths} {after} too few to tell a steady part; {MIN_STEADY} are needed"
     return (

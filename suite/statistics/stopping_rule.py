@@ -1,8 +1,8 @@
-"""How many rounds a case gets, in what order rounds run, and when its case is decided. Pure.
+"""Decide how many rounds a case gets, and in which order rounds run. Pure.
 
-A round is a fresh process. The interval is the distribution-free one of the median: for any distribution the true
-median lies between the k-th smallest and the k-th largest of n independent values with probability
-``1 - 2 P(Binomial(n, 1/2) < k)``. The largest k that gives at least 95 % is taken; 6 is the least n that has one.
+A round is a fresh process. The interval of the median is distribution-free: for any distribution the true median lies
+between the k-th smallest and the k-th largest of n independent values with probability
+``1 - 2 P(Binomial(n, 1/2) < k)``. The rule takes the largest k that gives at least 95 %; the smallest n with one is 6.
 """
 
 import math
@@ -19,17 +19,17 @@ CONFIDENCE: Final = 0.95
 MIN_ROUNDS_FOR_INTERVAL: Final = 6
 TARGET_PRECISION: Final = 0.01
 MAX_ROUNDS: Final = 10
-CUT_OFF: Final = "the campaign was cut off"  # begins the reason of a case that `nox -s store` ended, not its rule
+CUT_OFF: Final = "the campaign was cut off"  # starts the reason of a case that `nox -s store` ended, not its rule
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """When a case has enough rounds: at ``rounds``, or from there on at a precision or a limit."""
+    """When a case has enough rounds: after ``rounds``, or later at a precision or a limit."""
 
     rounds: int  # always run
     precision: float | None = None  # relative half-width of the interval of the median; None: ``rounds`` and no more
-    max_rounds: int = MAX_ROUNDS  # of one case; means nothing without a precision
-    budget_s: float | None = None  # wall time of one command, after which only ``rounds`` are made full
+    max_rounds: int = MAX_ROUNDS  # of one case; unused without a precision
+    budget_s: float | None = None  # wall time of one command, after which only the first ``rounds`` still run
 
     @property
     def most_rounds(self) -> int:
@@ -45,9 +45,9 @@ class Decision:
 
 
 def decide(records: Sequence[RunRecord], rule: Rule, *, elapsed_s: float = 0.0) -> Decision:
-    """Decide on one case from all its rounds that ended, whatever their outcome, ``elapsed_s`` into the command.
+    """Decide whether one case goes on, from all its finished rounds, ``elapsed_s`` after the command started.
 
-    Raises ValueError when a completed round has no number, as ``suite.statistics.reduce.round_time_s`` does.
+    Raises ValueError if a completed round has no number, as ``suite.statistics.reduce.round_time_s`` does.
     """
     if len(records) < rule.rounds:
         return Decision(go_on=True, reason=f"{len(records)} of {counted(rule.rounds, 'round')}")
@@ -64,7 +64,7 @@ def decide(records: Sequence[RunRecord], rule: Rule, *, elapsed_s: float = 0.0) 
 
 
 def _spent(rounds: int, rule: Rule, *, completed: int, elapsed_s: float) -> str | None:
-    """Why no further round is tried although the target is not reached; None when one is."""
+    """Why the case ends although the target is not reached; None if it goes on."""
     if not completed:
         return f"none of {counted(rounds, 'round')} completed"
     if rounds >= rule.most_rounds:
@@ -75,7 +75,7 @@ def _spent(rounds: int, rule: Rule, *, completed: int, elapsed_s: float) -> str 
 
 
 def completed_times_s(records: Sequence[RunRecord]) -> list[float]:
-    """The number of every completed round [s], in the order of ``records``."""
+    """Seconds per iteration of every completed round, in the order of ``records``."""
     return [round_time_s(record) for record in records if record.counts]
 
 
@@ -92,13 +92,13 @@ def exact_median_interval(values: Sequence[float]) -> tuple[float, float] | None
 
 
 def relative_half_width(values: Sequence[float]) -> float | None:
-    """Half the interval of the median over the median; None where there is no interval."""
+    """Half the interval of the median, divided by the median; None without an interval."""
     interval = exact_median_interval(values)
     return None if interval is None else (interval[1] - interval[0]) / 2 / statistics.median(values)
 
 
 def rotated[T](items: Sequence[T], round_index: int) -> list[T]:
-    """The order of one round: it starts one item later than the round before, so no case always runs first or last."""
+    """The order of one round. Each starts one item later than the last, so that no case always runs first or last."""
     start = round_index % len(items) if items else 0
     return [*items[start:], *items[:start]]
 

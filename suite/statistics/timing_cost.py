@@ -1,8 +1,8 @@
-"""What the marks within an iteration cost, read from any round: one of every four iterations has them. Pure.
+"""Measure what detailed timing (marks within an iteration) costs; one of four iterations has marks. Pure.
 
-Each marked iteration is compared with the mean of the two beside it, which have none, so a steady drift adds as much to
-both sides, and processes and hosts, which differ by far more than marks cost, drop out. The figures of labscale come
-from the iterations without marks (``suite.statistics.reduce``); this is what that avoids.
+Each marked iteration is compared with the mean of its two neighbours without marks. So a steady drift cancels, and so
+do differences between processes and hosts, which are far larger than this cost. labscale's figures come from the
+iterations without marks (``suite.statistics.reduce``) and do not contain it.
 """
 
 import statistics
@@ -14,20 +14,20 @@ from suite.schema.record import RunRecord
 from suite.statistics.reduce import iteration_times_s, steady_part
 from suite.statistics.stopping_rule import exact_median_interval
 
-MIN_MARKED: Final = 8  # of fewer the median is one iteration's luck
+MIN_MARKED: Final = 8  # with fewer, the median depends on single iterations
 
 
 @dataclass(frozen=True, kw_only=True)
 class TimingCost:
-    """Time with marks over time without, minus 1."""
+    """Time with marks relative to time without, minus 1."""
 
     iterations: int  # marked ones
     median: float
-    interval: tuple[float, float]  # of the median at 95 %
+    interval: tuple[float, float]  # of the median, at 95 %
 
 
 def timing_cost(records: Sequence[RunRecord]) -> TimingCost | None:
-    """Of all steady iterations of all rounds together; None for fewer than ``MIN_MARKED`` between two without marks.
+    """The cost over the steady iterations of all rounds; None for fewer than ``MIN_MARKED`` usable marked ones.
 
     Raises ValueError for a round without steady iterations, as ``suite.statistics.reduce.steady_part`` does.
     """
@@ -41,10 +41,10 @@ def timing_cost(records: Sequence[RunRecord]) -> TimingCost | None:
 
 
 def iteration_costs(record: RunRecord) -> list[float]:
-    """Relative cost in each marked iteration between two without marks, by the slowest rank's time."""
+    """Relative cost of each marked iteration between two without marks, from the slowest rank's times."""
     marks = record.ranks[0].samples.get("marked", ())
     if not marks:
-        return []  # as rounds were before marks could be left out
+        return []  # an old round, in which every iteration had marks
     times_s, window = iteration_times_s(record), steady_part(record)
     return [
         times_s[index] / statistics.fmean((times_s[index - 1], times_s[index + 1])) - 1
