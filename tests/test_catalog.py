@@ -133,7 +133,7 @@ def test_a_library_that_an_agent_needs_must_be_described(tmp_path: Path) -> None
     begin, end = text.index("[libraries.skrl]"), text.index("# A stack is")
     path = tmp_path / "catalog.toml"
     path.write_text(text[:begin] + text[end:], encoding="utf-8")
-    with pytest.raises(MatrixError, match=r"agents\.skrl: no \[libraries\.skrl\]"):
+    with pytest.raises(MatrixError, match=r"agents\.skrl: there is no table \[libraries\.skrl\]"):
         load_catalog(path)
 
 

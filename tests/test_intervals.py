@@ -70,7 +70,7 @@ def test_the_range_of_few_rounds_holds_the_median_less_often_than_it_says(rounds
 def test_what_few_rounds_are_worth_is_said_of_those_that_are_there() -> None:
     assert of_few_rounds([1, 2, 6, 10]) == ""
     said = of_few_rounds([1, 3, 3, 4, 10])
-    assert said.endswith("less often than 95% of the time: 75% with 3 rounds, 88% with 4 rounds.")
+    assert said.endswith("with a probability below 95%: 75% with 3 rounds, 88% with 4 rounds.")
 
 
 @dataclass(frozen=True, kw_only=True)

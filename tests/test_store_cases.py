@@ -113,14 +113,14 @@ def test_a_failing_session_is_reported_with_its_output(
     monkeypatch.setattr(session, "_FOLDER", tmp_path)  # there is no bench_case.py and no conftest.py
     with pytest.raises(StoreError, match=r"exit code 4:\n(.|\n)*unrecognized arguments: --labscale-draft") as caught:
         store.write_case(mixed, tmp_path / "a.json")
-    assert "Nothing was stored and the rounds are kept" in str(caught.value)
+    assert "Nothing was stored, and the rounds are kept" in str(caught.value)
     assert not (tmp_path / "a.json").exists()
 
 
 @pytest.mark.parametrize(
     ("benchmarks", "message"),
     [
-        ([], r"stored \[\] where"),
+        ([], r"stored \[\], expected"),
         ([{"fullname": "suite/replay/bench_case.py::test_case[a]", "stats": {"data": [0.3]}}], r"stored \[0.3\] for"),
     ],
 )

@@ -57,7 +57,7 @@ def test_a_report_reads_no_pairs_and_no_checks_of_another_shape(tmp_path: Path) 
     path = tmp_path / "upstream.json"
     assert read_pairs(path) == ()
     path.write_text('[{"case_id": "a", "round": "first"}]')
-    with pytest.raises(StoreError, match=r"upstream\.json is not readable: 0\.round: .*Take it anew"):
+    with pytest.raises(StoreError, match=r"upstream\.json is not readable: 0\.round: .*Copy it again"):
         read_pairs(path)
     path.unlink()
     checks: dict[str, Any] = {}

@@ -193,21 +193,21 @@ def profile_all(campaign: Campaign) -> Campaign:
 def summarise(campaign: Campaign) -> Campaign:
     """Print the results, or what worked if they have no speeds; with ``--upstream`` also how the clocks compare."""
     if not has_speeds(campaign.results):
-        _, beside = pair_files.write_all(Folder(root=campaign.out))
+        _, pairs = pair_files.write_all(Folder(root=campaign.out))
         logs = partial(warm_up_runs.log_folder, campaign)
         ending.print_what_worked(campaign.console, campaign.results, logs=logs)
         if campaign.options.rounds.upstream:
-            print_agreement(campaign.console, beside)
+            print_agreement(campaign.console, pairs)
         return campaign
     print_summary(campaign.console, campaign.results)
     print_rounds(campaign.console, campaign.results)
-    twins, beside = pair_files.write_all(Folder(root=campaign.out))
+    twins, pairs = pair_files.write_all(Folder(root=campaign.out))
     if twins:
         print_noise(campaign.console, twins)
     print_timing_cost(campaign.console, campaign.results)
     print_slowed_cores(campaign.console, campaign.results)
     if campaign.options.rounds.upstream:
-        print_agreement(campaign.console, beside)
+        print_agreement(campaign.console, pairs)
     ending.print_sureness(campaign)
     return campaign
 

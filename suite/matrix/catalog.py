@@ -245,7 +245,7 @@ def _contradictions(table: CatalogTable) -> list[Problem]:
             owners[alias] = name
         for library in task.agents:
             if library not in table.libraries:
-                message = f"no [libraries.{library}] says how it is told its settings; add that table."
+                message = f"there is no table [libraries.{library}] with its settings; add it."
                 problems.append(Problem(location=("tasks", name, "agents", library), message=message))
     for stack, entry in table.stacks.items():
         unknown = [task for task in entry.tasks or () if task not in table.tasks]

@@ -152,7 +152,7 @@ def is_within(change: float, noise: float) -> bool:
 
 def read_noise(path: Path) -> StoredNoise | None:
     """Read what ``write_noise`` wrote; None without a file. Raises StoreError if it cannot be read."""
-    return read_json(path, StoredNoise, next_step="Take it anew from the campaign that wrote it.")
+    return read_json(path, StoredNoise, next_step="Copy it again from the campaign that wrote it.")
 
 
 def write_noise(pairs: Sequence[TwinPair], path: Path) -> None:

@@ -151,6 +151,6 @@ def of_few_rounds(numbers: Iterable[int]) -> str:
     few = sorted({number for number in numbers if MIN_ROUNDS_FOR_INTERVAL <= number <= MAX_ROUNDS_OF_A_RANGE})
     if not few:
         return ""
-    held = ", ".join(f"{held_by_range(number):.0%} with {number} rounds" for number in few)
-    less = f"holds the true median less often than {CONFIDENCE:.0%}"
-    return f"An interval of few rounds is their range and {less} of the time: {held}."
+    probabilities = ", ".join(f"{held_by_range(number):.0%} with {number} rounds" for number in few)
+    inside = f"The true median lies inside it with a probability below {CONFIDENCE:.0%}"
+    return f"The interval of a few rounds is their range. {inside}: {probabilities}."

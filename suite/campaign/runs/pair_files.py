@@ -16,10 +16,10 @@ def write_all(folder: Folder) -> tuple[tuple[TwinPair, ...], list[Pair]]:
         StoreError: a stored case cannot be read, or a file cannot be written.
     """
     results = folder.stored()
-    twins, beside = twin_pairs(results), upstream.pairs_of(results, folder)
+    twins, pairs = twin_pairs(results), upstream.pairs_of(results, folder)
     noise_path, upstream_path = folder.root / "noise.json", folder.root / "upstream.json"
     if twins or noise_path.exists():
         write_noise(twins, noise_path)
-    if beside or upstream_path.exists():
-        upstream.write_pairs(beside, upstream_path)
-    return twins, beside
+    if pairs or upstream_path.exists():
+        upstream.write_pairs(pairs, upstream_path)
+    return twins, pairs

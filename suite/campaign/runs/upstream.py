@@ -163,7 +163,7 @@ def bracketed_differences(pairs: Sequence[Pair]) -> list[float]:
 
 def read_pairs(path: Path) -> tuple[Pair, ...]:
     """Read the pairs that ``write_pairs`` wrote; () without a file. Raises StoreError if it cannot be read."""
-    return read_json(path, tuple[Pair, ...], next_step="Take it anew from the campaign that wrote it.") or ()
+    return read_json(path, tuple[Pair, ...], next_step="Copy it again from the campaign that wrote it.") or ()
 
 
 def write_pairs(pairs: Sequence[Pair], path: Path) -> None:

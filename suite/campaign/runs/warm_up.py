@@ -8,7 +8,7 @@ ranks, or with another RL library, compiled none. On a GPU, rl_games also compil
 (two H100s, 2026-11-24: 188 kernels on one, then 16 on both). So it has warm-ups of its own there, with as many ranks as
 its rounds; these serve the other libraries too.
 
-The compiled kernels are remembered beside them::
+Their cache records which kernels are compiled::
 
     CACHE/kernels-<pins>/warm/<device>-<stack>-<task>-n<environments of a rank>[-rl_games-<topology>].json
 """
