@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from suite.env_check.gpu import kernels
+from suite.env_check.host import kernel_cache as kernels
 from suite.errors import WorkerEnvironmentError
 from suite.install.damaged_kernels import DAMAGED, damaged_modules, modules, set_damaged_aside
 from tests.simulated_campaign import NARROW, campaign_of, run_all, said

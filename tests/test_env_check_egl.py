@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from suite.env_check.check import Check
-from suite.env_check.graphics import all as graphics
 from suite.env_check.graphics import egl
 from suite.env_check.graphics import icd_manifests as manifests
+from suite.env_check.graphics import look as graphics
+from suite.env_check.graphics.devices import check_egl_devices, check_egl_frame
 from suite.env_check.graphics.egl import EglSeen
-from suite.env_check.graphics.egl_checks import check_egl_devices, check_egl_frame
 from suite.env_check.graphics.frame import SIZE, FrameSeen
 from tests.failed_checks import assert_failure
 from tests.graphics_packages import graphics_packages  # noqa: F401  (a fixture)

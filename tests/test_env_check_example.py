@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from suite.env_check.nodes.reports import NodeReport, read_report
+from suite.env_check.nodes.differences import NodeReport, read_report
 from suite.env_check.report import env_check
 from suite.env_check.request import Request
 

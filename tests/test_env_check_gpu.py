@@ -11,9 +11,9 @@ import pynvml
 import pytest
 
 from suite.env_check.check import Check
+from suite.env_check.gpu import each_gpu as gpu_settings
 from suite.env_check.gpu import gpus as gpu
 from suite.env_check.gpu import links as gpu_links
-from suite.env_check.gpu import settings as gpu_settings
 from suite.env_check.gpu.driver_table import SourcedVersion
 from suite.env_check.gpu.rt_cores import GPUS_PATH, check_rt_cores, read_table
 from suite.env_check.probes.run import ProbeRun

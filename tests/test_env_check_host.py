@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from suite.env_check.check import Check
-from suite.env_check.host import checks
 from suite.env_check.host import facts as host
+from suite.env_check.host import system as checks
 from suite.env_check.host.facts import HostFacts
 from suite.files.paths import ROOT
 from tests.denied_folders import deny

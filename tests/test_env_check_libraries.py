@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from suite.env_check.check import Check
-from suite.env_check.libraries import checks as libraries
-from suite.env_check.libraries.checks import LibrariesSeen
+from suite.env_check.libraries import driver_libraries as libraries
+from suite.env_check.libraries.driver_libraries import LibrariesSeen
 from suite.env_check.libraries.elf import host, read_elf
 from suite.env_check.libraries.library import Library, describe, read_libraries, repair
 from suite.env_check.probes.run import last_answer, run_probe
@@ -206,11 +206,11 @@ def test_a_probe_runs_in_any_working_directory(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "suite").mkdir()
     (tmp_path / "suite" / "__init__.py").write_text("raise RuntimeError('not this one')")
     monkeypatch.chdir(tmp_path)
-    run = run_probe("probes.load", '{"libc.so.6": ["malloc"]}', "5", environ=os.environ, timeout_s=20)
+    run = run_probe("probes.libraries", '{"libc.so.6": ["malloc"]}', "5", environ=os.environ, timeout_s=20)
     assert (run.end, run.answer["libc.so.6"]["symbols"]) == ("answered", ["malloc"]), run.stderr
 
 
 def test_a_probe_that_raises_is_no_answer() -> None:
-    run = run_probe("probes.load", "{torn", "1", environ=os.environ, timeout_s=20)
+    run = run_probe("probes.libraries", "{torn", "1", environ=os.environ, timeout_s=20)
     assert (run.end, run.exit_code, run.answer) == ("failed", 1, {})
     assert "JSONDecodeError" in run.stderr

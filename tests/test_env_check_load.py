@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import psutil
 import pytest
 
-from suite.env_check.host import load
-from suite.env_check.host.load import Busy, LoadFacts, check_cpu_load, read
+from suite.env_check.host import cpu_load as load
+from suite.env_check.host.cpu_load import Busy, LoadFacts, check_cpu_load, read
 from suite.external.host_cpu import Counters
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from suite import __main__
-from suite.env_check.nodes.reports import NodeReport, differences, read_report
+from suite.env_check.nodes.differences import NodeReport, differences, read_report
 from suite.env_check.nodes.run import collect_slurm, collect_ssh, slurm_argv, slurm_nodes
 from suite.errors import UsageError
 from suite.external.ssh import ssh_argv

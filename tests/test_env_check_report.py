@@ -12,10 +12,10 @@ from rich.console import Console
 
 from suite import __main__
 from suite.env_check import report as report_module
-from suite.env_check.nodes.reports import read_report
+from suite.env_check.display import print_faults, print_report
+from suite.env_check.nodes.differences import read_report
 from suite.env_check.report import Report, env_check, summarised
 from suite.env_check.request import Request
-from suite.env_check.table import print_faults, print_report
 from suite.external.nvml.state import read_gpus
 from suite.files.cache import cache_root
 

@@ -33,8 +33,8 @@ from suite.campaign.runs import pair_files, profiling, warm_up_runs
 from suite.campaign.runs.rounds import disk_errors, render, run_planned
 from suite.campaign.schedule import known_rounds
 from suite.campaign.state import Campaign
+from suite.env_check.display import print_faults
 from suite.env_check.report import summarised
-from suite.env_check.table import print_faults
 from suite.errors import EnvironmentNotFit, ReportError, RunsFailed, UsageError
 from suite.external import parent_death
 from suite.external.machine import capture, cores_in_order

@@ -16,11 +16,11 @@ from typing import Final, get_args
 from rich.console import Console
 
 from suite.env_check.check import Feature
+from suite.env_check.display import print_nodes, print_report
 from suite.env_check.nodes import run as nodes
-from suite.env_check.nodes.reports import Difference, differences
+from suite.env_check.nodes.differences import Difference, differences
 from suite.env_check.report import ROOT, env_check
 from suite.env_check.request import Request, add_worker_package
-from suite.env_check.table import print_nodes, print_report
 from suite.errors import UsageError
 from suite.launch.containers.launcher import check_image
 from suite.options.command_line import any_path, any_text

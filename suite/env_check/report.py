@@ -12,25 +12,27 @@ from typing import Any, Final
 
 from suite.env_check import requirements
 from suite.env_check.check import Check, ExitCode
-from suite.env_check.gpu import cuda_graphs, driver, driver_table, kernels, nccl, rt_cores
+from suite.env_check.gpu import cuda_graphs, driver, driver_table, nccl, rt_cores
+from suite.env_check.gpu import each_gpu as gpu_settings
 from suite.env_check.gpu import gpus as gpu
 from suite.env_check.gpu import links as gpu_links
-from suite.env_check.gpu import settings as gpu_settings
 from suite.env_check.gpu.cuda_graphs import CudaFacts
 from suite.env_check.gpu.driver import DriverFacts
-from suite.env_check.gpu.kernels import KernelFacts
 from suite.env_check.gpu.nccl import NcclFacts
-from suite.env_check.graphics import all as graphics
-from suite.env_check.graphics.all import GraphicsSeen
-from suite.env_check.host import assets, container, cores, load, worker
-from suite.env_check.host import checks as host_checks
+from suite.env_check.graphics import look as graphics
+from suite.env_check.graphics.look import GraphicsSeen
+from suite.env_check.host import assets, container, cores, worker
+from suite.env_check.host import cpu_load as load
 from suite.env_check.host import facts as host
+from suite.env_check.host import kernel_cache as kernels
+from suite.env_check.host import system as host_checks
 from suite.env_check.host.assets import AssetFacts
 from suite.env_check.host.cores import CoreFacts
+from suite.env_check.host.cpu_load import LoadFacts
 from suite.env_check.host.facts import HostFacts
-from suite.env_check.host.load import LoadFacts
+from suite.env_check.host.kernel_cache import KernelFacts
 from suite.env_check.host.worker import WorkerFacts
-from suite.env_check.nodes.reports import read_report
+from suite.env_check.nodes.differences import read_report
 from suite.env_check.request import Request
 from suite.env_check.requirements import Needs
 from suite.external.nvml.values import NvmlState

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, get_args
 
 from suite.env_check.check import Check, Feature
-from suite.env_check.nodes.reports import NodeCheck
+from suite.env_check.nodes.differences import NodeCheck
 from suite.schema.record import Device, Stack
 
 ALWAYS: Final[frozenset[Feature]] = frozenset({"host", "worker"})

@@ -110,7 +110,7 @@ def read(environ: Mapping[str, str], manifests: ManifestsSeen, *, timeout_s: flo
 def read_frame(environ: Mapping[str, str], seen: EglSeen, *, timeout_s: float = TIMEOUT_S) -> FrameSeen:
     """Render one frame on the first hardware device of ``seen``, or on a software one where there is nothing else."""
     order = sorted(range(len(seen.devices)), key=lambda index: _frame_rank(seen.devices[index]))
-    return frame.read_frame("graphics.egl_frame", str(order[0] if order else 0), environ=environ, timeout_s=timeout_s)
+    return frame.read_frame("probes.egl_frame", str(order[0] if order else 0), environ=environ, timeout_s=timeout_s)
 
 
 def _frame_rank(device: EglDevice) -> tuple[bool, bool]:

@@ -9,7 +9,7 @@ from suite.env_check.check import Check, Feature, Verdict
 from suite.env_check.finding import Finding
 from suite.env_check.graphics.icd_manifests import SYMBOLS, Manifest, ManifestsSeen
 from suite.env_check.libraries import library as libraries
-from suite.env_check.libraries.checks import version_mismatch
+from suite.env_check.libraries.driver_libraries import version_mismatch
 from suite.env_check.libraries.elf import host
 from suite.files.wording import counted
 

@@ -109,7 +109,7 @@ def read(environ: Mapping[str, str], manifests: ManifestsSeen, *, timeout_s: flo
 
 def read_frame(environ: Mapping[str, str], *, timeout_s: float = TIMEOUT_S) -> FrameSeen:
     """Render one frame on the first hardware device, or on a software one where there is nothing else."""
-    return frame.read_frame("graphics.vulkan_frame", environ=environ, timeout_s=timeout_s)
+    return frame.read_frame("probes.vulkan_frame", environ=environ, timeout_s=timeout_s)
 
 
 def _ask_each(environ: Mapping[str, str], manifests: ManifestsSeen, timeout_s: float) -> tuple[DriverSeen, ...]:

@@ -86,7 +86,7 @@ def read_libraries(
         return {}
     request = json.dumps({name: list(symbols) for name, symbols in wanted.items()})
     timeout_s = patience_s * len(wanted) + _START_S
-    run = run_probe("probes.load", request, str(patience_s), environ=environ, timeout_s=timeout_s)
+    run = run_probe("probes.libraries", request, str(patience_s), environ=environ, timeout_s=timeout_s)
     search = search_path.read(environ)
     nothing: dict[str, Any] = {"error": run.stderr or None, "path": None, "symbols": [], "end": run.signal or run.end}
     return {name: _explain(name, run.answer.get(name, nothing), search, patience_s) for name in wanted}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from suite.env_check.nodes.reports import NodeReport, read_report
+from suite.env_check.nodes.differences import NodeReport, read_report
 from suite.errors import UsageError
 from suite.external.program import ProgramRun, run_program
 from suite.external.ssh import FAILED, ssh_argv

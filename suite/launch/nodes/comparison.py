@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from suite.env_check.nodes.reports import NodeReport, differences, read_report
+from suite.env_check.nodes.differences import NodeReport, differences, read_report
 
 
 def compare(paths: Sequence[Path]) -> Iterator[str]:

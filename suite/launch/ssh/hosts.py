@@ -8,7 +8,7 @@ from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from suite.env_check.nodes.reports import differences, read_report
+from suite.env_check.nodes.differences import differences, read_report
 from suite.env_check.report import Report
 from suite.errors import EnvironmentNotFit, SchedulerError, UsageError
 from suite.external.program import run_program

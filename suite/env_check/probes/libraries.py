@@ -1,4 +1,4 @@
-"""Load libraries as a program would (dlopen) and look for their symbols: ``load_probe JSON PATIENCE_S``.
+"""Load libraries as a program would (dlopen) and look for their symbols: ``probes.libraries JSON PATIENCE_S``.
 
 JSON is an object, library -> list of symbols; a library is a path or a bare name for the dynamic loader. Each is
 loaded in a fork of its own, for at most PATIENCE_S whole seconds: one that aborts or hangs is a result of that library

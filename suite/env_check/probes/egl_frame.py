@@ -1,4 +1,4 @@
-"""Render one frame through EGL and OpenGL: ``python -m suite.env_check.graphics.egl_frame DEVICE_INDEX``.
+"""Render one frame through EGL and OpenGL: ``python -m suite.env_check.probes.egl_frame DEVICE_INDEX``.
 
 Prints one JSON object a stage; ``suite.env_check.graphics.frame.FrameSeen`` says what it holds.
 """

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from suite.env_check.check import Check, ExitCode
-from suite.env_check.nodes.reports import Difference, NodeReport
+from suite.env_check.nodes.differences import Difference, NodeReport
 from suite.env_check.nodes.run import NodeFailure
 from suite.env_check.report import Report
 from suite.env_check.requirements import Needs, unproved

@@ -1,4 +1,4 @@
-"""Render one frame through Vulkan, offscreen: ``python -m suite.env_check.graphics.vulkan_frame``.
+"""Render one frame through Vulkan, offscreen: ``python -m suite.env_check.probes.vulkan_frame``.
 
 Prints one JSON object a stage; ``suite.env_check.graphics.frame.FrameSeen`` says what it holds. The first hardware
 device renders; a software one only where there is nothing else.

@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from suite.env_check.check import Check
-from suite.env_check.graphics import egl, egl_checks, vulkan, vulkan_checks
+from suite.env_check.graphics import devices as egl_checks
+from suite.env_check.graphics import egl, vulkan, vulkan_checks
 from suite.env_check.graphics import icd_checks as manifest_checks
 from suite.env_check.graphics import icd_manifests as manifests
 from suite.env_check.graphics.egl import EglSeen
 from suite.env_check.graphics.frame import FrameSeen
 from suite.env_check.graphics.icd_manifests import ManifestsSeen
 from suite.env_check.graphics.vulkan import VulkanSeen
-from suite.env_check.libraries import checks as libraries
-from suite.env_check.libraries.checks import LibrariesSeen
+from suite.env_check.libraries import driver_libraries as libraries
+from suite.env_check.libraries.driver_libraries import LibrariesSeen
 
 
 @dataclass(frozen=True, kw_only=True)
