@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rich.console import Console
@@ -14,7 +13,7 @@ from rich.console import Console
 from suite.commands import build
 from suite.env_check.check import Check, Verdict
 from suite.env_check.report import Report
-from suite.env_check.requirements import Needs
+from suite.env_check.request import Needs
 from suite.errors import ContainerError
 from suite.external.docker_engine import Engine
 from suite.files.paths import ROOT
@@ -59,7 +58,7 @@ Build = Callable[[BuildPlan], BuiltImage]
 def report(verdict: Verdict) -> Report:
     """Two checks, of which the second has that verdict."""
     repair = None if verdict == "ok" else "Add graphics to NVIDIA_DRIVER_CAPABILITIES."
-    checks: tuple[Check[Any], ...] = (
+    checks: tuple[Check, ...] = (
         Check(name="egl_libraries", feature="egl", verdict="ok", found="libEGL.so.1", wanted="it", evidence={}),
         Check(
             name="vulkan_manifests", feature="vulkan", verdict=verdict, found="none", wanted="one",

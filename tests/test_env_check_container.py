@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from suite.env_check.host.container import check_driver_capabilities, check_driver_capabilities_compute, read_container
+from suite.env_check.host.container import judge_driver_capabilities, read_container
 from tests.denied_folders import deny
 
 
@@ -56,10 +56,10 @@ def test_capabilities_of_a_container(
 ) -> None:
     (tmp_path / ".dockerenv").touch()
     container = read_container({} if value is None else {"NVIDIA_DRIVER_CAPABILITIES": value}, tmp_path)
-    graphics = check_driver_capabilities(container, has_driver=True, libraries=())
-    assert (graphics.feature, graphics.fault) == ("vulkan", fault)
-    compute = check_driver_capabilities_compute(container, has_driver=True, libraries=())
-    assert (compute.feature, compute.fault) == ("cuda", compute_fault)
+    graphics = judge_driver_capabilities(container, ("graphics",), has_driver=True, libraries=())
+    assert graphics.fault == fault
+    compute = judge_driver_capabilities(container, ("compute", "utility"), has_driver=True, libraries=())
+    assert compute.fault == compute_fault
     if graphics.fault:
         assert "NVIDIA_DRIVER_CAPABILITIES=compute,utility,graphics" in (graphics.repair or "")
 
@@ -67,9 +67,9 @@ def test_capabilities_of_a_container(
 def test_capabilities_do_not_matter_where_the_libraries_came_otherwise(tmp_path: Path) -> None:
     (tmp_path / ".dockerenv").touch()
     container = read_container({}, tmp_path)
-    check = check_driver_capabilities(container, has_driver=True, libraries=("libGLX_nvidia.so.0",))
+    check = judge_driver_capabilities(container, ("graphics",), has_driver=True, libraries=("libGLX_nvidia.so.0",))
     assert check.verdict == "ok"
     assert "libGLX_nvidia.so.0 is there" in check.found
-    assert check_driver_capabilities(container, has_driver=False, libraries=()).verdict == "not_checked"
+    assert judge_driver_capabilities(container, ("graphics",), has_driver=False, libraries=()).verdict == "not_checked"
     host = replace(container, is_container=False)
-    assert check_driver_capabilities(host, has_driver=True, libraries=()).verdict == "ok"
+    assert judge_driver_capabilities(host, ("graphics",), has_driver=True, libraries=()).verdict == "ok"

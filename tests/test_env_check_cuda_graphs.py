@@ -5,20 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from suite.env_check.check import Check
+from suite.env_check.check import Judgement
 from suite.env_check.gpu import cuda_graphs
-from suite.env_check.gpu.cuda_graphs import CudaFacts, check_cuda_graphs
+from suite.env_check.gpu.cuda_graphs import CudaFacts, judge_cuda_graphs
 from tests.stub_drivers.build import build
 
 
-def check(folder: Path, *options: str) -> Check[CudaFacts]:
+def check(folder: Path, *options: str) -> Judgement:
     build(folder / "libcuda.so.1", "cuda_driver.c", *options)
-    return check_cuda_graphs(cuda_graphs.read({**os.environ, "LD_LIBRARY_PATH": str(folder)}))
+    return judge_cuda_graphs(cuda_graphs.read({**os.environ, "LD_LIBRARY_PATH": str(folder)}))
 
 
 def test_a_new_driver_with_memory_pools_is_fine(tmp_path: Path) -> None:
     found = check(tmp_path)
-    assert (found.verdict, found.feature, found.found) == ("ok", "cuda-graphs", "a driver of CUDA 13.0, memory pools")
+    assert (found.verdict, found.found) == ("ok", "a driver of CUDA 13.0, memory pools")
     assert found.evidence == CudaFacts(driver_version="13.0", memory_pools=(True, True))
 
 
@@ -53,4 +53,4 @@ def test_a_driver_that_does_not_answer_is_not_checked(option: str, words: str, t
 def test_a_library_that_is_no_driver_is_not_checked(tmp_path: Path) -> None:
     build(tmp_path / "libcuda.so.1", "library.c")
     facts = cuda_graphs.read({**os.environ, "LD_LIBRARY_PATH": str(tmp_path)})
-    assert check_cuda_graphs(facts).found == "the driver has no cuInit"
+    assert judge_cuda_graphs(facts).found == "the driver has no cuInit"

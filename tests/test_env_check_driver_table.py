@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from suite.env_check.gpu.driver_table import DRIVERS_PATH, check_driver_for_stack, drivers_for, read_drivers
+from suite.env_check.gpu.driver_table import DRIVERS_PATH, drivers_for, judge_driver_for_stack, read_drivers
 from suite.errors import MatrixError
 from suite.schema.record import Stack
 
@@ -29,7 +29,7 @@ from suite.schema.record import Stack
 def test_driver_for_stack(
     stack: Stack, release: str | None, version: str | None, verdict: str, fault: str | None
 ) -> None:
-    check = check_driver_for_stack(version, drivers_for(stack, read_drivers(), release=release))
+    check = judge_driver_for_stack(version, drivers_for(stack, read_drivers(), release=release))
     assert (check.verdict, check.fault) == (verdict, fault)
     if fault:
         assert "580." in (check.repair or "")

@@ -1,17 +1,17 @@
 import dataclasses
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from suite.env_check.check import Check
-from suite.env_check.graphics import egl
-from suite.env_check.graphics import icd_manifests as manifests
-from suite.env_check.graphics import look as graphics
-from suite.env_check.graphics.devices import check_egl_devices, check_egl_frame
+from suite.env_check.check import Judgement
+from suite.env_check.graphics import egl, icd_manifests, look
+from suite.env_check.graphics.devices import judge_devices
 from suite.env_check.graphics.egl import EglSeen
-from suite.env_check.graphics.frame import SIZE, FrameSeen
+from suite.env_check.graphics.frame import SIZE, judge_frame
+from suite.env_check.graphics.icd_manifests import ManifestsSeen
 from tests.failed_checks import assert_failure
 from tests.graphics_packages import graphics_packages  # noqa: F401  (a fixture)
 from tests.stub_drivers.build import build, truncate, write_manifest
@@ -43,22 +43,22 @@ def add_mesa(folder: Path) -> Path:
 
 def read(
     folder: Path, *, driver_version: str | None = None, timeout_s: float = 60, **environ: str
-) -> tuple[EglSeen, manifests.ManifestsSeen]:
+) -> tuple[EglSeen, ManifestsSeen]:
     variables = with_vendors(folder, **environ)
-    found = manifests.read_egl(variables, driver_version=driver_version)
+    found = icd_manifests.read("egl", variables, driver_version=driver_version)
     return egl.read(variables, found, timeout_s=timeout_s), found
 
 
 def check_devices(
     folder: Path,
     *,
-    cuda_uuids: list[str] | None = None,
+    cuda_uuids: Sequence[str] = (),
     driver_version: str | None = None,
     timeout_s: float = 60,
     **environ: str,
-) -> Check[EglSeen]:
+) -> Judgement:
     seen, found = read(folder, driver_version=driver_version, timeout_s=timeout_s, **environ)
-    return check_egl_devices(seen, found, cuda_uuids=cuda_uuids)
+    return judge_devices(seen, found, cuda_uuids)
 
 
 def test_no_loader(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_no_driver_names_the_cause_in_the_manifests(tmp_path: Path) -> None:
 
 def test_a_vendor_that_finds_no_device(tmp_path: Path) -> None:
     add_stub(tmp_path)
-    assert_failure(check_devices(tmp_path), "zero_devices", "no vendor library has a device", "NVIDIA_VISIBLE_DEVICES")
+    assert_failure(check_devices(tmp_path), "zero_devices", "no driver has a device", "NVIDIA_VISIBLE_DEVICES")
     add_stub(tmp_path, name="libEGL_nvidia.so.0")
     check = check_devices(tmp_path)
     assert_failure(check, "zero_devices", "libEGL_nvidia.so.0 finds no GPU", "/dev/nvidiactl")
@@ -154,18 +154,15 @@ def test_the_cuda_index_does_where_the_driver_tells_no_uuid(tmp_path: Path) -> N
     add_gpu(tmp_path, "-DCUDA_INDEX=1")
     seen, found = read(tmp_path)
     nameless = dataclasses.replace(seen, devices=tuple(dataclasses.replace(each, uuid=None) for each in seen.devices))
-    check = check_egl_devices(nameless, found, cuda_uuids=[STUB_UUID, OTHER_UUID])
+    check = judge_devices(nameless, found, cuda_uuids=[STUB_UUID, OTHER_UUID])
     assert_failure(
         check, "devices_not_matched", f"CUDA GPU {STUB_UUID};", "NVIDIA_VISIBLE_DEVICES"
     )  # 1 is there, 0 not
 
 
-def check_frame(
-    folder: Path, seen: EglSeen | None = None, *, timeout_s: float = 60, **environ: str
-) -> Check[FrameSeen]:
-    return check_egl_frame(
-        egl.read_frame(with_vendors(folder, **environ), seen or read(folder)[0], timeout_s=timeout_s)
-    )
+def check_frame(folder: Path, seen: EglSeen | None = None, *, timeout_s: float = 60, **environ: str) -> Judgement:
+    frame = egl.read_frame(with_vendors(folder, **environ), seen or read(folder)[0], timeout_s=timeout_s)
+    return judge_frame(frame, "EGL")
 
 
 def test_a_frame_is_rendered_right_by_llvmpipe_and_still_refused(tmp_path: Path) -> None:
@@ -214,13 +211,6 @@ def test_a_frame_that_does_not_come(tmp_path: Path, options: tuple[str, ...], fa
 
 
 def test_everything_at_once_on_this_machine() -> None:
-    seen = graphics.read(os.environ, driver_version=None)
-    checks = graphics.checks(seen, cuda_uuids=None)
-    assert len({check.name for check in checks}) == len(checks)
-    assert {check.feature for check in checks} == {"cuda", "egl", "vulkan", "rt-cores"}
-    by_name = {check.name: check for check in checks}
-    for name in ("egl_loader", "libgl", "vulkan_loader"):
-        assert by_name[name].verdict == "ok"
+    seen = look.read(os.environ, driver_version=None)
     assert (seen.vulkan_frame.wrong_pixels, seen.egl_frame.wrong_pixels) == (0, 0)
-    for check in checks:
-        json.dumps(dataclasses.asdict(check))
+    json.dumps(dataclasses.asdict(seen))

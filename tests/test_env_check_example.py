@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from suite.env_check.nodes.differences import NodeReport, read_report
-from suite.env_check.report import env_check
+from suite.env_check.report import Report, env_check
+from suite.env_check.report import read as read_report
 from suite.env_check.request import Request
 
 FOLDER = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11" / "env_check"
 PAGE = FOLDER.parents[3] / "book" / "run" / "env-check.md"
 
 
-def example(name: str) -> NodeReport:
+def example(name: str) -> Report:
     return read_report((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
 
 

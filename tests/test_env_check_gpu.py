@@ -10,12 +10,13 @@ from typing import Any
 import pynvml
 import pytest
 
-from suite.env_check.check import Check
-from suite.env_check.gpu import each_gpu as gpu_settings
-from suite.env_check.gpu import gpus as gpu
-from suite.env_check.gpu import links as gpu_links
+from suite.env_check.check import Judgement
+from suite.env_check.gpu import gpus
 from suite.env_check.gpu.driver_table import SourcedVersion
-from suite.env_check.gpu.rt_cores import GPUS_PATH, check_rt_cores, read_table
+from suite.env_check.gpu.each_gpu import FABRIC, SETTINGS, compute_capability, mig
+from suite.env_check.gpu.gpus import judge_gpus_alike, judge_gpus_present
+from suite.env_check.gpu.links import judge_gpu_links
+from suite.env_check.gpu.rt_cores import GPUS_PATH, judge_rt_cores, read_table
 from suite.env_check.probes.run import ProbeRun
 from suite.errors import MatrixError
 from suite.external.nvml.values import GpuState, NvmlState
@@ -60,20 +61,12 @@ HEALTHY = NvmlState(
 NONE = NvmlState(fault="no_library", message="NVML Shared Library Not Found")
 MINIMUM = SourcedVersion(version="7.5", source="CUDA 13")
 
-CHECKS: dict[str, Callable[[NvmlState], Check[Any]]] = {
-    "compute_capability": lambda state: gpu.check_compute_capability(state, MINIMUM),
-    "gpus_alike": gpu.check_gpus_alike,
-    "mig": gpu.check_mig,
-    "other_processes": gpu.check_other_processes,
-    "gpu_clocks": gpu_settings.check_gpu_clocks,
-    "gpu_throttling": gpu_settings.check_gpu_throttling,
-    "power_limit": gpu_settings.check_power_limit,
-    "ecc": gpu_settings.check_ecc,
-    "ecc_errors": gpu_settings.check_ecc_errors,
-    "persistence": gpu_settings.check_persistence,
-    "pcie_width": gpu_settings.check_pcie_width,
-    "gpu_links": gpu_links.check_gpu_links,
-    "fabric": gpu_links.check_fabric,
+JUDGES: dict[str, Callable[[NvmlState], Judgement]] = {
+    "compute_capability": compute_capability(MINIMUM).judge,
+    "gpus_alike": judge_gpus_alike,
+    "mig": lambda state: mig(len(state.gpus)).judge(state),
+    "gpu_links": judge_gpu_links,
+    **{each.name: each.judge for each in (*SETTINGS, FABRIC)},
 }
 
 
@@ -82,11 +75,10 @@ def second(**changes: Any) -> NvmlState:
     return replace(HEALTHY, gpus=(HEALTHY.gpus[0], replace(HEALTHY.gpus[1], **changes)))
 
 
-@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize("name", JUDGES)
 def test_healthy_gpus_are_ok_and_none_are_not_checked(name: str) -> None:
-    check = CHECKS[name](HEALTHY)
-    assert (check.name, check.verdict) == (name, "ok")
-    check = CHECKS[name](NONE)
+    assert JUDGES[name](HEALTHY).verdict == "ok"
+    check = JUDGES[name](NONE)
     assert (check.verdict, check.found) == ("not_checked", "no GPU")
 
 
@@ -116,7 +108,7 @@ def test_healthy_gpus_are_ok_and_none_are_not_checked(name: str) -> None:
 def test_a_fault_of_one_gpu_has_its_word_and_repair(
     name: str, changes: dict[str, Any], verdict: str, fault: str, word: str
 ) -> None:
-    check = CHECKS[name](second(**changes))
+    check = JUDGES[name](second(**changes))
     assert (check.verdict, check.fault) == (verdict, fault)
     assert word in (check.repair or "")
     assert check.evidence.gpus[1]["index"] == 1
@@ -139,7 +131,7 @@ def test_a_fault_of_one_gpu_has_its_word_and_repair(
     ],
 )
 def test_what_nvml_does_not_tell_is_never_ok(name: str, field: str) -> None:
-    check = CHECKS[name](second(**{field: None}, unanswered={field: "Not Supported"}))
+    check = JUDGES[name](second(**{field: None}, unanswered={field: "Not Supported"}))
     assert check.verdict == "not_checked"
     assert check.found == f"NVML does not tell {field} of GPU 1: Not Supported"
     assert check.evidence.gpus[1]["unanswered"] == {field: "Not Supported"}
@@ -148,33 +140,33 @@ def test_what_nvml_does_not_tell_is_never_ok(name: str, field: str) -> None:
 def test_a_fault_wins_over_what_is_unknown_of_another_gpu() -> None:
     state = second(persistence=None)
     state = replace(state, gpus=(replace(state.gpus[0], persistence=False), state.gpus[1]))
-    assert gpu_settings.check_persistence(state).fault == "persistence_off"
+    assert JUDGES["persistence"](state).fault == "persistence_off"
 
 
 def test_unknown_links_are_not_checked() -> None:
-    check = gpu_links.check_gpu_links(second(links=(None, "self")))
+    check = judge_gpu_links(second(links=(None, "self")))
     assert check.verdict == "not_checked"
     single = replace(HEALTHY, gpus=(replace(H200, links=("self",)),))
-    assert gpu_links.check_gpu_links(single).found == "1 GPU, nothing to join"
+    assert judge_gpu_links(single).found == "1 GPU, nothing to join"
     over_pcie = tuple(replace(state, links=("host_bridge",) * 2, nvlinks_active=None) for state in HEALTHY.gpus)
-    check = gpu_links.check_gpu_links(replace(HEALTHY, gpus=over_pcie))
+    check = judge_gpu_links(replace(HEALTHY, gpus=over_pcie))
     assert (check.verdict, check.found) == ("ok", "host_bridge; no NVLink")
     refused = tuple(replace(state, peer_access=("self", "chipset_not_supported")) for state in over_pcie)
-    assert gpu_links.check_gpu_links(replace(HEALTHY, gpus=refused)).found.endswith(
+    assert judge_gpu_links(replace(HEALTHY, gpus=refused)).found.endswith(
         "; no peer access by NVML: chipset_not_supported"
     )
 
 
 def test_found_says_each_value_once_with_its_gpus() -> None:
-    assert gpu_settings.check_power_limit(HEALTHY).found == "700 W of 700 W"
-    found = gpu_settings.check_power_limit(second(power_limit_w=500.0)).found
+    assert JUDGES["power_limit"](HEALTHY).found == "700 W of 700 W"
+    found = JUDGES["power_limit"](second(power_limit_w=500.0)).found
     assert found == "700 W of 700 W (GPU 0); 500 W of 700 W (GPU 1)"
-    assert gpu.check_gpus_present(HEALTHY, has_driver=True).found == "2 x NVIDIA H200 151 GB"
+    assert judge_gpus_present(HEALTHY, has_driver=True).found == "2 x NVIDIA H200 151 GB"
 
 
 def test_mig_on_a_single_gpu_is_a_warning() -> None:
     state = replace(HEALTHY, gpus=(replace(H200, mig=True, links=("self",)),))
-    assert gpu.check_mig(state).verdict == "warning"
+    assert JUDGES["mig"](state).verdict == "warning"
 
 
 @pytest.mark.parametrize(
@@ -187,7 +179,7 @@ def test_mig_on_a_single_gpu_is_a_warning() -> None:
     ],
 )
 def test_no_gpus(state: NvmlState, has_driver: bool, verdict: str, fault: str | None, word: str | None) -> None:
-    check = gpu.check_gpus_present(state, has_driver=has_driver)
+    check = judge_gpus_present(state, has_driver=has_driver)
     assert (check.verdict, check.fault) == (verdict, fault)
     if word:
         assert word in (check.repair or "")
@@ -219,7 +211,7 @@ def test_no_gpus(state: NvmlState, has_driver: bool, verdict: str, fault: str | 
 )
 def test_rt_cores(name: str, capability: str | None, verdict: str) -> None:
     state = replace(HEALTHY, gpus=(replace(H200, name=name, compute_capability=capability),))
-    check = check_rt_cores(state, read_table())
+    check = judge_rt_cores(state, read_table())
     assert check.verdict == verdict
     assert name in check.found
     if verdict == "failure":
@@ -230,8 +222,8 @@ def test_rt_cores(name: str, capability: str | None, verdict: str) -> None:
 
 def test_one_gpu_without_rt_cores_is_enough_for_a_failure() -> None:
     state = second(name="NVIDIA L40S", compute_capability="8.9")
-    assert check_rt_cores(state, read_table()).found.startswith("NVIDIA H200: none")
-    assert check_rt_cores(NONE, read_table()).verdict == "not_checked"
+    assert judge_rt_cores(state, read_table()).found.startswith("NVIDIA H200: none")
+    assert judge_rt_cores(NONE, read_table()).verdict == "not_checked"
 
 
 @pytest.mark.parametrize(
@@ -254,7 +246,7 @@ def test_every_error_of_the_table_is_named(old: str, new: str, message: str, tmp
 
 
 def test_nvml_is_asked_on_this_machine() -> None:
-    state = gpu.read(os.environ)
+    state = gpus.read(os.environ)
     if state.fault is None:
         assert state.driver_version
     else:
@@ -285,7 +277,7 @@ def nvmlInit():
 def test_a_broken_driver_does_not_break_the_check(body: str, fault: str, message: str, tmp_path: Path) -> None:
     """A fake pynvml, in the child, dies as a broken driver library does."""
     (tmp_path / "pynvml.py").write_text(FAKE_PYNVML.format(path=pynvml.__file__, body=body))
-    state = gpu.read({**os.environ, "PYTHONPATH": str(tmp_path)}, timeout_s=3.0)
+    state = gpus.read({**os.environ, "PYTHONPATH": str(tmp_path)}, timeout_s=3.0)
     assert state.fault == fault
     assert message in (state.message or "")
 
@@ -293,4 +285,4 @@ def test_a_broken_driver_does_not_break_the_check(body: str, fault: str, message
 def test_the_state_survives_its_way_out_of_the_child() -> None:
     answer = json.loads(json.dumps(asdict(HEALTHY)))
     run = ProbeRun(end="answered", signal=None, exit_code=0, answer=answer, stderr="", wall_s=0.1)
-    assert gpu.state_of(run) == HEALTHY
+    assert gpus.state_of(run) == HEALTHY

@@ -10,10 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from suite.env_check.check import Check
-from suite.env_check.host import facts as host
-from suite.env_check.host import system as checks
-from suite.env_check.host.facts import HostFacts
+from suite.env_check.host import system
+from suite.env_check.host.system import HostFacts
 from suite.files.paths import ROOT
 from tests.denied_folders import deny
 
@@ -38,33 +36,18 @@ LAPTOP = HostFacts(
 )
 
 
-def all_checks(facts: HostFacts, num_gpus: int = 0) -> dict[str, Check[checks.HostValues]]:
-    found = (
-        checks.check_shared_memory(facts),
-        checks.check_memlock(facts),
-        checks.check_nofile(facts),
-        checks.check_xdg_runtime_dir(facts),
-        checks.check_cpu_governor(facts),
-        checks.check_cores_per_gpu(facts, num_gpus),
-        checks.check_cache_disk(facts, needed_gb=12.0),
-        checks.check_libc(facts),
-    )
-    return {check.name: check for check in found}
-
-
 def test_a_healthy_laptop_has_nothing_wrong_with_what_it_needs() -> None:
-    needed = [check for check in all_checks(LAPTOP).values() if check.feature in ("host", "worker")]
-    assert {check.name for check in needed} == {"nofile", "cache_disk", "libc"}
-    assert {check.verdict for check in needed} == {"ok"}
+    found = (system.judge_nofile(LAPTOP), system.judge_cache_disk(LAPTOP, needed_gb=12.0), system.judge_libc(LAPTOP))
+    assert {check.verdict for check in found} == {"ok"}
 
 
 def test_this_machine_can_be_read(tmp_path: Path) -> None:
-    facts = host.read(os.environ, cache_dir=tmp_path / "not" / "there")
+    facts = system.read(os.environ, cache_dir=tmp_path / "not" / "there")
     assert facts.cache_dir == str(tmp_path)
     assert facts.cache_writable
     assert facts.num_cpus >= 1
     assert json.loads(json.dumps(asdict(facts)))["nofile"] == facts.nofile
-    assert all_checks(facts)["libc"].verdict == "ok"
+    assert system.judge_libc(facts).verdict == "ok"
 
 
 def test_the_home_of_another_user_is_no_place_for_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,7 +55,7 @@ def test_the_home_of_another_user_is_no_place_for_a_cache(tmp_path: Path, monkey
     home.mkdir()
     deny(monkeypatch, home)
     runtime_dir = {"XDG_RUNTIME_DIR": str(home / "run")}
-    facts = host.read(runtime_dir, cache_dir=home / ".cache" / "labscale")
+    facts = system.read(runtime_dir, cache_dir=home / ".cache" / "labscale")
     assert (facts.cache_dir, facts.runtime_dir) == (str(home), "missing")
 
 
@@ -89,17 +72,17 @@ def small_shm(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_docker_default_shared_memory(small_shm: Path) -> None:
-    facts = host.read(os.environ, cache_dir=small_shm, root=small_shm)
+    facts = system.read(os.environ, cache_dir=small_shm, root=small_shm)
     assert facts.shm_gb == pytest.approx(0.0671, abs=0.0001)
-    check = checks.check_shared_memory(facts)
-    assert (check.verdict, check.fault, check.feature) == ("failure", "small_dev_shm", "nccl")
+    check = system.judge_shared_memory(facts)
+    assert (check.verdict, check.fault) == ("failure", "small_dev_shm")
     assert check.found.startswith("67 MB")
     assert "--ipc=host" in (check.repair or "")
     assert "--shm-size" in (check.repair or "")
 
 
 def test_no_shared_memory(tmp_path: Path) -> None:
-    check = checks.check_shared_memory(host.read(os.environ, cache_dir=tmp_path, root=tmp_path))
+    check = system.judge_shared_memory(system.read(os.environ, cache_dir=tmp_path, root=tmp_path))
     assert (check.verdict, check.fault) == ("failure", "no_dev_shm")
 
 
@@ -113,7 +96,7 @@ def test_no_shared_memory(tmp_path: Path) -> None:
     ],
 )
 def test_shared_memory(size_gb: float, free_gb: float, verdict: str, fault: str | None) -> None:
-    check = checks.check_shared_memory(replace(LAPTOP, shm_gb=size_gb, shm_free_gb=free_gb))
+    check = system.judge_shared_memory(replace(LAPTOP, shm_gb=size_gb, shm_free_gb=free_gb))
     assert (check.verdict, check.fault) == (verdict, fault)
 
 
@@ -121,9 +104,9 @@ def limited(limit: str, value: int, tmp_path: Path) -> HostFacts:
     """Facts of a child process that lowered a limit of its own for real."""
     program = (
         "import dataclasses, json, os, resource, sys; from pathlib import Path;"
-        "from suite.env_check.host import facts as host;"
+        "from suite.env_check.host import system;"
         f"hard = resource.getrlimit(resource.{limit})[1]; resource.setrlimit(resource.{limit}, ({value}, hard));"
-        "print(json.dumps(dataclasses.asdict(host.read(os.environ, cache_dir=Path(sys.argv[1])))))"
+        "print(json.dumps(dataclasses.asdict(system.read(os.environ, cache_dir=Path(sys.argv[1])))))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True, cwd=ROOT
@@ -132,21 +115,21 @@ def limited(limit: str, value: int, tmp_path: Path) -> HostFacts:
 
 
 def test_few_open_files(tmp_path: Path) -> None:
-    check = checks.check_nofile(limited("RLIMIT_NOFILE", 256, tmp_path))
+    check = system.judge_nofile(limited("RLIMIT_NOFILE", 256, tmp_path))
     assert (check.verdict, check.fault, check.found) == ("failure", "low_nofile", "256")
     assert "ulimit -n" in (check.repair or "")
-    assert checks.check_nofile(replace(LAPTOP, nofile=host.UNLIMITED)).verdict == "ok"
+    assert system.judge_nofile(replace(LAPTOP, nofile=system.UNLIMITED)).verdict == "ok"
 
 
 def test_little_locked_memory_matters_where_there_is_rdma(tmp_path: Path) -> None:
     facts = limited("RLIMIT_MEMLOCK", 65536, tmp_path)
     assert facts.memlock_bytes == 65536
-    assert checks.check_memlock(replace(facts, rdma_devices=())).verdict == "ok"
-    check = checks.check_memlock(replace(facts, rdma_devices=("mlx5_0",)))
+    assert system.judge_memlock(replace(facts, rdma_devices=())).verdict == "ok"
+    check = system.judge_memlock(replace(facts, rdma_devices=("mlx5_0",)))
     assert (check.verdict, check.fault) == ("warning", "low_memlock")
     assert "ulimit -l unlimited" in (check.repair or "")
-    unlimited = replace(facts, rdma_devices=("mlx5_0",), memlock_bytes=host.UNLIMITED)
-    assert checks.check_memlock(unlimited).found == "unlimited, RDMA devices: mlx5_0"
+    unlimited = replace(facts, rdma_devices=("mlx5_0",), memlock_bytes=system.UNLIMITED)
+    assert system.judge_memlock(unlimited).found == "unlimited, RDMA devices: mlx5_0"
 
 
 def test_rdma_devices_and_governors_are_read(tmp_path: Path) -> None:
@@ -156,9 +139,9 @@ def test_rdma_devices_and_governors_are_read(tmp_path: Path) -> None:
         folder.mkdir(parents=True)
         (folder / "scaling_governor").write_text(governor + "\n")
         (folder / "scaling_driver").write_text("acpi-cpufreq\n")
-    facts = host.read(os.environ, cache_dir=tmp_path, root=tmp_path)
+    facts = system.read(os.environ, cache_dir=tmp_path, root=tmp_path)
     assert facts.rdma_devices == ("mlx5_0",)
-    check = checks.check_cpu_governor(facts)
+    check = system.judge_cpu_governor(facts)
     assert (check.verdict, check.fault) == ("warning", "powersave_governor")
     assert check.found == "performance, powersave (acpi-cpufreq)"
     assert "cpupower" in (check.repair or "")
@@ -173,14 +156,14 @@ def test_a_core_that_is_switched_off_has_no_governor(tmp_path: Path) -> None:
                 (folder / name).write_text(f"{text}\n")
             else:
                 (folder / name).mkdir()  # an OSError, as the kernel's EBUSY is
-    check = checks.check_cpu_governor(host.read(os.environ, cache_dir=tmp_path, root=tmp_path))
+    check = system.judge_cpu_governor(system.read(os.environ, cache_dir=tmp_path, root=tmp_path))
     assert (check.verdict, check.found) == ("ok", "performance (intel_pstate)")
 
 
 def test_a_kernel_without_governors_is_not_checked(tmp_path: Path) -> None:
-    facts = host.read(os.environ, cache_dir=tmp_path, root=tmp_path)
-    assert checks.check_cpu_governor(facts).verdict == "not_checked"
-    assert checks.check_cpu_governor(replace(LAPTOP, governors=("performance",))).verdict == "ok"
+    facts = system.read(os.environ, cache_dir=tmp_path, root=tmp_path)
+    assert system.judge_cpu_governor(facts).verdict == "not_checked"
+    assert system.judge_cpu_governor(replace(LAPTOP, governors=("performance",))).verdict == "ok"
 
 
 def test_runtime_dir(tmp_path: Path) -> None:
@@ -199,23 +182,23 @@ def test_runtime_dir(tmp_path: Path) -> None:
     }
     for value, fault in expected.items():
         environ = {} if value is None else {"XDG_RUNTIME_DIR": value}
-        check = checks.check_xdg_runtime_dir(host.read(environ, cache_dir=tmp_path))
+        check = system.judge_xdg_runtime_dir(system.read(environ, cache_dir=tmp_path))
         assert (check.fault, check.verdict) == (fault, "warning" if fault else "ok")
         if fault:
             assert "export XDG_RUNTIME_DIR" in (check.repair or "")
 
 
 def test_few_cores() -> None:
-    assert checks.check_cores_per_gpu(LAPTOP, 2).verdict == "ok"
-    check = checks.check_cores_per_gpu(LAPTOP, 4)
+    assert system.judge_cores_per_gpu(LAPTOP, 2).verdict == "ok"
+    check = system.judge_cores_per_gpu(LAPTOP, 4)
     assert (check.verdict, check.fault) == ("warning", "few_cores_per_gpu")
     assert "16 cores" in (check.repair or "")
-    assert checks.check_cores_per_gpu(LAPTOP, 0).verdict == "not_checked"
+    assert system.judge_cores_per_gpu(LAPTOP, 0).verdict == "not_checked"
 
 
 def test_little_disk(tmp_path: Path) -> None:
-    facts = host.read(os.environ, cache_dir=tmp_path)
-    check = checks.check_cache_disk(facts, needed_gb=facts.cache_free_gb + 1000)
+    facts = system.read(os.environ, cache_dir=tmp_path)
+    check = system.judge_cache_disk(facts, needed_gb=facts.cache_free_gb + 1000)
     assert (check.verdict, check.fault) == ("failure", "cache_disk_full")
     assert "LABSCALE_CACHE" in (check.repair or "")
 
@@ -223,15 +206,15 @@ def test_little_disk(tmp_path: Path) -> None:
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file stands where the folder should be; and, as root may write everywhere, another user's answer is given."""
     (tmp_path / "cache").touch()
-    check = checks.check_cache_disk(host.read(os.environ, cache_dir=tmp_path / "cache"), needed_gb=0.0)
+    check = system.judge_cache_disk(system.read(os.environ, cache_dir=tmp_path / "cache"), needed_gb=0.0)
     assert (check.verdict, check.fault) == ("failure", "cache_not_writable")
     monkeypatch.setattr(os, "access", lambda *_: False)
-    assert checks.check_cache_disk(host.read(os.environ, cache_dir=tmp_path), needed_gb=0.0).fault == check.fault
+    assert system.judge_cache_disk(system.read(os.environ, cache_dir=tmp_path), needed_gb=0.0).fault == check.fault
 
 
 def test_libc() -> None:
-    assert checks.WORKER_GLIBC == "2.35"
-    check = checks.check_libc(replace(LAPTOP, libc_version="2.31"))
+    assert system.WORKER_GLIBC == "2.35"
+    check = system.judge_libc(replace(LAPTOP, libc_version="2.31"))
     assert (check.verdict, check.fault) == ("failure", "glibc_too_old")
     assert "Ubuntu 22.04" in (check.repair or "")
-    assert checks.check_libc(replace(LAPTOP, libc="", libc_version="")).fault == "not_glibc"
+    assert system.judge_libc(replace(LAPTOP, libc="", libc_version="")).fault == "not_glibc"

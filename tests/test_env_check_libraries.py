@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from suite.env_check.check import Check
+from suite.env_check.check import Judgement
 from suite.env_check.libraries import driver_libraries as libraries
-from suite.env_check.libraries.driver_libraries import LibrariesSeen
+from suite.env_check.libraries.driver_libraries import LibrariesSeen, judge_driver_libraries, judge_libraries
 from suite.env_check.libraries.elf import host, read_elf
 from suite.env_check.libraries.library import Library, describe, read_libraries, repair
 from suite.env_check.probes.run import last_answer, run_probe
@@ -104,32 +104,32 @@ def test_a_library_that_was_loaded_before_does_not_hide_a_missing_one(tmp_path: 
 def test_the_loaders_of_this_machine_load() -> None:
     seen = libraries.read(os.environ, driver_version=None)
     for check in (
-        libraries.check_egl_loader(seen),
-        libraries.check_libgl(seen),
-        libraries.check_vulkan_loader(seen),
+        judge_libraries(seen, libraries.EGL_LOADER),
+        judge_libraries(seen, libraries.LIBGL),
+        judge_libraries(seen, libraries.VULKAN_LOADER),
     ):
         assert (check.verdict, check.fault) == ("ok", None), check
-    assert libraries.check_vulkan_loader(seen).feature == "vulkan"
 
 
 @pytest.mark.parametrize(
-    ("name", "check", "fault", "package"),
+    ("name", "names", "fault", "package"),
     [
-        ("libEGL.so.1", libraries.check_egl_loader, "library_truncated", "libegl1"),
-        ("libGLdispatch.so.0", libraries.check_egl_loader, "dependency_missing", "libglvnd0"),  # libEGL.so.1 needs it
-        ("libGL.so.1", libraries.check_libgl, "library_truncated", "libgl1"),
-        ("libvulkan.so.1", libraries.check_vulkan_loader, "library_truncated", "libvulkan1"),
+        ("libEGL.so.1", libraries.EGL_LOADER, "library_truncated", "libegl1"),
+        ("libGLdispatch.so.0", libraries.EGL_LOADER, "dependency_missing", "libglvnd0"),  # libEGL.so.1 needs it
+        ("libGL.so.1", libraries.LIBGL, "library_truncated", "libgl1"),
+        ("libvulkan.so.1", libraries.VULKAN_LOADER, "library_truncated", "libvulkan1"),
     ],
 )
 def test_a_broken_loader_is_named_with_its_package(
-    tmp_path: Path, name: str, check: Callable[[LibrariesSeen], Check[LibrariesSeen]], fault: str, package: str
+    tmp_path: Path, name: str, names: tuple[str, ...], fault: str, package: str
 ) -> None:
     (tmp_path / name).write_bytes(b"\x7fELF")  # found first, and cut short
-    result = check(libraries.read({**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}, driver_version=None))
+    seen = libraries.read({**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}, driver_version=None)
+    result = judge_libraries(seen, names)
     assert (result.verdict, result.fault) == ("failure", fault)
     assert package in (result.repair or "")
     absent = Library(name=name, path=None, fault="library_missing", missing=name)
-    result = check(LibrariesSeen(driver_version=None, libraries=(absent,)))
+    result = judge_libraries(LibrariesSeen(driver_version=None, libraries=(absent,)), names)
     assert result.fault == "library_missing"
     assert f"apt-get install {package} " in (result.repair or "")
 
@@ -148,19 +148,27 @@ def nvidia_driver(folder: Path, version: str) -> dict[str, str]:
     return {**os.environ, "LD_LIBRARY_PATH": str(folder)}
 
 
+def judged(seen: LibrariesSeen) -> dict[str, Judgement]:
+    """The checks of what the NVIDIA driver brings."""
+    return {
+        "egl": judge_driver_libraries(seen, libraries.egl_driver(seen.driver_version)),
+        "vulkan": judge_driver_libraries(seen, libraries.VULKAN_DRIVER),
+        "cuda": judge_driver_libraries(seen, libraries.CUDA_DRIVER),
+    }
+
+
 def test_a_whole_nvidia_driver_is_well(tmp_path: Path) -> None:
     seen = libraries.read(nvidia_driver(tmp_path, DRIVER), driver_version=DRIVER)
-    for check in (libraries.check_egl_driver, libraries.check_vulkan_driver, libraries.check_cuda_driver):
-        assert check(seen).verdict == "ok", check(seen)
+    assert {check.verdict for check in judged(seen).values()} == {"ok"}
     assert {library.version for library in seen.libraries if library.is_nvidia} == {DRIVER}
 
 
 def test_nvidia_libraries_of_another_version_than_the_kernel_driver(tmp_path: Path) -> None:
     seen = libraries.read(nvidia_driver(tmp_path, "580.65.06"), driver_version=DRIVER)
-    for check in (libraries.check_egl_driver, libraries.check_vulkan_driver, libraries.check_cuda_driver):
-        assert check(seen).fault == "version_mismatch"
-        assert "580.65.06" in check(seen).found
-        assert f"of version {DRIVER}" in (check(seen).repair or "")
+    for check in judged(seen).values():
+        assert check.fault == "version_mismatch"
+        assert "580.65.06" in check.found
+        assert f"of version {DRIVER}" in (check.repair or "")
 
 
 @pytest.mark.parametrize(("version", "fault"), [("590.44.01", None), ("575.57.08", "version_mismatch")])
@@ -173,7 +181,7 @@ def test_a_compat_libcuda_is_newer_than_the_kernel_driver(tmp_path: Path, versio
     seen = libraries.read({**environ, "LD_LIBRARY_PATH": f"{compat.parent}:{tmp_path}"}, driver_version=DRIVER)
     (library,) = seen.named("libcuda.so.1")
     assert library.version == version
-    assert libraries.check_cuda_driver(seen).fault == fault
+    assert judged(seen)["cuda"].fault == fault
 
 
 def test_a_driver_without_its_graphics_half(tmp_path: Path) -> None:
@@ -181,20 +189,20 @@ def test_a_driver_without_its_graphics_half(tmp_path: Path) -> None:
     (tmp_path / f"libnvidia-eglcore.so.{DRIVER}").unlink()
     (tmp_path / "libGLX_nvidia.so.0").unlink()
     seen = libraries.read(environ, driver_version=DRIVER)
-    egl, vulkan = libraries.check_egl_driver(seen), libraries.check_vulkan_driver(seen)
+    egl, vulkan, _cuda = judged(seen).values()
     assert (egl.fault, vulkan.fault) == ("library_missing", "library_missing")
     assert f"libnvidia-eglcore.so.{DRIVER}" in egl.found
     assert "NVIDIA_DRIVER_CAPABILITIES=compute,utility,graphics" in (vulkan.repair or "")
-    assert libraries.check_cuda_driver(seen).verdict == "ok"
+    assert judged(seen)["cuda"].verdict == "ok"
 
 
 def test_no_nvidia_driver_is_not_judged() -> None:
     missing = tuple(
         Library(name=name, path=None, fault="library_missing", missing=name)
-        for name in (*libraries.EGL_DRIVER, *libraries.VULKAN_DRIVER, *libraries.CUDA_DRIVER)
+        for name in (*libraries.egl_driver(None), *libraries.VULKAN_DRIVER, *libraries.CUDA_DRIVER)
     )
     seen = LibrariesSeen(driver_version=None, libraries=missing)
-    assert libraries.check_egl_driver(seen).verdict == "not_checked"
+    assert judged(seen)["egl"].verdict == "not_checked"
 
 
 def test_the_last_whole_answer_of_a_probe_counts() -> None:

@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from suite.env_check.host import cpu_load as load
-from suite.env_check.host.cpu_load import Busy, LoadFacts, check_cpu_load, read
+from suite.env_check.host.cpu_load import Busy, LoadFacts, judge_cpu_load, read
 from suite.external.host_cpu import Counters
 
 
@@ -49,13 +49,13 @@ def test_what_is_neither_idle_nor_stolen_nor_its_own_is_of_others() -> None:
 
 
 def test_counters_that_stand_still_say_nothing() -> None:
-    check = check_cpu_load(read(0.0, counters=counted((0.0, 0.0, 0.0, 0.0))))
+    check = judge_cpu_load(read(0.0, counters=counted((0.0, 0.0, 0.0, 0.0))))
     assert (check.verdict, check.found) == ("not_checked", "the kernel's counters of CPU time stand still")
 
 
 @pytest.mark.parametrize(("percent", "verdict"), [(0.0, "ok"), (5.0, "ok"), (5.1, "warning"), (100.0, "warning")])
 def test_a_host_at_work_is_a_warning(percent: float, verdict: str) -> None:
-    check = check_cpu_load(LoadFacts(others_percent=percent, busiest=(), message=""))
+    check = judge_cpu_load(LoadFacts(others_percent=percent, busiest=(), message=""))
     assert (check.verdict, check.fault) == (verdict, "host_busy" if verdict == "warning" else None)
     assert check.found == f"{percent:.1f} % of the CPU time of all cores is in use"
 
@@ -63,13 +63,13 @@ def test_a_host_at_work_is_a_warning(percent: float, verdict: str) -> None:
 def test_the_repair_names_who_and_the_record_does_not() -> None:
     """``found`` is published with every record; whose processes run is nobody's business."""
     busiest = (Busy(pid=7, name="make", percent=198.4), Busy(pid=9, name="rsync", percent=12.0))
-    check = check_cpu_load(LoadFacts(others_percent=52.0, busiest=busiest, message=""))
+    check = judge_cpu_load(LoadFacts(others_percent=52.0, busiest=busiest, message=""))
     assert check.repair == (
         "Busiest here: make (pid 7, 198 % of a core), rsync (pid 9, 12 % of a core). End it or wait: beside it every "
         "round takes longer, and by how much is not known."
     )
     assert "make" not in check.found
-    unseen = check_cpu_load(LoadFacts(others_percent=52.0, busiest=(), message=""))
+    unseen = judge_cpu_load(LoadFacts(others_percent=52.0, busiest=(), message=""))
     assert (unseen.repair or "").startswith("No process that can be seen from here does it: look on the host.")
 
 

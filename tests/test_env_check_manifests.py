@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from suite.env_check.check import Check
-from suite.env_check.graphics import icd_manifests as manifests
-from suite.env_check.graphics.icd_checks import check_egl_vendors, check_vulkan_manifests, usable
+from suite.env_check.check import Judgement
+from suite.env_check.graphics import icd_manifests
+from suite.env_check.graphics.icd_checks import judge_manifests, usable
 from suite.env_check.graphics.icd_manifests import ManifestsSeen
 from suite.env_check.libraries import search_path
 from suite.env_check.probes.run import run_probe
@@ -33,12 +33,14 @@ def clean_environ(**changes: str) -> dict[str, str]:
 
 
 def vulkan(path: Path, driver_version: str | None = None, **environ: str) -> ManifestsSeen:
-    return manifests.read_vulkan(clean_environ(VK_DRIVER_FILES=str(path), **environ), driver_version=driver_version)
+    return icd_manifests.read(
+        "vulkan", clean_environ(VK_DRIVER_FILES=str(path), **environ), driver_version=driver_version
+    )
 
 
 def egl(path: Path, driver_version: str | None = None, **environ: str) -> ManifestsSeen:
     environ = clean_environ(__EGL_VENDOR_LIBRARY_FILENAMES=str(path), **environ)
-    return manifests.read_egl(environ, driver_version=driver_version)
+    return icd_manifests.read("egl", environ, driver_version=driver_version)
 
 
 def loader_finds_a_driver(environ: Mapping[str, str]) -> bool:
@@ -85,7 +87,7 @@ LIBRARY_FAULTS: list[tuple[Callable[[Path], object], str, str]] = [
 ]
 
 
-def assert_failure(check: Check[ManifestsSeen], fault: str, repair_names: str) -> None:
+def assert_failure(check: Judgement, fault: str, repair_names: str) -> None:
     assert (check.verdict, check.fault) == ("failure", fault), check.found
     assert repair_names in (check.repair or "")
 
@@ -109,7 +111,7 @@ def test_each_fault_of_a_vulkan_manifest(
     path = tmp_path / "driver.json"
     make(path)
     seen = vulkan(path)
-    assert_failure(check_vulkan_manifests(seen), fault, repair_names.format(path=path))
+    assert_failure(judge_manifests(seen), fault, repair_names.format(path=path))
     if fault != "library_truncated":  # the loader's own process dies of that one
         assert not loader_finds_a_driver(clean_environ(VK_DRIVER_FILES=str(path)))
 
@@ -132,7 +134,7 @@ def test_each_fault_of_an_egl_vendor_manifest(
 ) -> None:
     path = tmp_path / "vendor.json"
     make(path)
-    assert_failure(check_egl_vendors(egl(path)), fault, repair_names.format(path=path))
+    assert_failure(judge_manifests(egl(path)), fault, repair_names.format(path=path))
     if fault != "library_truncated":
         assert not libegl_finds_a_vendor(clean_environ(__EGL_VENDOR_LIBRARY_FILENAMES=str(path)))
 
@@ -143,11 +145,11 @@ def test_sound_manifests_are_well_and_the_loaders_agree(tmp_path: Path) -> None:
     (tmp_path / "libvulkan_lvp.so").symlink_to(installed.path)
     for number, library in enumerate(("libvulkan_lvp.so", "./libvulkan_lvp.so", f"{tmp_path}/libvulkan_lvp.so")):
         path = write_manifest(tmp_path / f"{number}.json", library)
-        check = check_vulkan_manifests(vulkan(path))
+        check = judge_manifests(vulkan(path))
         assert (check.verdict, check.fault) == ("ok", None), check
         assert loader_finds_a_driver(clean_environ(VK_DRIVER_FILES=str(path)))
     path = write_manifest(tmp_path / "vendor.json", "libEGL_mesa.so.0")
-    assert check_egl_vendors(egl(path)).verdict == "ok"
+    assert judge_manifests(egl(path)).verdict == "ok"
     assert libegl_finds_a_vendor(clean_environ(__EGL_VENDOR_LIBRARY_FILENAMES=str(path)))
 
 
@@ -157,21 +159,21 @@ def test_relative_paths_are_followed_as_the_loader_follows_them(
     build(tmp_path / "libstub.so", "icd.c")
     write_manifest(tmp_path / "driver.json", "./libstub.so")
     monkeypatch.chdir(tmp_path)
-    assert check_vulkan_manifests(vulkan(Path("driver.json"))).verdict == "ok"
+    assert judge_manifests(vulkan(Path("driver.json"))).verdict == "ok"
     environ = clean_environ(VK_DRIVER_FILES="driver.json")
     assert run_probe("probes.vulkan", environ=environ, timeout_s=60).answer["create_result"] == 0
 
 
 def test_a_manifest_without_the_json_suffix_is_passed_over(tmp_path: Path) -> None:
     path = write_manifest(tmp_path / "driver.icd", "libvulkan_lvp.so")
-    assert_failure(check_vulkan_manifests(vulkan(path)), "manifest_not_json_name", f"{path}.json")
+    assert_failure(judge_manifests(vulkan(path)), "manifest_not_json_name", f"{path}.json")
     assert not loader_finds_a_driver(clean_environ(VK_DRIVER_FILES=str(path)))
 
 
 @pytest.mark.parametrize("version", ["", "1.0.0", "1.0"])
 def test_a_stale_api_version_is_a_warning(tmp_path: Path, version: str) -> None:
     path = write_manifest(tmp_path / "driver.json", "libvulkan_lvp.so", api_version=version)
-    check = check_vulkan_manifests(vulkan(path))
+    check = judge_manifests(vulkan(path))
     assert (check.verdict, check.fault) == ("warning", "manifest_api_version_stale")
     assert f"set api_version in {path}" in (check.repair or "")
     answer = run_probe("probes.vulkan", environ=clean_environ(VK_DRIVER_FILES=str(path)), timeout_s=60).answer
@@ -181,29 +183,29 @@ def test_a_stale_api_version_is_a_warning(tmp_path: Path, version: str) -> None:
 def test_a_fault_beside_a_sound_driver_is_a_warning(tmp_path: Path) -> None:
     write_manifest(tmp_path / "good.json", "libvulkan_lvp.so")
     (tmp_path / "bad.json").write_text("{")
-    check = check_vulkan_manifests(vulkan(tmp_path))
+    check = judge_manifests(vulkan(tmp_path))
     assert (check.verdict, check.fault) == ("warning", "manifest_malformed")
     (tmp_path / "bad.json").unlink()
     write_manifest(tmp_path / "old.json", "libother.so", library_arch="32")  # a 32-bit twin is as it should be
-    assert check_vulkan_manifests(vulkan(tmp_path)).verdict == "ok"
+    assert judge_manifests(vulkan(tmp_path)).verdict == "ok"
 
 
 @pytest.mark.parametrize("variable", ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"])
 def test_a_variable_that_leaves_no_manifest(tmp_path: Path, variable: str) -> None:
     for value in ("", str(tmp_path)):  # set but empty counts; an empty folder
         environ = clean_environ(**{variable: value})
-        seen = manifests.read_vulkan(environ, driver_version=None)
-        assert_failure(check_vulkan_manifests(seen), "no_manifest", f"unset {variable}")
+        seen = icd_manifests.read("vulkan", environ, driver_version=None)
+        assert_failure(judge_manifests(seen), "no_manifest", f"unset {variable}")
         assert not loader_finds_a_driver(environ)
 
 
 def test_no_manifest_at_all(tmp_path: Path) -> None:
-    seen = manifests.read_vulkan(clean_environ(HOME="/home"), driver_version=None, root=tmp_path)
-    check = check_vulkan_manifests(seen)
+    seen = icd_manifests.read("vulkan", clean_environ(HOME="/home"), driver_version=None, root=tmp_path)
+    check = judge_manifests(seen)
     assert_failure(check, "no_manifest", "NVIDIA_DRIVER_CAPABILITIES=compute,utility,graphics")
     assert "/usr/share/vulkan/icd.d" in check.found
     assert_failure(
-        check_egl_vendors(manifests.read_egl(clean_environ(), driver_version=None, root=tmp_path)),
+        judge_manifests(icd_manifests.read("egl", clean_environ(), driver_version=None, root=tmp_path)),
         "no_manifest",
         "NVIDIA_DRIVER_CAPABILITIES",
     )
@@ -231,7 +233,7 @@ def test_filters_work_as_in_the_loader(tmp_path: Path, filters: dict[str, str], 
     assert bool(usable(seen)) == taken
     assert loader_finds_a_driver(clean_environ(VK_DRIVER_FILES=str(path), **filters)) == taken
     if not taken:
-        assert_failure(check_vulkan_manifests(seen), "drivers_disabled", f"unset {next(iter(filters))}")
+        assert_failure(judge_manifests(seen), "drivers_disabled", f"unset {next(iter(filters))}")
 
 
 def nvidia_library(folder: Path, name: str, source: str, version: str) -> dict[str, str]:
@@ -244,30 +246,30 @@ def nvidia_library(folder: Path, name: str, source: str, version: str) -> dict[s
 def test_an_nvidia_library_of_another_version_than_the_kernel_driver(tmp_path: Path) -> None:
     environ = nvidia_library(tmp_path, "libGLX_nvidia", "icd.c", "580.65.06")
     path = write_manifest(tmp_path / "nvidia_icd.json", "libGLX_nvidia.so.0")
-    assert check_vulkan_manifests(vulkan(path, "580.65.06", **environ)).verdict == "ok"
-    check = check_vulkan_manifests(vulkan(path, DRIVER, **environ))
+    assert judge_manifests(vulkan(path, "580.65.06", **environ)).verdict == "ok"
+    check = judge_manifests(vulkan(path, DRIVER, **environ))
     assert_failure(check, "version_mismatch", f"libraries of version {DRIVER}")
     assert "580.65.06" in check.found
     environ = nvidia_library(tmp_path, "libEGL_nvidia", "egl_vendor.c", "580.65.06")
     vendor = write_manifest(tmp_path / "10_nvidia.json", "libEGL_nvidia.so.0")
-    assert_failure(check_egl_vendors(egl(vendor, DRIVER, **environ)), "version_mismatch", DRIVER)
+    assert_failure(judge_manifests(egl(vendor, DRIVER, **environ)), "version_mismatch", DRIVER)
 
 
 def test_an_nvidia_driver_without_a_manifest(tmp_path: Path) -> None:
     """NVIDIA_DRIVER_CAPABILITIES without graphics: only Mesa's manifests are in the container."""
     path = write_manifest(tmp_path / "lvp.json", "libvulkan_lvp.so")
-    check = check_vulkan_manifests(vulkan(path, DRIVER))
+    check = judge_manifests(vulkan(path, DRIVER))
     assert_failure(check, "no_nvidia_manifest", "NVIDIA_DRIVER_CAPABILITIES=compute,utility,graphics")
     vendor = write_manifest(tmp_path / "50_mesa.json", "libEGL_mesa.so.0")
-    assert_failure(check_egl_vendors(egl(vendor, DRIVER)), "no_nvidia_manifest", "NVIDIA_DRIVER_CAPABILITIES")
+    assert_failure(judge_manifests(egl(vendor, DRIVER)), "no_nvidia_manifest", "NVIDIA_DRIVER_CAPABILITIES")
 
 
 def test_a_broken_nvidia_manifest_counts_more_than_a_sound_one_of_mesa(tmp_path: Path) -> None:
     write_manifest(tmp_path / "lvp.json", "libvulkan_lvp.so")
     write_manifest(tmp_path / "nvidia_icd.json", "libGLX_nvidia.so.0")
-    check = check_vulkan_manifests(vulkan(tmp_path, DRIVER))
+    check = judge_manifests(vulkan(tmp_path, DRIVER))
     assert_failure(check, "library_missing", "libGLX_nvidia.so.0 comes with the NVIDIA driver")
-    check = check_vulkan_manifests(vulkan(tmp_path, DRIVER, VK_LOADER_DRIVERS_DISABLE="nvidia*"))
+    check = judge_manifests(vulkan(tmp_path, DRIVER, VK_LOADER_DRIVERS_DISABLE="nvidia*"))
     assert_failure(check, "drivers_disabled", "unset VK_LOADER_DRIVERS_DISABLE")
 
 
@@ -275,8 +277,8 @@ def test_one_driver_by_two_manifests(tmp_path: Path) -> None:
     environ = nvidia_library(tmp_path, "libGLX_nvidia", "icd.c", DRIVER)
     etc = write_manifest(tmp_path / "etc/vulkan/icd.d/nvidia_icd.json", "libGLX_nvidia.so.0")
     usr = write_manifest(tmp_path / "usr/share/vulkan/icd.d/nvidia_icd.json", "libGLX_nvidia.so.0")
-    seen = manifests.read_vulkan(clean_environ(HOME="/me", **environ), driver_version=DRIVER, root=tmp_path)
-    check = check_vulkan_manifests(seen)
+    seen = icd_manifests.read("vulkan", clean_environ(HOME="/me", **environ), driver_version=DRIVER, root=tmp_path)
+    check = judge_manifests(seen)
     assert (check.verdict, check.fault) == ("warning", "duplicate_driver")
     assert f"remove {usr}, or set VK_DRIVER_FILES={etc}" in (check.repair or "")
 
@@ -286,6 +288,6 @@ def test_the_nvidia_driver_by_its_glx_and_its_egl_library(tmp_path: Path) -> Non
     environ = nvidia_library(tmp_path, "libEGL_nvidia", "icd.c", DRIVER)
     write_manifest(tmp_path / "a.json", "libGLX_nvidia.so.0")
     second = write_manifest(tmp_path / "b.json", "libEGL_nvidia.so.0")
-    check = check_vulkan_manifests(vulkan(tmp_path, DRIVER, **environ))
+    check = judge_manifests(vulkan(tmp_path, DRIVER, **environ))
     assert (check.verdict, check.fault) == ("warning", "conflicting_drivers")
     assert f"remove {second}" in (check.repair or "")

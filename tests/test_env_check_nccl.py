@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from suite.env_check.gpu import nccl
-from suite.env_check.gpu.nccl import NcclFacts, check_nccl_all_reduce
+from suite.env_check.gpu.nccl import NcclFacts, judge_nccl_all_reduce
 from suite.external.program import run_program
 from suite.install.worker import Worker
 from tasks import nccl_probe
@@ -48,14 +48,14 @@ def answering(folder: Path, answer: str, exit_code: int = 0) -> NcclFacts:
 
 
 def test_a_right_sum_over_all_gpus(tmp_path: Path) -> None:
-    check = check_nccl_all_reduce(answering(tmp_path, json.dumps(RESULT)), num_gpus=2)
-    assert (check.verdict, check.feature) == ("ok", "nccl")
+    check = judge_nccl_all_reduce(answering(tmp_path, json.dumps(RESULT)), num_gpus=2)
+    assert check.verdict == "ok"
     assert check.found == "NCCL 2.28.9 over 2 GPU(s), bus bandwidth 255.7 GB/s at 256 MiB"
 
 
 def test_one_gpu_has_no_bandwidth(tmp_path: Path) -> None:
     result = RESULT | {"gpus": ["NVIDIA H200"], "peer_access": [[True]], "bus_bandwidth_gb_s": None}
-    check = check_nccl_all_reduce(answering(tmp_path, json.dumps(result)), num_gpus=1)
+    check = judge_nccl_all_reduce(answering(tmp_path, json.dumps(result)), num_gpus=1)
     assert (check.verdict, check.found) == ("ok", "NCCL 2.28.9 over 1 GPU(s)")
 
 
@@ -70,7 +70,7 @@ def test_one_gpu_has_no_bandwidth(tmp_path: Path) -> None:
 def test_what_the_probe_measured_may_be_a_fault(
     changes: dict[str, Any], verdict: str, fault: str, word: str, tmp_path: Path
 ) -> None:
-    check = check_nccl_all_reduce(answering(tmp_path, json.dumps(RESULT | changes)), num_gpus=2)
+    check = judge_nccl_all_reduce(answering(tmp_path, json.dumps(RESULT | changes)), num_gpus=2)
     assert (check.verdict, check.fault) == (verdict, fault)
     assert word in (check.repair or "")
 
@@ -78,14 +78,14 @@ def test_what_the_probe_measured_may_be_a_fault(
 @pytest.mark.parametrize("fault", nccl_probe.ERRORS)
 def test_what_the_probe_says_is_the_fault(fault: str, tmp_path: Path) -> None:
     answer = json.dumps({"error": fault, "message": "this is why"})
-    check = check_nccl_all_reduce(answering(tmp_path, answer, exit_code=1), num_gpus=2)
+    check = judge_nccl_all_reduce(answering(tmp_path, answer, exit_code=1), num_gpus=2)
     assert (check.verdict, check.fault, check.found) == ("failure", fault, "this is why")
     assert check.repair
 
 
 def test_a_crash_is_told_with_its_last_words(tmp_path: Path) -> None:
     script = "echo 'node1:77:99 NCCL WARN Cuda failure 999'; echo 'Extension modules: numpy' >&2; kill -ABRT $$"
-    check = check_nccl_all_reduce(run_fake(tmp_path, script), num_gpus=2)
+    check = judge_nccl_all_reduce(run_fake(tmp_path, script), num_gpus=2)
     assert (check.verdict, check.fault) == ("failure", "nccl_crashed")
     assert check.found == "SIGABRT: node1:77:99 NCCL WARN Cuda failure 999"
     assert "Extension modules" in check.evidence.output
@@ -93,7 +93,7 @@ def test_a_crash_is_told_with_its_last_words(tmp_path: Path) -> None:
 
 def test_a_hang_ends_in_time_with_all_its_processes(tmp_path: Path) -> None:
     script = f"sleep 3600 & echo $! > {tmp_path}/child; echo 'waiting for rank 1' >&2; wait"
-    check = check_nccl_all_reduce(run_fake(tmp_path, script, timeout_s=1.0), num_gpus=2)
+    check = judge_nccl_all_reduce(run_fake(tmp_path, script, timeout_s=1.0), num_gpus=2)
     assert (check.verdict, check.fault) == ("failure", "nccl_hung")
     assert "waiting for rank 1" in check.evidence.output
     assert "Xid" in (check.repair or "")
@@ -114,7 +114,7 @@ def test_a_hang_ends_in_time_with_all_its_processes(tmp_path: Path) -> None:
     ],
 )
 def test_an_end_without_an_answer(script: str, words: str, tmp_path: Path) -> None:
-    check = check_nccl_all_reduce(run_fake(tmp_path, script), num_gpus=2)
+    check = judge_nccl_all_reduce(run_fake(tmp_path, script), num_gpus=2)
     assert (check.verdict, check.fault) == ("failure", "nccl_no_answer")
     assert words in check.found
 
@@ -123,16 +123,16 @@ def test_a_worker_that_cannot_be_started(tmp_path: Path) -> None:
     path = tmp_path / "python"
     path.write_text("no program")
     path.chmod(0o644)
-    check = check_nccl_all_reduce(nccl.read(path, environ=os.environ), num_gpus=1)
+    check = judge_nccl_all_reduce(nccl.read(path, environ=os.environ), num_gpus=1)
     assert (check.verdict, check.fault) == ("failure", "worker_not_startable")
     assert "Permission denied" in check.found
 
 
 def test_what_is_not_there_is_not_checked(tmp_path: Path) -> None:
     facts = nccl.read(tmp_path / "gone", environ=os.environ)
-    check = check_nccl_all_reduce(facts, num_gpus=1)
+    check = judge_nccl_all_reduce(facts, num_gpus=1)
     assert (check.verdict, check.fault) == ("not_checked", None)
-    check = check_nccl_all_reduce(answering(tmp_path, '{"error": "no_cuda", "message": "m"}', 1), num_gpus=0)
+    check = judge_nccl_all_reduce(answering(tmp_path, '{"error": "no_cuda", "message": "m"}', 1), num_gpus=0)
     assert (check.verdict, check.found) == ("not_checked", "no GPU")
 
 

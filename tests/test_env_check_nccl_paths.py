@@ -11,10 +11,10 @@ from typing import Final
 
 import pytest
 
-from suite.env_check import report
-from suite.env_check.check import Check
+from suite.env_check import all_checks
+from suite.env_check.check import Judgement
 from suite.env_check.gpu import nccl
-from suite.env_check.gpu.nccl import NcclFacts, check_nccl_all_reduce
+from suite.env_check.gpu.nccl import judge_nccl_all_reduce
 from suite.env_check.gpu.nccl_paths import PATHS
 from suite.env_check.nodes import run as nodes
 from suite.external.nvml.values import GpuState, NvmlState
@@ -34,12 +34,10 @@ def probe_that(folder: Path, condition: str, otherwise: str) -> Path:
     return fake_worker(folder, f"{count}if {condition}; then\n{WORKS}else\n{otherwise}fi")
 
 
-def check(
-    python: Path, *, timeout_s: float = LONG_S, retry_timeout_s: float = LONG_S, **variables: str
-) -> Check[NcclFacts]:
+def check(python: Path, *, timeout_s: float = LONG_S, retry_timeout_s: float = LONG_S, **variables: str) -> Judgement:
     environ = {name: value for name, value in os.environ.items() if not name.startswith("NCCL_")} | variables
     facts = nccl.read(python, environ=environ, timeout_s=timeout_s)
-    return check_nccl_all_reduce(
+    return judge_nccl_all_reduce(
         nccl.try_paths(facts, environ=environ, timeout_s=retry_timeout_s), num_gpus=len(RESULT["gpus"])
     )
 
@@ -117,8 +115,8 @@ def test_a_single_gpu_has_no_path_to_another(
 ) -> None:
     of_nvml: Future[NvmlState] = Future()
     of_nvml.set_result(NvmlState(gpus=tuple(GpuState(index=index) for index in range(num_gpus))))
-    monkeypatch.setattr(report, "_has_device_node", lambda: True)
-    facts = report._read_nccl(probe_that(tmp_path, P2P, FAILS), os.environ, of_nvml)
+    monkeypatch.setattr(all_checks, "_has_device_node", lambda: True)
+    facts = all_checks._read_nccl(probe_that(tmp_path, P2P, FAILS), os.environ, of_nvml)
     assert facts.fault == "nccl_error"
     assert len(starts(tmp_path)) == num_starts
 

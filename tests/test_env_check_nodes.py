@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from suite import __main__
-from suite.env_check.nodes.differences import NodeReport, differences, read_report
+from suite.env_check.nodes.differences import differences
 from suite.env_check.nodes.run import collect_slurm, collect_ssh, slurm_argv, slurm_nodes
+from suite.env_check.report import Report
+from suite.env_check.report import read as read_report
 from suite.errors import UsageError
 from suite.external.ssh import ssh_argv
 
@@ -66,7 +68,7 @@ def report(
     )
 
 
-def reports(**texts: str) -> dict[str, NodeReport]:
+def reports(**texts: str) -> dict[str, Report]:
     return {node: read_report(text) for node, text in texts.items()}
 
 

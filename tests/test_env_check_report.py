@@ -11,13 +11,14 @@ import pytest
 from rich.console import Console
 
 from suite import __main__
+from suite.env_check import all_checks
 from suite.env_check import report as report_module
 from suite.env_check.display import print_faults, print_report
-from suite.env_check.nodes.differences import read_report
 from suite.env_check.report import Report, env_check, summarised
 from suite.env_check.request import Request
 from suite.external.nvml.state import read_gpus
 from suite.files.cache import cache_root
+from suite.options.options import ROOT
 
 HAS_GPU = bool(read_gpus()[0])
 without_gpu = pytest.mark.skipif(HAS_GPU, reason="this machine has an NVIDIA GPU")
@@ -93,17 +94,17 @@ def test_asking_for_what_is_absent_fails_with_its_name(
 
 def test_a_driver_is_judged_for_the_release_of_isaac_sim_that_is_there(empty_cache: Path) -> None:
     assert empty_cache.is_dir()
-    seen = report_module.look(Request(), {**os.environ, "CUDA_VISIBLE_DEVICES": ""})
+    seen = all_checks.look(Request(stack="isaacsim"), {**os.environ, "CUDA_VISIBLE_DEVICES": ""})
     with_driver = dataclasses.replace(seen.driver, kernel_version="595.71.05")
     for release, fault in (("5.1.0", "driver_known_bad"), ("6.2.0.0", None), (None, None)):
         there = dataclasses.replace(seen.worker, isaac_sim=release)
         machine = dataclasses.replace(seen, driver=with_driver, worker=there)
-        checks = report_module.judge(machine, Request(stack="isaacsim"))
+        checks = all_checks.judge(machine)
         assert [check.fault for check in checks if check.name == "driver_for_stack"] == [fault]
 
 
 def test_json_is_what_other_nodes_send(report: Report) -> None:
-    sent = read_report(report.as_json())
+    sent = report_module.read(report.as_json())
     assert (sent.host, sent.stack) == (report.host, "kitless")
     assert [check.fault for check in sent.checks] == [check.fault for check in report.checks]
     evidence = {check.name: check.evidence for check in sent.checks}
@@ -121,7 +122,7 @@ def test_records_keep_no_folder_of_this_machine(report: Report) -> None:
     assert len(kept) == len(report.checks)
     texts = " ".join(check.found for check in kept)
     assert str(cache_root()) not in texts
-    assert str(report_module.ROOT) not in texts
+    assert str(ROOT) not in texts
     assert str(Path.home()) not in texts
 
 

@@ -1,10 +1,10 @@
 import pytest
 
 from suite.env_check.check import Check, Feature, Verdict
-from suite.env_check.requirements import DECISIVE, Needs, needs, unproved, weigh
+from suite.env_check.request import DECISIVE, Needs, needs, unproved, weigh
 
 
-def check(feature: Feature, verdict: Verdict, name: str = "some_check") -> Check[None]:
+def check(feature: Feature, verdict: Verdict, name: str = "some_check") -> Check:
     is_faulty = verdict in ("warning", "failure", "not_needed")
     return Check(
         name=name,

@@ -1,14 +1,14 @@
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from suite.env_check.check import Check
-from suite.env_check.graphics import icd_manifests as manifests
-from suite.env_check.graphics import vulkan
-from suite.env_check.graphics.frame import CLEAR, SIZE, TRIANGLE, FrameSeen, count_wrong_pixels
-from suite.env_check.graphics.vulkan import VulkanSeen
-from suite.env_check.graphics.vulkan_checks import check_ray_tracing, check_vulkan_devices, check_vulkan_frame
+from suite.env_check.check import Judgement
+from suite.env_check.graphics import icd_manifests, vulkan
+from suite.env_check.graphics.devices import judge_devices
+from suite.env_check.graphics.frame import CLEAR, SIZE, TRIANGLE, count_wrong_pixels, judge_frame
+from suite.env_check.graphics.vulkan import judge_ray_tracing
 from tests.failed_checks import assert_failure
 from tests.graphics_packages import graphics_packages  # noqa: F401  (a fixture)
 from tests.stub_drivers.build import build, truncate, write_manifest
@@ -38,15 +38,15 @@ def add_lavapipe(folder: Path) -> Path:
 def check_devices(
     folder: Path,
     *,
-    cuda_uuids: list[str] | None = None,
+    cuda_uuids: Sequence[str] = (),
     driver_version: str | None = None,
     timeout_s: float = 60,
     **environ: str,
-) -> Check[VulkanSeen]:
+) -> Judgement:
     variables = with_drivers(folder, **environ)
-    found = manifests.read_vulkan(variables, driver_version=driver_version)
+    found = icd_manifests.read("vulkan", variables, driver_version=driver_version)
     seen = vulkan.read(variables, found, timeout_s=timeout_s)
-    return check_vulkan_devices(seen, found, cuda_uuids=cuda_uuids)
+    return judge_devices(seen, found, cuda_uuids)
 
 
 def test_no_loader(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_only_llvmpipe_is_refused_as_a_gpu(tmp_path: Path) -> None:
     check = check_devices(tmp_path)
     assert_failure(check, "software_renderer", "only software: llvmpipe", "needs a GPU")
     assert [device.type for device in check.evidence.devices] == ["cpu"]
-    assert check_ray_tracing(check.evidence).verdict == "not_checked"
+    assert judge_ray_tracing(check.evidence).verdict == "not_checked"
 
 
 def test_why_there_is_only_software_beside_an_nvidia_driver(tmp_path: Path) -> None:
@@ -171,16 +171,16 @@ def test_a_gpu_is_matched_to_cuda_by_its_uuid(tmp_path: Path) -> None:
 
 def test_ray_tracing_needs_all_three_extensions(tmp_path: Path) -> None:
     add_stub(tmp_path, source="gpu_icd.c", name="libgpu.so")
-    check = check_ray_tracing(check_devices(tmp_path).evidence)
-    assert (check.verdict, check.fault, check.feature) == ("failure", "no_ray_tracing", "rt-cores")
+    check = judge_ray_tracing(check_devices(tmp_path).evidence)
+    assert (check.verdict, check.fault) == ("failure", "no_ray_tracing")
     assert "VK_KHR_ray_query" in check.found
     assert "RT cores" in (check.repair or "")
     add_stub(tmp_path, "-DOFFERS_RAY_TRACING", source="gpu_icd.c", name="libgpu.so")
-    assert check_ray_tracing(check_devices(tmp_path).evidence).verdict == "ok"
+    assert judge_ray_tracing(check_devices(tmp_path).evidence).verdict == "ok"
 
 
-def check_frame(folder: Path, *, timeout_s: float = 60, **environ: str) -> Check[FrameSeen]:
-    return check_vulkan_frame(vulkan.read_frame(with_drivers(folder, **environ), timeout_s=timeout_s))
+def check_frame(folder: Path, *, timeout_s: float = 60, **environ: str) -> Judgement:
+    return judge_frame(vulkan.read_frame(with_drivers(folder, **environ), timeout_s=timeout_s), "Vulkan")
 
 
 def test_a_frame_is_rendered_right_by_llvmpipe_and_still_refused(tmp_path: Path) -> None:

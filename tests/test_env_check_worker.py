@@ -8,8 +8,8 @@ import pytest
 
 from suite.env_check.gpu import nccl
 from suite.env_check.host import assets, worker
-from suite.env_check.host.assets import check_asset_root
-from suite.env_check.host.worker import WorkerFacts, check_worker_packages, read_pins, site_folders
+from suite.env_check.host.assets import judge_asset_root
+from suite.env_check.host.worker import WorkerFacts, judge_worker_packages, read_pins, site_folders
 from tests.denied_folders import deny
 
 PINS = """\
@@ -77,8 +77,8 @@ def test_the_project_s_own_pins_can_be_read() -> None:
 
 
 def test_an_environment_as_pinned(environment: Environment) -> None:
-    check = check_worker_packages(environment.facts())
-    assert (check.verdict, check.feature) == ("ok", "worker")
+    check = judge_worker_packages(environment.facts())
+    assert check.verdict == "ok"
     assert "3 of 3 as wanted" in check.found
     assert check.evidence.python_version == "3.12"
 
@@ -106,7 +106,7 @@ def test_a_package_is_not_as_pinned(
     environment.uninstall(name)
     if version:
         environment.install(name, version)
-    check = check_worker_packages(environment.facts(is_own=is_own))
+    check = judge_worker_packages(environment.facts(is_own=is_own))
     assert (check.verdict, check.fault) == (own_verdict if is_own else "failure", fault)
     assert words in check.found
     assert ("--worker-python" if is_own else "Remove") in (check.repair or "")
@@ -137,13 +137,13 @@ def test_the_release_of_isaac_sim(
 
 def test_what_pip_left_of_a_package_is_none(environment: Environment) -> None:
     (environment.folder / "lib/python3.12/site-packages/~orch-2.9.0.dist-info").mkdir()
-    assert check_worker_packages(environment.facts()).verdict == "ok"
+    assert judge_worker_packages(environment.facts()).verdict == "ok"
 
 
 def test_only_the_first_differences_are_said(environment: Environment) -> None:
     pins = "".join(f"package{number}==1.0 \\\n" for number in range(9))
     environment.pins.write_text(pins)
-    check = check_worker_packages(environment.facts())
+    check = judge_worker_packages(environment.facts())
     assert check.found.endswith("; and 4 more")
     assert len(check.evidence.differences) == 9
 
@@ -152,26 +152,26 @@ def test_what_another_user_keeps_to_himself_is_not_there(
     environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deny(monkeypatch, tmp_path)
-    assert check_worker_packages(environment.facts()).verdict == "not_checked"
-    assert check_worker_packages(environment.facts(is_own=True)).fault == "worker_python_missing"
+    assert judge_worker_packages(environment.facts()).verdict == "not_checked"
+    assert judge_worker_packages(environment.facts(is_own=True)).fault == "worker_python_missing"
     assert assets.read(tmp_path / "assets", is_own=False).state == "missing"
     assert nccl.read(environment.python, environ={}).fault == "worker_missing"
 
 
 def test_what_is_not_installed_yet_is_not_checked(environment: Environment, tmp_path: Path) -> None:
     facts = worker.read(tmp_path / "gone/bin/python", is_own=False, pins_path=environment.pins, needed={}, environ={})
-    check = check_worker_packages(facts)
+    check = judge_worker_packages(facts)
     assert (check.verdict, check.fault) == ("not_checked", None)
     assert "the first bench does it" in check.found
     (environment.folder / "complete.json").unlink()
-    check = check_worker_packages(environment.facts())
+    check = judge_worker_packages(environment.facts())
     assert check.verdict == "not_checked"
     assert "did not end" in check.found
 
 
 def test_an_own_python_that_is_not_there(environment: Environment, tmp_path: Path) -> None:
     facts = worker.read(tmp_path / "gone", is_own=True, pins_path=environment.pins, needed=NEEDED, environ={})
-    check = check_worker_packages(facts)
+    check = judge_worker_packages(facts)
     assert (check.verdict, check.fault) == ("failure", "worker_python_missing")
     assert "--worker-python" in (check.repair or "")
 
@@ -182,13 +182,13 @@ def test_an_own_python_whose_packages_are_elsewhere(tmp_path: Path) -> None:
     script.parent.mkdir()
     script.write_text("#!/bin/sh\n")
     facts = worker.read(script, is_own=True, pins_path=None, needed=NEEDED, environ={})
-    assert check_worker_packages(facts).verdict == "not_checked"
+    assert judge_worker_packages(facts).verdict == "not_checked"
 
 
 @pytest.mark.parametrize("is_own", [False, True])
 def test_another_version_of_python(environment: Environment, is_own: bool) -> None:
     environment.set_version("3.11.9")
-    check = check_worker_packages(environment.facts(is_own=is_own))
+    check = judge_worker_packages(environment.facts(is_own=is_own))
     assert (check.verdict, check.fault) == ("failure", "python_version")
     assert "3.11" in check.found
 
@@ -241,8 +241,8 @@ def asset_root(tmp_path: Path) -> Path:
 
 
 def test_assets_as_in_their_manifest(asset_root: Path) -> None:
-    check = check_asset_root(assets.read(asset_root, is_own=False))
-    assert (check.verdict, check.feature) == ("ok", "worker")
+    check = judge_asset_root(assets.read(asset_root, is_own=False))
+    assert check.verdict == "ok"
     assert "2 files" in check.found
     assert "1 of them stand-ins" in check.found
     assert len(check.evidence.manifest_sha256 or "") == 64
@@ -251,14 +251,14 @@ def test_assets_as_in_their_manifest(asset_root: Path) -> None:
 @pytest.mark.parametrize("is_own", [False, True])
 def test_faults_of_assets(asset_root: Path, is_own: bool) -> None:
     (asset_root / "Isaac/ant.usd").write_text("another ant")
-    changed = check_asset_root(assets.read(asset_root, is_own=is_own))
+    changed = judge_asset_root(assets.read(asset_root, is_own=is_own))
     assert (changed.verdict, changed.fault) == ("failure", "assets_changed")
     assert "Isaac/ant.usd" in changed.found
     (asset_root / "Isaac/cartpole.usd").unlink()
-    missing = check_asset_root(assets.read(asset_root, is_own=is_own))
+    missing = judge_asset_root(assets.read(asset_root, is_own=is_own))
     assert (missing.fault, missing.evidence.missing) == ("assets_missing", ("Isaac/cartpole.usd",))
     (asset_root / "manifest.json").write_text("{")
-    invalid = check_asset_root(assets.read(asset_root, is_own=is_own))
+    invalid = judge_asset_root(assets.read(asset_root, is_own=is_own))
     assert (invalid.verdict, invalid.fault) == ("failure", "manifest_invalid")
     for check in (changed, missing, invalid):
         assert ("ISAACSIM_ASSET_ROOT" if is_own else "Remove") in (check.repair or "")
@@ -269,7 +269,7 @@ def test_assets_that_another_user_keeps_to_himself(
     asset_root: Path, monkeypatch: pytest.MonkeyPatch, is_own: bool, way_out: str
 ) -> None:
     deny(monkeypatch, asset_root / "Isaac")
-    check = check_asset_root(assets.read(asset_root, is_own=is_own))
+    check = judge_asset_root(assets.read(asset_root, is_own=is_own))
     assert (check.verdict, check.fault) == ("failure", "assets_unreadable")
     assert f"cannot be read: {asset_root}/Isaac/" in check.found
     assert way_out in (check.repair or "")
@@ -278,7 +278,7 @@ def test_assets_that_another_user_keeps_to_himself(
 @pytest.mark.parametrize("text", ['{"format": 2, "files": {}}', '{"format": 1}', "[]"])
 def test_a_manifest_of_another_form(asset_root: Path, text: str) -> None:
     (asset_root / "manifest.json").write_text(text)
-    check = check_asset_root(assets.read(asset_root, is_own=False))
+    check = judge_asset_root(assets.read(asset_root, is_own=False))
     assert check.fault == "manifest_invalid"
 
 
@@ -297,5 +297,5 @@ def test_places_without_a_manifest(
 ) -> None:
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path)
-    check = check_asset_root(assets.read(name, is_own=is_own))
+    check = judge_asset_root(assets.read(name, is_own=is_own))
     assert (check.verdict, check.fault) == (verdict, fault)

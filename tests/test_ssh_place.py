@@ -4,7 +4,7 @@ import pytest
 
 from suite.env_check.check import Check, Verdict
 from suite.env_check.report import Report
-from suite.env_check.requirements import Needs
+from suite.env_check.request import Needs
 from suite.launch.ssh.hosts import worst
 
 

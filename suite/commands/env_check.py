@@ -17,13 +17,14 @@ from rich.console import Console
 
 from suite.env_check.check import Feature
 from suite.env_check.display import print_nodes, print_report
-from suite.env_check.nodes import run as nodes
 from suite.env_check.nodes.differences import Difference, differences
-from suite.env_check.report import ROOT, env_check
+from suite.env_check.nodes.run import Collected, collect_slurm, collect_ssh, slurm_nodes
+from suite.env_check.report import env_check
 from suite.env_check.request import Request, add_worker_package
 from suite.errors import UsageError
 from suite.launch.containers.launcher import check_image
 from suite.options.command_line import any_path, any_text
+from suite.options.options import ROOT
 from suite.options.types import hosts
 from suite.schema.record import Device, Stack
 
@@ -113,29 +114,29 @@ def request_of(arguments: argparse.Namespace) -> Request:
 def _check_nodes(arguments: argparse.Namespace, console: Console) -> int:
     asked = (sys.executable, *request_of(arguments).arguments())
     if arguments.nodes == OF_ALLOCATION:
-        names: Sequence[str] = nodes.slurm_nodes(os.environ)
+        names: Sequence[str] = slurm_nodes(os.environ)
         runs = ROOT / "runs"  # beside the results: a folder that all nodes see if they see the checkout
         runs.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="env_check-", dir=runs) as folder:
-            collected = nodes.collect_slurm(asked, nodes=names, folder=Path(folder), environ=os.environ)
+            collected = collect_slurm(asked, nodes=names, folder=Path(folder), environ=os.environ)
     else:
-        collected = nodes.collect_ssh(
+        collected = collect_ssh(
             asked, hosts=arguments.nodes, working_dir=ROOT, environ=os.environ, config=arguments.ssh_config
         )
     differing = differences(collected.reports)
     if arguments.as_json:
         sys.stdout.write(_nodes_as_json(collected, differing) + "\n")
     else:
-        print_nodes(console, dict(collected.reports), collected.failures, differing)
+        print_nodes(console, collected.reports, collected.failures, differing)
     if collected.failures:
         return FAILED
     return max([1 if differing else 0, *(report.exit_code for report in collected.reports.values())])
 
 
-def _nodes_as_json(collected: nodes.Collected, differing: Sequence[Difference]) -> str:
+def _nodes_as_json(collected: Collected, differing: Sequence[Difference]) -> str:
     document = {
-        "nodes": {name: asdict(report) for name, report in collected.reports.items()},
+        "nodes": {name: report.as_document() for name, report in collected.reports.items()},
         "failures": [asdict(failure) for failure in collected.failures],
         "differences": [asdict(difference) for difference in differing],
     }
-    return json.dumps(document, indent=1, allow_nan=False, default=sorted)  # what a node needs is a set
+    return json.dumps(document, indent=1, allow_nan=False)

@@ -1,39 +1,34 @@
-"""What one check says: found, wanted, verdict, repair, evidence."""
+"""What a check says, and the values with which the judging functions say it."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-# What a stack may need. "host" and "worker" are needed always.
+# What a stack may need. Every stack needs "host" and "worker".
 Feature = Literal["host", "worker", "cuda", "cuda-graphs", "nccl", "egl", "vulkan", "rt-cores"]
 
-# "not_needed": there is a fault, but the stack asked for does not use the feature. "not_checked": it could not be
-# looked at, because what comes before it is missing; never counted as good.
+# "not_needed": there is a fault, but the requested stack does not use the feature. "not_checked": the check could not
+# be made, because something that it builds on is missing; it never counts as good.
 Verdict = Literal["ok", "warning", "failure", "not_needed", "not_checked"]
 
-# 0: the stack can run. 1: it can, with warnings or something unproved. 2: it cannot.
+# 0: the stack can run. 1: it can, with warnings or with something unproved. 2: it cannot.
 ExitCode = Literal[0, 1, 2]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Check[Evidence]:
-    """The result of one check.
-
-    ``fault`` names what is wrong, one stable word per fault, for programs and tests; texts may change. ``evidence`` is
-    the check's own frozen dataclass of plain values (JSON after ``dataclasses.asdict``): what was seen, raw messages
-    included.
-    """
+class Check:
+    """The result of one check, as reports give it."""
 
     name: str  # snake_case, stable: "vulkan_manifests"
     feature: Feature
     verdict: Verdict
-    found: str  # one line a person reads
+    found: str  # one line for a person
     wanted: str
-    fault: str | None = None  # None exactly when the verdict is "ok" or "not_checked"
-    repair: str | None = None  # the next step, with the command where there is one; None exactly when there is no fault
-    evidence: Evidence
+    fault: str | None = None  # a stable word for programs and tests; None exactly for "ok" and "not_checked"
+    repair: str | None = None  # the next step, with the command if there is one; None exactly if ``fault`` is
+    evidence: Any  # what was seen, with raw messages: the check's own frozen dataclass, or the JSON it becomes
 
     def __post_init__(self) -> None:
-        """Refuse a fault without a repair, and a verdict that says nothing.
+        """Refuse a fault without a repair, and a verdict that does not fit them.
 
         Raises:
             ValueError: verdict, fault and repair do not belong together.
@@ -41,3 +36,51 @@ class Check[Evidence]:
         is_faulty = self.verdict in ("warning", "failure", "not_needed")
         if is_faulty != (self.fault is not None) or is_faulty != (self.repair is not None):
             raise ValueError(f"{self.name}: verdict {self.verdict}, fault {self.fault}, repair {self.repair}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """A check without its name and feature, which only the table of checks knows. Fields as in ``Check``."""
+
+    verdict: Verdict
+    found: str
+    wanted: str
+    fault: str | None = None
+    repair: str | None = None
+    evidence: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """Something that is wrong. The word is stable; texts may change."""
+
+    word: str
+    found: str
+    repair: str
+    verdict: Literal["warning", "failure"] = "failure"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a check wants and looks at. Each method gives one outcome."""
+
+    wanted: str
+    evidence: Any
+
+    def ok(self, found: str) -> Judgement:
+        return Judgement(verdict="ok", found=found, wanted=self.wanted, evidence=self.evidence)
+
+    def not_checked(self, found: str) -> Judgement:
+        return Judgement(verdict="not_checked", found=found, wanted=self.wanted, evidence=self.evidence)
+
+    def warning(self, word: str, found: str, repair: str) -> Judgement:
+        return self.faulty(Fault(word=word, found=found, repair=repair, verdict="warning"))
+
+    def failure(self, word: str, found: str, repair: str) -> Judgement:
+        return self.faulty(Fault(word=word, found=found, repair=repair))
+
+    def faulty(self, fault: Fault) -> Judgement:
+        return Judgement(
+            verdict=fault.verdict, found=fault.found, wanted=self.wanted, fault=fault.word, repair=fault.repair,
+            evidence=self.evidence,
+        )  # fmt: skip

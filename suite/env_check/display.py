@@ -1,7 +1,7 @@
 """What a person reads of a report: a table of what is needed, then what to do, then what is not needed here."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from rich import box
 from rich.console import Console
@@ -9,10 +9,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from suite.env_check.check import Check, ExitCode
-from suite.env_check.nodes.differences import Difference, NodeReport
+from suite.env_check.nodes.differences import Difference
 from suite.env_check.nodes.run import NodeFailure
 from suite.env_check.report import Report
-from suite.env_check.requirements import Needs, unproved
 from suite.files.wording import counted
 
 WORDS: Final = {
@@ -55,7 +54,7 @@ def print_faults(console: Console, report: Report) -> None:
     _print_repairs(console, bad)
 
 
-def _print_table(console: Console, checks: Sequence[Check[Any]]) -> None:
+def _print_table(console: Console, checks: Sequence[Check]) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("check", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
@@ -66,14 +65,14 @@ def _print_table(console: Console, checks: Sequence[Check[Any]]) -> None:
     console.print(table)
 
 
-def _print_not_checked(console: Console, checks: Sequence[Check[Any]]) -> None:
+def _print_not_checked(console: Console, checks: Sequence[Check]) -> None:
     """One line for each reason: without a GPU there are many that nothing can be said of."""
     for reason in dict.fromkeys(check.found for check in checks):
         names = ", ".join(check.name for check in checks if check.found == reason)
         console.print(f"[dim]not checked ({escape(reason)}):[/] {names}", highlight=False)
 
 
-def _print_repairs(console: Console, checks: Sequence[Check[Any]]) -> None:
+def _print_repairs(console: Console, checks: Sequence[Check]) -> None:
     if not checks:
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -110,7 +109,7 @@ def _print_rest(console: Console, report: Report) -> None:
 
 def print_nodes(
     console: Console,
-    reports: dict[str, NodeReport],
+    reports: Mapping[str, Report],
     failures: Sequence[NodeFailure],
     differing: Sequence[Difference],
 ) -> None:
@@ -120,7 +119,7 @@ def print_nodes(
         table.add_column(heading, overflow="fold")
     for node, report in reports.items():
         faults = [f"{check.name}: {check.fault}" for check in report.checks if check.verdict in ("failure", "warning")]
-        faults += [f"{check.name}: {NOT_MADE}" for check in unproved(report.checks, Needs.of(report.needed))]
+        faults += [f"{check.name}: {NOT_MADE}" for check in report.unproved]
         table.add_row(node, WORDS[WORST[report.exit_code]], escape(", ".join(faults)))
     for failure in failures:
         table.add_row(failure.node, WORDS["failure"], escape(f"{failure.fault}: {failure.message}. {failure.repair}"))

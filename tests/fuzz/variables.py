@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Final
 from unittest import mock
 
-from suite.env_check.graphics import icd_search as manifest_search
-from suite.env_check.host import facts as host
-from suite.env_check.host import worker
+from suite.env_check.graphics.icd_search import search
+from suite.env_check.host import system, worker
 from suite.env_check.host.container import read_container
 from suite.env_check.nodes import run as nodes
 from suite.errors import ContainerError
@@ -106,9 +105,9 @@ READERS: Final[tuple[Callable[[], object], ...]] = (
     read_gpus,
     lambda: nodes.slurm_nodes(os.environ),
     lambda: read_container(os.environ),
-    lambda: host.read(os.environ, cache_dir=cache_root()),
-    lambda: manifest_search.vulkan_candidates(Path("/"), os.environ),
-    lambda: manifest_search.egl_candidates(Path("/"), os.environ),
+    lambda: system.read(os.environ, cache_dir=cache_root()),
+    lambda: search("vulkan", Path("/"), os.environ),
+    lambda: search("egl", Path("/"), os.environ),
     lambda: worker.site_folders(Path("/usr/bin/python3"), os.environ),
     _engine,
 )

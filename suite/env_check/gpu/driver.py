@@ -1,6 +1,6 @@
-"""The NVIDIA driver: its kernel half, its libraries and its device nodes, and whether they are of one version.
+"""The NVIDIA driver: whether its kernel module, its libraries and its device nodes are there and of one version.
 
-Looks at files only; what NVML says is read in a child process (``suite.env_check.gpu.gpus``) and handed in.
+This module reads files only. ``suite.env_check.gpu.gpus`` asks NVML in a child process.
 """
 
 import os
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from suite.env_check.check import Check
+from suite.env_check.check import Judgement, Subject
 from suite.env_check.host.container import Container, read_container
 from suite.env_check.libraries import search_path
 from suite.env_check.libraries.library import is_compat
@@ -127,36 +127,30 @@ def kernel_version(facts: DriverFacts, nvml: NvmlState) -> str | None:
     return facts.kernel_version or nvml.driver_version
 
 
-def check_driver_versions(facts: DriverFacts, nvml: NvmlState) -> Check[DriverVersions]:
-    """Kernel driver, CUDA's library and NVML's library are there, and of one version."""
-    kernel = kernel_version(facts, nvml)
-    fault = _versions_fault(facts, nvml)
-    cuda, management = facts.library(CUDA), facts.library(NVML)
+def judge_driver_versions(facts: DriverFacts, nvml: NvmlState) -> Judgement:
+    """Kernel driver, CUDA's library and NVML's library should be there, and of one version."""
+    kernel, cuda, management = kernel_version(facts, nvml), facts.library(CUDA), facts.library(NVML)
+    evidence = DriverVersions(
+        kernel_version=kernel,
+        nvml_version=nvml.nvml_version,
+        nvml_message=nvml.message,
+        libraries=facts.libraries,
+        kernel_line=facts.kernel_line,
+        num_pci_gpus=facts.num_pci_gpus,
+    )
+    subject = Subject("kernel driver, libcuda and libnvidia-ml of one version", evidence)
     seen = {
         "kernel": kernel,
         CUDA: cuda.version or cuda.path,
         NVML: management.version or management.path,
         "NVML": nvml.nvml_version or nvml.message,
     }
-    return Check(
-        name="driver_versions",
-        feature="cuda",
-        verdict="failure" if fault else "ok",
-        found="no NVIDIA driver"
-        if fault == "no_driver"
-        else ", ".join(f"{what} {value or 'missing'}" for what, value in seen.items()),
-        wanted="kernel driver, libcuda and libnvidia-ml of one version",
-        fault=fault,
-        repair=_versions_repair(fault, facts) if fault else None,
-        evidence=DriverVersions(
-            kernel_version=kernel,
-            nvml_version=nvml.nvml_version,
-            nvml_message=nvml.message,
-            libraries=facts.libraries,
-            kernel_line=facts.kernel_line,
-            num_pci_gpus=facts.num_pci_gpus,
-        ),
-    )
+    found = ", ".join(f"{what} {value or 'missing'}" for what, value in seen.items())
+    fault = _versions_fault(facts, nvml)
+    if fault is None:
+        return subject.ok(found)
+    found = "no NVIDIA driver" if fault == "no_driver" else found
+    return subject.failure(fault, found, _versions_repair(fault, facts))
 
 
 def _versions_fault(facts: DriverFacts, nvml: NvmlState) -> str | None:
@@ -196,40 +190,38 @@ def _versions_repair(fault: str, facts: DriverFacts) -> str:
     }.get(fault, "Repair the driver until nvidia-smi works; look for NVRM and Xid lines in dmesg.")
 
 
-def check_device_nodes(facts: DriverFacts) -> Check[DeviceNodes]:
-    """The nodes through which CUDA talks to the kernel driver are there and open to this user."""
+def judge_device_nodes(facts: DriverFacts) -> Judgement:
+    """The nodes through which CUDA talks to the kernel driver should be there, and open to this user."""
+    subject = Subject(
+        f"/dev/nvidia<number>, {CONTROL_NODE} and {UVM_NODE}, to read and write",
+        DeviceNodes(nodes=facts.nodes, closed_nodes=facts.closed_nodes),
+    )
     gpus = [node for node in facts.nodes if node.removeprefix("/dev/nvidia").isdecimal()]
     opened = [node for node in gpus if node not in facts.closed_nodes]
-    # A scheduler may open the nodes of a job's own GPUs alone.
+    # A scheduler may open only the nodes of a job's own GPUs.
     needed_closed = [
         node for node in facts.closed_nodes if node in (CONTROL_NODE, UVM_NODE) or (node in gpus and not opened)
     ]
-    fault = repair = None
     if facts.kernel_version is None and not facts.nodes:
-        found = "no driver"
-    elif not gpus or CONTROL_NODE not in facts.nodes:
-        fault, found = "no_device_nodes", f"{', '.join(facts.nodes) or 'none'}"
+        return subject.not_checked("no driver")
+    if not gpus or CONTROL_NODE not in facts.nodes:
         repair = (
             "Start the container with GPUs (docker run --gpus all); check NVIDIA_VISIBLE_DEVICES."
             if facts.container.is_container
             else "Run sudo nvidia-modprobe -c 0 (or nvidia-smi once as root), which makes them."
         )
-    elif UVM_NODE not in facts.nodes:
-        fault, found = "no_uvm_node", f"{len(gpus)} GPU(s), but no {UVM_NODE}: CUDA does not start"
-        repair = "On the host run sudo nvidia-modprobe -u -c 0, then recreate the container if there is one."
-    elif needed_closed:
-        fault, found = "device_nodes_closed", f"this user may not open {', '.join(needed_closed)}"
-        repair = "Add this user to the group that owns them (ls -l /dev/nvidia*), or start the container with --gpus."
-    else:
-        of_all = f" of {len(gpus)}" if len(opened) < len(gpus) else ""
-        found = f"{len(opened)}{of_all} GPU(s), {CONTROL_NODE}, {UVM_NODE}"
-    return Check(
-        name="device_nodes",
-        feature="cuda",
-        verdict="failure" if fault else "ok" if facts.nodes else "not_checked",
-        found=found,
-        wanted=f"/dev/nvidia<number>, {CONTROL_NODE} and {UVM_NODE}, to read and write",
-        fault=fault,
-        repair=repair,
-        evidence=DeviceNodes(nodes=facts.nodes, closed_nodes=facts.closed_nodes),
-    )
+        return subject.failure("no_device_nodes", ", ".join(facts.nodes) or "none", repair)
+    if UVM_NODE not in facts.nodes:
+        return subject.failure(
+            "no_uvm_node",
+            f"{len(gpus)} GPU(s), but no {UVM_NODE}: CUDA does not start",
+            "On the host run sudo nvidia-modprobe -u -c 0, then recreate the container if there is one.",
+        )
+    if needed_closed:
+        return subject.failure(
+            "device_nodes_closed",
+            f"this user may not open {', '.join(needed_closed)}",
+            "Add this user to the group that owns them (ls -l /dev/nvidia*), or start the container with --gpus.",
+        )
+    of_all = f" of {len(gpus)}" if len(opened) < len(gpus) else ""
+    return subject.ok(f"{len(opened)}{of_all} GPU(s), {CONTROL_NODE}, {UVM_NODE}")

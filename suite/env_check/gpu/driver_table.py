@@ -1,4 +1,4 @@
-"""Which drivers and GPUs a stack runs on: ``drivers.toml``, read strictly, and the check against it."""
+"""Which drivers and GPUs a stack runs on (``drivers.toml``, read strictly), and whether this driver is one."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Annotated, Final, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from suite.env_check.check import Check, Verdict
+from suite.env_check.check import Judgement, Subject
 from suite.files.toml_file import NonEmptyTuple, Problem, TomlTable, Tuple, read_toml
 from suite.schema.record import Stack
 
@@ -106,8 +106,8 @@ def _belongs(version: str, branch: str) -> bool:
     return parts(version)[: len(parts(branch))] == parts(branch)
 
 
-def check_driver_for_stack(driver_version: str | None, drivers: StackDrivers) -> Check[DriverForStack]:
-    """Judge the kernel driver's version against what the stack needs."""
+def judge_driver_for_stack(driver_version: str | None, drivers: StackDrivers) -> Judgement:
+    """Judge the kernel driver's version by what the stack needs."""
     bad = next((bad for bad in drivers.known_bad if driver_version and _in_range(driver_version, bad)), None)
     evidence = DriverForStack(
         stack=drivers.title,
@@ -118,35 +118,22 @@ def check_driver_for_stack(driver_version: str | None, drivers: StackDrivers) ->
         validated_sources=tuple(entry.source for entry in drivers.validated),
         known_bad=f"{bad.what} ({bad.source})" if bad else None,
     )
-    wanted = f"{drivers.minimum.version} or newer for {drivers.title}"
-    if evidence.validated:
-        wanted += f", validated with {', '.join(evidence.validated)}"
-    found = f"driver {driver_version}" if driver_version else "no driver"
-    best = evidence.validated[0] if evidence.validated else f"{drivers.minimum.version} or newer"
-
-    where = ", on the host if this is a container"
-
-    def check(verdict: Verdict, fault: str | None = None, repair: str | None = None) -> Check[DriverForStack]:
-        return Check(
-            name="driver_for_stack", feature="cuda", verdict=verdict, found=found, wanted=wanted, fault=fault,
-            repair=repair, evidence=evidence,
-        )  # fmt: skip
-
+    validated = f", validated with {', '.join(evidence.validated)}" if evidence.validated else ""
+    subject = Subject(f"{evidence.minimum} or newer for {drivers.title}{validated}", evidence)
     if driver_version is None:
-        return check("not_checked")
+        return subject.not_checked("no driver")
+    best = evidence.validated[0] if evidence.validated else f"{evidence.minimum} or newer"
+    install = f"nstall driver {best}, on the host if this is a container."
+    found = f"driver {driver_version}"
     if bad:
-        found += f": {evidence.known_bad}"
-        return check("failure", "driver_known_bad", f"Install driver {best}{where}.")
-    if parts(driver_version) < parts(drivers.minimum.version):
-        return check("failure", "driver_too_old", f"Install driver {best}{where}.")
+        return subject.failure("driver_known_bad", f"{found}: {evidence.known_bad}", f"I{install}")
+    if parts(driver_version) < parts(evidence.minimum):
+        return subject.failure("driver_too_old", found, f"I{install}")
     # Newer drivers are good in general, but not where one was bad before.
-    if (
-        evidence.validated
-        and drivers.known_bad
-        and parts(driver_version)[0] > max(parts(version)[0] for version in evidence.validated)
-    ):
-        return check("warning", "driver_not_validated", f"If it crashes, install driver {best}{where}.")
-    return check("ok")
+    newest = max((parts(version)[0] for version in evidence.validated), default=None)
+    if newest is not None and drivers.known_bad and parts(driver_version)[0] > newest:
+        return subject.warning("driver_not_validated", found, f"If it crashes, i{install}")
+    return subject.ok(found)
 
 
 def _in_range(version: str, bad: KnownBad) -> bool:

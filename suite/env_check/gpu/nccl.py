@@ -9,13 +9,13 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from suite.env_check.check import Check, Verdict
+from suite.env_check.check import Judgement, Subject
 from suite.env_check.gpu import nccl_paths
 from suite.env_check.gpu.nccl_paths import PathTry
 from suite.env_check.host.exists import is_there
 from suite.external.program import ProgramRun, run_program
+from suite.options.options import ROOT
 
-ROOT: Final = Path(__file__).resolve().parents[3]
 TIMEOUT_S: Final = 120.0
 RETRY_TIMEOUT_S: Final = 45.0  # torch is read from the disk by then; all tries end before a node's env_check has to
 SAY_WHERE_S: Final = 10.0  # before the timeout, the probe writes where it stands
@@ -55,15 +55,13 @@ class NcclFacts:
     """Evidence of ``nccl_all_reduce``: either ``result`` is there, or ``fault`` says why not."""
 
     python: str
-    fault: (
-        str | None
-    )  # a word of ProbeError, or "worker_missing", "worker_not_startable", "crashed", "hung", "no_answer"
-    message: str | None
-    exit_code: int | None
-    signal: str | None
-    output: str  # the end of its standard output and error: NCCL's warnings
-    wall_s: float | None
-    result: Mapping[str, object] | None
+    fault: Fault | None = None
+    message: str | None = None
+    exit_code: int | None = None
+    signal: str | None = None
+    output: str = ""  # the end of its standard output and error: NCCL's warnings
+    wall_s: float | None = None
+    result: Mapping[str, object] | None = None
     tries: tuple[PathTry, ...] = ()  # without the paths that may be broken
 
     @property
@@ -79,7 +77,7 @@ class NcclFacts:
 def read(python: Path, *, environ: Mapping[str, str], timeout_s: float = TIMEOUT_S) -> NcclFacts:
     """Run the probe under the worker's Python."""
     if not is_there(python):
-        return _facts(python, fault="worker_missing", message="the worker is not installed yet")
+        return NcclFacts(python=str(python), fault="worker_missing", message="the worker is not installed yet")
     with tempfile.TemporaryDirectory(prefix="labscale-nccl-") as folder:
         answer = Path(folder) / "answer.json"
         patience_s = str(max(timeout_s - SAY_WHERE_S, timeout_s / 2))
@@ -117,21 +115,27 @@ def try_paths(facts: NcclFacts, *, environ: Mapping[str, str], timeout_s: float 
 
 
 def facts_of(python: Path, run: ProgramRun, answer: str | None) -> NcclFacts:
-    """Say what the child's end and its answer, if it wrote one, mean."""
+    """What the child's end means, and the answer that it wrote, if any."""
     if run.end == "not_started":
-        return _facts(python, fault="worker_not_startable", message=run.stderr)
+        return NcclFacts(python=str(python), fault="worker_not_startable", message=run.stderr)
+    facts = NcclFacts(
+        python=str(python),
+        exit_code=run.exit_code,
+        signal=run.signal,
+        output=run.stdout[-OUTPUT_CHARACTERS:] + run.stderr[-OUTPUT_CHARACTERS:],
+        wall_s=run.wall_s,
+    )
     if run.end == "hung":
-        return _facts(python, run, fault="nccl_hung", message=f"no end in {run.wall_s:.0f} s")
+        return replace(facts, fault="nccl_hung", message=f"no end in {run.wall_s:.0f} s")
     if run.end == "died":
-        return _facts(python, run, fault="nccl_crashed", message=f"{run.signal}: {_last_words(run)}")
+        return replace(facts, fault="nccl_crashed", message=f"{run.signal}: {_last_words(run)}")
     try:
         if run.exit_code == 0:
-            result = NcclResult.model_validate_json(answer or "")
-            return _facts(python, run, result=result)
+            return replace(facts, result=NcclResult.model_validate_json(answer or "").model_dump())
         error = _Error.model_validate_json(answer or "")
     except ValidationError:
-        return _facts(python, run, fault="nccl_no_answer", message=f"exit code {run.exit_code}: {_last_words(run)}")
-    return _facts(python, run, fault=error.error, message=error.message)
+        return replace(facts, fault="nccl_no_answer", message=f"exit code {run.exit_code}: {_last_words(run)}")
+    return replace(facts, fault=error.error, message=error.message)
 
 
 def _last_words(run: ProgramRun) -> str:
@@ -141,22 +145,6 @@ def _last_words(run: ProgramRun) -> str:
         if fitting := [line for line in lines if mark in line]:
             return fitting[-1]
     return "no message"
-
-
-def _facts(
-    python: Path, run: ProgramRun | None = None, *, fault: Fault | None = None, message: str | None = None,
-    result: NcclResult | None = None,
-) -> NcclFacts:  # fmt: skip
-    return NcclFacts(
-        python=str(python),
-        fault=fault,
-        message=message,
-        exit_code=run.exit_code if run else None,
-        signal=run.signal if run else None,
-        output=run.stdout[-OUTPUT_CHARACTERS:] + run.stderr[-OUTPUT_CHARACTERS:] if run else "",
-        wall_s=run.wall_s if run else None,
-        result=result.model_dump() if result else None,
-    )
 
 
 _REPAIRS: Final = {
@@ -172,47 +160,39 @@ _REPAIRS: Final = {
 }
 
 
-def check_nccl_all_reduce(facts: NcclFacts, *, num_gpus: int) -> Check[NcclFacts]:
+def judge_nccl_all_reduce(facts: NcclFacts, *, num_gpus: int) -> Judgement:
     """``num_gpus``: those that NVML shows and CUDA_VISIBLE_DEVICES leaves."""
-    verdict: Verdict = "failure"
-    fault: str | None = facts.fault
-    found, repair = facts.message or "", None
+    subject = Subject(f"the right sum over {num_gpus} GPU(s), with peer access", facts)
+    tried = nccl_paths.describe(facts.tries)
     if path := nccl_paths.broken_path(facts.tries):
-        fault, repair = path.fault, path.repair
-        found = found or "wrong sum"
-    elif facts.measured is not None:
-        verdict, fault, found, repair = _judge(facts.measured, num_gpus)
-    elif num_gpus == 0:
-        verdict, fault, found = "not_checked", None, "no GPU"
-    elif facts.fault == "worker_missing":
-        verdict, fault = "not_checked", None
-    else:
-        repair = _REPAIRS[facts.fault or "nccl_no_answer"]
-    return Check(
-        name="nccl_all_reduce",
-        feature="nccl",
-        verdict=verdict,
-        found=found + nccl_paths.described(facts.tries),
-        wanted=f"the right sum over {num_gpus} GPU(s), with peer access",
-        fault=fault,
-        repair=repair,
-        evidence=facts,
-    )
+        return subject.failure(path.fault, (facts.message or "wrong sum") + tried, path.repair)
+    if facts.measured is not None:
+        return _judge_result(subject, facts.measured, num_gpus, tried)
+    if num_gpus == 0:
+        return subject.not_checked("no GPU" + tried)
+    found = (facts.message or "") + tried
+    if facts.fault == "worker_missing":
+        return subject.not_checked(found)
+    fault = facts.fault or "nccl_no_answer"
+    return subject.failure(fault, found, _REPAIRS[fault])
 
 
-def _judge(result: NcclResult, num_gpus: int) -> tuple[Verdict, str | None, str, str | None]:
-    """Verdict, fault, found, repair of a probe that ended."""
+def _judge_result(subject: Subject, result: NcclResult, num_gpus: int, tried: str) -> Judgement:
     bandwidth = result.bus_bandwidth_gb_s
     speed = f", bus bandwidth {bandwidth:.1f} GB/s at {result.message_bytes / 2**20:.0f} MiB" if bandwidth else ""
     found = f"NCCL {result.nccl} over {len(result.gpus)} GPU(s){speed}"
     if not result.is_sum_right:
-        return "failure", "nccl_wrong_sum", f"wrong sum, {found}", _REPAIRS["nccl_wrong_sum"]
+        return subject.failure("nccl_wrong_sum", f"wrong sum, {found}{tried}", _REPAIRS["nccl_wrong_sum"])
     if len(result.gpus) != num_gpus:
-        repair = "CUDA and NVML disagree: look at CUDA_VISIBLE_DEVICES, MIG, /dev/nvidia* and dmesg."
-        return "failure", "nccl_gpus_missing", f"{found}, but NVML shows {num_gpus}", repair
-    if not all(access for row in result.peer_access for access in row):
-        repair = (
-            "Data goes through the host's memory. Look at nvidia-smi topo -p2p r; in a virtual machine ask its host."
+        return subject.failure(
+            "nccl_gpus_missing",
+            f"{found}, but NVML shows {num_gpus}",
+            "CUDA and NVML disagree: look at CUDA_VISIBLE_DEVICES, MIG, /dev/nvidia* and dmesg.",
         )
-        return "warning", "no_peer_access", f"{found}; no peer access between some GPUs", repair
-    return "ok", None, found, None
+    if not all(access for row in result.peer_access for access in row):
+        return subject.warning(
+            "no_peer_access",
+            f"{found}; no peer access between some GPUs",
+            "Data goes through the host's memory. Look at nvidia-smi topo -p2p r; in a virtual machine ask its host.",
+        )
+    return subject.ok(found)

@@ -87,7 +87,7 @@ def broken_path(tries: tuple[PathTry, ...]) -> Path | None:
     return next(path for path in PATHS if path.variables == tries[-1].variables)
 
 
-def described(tries: tuple[PathTry, ...]) -> str:
+def describe(tries: tuple[PathTry, ...]) -> str:
     """What the tries found, as the end of a sentence; empty without any."""
     if not tries:
         return ""

@@ -1,13 +1,14 @@
-"""Whether the GPUs have RT cores, from ``gpus.toml``: neither NVML nor CUDA tells."""
+"""Whether the GPUs have RT cores, by ``gpus.toml``: neither NVML nor CUDA tells."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
 from pydantic import StringConstraints
 
-from suite.env_check.check import Check
+from suite.env_check.check import Judgement, Subject
 from suite.external.nvml.values import GpuState, NvmlState
 from suite.files.toml_file import NonEmptyTuple, TomlTable, read_toml
 
@@ -53,30 +54,21 @@ def read_table(path: Path = GPUS_PATH) -> RtCoreTable:
     return read_toml(path).validate(RtCoreTable)
 
 
-def check_rt_cores(state: NvmlState, table: RtCoreTable) -> Check[RtCoresOfAll]:
+def judge_rt_cores(state: NvmlState, table: RtCoreTable) -> Judgement:
     """RTX rendering needs RT cores on every GPU that renders."""
     gpus = tuple(_rt_cores(gpu, table) for gpu in state.gpus)
-    without = [gpu for gpu in gpus if gpu.rt_cores is False]
-    unknown = [gpu for gpu in gpus if gpu.rt_cores is None]
-    found = "no GPU"
-    if without:
-        found = f"{_names(without)}: none ({without[0].source})"
-    elif unknown:
-        found = f"{_names(unknown)}: not in gpus.toml"
-    elif gpus:
-        found = f"{_names(list(gpus))}: has them ({gpus[0].source})"
-    return Check(
-        name="rt_cores",
-        feature="rt-cores",
-        verdict="failure" if without else "ok" if gpus and not unknown else "not_checked",
-        found=found,
-        wanted="RT cores, for the RTX renderer of Isaac Sim",
-        fault="no_rt_cores" if without else None,
-        repair="Use an RTX GPU, L4, L40 or A10 for this stack, or stack kitless, whose renderer needs CUDA only."
-        if without
-        else None,
-        evidence=RtCoresOfAll(gpus=gpus),
-    )
+    subject = Subject("RT cores, for the RTX renderer of Isaac Sim", RtCoresOfAll(gpus=gpus))
+    if without := [gpu for gpu in gpus if gpu.rt_cores is False]:
+        return subject.failure(
+            "no_rt_cores",
+            f"{_names(without)}: none ({without[0].source})",
+            "Use an RTX GPU, L4, L40 or A10 for this stack, or stack kitless, whose renderer needs CUDA only.",
+        )
+    if unknown := [gpu for gpu in gpus if gpu.rt_cores is None]:
+        return subject.not_checked(f"{_names(unknown)}: not in gpus.toml")
+    if not gpus:
+        return subject.not_checked("no GPU")
+    return subject.ok(f"{_names(gpus)}: has them ({gpus[0].source})")
 
 
 def _rt_cores(gpu: GpuState, table: RtCoreTable) -> RtCores:
@@ -96,5 +88,5 @@ def _has_word(name: str, word: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", name, re.IGNORECASE) is not None
 
 
-def _names(gpus: list[RtCores]) -> str:
+def _names(gpus: Sequence[RtCores]) -> str:
     return ", ".join(dict.fromkeys(gpu.name or f"GPU {gpu.index}" for gpu in gpus))

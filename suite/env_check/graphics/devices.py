@@ -1,46 +1,40 @@
-"""Judge what EGL found: a GPU, and the right one; or why not. Pure.
+"""Whether EGL and Vulkan list a GPU, and the right one; if not, why.
 
-libEGL is silent about a vendor that it drops, so the cause comes from the manifests' own faults.
+The verdict rests on calls, codes and the manifests' own faults. libEGL does not say that it drops a driver, and the
+texts of the Vulkan loader differ between its versions: they are evidence only.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
-from suite.env_check.check import Check
-from suite.env_check.finding import Finding
-from suite.env_check.graphics import icd_checks as manifest_checks
-from suite.env_check.graphics.egl import ERRORS, EglSeen, VendorSeen
-from suite.env_check.graphics.frame import FrameSeen, check_frame
+from suite.env_check.check import Fault, Judgement, Subject
+from suite.env_check.graphics.drivers_alone import DEVICE_NODES
+from suite.env_check.graphics.egl import EglSeen
+from suite.env_check.graphics.icd_checks import blocking_fault, usable
 from suite.env_check.graphics.icd_manifests import ManifestsSeen
+from suite.env_check.graphics.vulkan import VulkanSeen
 from suite.env_check.probes.run import how_it_ended
 
-_DEVICE_NODES: Final = (
-    "look that /dev/nvidiactl and /dev/nvidia0 (Mesa: /dev/dri/renderD128) are there and readable; in a container"
-    " NVIDIA_VISIBLE_DEVICES must name a GPU and NVIDIA_DRIVER_CAPABILITIES have graphics"
-)
+type Seen = EglSeen | VulkanSeen
 
 
-def check_egl_devices(seen: EglSeen, manifests: ManifestsSeen, *, cuda_uuids: Sequence[str] | None) -> Check[EglSeen]:
-    """A usable hardware device for each GPU of CUDA.
+def judge_devices(seen: Seen, manifests: ManifestsSeen, cuda_uuids: Sequence[str] = ()) -> Judgement:
+    """Each GPU of CUDA should be a device that can be used.
 
-    ``cuda_uuids``: by CUDA ordinal, as NVML writes them ("GPU-…"); None when they are not known.
+    ``cuda_uuids``: by CUDA ordinal, as NVML writes them ("GPU-…"); empty when they are not known.
     """
-    wanted = "an EGL device that is a GPU" + (f", for each of {len(cuda_uuids)} CUDA GPUs" if cuda_uuids else "")
-    if fault := _fault(seen, manifests, cuda_uuids or ()):
-        return fault.check(name="egl_devices", feature="egl", wanted=wanted, evidence=seen)
-    found = ", ".join(device.name for device in seen.hardware)
-    return Check(name="egl_devices", feature="egl", verdict="ok", found=found, wanted=wanted, evidence=seen)
+    for_each = f", for each of {len(cuda_uuids)} CUDA GPUs" if cuda_uuids else ""
+    subject = Subject(f"a device of {seen.API} that is a GPU{for_each}", seen)
+    if fault := _fault(seen, manifests, cuda_uuids):
+        return subject.faulty(fault)
+    return subject.ok(", ".join(device.description for device in seen.hardware))
 
 
-def check_egl_frame(seen: FrameSeen) -> Check[FrameSeen]:
-    return check_frame("egl_frame", "egl", "EGL", seen)
-
-
-def _fault(seen: EglSeen, manifests: ManifestsSeen, cuda_uuids: Sequence[str]) -> Finding | None:
+def _fault(seen: Seen, manifests: ManifestsSeen, cuda_uuids: Sequence[str]) -> Fault | None:
     if seen.loader_error is not None:
-        text = f"libEGL.so.1 does not load: {seen.loader_error}"
-        return Finding(word="no_loader", found=text, repair="apt-get install libegl1")
+        library, package = seen.LOADER
+        text = f"{library} does not load: {seen.loader_error}"
+        return Fault(word="no_loader", found=text, repair=f"apt-get install {package}")
     if seen.end != "answered":
         return _crash(seen, manifests)
     if not seen.hardware:
@@ -48,61 +42,48 @@ def _fault(seen: EglSeen, manifests: ManifestsSeen, cuda_uuids: Sequence[str]) -
     return _not_matched(seen, cuda_uuids)
 
 
-def _crash(seen: EglSeen, manifests: ManifestsSeen) -> Finding:
-    guilty = next((vendor for vendor in seen.vendors if vendor.end != "answered"), None)
-    how = f"the process {how_it_ended(seen.end, seen.signal, seen.exit_code)} in {seen.stage}"
-    if guilty is None and (cause := _cause(seen, manifests)):
-        # Each vendor answers when it is asked alone: it is libEGL that does not survive what one of them does.
+def _crash(seen: Seen, manifests: ManifestsSeen) -> Fault:
+    if guilty := next((driver for driver in seen.alone if driver.end != "answered"), None):
+        return guilty.crash(seen.going_without(guilty))
+    how = f"the process {how_it_ended(seen)} in {seen.stage}"
+    if cause := _cause(seen, manifests):
+        # Each driver answers when it is asked alone: it is the loader that does not survive what one of them does.
         return replace(cause, found=f"{cause.found}; then {how}")
-    others = ":".join(vendor.manifest for vendor in seen.vendors if vendor.end == "answered")
-    without = f", or go without it by __EGL_VENDOR_LIBRARY_FILENAMES={others}" if guilty and others else ""
-    look = "look for a hung GPU in dmesg (Xid); " if seen.end == "hung" else ""
-    return Finding(
+    return Fault(
         word="driver_hung" if seen.end == "hung" else "driver_aborted",
-        found=f"{guilty.library if guilty else 'a driver'}: {how}",
-        repair=f"{look}reinstall that driver{without}; NVIDIA: {_DEVICE_NODES}",
+        found=f"with all drivers together {how}",
+        repair=f"{seen.FIND_GUILTY} until it works; reinstall the one that did it",
     )
 
 
-def _no_hardware(seen: EglSeen, manifests: ManifestsSeen) -> Finding:
-    refused = [device for device in seen.devices if not device.initialised and not device.is_software]
-    if refused:
-        code = ERRORS.get(refused[0].error or 0, hex(refused[0].error or 0))
-        text = f"eglInitialize returned {code} for {refused[0].name}"
-        return Finding(
-            word="initialise_failed", found=text, repair=f"install the driver's GL packages; {_DEVICE_NODES}"
-        )
+def _no_hardware(seen: Seen, manifests: ManifestsSeen) -> Fault:
+    if isinstance(seen, EglSeen) and (fault := seen.device_fault()):
+        return fault
     cause = _cause(seen, manifests)
-    software = [device for device in seen.devices if device.initialised]
-    if software:
+    if seen.software:
         why = f"; {cause.found}" if cause else ""
-        repair = cause.repair if cause else "this machine needs a GPU and its driver's EGL half: " + _DEVICE_NODES
-        return Finding(word="software_renderer", found=f"only software: {software[0].name}{why}", repair=repair)
-    if seen.devices:
-        code = ERRORS.get(seen.devices[0].error or 0, hex(seen.devices[0].error or 0))
-        text = f"not even software: eglInitialize returned {code} for {seen.devices[0].name}"
-        return Finding(word="initialise_failed", found=text, repair="apt-get install --reinstall libgl1-mesa-dri")
-    if cause:
-        return cause
-    if seen.query_error is not None:
-        text = f"eglQueryDevicesEXT returned {ERRORS.get(seen.query_error, hex(seen.query_error))}"
-        return Finding(word="enumeration_failed", found=text, repair=_DEVICE_NODES)
-    return Finding(word="zero_devices", found="no vendor library has a device", repair=_DEVICE_NODES)
+        needed = f"this machine needs a GPU and its driver's {seen.API} half: {DEVICE_NODES}"
+        return Fault(
+            word="software_renderer",
+            found=f"only software: {', '.join(device.name for device in seen.software)}{why}",
+            repair=cause.repair if cause else needed,
+        )
+    no_devices = Fault(word="zero_devices", found="no driver has a device", repair=DEVICE_NODES)
+    return cause or seen.call_fault() or no_devices
 
 
-def _cause(seen: EglSeen, manifests: ManifestsSeen) -> Finding | None:
-    """Why there is no GPU: an NVIDIA library that finds none, else the weightiest fault of the manifests."""
-    silent: list[VendorSeen] = [vendor for vendor in seen.vendors if vendor.is_nvidia and vendor.num_devices == 0]
-    if silent:
-        return Finding(word="zero_devices", found=f"{silent[0].library} finds no GPU", repair=_DEVICE_NODES)
-    blocking = [fault for fault in manifest_checks.all_faults(manifests) if fault.blocks]
-    if blocking:
-        word = "zero_devices" if manifest_checks.usable(manifests) else "no_driver"
-        return Finding(word=word, found=blocking[0].found, repair=blocking[0].repair)
-    return None
+def _cause(seen: Seen, manifests: ManifestsSeen) -> Fault | None:
+    """Why there is no GPU: what a driver itself says, NVIDIA's first, else the weightiest fault of the manifests."""
+    # Beside a software device, another vendor's driver without its hardware is as it should be.
+    drivers = [driver for driver in seen.alone if driver.is_nvidia or not seen.devices]
+    for driver in sorted(drivers, key=lambda driver: not driver.is_nvidia):
+        if refusal := driver.refusal():
+            return refusal
+    blocking = blocking_fault(manifests)
+    return blocking and replace(blocking, word="zero_devices" if usable(manifests) else "no_driver")
 
 
-def _not_matched(seen: EglSeen, cuda_uuids: Sequence[str]) -> Finding | None:
+def _not_matched(seen: Seen, cuda_uuids: Sequence[str]) -> Fault | None:
     known = {device.uuid for device in seen.hardware}
     indices = {device.cuda_index for device in seen.hardware}
     missing = [
@@ -112,11 +93,10 @@ def _not_matched(seen: EglSeen, cuda_uuids: Sequence[str]) -> Finding | None:
     ]
     if not missing:
         return None
-    return Finding(
+    listed = ", ".join(device.identity for device in seen.hardware)
+    return Fault(
         word="devices_not_matched",
-        found=f"EGL does not list the CUDA GPU {', '.join(missing)}; it lists"
-        f" {', '.join(f'{device.name} CUDA index {device.cuda_index}' for device in seen.hardware)}",
+        found=f"{seen.API} does not list the CUDA GPU {', '.join(missing)}; it lists {listed}",
         repair="give the container the same GPUs for graphics and compute (NVIDIA_VISIBLE_DEVICES, device nodes"
-        " /dev/nvidia<N>), and let __EGL_VENDOR_LIBRARY_FILENAMES not leave NVIDIA's 10_nvidia.json out; a MIG slice"
-        " has no EGL device",
+        f" /dev/nvidia<N>), and {seen.HIDE_NOTHING}; a MIG slice has no {seen.API} device",
     )

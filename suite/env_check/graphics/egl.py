@@ -1,19 +1,16 @@
-"""What EGL really finds on this machine, asked in child processes; ``egl_checks`` judges it."""
+"""What EGL really finds on this machine, asked in child processes."""
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
+from suite.env_check.check import Fault
 from suite.env_check.graphics import frame
-from suite.env_check.graphics import icd_checks as manifest_checks
+from suite.env_check.graphics.drivers_alone import DEVICE_NODES, TIMEOUT_S, DriverAlone, ask_each
 from suite.env_check.graphics.frame import FrameSeen
 from suite.env_check.graphics.icd_manifests import Manifest, ManifestsSeen
-from suite.env_check.libraries.library import is_nvidia
-from suite.env_check.probes.run import End, ProbeRun, run_probe
-
-TIMEOUT_S: Final = 60.0  # the first call on an idle machine initialises every GPU, seconds each
+from suite.env_check.probes.run import End, run_probe
 
 ERRORS: Final = {
     0x3000: "EGL_SUCCESS",
@@ -32,8 +29,8 @@ class EglDevice:
     extensions: tuple[str, ...]
     drm_node: str | None
     render_node: str | None
-    cuda_index: int | None  # CUDA's ordinal, which only NVIDIA's driver tells
-    uuid: str | None  # the same as CUDA's, without "GPU-"
+    cuda_index: int | None
+    uuid: str | None
     initialised: bool
     error: int | None  # of eglInitialize
     version: str | None
@@ -45,26 +42,32 @@ class EglDevice:
         kind = "software" if self.is_software else self.render_node or self.drm_node or "no DRM node"
         return f"{self.vendor or 'unknown vendor'} ({kind})"
 
-
-@dataclass(frozen=True, kw_only=True)
-class VendorSeen:
-    """What one vendor library yields when libEGL is given it alone."""
-
-    manifest: str
-    library: str
-    end: End
-    signal: str | None
-    exit_code: int | None
-    stage: str | None
-    num_devices: int
+    @property
+    def description(self) -> str:
+        return self.name
 
     @property
-    def is_nvidia(self) -> bool:
-        return is_nvidia(self.library)
+    def identity(self) -> str:
+        return f"{self.name} CUDA index {self.cuda_index}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class VendorSeen(DriverAlone):
+    """What one vendor library yields when libEGL is given it alone."""
+
+    num_devices: int
+
+    def refusal(self) -> Fault | None:
+        return self.no_gpu if self.is_nvidia and self.num_devices == 0 else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class EglSeen:
+    API: ClassVar = "EGL"
+    LOADER: ClassVar = ("libEGL.so.1", "libegl1")  # its library and package
+    FIND_GUILTY: ClassVar = "leave manifests out of __EGL_VENDOR_LIBRARY_FILENAMES"
+    HIDE_NOTHING: ClassVar = "let __EGL_VENDOR_LIBRARY_FILENAMES not leave NVIDIA's 10_nvidia.json out"
+
     end: End
     signal: str | None  # that ended the probe
     exit_code: int | None
@@ -73,7 +76,7 @@ class EglSeen:
     client_extensions: tuple[str, ...]
     query_error: int | None  # of eglQueryDevicesEXT
     devices: tuple[EglDevice, ...]
-    vendors: tuple[VendorSeen, ...]  # asked one by one, only when no hardware device was initialised
+    vendors: tuple[VendorSeen, ...] = ()  # asked alone, only when no hardware device was initialised
     stderr: str
     wall_s: float
 
@@ -82,29 +85,67 @@ class EglSeen:
         """Devices that are GPUs and can be used."""
         return tuple(device for device in self.devices if device.initialised and not device.is_software)
 
+    @property
+    def software(self) -> tuple[EglDevice, ...]:
+        return tuple(device for device in self.devices if device.initialised and device.is_software)
+
+    @property
+    def alone(self) -> tuple[VendorSeen, ...]:
+        return self.vendors
+
+    def device_fault(self) -> Fault | None:
+        """Why a device that is listed cannot be used: a GPU, else a software one when no other works."""
+        refused = [device for device in self.devices if not device.initialised]
+        refused.sort(key=lambda device: device.is_software)
+        if not refused or (refused[0].is_software and self.software):
+            return None
+        text = f"eglInitialize returned {_error_name(refused[0].error)} for {refused[0].name}"
+        if refused[0].is_software:
+            repair = "apt-get install --reinstall libgl1-mesa-dri"
+            return Fault(word="initialise_failed", found=f"not even software: {text}", repair=repair)
+        repair = f"install the driver's GL packages; {DEVICE_NODES}"
+        return Fault(word="initialise_failed", found=text, repair=repair)
+
+    def call_fault(self) -> Fault | None:
+        """The call that failed, when no driver is to blame."""
+        if self.query_error is None:
+            return None
+        text = f"eglQueryDevicesEXT returned {_error_name(self.query_error)}"
+        return Fault(word="enumeration_failed", found=text, repair=DEVICE_NODES)
+
+    def going_without(self, _guilty: DriverAlone) -> str:
+        others = ":".join(vendor.manifest for vendor in self.vendors if vendor.end == "answered")
+        return f"__EGL_VENDOR_LIBRARY_FILENAMES={others}" if others else ""
+
+
+def _error_name(code: int | None) -> str:
+    return ERRORS.get(code or 0, hex(code or 0))
+
 
 def read(environ: Mapping[str, str], manifests: ManifestsSeen, *, timeout_s: float = TIMEOUT_S) -> EglSeen:
-    """Enumerate; where that yields no hardware, ask each usable vendor library of ``manifests`` by itself."""
+    """List the devices. If none is hardware, ask each usable vendor library of ``manifests`` alone."""
     run = run_probe("probes.egl", environ=environ, timeout_s=timeout_s)
     answer = run.answer
-    devices = tuple(
-        EglDevice(**{**device, "extensions": tuple(device["extensions"])}) for device in answer.get("devices", ())
-    )
-    found = run.end == "answered" and any(device.initialised and not device.is_software for device in devices)
-    lacks_loader = answer.get("loader_error") is not None
-    return EglSeen(
-        end=run.end,
-        signal=run.signal,
-        exit_code=run.exit_code,
-        stage=answer.get("stage"),
+
+    def ask(manifest: Manifest) -> VendorSeen:
+        only_this = {**environ, "__EGL_VENDOR_LIBRARY_FILENAMES": manifest.path}
+        alone = run_probe("probes.egl", environ=only_this, timeout_s=timeout_s)
+        library, num_devices = Path(manifest.library_path or manifest.path).name, len(alone.answer.get("devices", ()))
+        return VendorSeen(manifest=manifest.path, library=library, **alone.ending, num_devices=num_devices)
+
+    seen = EglSeen(
+        **run.ending,
         loader_error=answer.get("loader_error"),
         client_extensions=tuple(answer.get("client_extensions", ())),
         query_error=answer.get("query_error"),
-        devices=devices,
-        vendors=() if found or lacks_loader else _ask_each(environ, manifests, timeout_s),
+        devices=tuple(
+            EglDevice(**{**device, "extensions": tuple(device["extensions"])}) for device in answer.get("devices", ())
+        ),
         stderr=run.stderr,
         wall_s=run.wall_s,
     )
+    found = seen.end == "answered" and seen.hardware
+    return seen if found or seen.loader_error is not None else replace(seen, vendors=ask_each(manifests, ask))
 
 
 def read_frame(environ: Mapping[str, str], seen: EglSeen, *, timeout_s: float = TIMEOUT_S) -> FrameSeen:
@@ -115,24 +156,3 @@ def read_frame(environ: Mapping[str, str], seen: EglSeen, *, timeout_s: float = 
 
 def _frame_rank(device: EglDevice) -> tuple[bool, bool]:
     return not device.initialised, device.is_software
-
-
-def _ask_each(environ: Mapping[str, str], manifests: ManifestsSeen, timeout_s: float) -> tuple[VendorSeen, ...]:
-    def ask(manifest: Manifest) -> VendorSeen:
-        alone = {**environ, "__EGL_VENDOR_LIBRARY_FILENAMES": manifest.path}
-        return _describe(manifest, run_probe("probes.egl", environ=alone, timeout_s=timeout_s))
-
-    with ThreadPoolExecutor() as pool:
-        return tuple(pool.map(ask, manifest_checks.usable(manifests)))
-
-
-def _describe(manifest: Manifest, run: ProbeRun) -> VendorSeen:
-    return VendorSeen(
-        manifest=manifest.path,
-        library=Path(manifest.library_path or manifest.path).name,
-        end=run.end,
-        signal=run.signal,
-        exit_code=run.exit_code,
-        stage=run.answer.get("stage"),
-        num_devices=len(run.answer.get("devices", ())),
-    )

@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from suite.env_check.check import Check, Feature
-from suite.env_check.finding import Finding
+from suite.env_check.check import Judgement, Subject
 from suite.env_check.probes.run import End, how_it_ended, run_probe
 
 SIZE: Final = 64  # pixels, both ways
@@ -55,55 +54,36 @@ def _right_colours(row: int, column: int) -> tuple[tuple[int, ...], ...]:
 def read_frame(probe: str, *arguments: str, environ: Mapping[str, str], timeout_s: float) -> FrameSeen:
     """Let the module ``probe`` render."""
     run = run_probe(probe, *arguments, environ=environ, timeout_s=timeout_s)
-    answer = run.answer
-    return FrameSeen(
-        end=run.end,
-        signal=run.signal,
-        exit_code=run.exit_code,
-        stage=answer.get("stage"),
-        error=answer.get("error"),
-        package_missing=answer.get("package_missing"),
-        device=answer.get("device"),
-        is_software=answer.get("is_software"),
-        wrong_pixels=answer.get("wrong_pixels"),
-        stderr=run.stderr,
-        wall_s=run.wall_s,
-    )
+    answers = ("error", "package_missing", "device", "is_software", "wrong_pixels")
+    answered: dict[str, Any] = {name: run.answer.get(name) for name in answers}
+    return FrameSeen(**run.ending, **answered, stderr=run.stderr, wall_s=run.wall_s)
 
 
-def check_frame(name: str, feature: Feature, api: str, seen: FrameSeen) -> Check[FrameSeen]:
-    """Judge a frame. Right pixels by a software renderer are a fault all the same: they only look like success."""
-    wanted = f"a frame rendered through {api} on a GPU, every pixel right"
-    if seen.package_missing:
-        missing = Finding(
-            word="frame_package_missing",
-            found=f"no frame was rendered: the Python package {seen.package_missing} is not installed",
-            repair=f"install the suite's pinned packages, {seen.package_missing} is one of them",
-        )
-        return missing.check(name=name, feature=feature, wanted=wanted, evidence=seen, verdict="warning")
-    if finding := _finding(seen, api):
-        return finding.check(name=name, feature=feature, wanted=wanted, evidence=seen)
-    found = f"{SIZE}x{SIZE} pixels right, by {seen.device}"
-    return Check(name=name, feature=feature, verdict="ok", found=found, wanted=wanted, evidence=seen)
-
-
-def _finding(seen: FrameSeen, api: str) -> Finding | None:
+def judge_frame(seen: FrameSeen, api: str) -> Judgement:
+    """Right pixels by a software renderer are a fault too: they only look like success. ``api``: "EGL" or "Vulkan"."""
+    subject = Subject(f"a frame rendered through {api} on a GPU, every pixel right", seen)
     first = f"repair what the checks of the {api} loader, drivers and devices name first"
+    if seen.package_missing:
+        return subject.warning(
+            "frame_package_missing",
+            f"no frame was rendered: the Python package {seen.package_missing} is not installed",
+            f"install the suite's pinned packages, {seen.package_missing} is one of them",
+        )
     if seen.end != "answered":
-        how = how_it_ended(seen.end, seen.signal, seen.exit_code)
-        return Finding(
-            word="driver_hung" if seen.end == "hung" else "driver_aborted",
-            found=f"the process {how} at: {seen.stage}",
-            repair=f"reinstall the driver (hung: look for Xid in dmesg); {first}",
+        return subject.failure(
+            "driver_hung" if seen.end == "hung" else "driver_aborted",
+            f"the process {how_it_ended(seen)} at: {seen.stage}",
+            f"reinstall the driver (hung: look for Xid in dmesg); {first}",
         )
     if seen.error is not None:
-        return Finding(word="no_context", found=f"{seen.stage}: {seen.error}", repair=first)
+        return subject.failure("no_context", f"{seen.stage}: {seen.error}", first)
     if seen.wrong_pixels:
-        text = f"{seen.wrong_pixels} of {SIZE * SIZE} pixels are wrong, by {seen.device}"
-        return Finding(
-            word="wrong_pixels", found=text, repair="this driver renders wrongly: install another version of it"
+        return subject.failure(
+            "wrong_pixels",
+            f"{seen.wrong_pixels} of {SIZE * SIZE} pixels are wrong, by {seen.device}",
+            "this driver renders wrongly: install another version of it",
         )
     if seen.is_software:
-        text = f"right pixels, but by software: {seen.device}"
-        return Finding(word="software_renderer", found=text, repair=f"no GPU's driver is in use: {first}")
-    return None
+        found = f"right pixels, but by software: {seen.device}"
+        return subject.failure("software_renderer", found, f"no GPU's driver is in use: {first}")
+    return subject.ok(f"{SIZE}x{SIZE} pixels right, by {seen.device}")

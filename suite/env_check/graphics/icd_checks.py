@@ -1,16 +1,15 @@
 """What is wrong with the driver manifests, each fault by its own word, with its repair. Pure."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from suite.env_check.check import Check, Feature, Verdict
-from suite.env_check.finding import Finding
+from suite.env_check.check import Fault, Judgement, Subject
 from suite.env_check.graphics.icd_manifests import SYMBOLS, Manifest, ManifestsSeen
-from suite.env_check.libraries import library as libraries
 from suite.env_check.libraries.driver_libraries import version_mismatch
 from suite.env_check.libraries.elf import host
+from suite.env_check.libraries.library import describe, repair
 from suite.files.wording import counted
 
 _STALE_API: Final = ("", "1.0")  # the loader then hides Vulkan 1.1 and later: no driver name, no UUID
@@ -21,15 +20,8 @@ _CAPABILITIES: Final = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class ManifestFault(Finding):
-    """One fault of one manifest, or of several together."""
-
-    blocks: bool  # whether the loader drops the driver
-
-
-def faults_of(manifest: Manifest, seen: ManifestsSeen) -> Iterator[ManifestFault]:
-    """Every fault of one manifest, what comes first in the loader's own order first."""
+def faults_of(manifest: Manifest, seen: ManifestsSeen) -> Iterator[Fault]:
+    """Every fault of one manifest, in the loader's own order. The loader drops a driver for each that is a failure."""
     if manifest.fault:
         yield _file_fault(manifest)
         return
@@ -37,27 +29,26 @@ def faults_of(manifest: Manifest, seen: ManifestsSeen) -> Iterator[ManifestFault
     if library is None:
         return
     if library.fault:
-        text = f"{manifest.path}: {libraries.describe(library)}"
-        yield ManifestFault(word=library.fault, found=text, repair=libraries.repair(library), blocks=True)
+        text = f"{manifest.path}: {describe(library)}"
+        yield Fault(word=library.fault, found=text, repair=repair(library))
         return
     if not library.symbols:
         wanted = " or ".join(SYMBOLS[seen.kind])
-        yield ManifestFault(
+        yield Fault(
             word="symbol_missing",
             found=f"{manifest.path}: {library.path} has no {wanted}: it is no {seen.kind} driver",
             repair=f"correct library_path in {manifest.path} (NVIDIA: {_NVIDIA_LIBRARY[seen.kind]}), or remove it",
-            blocks=True,
         )
         return
     if mismatch := version_mismatch(library, seen.driver_version):
         found = f"{manifest.path}: {mismatch.found}"
-        yield ManifestFault(word=mismatch.word, found=found, repair=mismatch.repair, blocks=True)
+        yield Fault(word=mismatch.word, found=found, repair=mismatch.repair)
     if seen.kind == "vulkan" and _is_stale(manifest.api_version or ""):
-        yield ManifestFault(
+        yield Fault(
             word="manifest_api_version_stale",
             found=f'{manifest.path}: api_version "{manifest.api_version}", so the loader hides Vulkan 1.1 and later',
             repair=f"set api_version in {manifest.path} to the driver's own, 1.3 or later",
-            blocks=False,
+            verdict="warning",
         )
 
 
@@ -65,7 +56,7 @@ def _is_stale(api_version: str) -> bool:
     return ".".join(api_version.split(".")[:2]) in _STALE_API
 
 
-def _file_fault(manifest: Manifest) -> ManifestFault:
+def _file_fault(manifest: Manifest) -> Fault:
     path, source = manifest.path, manifest.source
     restore = f"correct {path} or remove it; reinstalling the driver writes it anew"
     named = f"unset {source}, or let it name a manifest that exists" if not source.startswith("/") else f"remove {path}"
@@ -92,7 +83,7 @@ def _file_fault(manifest: Manifest) -> ManifestFault:
     }
     word = manifest.fault or ""
     found, repair = words[word]
-    return ManifestFault(word=word, found=found, repair=repair, blocks=True)
+    return Fault(word=word, found=found, repair=repair)
 
 
 def usable(seen: ManifestsSeen) -> tuple[Manifest, ...]:
@@ -100,18 +91,18 @@ def usable(seen: ManifestsSeen) -> tuple[Manifest, ...]:
     return tuple(
         manifest
         for manifest in seen.manifests
-        if not manifest.filtered_by and not any(fault.blocks for fault in faults_of(manifest, seen))
+        if not manifest.filtered_by and not any(fault.verdict == "failure" for fault in faults_of(manifest, seen))
     )
 
 
-def all_faults(seen: ManifestsSeen) -> list[ManifestFault]:
+def all_faults(seen: ManifestsSeen) -> list[Fault]:
     """Every fault, the weightiest first: what leaves no driver, what leaves no NVIDIA driver, then the rest."""
     active = [manifest for manifest in seen.manifests if not manifest.filtered_by]
     good = usable(seen)
     single = [fault for manifest in active for fault in faults_of(manifest, seen)]
     if good:  # a 32-bit driver beside a 64-bit one is as it should be
         single = [fault for fault in single if fault.word != "manifest_library_arch"]
-    single.sort(key=lambda fault: not fault.blocks)
+    single.sort(key=lambda fault: fault.verdict != "failure")
     if not seen.manifests:
         return [_no_manifest(seen)]
     if not active:
@@ -126,47 +117,43 @@ def _names_nvidia(manifest: Manifest) -> bool:
     return manifest.is_nvidia or "nvidia" in Path(manifest.path).name
 
 
-def _no_manifest(seen: ManifestsSeen) -> ManifestFault:
+def _no_manifest(seen: ManifestsSeen) -> Fault:
     searched = ", ".join(seen.folders) or ", ".join(f"{name}={value!r}" for name, value in seen.variables.items())
     overriding = [name for name in seen.variables if name.startswith(("VK_DRIVER", "VK_ICD", "__EGL"))]
     hint = f"unset {' and '.join(overriding)}; " if overriding else ""
-    return ManifestFault(
+    return Fault(
         word="no_manifest",
         found=f"no {seen.kind} driver manifest in {searched}",
         repair=hint + _CAPABILITIES,
-        blocks=True,
     )
 
 
-def _all_filtered(seen: ManifestsSeen) -> ManifestFault:
+def _all_filtered(seen: ManifestsSeen) -> Fault:
     names = sorted({manifest.filtered_by or "" for manifest in seen.manifests})
     set_to = ", ".join(f"{name}={seen.variables[name]!r}" for name in names)
-    return ManifestFault(
+    return Fault(
         word="drivers_disabled",
         found=f"{counted(len(seen.manifests), 'driver')} found, all switched off by {set_to}",
         repair=f"unset {' and '.join(names)}",
-        blocks=True,
     )
 
 
-def _no_nvidia_manifest(seen: ManifestsSeen) -> ManifestFault:
+def _no_nvidia_manifest(seen: ManifestsSeen) -> Fault:
     disabled = [manifest for manifest in seen.manifests if manifest.filtered_by and _names_nvidia(manifest)]
     if disabled:
-        return ManifestFault(
+        return Fault(
             word="drivers_disabled",
             found=f"{disabled[0].path} is switched off by {disabled[0].filtered_by}",
             repair=f"unset {disabled[0].filtered_by}",
-            blocks=True,
         )
-    return ManifestFault(
+    return Fault(
         word="no_nvidia_manifest",
         found=f"NVIDIA driver {seen.driver_version}, but no {seen.kind} manifest names {_NVIDIA_LIBRARY[seen.kind]}",
         repair=_CAPABILITIES,
-        blocks=True,
     )
 
 
-def _doubled(good: tuple[Manifest, ...], seen: ManifestsSeen) -> Iterator[ManifestFault]:
+def _doubled(good: tuple[Manifest, ...], seen: ManifestsSeen) -> Iterator[Fault]:
     """One driver by two manifests: it lists each GPU twice, and a program may take the wrong one of the two."""
     chooser = "VK_DRIVER_FILES" if seen.kind == "vulkan" else "__EGL_VENDOR_LIBRARY_FILENAMES"
     for position, later in enumerate(good):
@@ -174,11 +161,11 @@ def _doubled(good: tuple[Manifest, ...], seen: ManifestsSeen) -> Iterator[Manife
             repair = f"keep one: remove {later.path}, or set {chooser}={first.path}"
             if _file_name(first) == _file_name(later):
                 found = f"{first.path} and {later.path} both name {_file_name(first)}"
-                yield ManifestFault(word="duplicate_driver", found=found, repair=repair, blocks=False)
+                yield Fault(word="duplicate_driver", found=found, repair=repair, verdict="warning")
             elif first.is_nvidia and later.is_nvidia:
                 names = [f"{manifest.library_path} ({manifest.path})" for manifest in (first, later)]
                 found = f"the NVIDIA driver comes as {' and as '.join(names)}"
-                yield ManifestFault(word="conflicting_drivers", found=found, repair=repair, blocks=False)
+                yield Fault(word="conflicting_drivers", found=found, repair=repair, verdict="warning")
 
 
 def _file_name(manifest: Manifest) -> str:
@@ -186,25 +173,18 @@ def _file_name(manifest: Manifest) -> str:
     return Path((manifest.library.path if manifest.library else None) or manifest.path).name
 
 
-def check_vulkan_manifests(seen: ManifestsSeen) -> Check[ManifestsSeen]:
-    return _check("vulkan_manifests", "vulkan", seen)
+def blocking_fault(seen: ManifestsSeen) -> Fault | None:
+    """The weightiest fault for which the loader drops a driver."""
+    return next((fault for fault in all_faults(seen) if fault.verdict == "failure"), None)
 
 
-def check_egl_vendors(seen: ManifestsSeen) -> Check[ManifestsSeen]:
-    return _check("egl_vendors", "egl", seen)
-
-
-def _check(name: str, feature: Feature, seen: ManifestsSeen) -> Check[ManifestsSeen]:
+def judge_manifests(seen: ManifestsSeen) -> Judgement:
     good = usable(seen)
-    wanted = "a manifest of every driver, its library loadable" + (
-        f", of the kernel driver's version {seen.driver_version}" if seen.driver_version else ""
-    )
+    of_version = f", of the kernel driver's version {seen.driver_version}" if seen.driver_version else ""
+    subject = Subject(f"a manifest of every driver, its library loadable{of_version}", seen)
     faults = all_faults(seen)
     if not faults:
-        found = ", ".join(f"{Path(manifest.path).name} ({manifest.library_path})" for manifest in good)
-        return Check(name=name, feature=feature, verdict="ok", found=found, wanted=wanted, evidence=seen)
+        return subject.ok(", ".join(f"{Path(manifest.path).name} ({manifest.library_path})" for manifest in good))
     works = bool(good) and (seen.driver_version is None or any(manifest.is_nvidia for manifest in good))
-    verdict: Verdict = "warning" if works else "failure"
     more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-    first = replace(faults[0], found=faults[0].found + more)
-    return first.check(name=name, feature=feature, wanted=wanted, evidence=seen, verdict=verdict)
+    return subject.faulty(replace(faults[0], found=faults[0].found + more, verdict="warning" if works else "failure"))

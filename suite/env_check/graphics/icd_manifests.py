@@ -5,18 +5,16 @@ parsed and followed to its library here, and the library is loaded in a child pr
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-from suite.env_check.graphics import icd_search as manifest_search
-from suite.env_check.graphics.icd_search import Candidate
+from suite.env_check.graphics.icd_search import Candidate, Kind, search
 from suite.env_check.libraries.elf import host
 from suite.env_check.libraries.library import Library, read_libraries
 from suite.files.input_file import read_input
 
-Kind = Literal["vulkan", "egl"]
 # One of these the library must have, or the loader drops it.
 SYMBOLS: Final[Mapping[Kind, tuple[str, ...]]] = {
     "vulkan": ("vk_icdGetInstanceProcAddr", "vkGetInstanceProcAddr"),
@@ -53,31 +51,21 @@ class ManifestsSeen:
     manifests: tuple[Manifest, ...]
 
 
-def read_vulkan(environ: Mapping[str, str], *, driver_version: str | None, root: Path = Path("/")) -> ManifestsSeen:
-    """Every manifest that the Vulkan loader comes to. ``root`` stands for ``/`` in the search, not for libraries."""
-    overridden = "VK_DRIVER_FILES" in environ or "VK_ICD_FILENAMES" in environ
+def read(
+    kind: Kind, environ: Mapping[str, str], *, driver_version: str | None, root: Path = Path("/")
+) -> ManifestsSeen:
+    """Every manifest that the loader comes to. ``root`` stands for ``/`` in the search, not for libraries."""
+    where = search(kind, root, environ)
     return ManifestsSeen(
-        kind="vulkan",
+        kind=kind,
         driver_version=driver_version,
-        variables={name: environ[name] for name in manifest_search.VULKAN_VARIABLES if name in environ},
-        folders=() if overridden else tuple(map(str, manifest_search.vulkan_folders(environ))),
-        manifests=_read("vulkan", manifest_search.vulkan_candidates(root, environ), environ),
+        variables=where.variables,
+        folders=where.folders,
+        manifests=_read(kind, where.candidates, environ),
     )
 
 
-def read_egl(environ: Mapping[str, str], *, driver_version: str | None, root: Path = Path("/")) -> ManifestsSeen:
-    """Every manifest that GLVND's libEGL comes to. ``root`` stands for ``/`` in the search, not for libraries."""
-    names, folders = manifest_search.EGL_VARIABLES
-    return ManifestsSeen(
-        kind="egl",
-        driver_version=driver_version,
-        variables={name: environ[name] for name in manifest_search.EGL_VARIABLES if name in environ},
-        folders=() if names in environ else tuple(environ.get(folders, manifest_search.EGL_FOLDERS).split(":")),
-        manifests=_read("egl", manifest_search.egl_candidates(root, environ), environ),
-    )
-
-
-def _read(kind: Kind, candidates: list[Candidate], environ: Mapping[str, str]) -> tuple[Manifest, ...]:
+def _read(kind: Kind, candidates: Sequence[Candidate], environ: Mapping[str, str]) -> tuple[Manifest, ...]:
     manifests = [_read_file(kind, candidate) for candidate in candidates]
     # Filtered ones are not loaded: the loader does not load them either, and they may have been disabled for a crash.
     names = [_library_name(kind, manifest) for manifest in manifests]

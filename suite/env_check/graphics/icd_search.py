@@ -8,17 +8,19 @@ variables in a program with raised privileges, which labscale is not.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from suite.env_check.host.exists import is_folder
 
-VULKAN_VARIABLES: Final = (
+Kind = Literal["vulkan", "egl"]
+
+_VULKAN_VARIABLES: Final = (
     "VK_DRIVER_FILES", "VK_ICD_FILENAMES", "VK_ADD_DRIVER_FILES",
     "VK_LOADER_DRIVERS_SELECT", "VK_LOADER_DRIVERS_DISABLE",
     "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "XDG_DATA_HOME", "XDG_DATA_DIRS",
 )  # fmt: skip
-EGL_VARIABLES: Final = ("__EGL_VENDOR_LIBRARY_FILENAMES", "__EGL_VENDOR_LIBRARY_DIRS")
-EGL_FOLDERS: Final = "/etc/glvnd/egl_vendor.d:/usr/share/glvnd/egl_vendor.d"
+_EGL_VARIABLES: Final = ("__EGL_VENDOR_LIBRARY_FILENAMES", "__EGL_VENDOR_LIBRARY_DIRS")
+_EGL_FOLDERS: Final = "/etc/glvnd/egl_vendor.d:/usr/share/glvnd/egl_vendor.d"
 _ALL: Final = ("~all~", "*", "**")
 
 
@@ -31,20 +33,33 @@ class Candidate:
     filtered_by: str | None = None  # the variable that makes the loader skip it
 
 
-def vulkan_candidates(root: Path, environ: Mapping[str, str]) -> list[Candidate]:
-    """Manifests in the order in which the Vulkan loader comes to them."""
-    # Set but empty counts as set: the loader then knows no driver at all.
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    variables: Mapping[str, str]  # those that are set and change what the loader finds
+    folders: tuple[str, ...]  # that are searched; empty when a variable names the files
+    candidates: tuple[Candidate, ...]  # in the order in which the loader comes to them
+
+
+def search(kind: Kind, root: Path, environ: Mapping[str, str]) -> Search:
+    """``root`` stands for ``/``."""
+    return _search_vulkan(root, environ) if kind == "vulkan" else _search_egl(root, environ)
+
+
+def _search_vulkan(root: Path, environ: Mapping[str, str]) -> Search:
+    # A variable that is set but empty counts as set: the loader then knows no driver at all.
     override = next((name for name in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES") if name in environ), None)
-    if override:
-        found = _from_variable(override, root, environ)
-    else:
-        found = _from_variable("VK_ADD_DRIVER_FILES", root, environ)
-        for folder in vulkan_folders(environ):
-            found += _from_folder(_below(root, folder), str(folder))
-    return [_filter(candidate, environ) for candidate in found]
+    folders = () if override else _vulkan_folders(environ)
+    found = _from_variable(override or "VK_ADD_DRIVER_FILES", root, environ)
+    for folder in folders:
+        found += _from_folder(_below(root, folder), folder)
+    return Search(
+        variables={name: environ[name] for name in _VULKAN_VARIABLES if name in environ},
+        folders=folders,
+        candidates=tuple(_filter(candidate, environ) for candidate in found),
+    )
 
 
-def vulkan_folders(environ: Mapping[str, str]) -> list[Path]:
+def _vulkan_folders(environ: Mapping[str, str]) -> tuple[str, ...]:
     home = environ.get("HOME")
     roots = [
         environ.get("XDG_CONFIG_HOME") or (f"{home}/.config" if home else ""),
@@ -53,19 +68,21 @@ def vulkan_folders(environ: Mapping[str, str]) -> list[Path]:
         environ.get("XDG_DATA_HOME") or (f"{home}/.local/share" if home else ""),
         *(environ.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share").split(":"),
     ]
-    return [Path(folder) / "vulkan" / "icd.d" for folder in dict.fromkeys(roots) if folder]
+    return tuple(str(Path(folder) / "vulkan" / "icd.d") for folder in dict.fromkeys(roots) if folder)
 
 
-def egl_candidates(root: Path, environ: Mapping[str, str]) -> list[Candidate]:
-    """Manifests in the order in which GLVND's libEGL comes to them."""
-    names, folders = EGL_VARIABLES
-    if names in environ:
-        return [Candidate(path=_below(root, name), source=names) for name in environ[names].split(":") if name]
-    found = []
-    for folder in environ.get(folders, EGL_FOLDERS).split(":"):
-        if folder:
-            found += _from_folder(_below(root, folder), folders if folders in environ else folder)
-    return found
+def _search_egl(root: Path, environ: Mapping[str, str]) -> Search:
+    names, folders = _EGL_VARIABLES
+    searched = () if names in environ else tuple(environ.get(folders, _EGL_FOLDERS).split(":"))
+    named = filter(None, environ.get(names, "").split(":"))
+    found = [Candidate(path=_below(root, name), source=names) for name in named]
+    for folder in filter(None, searched):
+        found += _from_folder(_below(root, folder), folders if folders in environ else folder)
+    return Search(
+        variables={name: environ[name] for name in _EGL_VARIABLES if name in environ},
+        folders=searched,
+        candidates=tuple(found),
+    )
 
 
 def _from_variable(variable: str, root: Path, environ: Mapping[str, str]) -> list[Candidate]:

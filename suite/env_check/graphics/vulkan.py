@@ -1,24 +1,23 @@
-"""What Vulkan really finds on this machine, asked in child processes; ``vulkan_checks`` judges it."""
+"""What Vulkan really finds on this machine, asked in child processes."""
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, ClassVar
 
+from suite.env_check.check import Fault, Judgement, Subject
 from suite.env_check.graphics import frame
-from suite.env_check.graphics import icd_checks as manifest_checks
+from suite.env_check.graphics.drivers_alone import DEVICE_NODES, TIMEOUT_S, DriverAlone, ask_each
 from suite.env_check.graphics.frame import FrameSeen
 from suite.env_check.graphics.icd_manifests import Manifest, ManifestsSeen
-from suite.env_check.graphics.vulkan_api import SOFTWARE_DRIVERS
-from suite.env_check.libraries.library import is_nvidia
-from suite.env_check.probes.run import End, ProbeRun, run_probe
-
-TIMEOUT_S: Final = 60.0  # the first call on an idle machine initialises every GPU, seconds each
+from suite.env_check.graphics.vulkan_api import NVIDIA, RAY_TRACING, SOFTWARE_DRIVERS, result_name
+from suite.env_check.probes.run import End, run_probe
 
 
 @dataclass(frozen=True, kw_only=True)
 class VulkanDevice:
+    cuda_index: ClassVar = None
+
     name: str
     type: str  # "discrete_gpu", "cpu", …
     vendor_id: str  # "0x10de" is NVIDIA
@@ -26,32 +25,48 @@ class VulkanDevice:
     driver_id: int | None  # VkDriverId
     driver_name: str | None
     driver_info: str | None  # NVIDIA: the driver version
-    uuid: str | None  # the same as CUDA's, without "GPU-"
+    uuid: str | None
     ray_tracing: tuple[str, ...]  # of the three ray tracing extensions, those offered
 
     @property
     def is_software(self) -> bool:
         return self.type == "cpu" or self.driver_id in SOFTWARE_DRIVERS
 
+    @property
+    def description(self) -> str:
+        return f"{self.name} ({self.driver_name} {self.driver_info})"
+
+    @property
+    def identity(self) -> str:
+        return f"{self.name} {self.uuid or 'without UUID'}"
+
 
 @dataclass(frozen=True, kw_only=True)
-class DriverSeen:
+class DriverSeen(DriverAlone):
     """What one driver says when it is asked without the loader. A call that was not reached has None."""
 
-    manifest: str
-    library: str
-    end: End
-    signal: str | None
-    exit_code: int | None
-    stage: str | None  # the call that was under way when it died or hung
     negotiate_result: int | None = None
     create_result: int | None = None
     enumerate_result: int | None = None
     num_devices: int | None = None
 
-    @property
-    def is_nvidia(self) -> bool:
-        return is_nvidia(self.library)
+    def refusal(self) -> Fault | None:
+        if self.end != "answered":
+            return self.crash(_going_without(self))
+        if self.negotiate_result:
+            return Fault(
+                word="interface_mismatch",
+                found=f"{self.library} refuses the loader's interface ({result_name(self.negotiate_result)})",
+                repair="update the loader: apt-get install --only-upgrade libvulkan1; or install the driver that fits"
+                " it",
+            )
+        if self.create_result:
+            text = f"{self.library}: vkCreateInstance returned {result_name(self.create_result)} ({self.manifest})"
+            return Fault(word="instance_refused", found=text, repair=DEVICE_NODES)
+        if self.enumerate_result:
+            text = f"{self.library}: vkEnumeratePhysicalDevices returned {result_name(self.enumerate_result)}"
+            return Fault(word="enumeration_failed", found=text, repair=DEVICE_NODES)
+        return self.no_gpu if self.num_devices == 0 and self.is_nvidia else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +77,13 @@ class LoaderMessage:
 
 @dataclass(frozen=True, kw_only=True)
 class VulkanSeen:
+    API: ClassVar = "Vulkan"
+    LOADER: ClassVar = ("libvulkan.so.1", "libvulkan1")  # its library and package
+    FIND_GUILTY: ClassVar = (
+        "leave out layers (VK_LOADER_LAYERS_DISABLE=~all~), then drivers (VK_LOADER_DRIVERS_DISABLE=<name>),"
+    )
+    HIDE_NOTHING: ClassVar = "unset VK_LOADER_DEVICE_SELECT and MESA_VK_DEVICE_SELECT"
+
     end: End
     signal: str | None  # that ended the probe
     exit_code: int | None
@@ -71,8 +93,8 @@ class VulkanSeen:
     create_result: int | None  # VkResult of vkCreateInstance
     enumerate_result: int | None
     devices: tuple[VulkanDevice, ...]
-    drivers: tuple[DriverSeen, ...]  # asked one by one, only when no hardware device was found
-    messages: tuple[LoaderMessage, ...]  # evidence: texts differ between loader versions
+    drivers: tuple[DriverSeen, ...] = ()  # asked alone, only when no hardware device was found
+    messages: tuple[LoaderMessage, ...]
     stderr: str
     wall_s: float
 
@@ -80,31 +102,56 @@ class VulkanSeen:
     def hardware(self) -> tuple[VulkanDevice, ...]:
         return tuple(device for device in self.devices if not device.is_software)
 
+    @property
+    def software(self) -> tuple[VulkanDevice, ...]:
+        return tuple(device for device in self.devices if device.is_software)
+
+    @property
+    def alone(self) -> tuple[DriverSeen, ...]:
+        return self.drivers
+
+    def call_fault(self) -> Fault | None:
+        if not self.create_result:
+            return None
+        text = f"vkCreateInstance returned {result_name(self.create_result)}"
+        return Fault(word="instance_refused", found=text, repair=DEVICE_NODES)
+
+    def going_without(self, guilty: DriverAlone) -> str:
+        return _going_without(guilty)
+
+
+def _going_without(driver: DriverAlone) -> str:
+    return f"VK_LOADER_DRIVERS_DISABLE={Path(driver.manifest).name}"
+
 
 def read(environ: Mapping[str, str], manifests: ManifestsSeen, *, timeout_s: float = TIMEOUT_S) -> VulkanSeen:
-    """Enumerate through the loader; where that yields no hardware, ask each usable driver of ``manifests`` alone."""
+    """List the devices through the loader. If none is hardware, ask each usable driver of ``manifests`` alone."""
     run = run_probe("probes.vulkan", environ=environ, timeout_s=timeout_s)
     answer = run.answer
-    devices = tuple(
-        VulkanDevice(**{**device, "ray_tracing": tuple(device["ray_tracing"])}) for device in answer.get("devices", ())
-    )
-    found = run.end == "answered" and any(not device.is_software for device in devices)
-    lacks_loader = answer.get("loader_error") is not None
-    return VulkanSeen(
-        end=run.end,
-        signal=run.signal,
-        exit_code=run.exit_code,
-        stage=answer.get("stage"),
+
+    def ask(manifest: Manifest) -> DriverSeen:
+        library = manifest.library.name if manifest.library else manifest.path
+        alone = run_probe("probes.icd", library, environ=environ, timeout_s=timeout_s)
+        results = ("negotiate_result", "create_result", "enumerate_result", "num_devices")
+        answered: dict[str, Any] = {name: alone.answer.get(name) for name in results}
+        return DriverSeen(manifest=manifest.path, library=Path(library).name, **alone.ending, **answered)
+
+    seen = VulkanSeen(
+        **run.ending,
         loader_error=answer.get("loader_error"),
         loader_version=answer.get("loader_version"),
         create_result=answer.get("create_result"),
         enumerate_result=answer.get("enumerate_result"),
-        devices=devices,
-        drivers=() if found or lacks_loader else _ask_each(environ, manifests, timeout_s),
+        devices=tuple(
+            VulkanDevice(**{**device, "ray_tracing": tuple(device["ray_tracing"])})
+            for device in answer.get("devices", ())
+        ),
         messages=tuple(LoaderMessage(**message) for message in answer.get("messages", ())),
         stderr=run.stderr,
         wall_s=run.wall_s,
     )
+    found = seen.end == "answered" and seen.hardware
+    return seen if found or seen.loader_error is not None else replace(seen, drivers=ask_each(manifests, ask))
 
 
 def read_frame(environ: Mapping[str, str], *, timeout_s: float = TIMEOUT_S) -> FrameSeen:
@@ -112,27 +159,18 @@ def read_frame(environ: Mapping[str, str], *, timeout_s: float = TIMEOUT_S) -> F
     return frame.read_frame("probes.vulkan_frame", environ=environ, timeout_s=timeout_s)
 
 
-def _ask_each(environ: Mapping[str, str], manifests: ManifestsSeen, timeout_s: float) -> tuple[DriverSeen, ...]:
-    def ask(manifest: Manifest) -> DriverSeen | None:
-        library = manifest.library.name if manifest.library else None
-        if library is None:
-            return None
-        return _describe(manifest, library, run_probe("probes.icd", library, environ=environ, timeout_s=timeout_s))
-
-    with ThreadPoolExecutor() as pool:
-        return tuple(driver for driver in pool.map(ask, manifest_checks.usable(manifests)) if driver)
-
-
-def _describe(manifest: Manifest, library: str, run: ProbeRun) -> DriverSeen:
-    return DriverSeen(
-        manifest=manifest.path,
-        library=Path(library).name,
-        end=run.end,
-        signal=run.signal,
-        exit_code=run.exit_code,
-        stage=run.answer.get("stage"),
-        negotiate_result=run.answer.get("negotiate_result"),
-        create_result=run.answer.get("create_result"),
-        enumerate_result=run.answer.get("enumerate_result"),
-        num_devices=run.answer.get("num_devices"),
-    )
+def judge_ray_tracing(seen: VulkanSeen) -> Judgement:
+    """A ray tracing renderer asks for these extensions. A GPU without RT cores offers some of them at most."""
+    subject = Subject(", ".join(sorted(RAY_TRACING)), seen)
+    if not seen.hardware:
+        return subject.not_checked("no Vulkan GPU")
+    # Beside an RTX GPU, another vendor's integrated one does no harm.
+    nvidia = [device for device in seen.hardware if device.vendor_id == NVIDIA]
+    for device in nvidia or seen.hardware:
+        if missing := sorted(RAY_TRACING - set(device.ray_tracing)):
+            return subject.failure(
+                "no_ray_tracing",
+                f"{device.name} does not offer {', '.join(missing)}",
+                "use a GPU with RT cores (RTX, L4, L40S, A10, A40), or the stack kitless, which needs none",
+            )
+    return subject.ok(", ".join(device.name for device in seen.hardware))

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ValidationError
 
-from suite.env_check.check import Check, Verdict
+from suite.env_check.check import Judgement, Subject
 from suite.env_check.host.exists import is_folder, is_there
 from suite.files.input_file import read_input
 from suite.install.pins import sha256
@@ -84,47 +84,36 @@ def _facts(root: str | Path | None, *, is_own: bool, state: RootState, problem: 
     )  # fmt: skip
 
 
-def check_asset_root(facts: AssetFacts) -> Check[AssetFacts]:
-    verdict, fault, found = _judge(facts)
-    repair = None
-    if fault == "assets_unreadable":
-        elsewhere = "unset ISAACSIM_ASSET_ROOT" if facts.is_own else "set LABSCALE_CACHE to a folder of yours"
-        repair = f"Have their owner run chmod -R a+rX {facts.root}, or {elsewhere}: bench then builds its own."
-    elif fault and facts.is_own:
-        repair = "Correct ISAACSIM_ASSET_ROOT, or unset it: bench then builds the assets from the installed wheels."
-    elif fault:
-        repair = f"Remove {facts.root}: the next bench builds it again."
-    return Check(
-        name="asset_root",
-        feature="worker",
-        verdict=verdict,
-        found=found,
-        wanted="a manifest, and every file as it says",
-        fault=fault,
-        repair=repair,
-        evidence=facts,
-    )
-
-
-def _judge(facts: AssetFacts) -> tuple[Verdict, str | None, str]:
-    if facts.state == "read":
-        if facts.missing:
-            return "failure", "assets_missing", f"missing: {', '.join(facts.missing)}"
-        if facts.changed:
-            return "failure", "assets_changed", f"not as in the manifest: {', '.join(facts.changed)}"
-        return "ok", None, f"{facts.num_files} files in {facts.root}, {facts.num_stand_ins} of them stand-ins"
-    if facts.state == "missing" and facts.is_own:
-        return "failure", "asset_root_missing", f"{facts.root} does not exist"
-    faults = {
-        "bad_manifest": ("manifest_invalid", f"{facts.root}/manifest.json: {facts.problem}"),
-        "unreadable": ("assets_unreadable", f"cannot be read: {facts.problem}"),
-    }
-    if facts.state in faults:
-        return "failure", *faults[facts.state]
-    words = {
+def judge_asset_root(facts: AssetFacts) -> Judgement:
+    subject = Subject("a manifest, and every file as it says", facts)
+    not_checked = {
         "none": "Isaac Lab's own default, on the network",
         "address": f"{facts.root} is on the network",
         "missing": "not built yet: the first bench does it",
         "no_manifest": f"{facts.root} has no manifest of labscale's",
     }
-    return "not_checked", None, words[facts.state]
+    faults = {
+        "missing": ("asset_root_missing", f"{facts.root} does not exist"),
+        "bad_manifest": ("manifest_invalid", f"{facts.root}/manifest.json: {facts.problem}"),
+        "unreadable": ("assets_unreadable", f"cannot be read: {facts.problem}"),
+    }
+    if facts.state in not_checked and not (facts.state == "missing" and facts.is_own):
+        return subject.not_checked(not_checked[facts.state])
+    if facts.missing:
+        fault, found = "assets_missing", f"missing: {', '.join(facts.missing)}"
+    elif facts.changed:
+        fault, found = "assets_changed", f"not as in the manifest: {', '.join(facts.changed)}"
+    elif facts.state == "read":
+        return subject.ok(f"{facts.num_files} files in {facts.root}, {facts.num_stand_ins} of them stand-ins")
+    else:
+        fault, found = faults[facts.state]
+    return subject.failure(fault, found, _repair(fault, facts))
+
+
+def _repair(fault: str, facts: AssetFacts) -> str:
+    if fault == "assets_unreadable":
+        elsewhere = "unset ISAACSIM_ASSET_ROOT" if facts.is_own else "set LABSCALE_CACHE to a folder of yours"
+        return f"Have their owner run chmod -R a+rX {facts.root}, or {elsewhere}: bench then builds its own."
+    if facts.is_own:
+        return "Correct ISAACSIM_ASSET_ROOT, or unset it: bench then builds the assets from the installed wheels."
+    return f"Remove {facts.root}: the next bench builds it again."

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from suite.env_check.check import Check
+from suite.env_check.check import Judgement, Subject
 from suite.env_check.host.exists import is_there
 
 # NVIDIA's container toolkit gives these when the variable is not set.
@@ -48,24 +48,13 @@ def read_container(environ: Mapping[str, str], root: Path = Path("/")) -> Contai
     )
 
 
-def check_driver_capabilities(
-    container: Container, *, has_driver: bool, libraries: tuple[str, ...]
-) -> Check[DriverCapabilities]:
-    """Rendering needs the graphics part. ``libraries``: graphics libraries of the driver that are there."""
-    return _check("driver_capabilities", container, ("graphics",), has_driver=has_driver, libraries=libraries)
+def judge_driver_capabilities(
+    container: Container, wanted: tuple[str, ...], *, has_driver: bool, libraries: tuple[str, ...]
+) -> Judgement:
+    """Rendering needs the graphics part of the driver, CUDA the compute part and NVML the utility part.
 
-
-def check_driver_capabilities_compute(
-    container: Container, *, has_driver: bool, libraries: tuple[str, ...]
-) -> Check[DriverCapabilities]:
-    """CUDA needs the compute part, NVML the utility part. ``libraries``: libcuda and libnvidia-ml if there."""
-    wanted = ("compute", "utility")
-    return _check("driver_capabilities_compute", container, wanted, has_driver=has_driver, libraries=libraries)
-
-
-def _check(
-    name: str, container: Container, wanted: tuple[str, ...], *, has_driver: bool, libraries: tuple[str, ...]
-) -> Check[DriverCapabilities]:
+    ``libraries``: those of ``wanted`` parts that were found. Parts whose libraries are all there are not missing.
+    """
     value = container.driver_capabilities
     given = TOOLKIT_DEFAULT if not value else tuple(word.strip() for word in value.split(","))
     missing = () if "all" in given else tuple(word for word in wanted if word not in given)
@@ -75,17 +64,16 @@ def _check(
     if missing and len(libraries) >= len(wanted):
         found += f", but {' and '.join(libraries)} {'is' if len(libraries) == 1 else 'are'} there"
         missing = ()
-    asked = ",".join(dict.fromkeys((*TOOLKIT_DEFAULT, *wanted)))
-    is_faulty = container.is_container and has_driver and bool(missing)
-    return Check(
-        name=name,
-        feature="vulkan" if "graphics" in wanted else "cuda",
-        verdict="failure" if is_faulty else "ok" if has_driver else "not_checked",
-        found=found if container.is_container else "not in a container",
-        wanted=f"{','.join(wanted)} or all, in a container",
-        fault="capabilities_missing" if is_faulty else None,
-        repair=f"Start the container with NVIDIA_DRIVER_CAPABILITIES={asked} (docker run --env ...), or with all."
-        if is_faulty
-        else None,
-        evidence=DriverCapabilities(container=container, wanted=wanted, missing=missing, libraries=libraries),
+    subject = Subject(
+        f"{','.join(wanted)} or all, in a container",
+        DriverCapabilities(container=container, wanted=wanted, missing=missing, libraries=libraries),
     )
+    if not container.is_container:
+        found = "not in a container"
+    if not has_driver:
+        return subject.not_checked(found)
+    if container.is_container and missing:
+        asked = ",".join(dict.fromkeys((*TOOLKIT_DEFAULT, *wanted)))
+        repair = f"Start the container with NVIDIA_DRIVER_CAPABILITIES={asked} (docker run --env ...), or with all."
+        return subject.failure("capabilities_missing", found, repair)
+    return subject.ok(found)

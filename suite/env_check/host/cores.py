@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from suite.env_check.check import Check
+from suite.env_check.check import Judgement, Subject
 from suite.env_check.probes.run import run_probe
 from suite.files.wording import counted, listed
 from suite.statistics.core_speed import SLOWED, WORTH_SAYING
@@ -73,27 +73,18 @@ def spread(cores: Sequence[int], most: int) -> list[int]:
     return [cores[index * len(cores) // most] for index in range(most)]
 
 
-def check_core_speed(facts: CoreFacts) -> Check[CoreFacts]:
-    wanted = f"every look within {SLOWED:g} times the fastest"
+def judge_core_speed(facts: CoreFacts) -> Judgement:
+    subject = Subject(f"every look within {SLOWED:g} times the fastest", facts)
     if not facts.looks_s:
-        return Check(
-            name="core_speed", feature="cuda", verdict="not_checked", found=facts.message, wanted=wanted, evidence=facts
-        )
+        return subject.not_checked(facts.message)
     looks, slowed = sum(map(len, facts.looks_s.values())), sum(facts.slowed.values())
-    is_slowed = slowed > WORTH_SAYING * looks
+    always = f", {listed('core', facts.slower)} at every look" if facts.slower else ""
+    found = (
+        f"{1e6 * facts.fastest_s:.0f} µs at best for a fixed piece of Python's work; {slowed} of {looks} looks at "
+        f"{len(facts.looks_s)} of {counted(facts.num_cores, 'core')} over {SLOWED:g} times that{always}"
+    )
+    if slowed <= WORTH_SAYING * looks:
+        return subject.ok(found)
     in_spells = slowed - sum(len(facts.looks_s[core]) for core in facts.slower)
     fault = "cores_slowed" if in_spells > WORTH_SAYING * looks else "cores_differ"
-    always = f", {listed('core', facts.slower)} at every look" if facts.slower else ""
-    return Check(
-        name="core_speed",
-        feature="cuda",
-        verdict="warning" if is_slowed else "ok",
-        found=(
-            f"{1e6 * facts.fastest_s:.0f} µs at best for a fixed piece of Python's work; {slowed} of {looks} looks at "
-            f"{len(facts.looks_s)} of {counted(facts.num_cores, 'core')} over {SLOWED:g} times that{always}"
-        ),
-        wanted=wanted,
-        fault=fault if is_slowed else None,
-        repair=_REPAIRS[fault] if is_slowed else None,
-        evidence=facts,
-    )
+    return subject.warning(fault, found, _REPAIRS[fault])

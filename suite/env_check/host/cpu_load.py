@@ -11,7 +11,7 @@ from typing import Final
 
 import psutil
 
-from suite.env_check.check import Check
+from suite.env_check.check import Judgement, Subject
 from suite.external.host_cpu import Counters, HostCpu, read_counters
 from suite.statistics.round_flags import OTHERS_PERCENT
 
@@ -68,19 +68,14 @@ def _cpu_times_s() -> Mapping[tuple[int, str], float]:
     return found
 
 
-def check_cpu_load(facts: LoadFacts) -> Check[LoadFacts]:
-    percent = facts.others_percent
-    is_busy = percent is not None and percent > OTHERS_PERCENT
-    return Check(
-        name="cpu_load",
-        feature="host",
-        verdict="not_checked" if percent is None else "warning" if is_busy else "ok",
-        found=facts.message if percent is None else f"{percent:.1f} % of the CPU time of all cores is in use",
-        wanted=f"at most {OTHERS_PERCENT:g} %",
-        fault="host_busy" if is_busy else None,
-        repair=_repair(facts.busiest) if is_busy else None,
-        evidence=facts,
-    )
+def judge_cpu_load(facts: LoadFacts) -> Judgement:
+    subject = Subject(f"at most {OTHERS_PERCENT:g} %", facts)
+    if facts.others_percent is None:
+        return subject.not_checked(facts.message)
+    found = f"{facts.others_percent:.1f} % of the CPU time of all cores is in use"
+    if facts.others_percent > OTHERS_PERCENT:
+        return subject.warning("host_busy", found, _repair(facts.busiest))
+    return subject.ok(found)
 
 
 def _repair(busiest: Sequence[Busy]) -> str:

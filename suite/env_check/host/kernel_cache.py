@@ -2,13 +2,10 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
-from suite.env_check.check import Check
+from suite.env_check.check import Judgement, Subject
 from suite.files.wording import counted
 from suite.install import damaged_kernels
-
-WANTED: Final = "no file that is cut short"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,17 +23,12 @@ def read(cache_dir: Path) -> KernelFacts:
     )
 
 
-def check_kernel_cache(facts: KernelFacts) -> Check[KernelFacts]:
-    if not facts.damaged:
-        found = f"every file in {facts.cache_dir} is whole" if facts.num_modules else "nothing compiled yet"
-        return Check(name="kernel_cache", feature="worker", verdict="ok", found=found, wanted=WANTED, evidence=facts)
-    return Check(
-        name="kernel_cache",
-        feature="worker",
-        verdict="warning",
-        found=f"{counted(len(facts.damaged), 'damaged module')} in {facts.cache_dir}: {facts.damaged[0]}",
-        wanted=WANTED,
-        fault="kernel_cache_damaged",
-        repair=f"Run bench: it moves them away and compiles them again. Or remove {facts.cache_dir}.",
-        evidence=facts,
-    )
+def judge_kernel_cache(facts: KernelFacts) -> Judgement:
+    subject = Subject("no file that is cut short", facts)
+    if facts.damaged:
+        return subject.warning(
+            "kernel_cache_damaged",
+            f"{counted(len(facts.damaged), 'damaged module')} in {facts.cache_dir}: {facts.damaged[0]}",
+            f"Run bench: it moves them away and compiles them again. Or remove {facts.cache_dir}.",
+        )
+    return subject.ok(f"every file in {facts.cache_dir} is whole" if facts.num_modules else "nothing compiled yet")

@@ -1,15 +1,24 @@
-"""Judging what the operating system gives (``suite.env_check.host.facts``)."""
+"""What the operating system gives: shared memory, limits, cores and their governor, disk, libc."""
 
-from collections.abc import Mapping
+import contextlib
+import os
+import platform
+import resource
+import shutil
+import stat
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from pathlib import Path
+from typing import Final, Literal
 
-from suite.env_check.check import Check, Feature, Verdict
+from suite.env_check.check import Judgement, Subject
 from suite.env_check.gpu.driver_table import parts
-from suite.env_check.host.facts import UNLIMITED, HostFacts
+from suite.env_check.host.exists import is_folder, is_there
+from suite.external.machine import num_usable_cpus
 from suite.files.wording import counted
 from suite.install.pins import ALL_PINS
 
+UNLIMITED: Final = resource.RLIM_INFINITY
 SHM_NEEDED_GB: Final = 1.0  # what NVIDIA's own multi-GPU recipes give
 SHM_USELESS_GB: Final = 0.068  # 64 MiB, what docker gives by default: NCCL fails with it
 MEMLOCK_NEEDED_BYTES: Final = 10**9  # a network card reads NCCL's buffers directly, so they are locked in memory
@@ -19,6 +28,82 @@ KERNEL_CACHE_GB: Final = 2.0  # compiled kernels and logs, once the worker is in
 WORKER_GLIBC: Final = next(pins.glibc for pins in ALL_PINS if pins.name == "worker").replace("_", ".")
 
 
+# Of XDG_RUNTIME_DIR. "open": others may read it, or it is another user's, which its specification forbids.
+RuntimeDir = Literal["unset", "missing", "not_a_folder", "open", "good"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostFacts:
+    shm_gb: float | None  # size of /dev/shm; None when it is not there
+    shm_free_gb: float | None
+    memlock_bytes: int  # the soft limit; -1 is unlimited, as in getrlimit
+    memlock_hard_bytes: int
+    nofile: int
+    nofile_hard: int
+    rdma_devices: tuple[str, ...]  # InfiniBand and RoCE
+    xdg_runtime_dir: str | None
+    runtime_dir: RuntimeDir
+    governors: tuple[str, ...]  # different ones among all cores; empty when the kernel shows none
+    scaling_driver: str | None
+    num_cpus: int  # that this process may use
+    libc: str  # "glibc", or empty when it is another
+    libc_version: str
+    cache_dir: str  # the nearest folder that exists already
+    cache_free_gb: float
+    cache_writable: bool
+
+
+def read(environ: Mapping[str, str], *, cache_dir: Path, root: Path = Path("/")) -> HostFacts:
+    """Read limits of this process and files below ``root``. ``cache_dir``: where worker and kernels are kept."""
+    shm = root / "dev/shm"
+    shm_usage = shutil.disk_usage(shm) if shm.is_dir() else None
+    while not is_there(cache_dir):
+        cache_dir = cache_dir.parent
+    memlock, memlock_hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    nofile, nofile_hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    cpus = root / "sys/devices/system/cpu"
+    libc, libc_version = platform.libc_ver()
+    return HostFacts(
+        shm_gb=shm_usage.total / 1e9 if shm_usage else None,
+        shm_free_gb=shm_usage.free / 1e9 if shm_usage else None,
+        memlock_bytes=memlock,
+        memlock_hard_bytes=memlock_hard,
+        nofile=nofile,
+        nofile_hard=nofile_hard,
+        rdma_devices=tuple(sorted(path.name for path in (root / "sys/class/infiniband").glob("*"))),
+        xdg_runtime_dir=environ.get("XDG_RUNTIME_DIR") or None,
+        runtime_dir=_runtime_dir(environ.get("XDG_RUNTIME_DIR")),
+        governors=tuple(sorted(set(_of_cores(cpus, "scaling_governor")))),
+        scaling_driver=next(_of_cores(cpus, "scaling_driver"), None),
+        num_cpus=num_usable_cpus(),
+        libc=libc,
+        libc_version=libc_version,
+        cache_dir=str(cache_dir),
+        cache_free_gb=shutil.disk_usage(cache_dir).free / 1e9,
+        cache_writable=cache_dir.is_dir() and os.access(cache_dir, os.W_OK | os.X_OK),
+    )
+
+
+def _of_cores(cpus: Path, setting: str) -> Iterator[str]:
+    """A core that is switched off, as by turning off SMT, keeps its files, and the kernel refuses to read them."""
+    for path in sorted(cpus.glob(f"cpu[0-9]*/cpufreq/{setting}")):
+        with contextlib.suppress(OSError):
+            yield path.read_text(encoding="utf-8").strip()
+
+
+def _runtime_dir(value: str | None) -> RuntimeDir:
+    if not value:
+        return "unset"
+    path = Path(value)
+    if not is_there(path):
+        return "missing"
+    if not is_folder(path):
+        return "not_a_folder"
+    status = path.stat()
+    is_private = status.st_uid == os.getuid() and not stat.S_IMODE(status.st_mode) & 0o077
+    return "good" if is_private else "open"
+
+
 @dataclass(frozen=True, kw_only=True)
 class HostValues:
     """The values of ``HostFacts`` that a check looked at."""
@@ -26,173 +111,119 @@ class HostValues:
     values: Mapping[str, object]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Fault:
-    word: str
-    repair: str
-    verdict: Verdict = "warning"
+def _subject(wanted: str, facts: HostFacts, *fields: str) -> Subject:
+    return Subject(wanted, HostValues(values={field: getattr(facts, field) for field in fields}))
 
 
-def _check(
-    facts: HostFacts, fields: tuple[str, ...], *, name: str, feature: Feature, found: str, wanted: str,
-    fault: _Fault | None = None, is_known: bool = True,
-) -> Check[HostValues]:  # fmt: skip
-    return Check(
-        name=name,
-        feature=feature,
-        verdict=fault.verdict if fault else "ok" if is_known else "not_checked",
-        found=found,
-        wanted=wanted,
-        fault=fault.word if fault else None,
-        repair=fault.repair if fault else None,
-        evidence=HostValues(values={field: getattr(facts, field) for field in fields}),
-    )
-
-
-def check_shared_memory(facts: HostFacts) -> Check[HostValues]:
-    """NCCL passes data between GPUs without peer access, and its own messages, through /dev/shm."""
-    size_gb, free_gb, fault = facts.shm_gb, facts.shm_free_gb, None
-    larger = "Start the container with --ipc=host or --shm-size=8g; on a host: sudo mount -o remount,size=8G /dev/shm."
+def judge_shared_memory(facts: HostFacts) -> Judgement:
+    """NCCL passes its messages, and data between GPUs without peer access, through /dev/shm."""
+    subject = _subject(f"{_size(SHM_NEEDED_GB)} free in /dev/shm", facts, "shm_gb", "shm_free_gb")
+    size_gb, free_gb = facts.shm_gb, facts.shm_free_gb
     if size_gb is None or free_gb is None:
-        fault = _Fault(word="no_dev_shm", repair="Mount a tmpfs on /dev/shm.", verdict="failure")
-        found = "no /dev/shm"
-    else:
-        found = f"{_size(size_gb)}, {_size(free_gb)} free"
-        if size_gb < SHM_NEEDED_GB:
-            verdict: Verdict = "failure" if size_gb <= SHM_USELESS_GB else "warning"
-            fault = _Fault(word="small_dev_shm", repair=larger, verdict=verdict)
-        elif free_gb < SHM_NEEDED_GB:
-            repair = "Remove what dead processes left there (ls -l /dev/shm: nccl-*, torch_*)."
-            verdict = "failure" if free_gb <= SHM_USELESS_GB else "warning"
-            fault = _Fault(word="full_dev_shm", repair=repair, verdict=verdict)
-    wanted = f"{_size(SHM_NEEDED_GB)} free in /dev/shm"
-    return _check(facts, ("shm_gb", "shm_free_gb"), name="shared_memory", feature="nccl", found=found, wanted=wanted,
-                  fault=fault)  # fmt: skip
+        return subject.failure("no_dev_shm", "no /dev/shm", "Mount a tmpfs on /dev/shm.")
+    found = f"{_size(size_gb)}, {_size(free_gb)} free"
+    if size_gb < SHM_NEEDED_GB:
+        faulty = subject.failure if size_gb <= SHM_USELESS_GB else subject.warning
+        return faulty(
+            "small_dev_shm",
+            found,
+            "Start the container with --ipc=host or --shm-size=8g; on a host: sudo mount -o remount,size=8G /dev/shm.",
+        )
+    if free_gb < SHM_NEEDED_GB:
+        repair = "Remove what dead processes left there (ls -l /dev/shm: nccl-*, torch_*)."
+        faulty = subject.failure if free_gb <= SHM_USELESS_GB else subject.warning
+        return faulty("full_dev_shm", found, repair)
+    return subject.ok(found)
 
 
-def check_memlock(facts: HostFacts) -> Check[HostValues]:
+def judge_memlock(facts: HostFacts) -> Judgement:
+    subject = _subject(
+        f"unlimited, or {_size(MEMLOCK_NEEDED_BYTES / 1e9)} or more, where there are RDMA devices",
+        facts, "memlock_bytes", "memlock_hard_bytes", "rdma_devices",
+    )  # fmt: skip
     limit = facts.memlock_bytes
-    is_low = limit != UNLIMITED and limit < MEMLOCK_NEEDED_BYTES
-    repair = "ulimit -l unlimited (limits.conf, LimitMEMLOCK of slurmd), or docker run --ulimit memlock=-1."
     text = "unlimited" if limit == UNLIMITED else _size(limit / 1e9)
-    return _check(
-        facts,
-        ("memlock_bytes", "memlock_hard_bytes", "rdma_devices"),
-        name="memlock",
-        feature="nccl",
-        found=f"{text}, RDMA devices: {', '.join(facts.rdma_devices) or 'none'}",
-        wanted=f"unlimited, or {_size(MEMLOCK_NEEDED_BYTES / 1e9)} or more, where there are RDMA devices",
-        fault=_Fault(word="low_memlock", repair=repair) if is_low and facts.rdma_devices else None,
-    )
+    found = f"{text}, RDMA devices: {', '.join(facts.rdma_devices) or 'none'}"
+    if limit != UNLIMITED and limit < MEMLOCK_NEEDED_BYTES and facts.rdma_devices:
+        repair = "ulimit -l unlimited (limits.conf, LimitMEMLOCK of slurmd), or docker run --ulimit memlock=-1."
+        return subject.warning("low_memlock", found, repair)
+    return subject.ok(found)
 
 
-def check_nofile(facts: HostFacts) -> Check[HostValues]:
-    is_low = facts.nofile != UNLIMITED and facts.nofile < NOFILE_NEEDED
-    repair = f"ulimit -n {NOFILE_NEEDED * 64} (limits.conf), or docker run --ulimit nofile=65536:65536."
-    return _check(
-        facts,
-        ("nofile", "nofile_hard"),
-        name="nofile",
-        feature="host",
-        found="unlimited" if facts.nofile == UNLIMITED else str(facts.nofile),
-        wanted=f"{NOFILE_NEEDED} open files or more",
-        fault=_Fault(word="low_nofile", repair=repair, verdict="failure") if is_low else None,
-    )
+def judge_nofile(facts: HostFacts) -> Judgement:
+    subject = _subject(f"{NOFILE_NEEDED} open files or more", facts, "nofile", "nofile_hard")
+    if facts.nofile == UNLIMITED:
+        return subject.ok("unlimited")
+    if facts.nofile < NOFILE_NEEDED:
+        repair = f"ulimit -n {NOFILE_NEEDED * 64} (limits.conf), or docker run --ulimit nofile=65536:65536."
+        return subject.failure("low_nofile", str(facts.nofile), repair)
+    return subject.ok(str(facts.nofile))
 
 
-def check_xdg_runtime_dir(facts: HostFacts) -> Check[HostValues]:
+def judge_xdg_runtime_dir(facts: HostFacts) -> Judgement:
     """Vulkan and EGL drivers keep sockets there; Isaac Sim complains without it."""
+    subject = _subject("a folder of this user alone", facts, "xdg_runtime_dir", "runtime_dir")
+    found = f"{facts.xdg_runtime_dir or ''} {facts.runtime_dir.replace('_', ' ')}".strip()
     words = {
         "unset": "no_xdg_runtime_dir",
         "missing": "xdg_runtime_dir_missing",
         "not_a_folder": "xdg_runtime_dir_not_a_folder",
         "open": "xdg_runtime_dir_open",
     }
-    word = words.get(facts.runtime_dir)
-    repair = 'export XDG_RUNTIME_DIR="$(mktemp -d)", a folder of this user alone (mode 0700).'
-    return _check(
-        facts,
-        ("xdg_runtime_dir", "runtime_dir"),
-        name="xdg_runtime_dir",
-        feature="vulkan",
-        found=f"{facts.xdg_runtime_dir or ''} {facts.runtime_dir.replace('_', ' ')}".strip(),
-        wanted="a folder of this user alone",
-        fault=_Fault(word=word, repair=repair) if word else None,
-    )
+    if word := words.get(facts.runtime_dir):
+        repair = 'export XDG_RUNTIME_DIR="$(mktemp -d)", a folder of this user alone (mode 0700).'
+        return subject.warning(word, found, repair)
+    return subject.ok(found)
 
 
-def check_cpu_governor(facts: HostFacts) -> Check[HostValues]:
+def judge_cpu_governor(facts: HostFacts) -> Judgement:
     """A core that clocks down keeps the GPUs waiting between kernels."""
-    is_slow = "powersave" in facts.governors
-    by_driver = f" ({facts.scaling_driver})" if facts.scaling_driver else ""
-    return _check(
-        facts,
-        ("governors", "scaling_driver"),
-        name="cpu_governor",
-        feature="cuda",
-        found=", ".join(facts.governors) + by_driver if facts.governors else "the kernel shows none",
-        wanted="performance",
-        fault=_Fault(word="powersave_governor", repair="sudo cpupower frequency-set -g performance")
-        if is_slow
-        else None,
-        is_known=bool(facts.governors),
-    )
+    subject = _subject("performance", facts, "governors", "scaling_driver")
+    if not facts.governors:
+        return subject.not_checked("the kernel shows none")
+    found = ", ".join(facts.governors) + (f" ({facts.scaling_driver})" if facts.scaling_driver else "")
+    if "powersave" in facts.governors:
+        return subject.warning("powersave_governor", found, "sudo cpupower frequency-set -g performance")
+    return subject.ok(found)
 
 
-def check_cores_per_gpu(facts: HostFacts, num_gpus: int) -> Check[HostValues]:
-    is_few = num_gpus > 0 and facts.num_cpus < CORES_PER_GPU * num_gpus
-    needed = CORES_PER_GPU * num_gpus
-    repair = f"Ask for {counted(needed, 'core')} (--cpus-per-task of Slurm, --cpus of docker), or use fewer GPUs."
-    return _check(
-        facts,
-        ("num_cpus",),
-        name="cores_per_gpu",
-        feature="cuda",
-        found=f"{facts.num_cpus} cores for {counted(num_gpus, 'GPU')}" if num_gpus else "no GPU",
-        wanted=f"{CORES_PER_GPU} or more for each",
-        fault=_Fault(word="few_cores_per_gpu", repair=repair) if is_few else None,
-        is_known=num_gpus > 0,
-    )
+def judge_cores_per_gpu(facts: HostFacts, num_gpus: int) -> Judgement:
+    subject = _subject(f"{CORES_PER_GPU} or more for each", facts, "num_cpus")
+    if num_gpus == 0:
+        return subject.not_checked("no GPU")
+    found, needed = f"{facts.num_cpus} cores for {counted(num_gpus, 'GPU')}", CORES_PER_GPU * num_gpus
+    if facts.num_cpus < needed:
+        repair = f"Ask for {counted(needed, 'core')} (--cpus-per-task of Slurm, --cpus of docker), or use fewer GPUs."
+        return subject.warning("few_cores_per_gpu", found, repair)
+    return subject.ok(found)
 
 
-def check_cache_disk(facts: HostFacts, *, needed_gb: float) -> Check[HostValues]:
+def judge_cache_disk(facts: HostFacts, *, needed_gb: float) -> Judgement:
     """``needed_gb``: ``install.worker.INSTALL_DISK_GB`` before the worker is installed, then ``KERNEL_CACHE_GB``."""
-    fault = None
+    subject = _subject(f"{_size(needed_gb)} free", facts, "cache_dir", "cache_free_gb", "cache_writable")
+    found = f"{_size(facts.cache_free_gb)} free in {facts.cache_dir}"
     elsewhere = "set LABSCALE_CACHE to a folder on a larger disk"
     if not facts.cache_writable:
-        repair = f"Make it writable for this user, or {elsewhere} of yours."
-        fault = _Fault(word="cache_not_writable", repair=repair, verdict="failure")
-    elif facts.cache_free_gb < needed_gb:
-        fault = _Fault(word="cache_disk_full", repair=f"Free some, or {elsewhere}.", verdict="failure")
-    writable = "" if facts.cache_writable else ", which this user may not write"
-    return _check(
-        facts,
-        ("cache_dir", "cache_free_gb", "cache_writable"),
-        name="cache_disk",
-        feature="host",
-        found=f"{_size(facts.cache_free_gb)} free in {facts.cache_dir}{writable}",
-        wanted=f"{_size(needed_gb)} free",
-        fault=fault,
-    )
+        return subject.failure(
+            "cache_not_writable",
+            f"{found}, which this user may not write",
+            f"Make it writable for this user, or {elsewhere} of yours.",
+        )
+    if facts.cache_free_gb < needed_gb:
+        return subject.failure("cache_disk_full", found, f"Free some, or {elsewhere}.")
+    return subject.ok(found)
 
 
-def check_libc(facts: HostFacts, *, minimum: str = WORKER_GLIBC) -> Check[HostValues]:
+def judge_libc(facts: HostFacts) -> Judgement:
     """The worker's wheels are built for glibc, of at least the version in their tags."""
-    fault = None
+    subject = _subject(f"glibc {WORKER_GLIBC} or newer", facts, "libc", "libc_version")
+    found = f"{facts.libc or 'unknown libc'} {facts.libc_version}".strip()
     repair = "Use Ubuntu 22.04, Debian 12, RHEL 10 or newer, or the suite's image."
     if facts.libc != "glibc":
-        fault = _Fault(word="not_glibc", repair=repair, verdict="failure")
-    elif parts(facts.libc_version) < parts(minimum):
-        fault = _Fault(word="glibc_too_old", repair=repair, verdict="failure")
-    return _check(
-        facts,
-        ("libc", "libc_version"),
-        name="libc",
-        feature="host",
-        found=f"{facts.libc or 'unknown libc'} {facts.libc_version}".strip(),
-        wanted=f"glibc {minimum} or newer",
-        fault=fault,
-    )
+        return subject.failure("not_glibc", found, repair)
+    if parts(facts.libc_version) < parts(WORKER_GLIBC):
+        return subject.failure("glibc_too_old", found, repair)
+    return subject.ok(found)
 
 
 def _size(gb: float) -> str:

@@ -4,7 +4,7 @@ import importlib.metadata
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from suite.env_check.check import Check, Verdict
+from suite.env_check.check import Fault, Judgement, Subject
 from suite.env_check.host.exists import is_there
 from suite.install.pins import PYTHON_VERSION
 from suite.install.worker_environment import COMPLETE
@@ -142,47 +142,45 @@ def _site_folders_of(prefix: Path, version: str | None) -> Iterator[Path]:
             yield from (path for name in ("site-packages", "dist-packages") if (path := folder / name).is_dir())
 
 
-def check_worker_packages(facts: WorkerFacts) -> Check[WorkerFacts]:
-    """The suite's own worker is exactly as pinned; of the user's own, only what the stack cannot do without must be."""
-    verdict: Verdict = "ok"
-    fault: str | None = None
-    repair: str | None = None
-    found = f"{facts.num_wanted} of {facts.num_wanted} as wanted"
-    by_rebuilding = f"Remove {Path(facts.python).parent.parent}: the next bench installs it again."
+def judge_worker_packages(facts: WorkerFacts) -> Judgement:
+    """The suite's own worker must be exactly as pinned; the user's own needs only what the stack cannot do without."""
+    subject = Subject(f"Python {PYTHON_VERSION} and {facts.num_wanted} packages, as pinned", facts)
+    if why := _why_not_checked(facts):
+        return subject.not_checked(f"{facts.python}: {why}")
+    if fault := _fault(facts):
+        return subject.faulty(replace(fault, found=f"{facts.python}: {fault.found}"))
+    return subject.ok(f"{facts.python}: {facts.num_wanted} of {facts.num_wanted} as wanted")
+
+
+def _why_not_checked(facts: WorkerFacts) -> str | None:
     if not facts.exists and not facts.is_own:
-        verdict, found = "not_checked", "not installed yet: the first bench does it (about 7 GB)"
-    elif not facts.exists:
-        verdict, fault, found = "failure", "worker_python_missing", "there is no such Python"
+        return "not installed yet: the first bench does it (about 7 GB)"
+    if facts.exists and not facts.is_complete:
+        return "its installation did not end: the next bench repeats it"
+    is_readable = facts.num_installed or facts.python_version not in (None, PYTHON_VERSION)
+    if facts.exists and facts.is_own and not is_readable:
+        return "its packages are not where a Python's are; bench asks the Python itself"
+    return None
+
+
+def _fault(facts: WorkerFacts) -> Fault | None:
+    by_rebuilding = f"Remove {Path(facts.python).parent.parent}: the next bench installs it again."
+    if not facts.exists:
         repair = "Pass the path of a Python with Isaac Lab to --worker-python, or leave the option out."
-    elif not facts.is_complete:
-        verdict, found = "not_checked", "its installation did not end: the next bench repeats it"
-    elif facts.python_version not in (None, PYTHON_VERSION):
-        verdict, fault, found = "failure", "python_version", f"Python {facts.python_version}"
-        repair = by_rebuilding if not facts.is_own else f"Pass a Python {PYTHON_VERSION} to --worker-python."
-    elif facts.num_installed == 0 and facts.is_own:
-        verdict, found = "not_checked", "its packages are not where a Python's are; bench asks the Python itself"
-    elif facts.differences:
-        fault, found = _difference_fault(facts), describe(facts.differences)
-        is_tolerable = facts.is_own and not facts.unusable
-        verdict = "warning" if is_tolerable else "failure"
-        repair = by_rebuilding
-        if facts.is_own:
-            repair = "Install these versions there, or leave --worker-python out: results do not compare with others'."
-    return Check(
-        name="worker_packages",
-        feature="worker",
-        verdict=verdict,
-        found=f"{facts.python}: {found}",
-        wanted=f"Python {PYTHON_VERSION} and {facts.num_wanted} packages, as pinned",
-        fault=fault,
-        repair=repair,
-        evidence=facts,
-    )
-
-
-def _difference_fault(facts: WorkerFacts) -> str:
+        return Fault(word="worker_python_missing", found="there is no such Python", repair=repair)
+    if facts.python_version not in (None, PYTHON_VERSION):
+        repair = f"Pass a Python {PYTHON_VERSION} to --worker-python." if facts.is_own else by_rebuilding
+        return Fault(word="python_version", found=f"Python {facts.python_version}", repair=repair)
+    if not facts.differences:
+        return None
     is_missing = any(difference.found is None for difference in facts.differences)
-    return "packages_missing" if is_missing else "packages_differ"
+    by_the_user = "Install these versions there, or leave --worker-python out: results do not compare with others'."
+    return Fault(
+        word="packages_missing" if is_missing else "packages_differ",
+        found=describe(facts.differences),
+        repair=by_the_user if facts.is_own else by_rebuilding,
+        verdict="warning" if facts.is_own and not facts.unusable else "failure",
+    )
 
 
 def describe(differences: Iterable[Difference]) -> str:

@@ -1,44 +1,15 @@
-"""Reports of several nodes: read strictly, and where the nodes differ."""
+"""Where reports of several nodes differ."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pydantic import TypeAdapter, ValidationError
-
-from suite.env_check.check import ExitCode, Feature, Verdict
-from suite.schema.record import Device, Stack
+from suite.env_check.check import Check
+from suite.env_check.report import Report
 
 NOT_REPORTED: Final = "not reported"
 SLOWER: Final = 0.9  # of the fastest node: a smaller bandwidth is a difference
-
-
-@dataclass(frozen=True, kw_only=True)
-class NodeCheck:
-    """One check of one node; its evidence is plain JSON."""
-
-    name: str
-    feature: Feature
-    verdict: Verdict
-    found: str
-    wanted: str
-    fault: str | None
-    repair: str | None
-    evidence: Mapping[str, Any]
-
-
-@dataclass(frozen=True, kw_only=True)
-class NodeReport:
-    """What ``env_check --json`` prints on a node."""
-
-    host: str
-    stack: Stack
-    device: Device
-    needed: frozenset[str]  # features and single checks
-    exit_code: ExitCode  # of env_check there, which knows what of it is needed
-    duration_s: float
-    checks: tuple[NodeCheck, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,19 +62,7 @@ _FACTS: Final = (
 _MOMENTARY: Final = frozenset({"cpu_load", "core_speed", "gpu_throttling"})
 
 
-def read_report(text: str) -> NodeReport:
-    """Parse a report. Raises ValueError that says in one line what is wrong with it."""
-    if not text.strip():
-        raise ValueError("the report is empty")
-    try:
-        return TypeAdapter(NodeReport).validate_json(text)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "file"
-        raise ValueError(f"not a report of env_check: {where}: {first['msg']}") from None
-
-
-def differences(reports: Mapping[str, NodeReport]) -> tuple[Difference, ...]:
+def differences(reports: Mapping[str, Report]) -> tuple[Difference, ...]:
     """Facts first, then verdicts. ``reports``: node -> its report."""
     found = [_difference("stack", {node: report.stack for node, report in reports.items()})]
     for fact in _FACTS:
@@ -129,18 +88,18 @@ def _difference(subject: str, values: Mapping[str, str]) -> Difference | None:
     return Difference(subject=subject, groups=tuple(sorted(groups, key=lambda group: -len(group.nodes))))
 
 
-def _verdict(report: NodeReport, name: str) -> str:
+def _verdict(report: Report, name: str) -> str:
     check = _check(report, name)
     if check is None:
         return NOT_REPORTED
     return check.verdict.replace("_", " ") + (f" ({check.fault})" if check.fault else "")
 
 
-def _check(report: NodeReport, name: str) -> NodeCheck | None:
+def _check(report: Report, name: str) -> Check | None:
     return next((check for check in report.checks if check.name == name), None)
 
 
-def _value(report: NodeReport, fact: _Fact) -> Any:
+def _value(report: Report, fact: _Fact) -> Any:
     check = _check(report, fact.check)
     if check is None:
         return None

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from suite.env_check.nodes.differences import NodeReport, read_report
+from suite.env_check.report import Report
+from suite.env_check.report import read as read_report
 from suite.errors import UsageError
 from suite.external.program import ProgramRun, run_program
 from suite.external.ssh import FAILED, ssh_argv
@@ -37,7 +38,7 @@ class NodeFailure:
 
 @dataclass(frozen=True, kw_only=True)
 class Collected:
-    reports: Mapping[str, NodeReport]  # by the name the node was asked with
+    reports: Mapping[str, Report]  # by the name the node was asked with
     failures: tuple[NodeFailure, ...]
 
 
@@ -95,7 +96,7 @@ def collect_slurm(
     once more, each by a srun of its own.
     """
 
-    def ask(*asked: str) -> dict[str, NodeReport | NodeFailure]:
+    def ask(*asked: str) -> dict[str, Report | NodeFailure]:
         argv = slurm_argv(command, nodes=asked, folder=folder, timeout_s=timeout_s)
         run = run_program(argv, environ=environ, timeout_s=timeout_s)
         return {node: _written(node, run, folder) for node in asked}
@@ -108,11 +109,11 @@ def collect_slurm(
     return _sorted_out(answers)
 
 
-def _may_have_been_ended(answer: NodeReport | NodeFailure) -> bool:
+def _may_have_been_ended(answer: Report | NodeFailure) -> bool:
     return isinstance(answer, NodeFailure) and answer.fault in ("no_report", "bad_report")
 
 
-def _written(node: str, run: ProgramRun, folder: Path) -> NodeReport | NodeFailure:
+def _written(node: str, run: ProgramRun, folder: Path) -> Report | NodeFailure:
     output, errors = folder / f"{node}.json", folder / f"{node}.txt"
     said = (errors.read_text(encoding="utf-8", errors="replace") if errors.exists() else "") or run.stderr
     text = output.read_text(encoding="utf-8") if output.exists() else None
@@ -130,7 +131,7 @@ def collect_ssh(
 ) -> Collected:
     """Run ``command`` on every host at the same time; ``config`` is ssh's."""
 
-    def ask(host: str) -> NodeReport | NodeFailure:
+    def ask(host: str) -> Report | NodeFailure:
         argv = ssh_argv(command, host=host, working_dir=working_dir, config=config)
         run = run_program(argv, environ=environ, timeout_s=timeout_s)
         return _answer(host, run.stdout, run, run.stderr, program="ssh")
@@ -139,14 +140,14 @@ def collect_ssh(
         return _sorted_out(dict(zip(hosts, pool.map(ask, hosts), strict=True)))
 
 
-def _sorted_out(answers: Mapping[str, NodeReport | NodeFailure]) -> Collected:
+def _sorted_out(answers: Mapping[str, Report | NodeFailure]) -> Collected:
     return Collected(
-        reports={node: answer for node, answer in answers.items() if isinstance(answer, NodeReport)},
+        reports={node: answer for node, answer in answers.items() if isinstance(answer, Report)},
         failures=tuple(answer for answer in answers.values() if isinstance(answer, NodeFailure)),
     )
 
 
-def _answer(node: str, text: str | None, run: ProgramRun, said: str, *, program: str) -> NodeReport | NodeFailure:
+def _answer(node: str, text: str | None, run: ProgramRun, said: str, *, program: str) -> Report | NodeFailure:
     """Read the node's report; without one, say how the program that should have brought it ended."""
     problem: ValueError | None = None
     if text:

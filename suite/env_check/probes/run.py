@@ -8,33 +8,48 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol
 
 from suite.external.program import run_program
+from suite.options.options import ROOT
 
-ROOT: Final = Path(__file__).resolve().parents[3]
 STDERR_CHARACTERS: Final = 4000  # kept of what the probe and its drivers said
 
 # "answered": ended with exit code 0 and an answer. "died": by a signal. "failed": any other end.
 End = Literal["answered", "died", "hung", "failed"]
 
 
+class Ended(Protocol):
+    """How a process ended."""
+
+    @property
+    def end(self) -> End: ...
+    @property
+    def signal(self) -> str | None: ...  # "SIGABRT", when it died
+    @property
+    def exit_code(self) -> int | None: ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class ProbeRun:
-    """How a probe ended and the last thing it said."""
+    """How a probe ended and its last answer."""
 
     end: End
-    signal: str | None  # "SIGABRT", when it died
+    signal: str | None
     exit_code: int | None
-    answer: Mapping[str, Any]  # the last complete answer, also of a probe that died later; empty when there is none
+    answer: Mapping[str, Any]  # the last complete one, also of a probe that died later; empty when there is none
     stderr: str  # the tail
     wall_s: float
 
+    @property
+    def ending(self) -> dict[str, Any]:
+        """How it ended, and ``stage``: the call that was under way then."""
+        return {"end": self.end, "signal": self.signal, "exit_code": self.exit_code, "stage": self.answer.get("stage")}
 
-def how_it_ended(end: End, signal_name: str | None, exit_code: int | None) -> str:
-    """What a process did that did not answer, as a verb."""
-    return "hangs" if end == "hung" else f"ends by {signal_name or f'exit code {exit_code}'}"
+
+def how_it_ended(process: Ended) -> str:
+    """What a process that did not answer did, as a verb."""
+    return "hangs" if process.end == "hung" else f"ends by {process.signal or f'exit code {process.exit_code}'}"
 
 
 def run_probe(module: str, *arguments: str, environ: Mapping[str, str], timeout_s: float) -> ProbeRun:

@@ -7,12 +7,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from suite.env_check.nodes.differences import NodeReport, differences, read_report
+from suite.env_check.nodes.differences import differences
+from suite.env_check.report import Report
+from suite.env_check.report import read as read_report
 
 
 def compare(paths: Sequence[Path]) -> Iterator[str]:
     """Yield the differences. ``paths`` are the reports, each with the node's stderr beside it as ``.txt``."""
-    reports: dict[str, NodeReport] = {}
+    reports: dict[str, Report] = {}
     for path in paths:
         try:
             report = read_report(path.read_text(encoding="utf-8") if path.exists() else "")

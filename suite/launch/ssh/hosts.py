@@ -8,7 +8,7 @@ from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from suite.env_check.nodes.differences import differences, read_report
+from suite.env_check.nodes.differences import differences
 from suite.env_check.report import Report
 from suite.errors import EnvironmentNotFit, SchedulerError, UsageError
 from suite.external.program import run_program
@@ -54,7 +54,7 @@ def look_at_hosts(place: SshPlace, arguments: Sequence[str], *, differing_is_fin
     """
     said = _ask(place, (sys.executable, *arguments), os.environ)
     there = {host: _parse(host, text, facts.read) for host, text in said.items()}
-    reports = {host: read_report(found.report.as_json()) for host, found in there.items()}
+    reports = {host: found.report for host, found in there.items()}
     for difference in differences(reports):
         place.say(f"The hosts differ: {difference}")
         if not difference.subject.startswith("check ") and not differing_is_fine:

@@ -1,0 +1,52 @@
+"""What EGL and Vulkan share below their devices: each driver asked alone, in a child process."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+from suite.env_check.check import Fault
+from suite.env_check.graphics.icd_checks import usable
+from suite.env_check.graphics.icd_manifests import Manifest, ManifestsSeen
+from suite.env_check.libraries.library import is_nvidia
+from suite.env_check.probes.run import End, how_it_ended
+
+TIMEOUT_S: Final = 60.0  # the first call on an idle machine initialises every GPU, seconds each
+DEVICE_NODES: Final = (
+    "compare the library's version with /proc/driver/nvidia/version; /dev/nvidiactl and /dev/nvidia0 (Mesa:"
+    " /dev/dri/renderD128) must be there and readable; in a container NVIDIA_VISIBLE_DEVICES must name a GPU and"
+    " NVIDIA_DRIVER_CAPABILITIES have graphics"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriverAlone:
+    manifest: str
+    library: str
+    end: End
+    signal: str | None
+    exit_code: int | None
+    stage: str | None  # the call that was under way when it died or hung
+
+    @property
+    def is_nvidia(self) -> bool:
+        return is_nvidia(self.library)
+
+    @property
+    def no_gpu(self) -> Fault:
+        return Fault(word="zero_devices", found=f"{self.library} finds no GPU", repair=DEVICE_NODES)
+
+    def crash(self, go_without: str) -> Fault:
+        """``go_without``: the variable that leaves this driver out; empty when no other driver works."""
+        look = "look for a hung GPU in dmesg (Xid); " if self.end == "hung" else ""
+        without = f", or go without it by {go_without}" if go_without else ""
+        return Fault(
+            word="driver_hung" if self.end == "hung" else "driver_aborted",
+            found=f"{self.library}: the process {how_it_ended(self)} in {self.stage}",
+            repair=f"{look}reinstall that driver{without}; NVIDIA: {DEVICE_NODES}",
+        )
+
+
+def ask_each[Driver: DriverAlone](manifests: ManifestsSeen, ask: Callable[[Manifest], Driver]) -> tuple[Driver, ...]:
+    with ThreadPoolExecutor() as pool:
+        return tuple(pool.map(ask, usable(manifests)))
