@@ -68,7 +68,7 @@ class Machine:
 
     @property
     def cuda_uuids(self) -> tuple[str, ...]:
-        """By CUDA ordinal; empty unless all are known."""
+        """UUIDs by CUDA ordinal; empty unless all are known."""
         uuids = tuple(gpu.uuid or "" for gpu in self.nvml.gpus)
         return uuids if all(uuids) else ()
 

@@ -24,7 +24,8 @@ def judge_devices(seen: Seen, manifests: ManifestsSeen, cuda_uuids: Sequence[str
     ``cuda_uuids``: by CUDA ordinal, as NVML writes them ("GPU-…"); empty when they are not known.
     """
     for_each = f", for each of {len(cuda_uuids)} CUDA GPUs" if cuda_uuids else ""
-    subject = Subject(f"a device of {seen.API} that is a GPU{for_each}", seen)
+    article = "an" if seen.API == "EGL" else "a"
+    subject = Subject(f"{article} {seen.API} device that is a GPU{for_each}", seen)
     if fault := _fault(seen, manifests, cuda_uuids):
         return subject.faulty(fault)
     return subject.ok(", ".join(device.description for device in seen.hardware))

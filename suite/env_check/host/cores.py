@@ -67,7 +67,7 @@ def read(environ: Mapping[str, str], *, has_gpu: bool) -> CoreFacts:
 
 
 def spread(cores: Sequence[int], most: int) -> list[int]:
-    """At most ``most`` of them, evenly apart."""
+    """Choose at most ``most`` of them, evenly apart."""
     if len(cores) <= most:
         return list(cores)
     return [cores[index * len(cores) // most] for index in range(most)]

@@ -23,7 +23,7 @@ NO_RANK: Final = (0.0,)  # for HostCpu, which tells the others from a run: nothi
 
 @dataclass(frozen=True, kw_only=True)
 class Busy:
-    """What a process had of one core, 100 is all of it; more than one thread can have more."""
+    """Share of one core that a process used: 100 is all of it, and several threads can use more."""
 
     pid: int
     name: str
@@ -59,7 +59,7 @@ def read(look_s: float = LOOK_S, *, counters: Callable[[], Counters] = read_coun
 
 
 def _cpu_times_s() -> Mapping[tuple[int, str], float]:
-    """Of every process that can be seen: pid and name -> seconds."""
+    """CPU seconds of every visible process, by pid and name."""
     found = {}
     for process in psutil.process_iter(["name", "cpu_times"]):
         times = process.info["cpu_times"]

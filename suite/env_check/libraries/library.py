@@ -74,7 +74,7 @@ def is_nvidia(name: str) -> bool:
 
 
 def is_compat(file: Path) -> bool:
-    """Of NVIDIA's package cuda-compat, as images bring it: its libcuda may be newer than the kernel driver."""
+    """Whether the file is of the package cuda-compat: its libcuda may be newer than the kernel driver."""
     return "compat" in file.parts
 
 

@@ -41,7 +41,7 @@ def _path(handle: ctypes.CDLL) -> str | None:
 
 
 def load_in_fork(library: str, symbols: Iterable[str], patience_s: int) -> dict[str, Any]:
-    """As ``load``, and ``end``: "loaded", "refused", "hung", or how the process died ("SIGABRT", "exit code 3")."""
+    """Add ``end`` to the answer of ``load``: "loaded", "refused", "hung", or the death ("SIGABRT", "exit code 3")."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
