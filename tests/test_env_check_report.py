@@ -18,10 +18,12 @@ from suite.env_check.report import Report, env_check, summarised
 from suite.env_check.request import Request
 from suite.external.nvml.state import read_gpus
 from suite.files.cache import cache_root
-from suite.options.options import ROOT
+from suite.files.paths import ROOT
 
 HAS_GPU = bool(read_gpus()[0])
 without_gpu = pytest.mark.skipif(HAS_GPU, reason="this machine has an NVIDIA GPU")
+
+STORED = sorted((ROOT / "reports" / "results" / "2026.11" / "env_check").glob("*.json"))
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +61,14 @@ def test_check_names_are_unique_and_every_needed_one_was_looked_at(report: Repor
 
 
 @without_gpu
+@pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
+def test_a_check_belongs_to_the_feature_that_stored_reports_say(path: Path) -> None:
+    stored = {check["name"]: check["feature"] for check in json.loads(path.read_text(encoding="utf-8"))["checks"]}
+    known = {row.name: row.feature for row in all_checks.CHECKS}
+    assert len(stored) > 40
+    assert {name: known.get(name) for name in stored} == stored
+
+
 def test_a_machine_without_a_gpu_says_what_one_would_add(report: Report) -> None:
     (gpus,) = (check for check in report.checks if check.name == "gpus_present")
     assert (gpus.verdict, gpus.fault) == ("not_needed", "no_gpu")

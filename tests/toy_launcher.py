@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from suite.env_check.report import Report
-from suite.env_check.requirements import Needs
+from suite.env_check.request import Needs
 from suite.launch.runtime import Asked, LauncherEntry, Runtime
 from suite.matrix.resources import Resources
 from suite.schema.record import Launch

@@ -22,9 +22,9 @@ from suite.env_check.nodes.run import Collected, collect_slurm, collect_ssh, slu
 from suite.env_check.report import env_check
 from suite.env_check.request import Request, add_worker_package
 from suite.errors import UsageError
+from suite.files.paths import ROOT
 from suite.launch.containers.launcher import check_image
 from suite.options.command_line import any_path, any_text
-from suite.options.options import ROOT
 from suite.options.types import hosts
 from suite.schema.record import Device, Stack
 

@@ -31,8 +31,8 @@ from suite.env_check.libraries.driver_libraries import judge_driver_libraries, j
 from suite.env_check.request import Request
 from suite.external.nvml.values import NvmlState
 from suite.files.cache import cache_root
+from suite.files.paths import ROOT
 from suite.install import worker as provision
-from suite.options.options import ROOT
 from suite.schema.record import Stack
 
 

@@ -14,7 +14,7 @@ from suite.env_check.gpu import nccl_paths
 from suite.env_check.gpu.nccl_paths import PathTry
 from suite.env_check.host.exists import is_there
 from suite.external.program import ProgramRun, run_program
-from suite.options.options import ROOT
+from suite.files.paths import ROOT
 
 TIMEOUT_S: Final = 120.0
 RETRY_TIMEOUT_S: Final = 45.0  # torch is read from the disk by then; all tries end before a node's env_check has to

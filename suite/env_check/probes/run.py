@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol
 
 from suite.external.program import run_program
-from suite.options.options import ROOT
+from suite.files.paths import ROOT
 
 STDERR_CHARACTERS: Final = 4000  # kept of what the probe and its drivers said
 
