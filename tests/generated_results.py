@@ -163,7 +163,7 @@ def failed_result(case: Case, *, outcome: Outcome, reason: str) -> CaseResult:
 
 
 def held_to_a_reference(result: CaseResult, *, also: str | None = None) -> CaseResult:
-    """As stored where the reward is below the catalog's reference; ``also``: another check that failed."""
+    """The result as stored when its reward is below the catalog's reference; ``also`` names a second failed check."""
     found = "the reward is 1; at least 15 is known of iteration 20"
     checks = [CheckResult(name="learning", feature="learning", verdict="failure", found=found, fault=LEARNS_WORSE)]
     if also:
@@ -175,7 +175,7 @@ def held_to_a_reference(result: CaseResult, *, also: str | None = None) -> CaseR
 
 
 def smoke_results() -> list[CaseResult]:
-    """Like the matrix `smoke` on a CPU: four series, one and two ranks, one round; one case failed."""
+    """Results like the matrix `smoke` on a CPU: four series, one and two ranks, one round; one case failed."""
     shapes: Mapping[str, tuple[Scaling, RlLibrary, int]] = {
         "cartpole-strong": ("strong", "rl_games", 128),
         "cartpole-weak": ("weak", "rsl_rl", 64),
@@ -219,7 +219,7 @@ def on_gpus(results: Sequence[CaseResult]) -> list[CaseResult]:
 
 
 def full_results() -> list[CaseResult]:
-    """Like the matrix `full` on eight GPUs: two series, two libraries, three rounds; one round and one case failed."""
+    """Results like `full` on eight GPUs: two series, two libraries, three rounds; one round and one case failed."""
     libraries: tuple[RlLibrary, RlLibrary] = ("rl_games", "rsl_rl")
     shapes: tuple[tuple[str, Scaling], ...] = (("cartpole-strong", "strong"), ("ant-weak", "weak"))
     results = [
@@ -256,7 +256,7 @@ def _gpu_result(series: str, scaling: Scaling, library: RlLibrary, ranks: int) -
 
 
 def sweep_results(rounds: int = 3) -> list[CaseResult]:
-    """Like the matrix `env-sweep` on one GPU: throughput rises up to 4096 environments and then no more."""
+    """Results like the matrix `env-sweep` on one GPU: throughput stops rising at 4096 environments."""
     times_s = {1024: 0.10, 2048: 0.11, 4096: 0.15, 8192: 0.30}
     return [
         make_result(
@@ -268,7 +268,7 @@ def sweep_results(rounds: int = 3) -> list[CaseResult]:
 
 
 def stack_results(rounds: int = 3) -> list[CaseResult]:
-    """Like the matrix `physx` on one and two GPUs: PhysX takes twice as long as Newton."""
+    """Results like the matrix `physx` on one and two GPUs: PhysX takes twice as long as Newton."""
     found = []
     for ranks in (1, 2):
         newton = make_case(

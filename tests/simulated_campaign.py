@@ -47,7 +47,7 @@ def campaign_of(host: SimulatedHost, cases: Sequence[Case] = CASES, *, rounds: i
 
 
 def run_all(campaign: Campaign, root: Path) -> None:
-    """As ``suite.campaign.steps.run_all`` does it in a folder of its own."""
+    """Run all cases like ``suite.campaign.steps.run_all``, in a folder of its own."""
     folder = Folder(root=root)
     root.mkdir(exist_ok=True)
     waiting = [item.case for item, _ in known_rounds(campaign, folder)]

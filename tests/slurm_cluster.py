@@ -114,7 +114,7 @@ class SlurmCluster:
 
     @property
     def environ(self) -> dict[str, str]:
-        """For commands of Slurm."""
+        """The environment for commands of Slurm."""
         return {**os.environ, "PATH": _PATH, "SLURM_CONF": str(self.folder / "slurm.conf")}
 
     def argv(self, *command: str) -> list[str]:

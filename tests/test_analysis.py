@@ -126,7 +126,7 @@ def test_rank_skew_of_two_ranks_that_are_not_a_second_long() -> None:
 
 
 def test_a_start_up_is_what_a_process_takes_beyond_its_iterations() -> None:
-    """By hand: 12 iterations of 0.5, 0.6 and 0.7 s are 6, 7.2 and 8.4 s."""
+    """Computed by hand: 12 iterations of 0.5, 0.6 and 0.7 s are 6, 7.2 and 8.4 s."""
     result = make_result(make_case(), 0.5, 0.6, 0.7)
     walls_s = (46.0, 37.2, None)
     timed = [replace(record, wall_time_s=wall_s) for record, wall_s in zip(result.rounds, walls_s, strict=True)]

@@ -74,7 +74,7 @@ def test_the_late_rank_waits_for_nobody(make_case: CaseMaker) -> None:
 
 
 def test_a_part_without_a_time_is_missing_and_its_time_stays_in_the_whole(make_case: CaseMaker) -> None:
-    """As in results that were stored before these parts were measured."""
+    """Older stored results lack these parts."""
     old = rank_of(0, simulate_time_s=None, render_time_s=None, inference_time_s=None, all_reduce_time_s=None)
     (shares,) = attribution(record_of(make_case, old))
     assert (shares.simulate, shares.render, shares.infer) == (None, None, None)

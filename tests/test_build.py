@@ -121,7 +121,7 @@ def is_tagged(running_engine: RunningEngine) -> bool:
 
 
 def test_an_image_that_passes_is_named_and_written_down(engine: Engine, make_plan: MakePlan, build_it: Build) -> None:
-    """With a warning too."""
+    """A warning does not stop the build."""
     said = report("warning")
     plan = make_plan(said=said)
     built = build_it(plan)

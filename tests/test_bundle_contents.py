@@ -26,7 +26,7 @@ def distributions(tmp_path: Path) -> dict[str, importlib.metadata.Distribution]:
 
 
 def test_of_an_overruled_bound_the_newer_version_is_packed(tmp_path: Path) -> None:
-    """As ovphysx and pytest have it: between them no version of packaging is left."""
+    """No version of packaging satisfies both ovphysx and pytest."""
     suite = [
         write_wheel(tmp_path / "suite", "pytest", "9.2", requires=["packaging>=24"]),
         write_wheel(tmp_path / "suite", "packaging", "26.3"),

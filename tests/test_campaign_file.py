@@ -118,7 +118,7 @@ def test_other_options_are_refused_before_anything_is_installed(
 
 
 def test_what_only_a_worker_tells_is_left_until_there_is_one(tmp_path: Path, environment: Environment) -> None:
-    """On a login node, of a cluster whose nodes have other processors, before the assets' hash is known."""
+    """A login node has another processor than the nodes, and does not know the assets' hash yet."""
     began = replace(environment, cpu_model="of the node", asset_sha256="f" * 64)
     with opened(tmp_path, identity_of(began, SMOKE)):
         pass

@@ -63,7 +63,7 @@ def planned(matrix: Path, environment: Environment, **options: object) -> Campai
 
 
 def made_up_gpu(room_for: int, ran: list[str], *, else_: Outcome = "oom") -> Callable[..., RunRecord]:
-    """In place of a launch: every environment adds to the throughput, and there is room for so many."""
+    """Stands in for a launch: every environment adds to the throughput, up to ``room_for`` of them."""
 
     def make(_: Campaign, run: Run, line: object) -> RunRecord:
         del line

@@ -81,7 +81,7 @@ def test_a_series_that_failed_has_sentences_instead_of_charts() -> None:
 
 
 def test_throughput_has_no_line_for_cases_that_never_ran() -> None:
-    """As `full` without a launcher for several nodes: the legend had `rsl_rl, 2 nodes` and the chart nothing of it."""
+    """`full` without a launcher for several nodes once had `rsl_rl, 2 nodes` in the legend but not in the chart."""
     cases = [make_case("ant-weak", world_size=ranks, scaling="weak", num_envs_global=32 * ranks) for ranks in (1, 2)]
     nodes = make_case("ant-weak", world_size=2, nnodes=2, scaling="weak", num_envs_global=64)
     skipped = failed_result(nodes, outcome="skipped", reason="needs a multi-node launcher and 2 nodes, available: 1")

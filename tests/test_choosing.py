@@ -33,7 +33,7 @@ def choice_of(times_s: Mapping[int, Sequence[float]], scaling: Scaling = "strong
 
 
 def rounds(time_s: float, spread: float = 0.0) -> tuple[float, ...]:
-    """In order: rounds of two cases go together, unless one of them has a spread below zero."""
+    """Three times in order: rounds of two cases move together unless one spread is negative."""
     return tuple(time_s * (1 + spread * step) for step in (-1, 0, 1))
 
 

@@ -55,7 +55,7 @@ def test_out_of_memory_is_its_own_outcome(failed: Events, rank_files: RankFiles)
 
 
 def test_a_memory_pool_that_is_off_is_no_lack_of_memory(rank_files: RankFiles) -> None:
-    """As Warp said it on two H100s, 2026-11-24."""
+    """Warp printed this message on two H100s on 2026-11-24."""
     said = (
         "Failed to allocate 6144 bytes on device 'cuda:0':  Failed to allocate memory during graph capture because "
         "memory pools are not enabled on device 'cuda:0'.  Try calling wp.set_mempool_enabled('cuda:0', True) before "

@@ -136,7 +136,7 @@ def test_twins_give_the_noise_and_are_not_compared() -> None:
 
 
 def test_the_largest_of_all_noises_counts() -> None:
-    """Of the twins before, of those after, and what was given."""
+    """The noise is that of the twins before, of the twins after, or the given one."""
 
     def with_twin(factor: float) -> list[CaseResult]:
         return [*results(), make_result(make_case(variant="aa"), *(factor * time_s for time_s in QUIET))]
@@ -150,7 +150,7 @@ def test_the_largest_of_all_noises_counts() -> None:
 
 
 def test_an_interval_that_leaves_the_margin_on_one_side_is_inconclusive() -> None:
-    """Of both ends only one is within the margin; the change itself is."""
+    """One end of the interval and the change itself are within the margin; the other end is not."""
     interleaved = [results(times_s) for times_s in ((1.0, 1.0, 1.0), (1.0, 1.01, 1.15))]
     found = compare(*interleaved, threshold=0.02)
     change = first(found).change

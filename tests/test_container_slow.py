@@ -80,7 +80,7 @@ def test_env_check_inside_the_image_prints_what_a_person_reads(
 def test_bench_runs_in_containers_and_says_so_in_every_record(
     running_engine: RunningEngine, built: BuiltImage, tmp_path: Path
 ) -> None:
-    """As a user starts it, interruption and all that lies behind included; see tests/test_campaign.py."""
+    """Starts bench like a user, and interrupts it; see tests/test_campaign.py."""
     matrix, out = tmp_path / "two.toml", tmp_path / "out"
     matrix.write_text(MATRIX, encoding="utf-8")
     done = subprocess.run(

@@ -23,7 +23,7 @@ LONGER = Rule(rounds=2, precision=0.01, max_rounds=10)
 
 
 def go_on(campaign: Campaign, root: Path, *, kill_after: int | None = None) -> list[tuple[str, int]]:
-    """As ``run_all`` does it, with a record in place of a training."""
+    """Run like ``run_all``, but write a record instead of training."""
     cases.require_raw(campaign, Folder(root=root))
     return run(campaign, root, kill_after=kill_after)
 
@@ -149,7 +149,7 @@ def without_room(campaign: Campaign) -> Campaign:
 
 @pytest.mark.parametrize("rule", [Rule(rounds=1), FIXED, ADAPTIVE])
 def test_what_could_not_run_runs_where_it_can(tmp_path: Path, environment: Environment, rule: Rule) -> None:
-    """As cases of two nodes do, once the same command names some."""
+    """Cases of two nodes run once the same command names nodes."""
     campaign, root = campaign_of(environment, rule), tmp_path / "grown"
     assert go_on(without_room(campaign), root) == []
     assert {result.rounds[0].outcome for result in stored(campaign, root).values()} == {"skipped"}
@@ -165,7 +165,7 @@ def test_what_could_not_run_runs_where_it_can(tmp_path: Path, environment: Envir
 def test_rounds_of_a_case_that_cannot_go_on_here_are_stored_and_added_to_where_it_can(
     tmp_path: Path, environment: Environment, *, was_skipped_at_first: bool
 ) -> None:
-    """As of a command with --nodes that was killed, and came again without: the round was in no result."""
+    """A command with --nodes was killed and repeated without: its round was missing from the results."""
     campaign = campaign_of(environment, FIXED, (QUIET,))
     nowhere = without_room(campaign)
     if was_skipped_at_first:

@@ -25,7 +25,7 @@ FAST_S, SLOW_S = 1.0e-4, 1.9e-4
 
 
 def probed(record: RunRecord, *probes_s: Sequence[float | None]) -> RunRecord:
-    """After a slow probe of any rank the next iteration takes 1.4 s instead of 1 s."""
+    """A record whose iteration takes 1.4 s instead of 1 s after a slow probe of any rank."""
     times_s = [1.0] * len(probes_s[0])
     for index in range(len(times_s) - 1):
         if any((column[index] or 0.0) > SLOWED * FAST_S for column in probes_s):
@@ -130,7 +130,7 @@ def test_on_quiet_cores_nothing_is_said() -> None:
 
 
 def test_the_limit_lies_between_the_two_groups_of_probes_in_git() -> None:
-    """Between 1.2 and 1.5 times the fastest there are next to none, so no other limit there would say anything else."""
+    """Almost no probes take 1.2 to 1.5 times the fastest, so any limit in that range gives the same answer."""
     results = [*load_results(SWEEP), *load_results(SWEEP / "interference")]
     records = [record for result in results for record in result.completed]
     (fastest_s,) = fastest_probes_s(records).values()

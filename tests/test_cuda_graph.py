@@ -74,7 +74,7 @@ def test_warp_is_asked_of_the_ranks_own_gpu(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.worker
 def test_isaac_lab_keeps_its_graph_where_it_is_looked_for(hand: Hand) -> None:
-    """On a CPU the graph is asked for and none is made."""
+    """A CPU run requests the graph and gets none."""
     assert hand.found["cuda_graph"] == {
         "names": ["_graph", "_graph_capture_pending", "_supports_cuda_graph_capture"],
         "state": {"is_asked": True, "is_captured": False, "is_pending": False, "is_supported": True},

@@ -101,7 +101,7 @@ def test_learning_less_is_said_when_every_run_does() -> None:
 
 
 def test_rounds_that_learn_the_same_are_one_run() -> None:
-    """Of one seed three rounds say no more of learning than one, unless all of them are the same on both sides."""
+    """Three rounds of one seed tell no more about learning than one, unless they are equal on both sides."""
     closed = with_rewards(make_result(CLOSED, 0.5, 0.5, 0.5), 5.0, 5.0, 5.0)
     fast = make_result(tuned("fast"), 0.1, 0.1, 0.1)
     (gain,) = gains([closed, with_rewards(fast, 4.0, 4.0, 4.0)])

@@ -34,7 +34,7 @@ def committed() -> Version:
 
 
 def elsewhere(result: CaseResult, label: str) -> CaseResult:
-    """In another place, alone."""
+    """The result from another machine, measured alone."""
     return replace(
         result,
         rounds=tuple(
@@ -189,7 +189,7 @@ def test_other_seeds_of_as_many_frames_and_steps_stand_beside_strong_scaling() -
 
 
 def test_one_other_seed_is_its_own_worst_median_and_best(tmp_path: Path) -> None:
-    """With one, no page of the report could be built."""
+    """One other seed once stopped every page of the report."""
     results = full_results()
     (curve, _) = findings.learned_in_strong_scaling(Campaign.from_results(results))
     measured = next(result for result in results if result.case.case_id == curve[1].case_id)

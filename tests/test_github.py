@@ -59,7 +59,7 @@ def tool(name: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def schema_check(schema: str, *paths: Path) -> Result:
-    """In this process: the program takes seconds to start."""
+    """Runs in this process, because the program takes seconds to start."""
     return CliRunner().invoke(check_jsonschema, ["--builtin-schema", f"vendor.{schema}", *map(str, paths)])
 
 

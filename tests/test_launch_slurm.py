@@ -82,7 +82,7 @@ def test_a_job_that_ended_while_nobody_looked(place: SlurmPlace, launch: Launch,
 def test_a_job_that_was_ended_while_nobody_looked_is_lost(
     place: SlurmPlace, launch: Launch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As by a preemption: Slurm has forgotten why, and the ranks did not come to their end."""
+    """A preemption ends a job like this: Slurm has forgotten why, and the ranks did not finish."""
     monkeypatch.setattr(launcher, "ATTEMPTS", 1)
     (tmp_path / "r0" / "go_on").touch()
     job_id = slurm.submit(launcher.write_script(launch, place))
@@ -125,7 +125,7 @@ def test_nodes_that_differ_and_nodes_that_nobody_could_compare(
 def test_a_script_submitted_by_hand_again_is_the_one_followed(
     place: SlurmPlace, launch: Launch, tmp_path: Path
 ) -> None:
-    """As without the node that the first job refused: what that one left counts no more."""
+    """A user excludes the node that refused the first job; the files of the first job no longer count."""
     folder = tmp_path / "r0" / "slurm"
     nodes = NodeCheck(argv=("hostname",), env={}, compare=("cat",), is_binding=False)
     two = replace(launch, case=replace(launch.case, nnodes=2))
@@ -193,7 +193,7 @@ def test_a_job_that_nobody_wrote_down_is_not_left_beside_another(place: SlurmPla
 def test_inside_an_allocation_jobs_are_of_their_own(
     place: SlurmPlace, launch: Launch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With what salloc leaves in the environment, of a job that is over by now."""
+    """The environment holds variables that salloc left, of a job that has ended."""
     for name, value in {"SLURM_JOB_ID": "99999", "SLURM_NNODES": "3", "SLURM_NTASKS": "3"}.items():
         monkeypatch.setenv(name, value)
     assert launcher.run(launch, place=place).exit_code == 0

@@ -16,7 +16,7 @@ TWO = replace(ONE, case_id="ant-weak/two", nproc_per_node=2, num_envs_global=ONE
 
 
 def runs(rewards: dict[int, float], *, ranks: int = 1, **changes: object) -> list[CaseResult]:
-    """By seed the reward of every iteration."""
+    """One run for each seed, whose reward is the same in every iteration."""
     return [_run(seed, [reward], ranks=ranks, **changes) for seed, reward in rewards.items()]
 
 

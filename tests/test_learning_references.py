@@ -37,7 +37,7 @@ def runs() -> list[CaseResult]:
 
 
 def test_each_size_and_count_has_its_own_as_far_below_the_worst_seed_as_that_below_the_best() -> None:
-    """At iteration 5 all seeds have 2."""
+    """All seeds have a reward of 2 at iteration 5."""
     case = make_case(iterations=20)
     of_case = seeds.Size.of(case)
     assert least_rewards(runs(), [5, 20, 40]) == {Size(*of_case, 5): 1.8, Size(*of_case, 20): 4.0}

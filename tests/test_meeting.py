@@ -16,7 +16,7 @@ Node = Callable[..., Future[None]]
 
 @pytest.fixture
 def port() -> int:
-    """Of the rendezvous; the meeting is beside it."""
+    """The rendezvous' port; the meeting uses the next one."""
     return free_port()
 
 

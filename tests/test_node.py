@@ -28,7 +28,7 @@ def test_the_head_hosts_the_rendezvous_under_its_own_address(rank: str, endpoint
 
 
 def test_a_name_that_is_not_known_yet_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As that of a pod that is still to come; in the end the resolver's own error is raised."""
+    """The pod of that name may not have started yet; in the end the resolver's own error is raised."""
     monkeypatch.setattr(node, "JOIN_TIMEOUT_S", 0.5)
     with pytest.raises(socket.gaierror):
         address_towards("no-such-pod.invalid")

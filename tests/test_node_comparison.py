@@ -30,6 +30,6 @@ def test_every_difference_is_a_line(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_nodes_that_call_themselves_alike_are_two(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As machines of one cloud image may all be localhost."""
+    """Machines of one cloud image may all be called localhost."""
     assert main(write(tmp_path, report("localhost"), report("localhost", driver="570.1"))) == 1
     assert capsys.readouterr().out.splitlines() == ["driver: 580.65.06 on localhost; 570.1 on localhost (node-1)"]

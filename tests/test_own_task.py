@@ -66,7 +66,7 @@ def test_the_cost_is_unknown_until_a_round_has_ended(own_tasks: OwnTasks) -> Non
 
 
 def test_the_copy_of_the_worker_is_made_once(own_tasks: OwnTasks) -> None:
-    """At the latest by `plan`; an earlier run of the tests may have left it."""
+    """`plan` makes the copy, unless an earlier run of the tests did."""
     assert "to a copy of" not in own_tasks.said + own_tasks.said_after
 
 

@@ -180,7 +180,7 @@ def test_several_nodes_have_a_page_where_there_are_some(tmp_path: Path) -> None:
 
 
 def test_a_set_that_compares_nodes_alone_says_so_and_nothing_of_scaling(tmp_path: Path) -> None:
-    """Without its baseline of one GPU; the same four GPUs on more nodes are no speed-up."""
+    """The baseline of one GPU is missing; the same four GPUs on more nodes are no speed-up."""
     version = version_of(node_results()[1:], tmp_path)
     said = summary.answers(version).text
     assert "nothing of scaling" in said
@@ -254,7 +254,7 @@ def test_the_summary_says_in_a_sentence_what_is_left_of_ideal(tmp_path: Path) ->
 
 
 def test_the_summary_says_nothing_of_scaling_by_emulated_nodes() -> None:
-    """Of results in git: 1x4 and 2x2 emulated on four GPUs of one host."""
+    """The results in git are 1x4 and 2x2 emulated on four GPUs of one host."""
     version = committed_version()
     one = next(one for one in version.sets if one.name == "h200-x4-full")
     at_most = {

@@ -37,7 +37,7 @@ def test_two_nodes_are_held_against_one_and_cost_a_quarter() -> None:
 
 
 def test_a_ratio_and_its_interval_become_what_takes_longer() -> None:
-    """By hand: 1 / 0.8 - 1 with 1 / 1 - 1 and 1 / 0.5 - 1."""
+    """Computed by hand: 1 / 0.8 - 1, from 1 / 1 - 1 to 1 / 0.5 - 1."""
     (pair,) = nodes_side_by_side(node_results())
     slower = replace(pair, over_base=Estimate(value=0.8, interval=(0.5, 1.0))).slower_by
     assert slower is not None

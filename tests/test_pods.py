@@ -33,7 +33,7 @@ from tests.test_manifests import DIGEST, NODES, OPTIONS
 def test_a_round_of_pods_and_its_commit_and_image(
     make_case: CaseMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a copy of labscale without git, as the image has it."""
+    """The pods run in a copy of labscale without git, as in the image."""
     (tmp_path / "origin.json").write_text('{"suite_commit": "c0ffee", "suite_dirty": false}', encoding="utf-8")
     monkeypatch.setattr("suite.external.machine.ROOT", tmp_path)
     monkeypatch.setenv(image_digest.DIGEST, DIGEST)

@@ -36,7 +36,7 @@ def test_the_rest_is_corrected_by_what_the_runs_so_far_took(make_case: CaseMaker
 def test_a_first_run_that_compiles_makes_no_later_one_longer_but_the_first_of_each_other_task(
     make_case: CaseMaker,
 ) -> None:
-    """As on four H200s: 1:44 instead of 0:34, and the time left went from 13:46 to 41:55."""
+    """Four H200s took 1:44 instead of 0:34, and the time left rose from 13:46 to 41:55."""
     cart = planned(make_case, "a/1", 34.0)
     hand = replace(cart, case=make_case(case_id="b/1", task="Isaac-Other"), estimated_wall_s=40.0)
     rest = Rest([cart, hand])

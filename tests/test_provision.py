@@ -302,7 +302,7 @@ def test_cache_is_where_the_user_wants_it(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_without_a_home_the_user_is_asked_for_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As ``docker run --user 12345`` starts a process."""
+    """``docker run --user 12345`` starts a process like this."""
     for name in ("LABSCALE_CACHE", "XDG_CACHE_HOME", "HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(os, "getuid", lambda: 12345)

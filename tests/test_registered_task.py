@@ -287,7 +287,7 @@ def test_an_answer_of_another_form_is_named(tmp_path: Path) -> None:
 
 
 def test_the_real_program_says_nothing_else(tmp_path: Path) -> None:
-    """Without Isaac Lab it cannot register anything."""
+    """The program cannot register anything without Isaac Lab."""
     assert tmp_path.is_dir()
     with pytest.raises(WorkerEnvironmentError, match=r"No module named 'gymnasium'"):
         ask(["Small-Swing-Up"], python=Path(sys.executable), project_root=ROOT, catalog=CATALOG, keep=False)

@@ -56,7 +56,7 @@ def test_the_interval_holds_the_median_as_often_as_it_says(count: int) -> None:
 def test_the_interval_where_a_case_stops_holds_the_median_as_often_as_it_says(
     spread: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Over all cases, those that spend their rounds among them; of those that stop early alone it is less often."""
+    """This is true over all cases, also those that use all rounds; for early stops alone it is less often."""
     monkeypatch.setattr(repeats, "completed_times_s", list)  # a round is its own number here
     generator = random.Random(5)  # noqa: S311  (the same numbers every time)
     hits = 0

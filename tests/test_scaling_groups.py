@@ -34,7 +34,7 @@ def test_speedups_of_paired_rounds_know_that_they_shared_a_disturbance() -> None
 
 
 def test_figures_of_points_are_over_a_baseline_of_two_ranks() -> None:
-    """By hand: 128 environments for 16 steps are 2048 frames; 0.5 s over 0.8 s is 1.6 times, of 2 that are ideal."""
+    """Computed by hand: 128 environments x 16 steps are 2048 frames; 0.8 s / 0.5 s is 1.6 times, 2 is ideal."""
     results = [
         make_result(make_case(world_size=ranks), *times_s) for ranks, times_s in ((2, [0.8] * 3), (4, [0.5] * 3))
     ]

@@ -139,7 +139,7 @@ def test_karp_flatt_is_the_serial_fraction_at_every_point() -> None:
 
 
 def test_karp_flatt_is_over_the_baseline_whatever_its_ranks() -> None:
-    """By hand: four ranks take 0.6 of what two take, (0.6 - 1/2) / (1 - 1/2)."""
+    """Computed by hand: four ranks take 0.6 of the time of two, (0.6 - 1/2) / (1 - 1/2)."""
     (point,) = karp_flatt(group_of({2: 1000.0, 4: 1000.0 / 0.6}.__getitem__, world_sizes=(2, 4)))
     assert point.serial_fraction is not None
     assert point.serial_fraction.value == pytest.approx(0.2)

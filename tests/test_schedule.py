@@ -67,7 +67,7 @@ def run(
     failing: Mapping[tuple[str, int], Outcome] | None = None,
     between: Callable[[], object] = lambda: None,
 ) -> Ran:
-    """As ``run_all`` does it, with a record in place of a training; killed before its n-th record when asked to be."""
+    """Run like ``run_all``, but write a record instead of training; ``kill_after`` stops before that record."""
     folder, ran = Folder(root=root), Ran()
     for item, index in rounds_to_run(campaign, folder):
         if kill_after == len(ran):

@@ -85,7 +85,7 @@ def test_one_rank_stands_for_several_only_where_ranks_learn_together() -> None:
 
 
 def of_two_ranks(result: CaseResult, second: float) -> CaseResult:
-    """With a second rank, whose rewards are ``second`` times those of the first."""
+    """The result with a second rank, whose rewards are ``second`` times those of the first."""
     (record,), case = result.rounds, replace(result.case, nproc_per_node=2)
     (first,) = record.ranks
     rewards = tuple(second * (reward or 0.0) for reward in first.samples["reward_mean"])
@@ -128,7 +128,7 @@ def test_the_page_says_by_which_of_its_runs_a_seed_counts() -> None:
 
 
 def test_every_run_of_a_seed_counts() -> None:
-    """Of a seed that ran on several machines all runs but the first were left out without a word."""
+    """Runs after the first of a seed that ran on several machines were once omitted silently."""
     runs = [learned(replace(CASE, seed=seed), rate) for seed, rate in ((1, 1.0), (2, 1.5), (1, 0.5))]
     (found,) = seeds(runs, [], known)
     assert found.judged[0].seed_rewards == {1: (7.0, 3.5), 2: (10.5,)}

@@ -106,7 +106,7 @@ def reduced_gradients_alone(record: RunRecord) -> None:
 
 
 def nothing_left(ssh_hosts: SshHosts) -> None:
-    """On either host; what has said its last word may take a moment to be gone."""
+    """Wait until no program runs on either host; a program may take a moment to end."""
     wait_until(lambda: not any(map(ssh_hosts.programs, HOSTS)), timeout_s=5, what="nothing is left on the hosts")
 
 

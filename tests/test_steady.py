@@ -40,7 +40,7 @@ def test_equal_times_lose_only_the_first() -> None:
 
 @pytest.mark.parametrize(("slower", "start"), [(0.16, 1), (0.18, 5)])
 def test_a_slow_beginning_goes_where_the_mean_is_known_better_without_it(slower: float, start: int) -> None:
-    """By hand: 4 iterations that take 1 + d, then 16 of mean 1 and variance 0.01, which medians of three leave alone.
+    """Computed by hand: 4 iterations of 1 + d, then 16 of mean 1 and variance 0.01, unchanged by medians of three.
 
     The mean's squared error is (0.8 * 0.01 + 0.16 * d**2) / 20 with the four and 0.01 / 16 without: equal at d = 0.168.
     """

@@ -126,7 +126,7 @@ def test_imported_results_are_sound_and_no_cases(tmp_path: Path) -> None:
 
 
 def campaign_without_cases(root: Path) -> None:
-    """As ``bench`` leaves it in the middle of its first round; one more round has ended."""
+    """Write the folder that ``bench`` leaves during its first round, after one more round has ended."""
     (root / "cases").mkdir(parents=True)
     (root / "campaign.json").write_text("{}", encoding="utf-8")
     for number, name in enumerate(("record.json", "case.json")):

@@ -253,7 +253,7 @@ def test_without_nvml_there_are_no_gpus_and_one_note(run_dir: Path, monkeypatch:
 
 
 def test_samples_keep_their_rate_and_late_ones_are_left_out(run_dir: Path) -> None:
-    """By a clock of the test's own: it stands still but where the sampler waits."""
+    """The test's own clock advances only while the sampler waits."""
     now_s, waits_s = 1000.0, list[float]()
 
     def is_over(wait_s: float) -> bool:

@@ -15,7 +15,7 @@ def with_last(group: ScalingGroup, times_s: Sequence[float]) -> ScalingGroup:
 
 
 def judged(*times_s: float, baseline_s: Sequence[float] = (1.0, 1.0, 1.0)) -> Verdict:
-    """Of two ranks, which took ``times_s`` for what one rank did in ``baseline_s``."""
+    """The verdict on two ranks that took ``times_s`` for what one rank did in ``baseline_s``."""
     points = tuple(point_of(ranks, 1000, dict(enumerate(values))) for ranks, values in ((1, baseline_s), (2, times_s)))
     return verdict(ScalingGroup(series="s", curve="c", scaling="strong", points=points))
 
@@ -36,7 +36,7 @@ def test_the_whole_interval_must_be_at_or_above_the_threshold() -> None:
 
 @pytest.mark.parametrize(("times_s", "is_said"), [((1.2, 1.1, 1.3), True), ((1.2, 0.9, 1.3), False)])
 def test_more_ranks_that_surely_make_fewer_frames_are_named(times_s: tuple[float, ...], is_said: bool) -> None:
-    """Of strong scaling, against 1 s on one rank."""
+    """Strong scaling, compared with 1 s on one rank."""
     found = judged(*times_s)
     assert found.word == "limited"
     assert found.reason.endswith("; 2 ranks are slower than 1") == is_said
@@ -77,7 +77,7 @@ def test_limited_by_all_to_all() -> None:
 
 
 def test_a_coefficient_that_is_infinite_limits_nothing() -> None:
-    """From two ranks on each added one takes as long again: nothing is left for one rank's own work."""
+    """Each rank after the second adds the same time again: nothing is left for one rank's own work."""
     times_s = {2: 1.0, 4: 3.0, 8: 7.0, 16: 15.0}
     (group,) = scaling_groups([make_result(make_case(world_size=ranks), *[t] * 3) for ranks, t in times_s.items()])
     assert "law misses a point by" in limit(group)

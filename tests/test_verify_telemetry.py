@@ -17,7 +17,7 @@ from tests.generated_results import make_case, make_result
 
 
 def with_telemetry(record: RunRecord) -> RunRecord:
-    """As a sampler would have seen the steady iterations of a generated record, all but the first."""
+    """Add the samples of the steady iterations of a generated record, all but the first."""
     times_s = record.ranks[0].samples["iteration_time_s"]
     window_s = sum(time_s for time_s in times_s[1:] if time_s is not None)
     frames = (len(times_s) - 1) * record.case.frames_per_iteration

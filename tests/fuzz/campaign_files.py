@@ -207,7 +207,7 @@ def collect_a_round(rng: random.Random, folder: Path) -> None:
 
 
 def record_a_round(rng: random.Random, folder: Path) -> None:
-    """As a pod does, of the case that lies there."""
+    """Record a run of the stored case, like a pod does."""
     run_dir = folder / "raw" / ON_TWO_NODES.case_id / "r0"
     write_run(run_dir, ON_TWO_NODES)
     path = run_dir / "case.json"

@@ -37,7 +37,7 @@ def any_sample(rng: random.Random) -> float | None:
 
 
 def change_column(rng: random.Random, record: Any) -> None:
-    """Of one rank or of all: another length, holes, one value or all of them others, or no such column."""
+    """Change a column of one rank or of all: its length, one value or all values, gaps, or remove it."""
     if not record["ranks"]:
         return
     name = rng.choice(list(record["ranks"][0]["samples"]))
@@ -80,7 +80,7 @@ def change_ranks(rng: random.Random, record: Any) -> None:
 
 
 def change_case(rng: random.Random, record: Any) -> None:
-    """To a value of the same type."""
+    """Change a field of the case to another value of the same type."""
     case = record["case"]
     name = rng.choice(list(case))
     if isinstance(case[name], bool):

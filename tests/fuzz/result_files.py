@@ -121,7 +121,7 @@ def undrawn(version: result_sets.Version) -> Iterator[None]:
 
 
 def run_cells(page: str) -> None:
-    """As the kernel of a report does: what the last expression of a cell gives is shown."""
+    """Run the cells like the kernel of a report: the value of a cell's last expression is displayed."""
     names: dict[str, Any] = {}
     for cell in jupytext.reads(page, fmt="md:myst").cells:
         if cell.cell_type != "code":
@@ -176,7 +176,7 @@ def write_set(folder: Path) -> None:
 
 
 def write_below(folder: Path, result: CaseResult) -> None:
-    """As ``write_results`` does, in a folder that is not ``cases``."""
+    """Write a result like ``write_results``, but into a folder that is not ``cases``."""
     write_results([result], folder)
     (folder / "cases").rename(folder.with_suffix(".moved"))
     folder.rmdir()

@@ -58,7 +58,7 @@ def read_variables(rng: random.Random, folder: Path) -> None:
 
 
 def _value(rng: random.Random, name: str, folder: Path) -> str:
-    """As the system would hand it over: without zeros, and without what no bytes of UTF-8 or of others would give."""
+    """Return a value that the system can pass: no NUL, and no character that cannot come from bytes."""
     match name:
         case "DOCKER_HOST":
             text = rng.choice(ENGINES)

@@ -10,7 +10,7 @@ from typing import Any
 
 
 def judge_faults(env: Any) -> dict[str, dict[str, Any]]:
-    """By fault, what ``tasks.checks.validity`` says: name of the check -> [verdict, fault, what was found]."""
+    """Verdicts of ``tasks.checks.validity`` for each fault: name of the check -> [verdict, fault, what was found]."""
     first: dict[str, Any] = {}
     faults: dict[str, Callable[[str, Any], object]] = {
         "none": lambda *_: None,

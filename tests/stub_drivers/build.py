@@ -26,7 +26,7 @@ def build_with_missing_dependency(folder: Path, name: str = "libneedy.so") -> Pa
 
 
 def build_32_bit(output: Path) -> Path:
-    """Without any libc: the 32-bit one need not be installed."""
+    """Build a 32-bit library without libc, so that no 32-bit libc need be installed."""
     source = output.with_suffix(".c")
     source.write_text("int vk_icdGetInstanceProcAddr(void) { return 0; }")
     subprocess.run(["gcc", "-m32", "-shared", "-nostdlib", "-o", str(output), str(source)], check=True)
