@@ -16,13 +16,12 @@ from suite.errors import StoreError, WorkerEnvironmentError
 from suite.launch.native.run import run
 from suite.launch.processes import RUN_ID_VARIABLE
 from suite.schema.record import Case, Launch
-
-TEST_VARIABLE = "LABSCALE_TEST_RUN_DIR"
+from tests.real_runs import MARK, marked_processes
 
 # What every stand-in starts with. `child` starts another Python program in a session of its own, as torchrun does.
 PREAMBLE = f"""
 import faulthandler, json, os, pathlib, signal, subprocess, sys, time
-run_dir = pathlib.Path(os.environ["{TEST_VARIABLE}"])
+run_dir = pathlib.Path(os.environ["{MARK}"])
 def emit(rank, **event):
     with open(run_dir / f"rank-{{rank}}.jsonl", "a") as stream:
         stream.write(json.dumps(event) + "\\n")
@@ -51,22 +50,13 @@ def make_launch(tmp_path: Path, make_case: Callable[..., Case]) -> Iterator[Make
             case=make_case(**case_changes),
             round=0,
             argv=(sys.executable, "-c", PREAMBLE + program),
-            env={TEST_VARIABLE: str(run_dir)},
+            env={MARK: str(run_dir)},
             run_dir=str(run_dir),
             grace_s=grace_s,
         )
 
     yield make
-    assert living_processes(run_dir) == []
-
-
-def living_processes(run_dir: Path) -> list[psutil.Process]:
-    return [
-        process
-        for process in psutil.process_iter(["environ", "status"])
-        if (process.info["environ"] or {}).get(TEST_VARIABLE) == str(run_dir)
-        and process.info["status"] != psutil.STATUS_ZOMBIE
-    ]
+    assert marked_processes(run_dir) == []
 
 
 def is_running(pid: int) -> bool:
