@@ -18,12 +18,6 @@ def rows_by_ranks(results: list[CaseResult]) -> dict[int, CaseRow]:
     return {row.world_size: row for row in case_rows(results)}
 
 
-def test_perfect_strong_scaling_has_efficiency_one() -> None:
-    rows = rows_by_ranks([make_result(make_case(world_size=ranks), 0.8 / ranks) for ranks in (1, 2, 4, 8)])
-    assert [rows[ranks].speedup for ranks in (1, 2, 4, 8)] == [1, 2, 4, 8]
-    assert {row.scaling_efficiency for row in rows.values()} == {1.0}
-
-
 def test_perfect_weak_scaling_has_efficiency_one() -> None:
     cases = [
         make_case("ant-weak", world_size=ranks, scaling="weak", num_envs_global=32 * ranks) for ranks in (1, 2, 4, 8)
@@ -33,7 +27,7 @@ def test_perfect_weak_scaling_has_efficiency_one() -> None:
     assert {row.scaling_efficiency for row in rows.values()} == {1.0}
 
 
-@pytest.mark.parametrize("serial", [0.05, 0.5])
+@pytest.mark.parametrize("serial", [0.0, 0.05, 0.5])
 def test_strong_scaling_follows_amdahl(serial: float) -> None:
     rows = rows_by_ranks(
         [make_result(make_case(world_size=ranks), 2.0 * (serial + (1 - serial) / ranks)) for ranks in (1, 2, 8)]

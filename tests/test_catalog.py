@@ -63,31 +63,6 @@ def test_cameras_choose_the_renderer_of_a_stack_that_has_one() -> None:
     assert catalog.stacks["kitless"].presets_for(catalog.tasks[HAND]) == ()
 
 
-def test_a_cost_is_of_the_device_and_if_possible_of_the_library() -> None:
-    ant = load_catalog().tasks["Isaac-Ant"]
-    for library in ("rl_games", "skrl"):
-        cost = ant.cost(rl_library=library, device="cuda", stack="kitless", num_envs=1024)
-        assert cost is not None
-        assert (cost.rl_library, cost.device) == ("rl_games", "cuda")
-    without = ant.model_copy(update={"costs": ()})
-    assert without.cost(rl_library="rl_games", device="cuda", stack="kitless", num_envs=1) is None
-
-
-def test_time_grows_with_work_but_fewer_environments_do_not_shorten_it() -> None:
-    cost = load_catalog().tasks["Isaac-Ant"].costs[0]
-    cost = cost.model_copy(update={"optimiser_steps": None, "optimiser_step_s": None})
-    reference = {"num_envs": cost.num_envs, "num_steps_per_env": cost.num_steps_per_env, "iterations": 10}
-    reference["optimiser_steps"] = 4
-    learning_s = cost.wall_s(**reference) - cost.start_up_s
-    assert learning_s == pytest.approx(10 * cost.iteration_s)
-    for key, value in reference.items():
-        if key == "optimiser_steps":  # what they take is not known of this one
-            continue
-        doubled_s = cost.wall_s(**reference | {key: 2 * value}) - cost.start_up_s
-        assert doubled_s == pytest.approx(2 * learning_s)
-    assert cost.wall_s(**reference | {"num_envs": 1}) == cost.wall_s(**reference)
-
-
 def test_an_agent_has_a_size_or_a_count_of_minibatches(tmp_path: Path) -> None:
     path = edited(tmp_path, ("minibatch_size = 32768", "minibatch_size = 32768\nnum_minibatches = 2"))
     with pytest.raises(MatrixError, match=r"Isaac-Ant\.agents\.rl_games: .*either minibatch_size or num_minibatches"):

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from suite.errors import Interrupted, StoreError
-from suite.schema.launch_result import EndedBy
 from tests.rank_events import RankFiles, end, head, iterations, whole
 
 
@@ -47,13 +46,15 @@ def test_unended_last_line_counts_when_it_is_whole(rank_files: RankFiles) -> Non
     assert rank_files.collect().outcome == "completed"
 
 
-@pytest.mark.parametrize("bad", ["{\x00\x00", "[1, 2]", '{"event": "nonsense"}', '{"event": "iteration"}', ""])
-def test_corrupt_line_is_named_and_the_rest_kept(bad: str, rank_files: RankFiles) -> None:
+@pytest.mark.parametrize(
+    "bad", [b"{\x00\x00", b"[1, 2]", b'{"event": "nonsense"}', b'{"event": "iteration"}', b"", b"\xff\xfe"]
+)
+def test_corrupt_line_is_named_and_the_rest_kept(bad: bytes, rank_files: RankFiles) -> None:
     rank_files.rank(0, whole(0))
     rank_files.rank(1, whole(1))
     path = rank_files.run_dir / "rank-1.jsonl"
-    lines = path.read_text().splitlines()
-    path.write_text("\n".join([*lines[:4], bad, *lines[4:]]) + "\n")
+    lines = path.read_bytes().splitlines()
+    path.write_bytes(b"\n".join([*lines[:4], bad, *lines[4:]]) + b"\n")
     record = rank_files.collect()
     assert record.outcome == "invalid"
     assert record.reason
@@ -61,23 +62,11 @@ def test_corrupt_line_is_named_and_the_rest_kept(bad: str, rank_files: RankFiles
     assert record.ranks[1].num_iterations == 3
 
 
-def test_bytes_that_are_no_text_are_corrupt(rank_files: RankFiles) -> None:
-    rank_files.rank(0, whole(0))
-    rank_files.rank(1, whole(1))
-    path = rank_files.run_dir / "rank-0.jsonl"
-    path.write_bytes(b"\xff\xfe\n" + path.read_bytes())
-    record = rank_files.collect()
-    assert record.outcome == "invalid"
-    assert record.reason
-    assert record.reason.startswith("rank-0.jsonl line 1 is not an event")
-
-
-@pytest.mark.parametrize("ended_by", ["timeout", "hung"])
-def test_ended_run_says_how_far_each_rank_got(ended_by: EndedBy, rank_files: RankFiles) -> None:
+def test_hung_run_says_how_far_each_rank_got(rank_files: RankFiles) -> None:
     rank_files.rank(0, head(0) + iterations(2))
     rank_files.rank(1, head(1))
-    record = rank_files.collect(exit_code=-9, ended_by=ended_by)
-    assert record.outcome == ended_by
+    record = rank_files.collect(exit_code=-9, ended_by="hung")
+    assert record.outcome == "hung"
     assert record.reason
     assert "rank 0: 2 of 3 iterations; rank 1: in start-up, after imports" in record.reason
 

@@ -1,13 +1,11 @@
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from reports import interference
-from reports.interference import ORDER, PAIRS, judged, verdict
+from reports.interference import ORDER, judged, verdict
 from suite.errors import StoreError
-from suite.files.json_file import replace_json
-from suite.records.store import load_results
 from suite.schema.case_suffixes import PROBE_SUFFIX
 from suite.schema.record import RunRecord
 from tests.generated_results import make_case, make_record
@@ -16,14 +14,6 @@ RESULTS = Path(__file__).resolve().parents[1] / "reports" / "results" / "2026.11
 CASE = "cartpole-strong/rl_games-kitless-n8192-1x1"
 QUIET = (1.0, 1.002, 0.999, 1.001, 1.0, 0.998)
 NOISY = (1.0, 1.04, 1.0, 1.04, 1.0, 1.04)  # its halves differ by 4 %
-
-
-def test_each_kind_of_round_has_the_same_middle() -> None:
-    assert ORDER.count(True) == ORDER.count(False) == PAIRS == 6
-    assert sum(index for index, beside in enumerate(ORDER) if beside) == sum(
-        index for index, beside in enumerate(ORDER) if not beside
-    )
-    assert all(ORDER[index] != ORDER[index + 1] for index in range(0, len(ORDER), 2))
 
 
 def test_equal_times_allow_packing() -> None:
@@ -108,29 +98,9 @@ def test_the_test_ends_with_its_last_round_and_with_one_that_fails() -> None:
         judged(rounds(*(1.0,) * 11))
 
 
-def test_the_verdict_is_kept_with_its_evidence(tmp_path: Path) -> None:
-    path = tmp_path / "packing.json"
-    assert interference.read(path) is None
-    found = verdict(CASE, QUIET, NOISY, [3, 3, 2, 3, 3, 1])
-    replace_json(asdict(found), path)
-    assert interference.read(path) == found
-    assert [each.name for each in tmp_path.iterdir()] == ["packing.json"]
-
-
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"packed": true, "reason": "x", "colour": "red"}'])
 def test_a_damaged_verdict_is_named(tmp_path: Path, text: str) -> None:
     path = tmp_path / "packing.json"
     path.write_text(text)
     with pytest.raises(StoreError, match=r"packing\.json is not readable: .*Take it anew from"):
         interference.read(path)
-
-
-@pytest.mark.parametrize(("folder", "ends"), [("h200-x4-short", True), ("h200-x2-envs", False)])
-def test_half_would_have_been_enough_where_a_whole_test_refused_and_not_where_it_allowed(
-    folder: str, *, ends: bool
-) -> None:
-    (probe,) = (one for one in load_results(RESULTS / folder / interference.FOLDER) if interference.is_probe(one.case))
-    records = sorted(probe.rounds, key=lambda record: record.round)
-    assert len(records) == len(ORDER)
-    assert interference.is_settled(records[:6]) is ends
-    assert judged(records).packed is not ends

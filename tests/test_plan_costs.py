@@ -100,6 +100,7 @@ def test_optimiser_steps_cost_by_their_number_and_the_rest_by_environments_and_s
     assert FEW.wall_s(num_envs=10, num_steps_per_env=10, iterations=2, optimiser_steps=0) == pytest.approx(24.0)
     unknown = FEW.model_copy(update={"optimiser_steps": None, "optimiser_step_s": None})
     assert unknown.wall_s(num_envs=2000, num_steps_per_env=10, iterations=1, optimiser_steps=99) == pytest.approx(26.0)
+    assert unknown.wall_s(num_envs=10, num_steps_per_env=20, iterations=2, optimiser_steps=99) == pytest.approx(32.0)
 
 
 def test_the_nearest_measurement_has_no_more_environments_if_there_is_one() -> None:
