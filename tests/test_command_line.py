@@ -50,27 +50,6 @@ def test_a_wrong_option_ends_as_the_readme_says(session: str, capsys: pytest.Cap
     assert said == f"unrecognized arguments: --helf. Did you mean '--help'?\nSee: nox -s {session} -- --help\n"
 
 
-@pytest.mark.parametrize(
-    ("session", "arguments"),
-    [
-        ("report", [""]),
-        ("report", ["a", "--out", ""]),
-        ("publish", ["--results", ""]),
-        ("publish", ["--out="]),
-        ("export", ["", "--format", "csv"]),
-        ("import", ["", "--out", "b"]),
-        ("verify", [""]),
-        ("compare", ["a", ""]),
-    ],
-)
-@pytest.mark.usefixtures("results")
-def test_an_empty_path_is_not_the_folder_one_is_in(
-    session: str, arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert SESSIONS[session](arguments) == UsageError.exit_code
-    assert "got '', allowed is a path" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("session", [*SESSIONS, "plan", "bench", "store", "build", "bundle", "env_check"])
 def test_help_shows_the_command_as_it_is_typed(session: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:

@@ -81,11 +81,7 @@ def test_options_reach_the_campaign() -> None:
         (["bench", "--out", ""], "argument --out: got '', allowed is a path, such as . for the folder you are in"),
         (["plan", "--worker-python="], "argument --worker-python: got '', allowed is a path"),
         (["store", ""], "argument DIR: got '', allowed is a path"),
-        (["bundle", "--out", ""], "argument --out: got '', allowed is a path"),
-        (["build", "--out", ""], "argument --out: got '', allowed is a path"),
         (["env_check", "--image", ""], "argument --image: got '', allowed is any text but an empty one"),
-        (["bench", "--host-label", ""], "argument --host-label: got '', allowed is any text but an empty one"),
-        (["plan", "--series", ""], "argument --series: got '', allowed is any text but an empty one"),
     ],
 )
 def test_a_wrong_option_is_named_with_what_is_allowed(
@@ -165,15 +161,6 @@ def test_help_names_every_matrix(capsys: pytest.CaptureFixture[str]) -> None:
 def test_one_round_is_no_rounds(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--device", "cpu"]) == 0
     assert "4 iterations, 1 round\n" in capsys.readouterr().out
-    assert main(["plan", "--device", "cpu", "--max-rounds", "2"]) == 11
-    assert "exactly 1 round. Add" in capsys.readouterr().err
-
-
-def test_the_command_line_starts_in_a_process_of_its_own() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "suite", "bench", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert "--retry-failed" in done.stdout
 
 
 def test_signals_of_one_stop_interrupt_once(monkeypatch: pytest.MonkeyPatch) -> None:

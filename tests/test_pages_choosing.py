@@ -216,17 +216,6 @@ def test_nodes_that_were_emulated_say_so_and_lone_cases_are_named(tmp_path: Path
     assert "emulated" not in side_by_side.where_nodes_were(version_of(node_results(), tmp_path / "b")).text
 
 
-@pytest.mark.parametrize("neighbours", [None, 2])
-def test_limits_say_how_many_rounds_ran_beside_others(tmp_path: Path, neighbours: int | None) -> None:
-    results = [
-        replace(result, rounds=tuple(replace(each, neighbours=neighbours) for each in result.rounds))
-        for result in node_results()
-    ]
-    said = limits.uncertain(version_of(results, tmp_path)).text
-    assert ("9 of 9 rounds ran beside other cases" in said) == (neighbours == 2)
-    assert ("Of 9 rounds it is not known" in said) == (neighbours is None)
-
-
 def test_limits_say_how_many_rounds_have_not_shown_to_be_steady(tmp_path: Path) -> None:
     calm, drifting = make_result(make_case(), 0.5, 0.5), make_result(make_case("ant-weak"), 0.5)
     (record,) = drifting.rounds

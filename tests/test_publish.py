@@ -40,8 +40,12 @@ def test_every_version_has_its_address_and_the_newest_two(site: Path) -> None:
     assert 'url=latest/index.html"' in (site / "index.html").read_text()
 
 
-def test_pages_of_several_sets_have_headings_in_order_and_regions_with_names(site: Path) -> None:
-    for name, page in read_pages(site / NEWER).items():
+@pytest.mark.parametrize("version", [OLDER, NEWER], ids=["one set", "several sets"])
+def test_pages_have_headings_in_order_and_regions_with_names(site: Path, version: str) -> None:
+    pages = read_pages(site / version)
+    assert any(page.regions for page in pages.values())
+    for name, page in pages.items():
+        assert page.headings[0] == 1, name
         assert all(later - earlier <= 1 for earlier, later in pairwise(page.headings)), name
         assert len(page.regions) == len(set(page.regions)), name
         assert len(page.ids) == len(set(page.ids)), name

@@ -17,7 +17,6 @@ from tests.generated_results import LABEL, full_results, on_gpus, smoke_results,
 
 RESULTS = [*on_gpus(smoke_results()), *full_results()[-1:]]
 FIGURES_PER_SERIES = 6  # without telemetry: no energy
-MAX_PAGE_BYTES = 150_000
 LOADING = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "object": "data"}
 ABOUT = {
     "index.html",
@@ -129,32 +128,10 @@ def test_nothing_is_loaded_from_another_host(site: Path, pages: dict[str, Page])
     assert all("Content-Security-Policy" in text_of(site, name) for name in pages)
 
 
-def test_every_link_leads_somewhere(site: Path, pages: dict[str, Page]) -> None:
-    for name, page in pages.items():
-        assert len(page.ids) == len(set(page.ids)), name
-        for link in page.links:
-            if link.startswith("https:"):
-                assert name == "published.html", link
-                continue
-            location, _, fragment = link.partition("#")
-            assert not location or (site / location).is_file(), link
-            assert not fragment or fragment in pages[location or name].ids, link
-
-
-def test_headings_skip_no_level(pages: dict[str, Page]) -> None:
-    for name, page in pages.items():
-        assert page.headings[0] == 1, name
-        assert all(later - earlier <= 1 for earlier, later in zip(page.headings, page.headings[1:], strict=False)), name
-
-
-def test_regions_can_be_told_apart(pages: dict[str, Page]) -> None:
-    assert any(page.regions for page in pages.values())
-    for name, page in pages.items():
-        assert len(page.regions) == len(set(page.regions)), name
-
-
-def test_pages_are_light(site: Path, pages: dict[str, Page]) -> None:
-    assert max((site / name).stat().st_size for name in pages) < MAX_PAGE_BYTES
+def test_only_figures_of_others_link_to_other_hosts(pages: dict[str, Page]) -> None:
+    assert {name for name, page in pages.items() if any(link.startswith("https:") for link in page.links)} <= {
+        "published.html"
+    }
 
 
 def test_failures_stand_with_their_reasons(site: Path) -> None:

@@ -107,9 +107,6 @@ def test_points_better_than_ideal_are_not_fitted() -> None:
     group = group_of(lambda n: 5000 * n**1.1)
     assert "superlinear: 2 ranks have an efficiency of 1.07" in refused("amdahl", group)
     assert "superlinear" in refused("usl", group)
-
-
-def test_points_better_than_ideal_are_not_fitted_whatever_the_baseline() -> None:
     assert "superlinear: 4 ranks" in refused("amdahl", group_of(lambda n: 5000 * n**1.2, world_sizes=(2, 4, 8)))
 
 
