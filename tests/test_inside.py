@@ -143,13 +143,6 @@ def test_every_figure_has_its_own_columns_and_the_host_has_a_table() -> None:
     assert none.text.startswith("Measured in none of these cases: Core probe in µs, ")
 
 
-def test_what_printed_columns_say_is_kept_apart() -> None:
-    record = make_record(make_case())
-    rank = replace(record.ranks[0], samples={**record.ranks[0].samples, "rl_games.total_fps": (7.0,) * 12})
-    found = inside(CaseResult(case=record.case, rounds=(replace(record, ranks=(rank,)),)))
-    assert found.printed_fps == {"total": 7.0}
-
-
 def test_nothing_is_known_of_a_case_that_failed() -> None:
     found = inside(failed_result(make_case(), outcome="oom", reason="out of memory"))
     assert found.fps == {}
