@@ -47,13 +47,6 @@ def test_image_that_is_not_there(engine: Engine) -> None:
         engine.find_image("labscale/none:1")
 
 
-@pytest.mark.usefixtures("engine")
-def test_engine_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
-    with pytest.raises(ContainerError, match="Start the engine, or set DOCKER_HOST"):
-        Engine.connect()
-
-
 def test_podman_is_not_trusted_with_gpus(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "is_podman", True)
     image = engine.find_image(BUSYBOX)
