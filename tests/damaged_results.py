@@ -22,7 +22,7 @@ Damage = Callable[[Any], None]
 
 
 def copy_without_hashes(folder: Path, copy: Path) -> Path:
-    """So that every damage has to be found by its meaning."""
+    """Copy a set without its hashes, so that each damage must be found by its meaning."""
     shutil.copytree(folder, copy)
     (copy / "SHA256SUMS").unlink()
     return copy

@@ -87,7 +87,7 @@ def test_a_matrix_that_was_edited_is_named_without_hashes(tmp_path: Path, enviro
 
 
 def test_a_folder_that_an_earlier_version_began_goes_on(tmp_path: Path, environment: Environment) -> None:
-    """It did not say the seed or the worker's packages, so only what is known of it is compared."""
+    """The earlier version did not store the seed or the worker's packages, so these are not compared."""
     smoke = identity_of(environment, SMOKE)
     earlier = {name: value for name, value in smoke.items() if name not in ("seed", "a_a", "worker_packages")}
     with opened(tmp_path, earlier):

@@ -117,7 +117,7 @@ def test_one_comparison_as_markdown_keeps_the_exit_code(
 def test_a_folder_that_is_not_there_has_not_lost_its_sets(
     trees: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A misspelt AFTER: every set was said to be removed, or nothing to have changed, with exit code 0."""
+    """A misspelt AFTER once reported every set as removed, or no change, with exit code 0."""
     before, nowhere = str(trees[0]), str(tmp_path / "nowhere")
     for folder in (before, nowhere):
         assert main([folder, nowhere, "--changed", "--markdown"]) == UsageError.exit_code

@@ -64,7 +64,7 @@ def first(comparison: Comparison) -> CaseComparison:
     ids=["after", "before", "both", "neither", "not known"],
 )
 def test_a_change_may_be_of_what_ran_beside(before: int | None, after: int, said: str) -> None:
-    """The word stays: the interference test of each campaign allowed it."""
+    """The verdict stays, since the interference test of each campaign allowed cases side by side."""
     found = compare(
         changed(results(), lambda record: replace(record, neighbours=before)),
         changed(results(factor=1.1), lambda record: replace(record, neighbours=after)),
@@ -280,7 +280,7 @@ def test_mistakes_have_other_exit_codes_than_incomparable(
 def test_a_round_whose_samples_are_gone_is_no_regression(
     before: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It was a traceback, whose exit code 1 says that something is slower."""
+    """This was once a traceback, whose exit code 1 means a regression."""
     after = tmp_path / "after"
     shutil.copytree(before, after)
     path = next((after / "cases").rglob("*.json"))

@@ -105,7 +105,7 @@ def test_rounds_are_stored_beside_a_campaign_file_that_was_cut_short(tmp_path: P
 
 
 def test_a_record_of_another_case_of_the_same_name_is_named(tmp_path: Path) -> None:
-    """It was called a fault of the program, to be reported."""
+    """This was once reported as a fault of the program."""
     write_identity(tmp_path)
     write_round(tmp_path, ANT, 0)
     other = write_round(tmp_path, replace(ANT, seed=7, minibatch_size=64), 1)
@@ -155,7 +155,7 @@ def test_nothing_to_store_is_said(tmp_path: Path) -> None:
 
 
 def test_rounds_that_may_not_be_read_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They were passed over: no round had ended, or fewer than had."""
+    """Unreadable rounds were once skipped, as if they had not ended."""
     path = write_round(tmp_path, ANT, 0)
     write_identity(tmp_path)
     for folder in (tmp_path / "raw", path.parent.parent):

@@ -113,7 +113,7 @@ def test_rounds_that_learn_the_same_are_one_run() -> None:
 
 
 def test_the_time_to_the_reward_is_told_from_the_frames_a_second() -> None:
-    """And fewer frames a second no later."""
+    """The time to the reward depends on how a case learns, not on its frames per second alone."""
     closed = rising(CLOSED, 1.0)  # the mean of the last five of twelve iterations is 9
     twice = rising(tuned("twice"), 2.0, iteration_time_s=1.0)
     (gain,) = gains([closed, twice])

@@ -143,7 +143,7 @@ def test_a_case_that_could_not_run_is_a_result_too(tmp_path: Path) -> None:
 
 
 def test_rounds_of_several_nodes_may_end_before_bench_begins_the_others(tmp_path: Path) -> None:
-    """They are started by hand or by Kubernetes, which knows no campaign, and share the folder with those of bench."""
+    """A user or Kubernetes starts these rounds outside a campaign, in the folder that bench uses."""
     case = make_case(nnodes=2, world_size=2)
     run_dir = Folder(root=tmp_path).run_dir(case, 0)
     run_dir.mkdir(parents=True)

@@ -28,7 +28,7 @@ def test_no_mutated_input_ends_in_a_traceback_or_hangs(target: Target) -> None:
 
 @pytest.fixture
 def kept_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is found leaves nothing outside of the test's folder."""
+    """Keep everything that fuzzing writes inside the test's folder."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 

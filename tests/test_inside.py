@@ -121,7 +121,7 @@ def test_memory_in_use_is_named_after_all_processes_on_the_gpu() -> None:
 
 
 def test_every_figure_has_its_own_columns_and_the_host_has_a_table() -> None:
-    """All stood below both figures, in twelve columns that no desk is wide enough for."""
+    """All figures once had one table of twelve columns, too wide for a screen."""
     record = with_telemetry(make_record(make_case()), frames_per_joule=1000.0, memory_gb=8.0)
     result = CaseResult(case=record.case, rounds=(record,))
     found = {record.case.case_id: inside(result)}

@@ -54,7 +54,7 @@ def test_a_shift_that_every_pair_shows_is_no_noise() -> None:
 
 
 def test_a_difference_that_is_not_sure_does_not_allow_packing() -> None:
-    """Nothing is shown then, and what may disturb does not run beside."""
+    """An uncertain difference proves nothing, so cases run one after another."""
     found = verdict(CASE, (1.0,) * 6, (0.9, 1.1, 1.1, 1.1, 0.9, 1.1))
     assert found.interval == pytest.approx((-0.1, 0.1))
     assert not found.packed

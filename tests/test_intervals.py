@@ -40,7 +40,7 @@ def test_up_to_five_rounds_an_interval_is_their_range(rounds: int) -> None:
 
 @pytest.mark.parametrize("rounds", range(MAX_ROUNDS_OF_A_RANGE + 1, 15))
 def test_with_more_rounds_the_interval_of_a_case_is_that_by_which_it_is_decided(rounds: int) -> None:
-    """So none that is not called one of few rounds holds the true median less often than it says."""
+    """Only an interval of few rounds contains the true median less often than its level says."""
     values = [float(value) for value in range(1, rounds + 1)]
     low, high = median_interval(values) or (0.0, 0.0)
     assert (low, high) == repeats.exact_median_interval(values)

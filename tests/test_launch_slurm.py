@@ -142,7 +142,7 @@ def test_a_script_submitted_by_hand_again_is_the_one_followed(
 def test_a_run_that_has_to_be_ended(
     place: SlurmPlace, launch: Launch, environment: Environment, tmp_path: Path, ending: str
 ) -> None:
-    """Its ranks say where they stand, and are gone."""
+    """The ranks print their stacks before they end."""
     (tmp_path / "r0" / "go_on").touch()
     case = replace(
         launch.case,
@@ -311,7 +311,7 @@ def test_a_node_that_dies_costs_an_attempt_and_not_the_round(
 def test_a_node_whose_link_is_cut_loses_the_round_that_goes_on_elsewhere(
     slurm: SlurmCluster, follow: Follow, tmp_path: Path
 ) -> None:
-    """And what the cut node still runs is gone once it hears of it."""
+    """The processes on the cut node end once it is connected again."""
     followed = follow(nnodes=2)
     followed.await_said("RUNNING on n[1-2]")
     wait_until(lambda: len(marked_processes(tmp_path / "r0")) > 1, timeout_s=20, what="ranks run")

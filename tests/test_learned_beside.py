@@ -118,7 +118,7 @@ def test_another_stack_is_held_against_newton_on_as_many_ranks() -> None:
 
 
 def test_what_the_notes_say_ran_at_a_time_did() -> None:
-    """They said it of all five seeds, two of which ran alone and stand among the hosts of one kind."""
+    """The notes once said this about all five seeds, two of which ran alone."""
     version = committed_version()
     beside = [
         seed

@@ -264,7 +264,7 @@ def test_no_part_is_blamed_where_nothing_may_be_lost(tmp_path: Path) -> None:
 
 
 def test_an_all_reduce_alone_has_no_frames_and_says_so() -> None:
-    """It had 3.7 million a second in a table and on the terminal, and a page that said that no case completed."""
+    """It once had 3.7 million frames/s in a table, and a page that reported no completed case."""
     campaign = Campaign.from_results([make_result(control("all_reduce", 2), 0.4)])
     (row,) = campaign.rows
     assert row.iteration_time_s == pytest.approx(0.4)

@@ -118,7 +118,7 @@ def test_the_full_matrix_is_rendered_and_valid(tmp_path: Path) -> None:
 
 
 def test_the_pod_of_one_node_has_no_case_of_several(tmp_path: Path) -> None:
-    """It would store them as skipped, in the folder where the rounds of several nodes store theirs."""
+    """The pod would store such cases as skipped, in the folder of the rounds of several nodes."""
     chosen = ("--case", "ant-weak/*-2x*", "--case", "ant-weak/*-n2048-*", "--case", "ant-weak/*-1x1*")
     out = ("--out", str(tmp_path))
     done = plan("--render", "kubernetes", "--image", "registry.example/kitless:1", *chosen, *out)

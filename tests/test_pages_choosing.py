@@ -269,7 +269,7 @@ def test_emulated_nodes_of_several_numbers_of_ranks_are_no_scaling_either(tmp_pa
 
 
 def test_a_search_for_capacity_beside_scaling_has_its_environments_and_no_speed_up(tmp_path: Path) -> None:
-    """It is of the same series, on one rank; eight points at 100 % of ideal would say nothing."""
+    """The search has one rank, so its eight points at 100 % of ideal mean nothing."""
     cases = [make_case("ant-weak", scaling="weak", num_envs_global=n, device="cuda") for n in (1024, 2048)]
     write_results([make_result(case, 0.1, 0.1, 0.1) for case in cases], tmp_path / "capacity")
     write_results([result for result in full_results() if result.case.series == "ant-weak"], tmp_path / "scaling")

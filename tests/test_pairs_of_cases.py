@@ -83,7 +83,7 @@ def test_emulated_nodes_have_a_line_of_their_own() -> None:
 
 
 def test_the_same_ranks_on_one_node_and_on_two_are_not_sped_up() -> None:
-    """The fewest had 100 % beside the efficiencies of sets that ran on one rank too."""
+    """The fewest ranks once had 100 %, next to sets with a baseline of one rank."""
     nodes = committed_version()
     nodes = replace(nodes, sets=tuple(one for one in nodes.sets if one.name == "h200-x2-nodes"))
     text = series_pages.cases(nodes, "ant-weak").text

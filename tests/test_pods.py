@@ -134,7 +134,7 @@ def test_a_pod_that_is_evicted_writes_the_record_of_its_attempt_alone(round_of_p
 
 
 def test_a_round_whose_other_pod_is_evicted_is_lost(round_of_pods: tuple[Path, Case]) -> None:
-    """What the head's ranks say of their peers follows from it."""
+    """The errors that the head's ranks report about their peers follow from the eviction."""
     run_dir, case = round_of_pods
     assert evict(pod_of(run_dir, case, sys.executable, "-c", STOPPABLE, str(run_dir)), run_dir, 1) == 1
     done = subprocess.run(pod_of(run_dir, case, "sh", "-c", "exit 3"), cwd=ROOT, env=environ_of(0), check=False)

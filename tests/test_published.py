@@ -92,7 +92,7 @@ def test_an_efficiency_without_an_interval_says_of_how_many_rounds_it_is() -> No
 
 
 def test_a_set_without_the_fewest_gpus_of_a_table_does_not_stand_in_it() -> None:
-    """Two GPUs had 100.0 % beside 99.1 and 97.0 % of those that were held against one."""
+    """Two GPUs once had 100.0 %, next to 99.1 and 97.0 % of sets whose baseline is one GPU."""
     version = committed_version()
     (nodes,) = (one for one in version.scaling if one.name == "h200-x2-nodes")
     assert min(row.world_size for row in nodes.campaign.series("ant-weak").rows) > 1

@@ -261,7 +261,7 @@ def test_of_a_python_of_the_users_nothing_is_kept(tmp_path: Path) -> None:
 
 
 def test_an_unknown_id_is_asked_for_again(tmp_path: Path) -> None:
-    """Nobody knows what a package that is installed meanwhile registers."""
+    """A package that is installed meanwhile may register the id."""
     for _ in range(2):
         ask_for(tmp_path, [{"task": "Small-Swing-Up", "registered": ["A"]}], "Small-Swing-Up")
     assert times_asked(tmp_path) == 2

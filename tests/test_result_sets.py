@@ -169,7 +169,7 @@ def test_the_committed_version_has_scaling_pairs_and_checks() -> None:
 
 
 def test_what_env_check_said_of_a_host_twice_is_shown_once() -> None:
-    """Two campaigns there differ in the free space that it found, and in nothing that was said of it."""
+    """Two campaigns there differ in the free disk space that env_check found, and in no verdict."""
     version = committed_version()
     (pairs,) = (one for one in version.sets if one.name == "h200-x2-pairs")
     assert len({place.environment.checks for place in pairs.campaign.places}) == 2
@@ -220,7 +220,7 @@ def test_limits_say_which_nodes_were_emulated() -> None:
 
 
 def test_a_set_of_controls_has_no_empty_place_among_the_charts() -> None:
-    """Its title stood there with nothing below it."""
+    """The page once had the set's title with nothing below it."""
     version = committed_version()
     several = [one for one in version.sets if one.name in ("h200-x4-rsl", "h200-x4-controls")]
     titles = {one.name: one.title for one in several}
@@ -230,7 +230,7 @@ def test_a_set_of_controls_has_no_empty_place_among_the_charts() -> None:
 
 
 def test_a_twins_failed_round_is_a_failed_round(tmp_path: Path) -> None:
-    """It stood on no page."""
+    """No page once showed such a round."""
     write_results(on_gpus([make_result(make_case(), 1.0, 1.0)]), tmp_path / "set")
     write_results(
         on_gpus([failed_result(make_case(variant="aa"), outcome="invalid", reason="it learned less")]),
@@ -254,7 +254,7 @@ def test_a_twins_failed_round_is_a_failed_round(tmp_path: Path) -> None:
 def test_remarks_tell_the_interval_that_a_campaign_decides_by_from_that_of_a_table(
     reason: str, *, is_told: bool, tmp_path: Path
 ) -> None:
-    """A table has the range of three rounds, and below it stood that three rounds have no interval."""
+    """A table shows the range of three rounds; a remark below it once said that three rounds have no interval."""
     write_results(on_gpus([replace(make_result(make_case(), 0.9, 1.0, 1.1), ended_because=reason)]), tmp_path / "set")
     version = read_version(tmp_path, name="v")
     assert "0.900 to 1.10" in series.throughput(version, "cartpole-strong").markup

@@ -122,7 +122,7 @@ def test_rounds_without_a_steady_part_are_named() -> None:
 def test_rounds_that_are_not_steady_are_named_with_the_range_of_their_changes(
     later_s: tuple[float, ...], rounds: str, change: str
 ) -> None:
-    """The figure of the first of them stood for all."""
+    """The flag once gave the figure of the first round alone."""
     case = make_case(iterations=5)  # so few that the rule may not start later than the second
 
     def changing(index: int, time_s: float) -> RunRecord:

@@ -61,7 +61,7 @@ def skipped(case: Case) -> CaseResult:
 
 
 def test_a_baseline_that_was_not_tried_is_replaced_by_no_other() -> None:
-    """The rows of a page gave no efficiency, and the verdict below them was held against two ranks."""
+    """A page once gave no efficiency in its rows, and below them a verdict with two ranks as baseline."""
     measured = [make_result(make_case(world_size=ranks), *[0.8 / ranks] * 3) for ranks in (2, 4)]
     results = [skipped(make_case()), *measured, skipped(make_case(world_size=8))]
     (group,) = scaling_groups(results)
@@ -72,7 +72,7 @@ def test_a_baseline_that_was_not_tried_is_replaced_by_no_other() -> None:
 
 
 def test_a_curve_is_called_as_in_the_rows_of_a_page_whatever_was_skipped() -> None:
-    """Else the first page finds no verdict for a row that has another name."""
+    """The first page finds the verdict of a row by this name."""
     results = [make_result(make_case(world_size=ranks), *[0.8 / ranks] * 3) for ranks in (1, 2)]
     results.append(skipped(make_case(num_envs_global=256)))
     (group,) = scaling_groups(results)

@@ -63,7 +63,7 @@ def test_a_reference_stands_beside_its_seeds_and_the_measured_rounds_of_its_size
 
 
 def test_a_run_below_the_reference_is_one_of_those_that_a_reference_is_held_to() -> None:
-    """Such rounds are invalid, and only completed ones stood here: none could ever lie below."""
+    """Such rounds are invalid. The page once showed completed rounds alone, so none could be below."""
     low = held_to_a_reference(learned(CASE, 0.5))
     (found,) = seeds([learned(CASE, 1.0), replace(low, case=replace(CASE, seed=2))], [low], known)
     (judged,) = found.judged
@@ -94,7 +94,7 @@ def of_two_ranks(result: CaseResult, second: float) -> CaseResult:
 
 
 def test_every_page_takes_the_mean_over_ranks() -> None:
-    """What is learned took rank 0, and its figure and the page Findings the mean."""
+    """The page's table once took rank 0; its figure and the page Findings took the mean."""
     runs = [of_two_ranks(learned(replace(CASE, seed=seed), rate), 2.0) for seed, rate in RATES.items()]
     (found,) = seeds(runs, [of_two_ranks(learned(CASE, 0.8), 2.0)], known)
     (judged,) = found.judged
@@ -116,7 +116,7 @@ def test_other_assets_are_not_held_to_what_was_learned_on_the_usual_ones() -> No
 
 
 def test_the_page_says_by_which_of_its_runs_a_seed_counts() -> None:
-    """It said the worst and the best of runs, by which the tables' own figures gave other references."""
+    """The page once named the worst and best runs, from which the tables' figures give other references."""
     runs = [learned(replace(CASE, seed=seed), RATES[seed]) for seed in RATES]
     again = learned(replace(CASE, seed=5), 1.05)  # seed 5's worst, so the best that counts is seed 4's
     assert least_rewards([*runs, again], [10]) == least_rewards([*runs[:4], again], [10])
@@ -156,7 +156,7 @@ def test_sets_of_seeds_have_a_page_and_are_no_series(version: Version, monkeypat
 
 
 def test_no_two_sizes_have_one_heading(tmp_path: Path) -> None:
-    """Runs on PhysX stood under the same words as those on Newton."""
+    """Runs on PhysX once had the same heading as those on Newton."""
     cases = (CASE, replace(CASE, stack="ovphysx"), replace(CASE, optimiser_steps=CASE.optimiser_steps + 1))
     for number, case in enumerate(cases):
         write_results(on_gpus([learned(case, 1.0)]), tmp_path / f"{number}")

@@ -131,7 +131,7 @@ def test_a_failure_with_a_dead_node_is_the_nodes(
 def test_a_job_whose_reservation_has_ended_is_cancelled_not_lost(
     make_case: CaseMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Slurm holds it in the queue, where it would train at any time, beside another."""
+    """Slurm keeps the job in the queue, where it could start at any time, next to its replacement."""
     cancelled: list[str] = []
     monkeypatch.setattr(slurm, "find", lambda _: None)
     monkeypatch.setattr(slurm, "submit", lambda _: "7")

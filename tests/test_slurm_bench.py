@@ -192,7 +192,7 @@ def test_a_killed_process_ends_every_node_and_is_never_tried_again(
 
 @pytest.mark.slow
 def test_a_closed_command_is_gone_on_with_until_the_job_is_cancelled(bench: Bench) -> None:
-    """And in between Slurm's controller is restarted."""
+    """Slurm's controller restarts in between."""
     closed = bench.start()
     bench.await_event("start")
     job_id = bench.job_id

@@ -82,7 +82,7 @@ def test_what_no_round_has_is_named_and_not_read(record: RunRecord, fault: str, 
 
 
 def test_every_command_refuses_it_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """They were tracebacks, whose exit code 1 is a regression for ``compare``."""
+    """These were once tracebacks, whose exit code 1 means a regression to ``compare``."""
     sound = str(write_results([make_result(SOUND.case, 0.5)], tmp_path / "sound"))
     path = write_unchecked(replace(SOUND, ranks=()), tmp_path / "unsound")
     unsound = str(tmp_path / "unsound")
@@ -119,7 +119,7 @@ type Change = Callable[[list[dict[str, Any]]], object]
     ],
 )
 def test_what_no_rank_measures_makes_a_round_invalid(rank_files: RankFiles, change: Change, reason: str) -> None:
-    """It was called a fault of the program, and the campaign ended without a record."""
+    """This once counted as a fault of the program, and the campaign ended without a record."""
     events = whole(1)
     change(events)
     rank_files.rank(0, whole(0))

@@ -122,7 +122,7 @@ def test_other_cases_on_one_gpu_are_not_hidden_behind_pairs_of_stacks(tmp_path: 
 
 
 def test_one_number_of_ranks_has_no_efficiency(tmp_path: Path) -> None:
-    """It was 100 % at 1 and inconclusive."""
+    """The page once showed 100 % at 1 rank and `inconclusive`."""
     version = read_version(write_results([one_gpu(0.5, 1.0)[0]], tmp_path), name="v")
     shown = summary.answers(version).text
     assert "nothing is known of scaling" in shown

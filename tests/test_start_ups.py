@@ -45,7 +45,7 @@ def test_the_table_says_what_is_not_known() -> None:
     ids=str,
 )
 def test_a_cold_start_says_how_many_kernels_it_compiled(kernels: tuple[int | None, ...], shown: str) -> None:
-    """One kernel of a new size made a start cold like all of them on a new machine, and nothing told them apart."""
+    """A start that compiles one kernel and a start that compiles all of them once looked alike."""
     rounds = tuple(counted(index, count) for index, count in enumerate(kernels))
     lines = start_up_table([CaseResult(case=CASE, rounds=rounds)], label="x").text.splitlines()
     column = lines[0].split("\t").index("Kernels compiled")

@@ -137,7 +137,7 @@ def test_a_missing_node_is_named_and_nothing_is_said_of_all(
 
 
 def test_a_rank_that_two_samplers_of_one_machine_saw_is_there_once(record: RunRecord) -> None:
-    """Emulated nodes, as they were stored before a sampler told its own node's ranks from those of others."""
+    """Older results of emulated nodes list ranks of other nodes, which the sampler did not separate."""
 
     def both(node: int, ahead_s: float = 0.0) -> TelemetryContent:
         content = readings(node, ahead_s=ahead_s)
@@ -159,7 +159,7 @@ def test_power_of_a_node_that_does_not_see_its_gpus_is_not_taken_for_0(record: R
 
 
 def test_readings_on_another_clock_lie_outside_of_the_window(record: RunRecord) -> None:
-    """What would happen without the clocks' offset."""
+    """This would happen without the clocks' offset."""
     (clock,) = record.clocks or ()
     seen = of(replace(record, clocks=(replace(clock, offset_s=0.0),)), readings(0), readings(1, ahead_s=AHEAD_S))
     assert seen.missing_nodes == (1,)

@@ -119,7 +119,7 @@ def test_there_is_no_common_reward_that_a_round_began_with() -> None:
 
 
 def test_a_round_without_rewards_leaves_no_common_one() -> None:
-    """It would be the others' alone, and the round that learned nothing be passed over."""
+    """A common reward would otherwise ignore the round that learned nothing."""
     silent = result_of(learning(1, [None] * ITERATIONS))
     assert common_reward([result_of(learning(0, RISING)), silent]) is None
 

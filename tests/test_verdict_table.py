@@ -92,7 +92,7 @@ def efficiency_at_a_glance(folder: Path, *of_ranks: CaseResult) -> list[str]:
 
 
 def test_the_first_table_has_the_efficiency_of_the_ranks_whose_frames_it_has(tmp_path: Path) -> None:
-    """It had that of the ranks that decided the verdict, beside the frames of the most."""
+    """The table once had the efficiency of the ranks of the verdict, next to the frames of the most ranks."""
     one, two, four = (make_case("cartpole-strong", world_size=size) for size in (1, 2, 4))
     done = [make_result(one, *[0.8] * 3), make_result(two, *[0.3] * 3)]
     superlinear = efficiency_at_a_glance(tmp_path / "a", *done, make_result(four, *[0.21] * 3))
