@@ -28,7 +28,7 @@ SHARED: Final = {
 # have ended. The first ones start together: one installs the worker and compiles its kernels, another needs neither.
 LONG: Final = (
     "test_own_task", "test_build", "test_slurm_bench", "test_publish", "test_campaign", "test_ssh_bench", "test_assets",
-    "test_control", "test_faults", "test_report", "test_packed", "test_native", "test_fuzz", "test_env_check_vulkan",
+    "test_control", "test_faults", "test_report", "test_native", "test_fuzz", "test_env_check_vulkan",
     "test_runtime", "test_large_results",
 )  # fmt: skip
 _SHARES: Final = {file: fixture for fixture, files in SHARED.items() for file in files}
