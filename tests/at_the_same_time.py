@@ -5,7 +5,6 @@ Files whose tests share what takes long to make, or may be there only once on a 
 
 import os
 from collections.abc import Sequence
-from pathlib import PurePath
 from typing import Any, Final
 
 import pytest
@@ -14,29 +13,50 @@ from xdist.scheduler import LoadFileScheduling
 # Fixture of the session: the files whose tests use it.
 SHARED: Final = {
     "running_engine": (
-        "test_build", "test_container", "test_container_refusals", "test_container_slow", "test_container_worker",
-        "test_graphics_layer", "test_registry",
+        "suite/images/test_build", "suite/launch/containers/test_container", "suite/launch/containers/test_refusals",
+        "suite/images/test_whole_image", "suite/launch/containers/test_worker",
+        "suite/images/test_graphics_layer", "suite/images/test_image_registry",
     ),
-    "running_slurm": ("test_env_check_slurm", "test_launch_slurm", "test_slurm_bench"),
-    "running_ssh_hosts": ("test_launch_ssh", "test_pods", "test_ssh_bench"),
-    "interrupted_campaign": ("test_campaign", "test_campaign_repeats", "test_cut_off"),
-    "hand": ("test_assets", "test_cuda_graph", "test_validity"),
-    "published_site": ("test_publish", "test_published_pages"),
-    "own_tasks": ("test_own_task", "test_worker", "test_workload"),
+    "running_slurm": (
+        "suite/env_check/nodes/test_slurm",
+        "suite/launch/slurm/test_launch_slurm",
+        "suite/launch/slurm/test_slurm_bench",
+    ),
+    "running_ssh_hosts": (
+        "suite/launch/ssh/test_launch_ssh",
+        "suite/launch/manifests/test_pods",
+        "suite/launch/ssh/test_ssh_bench",
+    ),
+    "interrupted_campaign": (
+        "suite/campaign/test_interrupted_campaign",
+        "suite/campaign/test_interrupted_repeats",
+        "suite/commands/test_store",
+    ),
+    "hand": ("tasks/assets/test_assets", "tasks/rank/test_cuda_graph", "tasks/rank/test_validity"),
+    "published_site": ("reports/site/test_publish", "reports/site/test_published_pages"),
+    "own_tasks": ("tasks/test_own_task", "tasks/test_worker", "tasks/rank/test_workload"),
 }  # fmt: skip
 # The longest first, by what they took on two idle cores: no process shall be left with one of these when the others
 # have ended. The first ones start together: one installs the worker and compiles its kernels, another needs neither.
 LONG: Final = (
-    "test_own_task", "test_build", "test_slurm_bench", "test_publish", "test_campaign", "test_ssh_bench", "test_assets",
-    "test_control", "test_faults", "test_report", "test_native", "test_fuzz", "test_env_check_vulkan",
-    "test_runtime", "test_large_results",
+    "tasks/test_own_task", "suite/images/test_build", "suite/launch/slurm/test_slurm_bench",
+    "reports/site/test_publish", "suite/campaign/test_interrupted_campaign", "suite/launch/ssh/test_ssh_bench",
+    "tasks/assets/test_assets",
+    "tasks/libraries/test_controls", "suite/campaign/runs/test_faults", "reports/site/test_report",
+    "suite/launch/test_native", "fuzz/test_fuzz", "suite/env_check/graphics/test_vulkan",
+    "suite/launch/test_runtime", "reports/sets/test_large_results",
 )  # fmt: skip
 _SHARES: Final = {file: fixture for fixture, files in SHARED.items() for file in files}
 
 
+def file_of(nodeid: str) -> str:
+    """The file of a test as the tables name it: below tests/, without its ending."""
+    return nodeid.partition("::")[0].removeprefix("tests/").removesuffix(".py")
+
+
 class WholeFiles(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist's classes are untyped
     def _split_scope(self, nodeid: str) -> str:
-        file = PurePath(nodeid.partition("::")[0]).stem
+        file = file_of(nodeid)
         return _SHARES.get(file, file)
 
 
@@ -57,16 +77,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     outside = misplaced(items)
     if outside:
         raise pytest.UsageError(f"Tests that share a fixture of the session: name their files in SHARED: {outside}")
-    items.sort(key=lambda item: LONG.index(item.path.stem) if item.path.stem in LONG else len(LONG))
+    items.sort(key=lambda item: LONG.index(file_of(item.nodeid)) if file_of(item.nodeid) in LONG else len(LONG))
 
 
 def misplaced(items: Sequence[pytest.Item]) -> list[str]:
     """Files with tests of a shared fixture that the table does not have."""
     return sorted(
         {
-            f"{item.path.stem}: {fixture}"
+            f"{file_of(item.nodeid)}: {fixture}"
             for item in items
             for fixture in SHARED
-            if fixture in getattr(item, "fixturenames", ()) and _SHARES.get(item.path.stem) != fixture
+            if fixture in getattr(item, "fixturenames", ()) and _SHARES.get(file_of(item.nodeid)) != fixture
         }
     )

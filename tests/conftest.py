@@ -11,22 +11,22 @@ from suite.files.paths import ROOT
 from suite.install.worker import Worker, provision_worker
 from suite.records import store
 from suite.schema.record import Case, CaseResult, Environment
-from tests.real_runs import warm_kernels
+from tests.fixtures.runs.real_runs import warm_kernels
 
 pytest_plugins = [
     "tests.at_the_same_time",
-    "tests.bench_runs",
-    "tests.container_engine",
-    "tests.container_runs",
-    "tests.fake_nvml",
-    "tests.own_task_runs",
-    "tests.published_site",
-    "tests.rank_events",
-    "tests.slurm_cluster",
-    "tests.small_bundles",
-    "tests.ssh_hosts",
-    "tests.trained_runs",
-    "tests.worker_probes",
+    "tests.fixtures.runs.bench_runs",
+    "tests.fixtures.machines.container_engine",
+    "tests.fixtures.machines.container_runs",
+    "tests.fixtures.stand_ins.fake_nvml",
+    "tests.fixtures.runs.own_task_runs",
+    "tests.fixtures.runs.published_site",
+    "tests.fixtures.results.rank_events",
+    "tests.fixtures.machines.slurm_cluster",
+    "tests.fixtures.stand_ins.small_bundles",
+    "tests.fixtures.machines.ssh_hosts",
+    "tests.fixtures.runs.trained_runs",
+    "tests.fixtures.runs.worker_probes",
 ]
 
 CaseMaker = Callable[..., Case]

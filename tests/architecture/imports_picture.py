@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.test_layering import FLOORS, ROOT, imported_modules
+from tests.architecture.test_layering import FLOORS, ROOT, imported_modules
 
 PATH: Final = ROOT / ".github" / "imports.svg"
 # From the ground up, as FLOORS of suite. The files beside these folders are one box, named by the one that runs first.

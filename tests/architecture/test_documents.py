@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.architecture import imports_picture
-from tests.test_layering import ROOT
+from tests.architecture.test_layering import ROOT
 
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 DOCUMENTS = ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")

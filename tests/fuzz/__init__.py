@@ -1,1 +1,1 @@
-"""Mutated input for all that labscale reads, files, options, variables: ``nox -s fuzz``, and ``tests/test_fuzz.py``."""
+"""Mutated input for all that labscale reads, files, options, variables: ``nox -s fuzz``, and ``test_fuzz.py``."""

@@ -25,12 +25,12 @@ from suite.records import store
 from suite.records.collect import collect
 from suite.records.telemetry.file import HostReading, RankReading, Sample, TelemetryStart, line_of, telemetry_path
 from suite.schema.record import Case
-from tests.asked_options import changed
+from tests.fixtures.results.generated_results import GPU_HOST, make_case, make_record
+from tests.fixtures.runs.asked_options import changed
+from tests.fixtures.runs.simulated_campaign import campaign_of
+from tests.fixtures.runs.simulated_host import SimulatedHost
 from tests.fuzz.mutations import any_number, json_bytes, mutate_bytes
 from tests.fuzz.target import Target
-from tests.generated_results import GPU_HOST, make_case, make_record
-from tests.simulated_campaign import campaign_of
-from tests.simulated_host import SimulatedHost
 
 # The second has a round less, and the third one that failed.
 CAMPAIGN: Final = (

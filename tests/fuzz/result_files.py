@@ -26,11 +26,18 @@ from suite.records.folders import BUNDLES
 from suite.schema.case_suffixes import PROBE_SUFFIX
 from suite.schema.record import CaseResult
 from suite.statistics import aa_noise as a_a
+from tests.fixtures.results.generated_results import (
+    make_case,
+    make_result,
+    node_results,
+    stack_results,
+    sweep_results,
+    write_results,
+)
 from tests.fuzz.campaign_files import CAMPAIGN_FILES
 from tests.fuzz.case_changes import changed_case
 from tests.fuzz.mutations import json_bytes, mutate_bytes, mutate_toml
 from tests.fuzz.target import EXIT_CODES, Target
-from tests.generated_results import make_case, make_result, node_results, stack_results, sweep_results, write_results
 
 VERSION: Final = ROOT / "reports" / "results" / "2026.11"
 SET: Final = VERSION / "h200-x4-pairs"  # with upstream.json

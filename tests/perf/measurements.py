@@ -15,8 +15,8 @@ from suite.files.paths import ROOT
 from suite.install.worker import provision_worker
 from suite.launch.native.run import run as run_native
 from suite.launch.telemetry_sampler import Sampler
-from tests.large_results import write_large_results, write_matrix
-from tests.real_runs import cartpole, cases_of, launch_of, matrix_of
+from tests.fixtures.results.large_results import write_large_results, write_matrix
+from tests.fixtures.runs.real_runs import cartpole, cases_of, launch_of, matrix_of
 
 SAMPLES: Final = 200
 

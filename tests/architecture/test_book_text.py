@@ -1,0 +1,55 @@
+"""The book's words hold no results: every number on a page comes from the stored results."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+BOOK = Path(__file__).resolve().parents[2] / "book"
+PAGES = sorted(BOOK.glob("*.md"))
+ALLOWED = ("Jupyter Book 2", "Isaac Lab 3.0")  # names of versions, which are no results
+
+_NOT_PROSE = re.compile(
+    r"\A---\n.*?\n---\n"  # frontmatter
+    r"|^```.*?^```$"  # code
+    r"|`[^`\n]*`"  # inline code
+    r"|^#+ .*$"  # headings
+    r"|^\([\w-]+\)=$"  # labels
+    r"|\]\([^)\n]*\)",  # targets of links
+    re.DOTALL | re.MULTILINE,
+)
+_SPELLED = r"one|two|three|four|five|six|seven|eight|nine|ten|sixteen|dozens?|hundred|thousand|million"
+_RESULT_IN_WORDS = re.compile(rf"\b(?:{_SPELLED}|half|twice)(?:[ -]\w+)? (?:times|percent|per cent)\b", re.IGNORECASE)
+
+
+def typed_numbers(text: str) -> list[str]:
+    # `.` matches newlines only inside the code and frontmatter alternatives, which are bounded by their fences.
+    prose = _NOT_PROSE.sub(" ", _without_single_lines(text))
+    for name in ALLOWED:
+        prose = prose.replace(name, " ")
+    return [*re.findall(r"\d[\d.,]*", prose), *(found.group() for found in _RESULT_IN_WORDS.finditer(prose))]
+
+
+def _without_single_lines(text: str) -> str:
+    return re.sub(r"^(?:#+ [^\n]*|%[^\n]*)$", "", text, flags=re.MULTILINE)
+
+
+def test_no_number_is_typed_into_a_page() -> None:
+    found = {page.name: typed_numbers(page.read_text(encoding="utf-8")) for page in PAGES}
+    assert found.keys() >= {"index.md", "series.md"}
+    assert {page: numbers for page, numbers in found.items() if numbers} == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("It is 1.9 times as fast.", ["1.9"]),
+        ("Efficiency is 83 % on 4 GPUs.", ["83", "4"]),
+        ("Eight GPUs are five times as fast.", ["five times"]),
+        ("Between\n\n```\n7\n```\n\nand 8\n\n```\n9\n```\n", ["8"]),
+        ("---\ntitle: Report 1\n---\n\n## Version 2\n\nSee [this](v1.0/page.md) and `x = 3`.\n", []),
+        ("Built with Jupyter Book 2.", []),
+    ],
+)
+def test_the_rule_finds_numbers_in_prose_only(text: str, found: list[str]) -> None:
+    assert typed_numbers(text) == found

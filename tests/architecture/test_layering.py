@@ -1,0 +1,176 @@
+"""The architecture, as tests: which file may import what, and that everything is small and says nothing it must not."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from suite.launch.registry import LAUNCHERS, MANIFESTS
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# What reports may import of suite besides its formats and statistics -> why. At most four.
+REPORTS_EXCEPTIONS = {
+    "suite.options": "one command line parser for all commands",
+    "suite.matrix": "what a stored case was planned as, and learning references of the catalog",
+    "suite.campaign.runs.upstream": "reads the pairs with Isaac Lab's own benchmark",
+}
+# Path prefix -> what it may import besides the standard library. The longest prefix wins.
+ALLOWED = {
+    "suite/schema/record.py": {"suite.schema.telemetry", "suite.schema.transport"},
+    "suite/schema/telemetry.py": set[str](),
+    "suite/schema/transport.py": set[str](),
+    "suite/errors.py": set[str](),
+    "suite/files/wording.py": set[str](),
+    "suite/external/core_probe.py": set[str](),
+    "suite/": {"suite", "pydantic", "pydantic_core", "rich", "psutil", "packaging", "_typeshed"},
+    "suite/external/nvml/": {"suite", "pynvml"},
+    "suite/install/pins.py": {"suite", "uv"},
+    "suite/install/worker.py": {"suite", "uv"},
+    "suite/replay/": {"suite", "pytest", "pytest_benchmark"},
+    "suite/install/install_bundle.py": set[str](),
+    "suite/launch/nodes/node.py": set[str](),  # in the worker environment
+    "tasks/": {
+        "suite.schema.record", "suite.schema.transport", "suite.errors", "suite.external.core_probe", "tasks", "torch",
+        "isaaclab", "isaaclab_rl", "isaaclab_tasks", "warp", "rsl_rl", "rl_games", "skrl", "gymnasium", "newton", "pxr",
+        "PIL",
+    },
+    "reports/": {
+        "suite.schema", "suite.statistics", "suite.errors", "suite.records", "suite.files", "suite.__version__",
+        "reports", *REPORTS_EXCEPTIONS,
+    },
+    "reports/charts/": {"suite.schema", "suite.statistics", "suite.files.wording", "reports", "altair"},
+}  # fmt: skip
+# One file knows each foreign tool.
+EXTRA = {
+    "suite/external/docker_engine.py": {"docker", "requests"},
+    "suite/images/sbom.py": {"cyclonedx", "packageurl"},
+    "suite/env_check/libraries/elf.py": {"elftools"},
+    "suite/env_check/probes/vulkan_frame.py": {"wgpu"},
+    "suite/env_check/probes/egl_frame.py": {"moderngl"},
+    "reports/figure.py": {"vl_convert"},
+    "reports/scaling_laws.py": {"numpy", "scipy"},
+    "reports/compare_command.py": {"rich"},
+    "reports/book.py": {"nbclient", "nbformat", "jupytext", "vl_convert", "traitlets"},
+    "reports/published.py": {"pydantic"},
+    "reports/foreign/bundle.py": {"pydantic"},
+    "reports/foreign/reading.py": {"pydantic", "pydantic_core"},
+    "reports/manifest.py": {"pydantic"},
+    "reports/interference.py": {"pydantic"},
+}
+# Packages of suite, from the ground up: none imports from one above it.
+FLOORS = (
+    "schema", "errors", "files", "replay", "external", "statistics", "matrix", "options", "records", "install",
+    "env_check", "images", "launch", "campaign", "commands", "__main__",
+)  # fmt: skip
+FILES = sorted(path for folder in ("suite", "tasks", "reports") for path in (ROOT / folder).rglob("*.py"))
+
+
+def imported_modules(path: Path) -> set[str]:
+    """Every absolute module name that ``path`` imports."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def forbidden_imports(relative: str, imported: set[str]) -> set[str]:
+    """Names that the file at this path of the checkout imports and must not."""
+    allowed = ALLOWED[max((prefix for prefix in ALLOWED if relative.startswith(prefix)), key=len)]
+    allowed = allowed | EXTRA.get(relative, set())
+    return {
+        name
+        for name in imported
+        if name.split(".")[0] not in sys.stdlib_module_names
+        and not any(name == known or name.startswith(f"{known}.") for known in allowed)
+    }
+
+
+def test_imports_follow_the_layering() -> None:
+    """Each file is named with what it may not import; ``ALLOWED`` and ``EXTRA`` say what it may."""
+    found = {
+        relative: names
+        for path in FILES
+        if (names := forbidden_imports(relative := path.relative_to(ROOT).as_posix(), imported_modules(path)))
+    }
+    assert found == {}
+
+
+def from_above(relative: str, imported: set[str]) -> set[str]:
+    """Names of suite that a file of suite imports from a package above its own."""
+    own = FLOORS.index(relative.split("/")[1].removesuffix(".py"))
+    known = {name: name.split(".")[1] for name in imported if name.startswith("suite.")}
+    return {name for name, package in known.items() if package in FLOORS and FLOORS.index(package) > own}
+
+
+def test_no_package_imports_from_above() -> None:
+    names = [path.relative_to(ROOT).as_posix() for path in FILES]
+    packages = [name for name in names if name.startswith("suite/") and name != "suite/__init__.py"]
+    found = {name: above for name in packages if (above := from_above(name, imported_modules(ROOT / name)))}
+    assert found == {}
+    assert from_above("suite/files/cache.py", {"suite.launch.native", "suite.errors.StoreError"}) == {
+        "suite.launch.native"
+    }
+
+
+def launcher_names_compared(source: str) -> set[str]:
+    """Names of launchers that a file compares something with, or has a ``match`` for."""
+    compared = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Compare | ast.MatchValue))
+    constants = (part.value for node in compared for part in ast.walk(node) if isinstance(part, ast.Constant))
+    return {value for value in constants if isinstance(value, str) and value in {*LAUNCHERS, *MANIFESTS}}
+
+
+def test_only_a_launchers_folder_asks_for_it_by_name() -> None:
+    """Everything else asks its entry in the registry what it can do."""
+    asked = {
+        path.relative_to(ROOT).as_posix(): names
+        for path in FILES
+        if path.parent.parent != ROOT / "suite" / "launch" and (names := launcher_names_compared(path.read_text()))
+    }
+    assert asked == {"suite/env_check/nodes/run.py": {"ssh"}}  # a program's name
+    assert launcher_names_compared('if options.launcher in ("slurm", "x"): ...') == {"slurm"}
+
+
+def test_the_rule_sees_a_forbidden_import(tmp_path: Path) -> None:
+    path = tmp_path / "plan.py"
+    path.write_text("from torch import cuda\nimport suite.schema.record\n")
+    assert imported_modules(path) == {"torch.cuda", "suite.schema.record"}
+    assert forbidden_imports("suite/matrix/plan.py", imported_modules(path)) == {"torch.cuda"}
+
+
+def test_files_stay_small() -> None:
+    """A file seldom has over 300 lines. Split it by what it is about."""
+    lengths = {path.relative_to(ROOT).as_posix(): len(path.read_text().splitlines()) for path in FILES}
+    assert {name: length for name, length in lengths.items() if length > 380} == {}
+
+
+def test_no_vague_module_names() -> None:
+    vague = {"utils", "helpers", "manager", "common", "misc"}
+    assert not [path for path in FILES if vague & {path.stem, *path.parts}]
+
+
+def tracked_texts() -> list[Path]:
+    done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip("not a git checkout")
+    binary = {".png", ".gif", ".svg", ".ico"}
+    return [ROOT / name for name in done.stdout.split("\0") if name and Path(name).suffix not in binary]
+
+
+def test_no_registry_host_and_no_machine_path_is_named() -> None:
+    # Split, so that this file passes its own test.
+    hosts = ("py" + "pi.org", "files.python" + "hosted.org", "registry." + "npm" + "js.org", "deb." + "debian.org")
+    paths = ("/ro" + "ot/", "/ho" + "me/")
+    found = [
+        f"{path.relative_to(ROOT)}: {word}"
+        for path in tracked_texts()
+        if path.exists()
+        for word in (*hosts, *paths)
+        if word in path.read_text(errors="replace")
+    ]
+    assert not found

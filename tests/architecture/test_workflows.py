@@ -1,0 +1,192 @@
+"""Workflows, issue forms and CITATION.cff: valid, guarded, and true to the noxfile. No test here needs a network."""
+
+import ast
+import re
+import subprocess
+import sysconfig
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path, PurePath
+from typing import Any, get_args
+
+import pytest
+from check_jsonschema import main as check_jsonschema
+from click.testing import CliRunner, Result
+from ruamel.yaml import YAML
+
+from reports.compare_command import parser as compare_parser
+from reports.verification.hashes import SUMS, read_hashes
+from suite import __version__
+from suite.__main__ import parse
+from suite.schema.record import Stack
+from tests.architecture.workflow_rules import faults, nox_commands, triggers
+
+ROOT = Path(__file__).resolve().parents[2]
+GITHUB = ROOT / ".github"
+WORKFLOWS = sorted((GITHUB / "workflows").glob("*.y*ml"))
+BENCH = GITHUB / "workflows" / "bench.yml"
+FORMS = sorted(path for path in (GITHUB / "ISSUE_TEMPLATE").glob("*.y*ml") if path.stem != "config")
+
+
+def load(path: Path) -> Mapping[str, Any]:
+    loaded: Mapping[str, Any] = YAML(typ="safe").load(path.read_text())
+    return loaded
+
+
+def damaged(path: Path, folder: Path, old: str, new: str) -> Path:
+    """A copy where the tools look for workflows."""
+    text = path.read_text()
+    assert text.count(old) == 1
+    copy = folder / ".github" / "workflows" / path.name
+    copy.parent.mkdir(parents=True)
+    copy.write_text(text.replace(old, new))
+    return copy
+
+
+def sessions() -> set[str]:
+    tree = ast.parse((ROOT / "noxfile.py").read_text())
+    functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
+    return {
+        function.name.rstrip("_")
+        for function in functions
+        if any("session" in ast.unparse(d) for d in function.decorator_list)
+    }
+
+
+def tool(name: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    program = Path(sysconfig.get_path("scripts")) / name
+    return subprocess.run([program, *arguments], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+
+
+def schema_check(schema: str, *paths: Path) -> Result:
+    """Runs in this process, because the program takes seconds to start."""
+    return CliRunner().invoke(check_jsonschema, ["--builtin-schema", f"vendor.{schema}", *map(str, paths)])
+
+
+def zizmor(path: Path) -> subprocess.CompletedProcess[str]:
+    return tool("zizmor", "--offline", "--persona=auditor", "--strict-collection", "--no-progress", path)
+
+
+def actionlint(*paths: Path) -> subprocess.CompletedProcess[str]:
+    # Without shellcheck and pyflakes, which some machines have and others do not.
+    return tool("actionlint", "-shellcheck=", "-pyflakes=", "-config-file", GITHUB / "actionlint.yaml", *paths)
+
+
+@pytest.mark.parametrize(
+    ("schema", "paths"),
+    [
+        ("github-workflows", WORKFLOWS),
+        ("github-issue-forms", FORMS),
+        ("github-issue-config", [GITHUB / "ISSUE_TEMPLATE" / "config.yml"]),
+        ("dependabot", [GITHUB / "dependabot.yml"]),
+        ("citation-file-format", [ROOT / "CITATION.cff"]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_files_follow_their_schemas(schema: str, paths: list[Path], tmp_path: Path) -> None:
+    done = schema_check(schema, *paths)
+    assert done.exit_code == 0, done.output
+    damaged = tmp_path / paths[0].name
+    damaged.write_text(paths[0].read_text() + "\nno-such-key-1: {}\n")
+    assert schema_check(schema, damaged).exit_code == 1
+
+
+def test_zizmor_finds_nothing_and_would_find_an_injection(tmp_path: Path) -> None:
+    done = zizmor(GITHUB)
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = zizmor(damaged(BENCH, tmp_path, '--matrix "$MATRIX"', "--matrix ${{ inputs.ref }}"))
+    assert done.returncode != 0
+    assert "template-injection" in done.stdout
+
+
+def test_actionlint_finds_nothing_and_would_find_a_wrong_name(tmp_path: Path) -> None:
+    done = actionlint(*WORKFLOWS)
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = actionlint(damaged(BENCH, tmp_path, "inputs.matrix", "inputs.matirx"))
+    assert done.returncode == 1
+    assert "matirx" in done.stdout
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_workflows_keep_the_rules_of_the_house(path: Path) -> None:
+    assert faults(path.read_text(), sessions=sessions()) == []
+
+
+def test_comments_follow_the_comparison() -> None:
+    made, posted = (load(GITHUB / "workflows" / name) for name in ("compare.yml", "compare-comment.yml"))
+    assert posted["on"]["workflow_run"]["workflows"] == [made["name"]]
+    assert triggers(made) == {"pull_request"}
+    uploaded, downloaded = (
+        next(step["with"]["name"] for step in steps if "-artifact@" in step.get("uses", ""))
+        for steps in (made["jobs"]["compare"]["steps"], posted["jobs"]["comment"]["steps"])
+    )
+    assert uploaded == downloaded
+
+
+def test_one_commit_stands_for_one_version_of_an_action() -> None:
+    used = re.findall(r"uses: (\S+)@(\S+) # (v\S+)", "".join(path.read_text() for path in WORKFLOWS))
+    assert used
+    assert len({action for action, _, _ in used}) == len(set(used))
+
+
+def test_bench_runs_by_hand_and_by_schedule() -> None:
+    workflow = load(BENCH)
+    assert triggers(workflow) == {"workflow_dispatch", "schedule"}
+    assert workflow["on"]["schedule"][0]["cron"]
+    inputs = workflow["on"]["workflow_dispatch"]["inputs"]
+    assert set(inputs) == {"matrix", "stack", "ref"}
+    assert set(inputs["stack"]["options"]) == set(get_args(Stack))
+    assert set(inputs["matrix"]["options"]) <= {path.stem for path in (ROOT / "tasks" / "matrices").glob("*.toml")}
+    assert [command[0] for command in nox_commands(workflow)] == ["env_check", "bench", "verify"]
+
+
+def test_bench_uploads_what_the_hashes_of_any_set_list() -> None:
+    sets = [path.parent for path in (ROOT / "reports" / "results").glob("*/*/SHA256SUMS")]
+    listed = {PurePath(name).parts[0] for one in sets for name in read_hashes(one)}
+    assert listed >= {"cases", "a_a", "interference", "packing.json", "upstream.json"}
+    listed.add("noise.json")  # of the same campaigns; it follows from the cases, and no stored set has kept it
+    steps = load(BENCH)["jobs"]["bench"]["steps"]
+    # The only upload: raw rounds and logs are not for everybody.
+    (uploaded,) = (step["with"]["path"].splitlines() for step in steps if "upload-artifact@" in step.get("uses", ""))
+    out = "~/labscale/${{ env.CAMPAIGN }}"
+    assert {PurePath(path).relative_to(out).as_posix() for path in uploaded} == {*listed, SUMS}
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_workflows_use_options_and_folders_that_exist(path: Path) -> None:
+    values = {"$MATRIX": "short", "$STACK": "kitless", "$HOST_LABEL": "a host", "~/labscale/$CAMPAIGN": "runs/run-1"}
+    for session, *rest in nox_commands(load(path)):
+        arguments = [values.get(word, word) for word in rest if word != "--"]
+        assert not any("$" in word for word in arguments)
+        if session in {"bench", "build", "env_check"}:
+            assert parse([session, *arguments]).command == session
+        for word in arguments:
+            assert not word.startswith("reports/") or (ROOT / word).is_dir()
+        if session == "compare":
+            assert compare_parser().parse_args(arguments).changed
+
+
+def test_a_new_result_must_say_how_it_was_measured() -> None:
+    fields = {field["id"]: field for field in load(GITHUB / "ISSUE_TEMPLATE" / "result.yml")["body"] if "id" in field}
+    for name in ("hardware", "driver", "command", "versions", "results", "env-check"):
+        assert fields[name]["validations"]["required"] is True
+
+
+def test_the_citation_says_what_the_project_says() -> None:
+    citation = load(ROOT / "CITATION.cff")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert citation["version"] == project["version"] == __version__
+    assert [citation[key] for key in ("title", "abstract", "license")] == [
+        project[key] for key in ("name", "description", "license")
+    ]
+
+
+TEXTS = [ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", GITHUB / "pull_request_template.md", *FORMS]
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
+def test_texts_name_sessions_and_files_that_exist(path: Path) -> None:
+    text = path.read_text()
+    named = {word for words in re.findall(r"nox -s((?: [a-z]\w*)+)", text) for word in words.split()}
+    assert named <= sessions()
+    assert [link for link in re.findall(r"\]\(([^)#:]+)\)", text) if not (path.parent / link).exists()] == []

@@ -1,0 +1,63 @@
+"""What the pages *Run it* say exists: commands, sessions, faults of env_check, and the pages they link to."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from reports import guide
+from suite.__main__ import parse
+from suite.commands.campaign_options import options_of
+from tests.architecture.test_workflows import sessions
+
+ROOT = Path(__file__).resolve().parents[3]
+README = ROOT / "README.md"
+PARSED = ("bench", "plan", "env_check", "build", "bundle")  # the others want folders that exist
+SOURCES = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "suite" / "env_check").rglob("*.py"))
+
+
+def commands() -> list[tuple[str, str]]:
+    """Session and options of every command of nox in a block, each once."""
+    texts = [path.read_text(encoding="utf-8") for path in (README, *guide.PAGES.values())]
+    found = [
+        (name, options.partition("  #")[0].strip())
+        for text in texts
+        for name, options in re.findall(r"^ *python3 -m nox -s (\w+)(?: -- ([^\n]*)|[^\n]*)$", text, re.MULTILINE)
+    ]
+    return list(dict.fromkeys(found))
+
+
+@pytest.mark.parametrize(("name", "options"), [one for one in commands() if one[0] in PARSED and one[1] != "--help"])
+def test_every_command_is_understood(name: str, options: str) -> None:
+    parsed = parse([name, *shlex.split(options)])
+    if name in ("bench", "plan"):
+        options_of(parsed)
+
+
+def test_every_session_is_in_the_table_and_no_other() -> None:
+    page = guide.PAGES["commands"].read_text(encoding="utf-8")
+    table = page.partition("| --- | --- |\n")[2].partition("\n\n")[0]
+    named = [name for row in table.splitlines() for name in re.findall(r"`(\w+)`", row.split("|")[1])]
+    assert sorted(named) == sorted(sessions())
+    assert {name for name, _ in commands()} <= sessions()
+
+
+def test_every_fault_on_the_page_is_a_word_of_env_check() -> None:
+    page = guide.PAGES["env-check"].read_text(encoding="utf-8")
+    says = [row.split("|")[-3] for row in page.splitlines() if row.startswith("|")]
+    words = {word for cell in says for word in re.findall(r"`(\w+)`", cell)}
+    assert len(words) > 30
+    assert {word for word in words if f'"{word}"' not in SOURCES and not word.startswith("nvml_")} == set()
+
+
+def test_every_page_has_a_title_and_a_plain_description() -> None:
+    for name, text in guide.sources().items():
+        title, description = text.splitlines()[1:3]
+        assert title.startswith('title: "'), name
+        assert not set("`*[") & set(description), name
+
+
+def test_every_link_leads_to_another_page() -> None:
+    for name, text in guide.sources().items():
+        assert set(re.findall(r"\]\(([^)]*)\)", text)) <= {f"{other}.ipynb" for other in guide.PAGES}, name

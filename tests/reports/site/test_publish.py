@@ -1,0 +1,166 @@
+"""The site of two versions: what is where, when it is built again, and what a reader does with it in a browser."""
+
+import json
+import shutil
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from reports import publish as publishing
+from suite.errors import ReportError, UsageError
+from tests.fixtures.machines.browser import Browser, Tab
+from tests.fixtures.results.generated_results import smoke_results, write_results
+from tests.fixtures.runs.published_site import NEWER, OLDER, SERIES
+from tests.reports.site.test_report import read_pages
+
+CHART = "document.querySelector('figure[id=\"desk-cartpole-strong-efficiency\"]')"
+
+
+@pytest.fixture(scope="module")
+def results(versions_results: Path) -> Path:
+    return versions_results
+
+
+@pytest.fixture(scope="module")
+def site(published_site: Path) -> Path:
+    return published_site
+
+
+def bytes_of(site: Path) -> dict[str, bytes]:
+    return {path.relative_to(site).as_posix(): path.read_bytes() for path in site.rglob("*") if path.is_file()}
+
+
+def test_every_version_has_its_address_and_the_newest_two(site: Path) -> None:
+    assert {path.name for path in site.iterdir()} == {
+        OLDER, NEWER, "latest", "index.html", "versions.json", ".nojekyll",
+    }  # fmt: skip
+    assert bytes_of(site / "latest") == bytes_of(site / NEWER)
+    assert [version["name"] for version in json.loads((site / "versions.json").read_text())] == [NEWER, OLDER]
+    assert 'url=latest/index.html"' in (site / "index.html").read_text()
+
+
+@pytest.mark.parametrize("version", [OLDER, NEWER], ids=["one set", "several sets"])
+def test_pages_have_headings_in_order_and_regions_with_names(site: Path, version: str) -> None:
+    pages = read_pages(site / version)
+    assert any(page.regions for page in pages.values())
+    for name, page in pages.items():
+        assert page.headings[0] == 1, name
+        assert all(later - earlier <= 1 for earlier, later in pairwise(page.headings)), name
+        assert len(page.regions) == len(set(page.regions)), name
+        assert len(page.ids) == len(set(page.ids)), name
+
+
+def test_unchanged_versions_are_kept_and_changed_ones_built_again(results: Path, site: Path, tmp_path: Path) -> None:
+    before = bytes_of(site)
+    assert publishing.publish(results, site) == ()
+    assert bytes_of(site) == before
+    copied = shutil.copytree(results, tmp_path / "results")
+    shutil.rmtree(copied / NEWER)
+    out = shutil.copytree(site, tmp_path / "site")
+    assert publishing.publish(copied, out) == (OLDER,)
+    assert not (out / NEWER).exists()
+    assert bytes_of(out / "latest") == bytes_of(out / OLDER)
+    assert [(site / name / "comparison.html").exists() for name in (OLDER, NEWER)] == [False, True]
+
+
+def test_versions_are_ordered_by_their_numbers(tmp_path: Path) -> None:
+    for name in ("2026.9", "2026.11", "2025.12", "2026.11.1"):
+        (tmp_path / name).mkdir()
+    assert publishing.version_names(tmp_path) == ["2026.11.1", "2026.11", "2026.9", "2025.12"]
+    (tmp_path / "latest").mkdir()
+    with pytest.raises(ReportError, match="cannot be a version"):
+        publishing.version_names(tmp_path)
+
+
+def test_proposed_results_are_no_version_until_they_are_moved(tmp_path: Path) -> None:
+    for name in ("2026.11", "incoming"):
+        (tmp_path / name).mkdir()
+    with pytest.raises(ReportError, match=r"incoming is no version: .* Move each of its folders to"):
+        publishing.version_names(tmp_path)
+
+
+def test_one_version_is_no_folder_of_versions(tmp_path: Path) -> None:
+    """Its sets would have become versions, each with a site of its own."""
+    write_results(smoke_results(), tmp_path / "2026.11" / "desk")
+    (tmp_path / "2026.11" / "report.toml").write_text("")
+    with pytest.raises(ReportError, match=rf"2026.11 is one version, .* Name {tmp_path}, or build .*report -- "):
+        publishing.publish(tmp_path / "2026.11", tmp_path / "site")
+    assert not (tmp_path / "site").exists()
+
+
+def test_what_is_no_site_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_results(smoke_results(), tmp_path / "results" / "1" / "desk")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "thesis.txt").write_text("keep me")
+    arguments = ["--results", str(tmp_path / "results"), "--out", str(tmp_path / "out")]
+    assert publishing.main(arguments) == ReportError.exit_code
+    assert "are no site" in capsys.readouterr().err
+    assert publishing.main(["--results", str(tmp_path / "nowhere")]) == UsageError.exit_code
+    assert (tmp_path / "out" / "thesis.txt").read_text() == "keep me"
+
+
+def test_a_place_that_cannot_be_written_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_results(smoke_results(), tmp_path / "results" / "1" / "desk")
+    (tmp_path / "file").write_text("")
+    out = tmp_path / "file" / "site"
+    assert publishing.main(["--results", str(tmp_path / "results"), "--out", str(out)]) == ReportError.exit_code
+    assert capsys.readouterr().err.startswith(f"{out} cannot be written: Not a directory")
+
+
+def test_figures_come_to_life_with_tooltips_and_legends_that_select(site: Path, browser: Browser) -> None:
+    tab = Tab.opened(browser, (site / NEWER / SERIES).as_uri(), width=1440)
+    tab.value(f"{CHART}.scrollIntoView({{block: 'center'}})")
+    tab.wait_for(f"{CHART}.dataset.live")
+    points = f"[...{CHART}.querySelectorAll('.vega-live .mark-symbol.role-mark path')]"
+    box = tab.value(f"{points}.at(-1).getBoundingClientRect().toJSON()")
+    tab.move_to(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    tab.wait_for("document.querySelector('#vg-tooltip-element.visible')")
+    assert "Efficiency" in tab.value("document.querySelector('#vg-tooltip-element').innerText")
+    opacities = f"new Set({points}.map((point) => point.getAttribute('opacity') ?? '1')).size"
+    assert tab.value(opacities) == 1
+    entry = tab.value(f"{CHART}.querySelector('.vega-live .role-legend-label text').getBoundingClientRect().toJSON()")
+    tab.click_at(entry["x"] + 4, entry["y"] + entry["height"] / 2)
+    tab.wait_for(f"{opacities} === 2")
+    assert tab.complaints == []
+
+
+def test_the_switcher_keeps_the_page_and_older_versions_say_so(site: Path, browser: Browser) -> None:
+    tab = Tab.opened(browser, (site / NEWER / SERIES).as_uri(), width=1440)
+    assert tab.value("document.querySelector('.older')") is None
+    tab.click(".switcher summary")
+    tab.click(f'.switcher a[href$="{OLDER}/{SERIES}"]')
+    tab.wait_for(f"location.pathname.endsWith('{OLDER}/{SERIES}') && document.readyState === 'complete'")
+    assert "older" in tab.value("document.querySelector('aside.older').innerText")
+    tab.click("aside.older a")
+    tab.wait_for(f"location.pathname.endsWith('latest/{SERIES}')")
+    only_older = Tab.opened(browser, (site / OLDER / "series-shadow-horizontal.html").as_uri(), width=1440)
+    assert only_older.value(f"document.querySelector('.switcher a[href*=\"{NEWER}\"]').getAttribute('href')") == (
+        f"../{NEWER}/index.html"
+    )
+
+
+def test_search_finds_a_word_and_leads_to_its_section(site: Path, browser: Browser) -> None:
+    tab = Tab.opened(browser, (site / NEWER / "index.html").as_uri(), width=1440)
+    tab.click("#query")
+    tab.write("bootstrap percentile")
+    tab.wait_for("document.querySelector('#found a')")
+    assert tab.value("document.querySelector('#found a').getAttribute('href')").startswith("methodology.html#")
+    tab.click("#found a")
+    tab.wait_for("location.pathname.endsWith('methodology.html') && document.readyState === 'complete'")
+    tab.click("#query")
+    tab.write("xylophone")
+    tab.wait_for("document.querySelector('#found .none')")
+    assert tab.complaints == []
+
+
+def test_print_has_the_drawings_and_no_controls(site: Path, browser: Browser, tmp_path: Path) -> None:
+    tab = Tab.opened(browser, (site / NEWER / SERIES).as_uri(), width=1440)
+    tab.call("Emulation.setEmulatedMedia", media="print")
+    heights = tab.value(
+        "['nav', 'search', '.switcher', '.vega-static svg'].map((selector) =>"
+        " document.querySelector(selector).getBoundingClientRect().height)"
+    )
+    assert heights[:3] == [0, 0, 0]
+    assert heights[3] > 50
+    assert tab.pdf(tmp_path / "page.pdf").stat().st_size > 20_000

@@ -1,0 +1,264 @@
+"""A real report from GENERATED results, once for all tests here: Jupyter Book runs, so it takes seconds."""
+
+import json
+import re
+import shutil
+from collections.abc import Mapping
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from reports import book, guide, result_sets
+from reports import build as report
+from reports.book import sockets_in
+from suite.errors import ReportError, StoreError, UsageError
+from tests.fixtures.results.generated_results import LABEL, full_results, on_gpus, smoke_results, write_results
+
+RESULTS = [*on_gpus(smoke_results()), *full_results()[-1:]]
+FIGURES_PER_SERIES = 6  # without telemetry: no energy
+LOADING = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "object": "data"}
+ABOUT = {
+    "index.html",
+    "choosing.html",
+    "findings.html",
+    "published.html",
+    "machines.html",
+    "methodology.html",
+    "limits.html",
+    "data.html",
+}
+
+
+class Page(HTMLParser):
+    """What a page loads, links to, and the ids it has."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.loaded: list[str] = []
+        self.links: list[str] = []
+        self.ids: list[str] = []
+        self.headings: list[int] = []
+        self.regions: list[str] = []  # that are seen at once, so not within details
+        self.unnamed: list[str] = []  # tables outside of a region with a name, or without headings
+        self._details = 0
+        self._named = False
+        self._headings_of_table: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attrs}
+        if tag in LOADING and LOADING[tag] in values:
+            self.loaded.append(values[LOADING[tag]])
+        if tag == "a":
+            self.links.append(values["href"])
+        if "id" in values:
+            self.ids.append(values["id"])
+        self._details += tag == "details"
+        if values.get("role") == "region" and not self._details:
+            self.regions.append(values["aria-label"])
+        if re.fullmatch(r"h[1-6]", tag):
+            self.headings.append(int(tag[1]))
+
+        self._follow_tables(tag, values)
+
+    def _follow_tables(self, tag: str, values: Mapping[str, str]) -> None:
+        if tag == "table":
+            self._headings_of_table = []
+            if not self._named:
+                self.unnamed.append(f"table in line {self.getpos()[0]}")
+        if tag == "th":
+            self._headings_of_table.append(values.get("scope", ""))
+        if tag == "tbody" and "col" not in self._headings_of_table:
+            self.unnamed.append(f"columns in line {self.getpos()[0]}")
+        self._named = values.get("role") == "region" and bool(values.get("aria-label"))
+
+    def handle_endtag(self, tag: str) -> None:
+        self._details -= tag == "details"
+
+
+def read_pages(site: Path) -> dict[str, Page]:
+    return {path.name: Page(path.read_text(encoding="utf-8")) for path in sorted(site.glob("*.html"))}
+
+
+@pytest.fixture(scope="module")
+def results_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_results(RESULTS, tmp_path_factory.mktemp("results"))
+
+
+@pytest.fixture(scope="module")
+def built_site(results_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return report.build(results_dir, tmp_path_factory.mktemp("site") / "report", version="generated").parent
+
+
+@pytest.fixture(scope="module")
+def site(built_site: Path) -> Path:
+    return built_site
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[str, Page]:
+    return read_pages(site)
+
+
+def text_of(site: Path, name: str) -> str:
+    return (site / name).read_text(encoding="utf-8")
+
+
+def test_every_series_has_its_page_and_every_case_is_named(site: Path, pages: dict[str, Page]) -> None:
+    series = {result.case.series for result in smoke_results()}
+    assert set(pages) == ABOUT | {f"series-{name}.html" for name in series} | {f"{name}.html" for name in guide.PAGES}
+    for result in RESULTS:
+        assert result.case.case_id.replace("/", "/<wbr>") in text_of(site, f"series-{result.case.series}.html")
+
+
+def test_every_figure_is_drawn(site: Path) -> None:
+    text = text_of(site, "series-cartpole-strong.html")
+    assert text.count('<figure class="vega-figure"') == text.count("<svg ") == FIGURES_PER_SERIES
+    assert text_of(site, "index.html").count("<svg ") == len({result.case.series for result in smoke_results()})
+
+
+def test_nothing_is_loaded_from_another_host(site: Path, pages: dict[str, Page]) -> None:
+    for page in pages.values():
+        assert page.loaded
+        for location in page.loaded:
+            assert location == "data:," or (site / location).is_file(), location
+    for asset in ("report.css", "report.js"):
+        assert re.findall(r"@import|url\(|fetch\(|https?:", text_of(site / "assets", asset)) == []
+    assert all("Content-Security-Policy" in text_of(site, name) for name in pages)
+
+
+def test_only_figures_of_others_link_to_other_hosts(pages: dict[str, Page]) -> None:
+    assert {name for name, page in pages.items() if any(link.startswith("https:") for link in page.links)} <= {
+        "published.html"
+    }
+
+
+def test_failures_stand_with_their_reasons(site: Path) -> None:
+    text = text_of(site, "limits.html")
+    assert "generated failure of rank 1: out of shared memory" in text
+    assert "needs 16 GPUs of one host, this one has 8" in text
+
+
+def test_a_reader_learns_where_it_ran(site: Path) -> None:
+    text = text_of(site, "index.html")
+    assert LABEL in text
+    assert "<title>How Isaac Lab training scales, labscale generated</title>" in text
+
+
+def test_what_was_not_measured_is_said_and_never_zero(site: Path) -> None:
+    text = text_of(site, "series-cartpole-strong.html")
+    assert "Energy was not measured" in text
+    assert "Memory was not measured" in text
+
+
+def test_the_stored_results_can_be_taken_away_unchanged(site: Path, results_dir: Path, pages: dict[str, Page]) -> None:
+    offered = {path.relative_to(site / "data" / "results") for path in (site / "data" / "results").rglob("*.json")}
+    assert offered == {path.relative_to(results_dir) for path in results_dir.rglob("*.json")}
+    for path in offered:
+        assert (site / "data" / "results" / path).read_bytes() == (results_dir / path).read_bytes()
+        assert f"data/results/{path.as_posix()}" in pages["data.html"].links
+
+
+def test_the_folder_holds_no_path_of_the_builder(site: Path, results_dir: Path, pages: dict[str, Page]) -> None:
+    for name in pages:
+        assert str(book.ROOT) not in text_of(site, name)
+        assert str(results_dir) not in text_of(site, name)
+    assert {path.name for path in site.iterdir()} == {"assets", "data", *pages}
+
+
+def test_what_brings_figures_to_life_is_a_script_of_its_own(site: Path) -> None:
+    text = text_of(site / "assets", "figures-series-cartpole-strong.js")
+    specs = json.loads(text.removeprefix("globalThis.figureSpecs = ").rstrip(";\n"))
+    page = text_of(site, "series-cartpole-strong.html")
+    assert len(specs) == FIGURES_PER_SERIES
+    assert all(f'id="{figure}"' in page for figure in specs)
+    assert "application/json" not in page
+
+
+def test_two_builds_are_equal_wherever_and_the_second_replaces_the_first(
+    site: Path, results_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {path.relative_to(site): path.read_bytes() for path in site.rglob("*") if path.is_file()}
+    elsewhere = shutil.copytree(results_dir, tmp_path / "elsewhere")
+    working_folder = tmp_path / "working"
+    working_folder.mkdir()
+    monkeypatch.chdir(working_folder)
+    monkeypatch.setenv("TZ", "Pacific/Kiritimati")
+    monkeypatch.setenv("LC_ALL", "C")
+    monkeypatch.setenv("PYTHONHASHSEED", "7")
+    assert report.build(elsewhere, site, version="generated") == site / "index.html"
+    after = {path.relative_to(site): path.read_bytes() for path in site.rglob("*") if path.is_file()}
+    assert before == after
+    assert list(working_folder.iterdir()) == []
+
+
+def test_the_kernel_has_sockets_that_no_other_build_has() -> None:
+    """Two builds that started at once in one folder took each other's, and one waited for its kernel in vain."""
+    assert sockets_in(Path("/tmp/a")) == {"KernelManager": {"transport": "ipc", "ip": "/tmp/a/kernel"}}  # noqa: S108
+    assert sockets_in(Path("/tmp") / ("a" * 100)) == {"KernelManager": {}}  # noqa: S108 - too long for a socket
+
+
+def test_a_folder_that_is_no_report_is_left_alone(results_dir: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "thesis.txt"
+    kept.write_text("keep me", encoding="utf-8")
+    with pytest.raises(ReportError, match="are no report"):
+        report.build(results_dir, tmp_path, version="generated")
+    assert kept.read_text(encoding="utf-8") == "keep me"
+
+
+def test_errors_are_one_message_and_an_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = [str(tmp_path / "nowhere"), "--out", str(tmp_path / "out")]
+    assert report.main(arguments) == UsageError.exit_code
+    assert report.main([str(tmp_path), "--out", str(tmp_path / "out")]) == StoreError.exit_code
+    said = capsys.readouterr().err
+    assert "where there is nothing" in said
+    assert "Traceback" not in said
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("place", ["file", "file/report", "file/below/report"])
+def test_a_folder_that_cannot_be_written_is_said_before_anything_is_built(
+    results_dir: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    place: str,
+) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    monkeypatch.setattr(book, "_execute", lambda *_: pytest.fail("pages were built"))
+    out = tmp_path / place
+    assert report.main([str(results_dir), "--out", str(out)]) == ReportError.exit_code
+    said = capsys.readouterr().err
+    assert str(tmp_path / "file") in said
+    assert "hoose another" in said
+
+
+def test_a_report_that_cannot_be_copied_to_its_place_is_one_message(
+    results_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def disk_full(source: Path, target: Path) -> None:
+        raise shutil.Error([(f"{source}/{name}", f"{target}/{name}", "No space left") for name in ("a", "b")])
+
+    (tmp_path / "site").mkdir()
+    for name, stand_in in {"_execute": None, "_write_project": None, "_run_jupyter_book": tmp_path / "site"}.items():
+        monkeypatch.setattr(book, name, lambda *_, result=stand_in, **__: result)
+    monkeypatch.setattr("reports.downloads.write", lambda *_: None)
+    monkeypatch.setattr(shutil, "copytree", disk_full)
+    out = tmp_path / "out"
+    assert report.main([str(results_dir), "--out", str(out)]) == ReportError.exit_code
+    assert capsys.readouterr().err.startswith(f"{out} cannot be written: No space left. Check")
+
+
+def test_missing_node_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sysconfig.get_path", lambda _: str(tmp_path))
+    with pytest.raises(ReportError, match="node and npm"):
+        book.path_with_node()
+
+
+def test_a_page_without_results_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(result_sets.VERSION_VARIABLE, raising=False)
+    result_sets.version_of_page.cache_clear()
+    with pytest.raises(ReportError, match=result_sets.VERSION_VARIABLE):
+        result_sets.version_of_page()

@@ -1,0 +1,232 @@
+"""A committed case, damaged in every way that matters: each damage has to be named."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.verification.case_file import check_case
+from tests.fixtures.results.damaged_results import (
+    CASE,
+    PAIRS,
+    RENDERING,
+    TWO_GPUS,
+    TWO_NODES,
+    Damage,
+    column,
+    copy_without_hashes,
+    damage,
+    damaged_case,
+    findings,
+    ranks,
+    rounds,
+    sample,
+    scale,
+    set_item,
+)
+from tests.fixtures.results.generated_results import full_results, make_case, make_result, write_results
+
+FAILED = {"name": "camera form", "feature": "cameras", "verdict": "failure", "found": "grey", "fault": "constant"}
+
+
+@pytest.mark.parametrize("path", [PAIRS / CASE, TWO_GPUS, TWO_NODES], ids=lambda path: path.stem)
+def test_nothing_is_found_where_nothing_is_damaged(path: Path, tmp_path: Path) -> None:
+    assert damaged_case(path, lambda _: None, tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (lambda d: set_item(d["benchmarks"][0]["stats"], "median", 0.05), "stats.median"),
+        (lambda d: set_item(d["benchmarks"][0]["stats"], "mean", 0.0893794), "stats.mean"),
+        (lambda d: set_item(d["benchmarks"][0]["stats"], "q1", 0.08), "stats.q1"),
+        (lambda d: set_item(d["benchmarks"][0]["stats"], "outliers", "0;0"), "stats.outliers"),
+        (lambda d: set_item(d["benchmarks"][0]["stats"], "hd15iqr", 0.1), "stats.hd15iqr"),
+        (lambda d: set_item(d["benchmarks"][0]["stats"], "iterations", 2), "stats.iterations"),
+        (lambda d: set_item(d["benchmarks"][0]["stats"]["data"], 1, 0.09), "stats.data[1]"),
+        (lambda d: d["benchmarks"][0]["stats"]["data"].pop(), "stats.data"),
+        (lambda d: set_item(d["benchmarks"][0]["extra_info"]["total_fps"], 2, 1e6), "extra_info.total_fps[2]"),
+        (lambda d: set_item(d["benchmarks"][0]["extra_info"], "rounds", [0, 1]), "extra_info.rounds"),
+        (lambda d: set_item(d["benchmarks"][0]["extra_info"], "frames_per_iteration", 65536), "frames_per_iteration"),
+        (lambda d: set_item(d["benchmarks"][0]["extra_info"]["case"], "num_envs", 512), "extra_info.case.num_envs"),
+        (lambda d: set_item(d["benchmarks"][0]["extra_info"], "statistic", "the best"), "extra_info.statistic"),
+        (lambda d: set_item(d["benchmarks"][0], "param", "another/case"), "param"),
+        (lambda d: d.update(benchmarks=[]), "the number of benchmarks"),
+        (
+            lambda d: set_item(d["machine_info"]["environment"], "driver_version", "999.99"),
+            "environment.driver_version",
+        ),
+        (lambda d: set_item(d["commit_info"], "id", "0" * 40), "commit_info.id"),
+        (lambda d: rounds(d).pop(0), "the numbers of the rounds"),
+        (lambda d: rounds(d)[1]["ranks"].pop(), "round 1"),
+        (lambda d: column(d, "reward_mean").pop(), "round 0"),
+        (lambda d: [one.append(one[-1]) for one in ranks(d)[1]["samples"].values()], "round 0"),
+        (
+            lambda d: [one.append(one[-1]) for rank in ranks(d) for one in rank["samples"].values()],
+            "round 0, rank 1: the number of iteration_time_s",
+        ),
+        (lambda d: set_item(column(d, "learning_time_s"), 7, None), "round 0, rank 1: learning_time_s"),
+        (lambda d: rounds(d)[0]["ranks"][0].update(parameters_sha256=None), "round 0, rank 0: parameters_sha256"),
+        (lambda d: rounds(d)[0]["ranks"][0].update(parameters_sha256="0" * 64), "round 0: the ranks' parameters"),
+        (lambda d: rounds(d)[0]["ranks"][1].update(validity=[FAILED]), "round 0, rank 1: camera form"),
+        (lambda d: rounds(d)[0].update(exit_code=1), "round 0: exit_code"),
+        (lambda d: rounds(d)[1].update(started_utc="2026-13-21T10:00:00Z"), "round 1"),
+        (lambda d: set_item(column(d, "iteration_time_s"), 9, 5.0), "round 0, rank 1: iteration 9 of 5 s"),
+        (lambda d: scale(column(d, "learning_time_s"), -1.0), "round 0, rank 1: learning_time_s of iteration"),
+        (lambda d: scale(column(d, "all_reduce_time_s"), 99.0), "round 0, rank 1: all_reduce_time_s of iteration"),
+        (lambda d: scale(column(d, "iteration_time_s"), 0.5), "collection_time_s of iteration"),
+        (lambda d: scale(column(d, "iteration_time_s"), 0.97), "stats.data[0]"),
+        (lambda d: rounds(d)[2].update(outcome="crashed", reason=None), "the reason of round 2, crashed,"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_damage_in_a_case_is_named(tmp_path: Path, change: Damage, what: str) -> None:
+    found = damaged_case(PAIRS / CASE, change, tmp_path)
+    assert any(what in finding.what for finding in found), found
+    assert all(finding.got != finding.expected and finding.next_step for finding in found)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda d: set_item(d["labscale"], "schema_version", 99), "schema_version is 99"),
+        (lambda d: set_item(column(d, "iteration_time_s"), 3, "fast"), "Input should be a valid number"),
+        (lambda d: rounds(d)[0].update(extra="field"), "Unexpected keyword argument"),
+        (lambda d: rounds(d)[0]["ranks"][0].update(validity=[{**FAILED, "verdict": "okx"}]), "should be 'ok', "),
+        (lambda d: d.pop("labscale"), "not a case stored by labscale"),
+    ],
+)
+def test_a_file_that_does_not_follow_the_schema_is_named(tmp_path: Path, change: Damage, said: str) -> None:
+    folder = copy_without_hashes(PAIRS, tmp_path / "set")
+    damage(folder / CASE, change)
+    (finding, *_) = [finding for finding in findings(folder) if finding.where == CASE]
+    assert said in finding.got
+
+
+# h200-x2-shadow: two ranks, pictures, rsl_rl; round 0 is looked at, and iteration 2 is its first that is marked.
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (
+            lambda d: sample(d, "learning_time_s", 3, 0.8),
+            "rank 1: collection_time_s and learning_time_s of iteration 3",
+        ),
+        (lambda d: sample(d, "collection_time_s", 3, 1.2), "rank 1: collection_time_s of iteration 3"),
+        (
+            lambda d: sample(d, "environment_step_time_s", 2, 0.4),
+            "rank 1: simulate_time_s and render_time_s of iteration 2",
+        ),
+        (
+            lambda d: sample(d, "inference_time_s", 2, 5.0),
+            "rank 1: environment_step_time_s and inference_time_s of iteration 2",
+        ),
+        (lambda d: sample(d, "all_reduce_time_s", 2, 99.0), "rank 1: all_reduce_time_s of iteration 2"),
+        (lambda d: sample(d, "all_reduce_calls", 2, 1.1), "rank 1: all_reduce_calls of iteration 2"),
+        (lambda d: sample(d, "all_reduce_calls", 2, 2.0), "rank 1: all_reduce_calls[2]"),
+        (lambda d: sample(d, "all_reduce_bytes", 2, 1.1), "rank 1: all_reduce_bytes[2]"),
+        (lambda d: set_item(column(d, "all_reduce_bytes"), 2, None), "rank 1: all_reduce_bytes of iteration 2"),
+        (lambda d: sample(d, "core_probe_time_s", 2, -1.0), "rank 1: core_probe_time_s of iteration 2"),
+        (lambda d: set_item(column(d, "marked"), 2, 0.9), "rank 1: marked of iteration 2"),
+        (lambda d: set_item(column(d, "marked"), 2, 0.0), "all_reduce_bytes, core_probe_time_s of iteration 2"),
+        (lambda d: set_item(column(d, "marked"), 3, 1.0), "rank 1: marked[3]"),
+        (lambda d: sample(d, "rsl_rl.total_fps", 3, 0.9), "rank 1: the iteration by rsl_rl.total_fps of iteration 3"),
+        (
+            lambda d: sample(d, "rsl_rl.collection_time_s", 3, 0.9),
+            "rank 1: the time by rsl_rl.collection_time_s of iteration 3",
+        ),
+        (lambda d: set_item(column(d, "success_rate"), 3, 1.1), "rank 1: success_rate of iteration 3"),
+        (
+            lambda d: set_item(column(d, "episode_length_mean", rank=0), 9, 9999.0),
+            "rank 0: episode_length_mean of iteration 9",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_samples_of_a_rank_are_held_to_each_other(tmp_path: Path, change: Damage, what: str) -> None:
+    assert any(what in finding.what for finding in damaged_case(TWO_GPUS, change, tmp_path))
+
+
+def test_pictures_are_of_whole_steps(tmp_path: Path) -> None:
+    found = damaged_case(RENDERING, lambda d: set_item(column(d, "control.pictures"), 3, 29491.0), tmp_path)
+    assert [one.what for one in found] == ["round 0, rank 1: control.pictures of iteration 3"]
+
+
+@pytest.mark.parametrize(
+    ("name", "factor", "what"),
+    [
+        ("rl_games.total_fps", 1.01, "the iteration by rl_games.total_fps of iteration 3"),
+        ("rl_games.update_time_s", 0.9, "the time by rl_games.update_time_s of iteration 3"),
+        ("rl_games.step_inference_fps", 0.9, "the time by rl_games.step_inference_fps of iteration 3"),
+        ("rl_games.step_fps", 0.5, "the time by rl_games.step_fps of iteration 3"),
+        ("rl_games.step_fps", 1.5, "the time by rl_games.step_fps of iteration 3"),
+    ],
+)
+def test_the_own_times_of_rl_games_are_held_to_ours(tmp_path: Path, name: str, factor: float, what: str) -> None:
+    found = damaged_case(PAIRS / CASE, lambda d: sample(d, name, 3, factor), tmp_path)
+    assert any(f"rank 1: {what}" in finding.what for finding in found)
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (lambda d: ranks(d)[1]["settings"].update(seed=42), "rank 1: settings.seed"),
+        (lambda d: ranks(d)[1]["settings"].update(num_envs=1024), "rank 1: settings.num_envs"),
+        (lambda d: ranks(d)[1]["settings"].update(decimation=1), "rank 1: settings.decimation"),
+        (lambda d: ranks(d)[1]["settings"].update(physics_dt_s=0.01), "rank 1: settings.physics_dt_s"),
+        (lambda d: ranks(d)[1]["settings"].update(torch_num_threads=3), "rank 1: settings.torch_num_threads"),
+        (lambda d: column(d, "marked").pop(), "round 0"),
+        (lambda d: ranks(d)[1]["settings"].update(device="cuda:0"), "rank 1: settings.device"),
+        (lambda d: rounds(d)[0]["workload"].update(task="Isaac-Ant"), "workload.task"),
+        (lambda d: rounds(d)[0]["workload"].update(minibatch_size=1), "workload.minibatch_size"),
+        (lambda d: rounds(d)[0]["workload"].update(num_steps_per_env=1), "workload.num_steps_per_env"),
+        (lambda d: rounds(d)[0]["workload"].update(optimiser_steps=1), "workload.optimiser_steps"),
+        (lambda d: ranks(d)[1].update(local_rank=0), "rank 1: local_rank"),
+        (lambda d: ranks(d)[1].update(node=1), "the nodes of the ranks"),
+        (lambda d: ranks(d)[1].update(peak_memory_gb=160.0), "rank 1: peak_memory_gb"),
+        (lambda d: ranks(d)[1]["phases_s"].update(imports=-1.0), "rank 1: phases_s.imports"),
+        (lambda d: ranks(d)[1]["phases_s"].update(imports=60.0), "rank 1: wall_time_s around"),
+        (lambda d: rounds(d)[0].update(wall_time_s=60.0), "rank 0: wall_time_s around"),
+        (lambda d: rounds(d)[0]["transport"].update(unread_lines=-1), "transport.unread_lines"),
+        (lambda d: rounds(d)[0]["transport"]["routes"][0].update(pairs=3), "transport.routes[0].pairs"),
+        (lambda d: rounds(d)[0]["transport"]["routes"][0].update(channels=1), "transport.routes[0].channels"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_facts_of_a_round_are_held_to_its_case(tmp_path: Path, change: Damage, what: str) -> None:
+    assert any(what in finding.what for finding in damaged_case(TWO_GPUS, change, tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (lambda d: set_item(rounds(d)[0]["clocks"][0], "node", 0), "the nodes of clocks"),
+        (lambda d: set_item(rounds(d)[0]["clocks"][0], "bound_s", 1e-6), "the clock of node 1: bound_s"),
+        (lambda d: set_item(rounds(d)[0]["clocks"][0], "drift_s", 1e-3), "the clock of node 1: bound_s"),
+        (lambda d: set_item(rounds(d)[0]["clocks"][0], "offset_s", 1e-3), "the clock of node 1: offset_s"),
+        (lambda d: ranks(d)[1].update(node=0), "the nodes of the ranks"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_clocks_of_nodes_are_held_to_their_bounds(tmp_path: Path, change: Damage, what: str) -> None:
+    assert any(f"round 0: {what}" in finding.what for finding in damaged_case(TWO_NODES, change, tmp_path))
+
+
+def test_gpus_of_several_kinds_and_a_clock_that_was_not_measured_are_no_damage(tmp_path: Path) -> None:
+    assert damaged_case(TWO_GPUS, lambda d: ranks(d)[1]["settings"].update(gpu_name="Another"), tmp_path) == []
+    assert damaged_case(TWO_NODES, lambda d: rounds(d)[0].update(clocks=[]), tmp_path) == []
+
+
+def test_rounds_of_different_work_are_named() -> None:
+    result = make_result(make_case(), 0.5, 0.5)
+    rounds = tuple(replace(record, workload={"envs": index}) for index, record in enumerate(result.rounds))
+    document: dict[str, Any] = {"labscale": {"case_result": {"rounds": [{"environment": {}}]}}}
+    found = check_case("x", document, replace(result, rounds=rounds))
+    assert "the workload's fingerprint" in {finding.what for finding in found}
+
+
+def test_a_document_without_samples_may_lack_figures_but_not_reasons(tmp_path: Path) -> None:
+    write_results(full_results()[-1:], tmp_path)
+    found = {finding.what for finding in findings(tmp_path)}
+    assert "the number of benchmarks" not in found
+    assert not any(what.startswith("the reason") for what in found)

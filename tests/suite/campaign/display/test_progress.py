@@ -1,0 +1,135 @@
+import io
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from rich.console import Console
+
+from suite.campaign.display.progress import Reporter, Rest, clock
+from suite.schema.record import PlannedCase
+from tests.conftest import CaseMaker
+from tests.fixtures.results.stored_rounds import plain_round
+
+
+def planned(make_case: CaseMaker, name: str, estimate_s: float | None) -> PlannedCase:
+    return PlannedCase(
+        case=make_case(case_id=name), rounds=1, infeasible=None, estimated_gpu_minutes=None, estimated_wall_s=estimate_s
+    )
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.4, "0:00"), (59.6, "1:00"), (125, "2:05"), (3725, "1:02:05")])
+def test_clock(seconds: float, text: str) -> None:
+    assert clock(seconds) == text
+
+
+def test_the_rest_is_corrected_by_what_the_runs_so_far_took(make_case: CaseMaker) -> None:
+    items = [planned(make_case, name, 10.0) for name in ("a/1", "a/2", "a/3")]
+    cases = [item.case for item in items]
+    rest = Rest(items)
+    assert rest.of(cases) == 30.0
+    rest.add(cases[0], 10.0)
+    assert rest.of(cases[1:]) == 20.0
+    rest.add(cases[1], 15.0)
+    assert rest.of(cases[1:]) == pytest.approx(30.0)
+
+
+def test_a_first_run_that_compiles_makes_no_later_one_longer_but_the_first_of_each_other_task(
+    make_case: CaseMaker,
+) -> None:
+    """Four H200s took 1:44 instead of 0:34, and the time left rose from 13:46 to 41:55."""
+    cart = planned(make_case, "a/1", 34.0)
+    hand = replace(cart, case=make_case(case_id="b/1", task="Isaac-Other"), estimated_wall_s=40.0)
+    rest = Rest([cart, hand])
+    waiting = [cart.case, hand.case, hand.case]
+    assert rest.of([cart.case, *waiting]) == 34 + 34 + 40 + 40
+    rest.add(cart.case, 104.0)
+    assert rest.of(waiting) == 34 + 40 + 40 + 70
+    rest.add(hand.case, 40.0)
+    assert rest.of([cart.case, hand.case]) == 34 + 40
+
+
+def test_nothing_known_is_none_and_never_zero(make_case: CaseMaker) -> None:
+    items = [planned(make_case, name, None) for name in ("a/1", "a/2")]
+    rest = Rest(items)
+    assert rest.of([item.case for item in items]) is None
+    rest.add(items[0].case, 20.0)
+    assert rest.of([items[1].case]) == 20.0
+
+
+def test_a_log_file_gets_a_line_at_start_and_end(make_case: CaseMaker) -> None:
+    item = planned(make_case, "a/1", 10.0)
+    output = io.StringIO()
+    reporter = Reporter(Console(file=output, width=160), [item], [item.case])
+    with reporter.run(item.case, 0) as line:
+        line.update(2)
+    record = plain_round(item.case, outcome="crashed", reason="rank 1: [oops]", exit_code=1, wall_time_s=12.0)
+    reporter.ended(record, "")
+    start, end, reason = output.getvalue().splitlines()
+    assert start.startswith("[1/1] a/1 round 0 starting, 0:00 (elapsed 0:00, about 0:10 left)")
+    assert end.startswith("[1/1] a/1 round 0: crashed in 0:12 (elapsed 0:00)")
+    assert reason.strip() == "rank 1: [oops]"
+
+
+def test_a_terminal_shows_iterations_and_time(make_case: CaseMaker) -> None:
+    item = planned(make_case, "a/1", None)
+    output = io.StringIO()
+    reporter = Reporter(Console(file=output, force_terminal=True, width=160), [item], [item.case])
+    with reporter.run(item.case, 0) as line:
+        line.update(2)
+        assert line.text().startswith("[1/1] a/1 round 0 iteration 2/3, 0:00")
+    assert "a/1 round 0" in output.getvalue()
+
+
+def test_a_narrow_terminal_still_shows_how_long_it_takes(make_case: CaseMaker) -> None:
+    name = "cartpole-strong/rl_games-kitless-cpu-n512-1x1"
+    item = planned(make_case, name, 27.0)
+    output = io.StringIO()
+    reporter = Reporter(Console(file=output, force_terminal=True, width=80), [item], [item.case])
+    with reporter.run(item.case, 0):
+        pass
+    assert "starting, 0:00 (elapsed 0:00, about 0:27 left): [1/1] cartpole-strong" in output.getvalue()
+
+
+def test_a_run_that_was_not_expected_counts_from_then_on(make_case: CaseMaker) -> None:
+    item = planned(make_case, "a/1", None)
+    output = io.StringIO()
+    reporter = Reporter(Console(file=output, width=160), [item], [item.case])
+    with reporter.run(item.case, 0):
+        pass
+    with reporter.run(item.case, 1):
+        pass
+    assert [line.split(" starting")[0] for line in output.getvalue().splitlines()] == [
+        "[1/1] a/1 round 0",
+        "[2/2] a/1 round 1",
+    ]
+
+
+def test_a_run_that_has_a_pace_says_itself_when_it_ends(make_case: CaseMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planned 16:00, in truth 10 s an iteration after the first, and a run of 30 s after it."""
+    now_s = 100.0
+    monkeypatch.setattr("suite.campaign.display.progress.time", SimpleNamespace(monotonic=lambda: now_s))
+    long, after = planned(make_case, "a/1", 960.0), planned(make_case, "a/2", 30.0)
+    long = replace(long, case=replace(long.case, iterations=20))
+    reporter = Reporter(Console(file=io.StringIO(), width=160), [long, after], [long.case, after.case])
+    said = []
+    with reporter.run(long.case, 0) as line:
+        said.append(line.text())
+        now_s += 60  # of starting up, and of kernels in the first iteration
+        line.update(1)
+        said.append(line.text())
+        now_s += 70
+        line.update(8)
+        now_s += 6  # not heard of the ninth yet: 12 of 10 s are left but 6 s
+        said.append(line.text())
+    assert [line.rpartition("about ")[2] for line in said] == ["16:30 left)", "15:30 left)", "2:24 left)"]
+
+
+def test_a_terminal_shows_a_line_while_a_run_goes_on(make_case: CaseMaker) -> None:
+    items = [planned(make_case, name, None) for name in ("a/1", "a/2")]
+    output = io.StringIO()
+    reporter = Reporter(Console(file=output, force_terminal=True, width=160), items, [item.case for item in items])
+    for item in items:
+        with reporter.run(item.case, 0) as line:
+            line.update(2)
+        assert f"{item.case.case_id} round 0" in output.getvalue()
+    assert output.getvalue().count("\x1b[?25l") == output.getvalue().count("\x1b[?25h") == 2  # shown, hidden, shown

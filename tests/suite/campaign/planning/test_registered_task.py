@@ -1,0 +1,293 @@
+"""Tasks that the catalog does not know, with a stand-in for the worker; the real one is in test_own_task.py."""
+
+import json
+import re
+import shlex
+import sys
+import textwrap
+import tomllib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from suite.__main__ import main, parse
+from suite.campaign.planning.plan import worker_stack
+from suite.campaign.planning.registered_task import Answer, ask, measured_costs, unknown_tasks, with_answers
+from suite.commands.campaign_options import options_of
+from suite.errors import MatrixError, StoreError, WorkerEnvironmentError
+from suite.files.paths import ROOT
+from suite.launch.watch import prepare
+from suite.matrix.cases import expand
+from suite.matrix.catalog import Catalog, load_catalog
+from suite.matrix.file import load_matrix
+from suite.matrix.plan import plan
+from suite.records import store
+from suite.schema.record import Case, PlannedCase
+from tests.conftest import CaseMaker
+from tests.fixtures.results.stored_rounds import make_rank, stored_round
+from tests.fixtures.runs.asked_options import options_with
+from tests.fixtures.runs.own_task_runs import EXTENSION
+from tests.fixtures.runs.real_runs import cartpole, matrix_of
+
+CATALOG = load_catalog()
+AGENT = {"num_steps_per_env": 24, "num_minibatches": 4, "learning_epochs": 5, "minibatch_overrides": []}
+SWING = {"task": "Small-Swing-Up", "agents": {"rsl_rl": AGENT}, "cameras": False, "obstacles": {}}
+
+
+def answer(**changes: object) -> Answer:
+    return Answer.model_validate_json(json.dumps({**SWING, **changes}))
+
+
+def catalog_with(tmp_path: Path, *answers: Answer) -> Catalog:
+    return with_answers(CATALOG, answers, out=tmp_path)
+
+
+def cases_of(tmp_path: Path, catalog: Catalog, library: str = "rsl_rl") -> list[Case]:
+    path = tmp_path / "mine.toml"
+    path.write_text(matrix_of(cartpole(library, task="Small-Swing-Up", topologies=("1x1", "1x2"))), encoding="utf-8")
+    return expand(load_matrix(path, catalog), catalog, device="cpu", assets="offline")
+
+
+def planned(cases: list[Case], catalog: Catalog) -> list[PlannedCase]:
+    return plan(
+        cases, gpus_available=0, cpus_available=2, device="cpu", available_stacks=list(CATALOG.stacks), rounds=3,
+        catalog=catalog,
+    )  # fmt: skip
+
+
+# ---- the catalog with what the worker says ----
+
+
+def test_the_agent_says_what_an_iteration_is(tmp_path: Path) -> None:
+    first, second = cases_of(tmp_path, catalog_with(tmp_path, answer()))
+    assert (first.task, first.num_steps_per_env, first.minibatch_size) == ("Small-Swing-Up", 24, 64 * 24 // 4)
+    assert (second.world_size, second.optimiser_steps, second.overrides) == (2, 20, ())
+
+
+def test_only_what_the_catalog_does_not_know_is_asked_for() -> None:
+    asked = ["Isaac-Cartpole-Direct-v0", "Small-Swing-Up", "Isaac-Ant", "Small-Swing-Up"]
+    assert unknown_tasks(asked, CATALOG) == ["Small-Swing-Up"]
+
+
+def test_an_unknown_id_lists_near_ones(tmp_path: Path) -> None:
+    registered = ["Isaac-Humanoid", "Small-Swing-Up-v1", "CartPole-v1"]
+    with pytest.raises(
+        MatrixError, match=r"unknown task 'Small-Swing-Up'.*near ones are Small-Swing-Up-v1\."
+    ) as caught:
+        cases_of(tmp_path, catalog_with(tmp_path, answer(registered=registered)))
+    assert "line 9" in str(caught.value)  # of the matrix
+    assert "--worker-package" in str(caught.value)
+
+
+def test_an_id_like_no_other_lists_none(tmp_path: Path) -> None:
+    catalog = catalog_with(tmp_path, answer(task="x", registered=["Isaac-Humanoid"]))
+    with pytest.raises(MatrixError, match=r"registers it\. A task of an extension"):
+        catalog.resolve("x")
+
+
+def test_a_task_that_needs_isaac_sim_is_planned_with_that_reason(tmp_path: Path) -> None:
+    needs = "needs Isaac Sim: Isaac Sim PhysX physics (`PhysxCfg`)"
+    catalog = catalog_with(tmp_path, answer(obstacles={"kitless": needs, "ovphysx": "has no such preset"}))
+    for item in planned(cases_of(tmp_path, catalog), catalog):
+        assert item.infeasible == f"stack kitless does not run Small-Swing-Up ({needs}); stacks that do: isaacsim"
+    nowhere = catalog_with(tmp_path, answer(obstacles=dict.fromkeys(CATALOG.stacks, needs)))
+    assert str(planned(cases_of(tmp_path, nowhere), nowhere)[0].infeasible).endswith("; no other stack does either")
+
+
+def test_stacks_that_list_their_tasks_run_others_that_allow_it(tmp_path: Path) -> None:
+    catalog = catalog_with(tmp_path, answer())
+    case = replace(cases_of(tmp_path, catalog)[0], stack="ovphysx", device="cuda")
+    (item,) = plan(
+        [case], gpus_available=1, cpus_available=2, device="cuda", available_stacks=list(CATALOG.stacks), rounds=1,
+        catalog=catalog,
+    )  # fmt: skip
+    assert item.infeasible is None
+
+
+def test_an_extension_that_cannot_be_loaded_without_isaac_sim(tmp_path: Path) -> None:
+    with pytest.raises(MatrixError, match=r"needs Isaac Sim \(No module named 'omni'\).*--worker-python"):
+        catalog_with(tmp_path, answer(cannot_load="No module named 'omni'"))
+
+
+@pytest.mark.parametrize(
+    ("agents", "said"), [({"rsl_rl": AGENT}, "rsl_rl"), ({}, "none of the RL libraries that labscale runs")]
+)
+def test_a_library_that_the_task_has_no_agent_for(tmp_path: Path, agents: dict[str, Any], said: str) -> None:
+    with pytest.raises(MatrixError, match=f"got skrl; Small-Swing-Up has agents for {said}"):
+        cases_of(tmp_path, catalog_with(tmp_path, answer(agents=agents)), library="skrl")
+
+
+def test_the_worker_that_is_asked_is_the_one_that_will_run() -> None:
+    options = options_with(matrix="mine.toml")
+    assert worker_stack(options, ("kitless", "ovphysx"), "cuda", CATALOG) == "ovphysx"
+    assert worker_stack(options, ("kitless", "ovphysx"), "cpu", CATALOG) == "kitless"
+
+
+def test_a_python_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(matrix_of(cartpole("rsl_rl", task="Small-Swing-Up")), encoding="utf-8")
+    assert main(["plan", "--matrix", str(path), "--worker-python", str(tmp_path / "nowhere")]) == 12
+    assert "does not exist" in capsys.readouterr().err
+
+
+# ---- the page that a person follows ----
+
+PAGE = (ROOT / "OWN_TASK.md").read_text(encoding="utf-8")
+BLOCKS = [textwrap.dedent(block) for block in re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)]
+
+
+def test_the_matrix_of_the_page_is_a_whole_one(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(BLOCKS[0], encoding="utf-8")
+    catalog = catalog_with(tmp_path, answer(task="Isaac-Cartpole"))
+    cases = expand(load_matrix(path, catalog), catalog, device="cuda", assets="offline")
+    assert [(case.task, case.topology) for case in cases] == [("Isaac-Cartpole", "1x1"), ("Isaac-Cartpole", "1x2")]
+
+
+def test_the_entry_point_of_the_page_is_that_of_the_extension() -> None:
+    (group,) = tomllib.loads(BLOCKS[1])["project"]["entry-points"]
+    own = tomllib.loads((EXTENSION / "pyproject.toml").read_text(encoding="utf-8"))
+    assert own["project"]["entry-points"].keys() == {group}
+
+
+def test_the_commands_of_the_page_are_understood() -> None:
+    commands = re.findall(r"`python3 -m nox -s (plan|bench) -- ([^`]*)`", PAGE)
+    assert [name for name, _ in commands] == ["plan", "bench"]
+    for name, arguments in commands:
+        options = options_of(parse([name, *shlex.split(arguments), "--worker-package", "../my-extension"]))
+        assert (options.selection.matrix, options.setup.worker_packages) == ("mine.toml", ("../my-extension",))
+
+
+# ---- what it costs ----
+
+
+def end_a_round(out: Path, case: Case, index: int, **changes: Any) -> None:
+    run_dir = out / "raw" / case.case_id / f"r{index}"
+    prepare(run_dir, case)
+    ranks = tuple(make_rank(rank, (3.0, 1.0, 1.0)) for rank in range(case.world_size))
+    store.write_record(stored_round(index, case=case, ranks=ranks, **changes), run_dir / "record.json")
+
+
+def test_a_cost_is_unknown_until_a_round_has_completed(tmp_path: Path) -> None:
+    catalog = catalog_with(tmp_path, answer())
+    cases = cases_of(tmp_path, catalog)
+    assert [item.estimated_wall_s for item in planned(cases, catalog)] == [None, None]
+    end_a_round(tmp_path, cases[0], 0, outcome="crashed")
+    assert list(measured_costs(tmp_path, "Small-Swing-Up")) == []
+    for index, wall_time_s in ((1, 300.0), (2, 61.5)):  # the first one compiled kernels
+        end_a_round(tmp_path, cases[0], index, wall_time_s=wall_time_s)
+    later = catalog_with(tmp_path, answer())
+    estimates = [item.estimated_wall_s for item in planned(cases, later)]
+    assert estimates == [pytest.approx(61.5), pytest.approx(61.5)]  # two ranks as one, as long as nothing is known
+    end_a_round(tmp_path, cases[1], 0, wall_time_s=100.0)
+    estimates = [item.estimated_wall_s for item in planned(cases, catalog_with(tmp_path, answer()))]
+    assert estimates == [pytest.approx(61.5), pytest.approx(100.0)]
+
+
+def test_rounds_of_other_tasks_and_controls_say_nothing(tmp_path: Path, make_case: CaseMaker) -> None:
+    end_a_round(tmp_path, make_case(), 0)
+    end_a_round(tmp_path, make_case(task="Small-Swing-Up", workload="environment_step", case_id="a/b"), 0)
+    assert list(measured_costs(tmp_path, "Small-Swing-Up")) == []
+    assert len(list(measured_costs(tmp_path, "Isaac-Cartpole-Direct"))) == 1
+
+
+def test_a_round_without_a_wall_time_is_no_cost(tmp_path: Path, make_case: CaseMaker) -> None:
+    case = make_case(task="Small-Swing-Up")
+    end_a_round(tmp_path, case, 0, wall_time_s=None)
+    assert list(measured_costs(tmp_path, "Small-Swing-Up")) == []
+    end_a_round(tmp_path, case, 1, wall_time_s=60.0)
+    end_a_round(tmp_path, case, 2, wall_time_s=None)
+    assert [cost.source for cost in measured_costs(tmp_path, "Small-Swing-Up")] == [f"round 1 of {case.case_id}"]
+
+
+def test_a_damaged_round_is_named(tmp_path: Path, make_case: CaseMaker) -> None:
+    case = make_case(task="Small-Swing-Up")
+    end_a_round(tmp_path, case, 0)
+    run_dir = tmp_path / "raw" / case.case_id / "r0"
+    (run_dir / "case.json").write_text("{", encoding="utf-8")  # is not read
+    assert len(list(measured_costs(tmp_path, "Small-Swing-Up"))) == 1
+    (run_dir / "record.json").write_text("{", encoding="utf-8")
+    with pytest.raises(StoreError, match=r"r0/record\.json"):
+        list(measured_costs(tmp_path, "Small-Swing-Up"))
+
+
+def test_a_round_of_a_million_years_is_named(tmp_path: Path, make_case: CaseMaker) -> None:
+    case = make_case(task="Small-Swing-Up")
+    end_a_round(tmp_path, case, 0, wall_time_s=2.0**53)
+    with pytest.raises(StoreError, match=r"r0/record\.json cannot be true: start_up_s.*Move the file away") as raised:
+        list(measured_costs(tmp_path, "Small-Swing-Up"))
+    assert "\n" not in str(raised.value)
+
+
+# ---- the worker's answer ----
+
+
+def stand_in(tmp_path: Path, said: str, *, exit_code: int = 0) -> Path:
+    """A worker that says the same to everybody, and notes that it was asked."""
+    python = tmp_path / "worker" / "bin" / "python"
+    python.parent.mkdir(parents=True, exist_ok=True)
+    lines = (f"echo asked >> {shlex.quote(str(tmp_path / 'asked'))}", f"printf '%s\\n' {shlex.quote(said)}")
+    python.write_text("\n".join(["#!/bin/sh", *lines, f"echo no such module >&2; exit {exit_code}"]), encoding="utf-8")
+    python.chmod(0o755)
+    return python
+
+
+def times_asked(tmp_path: Path) -> int:
+    path = tmp_path / "asked"
+    return len(path.read_text(encoding="utf-8").splitlines()) if path.exists() else 0
+
+
+def ask_for(tmp_path: Path, answers: list[Mapping[str, object]], *tasks: str, keep: bool = True) -> tuple[Answer, ...]:
+    python = stand_in(tmp_path, f"[INFO]: Parsing\n{json.dumps({'answers': answers})}")
+    return ask(tasks, python=python, project_root=ROOT, catalog=CATALOG, keep=keep)
+
+
+def test_an_answer_is_kept_in_the_worker(tmp_path: Path) -> None:
+    for _ in range(2):
+        assert ask_for(tmp_path, [SWING], "Small-Swing-Up") == (answer(),)
+    assert times_asked(tmp_path) == 1
+    other = {**SWING, "task": "Other"}
+    assert ask_for(tmp_path, [other], "Other", "Small-Swing-Up") == (answer(task="Other"), answer())
+    assert times_asked(tmp_path) == 2
+
+
+def test_of_a_python_of_the_users_nothing_is_kept(tmp_path: Path) -> None:
+    for _ in range(2):
+        ask_for(tmp_path, [SWING], "Small-Swing-Up", keep=False)
+    assert times_asked(tmp_path) == 2
+
+
+def test_an_unknown_id_is_asked_for_again(tmp_path: Path) -> None:
+    """A package that is installed meanwhile may register the id."""
+    for _ in range(2):
+        ask_for(tmp_path, [{"task": "Small-Swing-Up", "registered": ["A"]}], "Small-Swing-Up")
+    assert times_asked(tmp_path) == 2
+
+
+def test_a_damaged_answer_is_asked_for_again(tmp_path: Path) -> None:
+    ask_for(tmp_path, [SWING], "Small-Swing-Up")
+    (kept,) = (tmp_path / "worker" / "tasks").iterdir()
+    kept.write_text('{"task": ', encoding="utf-8")
+    assert ask_for(tmp_path, [SWING], "Small-Swing-Up") == (answer(),)
+    assert times_asked(tmp_path) == 2
+
+
+def test_a_worker_that_fails_is_quoted(tmp_path: Path) -> None:
+    python = stand_in(tmp_path, "", exit_code=1)
+    with pytest.raises(WorkerEnvironmentError, match=r"(?s)exit code 1:\nno such module\nThe command was PYTHONPATH="):
+        ask(["Small-Swing-Up"], python=python, project_root=ROOT, catalog=CATALOG, keep=True)
+
+
+def test_an_answer_of_another_form_is_named(tmp_path: Path) -> None:
+    with pytest.raises(WorkerEnvironmentError, match=r"answers.0.cameras.*got 'perhaps'"):
+        ask_for(tmp_path, [{**SWING, "cameras": "perhaps"}], "Small-Swing-Up")
+
+
+def test_the_real_program_says_nothing_else(tmp_path: Path) -> None:
+    """The program cannot register anything without Isaac Lab."""
+    assert tmp_path.is_dir()
+    with pytest.raises(WorkerEnvironmentError, match=r"No module named 'gymnasium'"):
+        ask(["Small-Swing-Up"], python=Path(sys.executable), project_root=ROOT, catalog=CATALOG, keep=False)

@@ -1,0 +1,138 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from suite.campaign.runs import upstream
+from suite.campaign.runs.upstream import medians_of_rank_0
+from suite.errors import StoreError
+from suite.launch import LaunchResult
+from suite.records import store
+from suite.schema.record import Launch, RlLibrary
+from tasks.upstream.benchmark import arguments, iteration_times_s
+from tests.conftest import CaseMaker
+from tests.fixtures.results.generated_results import make_record
+from tests.fixtures.results.stored_rounds import plain_rank, plain_round
+
+
+def test_the_arguments_are_those_of_the_case(make_case: CaseMaker) -> None:
+    case = make_case(device="cuda", nproc_per_node=4, overrides=("agent.algorithm.num_mini_batches=8",))
+    assert " ".join(arguments(case, Path("OUT"))) == (
+        "benchmark training_multigpu --num_gpus 4 --rdzv_backend c10d --rdzv_endpoint localhost:0 "
+        "--rl_library rsl_rl --task Isaac-Cartpole-Direct --num_envs 32 --max_iterations 3 --seed 42 "
+        "--output_path OUT agent.algorithm.num_mini_batches=8"
+    )
+    single = make_case(nproc_per_node=1, rl_library="rl_games")
+    assert " ".join(arguments(single, Path("OUT"))) == (
+        "benchmark training --device cpu --rl_library rl_games --task Isaac-Cartpole-Direct --num_envs 32 "
+        "--max_iterations 3 --seed 42 --output_path OUT agent.params.config.device=cpu"
+    )
+
+
+def test_iteration_times_as_upstream_computes_them(make_case: CaseMaker) -> None:
+    logged = {"Perf/collection_time": [1.0, 2.0], "Perf/learning_time": [0.5, 0.25]}
+    assert iteration_times_s(make_case(), logged) == [1.5, 2.25]
+    frames = make_case().frames_per_iteration
+    logged = {"performance/step_inference_rl_update_fps": [frames / 2.0, frames / 4.0]}
+    assert iteration_times_s(make_case(rl_library="rl_games"), logged) == [2.0, 4.0]
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path, make_case: CaseMaker) -> Path:
+    """A finished round of ours whose clock reads 1 % more than the library's, beside upstream's own run."""
+    samples = {
+        "iteration_time_s": (9.0, 2.02, 2.02),
+        "rsl_rl.collection_time_s": (8.0, 1.5, 1.5),
+        "rsl_rl.learning_time_s": (1.0, 0.5, 0.5),
+    }
+    record = plain_round(make_case(), *(plain_rank(rank, **samples) for rank in range(2)))
+    store.write_record(record, tmp_path / "record.json")
+    (tmp_path / "upstream").mkdir()
+    theirs = {"command": ["isaaclab"], "iteration_time_s": [7.0, 1.0, 1.02]}
+    (tmp_path / "upstream" / "upstream.json").write_text(json.dumps(theirs))
+    return tmp_path
+
+
+def test_a_pair_compares_medians_of_rank_0_without_the_first_iteration(run_dir: Path, make_case: CaseMaker) -> None:
+    pair = upstream.read_pair(make_case(), 0, run_dir)
+    assert pair
+    assert (pair.ours_s, pair.theirs_s, pair.library_s) == (2.02, 1.01, 2.0)
+    assert pair.difference == pytest.approx(1.0)
+    assert pair.clock_difference == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize("rl_library", ["rsl_rl", "rl_games", "skrl"])
+def test_a_library_that_kept_no_times_has_none(make_case: CaseMaker, rl_library: RlLibrary) -> None:
+    case = replace(make_case(), rl_library=rl_library)
+    record = make_record(case, iteration_time_s=0.5)
+    assert medians_of_rank_0(record) == (0.5, None)
+
+
+def test_all_clocks_are_read_over_the_iterations_that_are_steady_in_ours(make_case: CaseMaker) -> None:
+    """The library reported nothing in the first iteration, so its column must not be shifted against ours."""
+    times_s = (9.0, 7.0, 6.0, *[2.0] * 9)
+    samples = {"iteration_time_s": times_s, "rl_games.total_fps": (None, 2.0, 2.0, *[1024 / 1.9] * 9)}
+    case = make_case(rl_library="rl_games")
+    record = plain_round(case, *(plain_rank(rank, **samples) for rank in range(2)))
+    assert case.frames_per_iteration == 1024
+    ours_s, library_s = upstream.medians_of_rank_0(record)
+    assert ours_s == 2.0
+    assert library_s == pytest.approx(1.9)
+
+
+def test_a_missing_side_is_none_and_a_corrupt_one_an_error(run_dir: Path, make_case: CaseMaker) -> None:
+    theirs = run_dir / "upstream" / "upstream.json"
+    theirs.write_text("{")
+    with pytest.raises(StoreError, match=r"upstream\.json is not readable"):
+        upstream.read_pair(make_case(), 0, run_dir)
+    theirs.write_text(json.dumps({"iteration_time_s": [7.0, 1.0]}))
+    with pytest.raises(StoreError, match="has 2 iterations, but its round has 3"):
+        upstream.read_pair(make_case(), 0, run_dir)
+    theirs.unlink()
+    assert upstream.read_pair(make_case(), 0, run_dir) is None
+
+
+def pairs_of(*times_s: float) -> list[upstream.Pair]:
+    """Pairs from alternating times, ours first."""
+    return [
+        upstream.Pair(case_id="a/1", round=index, ours_s=ours_s, theirs_s=theirs_s, library_s=None)
+        for index, (ours_s, theirs_s) in enumerate(zip(times_s[::2], times_s[1::2], strict=True))
+    ]
+
+
+def test_a_drifting_machine_is_no_difference_between_the_clocks() -> None:
+    pairs = pairs_of(1.10, 1.08, 1.06, 1.04, 1.02, 1.00)
+    assert all(pair.difference > 0.018 for pair in pairs)
+    assert upstream.bracketed_differences(pairs) == pytest.approx([0.0] * 4)
+
+
+def test_a_real_difference_stays_under_drift() -> None:
+    drift = (1.10, 1.08, 1.06, 1.04, 1.02, 1.00)
+    slower = [value * (1.05 if index % 2 == 0 else 1.0) for index, value in enumerate(drift)]
+    assert upstream.bracketed_differences(pairs_of(*slower)) == pytest.approx([0.05] * 4)
+
+
+def test_one_pair_has_nothing_to_bracket() -> None:
+    assert upstream.bracketed_differences(pairs_of(1.0, 2.0)) == []
+
+
+def test_upstream_is_missing_only_beside_a_completed_round_it_can_run(run_dir: Path, make_case: CaseMaker) -> None:
+    assert not upstream.is_missing(make_case(), run_dir)
+    (run_dir / "upstream" / "upstream.json").unlink()
+    assert upstream.is_missing(make_case(), run_dir)
+    assert not upstream.is_missing(make_case(rl_library="skrl"), run_dir)
+
+
+def test_what_upstream_trained_is_not_kept(run_dir: Path, make_case: CaseMaker) -> None:
+    def trains(launch: Launch, **_: object) -> LaunchResult:
+        assert launch.argv[1:] == ("-m", "tasks.upstream.benchmark", str(run_dir / "upstream"))
+        logs = run_dir / "upstream" / "logs" / "rsl_rl"
+        logs.mkdir(parents=True)
+        for name in ("model_0.pt", "last.pth", "events.out.tfevents"):
+            (logs / name).touch()
+        return LaunchResult(exit_code=0, ended_by=None, started_utc="2026-11-21T00:00:00+00:00", wall_time_s=1.0)
+
+    ours = Launch(case=make_case(), round=0, argv=("python3",), env={}, run_dir=str(run_dir))
+    assert upstream.run(ours, trains) == upstream.read_pair(make_case(), 0, run_dir)
+    assert [path.name for path in (run_dir / "upstream" / "logs" / "rsl_rl").iterdir()] == ["events.out.tfevents"]

@@ -1,0 +1,161 @@
+"""Which commands may go on with a folder: real matrices, real options, and what campaign.json says of them."""
+
+import io
+import json
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from suite.campaign.identity import identity, opened, read, refuse_other_options, rule_of
+from suite.campaign.planning.plan import make_plan
+from suite.campaign.state import Campaign
+from suite.campaign.steps import provision
+from suite.errors import CampaignError
+from suite.matrix.file import MATRICES_PATH
+from suite.matrix.resources import UNBOUNDED
+from suite.schema.record import Environment
+from tests.fixtures.runs.asked_options import options_with
+
+SMOKE = MATRICES_PATH / "smoke.toml"
+
+
+def planned(environment: Environment, matrix: str | Path, **options: object) -> Campaign:
+    asked = options_with(matrix=str(matrix), **options)
+    console = Console(file=io.StringIO())
+    machine = replace(environment, host_label=asked.results.host_label)
+    campaign = Campaign(options=asked, console=console, machine=machine, device="cpu", resources=UNBOUNDED)
+    return make_plan(campaign)
+
+
+def identity_of(environment: Environment, matrix: str | Path, **options: object) -> dict[str, object]:
+    return identity(planned(environment, matrix, **options))
+
+
+@pytest.mark.parametrize("before", ["smoke", "another name"])
+def test_a_matrix_may_be_named_otherwise(tmp_path: Path, environment: Environment, before: str) -> None:
+    (tmp_path / "copy.toml").write_bytes(SMOKE.read_bytes())
+    with opened(tmp_path / "out", {**identity_of(environment, "smoke"), "matrix": before}):
+        pass
+    for named in ("smoke", SMOKE, os.path.relpath(SMOKE), tmp_path / "copy.toml"):
+        with opened(tmp_path / "out", identity_of(environment, named)):
+            pass
+    assert json.loads((tmp_path / "out" / "campaign.json").read_text())["matrix"] == before
+
+
+def said_of(root: Path, whose: dict[str, object]) -> list[str]:
+    """Each difference that the refusal names."""
+    with pytest.raises(CampaignError, match="results of another campaign") as refused, opened(root, whose):
+        pass
+    return [line.strip() for line in str(refused.value).splitlines() if line.startswith("  ")]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [({"seed": 7}, "seed: there 42, now 7"), ({"a_a": True}, "a_a: there False, now True")],
+    ids=["seed", "a_a"],
+)
+def test_an_option_that_makes_other_cases_is_named(
+    tmp_path: Path, environment: Environment, options: dict[str, object], said: str
+) -> None:
+    smoke = identity_of(environment, SMOKE)
+    with opened(tmp_path, smoke):
+        pass
+    assert said_of(tmp_path, identity_of(environment, SMOKE, **options)) == [said]
+    with opened(tmp_path, identity_of(environment, SMOKE, seed=42, a_a=False)):  # what the matrix says by itself
+        pass
+
+
+def test_a_matrix_that_was_edited_is_named_without_hashes(tmp_path: Path, environment: Environment) -> None:
+    matrix, out = tmp_path / "own.toml", tmp_path / "out"
+    text = SMOKE.read_text(encoding="utf-8")
+    matrix.write_text(text, encoding="utf-8")
+    with opened(out, identity_of(environment, matrix)):
+        pass
+    matrix.write_text(re.sub(r"^iterations = \d+", "iterations = 77", text, flags=re.MULTILINE), encoding="utf-8")
+    (said,) = said_of(out, identity_of(environment, matrix))
+    for part in (
+        f"cases: there from the matrix {str(matrix)!r}, now",
+        "edited, --stack differs, or",
+        "another version",
+    ):
+        assert part in said
+    assert not re.search(r"sha256|[0-9a-f]{32}|--seed", said)
+
+
+def test_a_folder_that_an_earlier_version_began_goes_on(tmp_path: Path, environment: Environment) -> None:
+    """The earlier version did not store the seed or the worker's packages, so these are not compared."""
+    smoke = identity_of(environment, SMOKE)
+    earlier = {name: value for name, value in smoke.items() if name not in ("seed", "a_a", "worker_packages")}
+    with opened(tmp_path, earlier):
+        pass
+    with opened(tmp_path, smoke):
+        pass
+    (said,) = said_of(tmp_path, identity_of(environment, SMOKE, seed=7))
+    assert "edited, --stack or --seed or --a-a differs" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"seed": 7}, "seed: there 42, now 7"),
+        ({"host_label": "desk"}, "host_label: there None, now 'desk'"),
+    ],
+    ids=["seed", "label"],
+)
+def test_other_options_are_refused_before_anything_is_installed(
+    tmp_path: Path, environment: Environment, options: dict[str, object], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path, identity_of(environment, SMOKE, repeats=3)):
+        pass
+    monkeypatch.setattr("suite.launch.registry.provision", lambda *_, **__: pytest.fail("it installs"))
+    other = planned(environment, SMOKE, **{"repeats": 3, "out": tmp_path, **options})
+    with pytest.raises(CampaignError, match=re.escape(said)):
+        provision(other)
+
+
+def test_what_only_a_worker_tells_is_left_until_there_is_one(tmp_path: Path, environment: Environment) -> None:
+    """A login node has another processor than the nodes, and does not know the assets' hash yet."""
+    began = replace(environment, cpu_model="of the node", asset_sha256="f" * 64)
+    with opened(tmp_path, identity_of(began, SMOKE)):
+        pass
+    again = planned(environment, SMOKE, out=tmp_path)
+    refuse_other_options(again)
+    assert "cpu_model: there 'of the node'" in " ".join(said_of(tmp_path, identity(again)))
+
+
+@pytest.mark.parametrize("there", [(), ("mine 1.0 (commit abc)",)])
+def test_rounds_with_other_packages_in_the_worker_are_refused(
+    tmp_path: Path, environment: Environment, there: tuple[str, ...]
+) -> None:
+    with opened(tmp_path, identity_of(replace(environment, worker_packages=there), SMOKE)):
+        pass
+    now = identity_of(replace(environment, worker_packages=("mine 1.0 (commit def)",)), SMOKE)
+    assert said_of(tmp_path, now) == [f"worker_packages: there {list(there) or None}, now ['mine 1.0 (commit def)']"]
+
+
+@pytest.mark.parametrize("asked", [{"repeats": 2}, {"repeats": 5}, {"target_precision": 0.1}])
+def test_the_rule_in_the_file_is_that_of_the_last_command(
+    tmp_path: Path, environment: Environment, asked: dict[str, object]
+) -> None:
+    with opened(tmp_path, identity_of(environment, SMOKE, repeats=3)):
+        pass
+    now = planned(environment, SMOKE, **asked)
+    with opened(tmp_path, identity(now)):
+        assert rule_of(read(tmp_path / "campaign.json")) == replace(now.rule, max_rounds=now.rule.most_rounds)
+
+
+def test_a_folder_in_which_cases_ran_side_by_side_is_refused(tmp_path: Path, environment: Environment) -> None:
+    smoke = planned(environment, SMOKE, out=tmp_path)
+    with opened(tmp_path, identity(smoke)):
+        pass
+    refuse_other_options(smoke)
+    (tmp_path / "packing.json").write_text("{}")
+    said = r"an earlier version of labscale ran cases side by side.*Choose another folder with --out"
+    with pytest.raises(CampaignError, match=said):
+        refuse_other_options(smoke)
+    with pytest.raises(CampaignError, match=said), opened(tmp_path, identity(smoke)):
+        pass

@@ -1,0 +1,270 @@
+"""Which rounds run and in which order, on a campaign's real folder, with the process killed at any moment."""
+
+import contextlib
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from suite.campaign import cases as cases_module
+from suite.campaign.cases import decision, ended_records, set_failures_aside, store_if_complete
+from suite.campaign.folder import Folder
+from suite.campaign.planning.plan import rule_of as rule_of_options
+from suite.campaign.schedule import known_rounds, rounds_to_run
+from suite.campaign.state import Campaign
+from suite.errors import UsageError
+from suite.files.set_aside import set_aside
+from suite.matrix.catalog import load_catalog
+from suite.matrix.file import load_matrix
+from suite.matrix.resources import UNBOUNDED
+from suite.records import store
+from suite.schema.record import Case, CaseResult, Environment, Outcome, PlannedCase
+from suite.statistics.stopping_rule import Rule
+from tests.fixtures.results.generated_results import make_case, make_record
+from tests.fixtures.runs.asked_options import options_with
+
+QUIET, LOUD, FIRST = (
+    make_case("ant-weak", scaling="weak"),
+    make_case("cartpole-strong"),
+    make_case("cartpole-strong", num_envs_global=64),
+)
+CASES = (QUIET, LOUD, FIRST)
+FIXED, ADAPTIVE = Rule(rounds=3), Rule(rounds=2, precision=0.01, max_rounds=8)
+Ran = list[tuple[str, int]]
+
+
+def time_s(case: Case, index: int) -> float:
+    return 1.0 if case != LOUD else 1.0 + 0.05 * (index % 4)
+
+
+pytestmark = pytest.mark.usefixtures("plain_case_files")
+
+
+def campaign_of(environment: Environment, rule: Rule, cases: tuple[Case, ...] = CASES, **options: bool) -> Campaign:
+    planned = [
+        PlannedCase(case=case, rounds=rule.rounds, infeasible=None, estimated_gpu_minutes=None, estimated_wall_s=None)
+        for case in cases
+    ]
+    return Campaign(
+        options=options_with(matrix="smoke", **options),
+        console=Console(file=io.StringIO()),
+        machine=environment,
+        device="cpu",
+        resources=UNBOUNDED,
+        planned=tuple(planned),
+        rule=rule,
+    )
+
+
+def run(
+    campaign: Campaign,
+    root: Path,
+    *,
+    kill_after: int | None = None,
+    failing: Mapping[tuple[str, int], Outcome] | None = None,
+    between: Callable[[], object] = lambda: None,
+) -> Ran:
+    """Run like ``run_all``, but write a record instead of training; ``kill_after`` stops before that record."""
+    folder, ran = Folder(root=root), Ran()
+    for item, index in rounds_to_run(campaign, folder):
+        if kill_after == len(ran):
+            return ran
+        case = item.case
+        outcome = (failing or {}).get((case.case_id, index), "completed")
+        reason = None if outcome == "completed" else "x"
+        record = make_record(case, index=index, iteration_time_s=time_s(case, index), outcome=outcome, reason=reason)
+        store.write_record(record, folder.record_path(case, index))
+        ran.append((case.case_id, index))
+        between()
+        store_if_complete(campaign, folder, item)
+    for item in campaign.planned:
+        assert store_if_complete(campaign, folder, item) is not None
+    return ran
+
+
+def stored(campaign: Campaign, root: Path) -> dict[str, CaseResult]:
+    folder = Folder(root=root)
+    return {item.case.case_id: store.read_case(folder.case_path(item.case)) for item in campaign.planned}
+
+
+def test_rounds_interleave_and_their_order_rotates(tmp_path: Path, environment: Environment) -> None:
+    ran = run(campaign_of(environment, FIXED), tmp_path)
+    quiet, loud, first = (case.case_id for case in CASES)
+    assert ran == [
+        (quiet, 0), (loud, 0), (first, 0),
+        (loud, 1), (first, 1), (quiet, 1),
+        (first, 2), (quiet, 2), (loud, 2),
+    ]  # fmt: skip
+
+
+def test_each_case_goes_on_until_it_is_decided(tmp_path: Path, environment: Environment) -> None:
+    campaign = campaign_of(environment, ADAPTIVE)
+    ran = run(campaign, tmp_path)
+    results = stored(campaign, tmp_path)
+    assert {case_id: len(result.rounds) for case_id, result in results.items()} == {
+        QUIET.case_id: 6,
+        LOUD.case_id: 8,
+        FIRST.case_id: 6,
+    }
+    assert len(ran) == 20
+    assert {index for case_id, index in ran if case_id == LOUD.case_id} == set(range(8))
+    why = {case_id: (result.ended_because or "").partition(":")[0] for case_id, result in results.items()}
+    assert why == {
+        QUIET.case_id: "precise enough",
+        LOUD.case_id: "the budget of 8 rounds is spent",
+        FIRST.case_id: "precise enough",
+    }
+
+
+@pytest.mark.parametrize("rule", [FIXED, ADAPTIVE])
+def test_killed_before_any_round_it_goes_on_to_the_same_end(
+    tmp_path: Path, environment: Environment, rule: Rule
+) -> None:
+    campaign = campaign_of(environment, rule)
+    whole = run(campaign, tmp_path / "whole")
+    for kill_after in range(len(whole)):
+        root = tmp_path / str(kill_after)
+        before = run(campaign, root, kill_after=kill_after)
+        assert before + run(campaign, root) == whole
+        assert {case_id: len(result.rounds) for case_id, result in stored(campaign, root).items()} == {
+            case_id: len(result.rounds) for case_id, result in stored(campaign, tmp_path / "whole").items()
+        }
+
+
+def test_killed_between_a_record_and_its_case_nothing_runs_again(tmp_path: Path, environment: Environment) -> None:
+    campaign = campaign_of(environment, ADAPTIVE)
+    whole = run(campaign, tmp_path)
+    paths = [Folder(root=tmp_path).case_path(case) for case in CASES]
+    for path in paths:
+        path.unlink()
+    folder = Folder(root=tmp_path)
+    assert len(whole) == 20
+    assert list(rounds_to_run(campaign, folder)) == []
+    assert known_rounds(campaign, folder) == []
+
+
+def test_what_is_known_to_run_is_said_before(tmp_path: Path, environment: Environment) -> None:
+    campaign = campaign_of(environment, ADAPTIVE)
+    folder = Folder(root=tmp_path)
+    assert len(known_rounds(campaign, folder)) == 6
+    run(campaign, tmp_path, kill_after=4)
+    assert [(item.case, index) for item, index in known_rounds(campaign, folder)] == [(FIRST, 1), (QUIET, 1)]
+
+
+def test_when_time_is_over_the_rounds_of_the_matrix_still_run(tmp_path: Path, environment: Environment) -> None:
+    over = replace(campaign_of(environment, replace(ADAPTIVE, budget_s=60.0)), started_s=-1e9)
+    assert len(run(over, tmp_path)) == 6
+    for result in stored(over, tmp_path).values():
+        assert result.ended_because is not None
+        assert result.ended_because.startswith(
+            "the budget of 1 minute is spent: no exact interval of the median from 2"
+        )
+    again = campaign_of(environment, replace(ADAPTIVE, budget_s=60.0))
+    assert len(run(again, tmp_path)) == 20 - 6  # each command has its own time
+
+
+def test_failed_rounds_get_another_attempt_and_the_case_is_decided_anew(
+    tmp_path: Path, environment: Environment
+) -> None:
+    campaign = campaign_of(environment, ADAPTIVE, (QUIET,), retry_failed=True)
+    assert len(run(campaign, tmp_path, failing={(QUIET.case_id, 1): "crashed", (QUIET.case_id, 4): "hung"})) == 8
+    folder = Folder(root=tmp_path)
+    set_failures_aside(campaign, folder)
+    ended = ended_records(folder, QUIET)
+    assert [record.round for record in ended] == [0, 2, 3, 5, 6, 7]
+    assert decision(campaign, ended).go_on
+    folder.case_path(QUIET).unlink(missing_ok=True)
+    assert [(item.case, index) for item, index in known_rounds(campaign, folder)] == [(QUIET, 1)]
+
+
+def test_killed_while_failures_are_set_aside_they_are_still_found(
+    tmp_path: Path, environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing: dict[tuple[str, int], Outcome] = {(QUIET.case_id, 0): "crashed", (QUIET.case_id, 1): "hung"}
+    for renames in range(4):
+        root = tmp_path / str(renames)
+        campaign = campaign_of(environment, FIXED, (QUIET,), retry_failed=True)
+        run(campaign, root, failing=failing)
+        with monkeypatch.context() as patch:
+            patch.setattr(cases_module, "set_aside", dies_after(renames))
+            with contextlib.suppress(SystemExit):
+                set_failures_aside(campaign, Folder(root=root))
+        set_failures_aside(campaign, Folder(root=root))
+        assert run(campaign, root) == [(QUIET.case_id, 0), (QUIET.case_id, 1)]
+        assert all(record.outcome == "completed" for record in stored(campaign, root)[QUIET.case_id].rounds)
+
+
+def dies_after(renames: int) -> Callable[[Path, str], object]:
+    """``set_aside`` of a process that is killed after so many."""
+    left = iter(range(renames))
+
+    def until_then(path: Path, why: str) -> object:
+        if next(left, None) is None:
+            raise SystemExit
+        return set_aside(path, why)
+
+    return until_then
+
+
+@pytest.mark.parametrize("failed", [1, 3, 4])
+def test_what_a_narrower_command_added_is_kept_when_failures_are_tried_again(
+    tmp_path: Path, environment: Environment, failed: int
+) -> None:
+    """Five rounds of one case, three by the rule of all, which is that of the command that tries again."""
+    few, whole = campaign_of(environment, Rule(rounds=5), (LOUD,)), campaign_of(environment, FIXED, retry_failed=True)
+    run(few, tmp_path, failing={(LOUD.case_id, failed): "crashed"})
+    set_failures_aside(whole, Folder(root=tmp_path))
+    again = [failed] if failed < 4 else []  # after the last that is left, the rule asks for no other
+    assert [index for case_id, index in run(whole, tmp_path) if case_id == LOUD.case_id] == again
+    kept = stored(whole, tmp_path)[LOUD.case_id].rounds
+    assert [record.round for record in kept] == [*range(4), *([4] if again else [])]
+    assert all(record.outcome == "completed" for record in kept)
+
+
+def test_rounds_that_lack_upstream_beside_them_are_gone_through_again(tmp_path: Path, environment: Environment) -> None:
+    run(campaign_of(environment, FIXED), tmp_path)
+    folder = Folder(root=tmp_path)
+    beside = campaign_of(environment, FIXED, upstream=True)
+    assert len(known_rounds(beside, folder)) == 9
+    for case in CASES[:2]:
+        for index in range(3):
+            theirs = folder.run_dir(case, index) / "upstream" / "upstream.json"
+            theirs.parent.mkdir()
+            theirs.touch()
+    assert [(item.case, index) for item, index in rounds_to_run(beside, folder)] == [
+        (FIRST, 0),
+        (FIRST, 1),
+        (FIRST, 2),
+    ]
+
+
+def rule_of(matrix: str, **options: object) -> Rule:
+    return rule_of_options(
+        options_with(matrix=matrix, **options),
+        load_matrix(matrix, load_catalog()),
+    )
+
+
+def test_the_rule_is_what_options_and_matrix_say() -> None:
+    assert rule_of("smoke") == Rule(rounds=1)
+    assert rule_of("full") == Rule(rounds=3, precision=0.01, max_rounds=10)
+    assert rule_of("full", repeats=5) == Rule(rounds=5)
+    assert rule_of("full", target_precision=0.02, max_rounds=20).max_rounds == 20
+    assert rule_of("smoke", repeats=2, target_precision=0.02) == Rule(rounds=2, precision=0.02)
+    assert rule_of("full", budget_minutes=2.0).budget_s == 120.0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_rounds": 5}, "every case has exactly 1 round. Add --target-precision"),
+        ({"budget_minutes": 5.0}, "every case has exactly 1 round. Add --target-precision"),
+        ({"repeats": 4, "target_precision": 0.1, "max_rounds": 3}, "--max-rounds is 3, allowed is 4 or more"),
+    ],
+)
+def test_limits_without_a_target_are_refused(options: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        rule_of("smoke", **options)

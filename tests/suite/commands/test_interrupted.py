@@ -1,0 +1,68 @@
+"""Ctrl-C in a command that reads results: one exit code and one sentence, wherever it strikes."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import NoReturn
+
+import pytest
+
+from reports import __main__ as sessions
+from suite.errors import Interrupted
+from suite.images import pins_command
+from suite.options.command_line import Parser
+from tests.fixtures.runs.bench_runs import listen_to_ctrl_c
+
+ROOT = Path(__file__).resolve().parents[3]
+SENTENCE = "Interrupted. The results are as they were; run the same command again.\n"
+# A cell that has the process which runs it interrupted, and would go on for ever.
+CELLS = """
+import sys
+from pathlib import Path
+from reports.book import _execute, _notebook
+from reports.result_sets import Version
+from suite.options.command_line import exit_code_of
+
+cell = "import os, signal, time; os.kill(os.getppid(), signal.SIGINT); time.sleep(1e6)"
+pages = {"page": _notebook("page", f"---\\ntitle: x\\ndescription: x\\n---\\n\\n```{{code-cell}}\\n{cell}\\n```\\n")}
+folder = Path(sys.argv[1])
+sys.exit(exit_code_of(lambda: _execute(pages, Version(name="", folder=folder, sets=()), folder) or 0))
+"""
+
+
+def interrupt(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def main_of(session: str) -> Callable[[Sequence[str]], int]:
+    module: ModuleType = pins_command if session == "pins" else import_module(sessions.MODULES[session])
+    main: Callable[[Sequence[str]], int] = module.main
+    return main
+
+
+@pytest.mark.parametrize("session", [*sessions.MODULES, "pins"])
+def test_a_command_that_is_interrupted(
+    session: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Parser, "read", interrupt)
+    assert main_of(session)([]) == Interrupted.exit_code
+    assert capsys.readouterr().err == SENTENCE
+
+
+def test_a_command_that_is_interrupted_while_its_packages_are_imported(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sessions, "import_module", interrupt)
+    assert sessions.main("report", []) == Interrupted.exit_code
+    assert capsys.readouterr().err == SENTENCE
+
+
+def test_a_cell_that_is_interrupted_is_no_dead_kernel(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CELLS, str(tmp_path)],
+        cwd=ROOT, capture_output=True, text=True, check=False, preexec_fn=listen_to_ctrl_c,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (Interrupted.exit_code, SENTENCE)

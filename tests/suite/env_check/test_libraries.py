@@ -1,0 +1,224 @@
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from suite.env_check.check import Judgement
+from suite.env_check.libraries import driver_libraries as libraries
+from suite.env_check.libraries.driver_libraries import LibrariesSeen, judge_driver_libraries, judge_libraries
+from suite.env_check.libraries.elf import host, read_elf
+from suite.env_check.libraries.library import Library, describe, read_libraries, repair
+from suite.env_check.probes.run import last_answer, run_probe
+from tests.fixtures.machines.graphics_packages import graphics_packages  # noqa: F401  (a fixture)
+from tests.fixtures.stand_ins.stub_drivers.build import (
+    build,
+    build_32_bit,
+    build_for_another_machine,
+    build_with_missing_dependency,
+    truncate,
+)
+
+pytestmark = pytest.mark.usefixtures("graphics_packages")
+DRIVER = "580.159.04"
+
+
+def not_elf(path: Path) -> Path:
+    path.write_text("# GNU ld script\n")
+    return path
+
+
+def load(path: Path, **environ: str) -> Library:
+    return read_libraries({str(path): ()}, {**os.environ, **environ}, patience_s=1)[str(path)]
+
+
+def test_elf_says_what_the_file_is(tmp_path: Path) -> None:
+    dependency = build(tmp_path / "libdep.so", "library.c", "-Wl,-soname,libdep.so.7")
+    options = ("-DCALLS_DEPENDENCY", str(dependency), "-Wl,-rpath,$ORIGIN/beside")
+    elf = read_elf(build(tmp_path / "libuser.so", "library.c", *options))
+    assert (elf.fault, elf.bits, elf.machine, elf.soname) == (None, host().bits, host().machine, None)
+    assert "libdep.so.7" in elf.needed
+    assert elf.runpath == (f"{tmp_path}/beside",)
+    assert read_elf(dependency).soname == "libdep.so.7"
+    assert elf.loads_here
+
+
+def test_elf_tells_unlike_files_apart(tmp_path: Path) -> None:
+    sound = build(tmp_path / "sound.so", "library.c")
+    assert read_elf(tmp_path / "absent.so").fault == "absent"
+    assert read_elf(not_elf(tmp_path / "script.so")).fault == "not_elf"
+    assert read_elf(tmp_path).fault == "unreadable"
+    assert read_elf(build_32_bit(tmp_path / "small.so")).bits == 32
+    assert read_elf(build_for_another_machine(tmp_path / "other.so")).machine == "EM_RISCV"
+    content = sound.read_bytes()
+    for length in range(4, len(content), len(content) // 40):
+        sound.write_bytes(content[:length])
+        assert read_elf(sound).fault == "truncated", length
+
+
+@pytest.mark.parametrize(
+    ("make", "fault", "repair_names"),
+    [
+        (lambda path: path, "library_missing", "apt-file search broken.so"),
+        (not_elf, "library_not_elf", "install {path} again"),
+        (lambda path: truncate(build(path, "library.c")), "library_truncated", "install {path} again"),
+        (build_32_bit, "library_wrong_class", "64-bit"),
+        (build_for_another_machine, "library_wrong_machine", "EM_X86_64"),
+        (lambda path: build_with_missing_dependency(path.parent, path.name), "dependency_missing", "libdep_gone.so"),
+        (lambda path: build(path, "library.c", "-DABORTS"), "library_aborted", "SIGABRT"),
+        (lambda path: build(path, "library.c", "-DHANGS"), "library_hung", "1 s without an end"),
+        (lambda path: build(path, "library.c", "-DCALLS_DEPENDENCY", "-Wl,-z,now"), "library_unloadable", "dependency"),
+    ],
+)
+def test_a_library_that_does_not_load_is_explained(
+    tmp_path: Path, make: Callable[[Path], Path], fault: str, repair_names: str
+) -> None:
+    path = make(tmp_path / "broken.so")
+    library = load(path)
+    assert library.fault == fault
+    assert repair_names.format(path=path) in repair(library)
+    assert path.name in describe(library)
+
+
+def test_the_missing_dependency_of_a_dependency_is_named(tmp_path: Path) -> None:
+    middle = build_with_missing_dependency(tmp_path, "libmiddle.so")
+    options = (
+        "-DCALLS_DEPENDENCY",
+        "-Wl,--no-as-needed,--allow-shlib-undefined",
+        str(middle),
+        f"-Wl,-rpath,{tmp_path}",
+    )
+    library = load(build(tmp_path / "libtop.so", "library.c", *options))
+    assert (library.fault, library.missing, library.needed_by) == ("dependency_missing", "libdep_gone.so", str(middle))
+    assert "libdep_gone.so" in (library.loader_text or "")  # the loader's own words agree
+
+
+def test_a_library_that_was_loaded_before_does_not_hide_a_missing_one(tmp_path: Path) -> None:
+    """In one process the second would load: its dependency is there already."""
+    dependency = build(tmp_path / "libdep.so", "library.c", "-Wl,-soname,libdep.so")
+    user = build(tmp_path / "libuser.so", "library.c", "-DCALLS_DEPENDENCY", str(dependency))
+    found = read_libraries({str(dependency): (), str(user): ()}, os.environ)
+    assert (found[str(dependency)].fault, found[str(user)].fault) == (None, "dependency_missing")
+
+
+def test_the_loaders_of_this_machine_load() -> None:
+    seen = libraries.read(os.environ, driver_version=None)
+    for check in (
+        judge_libraries(seen, libraries.EGL_LOADER),
+        judge_libraries(seen, libraries.LIBGL),
+        judge_libraries(seen, libraries.VULKAN_LOADER),
+    ):
+        assert (check.verdict, check.fault) == ("ok", None), check
+
+
+@pytest.mark.parametrize(
+    ("name", "names", "fault", "package"),
+    [
+        ("libEGL.so.1", libraries.EGL_LOADER, "library_truncated", "libegl1"),
+        ("libGLdispatch.so.0", libraries.EGL_LOADER, "dependency_missing", "libglvnd0"),  # libEGL.so.1 needs it
+        ("libGL.so.1", libraries.LIBGL, "library_truncated", "libgl1"),
+        ("libvulkan.so.1", libraries.VULKAN_LOADER, "library_truncated", "libvulkan1"),
+    ],
+)
+def test_a_broken_loader_is_named_with_its_package(
+    tmp_path: Path, name: str, names: tuple[str, ...], fault: str, package: str
+) -> None:
+    (tmp_path / name).write_bytes(b"\x7fELF")  # found first, and cut short
+    seen = libraries.read({**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}, driver_version=None)
+    result = judge_libraries(seen, names)
+    assert (result.verdict, result.fault) == ("failure", fault)
+    assert package in (result.repair or "")
+    absent = Library(name=name, path=None, fault="library_missing", missing=name)
+    result = judge_libraries(LibrariesSeen(driver_version=None, libraries=(absent,)), names)
+    assert result.fault == "library_missing"
+    assert f"apt-get install {package} " in (result.repair or "")
+
+
+def nvidia_driver(folder: Path, version: str) -> dict[str, str]:
+    """The variables with which stand-ins for the driver's libraries of ``version`` are found."""
+    for name, link in (
+        ("libEGL_nvidia", "libEGL_nvidia.so.0"),
+        ("libGLX_nvidia", "libGLX_nvidia.so.0"),
+        ("libnvidia-eglcore", None),
+        ("libcuda", "libcuda.so.1"),
+    ):
+        file = build(folder / f"{name}.so.{version}", "library.c")
+        if link:
+            (folder / link).symlink_to(file.name)
+    return {**os.environ, "LD_LIBRARY_PATH": str(folder)}
+
+
+def judged(seen: LibrariesSeen) -> dict[str, Judgement]:
+    """The checks of what the NVIDIA driver brings."""
+    return {
+        "egl": judge_driver_libraries(seen, libraries.egl_driver(seen.driver_version)),
+        "vulkan": judge_driver_libraries(seen, libraries.VULKAN_DRIVER),
+        "cuda": judge_driver_libraries(seen, libraries.CUDA_DRIVER),
+    }
+
+
+def test_a_whole_nvidia_driver_is_well(tmp_path: Path) -> None:
+    seen = libraries.read(nvidia_driver(tmp_path, DRIVER), driver_version=DRIVER)
+    assert {check.verdict for check in judged(seen).values()} == {"ok"}
+    assert {library.version for library in seen.libraries if library.is_nvidia} == {DRIVER}
+
+
+def test_nvidia_libraries_of_another_version_than_the_kernel_driver(tmp_path: Path) -> None:
+    seen = libraries.read(nvidia_driver(tmp_path, "580.65.06"), driver_version=DRIVER)
+    for check in judged(seen).values():
+        assert check.fault == "version_mismatch"
+        assert "580.65.06" in check.found
+        assert f"of version {DRIVER}" in (check.repair or "")
+
+
+@pytest.mark.parametrize(("version", "fault"), [("590.44.01", None), ("575.57.08", "version_mismatch")])
+def test_a_compat_libcuda_is_newer_than_the_kernel_driver(tmp_path: Path, version: str, fault: str | None) -> None:
+    """As in images that are newer than the host; CUDA does not start with one that is older."""
+    environ = nvidia_driver(tmp_path, DRIVER)
+    (tmp_path / "compat").mkdir()
+    compat = build(tmp_path / "compat" / f"libcuda.so.{version}", "library.c")
+    (compat.parent / "libcuda.so.1").symlink_to(compat.name)
+    seen = libraries.read({**environ, "LD_LIBRARY_PATH": f"{compat.parent}:{tmp_path}"}, driver_version=DRIVER)
+    (library,) = seen.named("libcuda.so.1")
+    assert library.version == version
+    assert judged(seen)["cuda"].fault == fault
+
+
+def test_a_driver_without_its_graphics_half(tmp_path: Path) -> None:
+    environ = nvidia_driver(tmp_path, DRIVER)
+    (tmp_path / f"libnvidia-eglcore.so.{DRIVER}").unlink()
+    (tmp_path / "libGLX_nvidia.so.0").unlink()
+    seen = libraries.read(environ, driver_version=DRIVER)
+    egl, vulkan, _cuda = judged(seen).values()
+    assert (egl.fault, vulkan.fault) == ("library_missing", "library_missing")
+    assert f"libnvidia-eglcore.so.{DRIVER}" in egl.found
+    assert "NVIDIA_DRIVER_CAPABILITIES=compute,utility,graphics" in (vulkan.repair or "")
+    assert judged(seen)["cuda"].verdict == "ok"
+
+
+def test_no_nvidia_driver_is_not_judged() -> None:
+    missing = tuple(
+        Library(name=name, path=None, fault="library_missing", missing=name)
+        for name in (*libraries.egl_driver(None), *libraries.VULKAN_DRIVER, *libraries.CUDA_DRIVER)
+    )
+    seen = LibrariesSeen(driver_version=None, libraries=missing)
+    assert judged(seen)["egl"].verdict == "not_checked"
+
+
+def test_the_last_whole_answer_of_a_probe_counts() -> None:
+    assert last_answer('{"stage": "one"}\n{"stage": "two"}\n{"stage": "th') == {"stage": "two"}
+    assert last_answer("") == {}
+
+
+def test_a_probe_runs_in_any_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "suite").mkdir()
+    (tmp_path / "suite" / "__init__.py").write_text("raise RuntimeError('not this one')")
+    monkeypatch.chdir(tmp_path)
+    run = run_probe("probes.libraries", '{"libc.so.6": ["malloc"]}', "5", environ=os.environ, timeout_s=20)
+    assert (run.end, run.answer["libc.so.6"]["symbols"]) == ("answered", ["malloc"]), run.stderr
+
+
+def test_a_probe_that_raises_is_no_answer() -> None:
+    run = run_probe("probes.libraries", "{torn", "1", environ=os.environ, timeout_s=20)
+    assert (run.end, run.exit_code, run.answer) == ("failed", 1, {})
+    assert "JSONDecodeError" in run.stderr

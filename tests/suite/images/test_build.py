@@ -1,0 +1,221 @@
+"""The build command against a real engine: small images whose env_check is a script."""
+
+import argparse
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from suite.commands import build
+from suite.env_check.check import Check, Verdict
+from suite.env_check.report import Report
+from suite.env_check.request import Needs
+from suite.errors import ContainerError
+from suite.external.docker_engine import Engine
+from suite.files.paths import ROOT
+from suite.images import sbom
+from suite.images.build import BuiltImage, build_image, find_built
+from suite.images.table import BuildPlan, pack, plan_build
+from tests.fixtures.machines.container_engine import BUSYBOX, FORGOTTEN_SOCKETS, RunningEngine
+
+pytestmark = FORGOTTEN_SOCKETS
+
+# Stands in for the suite inside an image: answers env_check with ANSWER and EXIT_CODE, and lists packages.
+SUITE_PYTHON = """#!/bin/sh
+case "$*" in
+    *env_check*) cat /answer; exit "$(cat /exit_code)" ;;
+    *) echo '[["numpy", "2.5.0"], ["torch", "2.11.0"]]' ;;
+esac
+"""
+DPKG_QUERY = "#!/bin/sh\nprintf 'libegl1\\t1.6.0-1\\tamd64\\nbase-files\\t12.4\\tamd64\\n'\n"
+DOCKERFILE = """
+ARG BASE
+FROM ${BASE} AS environments
+COPY host/ /tmp/host/
+RUN . /tmp/host/settings.sh && mkdir /venv && echo "installed from ${#UV_DEFAULT_INDEX} characters" > /venv/installed
+FROM ${BASE}
+COPY --from=environments /venv/ /opt/labscale/worker/
+COPY project/ /opt/labscale/project/
+COPY stand_in/os-release /etc/os-release
+COPY stand_in/suite_python /opt/labscale/suite/bin/python
+COPY stand_in/suite_python /opt/labscale/worker/bin/python
+COPY stand_in/dpkg-query /bin/dpkg-query
+RUN chmod 755 /opt/labscale/suite/bin/python /opt/labscale/worker/bin/python /bin/dpkg-query
+COPY stand_in/answer stand_in/exit_code /
+USER 1000
+"""
+SECRET = "user:hunter2@mirror.example"  # noqa: S105
+
+
+MakePlan = Callable[..., BuildPlan]
+Build = Callable[[BuildPlan], BuiltImage]
+
+
+def report(verdict: Verdict) -> Report:
+    """Two checks, of which the second has that verdict."""
+    repair = None if verdict == "ok" else "Add graphics to NVIDIA_DRIVER_CAPABILITIES."
+    checks: tuple[Check, ...] = (
+        Check(name="egl_libraries", feature="egl", verdict="ok", found="libEGL.so.1", wanted="it", evidence={}),
+        Check(
+            name="vulkan_manifests", feature="vulkan", verdict=verdict, found="none", wanted="one",
+            fault=repair and "no_manifest", repair=repair, evidence={},
+        ),
+    )  # fmt: skip
+    needed = Needs(features=frozenset({"egl", "vulkan"}), checks=frozenset())
+    return Report(host="image", stack="kitless", device="cpu", needs=needed, checks=checks, duration_s=1.5)
+
+
+PASSED = report("ok")
+
+
+@pytest.fixture
+def make_plan() -> MakePlan:
+    """Plan a small image that answers env_check as told; ``step`` is added at the end of its Dockerfile."""
+
+    def make(*, said: Report = PASSED, exit_code: int | None = None, answer: str = "", step: str = "") -> BuildPlan:
+        plan = plan_build(
+            "kitless",
+            project_root=ROOT,
+            version="0",
+            git_commit="c0ffee",
+            git_dirty=False,
+            environ={"UV_DEFAULT_INDEX": f"https://{SECRET}/simple"},
+        )
+        stand_in = {
+            "os-release": "ID=busybox\n",
+            "answer": answer or said.as_json(),
+            "exit_code": str(said.exit_code if exit_code is None else exit_code),
+            "suite_python": SUITE_PYTHON,
+            "dpkg-query": DPKG_QUERY,
+        }
+        files = {f"stand_in/{name}": text.encode() for name, text in stand_in.items()}
+        return replace(
+            plan,
+            name="small",
+            tag="labscale/small:test",
+            build_args={"BASE": BUSYBOX},
+            files={**plan.files, **files, "Dockerfile": (DOCKERFILE + step).encode()},
+        )
+
+    return make
+
+
+@pytest.fixture
+def build_it(engine: Engine, running_engine: RunningEngine, tmp_path: Path) -> Build:
+    """Build a plan; its name is free before that."""
+    if running_engine.client.images.list("labscale/small"):
+        running_engine.client.images.remove("labscale/small:test", noprune=True)
+
+    def build_plan(plan: BuildPlan) -> BuiltImage:
+        return build_image(engine, plan, out_dir=tmp_path / "built", on_line=lambda _: None)
+
+    return build_plan
+
+
+def is_tagged(running_engine: RunningEngine) -> bool:
+    return bool(running_engine.client.images.list("labscale/small"))
+
+
+def test_an_image_that_passes_is_named_and_written_down(engine: Engine, make_plan: MakePlan, build_it: Build) -> None:
+    """A warning does not stop the build."""
+    said = report("warning")
+    plan = make_plan(said=said)
+    built = build_it(plan)
+    assert engine.find_image("labscale/small:test").image_id == built.image_id
+    record = json.loads(built.record.read_text())
+    assert record["image_id"] == record["digest"] == built.image_id
+    assert record["env_check"] == said.as_document()
+    assert record["labels"] == dict(plan.labels)
+    assert record["labels"]["org.opencontainers.image.revision"] == "c0ffee"
+    assert record["num_packages"] == 6
+
+
+def test_package_list_is_valid_cyclonedx(make_plan: MakePlan, build_it: Build) -> None:
+    from cyclonedx.schema import SchemaVersion  # noqa: PLC0415
+    from cyclonedx.validation.json import JsonStrictValidator  # noqa: PLC0415 - 1.5 s, for each process of the tests
+
+    text = build_it(make_plan()).sbom.read_text()
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
+    assert [component["purl"] for component in json.loads(text)["components"]] == [
+        "pkg:deb/busybox/base-files@12.4?arch=amd64",
+        "pkg:deb/busybox/libegl1@1.6.0-1?arch=amd64",
+        "pkg:pypi/numpy@2.5.0",
+        "pkg:pypi/torch@2.11.0",
+    ]
+
+
+def test_an_image_that_env_check_refuses_gets_no_name(
+    running_engine: RunningEngine, make_plan: MakePlan, build_it: Build
+) -> None:
+    with pytest.raises(ContainerError) as error:
+        build_it(make_plan(said=report("failure")))
+    assert "vulkan_manifests: no_manifest: found none; Add graphics to NVIDIA_DRIVER_CAPABILITIES." in str(error.value)
+    assert "egl_libraries" not in str(error.value)
+    assert not is_tagged(running_engine)
+
+
+@pytest.mark.parametrize(("exit_code", "answer"), [(139, ""), (1, ""), (0, "Segmentation fault"), (0, "[]")])
+def test_an_env_check_that_breaks_is_no_pass(
+    exit_code: int, answer: str, running_engine: RunningEngine, make_plan: MakePlan, build_it: Build
+) -> None:
+    with pytest.raises(ContainerError, match="env_check did not run in the image"):
+        build_it(make_plan(exit_code=exit_code, answer=answer))
+    assert not is_tagged(running_engine)
+
+
+def test_a_step_that_fails_fails_the_build_with_its_last_words(
+    running_engine: RunningEngine, make_plan: MakePlan, build_it: Build
+) -> None:
+    with pytest.raises(ContainerError) as error:
+        build_it(make_plan(step="USER 0\nRUN echo fetching torch; echo no space left >&2; exit 7\n"))
+    assert "returned a non-zero code: 7" in str(error.value)
+    for said in ("\nfetching torch\n", "\nno space left\n"):  # two streams of a step, in whichever order they arrive
+        assert said in str(error.value)
+    assert not is_tagged(running_engine)
+
+
+def test_a_dockerfile_that_is_none_is_refused(make_plan: MakePlan, build_it: Build) -> None:
+    with pytest.raises(ContainerError, match="unknown instruction: BAKE"):
+        build_it(make_plan(step="BAKE cake\n"))
+
+
+def test_index_settings_leave_no_trace_in_the_image(
+    running_engine: RunningEngine, make_plan: MakePlan, build_it: Build
+) -> None:
+    built = build_it(make_plan())
+    image = running_engine.client.images.get(built.image_id)
+    everything = b"".join(image.save()) + json.dumps([image.attrs, image.history()]).encode()
+    assert f"installed from {len(f'https://{SECRET}/simple')} characters".encode() in everything  # they were used
+    assert SECRET.encode() not in everything
+    assert SECRET.encode() in pack(make_plan().files)
+
+
+def test_progress_is_told_line_by_line(engine: Engine, make_plan: MakePlan, tmp_path: Path) -> None:
+    lines: list[str] = []
+    build_image(engine, make_plan(), out_dir=tmp_path, on_line=lines.append)
+    assert lines[0].startswith("Building labscale/small:test with Docker ")
+    assert any(line.startswith("Step 1/") for line in lines)
+    assert lines[-1].startswith("Built labscale/small:test, 6 packages: ")
+    assert not [line for line in lines if "\n" in line or not line.strip()]
+
+
+def test_command_refuses_an_image_without_a_digest_before_it_looks_for_an_engine() -> None:
+    parser = argparse.ArgumentParser()
+    build.add_arguments(parser)
+    with pytest.raises(ContainerError, match=r"has no digest .* `nox -s pins`"):
+        build.command(parser.parse_args(["isaacsim"]), Console(file=StringIO()))
+
+
+def test_an_image_of_other_pins_is_not_taken(engine: Engine) -> None:
+    with pytest.raises(ContainerError, match=r"There is no image labscale/kitless:.*`nox -s build -- kitless`"):
+        find_built(engine, "kitless", project_root=ROOT)
+
+
+def test_a_listing_of_python_packages_is_that_of_the_environment() -> None:
+    packages = sbom.parse_python('[["torch", "2.11.0"]]')
+    assert packages == [sbom.Package(kind="pypi", name="torch", version="2.11.0")]
+    assert sbom.parse_debian("\n", "ubuntu") == []

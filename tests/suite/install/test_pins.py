@@ -1,0 +1,126 @@
+import hashlib
+import re
+from pathlib import Path
+
+import pytest
+
+from suite.errors import WorkerEnvironmentError
+from suite.install import pins
+from tests.fixtures.stand_ins.synthetic_wheels import write_index, write_wheel
+
+PROJECT = Path(__file__).parents[3]
+
+
+def versions(path: Path) -> dict[str, str]:
+    return dict(re.findall(r"^([^#\s=]+)==(\S+)", path.read_text(), flags=re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", [item.name for item in pins.ALL_PINS])
+def test_committed_pins_hold_nothing_of_the_machine_they_were_made_on(name: str) -> None:
+    path = PROJECT / pins.PINS_DIR / f"{name}.txt"
+    text = path.read_text()
+    pins.check_portable(text, name=name)
+    assert not re.search(r"://|index-url|find-links| @ |\.whl|/home|/root|/opt|/tmp|localhost", text)
+    assert len(versions(path)) > 5
+    assert "Made by `nox -s pins`" in text
+
+
+def test_committed_pins_agree_with_their_sources() -> None:
+    worker = versions(PROJECT / "containers/pins/worker.txt")
+    assert worker["isaaclab"] == "3.0.0"
+    assert worker["rl-games"] == "1.6.5"
+    assert worker["torch"] == "2.11.0"
+    assert {"gym", "skrl", "rsl-rl-lib", "psutil"} <= worker.keys()
+
+
+def test_ovphysx_only_adds_to_the_worker_but_for_packaging() -> None:
+    worker = versions(PROJECT / "containers/pins/worker.txt")
+    ovphysx = versions(PROJECT / "containers/pins/ovphysx.txt")
+    assert ovphysx.keys() - worker.keys() == {"ovphysx", "ovstage"}
+    assert {name for name, version in worker.items() if ovphysx.get(name) != version} == {"packaging"}
+
+
+def test_suite_environments_agree_with_each_other() -> None:
+    lint = versions(PROJECT / "containers/pins/lint.txt")
+    for name in ("suite", "report", "tests"):
+        assert versions(PROJECT / f"containers/pins/{name}.txt").items() <= lint.items()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--find-links /opt/wheels",
+        "--index-url https://user:secret@mirror.example/simple",
+        "torch @ file:///opt/wheels/torch.whl",
+        "torch==2.11.0",  # no hash follows
+        "torch>=2.11.0 \\",
+        "torch==2.11.0+cpu \\",
+        "    --hash=md5:0123456789abcdef0123456789abcdef",
+        "-e .",
+    ],
+)
+def test_lines_that_would_not_install_elsewhere_are_refused(line: str) -> None:
+    good = "# header\nnumpy==2.5.5 \\\n    --hash=sha256:" + "0" * 64 + "\n"
+    pins.check_portable(good, name="good")
+    with pytest.raises(WorkerEnvironmentError, match="line 4"):
+        pins.check_portable(good + line + "\n", name="bad")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project whose every pin resolves to `tool`, from an index with version 1.0; a local folder has 9.0."""
+    project = tmp_path / "project"
+    folder = project / pins.PINS_DIR
+    folder.mkdir(parents=True)
+    (folder / "worker.in").write_text("tool\n")
+    (folder / "ovphysx.in").write_text("extra\n")
+    groups = "".join(f'{name} = ["tool"]\n' for name in ("suite", "report", "tests", "lint"))
+    (project / "pyproject.toml").write_text(
+        f'[project]\nname = "p"\nversion = "1"\nrequires-python = ">=3.12"\n[dependency-groups]\n{groups}'
+    )
+    wheels = [write_wheel(tmp_path / "wheels", "tool", "1.0"), write_wheel(tmp_path / "wheels", "extra", "1.0")]
+    monkeypatch.setenv("UV_DEFAULT_INDEX", write_index(tmp_path / "index", wheels))
+    write_wheel(tmp_path / "local", "tool", "9.0")
+    monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path / "local"))
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv-cache"))
+    return project
+
+
+def test_refresh_resolves_from_the_users_index_and_leaves_no_trace_of_it(project: Path, tmp_path: Path) -> None:
+    written = pins.refresh(project)
+    assert written == [project / item.path for item in pins.ALL_PINS]
+    for path in written:
+        assert versions(path)["tool"] == "1.0"
+        assert str(tmp_path) not in path.read_text()
+    assert versions(project / "containers/pins/ovphysx.txt") == {"extra": "1.0", "tool": "1.0"}
+
+
+def test_refresh_keeps_versions_unless_told_to_upgrade(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite, *_ = [path for path in pins.refresh(project) if path.name == "suite.txt"]
+    first = suite.read_bytes()
+    names = (("tool", "1.0"), ("tool", "2.0"), ("extra", "1.0"))
+    newer = [write_wheel(tmp_path / "newer", name, version) for name, version in names]
+    monkeypatch.setenv("UV_DEFAULT_INDEX", write_index(tmp_path / "newer-index", newer))
+    pins.refresh(project)
+    assert versions(suite)["tool"] == "1.0"
+    pins.refresh(project, upgrade=True)
+    assert versions(suite)["tool"] == "2.0"
+    assert first != suite.read_bytes()
+
+
+def test_refresh_changes_no_file_when_one_cannot_be_resolved(project: Path) -> None:
+    written = pins.refresh(project)
+    before = [path.read_bytes() for path in written]
+    (project / pins.PINS_DIR / "worker.in").write_text("tool==1.0\n")
+    (project / pins.PINS_DIR / "ovphysx.in").write_text("extra==7.0\n")
+    with pytest.raises(WorkerEnvironmentError, match=r"ovphysx\.txt(.|\n)*extra==7\.0"):
+        pins.refresh(project)
+    assert [path.read_bytes() for path in written] == before
+
+
+def test_sha256_is_of_the_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"labscale")
+    assert pins.sha256(path) == hashlib.sha256(b"labscale").hexdigest()

@@ -1,0 +1,327 @@
+import fcntl
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from suite.errors import UsageError, WorkerEnvironmentError
+from suite.files.cache import cache_root
+from suite.install import asset_root, pins
+from suite.install import worker as provision
+from suite.install.worker import Worker, locate_worker, provision_worker
+from suite.records.redaction import public
+from suite.schema.record import Assets, Stack
+from tests.fixtures.stand_ins.synthetic_wheels import make_environment, pin, write_wheel
+
+NEEDED = provision.NEEDED["kitless"]
+# Stands in for tasks.assets.build: writes a manifest that names how often it ran.
+BUILD = """
+import pathlib, sys
+root = pathlib.Path(sys.argv[1]); root.mkdir()
+runs = pathlib.Path(__file__ if "__file__" in globals() else "{runs}")
+with runs.open("a") as file: file.write("x")
+(root / "manifest.json").write_text(runs.read_text())
+"""
+
+
+def wheels(folder: Path, versions: Mapping[str, str | None] = NEEDED) -> list[Path]:
+    return [write_wheel(folder, name, version or "1.0") for name, version in versions.items()]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project whose worker pins are tiny wheels, which uv finds through the user's own settings."""
+    project = tmp_path / "project"
+    path = project / pins.PINS_DIR / "worker.txt"
+    path.parent.mkdir(parents=True)
+    path.write_text("".join(pin(wheel) for wheel in wheels(tmp_path / "wheels")))
+    (project / "tasks").mkdir()
+    (project / "tasks" / "assets.py").write_text("")
+    monkeypatch.setenv("LABSCALE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path / "wheels"))
+    monkeypatch.setenv("UV_NO_INDEX", "1")
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv-cache"))
+    monkeypatch.delenv("ISAACSIM_ASSET_ROOT", raising=False)
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.setattr(provision, "INSTALL_DISK_GB", 0.001)
+    monkeypatch.setattr(asset_root, "BUILD_ASSETS", ("-c", BUILD.format(runs=project / "runs")))
+    return project
+
+
+def provide(
+    project: Path,
+    *,
+    worker_python: Path | None = None,
+    stack: Stack = "kitless",
+    assets: Assets = "offline",
+    worker_packages: Sequence[str] = (),
+    messages: list[str] | None = None,
+) -> Worker:
+    return provision_worker(
+        project_root=project,
+        stack=stack,
+        worker_python=worker_python,
+        assets=assets,
+        worker_packages=worker_packages,
+        on_message=(messages if messages is not None else []).append,
+    )
+
+
+def test_worker_is_installed_once_and_reused(project: Path, tmp_path: Path) -> None:
+    messages: list[str] = []
+    worker = provide(project, messages=messages)
+    assert [message.split()[0] for message in messages] == ["Installing", "Building"]
+    assert worker.pins_sha256 == pins.sha256(project / pins.PINS_DIR / "worker.txt")
+    assert worker.python.is_relative_to(tmp_path / "cache" / f"worker-{worker.pins_sha256[:12]}")
+    assert worker.cache_dir.is_dir()
+    shown = subprocess.run(
+        [worker.python, "-c", "import isaaclab; print(isaaclab.VERSION)"], capture_output=True, text=True, check=True
+    )
+    assert shown.stdout == "3.0.0\n"
+    messages.clear()
+    assert provide(project, messages=messages) == worker
+    assert messages == []
+
+
+def test_other_pins_are_another_environment(project: Path, tmp_path: Path) -> None:
+    first = provide(project)
+    path = project / pins.PINS_DIR / "worker.txt"
+    path.write_text(path.read_text() + pin(write_wheel(tmp_path / "wheels", "more", "1.0")))
+    second = provide(project)
+    assert first.python != second.python
+    assert first.python.exists()
+    assert first.asset_root != second.asset_root
+
+
+def test_packages_of_the_user_are_in_a_copy_with_kernels_and_assets_of_the_pins(project: Path, tmp_path: Path) -> None:
+    mine = str(write_wheel(tmp_path / "own", "mine", "1.0", requires=["torch"]))
+    plain, with_mine = provide(project), provide(project, worker_packages=[mine])
+    assert with_mine.python != plain.python
+    assert replace(with_mine, python=plain.python, packages=()) == plain
+    assert (plain.packages, [name.partition(" (sha256:")[0] for name in with_mine.packages]) == ((), ["mine 1.0"])
+    located = locate_worker(project_root=project, stack="kitless", worker_python=None, worker_packages=[mine])
+    assert located.python == with_mine.python
+
+
+def test_a_faulty_package_costs_no_installation(project: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--worker-package /nowhere"):
+        provide(project, worker_packages=["/nowhere"])
+    assert not list((tmp_path / "cache").glob("worker-*"))
+
+
+def test_interrupted_install_is_done_again(project: Path) -> None:
+    worker = provide(project)
+    environment = worker.python.parent.parent
+    (environment / "complete.json").unlink()
+    leftover = environment / "leftover"
+    leftover.write_text("")
+    messages: list[str] = []
+    assert provide(project, messages=messages) == worker
+    assert messages[0].startswith("Installing")
+    assert not leftover.exists()
+    assert json.loads((environment / "complete.json").read_text())["pins_sha256"] == worker.pins_sha256
+
+
+def test_failed_install_is_not_complete_and_names_what_uv_says(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "wheels" / "torch-1.0-py3-none-any.whl").unlink()
+    for _ in range(2):
+        with pytest.raises(WorkerEnvironmentError, match=r"could not install(.|\n)*torch(.|\n)*UV_DEFAULT_INDEX"):
+            provide(project)
+    assert not list((tmp_path / "cache").glob("*/complete.json"))
+
+
+def test_changed_file_on_the_index_is_refused(project: Path, tmp_path: Path) -> None:
+    write_wheel(tmp_path / "wheels", "skrl", "1.0", files={"skrl/other.py": "changed"})
+    with pytest.raises(WorkerEnvironmentError, match=r"(?i)hash mismatch"):
+        provide(project)
+
+
+def test_concurrent_calls_install_once(project: Path) -> None:
+    messages: list[str] = []
+    workers: list[Worker] = []
+    threads = [threading.Thread(target=lambda: workers.append(provide(project, messages=messages))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(workers) == 3
+    assert workers[0] == workers[1] == workers[2]
+    assert sum(message.startswith("Installing") for message in messages) == 1
+    assert (project / "runs").read_text() == "x"
+
+
+def test_second_process_says_that_it_waits(project: Path, tmp_path: Path) -> None:
+    key = pins.sha256(project / pins.PINS_DIR / "worker.txt")[:12]
+    (tmp_path / "cache").mkdir()
+    messages: list[str] = []
+    with (tmp_path / "cache" / f"worker-{key}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        threading.Timer(0.3, lambda: fcntl.flock(lock, fcntl.LOCK_UN)).start()
+        provide(project, messages=messages)
+    assert messages[0].startswith("Waiting for another process")
+
+
+def test_too_little_disk_is_said_before_anything_is_installed(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provision, "INSTALL_DISK_GB", 1e7)
+    with pytest.raises(WorkerEnvironmentError, match=r"needs 10000000 GB of free disk.*LABSCALE_CACHE"):
+        provide(project)
+    assert not list((tmp_path / "cache").glob("worker-*/bin"))
+
+
+def test_isaac_sim_is_not_installed(project: Path) -> None:
+    with pytest.raises(WorkerEnvironmentError, match="--worker-python"):
+        provide(project, stack="isaacsim")
+
+
+def test_own_python_is_checked_and_kept(project: Path, tmp_path: Path) -> None:
+    python = make_environment(tmp_path / "own", wheels(tmp_path / "wheels"))
+    worker = provide(project, worker_python=python)
+    assert worker.python == python
+    assert worker.pins_sha256 is None
+    assert worker.asset_root is not None
+    assert not list((tmp_path / "cache").glob("worker-*"))
+    planned = locate_worker(project_root=project, stack="kitless", worker_python=python)
+    assert (planned.python, planned.cache_dir) == (worker.python, worker.cache_dir)
+    assert planned.asset_root == worker.asset_root
+
+
+def test_a_plan_needs_no_python_that_works(project: Path, tmp_path: Path) -> None:
+    for python in (tmp_path / "nowhere", Path("/bin/false")):
+        planned = locate_worker(project_root=project, stack="kitless", worker_python=python)
+        assert (planned.python, planned.cache_dir.name) == (python, "kernels-own")
+
+
+def test_own_python_without_what_is_needed_names_all_of_it(project: Path, tmp_path: Path) -> None:
+    found = {**NEEDED, "isaaclab": "2.3.2"}
+    del found["gym"], found["skrl"]
+    python = make_environment(tmp_path / "own", wheels(tmp_path / "old", found))
+    with pytest.raises(WorkerEnvironmentError) as caught:
+        provide(project, worker_python=python)
+    message = str(caught.value)
+    assert "isaaclab is 2.3.2, needed is 3.0.0" in message
+    assert "gym is missing" in message
+    assert "skrl is missing" in message
+    assert "torch is missing" not in message
+
+
+def test_own_python_that_is_not_there_or_does_not_run(project: Path, tmp_path: Path) -> None:
+    with pytest.raises(WorkerEnvironmentError, match="does not exist"):
+        provide(project, worker_python=tmp_path / "nowhere")
+    with pytest.raises(WorkerEnvironmentError, match="does not run"):
+        provide(project, worker_python=Path("/bin/false"))
+
+
+def fake_python(path: Path, version: str) -> Path:
+    path.write_text(f"#!/bin/sh\necho Python {version}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_python_of_this_process_is_taken_when_it_fits(tmp_path: Path) -> None:
+    assert provision.find_python() == Path(sys.executable)
+    assert provision.find_python(fake_python(tmp_path / "python", "3.12.9")) == tmp_path / "python"
+
+
+def test_wrong_python_is_named_with_a_way_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("UV_PYTHON_INSTALL_DIR", str(tmp_path / "none"))
+    monkeypatch.setenv("UV_PYTHON_SEARCH_PATH", str(tmp_path))
+    with pytest.raises(WorkerEnvironmentError, match=r"is 3\.11\.4 and no other(.|\n)*uv python install 3\.12"):
+        provision.find_python(fake_python(tmp_path / "python3", "3.11.4"))
+
+
+def test_assets_are_built_again_when_their_sources_change(project: Path) -> None:
+    first = provide(project)
+    assert first.asset_root is not None
+    assert first.asset_sha256 == pins.sha256(first.asset_root / "manifest.json")
+    (project / "tasks" / "assets.py").write_text("changed")
+    second = provide(project)
+    assert second.asset_root != first.asset_root
+    assert (project / "runs").read_text() == "xx"
+
+
+def test_assets_that_fail_leave_nothing_and_say_why(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for build, said in (
+        ("import os, sys; os.mkdir(sys.argv[1]); sys.exit('no such mesh')", r"exit code 1(.|\n)*no such mesh"),
+        ("import os, sys; os.mkdir(sys.argv[1])", "could not build the offline assets, exit code 0"),  # no manifest
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(asset_root, "BUILD_ASSETS", ("-c", build))
+            with pytest.raises(WorkerEnvironmentError, match=said):
+                provide(project)
+        assert not [path for path in (tmp_path / "cache").glob("assets-*") if path.suffix != ".lock"]
+    assert provide(project).asset_root is not None
+
+
+def test_official_assets_are_the_users_or_isaac_labs_own(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = provide(project, assets="official")
+    assert (worker.asset_root, worker.asset_sha256) == (None, None)
+    monkeypatch.setenv("ISAACSIM_ASSET_ROOT", "/mirror")
+    assert provide(project, assets="official").asset_root == Path("/mirror")
+
+
+def test_offline_assets_of_a_bundle_are_taken_as_they_are(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundled = tmp_path / "bundled"
+    bundled.mkdir()
+    monkeypatch.setenv("ISAACSIM_ASSET_ROOT", str(bundled))
+    assert provide(project).asset_root != bundled  # somebody else's: not the offline assets
+    (bundled / "manifest.json").write_text("{}")
+    worker = provide(project)
+    assert worker.asset_root == bundled
+    assert worker.asset_sha256 == pins.sha256(bundled / "manifest.json")
+
+
+def test_a_cache_that_cannot_be_made_is_named(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    home.write_text("no folder")
+    monkeypatch.setenv("LABSCALE_CACHE", str(home / "cache"))
+    with pytest.raises(WorkerEnvironmentError, match=r"home/cache cannot be made: .* Set LABSCALE_CACHE to a folder"):
+        provide(project)
+
+
+def test_cache_is_where_the_user_wants_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LABSCALE_CACHE", str(tmp_path / "a"))
+    assert cache_root() == tmp_path / "a"
+    monkeypatch.delenv("LABSCALE_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "b"))
+    assert cache_root() == tmp_path / "b" / "labscale"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert cache_root() == Path.home() / ".cache" / "labscale"
+
+
+def test_without_a_home_the_user_is_asked_for_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``docker run --user 12345`` starts a process like this."""
+    for name in ("LABSCALE_CACHE", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 12345)
+    with pytest.raises(WorkerEnvironmentError, match=r"\(id 12345\) keeps files is not known: .* Set LABSCALE_CACHE"):
+        cache_root()
+    monkeypatch.setenv("LABSCALE_CACHE", "/cache")
+    assert public("/cache/worker") == "CACHE/worker"
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("~nobody-there/x", "there is no such user's home"),
+        ("/a\nb", r"which has '\\n', a control character. Set it to another path"),
+        (os.fsdecode(b"/\xff"), "a byte that is not UTF-8"),
+        ("/" + "a" * 256, "a name of 256 bytes"),
+    ],
+)
+def test_a_cache_that_is_no_path_is_said(value: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LABSCALE_CACHE", value)
+    with pytest.raises(WorkerEnvironmentError, match=f"LABSCALE_CACHE is .*{said}"):
+        cache_root()

@@ -1,0 +1,171 @@
+"""Packages added to a copy of the pinned environment, with uv for real and wheels of a few bytes."""
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from suite.errors import UsageError, WorkerEnvironmentError
+from suite.install.worker_packages import WorkerPackage, add_packages, environment_of, read_package
+from tests.fixtures.stand_ins.synthetic_wheels import make_environment, pin, write_wheel
+
+
+@pytest.fixture
+def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An environment as pinned: torch 1.0; an index that has 2.0 and the user's packages too."""
+    wheels = tmp_path / "wheels"
+    torch = write_wheel(wheels, "torch", "1.0")
+    (tmp_path / "worker.txt").write_text(pin(torch), encoding="utf-8")
+    python = make_environment(tmp_path / "worker-1", [torch])
+    write_wheel(wheels, "torch", "2.0")
+    write_wheel(wheels, "my-robots", "1.2", requires=["torch", "my-meshes"])
+    write_wheel(wheels, "my-meshes", "0.7")
+    write_wheel(wheels, "greedy", "3.0", requires=["torch>=2"])
+    (python.parent.parent / "complete.json").write_text("{}")
+    monkeypatch.setenv("UV_FIND_LINKS", str(wheels))
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv-cache"))
+    return python.parent.parent
+
+
+def add(base: Path, *texts: str, messages: list[str] | None = None) -> tuple[Path, tuple[str, ...]]:
+    packages = [read_package(text) for text in texts]
+    said = messages if messages is not None else []
+    return add_packages(base, packages, pins_path=base.with_name("worker.txt"), on_message=said.append)
+
+
+def has(python: Path, module: str) -> bool:
+    return subprocess.run([python, "-c", f"import {module}"], capture_output=True, check=False).returncode == 0
+
+
+def test_a_requirement_is_added_to_a_copy_once(base: Path) -> None:
+    messages: list[str] = []
+    python, named = add(base, "my-robots>=1", messages=messages)
+    assert named == ("my-meshes 0.7", "my-robots 1.2")
+    assert has(python, "my_robots, my_meshes, torch")
+    assert not has(base / "bin" / "python", "my_robots")
+    assert len(messages) == 1
+    assert add(base, "my-robots>=1", messages=messages) == (python, named)
+    assert len(messages) == 1
+
+
+def test_the_copy_shares_its_files_with_the_environment(base: Path) -> None:
+    python, _ = add(base, "my-robots")
+    (module,) = base.glob("lib/*/site-packages/torch/__init__.py")
+    assert (python.parent.parent / module.relative_to(base)).samefile(module)
+
+
+@pytest.mark.parametrize("marker", [None, "", '{"worker_packages": ["my-robots 1.2"]}'])
+def test_a_copy_that_is_not_whole_or_of_another_labscale_is_made_again(base: Path, marker: str | None) -> None:
+    python, named = add(base, "my-robots")
+    environment = python.parent.parent
+    (environment / "complete.json").unlink()
+    if marker is not None:
+        (environment / "complete.json").write_text(marker)
+    (environment / "left-over").touch()
+    assert add(base, "my-robots") == (python, named)
+    assert not (environment / "left-over").exists()
+
+
+def test_a_package_that_needs_another_version_of_a_pinned_one_is_refused(base: Path) -> None:
+    for _ in range(2):  # and what is there then is not taken for complete
+        with pytest.raises(WorkerEnvironmentError, match=r"(?s)greedy.*torch.*stay as pinned, "):
+            add(base, "greedy==3.0")
+
+
+def test_the_order_of_packages_is_nothing_and_their_content_is(base: Path, tmp_path: Path) -> None:
+    first, second = (read_package(text) for text in ("my-robots", "greedy==3.0"))
+    assert environment_of(base, [first, second]) == environment_of(base, [second, first])
+    assert environment_of(base, [first]) != environment_of(base, [read_package("my-robots==1.2")])
+    wheel = write_wheel(tmp_path / "own", "mine", "1.0")
+    before = read_package(str(wheel))
+    write_wheel(tmp_path / "own", "mine", "1.0", files={"mine/more.py": ""})
+    assert environment_of(base, [before]) != environment_of(base, [read_package(str(wheel))])
+
+
+def test_a_wheel_is_named_with_its_hash(base: Path, tmp_path: Path) -> None:
+    wheel = write_wheel(tmp_path / "own", "mine", "1.0")
+    _, named = add(base, str(wheel))
+    assert named == (f"mine 1.0 ({read_package(str(wheel)).origin})",)
+    assert str(read_package(str(wheel)).origin).startswith("sha256:")
+
+
+def test_the_same_files_at_another_commit_are_the_same_copy_and_say_which(base: Path, tmp_path: Path) -> None:
+    wheel = str(write_wheel(tmp_path / "own", "mine", "1.0"))
+    python, _ = add(base, wheel)
+    later = replace(read_package(wheel), origin="commit abc")
+    again = add_packages(base, [later], pins_path=base.with_name("worker.txt"), on_message=pytest.fail)
+    assert again == (python, ("mine 1.0 (commit abc)",))
+
+
+# ---- folders ----
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "my extension"
+    (folder / "mine").mkdir(parents=True)
+    (folder / "pyproject.toml").write_text("[project]\n", encoding="utf-8")
+    (folder / "mine" / "__init__.py").write_text("A = 1\n", encoding="utf-8")
+    return folder
+
+
+def git(folder: Path, *arguments: str) -> str:
+    settings = ("-c", "user.name=A User", "-c", "user.email=user@example.org")
+    done = subprocess.run(["git", "-C", folder, *settings, *arguments], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def committed(folder: Path) -> str:
+    git(folder, "init", "--quiet")
+    git(folder, "add", ".")
+    git(folder, "commit", "--quiet", "--message", "mine")
+    return git(folder, "rev-parse", "HEAD")
+
+
+def leave_what_a_build_leaves(folder: Path) -> None:
+    for name in ("build/lib/mine/__init__.py", "mine.egg-info/PKG-INFO", "mine/__pycache__/a.pyc", ".venv/pyvenv.cfg"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(name, encoding="utf-8")
+
+
+def read_twice(folder: Path) -> tuple[WorkerPackage, WorkerPackage]:
+    first = read_package(str(folder))
+    leave_what_a_build_leaves(folder)
+    return first, read_package(str(folder))
+
+
+def test_a_folder_without_git_is_known_by_its_files(folder: Path) -> None:
+    first, again = read_twice(folder)
+    assert again == first
+    assert str(first.origin).startswith("sha256:")
+    (folder / "mine" / "__init__.py").write_text("A = 2\n", encoding="utf-8")
+    assert read_package(str(folder)).content != first.content
+
+
+def test_a_commit_is_named_while_the_folder_is_at_it(folder: Path) -> None:
+    commit = committed(folder)
+    first, again = read_twice(folder)
+    assert again == first
+    assert first.origin == f"commit {commit[:12]}"
+    (folder / "mine" / "new.py").touch()
+    assert str(read_package(str(folder)).origin).startswith("sha256:")
+    (folder / "mine" / "new.py").unlink()
+    (folder / "mine" / "__init__.py").write_text("A = 2\n", encoding="utf-8")
+    changed = read_package(str(folder))
+    assert str(changed.origin).startswith("sha256:")
+    assert changed.content != first.content
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("{folder}/mine", "a folder without any of pyproject.toml"),
+        ("{folder}/nowhere", "neither a package's folder, nor a wheel, nor a requirement"),
+        ("git+https://example.org/mine", "neither a package's folder"),
+    ],
+)
+def test_what_is_no_package_is_refused_with_what_is_allowed(folder: Path, text: str, what: str) -> None:
+    with pytest.raises(UsageError, match=rf"(?s){what}.*my-robots @ git\+https"):
+        read_package(text.format(folder=folder))

@@ -1,0 +1,194 @@
+"""What Slurm's commands print, as values; the commands themselves run in test_launch_slurm.py."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from suite.errors import SchedulerError
+from suite.external import slurm
+from suite.external.slurm import Job, NodeGroup, parse_dead_nodes, parse_job, parse_node_groups
+from suite.launch.slurm import job_files as slurm_notes
+from suite.launch.slurm import partition as slurm_place
+from suite.launch.slurm import run as launcher
+from suite.launch.slurm.run import judged
+from suite.launch.slurm.script import END, JOB, SlurmOptions
+from suite.matrix.resources import Resources
+from suite.schema.launch_result import EndedBy, LaunchResult
+from suite.schema.record import Launch
+from tests.conftest import CaseMaker
+
+# As Slurm 22.05 prints them, shortened.
+PENDING = "JobId=7 JobName=x JobState=PENDING Reason=Resources Dependency=(null) ExitCode=0:0 NodeList=\n"
+RUNNING = "JobId=7 JobName=x JobState=RUNNING Reason=None ExitCode=0:0 ReqNodeList=(null) NodeList=n[1-2] NumNodes=2\n"
+FAILED = "JobId=7 JobName=x JobState=FAILED Reason=NonZeroExitCode ExitCode=143:0 NodeList=n[1-2]\n"
+RESV_DEL_HOLD = "JobId=7 JobName=x JobState=RESV_DEL_HOLD Reason=Reservation_r1_was_deleted ExitCode=0:0 NodeList=\n"
+CANCELLED = "JobId=7 JobName=x JobState=CANCELLED Reason=None ExitCode=0:0 NodeList=\n"
+NODE_FAIL = "JobId=7 JobName=x JobState=NODE_FAIL Reason=NodeDown ExitCode=0:15 NodeList=n[1-2]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "is_over"),
+    [
+        (PENDING, Job(job_id="7", state="PENDING", reason="Resources", nodes=None, exit_code=None), False),
+        (RUNNING, Job(job_id="7", state="RUNNING", reason=None, nodes="n[1-2]", exit_code=None), False),
+        (FAILED, Job(job_id="7", state="FAILED", reason="NonZeroExitCode", nodes="n[1-2]", exit_code=143), True),
+        (NODE_FAIL, Job(job_id="7", state="NODE_FAIL", reason="NodeDown", nodes="n[1-2]", exit_code=-15), True),
+    ],
+)
+def test_a_job(text: str, expected: Job, is_over: bool) -> None:
+    assert parse_job("7", text) == expected
+    assert expected.is_over == is_over
+
+
+def test_a_job_in_words() -> None:
+    assert str(parse_job("7", PENDING)) == "Slurm job 7: PENDING (Resources)"
+    assert str(parse_job("7", RUNNING)) == "Slurm job 7: RUNNING on n[1-2]"
+
+
+def test_nodes_of_a_partition() -> None:
+    text = "4|64+|gpu:h200:8(S:0-1)\n2|32|(null)\n1|16|gpu:2,shard:8\n1|16|gpu:a100:1,gpu:h100:1,fpga:4\n"
+    assert parse_node_groups(text) == (
+        NodeGroup(nnodes=4, num_cpus=64, num_gpus=8),
+        NodeGroup(nnodes=2, num_cpus=32, num_gpus=0),
+        NodeGroup(nnodes=1, num_cpus=16, num_gpus=2),
+        NodeGroup(nnodes=1, num_cpus=16, num_gpus=2),
+    )
+
+
+def test_the_resources_are_that_of_the_nodes_with_most_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    groups = parse_node_groups("4|64|gpu:8\n9|128|(null)\n1|32|gpu:8\n")
+    monkeypatch.setattr(slurm, "partition_nodes", lambda _: groups)
+    assert slurm_place.resources(SlurmOptions()) == Resources(nnodes=5, gpus_per_node=8, cpus_per_node=32)
+
+
+def test_without_slurm_the_way_on_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(SchedulerError, match=r"sinfo is not on PATH here .* often a login node"):
+        slurm.partition_nodes(None)
+
+
+@pytest.mark.parametrize(
+    ("state", "ended_by", "out_of_memory", "again"),
+    [
+        ("COMPLETED", None, False, False),
+        ("FAILED", None, False, False),
+        ("TIMEOUT", "timeout", False, False),
+        ("DEADLINE", "timeout", False, False),
+        ("OUT_OF_MEMORY", None, True, False),
+        ("CANCELLED", "lost", False, False),
+        ("NODE_FAIL", "lost", False, True),
+        ("PREEMPTED", "lost", False, True),
+        ("BOOT_FAIL", "lost", False, True),
+    ],
+)
+def test_slurms_states_as_ours(state: str, ended_by: EndedBy | None, out_of_memory: bool, again: bool) -> None:
+    found = Job(job_id="7", state=state, reason=None, nodes=None, exit_code=1)
+    result = LaunchResult(exit_code=0, ended_by=None, started_utc="", wall_time_s=1.0)
+    got, got_again = judged(result, found, "7", script_ended=True)
+    assert (got.ended_by, got.out_of_memory, got_again) == (ended_by, out_of_memory, again)
+    assert got.why == (f"Slurm job 7: {state}" if ended_by else None)
+    assert got.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("state", "is_dead"),
+    [
+        ("IDLE", False),
+        ("MIXED+DRAIN", False),
+        ("IDLE+POWERING_DOWN", False),  # by power saving, when it has had nothing to do since
+        ("IDLE+CLOUD+POWERED_DOWN", False),
+        ("DOWN", True),
+        ("DOWN*+CLOUD", True),
+        ("DOWN+POWERED_DOWN", True),
+        ("ALLOCATED+NOT_RESPONDING", True),
+        ("IDLE*", True),
+        ("FAILING", True),
+    ],
+)
+def test_a_node_is_dead_by_its_state(state: str, is_dead: bool) -> None:
+    text = (
+        f"NodeName=n1 Arch=x86_64 CPUTot=2 State=IDLE ThreadsPerCore=1\nNodeName=n2 CPUTot=2 State={state} Weight=1\n"
+    )
+    assert parse_dead_nodes(text) == (("n2",) if is_dead else ())
+
+
+@pytest.mark.parametrize(("nodes", "again"), [((), False), (("n2",), True)])
+def test_a_failure_with_a_dead_node_is_the_nodes(
+    nodes: tuple[str, ...], again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others notice first, and the job fails before Slurm misses the node."""
+    monkeypatch.setattr(slurm, "dead_nodes", lambda _: nodes)
+    result = LaunchResult(exit_code=0, ended_by=None, started_utc="", wall_time_s=1.0)
+    got, got_again = judged(result, parse_job("7", FAILED), "7", script_ended=True)
+    assert got_again == again
+    if again:
+        assert (got.ended_by, got.why) == (
+            "lost", "Slurm job 7: FAILED (NonZeroExitCode), and n2 does not answer"
+        )  # fmt: skip
+
+
+def test_a_job_whose_reservation_has_ended_is_cancelled_not_lost(
+    make_case: CaseMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slurm keeps the job in the queue, where it could start at any time, next to its replacement."""
+    cancelled: list[str] = []
+    monkeypatch.setattr(slurm, "find", lambda _: None)
+    monkeypatch.setattr(slurm, "submit", lambda _: "7")
+    monkeypatch.setattr(slurm, "job", lambda _: parse_job("7", CANCELLED if cancelled else RESV_DEL_HOLD))
+    monkeypatch.setattr(slurm, "cancel", cancelled.append)
+    launch = Launch(case=make_case(), round=0, argv=("true",), env={}, run_dir=str(tmp_path))
+    with pytest.raises(SchedulerError, match=r"RESV_DEL_HOLD \(Reservation_r1_was_deleted\): it can never start"):
+        launcher.run(launch, place=launcher.SlurmPlace(options=SlurmOptions(), say=lambda _: None))
+    assert cancelled == ["7"]
+    assert not launcher.is_submitted(tmp_path)
+
+
+def test_what_is_said_of_a_lost_job_does_not_name_its_nodes() -> None:
+    result = LaunchResult(exit_code=0, ended_by=None, started_utc="", wall_time_s=1.0)
+    got, _ = judged(result, parse_job("7", NODE_FAIL), "7", script_ended=False)
+    assert got.why == "Slurm job 7: NODE_FAIL (NodeDown)"
+
+
+def test_a_forgotten_job_whose_script_did_not_end_is_lost() -> None:
+    result = LaunchResult(exit_code=0, ended_by=None, started_utc="", wall_time_s=1.0)
+    got, again = judged(result, None, "7", script_ended=False)
+    assert (got.ended_by, again) == ("lost", True)
+    assert judged(result, None, "7", script_ended=True) == (result, False)
+
+
+@pytest.mark.parametrize(("name", "next_step"), [(JOB, "submitted anew"), (END, "Slurm is asked")])
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[]", "document: Input should be an object"),
+        ('{"job_id": "7", "att', "document: Invalid JSON"),
+        ("{}", "(job_id|exit_code): Field required"),
+        ('{"job_id": 7, "attempt": 1, "exit_code": "x"}', "(job_id|exit_code): Input should be a valid"),
+    ],
+)
+def test_a_damaged_note_of_a_job_is_named(tmp_path: Path, name: str, next_step: str, text: str, why: str) -> None:
+    read = slurm_notes.submitted if name == JOB else slurm_notes.ended
+    assert read(tmp_path) is None
+    path = tmp_path / name
+    path.parent.mkdir()
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(SchedulerError, match=rf"{re.escape(str(path))} is not readable: {why}.*Delete it.*{next_step}"):
+        read(tmp_path)
+
+
+def test_the_launcher_reads_the_notes_before_it_asks_slurm(tmp_path: Path, make_case: CaseMaker) -> None:
+    path = tmp_path / JOB
+    path.parent.mkdir()
+    path.write_text("[]", encoding="utf-8")
+    launch = Launch(case=make_case(), round=0, argv=(), env={}, run_dir=str(tmp_path))
+    with pytest.raises(SchedulerError, match=r"job\.json is not readable"):
+        launcher.run(launch, place=launcher.SlurmPlace(options=SlurmOptions(), say=print))
+
+
+def test_the_scripts_clock_is_the_jobs(tmp_path: Path) -> None:
+    result = LaunchResult(exit_code=0, ended_by=None, started_utc="", wall_time_s=1.0)
+    (tmp_path / END).parent.mkdir()
+    (tmp_path / END).write_text('{"exit_code": 3, "started_unix_s": 60.5, "ended_unix_s": 70.75}', encoding="utf-8")
+    found = launcher._with_the_scripts_word(result, tmp_path)
+    assert (found.exit_code, found.started_utc, found.wall_time_s) == (3, "1970-01-01T00:01:00+00:00", 10.25)

@@ -1,0 +1,101 @@
+"""sbatch scripts against golden files, which bash has to accept."""
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from suite.errors import UsageError
+from suite.launch.containers import apptainer
+from suite.launch.slurm.script import NodeCheck, SlurmOptions, render
+from suite.schema.record import Launch
+from tests.suite.matrix.test_plan import ANT, launch_of
+
+GOLDEN: Final = Path(__file__).parents[3] / "golden"
+NODES: Final = launch_of(replace(ANT, nnodes=2, case_id="ant/rl_games-kitless-n4096-2x2", num_envs_global=4096))
+ASKED: Final = SlurmOptions(
+    partition="gpu", account="robots", time="1:00:00", sbatch_option=("constraint=h200&ib", "mem=0")
+)
+IN_IMAGE: Final = apptainer.render(
+    NODES,
+    apptainer.ApptainerOptions(
+        image=Path("/images/kitless.sif"), project_root=Path("/project"), asset_root=Path("/assets")
+    ),
+)
+CHECK: Final = NodeCheck(
+    argv=("python", "-m", "suite", "env_check", "--json"),
+    env={"APPTAINERENV_A": "a b"},
+    compare=("python", "-m", "suite.launch.nodes.comparison"),
+    is_binding=True,
+)
+
+
+@pytest.mark.parametrize(
+    ("golden", "launch", "options", "prefix"),
+    [
+        ("slurm_one_node_cpu.sbatch", launch_of(replace(ANT, device="cpu")), SlurmOptions(), ""),
+        ("slurm_two_nodes_cuda.sbatch", NODES, ASKED, ""),
+        ("slurm_two_nodes_apptainer.sbatch", IN_IMAGE, SlurmOptions(), apptainer.VARIABLE_PREFIX),
+    ],
+)
+def test_the_script_of_a_round(golden: str, launch: Launch, options: SlurmOptions, prefix: str) -> None:
+    script = render(
+        launch,
+        options,
+        name="labscale-0123456789ab",
+        variable_prefix=prefix,
+        node_check=CHECK,
+        sampler=("python", "-m", "suite.launch.telemetry_sampler", "/a folder"),
+    )
+    assert script == (GOLDEN / golden).read_text(encoding="utf-8")
+    done = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_without_a_time_the_job_outlasts_the_case() -> None:
+    launch = launch_of(replace(ANT, timeout_s=901.0))
+    assert "#SBATCH --time=21\n" in render(launch, SlurmOptions(), name="labscale-0")
+
+
+def test_what_would_leave_its_line_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"'partition=gpu\\nrm x' cannot be an option of sbatch, since it has '\\n'"):
+        render(NODES, SlurmOptions(partition="gpu\nrm x"), name="labscale-0")
+    with pytest.raises(UsageError, match="'output=/a"):
+        render(replace(NODES, run_dir="/a\nb"), SlurmOptions(), name="labscale-0")
+
+
+def test_threads_are_those_of_the_case_or_a_share_of_the_nodes_cores() -> None:
+    """Torch took what an open case says, and OpenMP, MKL and USD what the node has."""
+
+    def threads(cpu_threads: int | None) -> list[str]:
+        launch = launch_of(replace(ANT, division="open", cpu_threads=cpu_threads))
+        script = render(launch, SlurmOptions(), name="labscale-0")
+        return [line for line in script.splitlines() if "threads" in line]
+
+    shared, *_ = threads(None)
+    assert shared.startswith("threads=$((SLURM_CPUS_ON_NODE / ")
+    first, exported = threads(3)
+    assert (first, exported.split()[:2]) == ("threads=3", ["export", "OMP_NUM_THREADS=$threads"])
+
+
+def test_what_the_user_asks_comes_last() -> None:
+    """sbatch takes the last of two."""
+    lines = render(NODES, SlurmOptions(sbatch_option=("nodes=4", "oversubscribe")), name="labscale-0").splitlines()
+    directives = [line for line in lines if line.startswith("#SBATCH")]
+    assert directives[-2:] == ["#SBATCH --nodes=4", "#SBATCH --oversubscribe"]
+
+
+def test_a_percent_sign_in_a_path_is_no_pattern_of_slurm() -> None:
+    script = render(replace(NODES, run_dir="/out/50%j"), SlurmOptions(), name="labscale-0")
+    assert "#SBATCH --output=/out/50%%j/logs/torchrun.log\n" in script
+    assert "cd /out/50%j || exit\n" in script
+
+
+def test_nodes_that_differ_may_be_let_through() -> None:
+    binding, lenient = (
+        render(NODES, SlurmOptions(), name="labscale-0", node_check=replace(CHECK, is_binding=is_binding))
+        for is_binding in (True, False)
+    )
+    assert binding.replace(" || exit 97", "") == lenient

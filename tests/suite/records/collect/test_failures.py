@@ -1,0 +1,163 @@
+"""Which rank's word, signal or log is the reason of a run that failed."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.fixtures.results.rank_events import Events, RankFiles, end, error, head, iterations, whole
+
+GLOO_PEER = "[/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:547] Connection closed by peer [127.0.0.1]:58085"
+CUDA_OOM = "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 139.80 GiB."
+
+# Of an H100 on which another process held all memory but 2.6 GB (reports/results/2026.11/h100-memory).
+WARP_OOM = (
+    "Graph launch error: Warp CUDA error 2: out of memory"
+    " (in function wp_cuda_graph_launch, /builds/omniverse/warp/warp/native/warp.cu:4544)"
+)
+
+
+def test_hang_after_an_error_tells_the_error(rank_files: RankFiles) -> None:
+    rank_files.rank(0, head(0) + iterations(2))
+    rank_files.rank(1, head(1) + error("the cube fell"))
+    reason = rank_files.collect(exit_code=1, ended_by="hung").reason
+    assert reason
+    assert "rank 1: RuntimeError: the cube fell" in reason
+
+
+def test_a_run_beyond_its_time_keeps_what_it_measured(rank_files: RankFiles) -> None:
+    rank_files.rank(0, head(0) + iterations(2), torn='{"event": "iter')
+    rank_files.rank(1, head(1))
+    record = rank_files.collect(exit_code=1, ended_by="timeout")
+    assert record.outcome == "timeout"
+    assert record.reason is not None
+    assert record.reason.startswith(
+        f"not finished after {rank_files.case.timeout_s:g} s, start-up included; "
+        f"rank 0: 2 of {rank_files.case.iterations} iterations; rank 1: in start-up, after imports."
+    )
+    assert [rank.num_iterations for rank in record.ranks] == [2, 0]
+
+
+@pytest.mark.parametrize(
+    "failed",
+    [
+        error("no room", oom=True, time_unix_s=11.0),
+        error(CUDA_OOM, kind="OutOfMemoryError", time_unix_s=11.0),
+        error(WARP_OOM, time_unix_s=11.0),
+        error("Failed to allocate 4096 bytes on device 'cuda:0'", time_unix_s=11.0),
+    ],
+)
+def test_out_of_memory_is_its_own_outcome(failed: Events, rank_files: RankFiles) -> None:
+    rank_files.rank(0, head(0) + error("something else", time_unix_s=10.0))
+    rank_files.rank(1, head(1) + failed)
+    record = rank_files.collect(exit_code=1)
+    assert record.outcome == "oom"
+    assert record.reason == f"rank 1: {failed[0]['type']}: {failed[0]['message']}"
+
+
+def test_a_memory_pool_that_is_off_is_no_lack_of_memory(rank_files: RankFiles) -> None:
+    """Warp printed this message on two H100s on 2026-11-24."""
+    said = (
+        "Failed to allocate 6144 bytes on device 'cuda:0':  Failed to allocate memory during graph capture because "
+        "memory pools are not enabled on device 'cuda:0'.  Try calling wp.set_mempool_enabled('cuda:0', True) before "
+        "capture begins."
+    )
+    rank_files.rank(0, head(0) + error(said))
+    record = rank_files.collect(exit_code=1)
+    assert (record.outcome, record.reason) == ("crashed", f"rank 0: RuntimeError: {said}")
+
+
+def test_first_error_in_time_is_the_reason(rank_files: RankFiles) -> None:
+    rank_files.rank(0, head(0) + error("second", time_unix_s=12.0))
+    rank_files.rank(1, head(1) + error("first", time_unix_s=11.0))
+    record = rank_files.collect(exit_code=1)
+    assert (record.outcome, record.reason) == ("crashed", "rank 1: RuntimeError: first")
+    assert [rank.error for rank in record.ranks] == ["RuntimeError: second", "RuntimeError: first"]
+
+
+@pytest.mark.parametrize(
+    ("rank_0", "rank_1", "exits", "reason"),
+    [
+        # an error of a rank's own goes before an earlier one that follows from it
+        (
+            error(GLOO_PEER, time_unix_s=10.0),
+            error("the cube fell", time_unix_s=11.0),
+            ((1, 1), (0, 1)),
+            "rank 1: RuntimeError: the cube fell",
+        ),
+        # what follows from another error is the reason when there is no other
+        (error(GLOO_PEER), [], ((1, -15), (0, 1)), f"rank 0: RuntimeError: {GLOO_PEER}"),
+        # the kernel leaves no evidence, so a killed rank is not called out of memory
+        (
+            error(GLOO_PEER),
+            iterations(2),
+            ((0, -15), (1, -9)),
+            "rank 1: killed by signal 9 (often the kernel's out-of-memory killer); its stderr is empty",
+        ),
+        # a rank that died in training goes before one that had finished
+        (
+            iterations(3) + end(),
+            iterations(2),
+            ((0, -6), (1, -11)),
+            "rank 1: killed by signal 11 (Segmentation fault); its stderr is empty",
+        ),
+    ],
+)
+def test_the_root_cause_goes_before_what_follows_from_it(
+    rank_0: Events, rank_1: Events, exits: Sequence[tuple[int, int]], reason: str, rank_files: RankFiles
+) -> None:
+    rank_files.rank(0, head(0) + rank_0)
+    rank_files.rank(1, head(1) + rank_1)
+    rank_files.torchrun_log(*exits)
+    record = rank_files.collect(exit_code=1)
+    assert (record.outcome, record.reason) == ("crashed", reason)
+
+
+def test_rank_that_torchrun_had_to_kill_is_not_the_cause(rank_files: RankFiles) -> None:
+    killed = "W Unable to shutdown process 6470 via 15, forcefully exiting via 9"
+    rank_files.torchrun_log((0, -9), (1, -11), before=killed)
+    reason = rank_files.collect(exit_code=1).reason
+    assert reason == "rank 1: killed by signal 11 (Segmentation fault); its stderr is empty"
+
+
+def test_rank_without_events_speaks_through_its_stderr(rank_files: RankFiles) -> None:
+    rank_files.torchrun_log((0, -15), (1, 1))
+    rank_files.log("none_x/attempt_0/0/stderr.log", "of the other rank\n")
+    rank_files.log(
+        "none_x/attempt_0/1/stderr.log", "Traceback\n" * 9 + "ModuleNotFoundError: No module named 'isaaclab'\n\n"
+    )
+    record = rank_files.collect(exit_code=1)
+    assert record.outcome == "crashed"
+    assert record.reason
+    assert record.reason.startswith("rank 1: ended with exit code 1; the last lines of its stderr:\n")
+    assert record.reason.endswith("\nModuleNotFoundError: No module named 'isaaclab'")
+    assert record.reason.count("\n") == 5
+
+
+def test_out_of_memory_in_stderr_is_evidence(rank_files: RankFiles) -> None:
+    rank_files.torchrun_log((0, -6))
+    rank_files.log("none_x/attempt_0/0/stderr.log", f"torch.OutOfMemoryError: {CUDA_OOM}\n")
+    assert rank_files.collect(exit_code=1).outcome == "oom"
+
+
+def test_torchrun_that_fails_alone_speaks_through_its_log(rank_files: RankFiles) -> None:
+    rank_files.log("torchrun.log", "python: No module named torch\n")
+    record = rank_files.collect(exit_code=1)
+    assert record.outcome == "crashed"
+    assert record.reason == (
+        "torchrun ended with exit code 1; the last lines of its log:\npython: No module named torch"
+    )
+    reason = rank_files.collect(exit_code=-9).reason
+    assert reason
+    assert reason.startswith("torchrun was killed by signal 9 (Killed)")
+
+
+def test_bad_exit_after_whole_files_is_a_crash(rank_files: RankFiles) -> None:
+    rank_files.rank(0, whole(0))
+    rank_files.rank(1, whole(1))
+    assert rank_files.collect(exit_code=1).outcome == "crashed"
+
+
+def test_error_in_a_run_that_exits_well_is_a_crash(rank_files: RankFiles) -> None:
+    rank_files.rank(0, whole(0))
+    rank_files.rank(1, whole(1) + error("at the very end"))
+    assert rank_files.collect().outcome == "crashed"

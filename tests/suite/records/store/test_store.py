@@ -1,0 +1,169 @@
+"""The store of records: what goes in comes out bit for bit, and nothing that is broken goes in or out."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from suite.errors import StoreError
+from suite.records import store
+from suite.schema.record import CaseResult
+from tests.conftest import CaseMaker
+from tests.fixtures.results.stored_rounds import RecordMaker, make_rank, stored_round
+
+ROOT = Path(__file__).resolve().parents[4]
+
+
+@pytest.fixture
+def make_record(make_case: CaseMaker) -> RecordMaker:
+    return partial(stored_round, case=make_case())
+
+
+# ---- records ----
+
+
+def test_a_record_comes_back_with_samples_of_nine_digits(make_record: RecordMaker, tmp_path: Path) -> None:
+    record = make_record(outcome="crashed")
+    store.write_record(record, tmp_path / "r0" / "record.json")
+    back = store.read_record(tmp_path / "r0" / "record.json")
+    assert back.ranks[0].samples["iteration_time_s"] == (1.0, 0.1, 3.14159265)
+    assert back.ranks[1].samples["iteration_time_s"] == (2.0, 0.3, 0.2)
+    assert replace(back, ranks=record.ranks) == record
+    assert replace(back.ranks[0], samples=record.ranks[0].samples) == record.ranks[0]
+    store.write_record(back, tmp_path / "again.json")
+    assert store.read_record(tmp_path / "again.json") == back
+    assert [path.name for path in (tmp_path / "r0").iterdir()] == ["record.json"]
+
+
+def test_any_mapping_is_stored_as_an_object(make_record: RecordMaker, tmp_path: Path) -> None:
+    record = make_record()
+    rank = replace(record.ranks[0], phases_s=MappingProxyType({"imports": 1.0}))
+    store.write_record(replace(record, ranks=(rank, *record.ranks[1:])), tmp_path / "record.json")
+    assert store.read_record(tmp_path / "record.json").ranks[0].phases_s == {"imports": 1.0}
+
+
+def test_a_column_of_samples_is_one_line(make_record: RecordMaker, tmp_path: Path) -> None:
+    store.write_record(make_record(), tmp_path / "record.json")
+    lines = (tmp_path / "record.json").read_text(encoding="utf-8").splitlines()
+    assert '"iteration_time_s": [1.0,0.1,3.14159265],' in [line.strip() for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"wall_time_s": math.nan}, r"wall_time_s: Input should be a finite number \(got nan\)"),
+        ({"wall_time_s": "61.5"}, r"wall_time_s: Input should be a valid number \(got '61.5'\)"),
+        ({"outcome": "fine"}, "outcome: Input should be 'completed', "),
+        ({"argv": (b"torchrun",)}, "cannot be written as JSON: Object of type bytes"),
+        ({"schema_version": 99}, "schema_version is 99; this labscale knows 1, 2"),
+        (
+            {"ranks": (make_rank(0, (1.0, math.inf)),)},
+            r"ranks.0.samples.iteration_time_s.1: Input should be a finite number \(got inf\)",
+        ),
+    ],
+)
+def test_an_invalid_record_is_not_written(
+    make_record: RecordMaker, tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(StoreError, match=message):
+        store.write_record(make_record(**change), tmp_path / "record.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def set_nan(document: dict[str, Any]) -> None:
+    document["ranks"][1]["samples"]["reward_mean"][2] = math.nan
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda document: document.update(colour="red"), "colour: Unexpected keyword argument"),
+        (lambda document: document["ranks"][1].update(speed=3), "ranks.1.speed: Unexpected keyword argument"),
+        (
+            lambda document: document["case"].update(seed="42"),
+            r"case.seed: Input should be a valid integer \(got '42'\)",
+        ),
+        (lambda document: document["case"].pop("seed"), "case.seed: Field required"),
+        (lambda document: document.update(round=True), "round: Input should be a valid integer"),
+        (set_nan, r"ranks.1.samples.reward_mean.2: Input should be a finite number"),
+        (lambda document: document.update(schema_version=99), "schema_version is 99; this labscale knows 1, 2"),
+        (lambda document: document.pop("schema_version"), "schema_version is None"),
+    ],
+)
+def test_an_edited_record_is_refused_with_the_place_named(
+    make_record: RecordMaker, tmp_path: Path, edit: Callable[[dict[str, Any]], object], message: str
+) -> None:
+    path = tmp_path / "record.json"
+    store.write_record(make_record(), path)
+    document = json.loads(path.read_text(encoding="utf-8"))
+    edit(document)
+    path.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(StoreError, match=message) as caught:
+        store.read_record(path)
+    assert str(path) in str(caught.value)
+    assert "Move the file away and run again: only this round is repeated." in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"", b'{"case": {"case_', b"[]", b"\xff\xfe"])
+def test_a_corrupt_record_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "record.json"
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match="Move the file away and run again: only this round is repeated") as caught:
+        store.read_record(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_missing_record_and_an_unwritable_folder_are_store_errors(make_record: RecordMaker, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot be read: No such file or directory"):
+        store.read_record(tmp_path / "record.json")
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match=r"cannot be written: (Not a directory|File exists)"):
+        store.write_record(make_record(), tmp_path / "file" / "record.json")
+
+
+def test_nothing_is_overwritten(make_record: RecordMaker, tmp_path: Path) -> None:
+    path = tmp_path / "kept.json"
+    path.write_text("kept", encoding="utf-8")
+    with pytest.raises(StoreError, match="never overwritten"):
+        store.write_record(make_record(), path)
+    with pytest.raises(StoreError, match="never overwritten"):
+        store.write_case(CaseResult(case=make_record().case, rounds=(make_record(),)), path)
+    assert path.read_text(encoding="utf-8") == "kept"
+
+
+# ---- being killed ----
+
+STOP_BEFORE_THE_NAME = """
+import os, pathlib, sys, time
+from suite.records import store
+record = store.read_record(pathlib.Path(sys.argv[1]))
+def stop(descriptor):
+    print("writing", flush=True)
+    time.sleep(600)
+os.fsync = stop
+store.write_record(record, pathlib.Path(sys.argv[2]) / "record.json")
+"""
+
+
+def test_a_writer_killed_before_the_rename_leaves_no_record(make_record: RecordMaker, tmp_path: Path) -> None:
+    source, folder = tmp_path / "source.json", tmp_path / "out"
+    store.write_record(make_record(), source)
+    command = [sys.executable, "-c", STOP_BEFORE_THE_NAME, str(source), str(folder)]
+    with subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"writing\n"
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+    assert [path.suffix for path in folder.iterdir()] == [".partial"]
+    store.write_record(make_record(), folder / "record.json")
+    assert store.read_record(folder / "record.json") == store.read_record(source)

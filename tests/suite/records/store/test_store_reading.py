@@ -1,0 +1,164 @@
+"""Reading stored cases: the golden file of each schema version, edited and misplaced files."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports import build, compare_command, export
+from suite.errors import StoreError
+from suite.records import store
+from suite.records.folders import BUNDLES
+from suite.schema.record import CheckResult
+from suite.statistics import reduce
+from tests.fixtures.results.stored_rounds import ENVIRONMENT, written
+
+VERSION_1 = Path(__file__).parents[3] / "golden" / "store_case_v1.json"
+GOLDEN = VERSION_1.with_name("store_case_v2.json")
+CHECK = CheckResult(name="libc", feature="host", verdict="ok", found="glibc 2.39", fault=None)
+
+
+def test_a_case_of_schema_version_1_has_no_checks_and_is_written_as_version_2(tmp_path: Path) -> None:
+    old, new = store.read_case(VERSION_1), store.read_case(GOLDEN)
+    assert {record.environment.checks for record in old.rounds} == {()}
+    with_checks = tuple(
+        replace(record, environment=replace(record.environment, checks=(CHECK,))) for record in old.rounds
+    )
+    assert replace(old, rounds=with_checks) == new
+    again = written(old, tmp_path / "again.json")["labscale"]
+    assert again["schema_version"] == 2
+    assert {record["schema_version"] for record in again["case_result"]["rounds"]} == {2}
+
+
+def test_the_golden_case_is_read_and_written_again_as_it_is(tmp_path: Path) -> None:
+    result = store.read_case(GOLDEN)
+    assert result.case.case_id == "cartpole-strong/rsl_rl-kitless-cpu-n64-1x2"
+    assert [record.outcome for record in result.rounds] == ["completed", "crashed", "completed"]
+    assert result.rounds[1].reason == "RuntimeError: rank 1 crashed"
+    assert result.rounds[2].ranks[1].samples["iteration_time_s"] == (4.0, 2.3, 0.2)
+    assert result.rounds[0].environment == replace(ENVIRONMENT, checks=(CHECK,))
+    assert result.rounds[0].ranks[0].settings["tf32"] is False
+    document = json.loads(GOLDEN.read_text(encoding="utf-8"))
+    assert [reduce.round_time_s(record) for record in result.completed] == document["benchmarks"][0]["stats"]["data"]
+
+    again = written(result, tmp_path / "again.json")
+    assert again["labscale"] == document["labscale"]
+    assert again["benchmarks"] == document["benchmarks"]
+
+
+def golden_copy(path: Path, edit: Callable[[dict[str, Any]], object] = lambda _: None) -> Path:
+    document = json.loads(GOLDEN.read_text(encoding="utf-8"))
+    edit(document)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+def rename_case(document: dict[str, Any], case_id: str) -> None:
+    result = document["labscale"]["case_result"]
+    for case in (result["case"], *(record["case"] for record in result["rounds"])):
+        case["case_id"] = case_id
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda document: document.pop("labscale"), "not a case stored by labscale"),
+        (
+            lambda document: document["labscale"].update(schema_version=7),
+            "schema_version is 7; this labscale knows 1, 2",
+        ),
+        (lambda document: document["labscale"]["case_result"].update(x=1), "x: Unexpected keyword argument"),
+        (lambda document: document["labscale"]["case_result"]["rounds"].clear(), "has no rounds"),
+    ],
+)
+def test_an_edited_case_is_refused(tmp_path: Path, edit: Callable[[dict[str, Any]], object], message: str) -> None:
+    path = golden_copy(tmp_path / "a.json", edit)
+    with pytest.raises(StoreError, match=message) as caught:
+        store.load_results(tmp_path)
+    assert str(path) in str(caught.value)
+
+
+def test_results_are_sorted_by_case_id_and_read_below_cases_only(tmp_path: Path) -> None:
+    golden_copy(tmp_path / "cases" / "s" / "1.json", lambda document: rename_case(document, "s/b"))
+    golden_copy(tmp_path / "cases" / "s" / "2.json", lambda document: rename_case(document, "s/a"))
+    (tmp_path / "campaign.json").write_text("{}", encoding="utf-8")
+    assert [result.case.case_id for result in store.load_results(tmp_path)] == ["s/a", "s/b"]
+    assert [result.case.case_id for result in store.load_results(tmp_path / "cases")] == ["s/a", "s/b"]
+
+
+def test_a_folder_that_cannot_be_told_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"contains no results. Run `nox -s bench"):
+        store.load_results(tmp_path)
+    golden_copy(tmp_path / "a.json")
+    golden_copy(tmp_path / "b.json")
+    with pytest.raises(StoreError, match=r"a.json and .*b.json both contain the case cartpole-strong/"):
+        store.load_results(tmp_path)
+    (tmp_path / "b.json").write_text(GOLDEN.read_text(encoding="utf-8")[:-20], encoding="utf-8")
+    with pytest.raises(StoreError, match=r"b.json is corrupt, not JSON"):
+        store.load_results(tmp_path)
+
+
+def test_sets_below_a_folder_are_named_and_none_is_called_corrupt(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        golden_copy(tmp_path / name / "cases" / "s" / "a.json")
+        (tmp_path / name / "campaign.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(
+        StoreError, match=r"is not one set of results; below it there are one, two\. Name one"
+    ) as caught:
+        store.load_results(tmp_path)
+    assert f"for example {tmp_path / 'one'}." in str(caught.value)
+    for number in range(7):
+        golden_copy(tmp_path / "version" / f"set-{number}" / "cases" / "a.json")
+    with pytest.raises(StoreError, match=r"there are set-0, set-1, set-2, set-3, set-4 and 2 more\."):
+        store.load_results(tmp_path / "version")
+
+
+def test_imported_results_are_sound_and_no_cases(tmp_path: Path) -> None:
+    bundles = tmp_path / "sets" / "imported" / BUNDLES
+    golden_copy(bundles / "seed42.json")
+    for folder in (bundles, bundles.parent, bundles.parent.parent):
+        with pytest.raises(StoreError, match=rf"^{folder} contains imported results only, .*Name a folder"):
+            store.load_results(folder)
+
+
+def campaign_without_cases(root: Path) -> None:
+    """Write the folder that ``bench`` leaves during its first round, after one more round has ended."""
+    (root / "cases").mkdir(parents=True)
+    (root / "campaign.json").write_text("{}", encoding="utf-8")
+    for number, name in enumerate(("record.json", "case.json")):
+        path = root / "raw" / "s" / "a" / f"r{number}" / name
+        path.parent.mkdir(parents=True)
+        path.write_text("{}", encoding="utf-8")
+
+
+def test_a_campaign_without_a_stored_case_is_told_to_go_on_or_store(tmp_path: Path) -> None:
+    """Each of its files was called a case to be moved away, which blocks ``bench`` and ``store``."""
+    root = tmp_path / "runs" / "a b"
+    campaign_without_cases(root)
+    said = rf"^{root} is a campaign of which no case is stored yet\. .*again to go on.*`nox -s store -- '{root}'`\.$"
+    for folder in (root, root / "raw", root / "raw" / "s" / "a" / "r0"):
+        with pytest.raises(StoreError, match=said):
+            store.load_results(folder)
+    (root / "cases").rmdir()
+    for folder in (root, root.parent):
+        with pytest.raises(StoreError, match=said):
+            store.load_results(folder)
+
+
+def test_every_command_says_so_of_a_campaign_without_a_stored_case(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    campaign_without_cases(tmp_path)
+    (tmp_path / "cases").rmdir()
+    folder = str(tmp_path)
+    for main, arguments in (
+        (build.main, [folder]),
+        (export.main, [folder, "--format", "csv"]),
+        (compare_command.main, [folder, folder]),
+    ):
+        assert main(arguments) == StoreError.exit_code
+        assert f"`nox -s store -- {folder}`" in capsys.readouterr().err

@@ -1,0 +1,319 @@
+"""Reductions of telemetry against closed forms."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from suite.external.nvml.values import GpuReading
+from suite.records.rank_file import Clock, RankFile
+from suite.records.store import read_record, write_record
+from suite.records.telemetry.file import HostReading, RankReading, Sample, TelemetryContent
+from suite.records.telemetry.summary import Window, counted_energy_j, integrated_energy_j, summarise, window_of
+from suite.schema.record import RunRecord
+from suite.schema.telemetry import Spread, TelemetrySummary
+from tests.conftest import CaseMaker
+from tests.fixtures.results.generated_results import make_record
+
+UNIX_S = 1_700_000_000.0  # wall clock at zero of the monotonic one
+WINDOW = Window(start_s=1.03, end_s=11.03)  # between samples
+
+GpuAt = Callable[[float], tuple[GpuReading, ...]]
+
+
+def sample(time_s: float, gpus: tuple[GpuReading, ...] = (), ranks: tuple[RankReading, ...] = ()) -> Sample:
+    return Sample(
+        time_unix_s=UNIX_S + time_s,
+        monotonic_s=time_s,
+        reading_time_s=0.001,
+        sampler_cpu_s=0.2 + 0.004 * time_s,
+        gpus=gpus,
+        ranks=ranks,
+        host=HostReading(
+            cpu_percent=50.0,
+            stolen_percent=1.0 if time_s > 6 else 0.0,
+            others_percent=8.0 if time_s > 6 else -2.0,
+            memory_used_gb=time_s,
+            load=None,
+        ),
+    )
+
+
+def content(gpus_at: GpuAt = lambda _: (), *, until_s: float = 13.0) -> TelemetryContent:
+    """Samples at 5 Hz from 0 s on."""
+    times_s = [number / 5 for number in range(round(until_s * 5) + 1)]
+    return TelemetryContent(rate_hz=5.0, samples=[sample(time_s, gpus_at(time_s)) for time_s in times_s])
+
+
+def constant(index: int = 0, *, power_w: float | None = 300.0, counter_w: float | None = 300.0) -> GpuAt:
+    """One GPU that takes ``power_w``, while its counter grows by ``counter_w``."""
+    return lambda time_s: (
+        GpuReading(index=index, power_w=power_w, energy_j=None if counter_w is None else 5e6 + counter_w * time_s),
+    )
+
+
+def both(first: GpuAt, second: GpuAt) -> GpuAt:
+    return lambda time_s: first(time_s) + second(time_s)
+
+
+def one_gpu(gpus_at: GpuAt) -> TelemetrySummary:
+    return summarise(content(gpus_at), WINDOW, frames=6000, num_gpus=1)
+
+
+def test_constant_power_is_power_times_time() -> None:
+    seen = one_gpu(constant())
+    (gpu,) = seen.gpus
+    assert gpu.energy_counter_j == gpu.energy_integrated_j == seen.energy_j == 3000.0
+    assert gpu.energy_disagreement == 0.0
+    assert seen.energy_agrees is True
+    assert seen.frames_per_joule == 2.0
+    assert gpu.power_w == seen.power_w == Spread(min=300.0, mean=300.0, max=300.0)
+    assert seen.notes == ()
+
+
+def test_two_gpus_have_figures_of_their_own() -> None:
+    def gpu(index: int) -> GpuAt:
+        return lambda _: (
+            GpuReading(index=index, power_w=100.0 + 200 * index, sm_clock_mhz=1000.0 + 500 * index, memory_used_gb=1.5),
+        )
+
+    seen = summarise(content(both(gpu(0), gpu(1))), WINDOW, frames=6000, num_gpus=2)
+    assert [one.sm_clock_mhz for one in seen.gpus] == [Spread(min=mhz, mean=mhz, max=mhz) for mhz in (1000.0, 1500.0)]
+    assert [one.energy_integrated_j for one in seen.gpus] == [1000.0, 3000.0]
+    assert seen.energy_j == 4000.0
+
+
+def test_rising_power_is_the_area_under_it() -> None:
+    """100 W a second: its integral from a to b is 50 (b^2 - a^2), exact for trapezoids."""
+    power = [(number / 5, 100 * number / 5) for number in range(100)]
+    expected_j = 50 * (WINDOW.end_s**2 - WINDOW.start_s**2)
+    assert integrated_energy_j(power, WINDOW) == pytest.approx(expected_j, rel=1e-5)
+
+
+def test_the_ends_of_the_window_are_interpolated() -> None:
+    points = [(0.0, 10.0), (1.0, 20.0), (2.0, 50.0)]
+    within_one_interval = Window(start_s=0.25, end_s=0.75)
+    assert integrated_energy_j(points, within_one_interval) == pytest.approx(15.0 * 0.5)
+    assert counted_energy_j(points, within_one_interval) == pytest.approx(5.0)
+    assert counted_energy_j(points, Window(start_s=0.0, end_s=2.0)) == 40.0  # on the samples themselves
+    reset_before = [(number / 5, 9e9 if number < 3 else 300.0 * number / 5) for number in range(66)]
+    assert counted_energy_j(reset_before, WINDOW) == pytest.approx(3000.0)
+
+
+@pytest.mark.parametrize(
+    ("until_s", "first_s", "last_s", "energy_j"),
+    [
+        (10.0, 99.0, 99.0, None),  # the sampler ended too early
+        (13.0, 0.0, 1.05, None),  # it began too late
+        (13.0, 5.0, 7.3, None),  # more than 2 s without a value
+        (13.0, 5.0, 6.0, 3000.0),  # a short gap is bridged
+    ],
+)
+def test_energy_is_unknown_when_the_window_is_not_covered(
+    until_s: float, first_s: float, last_s: float, energy_j: float | None
+) -> None:
+    """No sample from ``first_s`` to ``last_s``; 300 W."""
+    times_s = [number / 5 for number in range(round(until_s * 5) + 1)]
+    kept_s = [time_s for time_s in times_s if not first_s <= time_s <= last_s]
+    assert integrated_energy_j([(time_s, 300.0) for time_s in kept_s], WINDOW) == energy_j
+    assert counted_energy_j([(time_s, 300.0 * time_s) for time_s in kept_s], WINDOW) == energy_j
+
+
+def with_gap(first_s: float, last_s: float) -> GpuAt:
+    """100 W until 6 s and 300 W from then on, not read from ``first_s`` to ``last_s``."""
+
+    def gpus_at(time_s: float) -> tuple[GpuReading, ...]:
+        power_w = None if first_s <= time_s <= last_s else 100.0 if time_s < 6 else 300.0
+        return (GpuReading(index=0, power_w=power_w),)
+
+    return gpus_at
+
+
+def test_the_mean_power_is_the_energy_over_time_though_readings_are_missing() -> None:
+    """The mean of the readings there are would take the half in which they are missing for less than it was."""
+    seen = one_gpu(with_gap(6.1, 7.5))
+    assert seen.power_w is not None
+    assert seen.energy_j == pytest.approx(seen.power_w.mean * seen.window_s, rel=1e-5)
+    assert seen.gpus[0].power_w == seen.power_w == Spread(min=100.0, mean=202.6, max=300.0)
+
+
+def test_the_mean_power_is_unknown_with_the_energy() -> None:
+    seen = one_gpu(with_gap(6.1, 8.5))
+    assert (seen.energy_j, seen.power_w, seen.gpus[0].power_w) == (None, None, None)
+
+
+def test_counter_that_starts_anew_is_unknown_and_power_takes_its_place() -> None:
+    def reloaded(time_s: float) -> tuple[GpuReading, ...]:
+        return (GpuReading(index=0, power_w=300.0, energy_j=300 * (time_s if time_s < 6 else time_s - 6)),)
+
+    seen = one_gpu(reloaded)
+    assert seen.gpus[0].energy_counter_j is None
+    assert seen.gpus[0].energy_disagreement is None
+    assert (seen.energy_j, seen.energy_agrees) == (3000.0, None)
+
+
+def test_nothing_given_is_nothing_known() -> None:
+    seen = one_gpu(lambda _: (GpuReading(index=0),))
+    (gpu,) = seen.gpus
+    assert (gpu.energy_counter_j, gpu.energy_integrated_j, gpu.energy_disagreement) == (None, None, None)
+    assert (gpu.power_w, gpu.temperature_c, gpu.throttled_share, gpu.slowdown_shares) == (None, None, None, None)
+    assert (seen.energy_j, seen.energy_agrees, seen.frames_per_joule, seen.power_w) == (None, None, None, None)
+
+
+@pytest.mark.parametrize(("counter_w", "agrees"), [(286.0, True), (314.0, True), (284.0, False), (316.0, False)])
+def test_counter_and_power_are_held_against_each_other(counter_w: float, agrees: bool) -> None:
+    seen = one_gpu(constant(power_w=300.0, counter_w=counter_w))
+    expected = (300 - counter_w) / max(300, counter_w)
+    assert seen.gpus[0].energy_disagreement == pytest.approx(expected, rel=1e-5)
+    assert seen.energy_agrees is agrees
+    assert seen.energy_j == pytest.approx(10 * counter_w)  # the counter is taken, flagged or not
+    assert len(seen.notes) == (0 if agrees else 1)
+    if not agrees:
+        assert seen.notes[0] == (
+            f"GPU 0: its counter says {10 * counter_w:.4g} J, its power integrates to 3000 J; 5% apart is allowed"
+        )
+
+
+def test_a_counter_that_stands_still_is_flagged() -> None:
+    seen = one_gpu(constant(counter_w=0.0))
+    assert seen.gpus[0].energy_disagreement == 1.0
+    assert (seen.energy_agrees, seen.frames_per_joule) == (False, None)
+
+
+def test_energy_of_all_gpus_is_by_one_method() -> None:
+    seen = summarise(
+        content(both(constant(0, counter_w=310.0), constant(1, counter_w=None))), WINDOW, frames=6000, num_gpus=2
+    )
+    assert seen.energy_j == 6000.0
+    assert seen.frames_per_joule == 1.0
+    assert seen.energy_agrees is None
+    assert seen.power_w is not None
+    assert seen.power_w.mean == 600.0
+
+
+def test_a_missing_gpu_leaves_the_total_unknown() -> None:
+    seen = summarise(content(constant()), WINDOW, frames=6000, num_gpus=2)
+    assert seen.gpus[0].energy_counter_j == 3000.0
+    assert (seen.energy_j, seen.power_w, seen.frames_per_joule, seen.energy_agrees) == (None, None, None, None)
+
+
+def test_a_case_without_gpus_has_host_and_ranks_but_no_energy() -> None:
+    samples = content()
+    samples.samples = [
+        replace(
+            one, ranks=(RankReading(rank=0, cpu_percent=100 * (one.monotonic_s > 6), threads=8), RankReading(rank=1))
+        )
+        for one in samples.samples
+    ]
+    seen = summarise(samples, WINDOW, frames=6000, num_gpus=0)
+    assert (seen.gpus, seen.energy_j, seen.power_w, seen.frames_per_joule) == ((), None, None, None)
+    assert seen.num_samples == 50  # 1.2 to 11.0 s
+    assert seen.host_cpu_percent == Spread(min=50.0, mean=50.0, max=50.0)
+    assert seen.host_memory_used_gb == Spread(min=1.2, mean=6.1, max=11.0)
+    assert seen.host_load is None
+    assert seen.host_stolen_percent == Spread(min=0.0, mean=0.5, max=1.0)
+    assert seen.stolen_share == 0.01
+    assert seen.host_others_percent == 3.0
+    assert seen.ranks[0].cpu_percent == Spread(min=0.0, mean=50.0, max=100.0)
+    assert seen.ranks[0].threads == Spread(min=8.0, mean=8.0, max=8.0)
+    assert seen.ranks[0].memory_gb is None
+    assert (seen.ranks[1].cpu_percent, seen.ranks[1].threads) == (None, None)
+
+
+def test_what_others_had_is_not_known_where_one_sample_does_not_know_it() -> None:
+    known = content()
+    hidden = [
+        replace(sample, host=replace(sample.host, others_percent=None)) if number == 20 else sample
+        for number, sample in enumerate(known.samples)
+    ]
+    assert summarise(replace(known, samples=hidden), WINDOW, frames=6000, num_gpus=0).host_others_percent is None
+
+
+def test_shares_of_slowdowns() -> None:
+    def gpus_at(time_s: float) -> tuple[GpuReading, ...]:
+        if time_s < 3.1:  # 10 samples of the window
+            return (GpuReading(index=0, slowdowns=("idle",)),)
+        if time_s < 5.1:  # 10
+            return (GpuReading(index=0, slowdowns=("power_cap", "thermal_software")),)
+        if time_s < 6.1:  # 5
+            return (GpuReading(index=0, slowdowns=("power_cap",)),)
+        return (GpuReading(index=0, slowdowns=None if time_s < 8.1 else ()),)  # 10 unknown, 15 free
+
+    (gpu,) = one_gpu(gpus_at).gpus
+    assert gpu.throttled_share == 15 / 40
+    assert gpu.slowdown_shares == {"idle": 10 / 40, "power_cap": 15 / 40, "thermal_software": 10 / 40}
+
+
+def test_a_setting_is_no_throttling() -> None:
+    (gpu,) = one_gpu(lambda _: (GpuReading(index=0, slowdowns=("clocks_setting",)),)).gpus
+    assert (gpu.throttled_share, gpu.slowdown_shares) == (0.0, {"clocks_setting": 1.0})
+
+
+def test_spreads_hold_the_window_alone() -> None:
+    def gpus_at(time_s: float) -> tuple[GpuReading, ...]:
+        inside = 1.03 <= time_s <= 11.03
+        return (
+            GpuReading(index=0, sm_clock_mhz=1980.0 if inside else 345.0, temperature_c=time_s if inside else 99.0),
+        )
+
+    (gpu,) = one_gpu(gpus_at).gpus
+    assert gpu.sm_clock_mhz == Spread(min=1980.0, mean=1980.0, max=1980.0)
+    assert gpu.temperature_c == Spread(min=1.2, mean=6.1, max=11.0)
+
+
+def test_the_sampler_says_what_it_costs() -> None:
+    seen = one_gpu(constant())
+    assert seen.sampler_cpu_share == pytest.approx(0.004)
+    assert (seen.sample_time_mean_s, seen.sample_time_max_s) == (0.001, 0.001)
+    assert (seen.rate_hz, seen.window_s, seen.window_start_unix_s) == (5.0, 10.0, UNIX_S + 1.03)
+
+
+def test_unusable_content_is_refused() -> None:
+    with pytest.raises(ValueError, match="none of 66 samples lies in the steady 5 s"):
+        summarise(content(), Window(start_s=100.0, end_s=105.0), frames=1, num_gpus=0)
+    torn = content()
+    torn.corrupt = "line 3 is not an event"
+    with pytest.raises(ValueError, match="line 3"):
+        summarise(torn, WINDOW, frames=1, num_gpus=0)
+    twice = TelemetryContent(samples=[*content().samples, *content().samples])
+    with pytest.raises(ValueError, match="order of time"):
+        summarise(twice, WINDOW, frames=1, num_gpus=0)
+
+
+@pytest.fixture
+def record(make_case: CaseMaker) -> RunRecord:
+    """Two ranks: the first iteration takes 5 s, nine more 0.5 s each."""
+    return make_record(make_case(iterations=10), iteration_time_s=0.5)
+
+
+def test_the_window_is_rank_0s_steady_part(record: RunRecord) -> None:
+    rank_0 = RankFile(rank=0, clock=Clock(event="clock", zero_monotonic_s=1000.0))
+    window, frames = window_of(record, rank_0)
+    assert (window.start_s, window.end_s) == (1005.0, 1009.5)
+    assert frames == 9 * record.case.frames_per_iteration
+
+
+def test_an_all_reduce_alone_has_no_frames_for_its_energy(record: RunRecord) -> None:
+    alone = replace(record, case=replace(record.case, workload="all_reduce"))
+    _, frames = window_of(alone, RankFile(rank=0, clock=Clock(event="clock", zero_monotonic_s=1000.0)))
+    seen = summarise(content(constant()), WINDOW, frames=frames, num_gpus=1)
+    assert (frames, seen.energy_j, seen.frames_per_joule) == (None, 3000.0, None)
+
+
+def test_no_window_without_the_ranks_clock(record: RunRecord) -> None:
+    with pytest.raises(ValueError, match="clock"):
+        window_of(record, RankFile(rank=0))
+
+
+def test_no_window_without_iterations_that_begin(record: RunRecord) -> None:
+    rank_0 = RankFile(rank=0, clock=Clock(event="clock", zero_monotonic_s=1000.0))
+    ranks = tuple(replace(rank, samples={**rank.samples, "start_s": (None,) * 10}) for rank in record.ranks)
+    with pytest.raises(ValueError, match="began"):
+        window_of(replace(record, ranks=ranks), rank_0)
+
+
+def test_a_summary_is_stored_with_its_round(record: RunRecord, tmp_path: Path) -> None:
+    seen = one_gpu(constant(counter_w=200.0))
+    write_record(replace(record, telemetry=seen), tmp_path / "record.json")
+    assert read_record(tmp_path / "record.json").telemetry == seen

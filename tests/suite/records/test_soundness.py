@@ -1,0 +1,145 @@
+"""What no case and no round has is refused where it is read and before it is written, and never comes of a round."""
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports import build, compare_command, export
+from suite.errors import StoreError
+from suite.records import store
+from suite.records.soundness import LARGEST, fault_of_record
+from suite.schema.record import RunRecord
+from tests.fixtures.results.generated_results import make_case, make_rank, make_record, make_result, write_results
+from tests.fixtures.results.rank_events import RankFiles, end, head, iterations, whole
+
+SOUND = make_record(make_case(world_size=2))
+
+
+def with_case(**changes: object) -> RunRecord:
+    return replace(SOUND, case=replace(SOUND.case, **changes))  # type: ignore[arg-type]
+
+
+def with_samples(**columns: tuple[float | None, ...]) -> RunRecord:
+    ranks = [replace(rank, samples={**rank.samples, **columns}) for rank in SOUND.ranks]
+    return replace(SOUND, ranks=(SOUND.ranks[0], ranks[1]))
+
+
+def cut(record: RunRecord, length: int) -> RunRecord:
+    ranks = [
+        replace(rank, samples={name: column[:length] for name, column in rank.samples.items()}) for rank in record.ranks
+    ]
+    return replace(record, ranks=tuple(ranks))
+
+
+UNSOUND = [
+    (with_case(num_envs_global=0), "its num_envs_global is 0, allowed is 1 or more"),
+    (with_case(iterations=1), "its iterations are 1, allowed is 2 or more"),
+    (with_case(case_id="../../elsewhere"), "allowed are letters, digits"),
+    (with_case(case_id=""), "allowed are letters, digits"),
+    (with_case(series="a/b"), "allowed are letters, digits"),
+    (with_case(seed=10**30), "its seed is 1000000000000000000000000000000, allowed is at most 1e+18"),
+    (replace(SOUND, round=-1), "its round is -1, allowed is 0 or more"),
+    (
+        replace(SOUND, started_utc="2026-13-21T10:00:00Z"),
+        "its started_utc is '2026-13-21T10:00:00Z', allowed is a date",
+    ),
+    (replace(SOUND, started_utc="2026-11-21T10:00:00"), "allowed is a date and time with its offset"),
+    (replace(SOUND, started_utc=None), "its wall_time_s is 60 without a started_utc"),
+    (replace(SOUND, ranks=()), "it has samples of 0 of 2 ranks"),
+    (replace(SOUND, ranks=SOUND.ranks[::-1]), "its ranks are [1, 0], allowed is each once, in their order"),
+    (with_samples(marked=(0.0,) * 11), "rank 1 has 12 samples of success_rate and 11 of marked"),
+    (cut(SOUND, 1), "its ranks have times of 1 iteration, needed are 2"),
+    (
+        replace(SOUND, ranks=(SOUND.ranks[0], cut(SOUND, 11).ranks[1])),
+        "its ranks have times of 12, 11 iterations, allowed is one number",
+    ),
+    (with_samples(iteration_time_s=(0.5,) * 11 + (0.0,)), "rank 1, iteration 11: iteration_time_s is 0.0"),
+    (with_samples(iteration_time_s=(0.5,) * 11 + (None,)), "rank 1, iteration 11: iteration_time_s is None"),
+    (with_samples(reward_mean=(1e300,) * 12), "its ranks.1.samples.reward_mean.0 is 1e+300, allowed is at most 1e+18"),
+]
+
+
+def write_unchecked(record: RunRecord, folder: Path) -> Path:
+    path = folder / "cases" / "case.json"
+    path.parent.mkdir(parents=True)
+    result = {"case": asdict(record.case), "rounds": [asdict(record)]}
+    path.write_text(json.dumps({"labscale": {"schema_version": 2, "case_result": result}}), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(("record", "fault"), UNSOUND, ids=lambda value: value if isinstance(value, str) else "")
+def test_what_no_round_has_is_named_and_not_read(record: RunRecord, fault: str, tmp_path: Path) -> None:
+    assert fault_of_record(SOUND) is None
+    assert fault in (fault_of_record(record) or "sound")
+    path = write_unchecked(record, tmp_path)
+    with pytest.raises(StoreError, match=f"^{path} is not valid: of round {record.round}, "):
+        store.read_case(path)
+
+
+def test_every_command_refuses_it_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """These were once tracebacks, whose exit code 1 means a regression to ``compare``."""
+    sound = str(write_results([make_result(SOUND.case, 0.5)], tmp_path / "sound"))
+    path = write_unchecked(replace(SOUND, ranks=()), tmp_path / "unsound")
+    unsound = str(tmp_path / "unsound")
+    for main, arguments in (
+        (export.main, [unsound, "--format", "csv"]),
+        (export.main, [unsound, "--format", "github"]),
+        (build.main, [unsound]),
+        (compare_command.main, [sound, unsound]),
+        (compare_command.main, [unsound, sound]),
+    ):
+        assert main(arguments) == StoreError.exit_code
+        assert capsys.readouterr().err.startswith(f"{path} is not valid: of round 0, ")
+
+
+def test_an_unsound_round_is_not_written(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="Nothing was written"):
+        store.write_record(replace(SOUND, ranks=()), tmp_path / "record.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+type Change = Callable[[list[dict[str, Any]]], object]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (
+            lambda events: events[1].update(duration_s=math.nan),
+            "rank-1.jsonl line 2 is not an event: Input should be a f",
+        ),
+        (lambda events: events[2]["settings"].update(tf32=math.inf), "rank-1.jsonl line 3 is not an event"),
+        (lambda events: events[-1].update(peak_memory_gb=1e300), "rank-1.jsonl line 7 is not an event"),
+        (lambda events: events[3]["samples"].update(reward_mean=1e300), "rank 1, iteration 0: reward_mean is 1e+300"),
+    ],
+)
+def test_what_no_rank_measures_makes_a_round_invalid(rank_files: RankFiles, change: Change, reason: str) -> None:
+    """This once counted as a fault of the program, and the campaign ended without a record."""
+    events = whole(1)
+    change(events)
+    rank_files.rank(0, whole(0))
+    rank_files.rank(1, events)
+    record = rank_files.collect()
+    assert record.outcome == "invalid"
+    assert reason in (record.reason or "")
+    path = rank_files.run_dir / "record.json"
+    store.write_record(record, path)
+    assert store.read_record(path).outcome == "invalid"
+
+
+def test_a_round_that_is_too_short_is_invalid(rank_files: RankFiles) -> None:
+    rank_files.case = replace(rank_files.case, iterations=1)
+    for rank in range(2):
+        rank_files.rank(rank, head(rank) + iterations(1) + end())
+    record = rank_files.collect()
+    assert (record.outcome, record.reason) == ("invalid", "its iterations are 1, allowed is 2 or more")
+
+
+def test_the_largest_number_is_sound() -> None:
+    ranks = tuple(make_rank(SOUND.case, rank=rank, iteration_time_s=LARGEST / 100) for rank in range(2))
+    assert fault_of_record(replace(SOUND, ranks=ranks)) is None

@@ -1,0 +1,246 @@
+"""NCCL's log becomes the transport of a round. Lines have the shapes of NCCL 2.5 to 2.28; hosts are made up."""
+
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from suite.records.network.nccl_log import Connection, read_log
+from suite.records.rank_file import nccl_log_path
+from suite.schema.transport import UNKNOWN_INTERFACE, Route, Transport
+from tasks.rank import network
+from tests.fixtures.results.rank_events import Events, RankFiles, end, head, iterations, whole
+
+NVLINK_LOG = """\
+gpu7:311:311 [0] NCCL INFO NCCL version 2.28.9+cuda13.0
+gpu7:311:402 [0] NCCL INFO NET/IB : No device found.
+gpu7:311:402 [0] NCCL INFO NET/Socket : Using [0]eth0:10.1.0.7<0>
+gpu7:311:402 [0] NCCL INFO Using network Socket
+gpu7:311:402 [0] NCCL INFO NVLS multicast support is available on dev 0 (NVLS_NCHANNELS 24)
+gpu7:311:402 [0] NCCL INFO comm 0x55d0c0ffee00 rank 0 nRanks 2 nNodes 1 localRanks 2 localRank 0 MNNVL 0
+gpu7:311:402 [0] NCCL INFO Pattern 4, crossNic 0, nChannels 2, bw 20.000000/20.000000, type NVL/PIX, sameChannels 1
+gpu7:311:402 [0] NCCL INFO  0 : GPU/0-3000 GPU/0-4000
+gpu7:311:402 [0] NCCL INFO Channel 00/02 :    0   1
+gpu7:311:402 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM/read
+gpu7:311:402 [0] NCCL INFO Channel 01/0 : 0[0] -> 1[1] via P2P/CUMEM/read
+gpu7:311:402 [0] NCCL INFO Connected all rings, use ring PXN 0 GDR 1
+gpu7:311:402 [0] NCCL INFO Connected NVLS tree
+"""
+SOCKET_LOG = """\
+gpu7:52:52 [0] NCCL INFO NCCL version 2.28.9+cuda13.0
+gpu7:52:60 [0] NCCL INFO NET/Socket : Using [0]eth0:10.1.0.7<0> [1]eth1:10.2.0.7<0>
+gpu7:52:60 [0] NCCL INFO comm 0x7fad00 rank 0 nRanks 2 nNodes 2 localRanks 1 localRank 0 MNNVL 0
+gpu7:52:60 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [receive] via NET/Socket/0
+gpu7:52:60 [0] NCCL INFO Channel 01/0 : 1[0] -> 0[0] [receive] via NET/Socket/1
+gpu7:52:60 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/Socket/0
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("Channel 03/0 : 0[0] -> 1[1] via P2P/CUMEM", "P2P/CUMEM"),
+        ("Channel 03/0 : 0[0] -> 1[1] via P2P/MNNVL/read", "P2P/MNNVL/read"),
+        ("Channel 03/1 : 0[2a000] -> 1[51000] via P2P/IPC/read", "P2P/IPC/read"),
+        ("Channel 03 : 0[87000] -> 1[8d000] via P2P/direct pointer", "P2P/direct pointer"),
+        ("Channel 03/0 : 0[0] -> 1[1] via SHM/direct/direct", "SHM/direct/direct"),
+        ("Channel 03 : 0[2000] -> 1[3000] via direct shared memory", "direct shared memory"),
+        ("Channel 03/0 : 0[0] -> 1[0] [send] via NET/IB/3/GDRDMA", "NET/IB/GDRDMA"),
+        ("Channel 03/0 : 0[0] -> 1[0] [send] via NET/IB/3(5)/GDRDMA", "NET/IB/GDRDMA"),
+        ("Channel 03/0 : 0[0] -> 1[0] [receive] via NET/IBext_v8/0", "NET/IBext_v8"),
+        ("Channel 03/0 : 0[0] -> 1[0] [send] via NET/AWS Libfabric/2/GDRDMA", "NET/AWS Libfabric/GDRDMA"),
+        ("Channel 03/0 : 0[0] -> 1[0] [send] via NET/Socket/0 comm 0x55 nRanks 02", "NET/Socket"),
+    ],
+)
+def test_every_known_shape_of_a_channel(said: str, kind: str) -> None:
+    log = read_log(f"host:1:2 [0] NCCL INFO {said}\n")
+    (connection,) = log.connections
+    channel = said.split()[1]
+    assert (connection, log.unread_lines) == (Connection(source=0, target=1, channel=channel, kind=kind), 0)
+
+
+def test_lines_of_other_things_are_passed_over_and_strange_channels_counted() -> None:
+    log = read_log(
+        "host:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via CARRIER PIGEON\n"
+        "host:1:2 [0] NCCL INFO Channel 00/0 : from 0 to 1 via P2P/CUMEM\n"
+        "host:1:2 [0] NCCL INFO Channel 00/16 : 0 1\n\x00\x7f half a li"
+    )
+    assert (log.connections, log.unread_lines) == (frozenset(), 2)
+    assert read_log("") == read_log("nothing of NCCL\n")
+
+
+def started(rank: int, *, node: int | None = None, machine: str | None = "a" * 12, local_rank: int = 0) -> Events:
+    first, *others = head(rank)
+    return [{**first, "node": node, "machine": machine, "local_rank": local_rank}, *others]
+
+
+def transport(
+    files: RankFiles,
+    logs: Mapping[int, str] | None = None,
+    *,
+    machines: str = "aa",
+    nnodes: int = 1,
+    more: Sequence[dict[str, Any]] = (),
+) -> Transport:
+    """Transport of two ranks; a letter names each rank's machine."""
+    files.case = replace(files.case, nnodes=nnodes, nproc_per_node=2 // nnodes)
+    for rank, letter in enumerate(machines):
+        node = rank if nnodes == 2 else 0
+        machine = None if letter == "?" else letter * 12
+        files.rank(rank, started(rank, node=node, machine=machine) + list(more) + iterations(3) + end())
+    for rank, text in (logs or {}).items():
+        path = nccl_log_path(files.run_dir, rank)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    record = files.collect()
+    assert (record.outcome, record.reason) == ("completed", None)
+    assert record.transport is not None
+    return record.transport
+
+
+def test_one_node_over_nvlink(rank_files: RankFiles) -> None:
+    back = NVLINK_LOG.replace("0[0] -> 1[1]", "1[1] -> 0[0]")
+    found = transport(rank_files, {0: NVLINK_LOG, 1: back})
+    assert found == Transport(
+        library="nccl",
+        version="2.28.9",
+        interfaces=("eth0",),  # looked for, and not used
+        routes=(Route(kind="P2P/CUMEM/read", between_nodes=False, pairs=2, channels=4),),
+        within_node=("nvlink",),
+        emulated=False,
+        nvls=True,
+    )
+    assert found.interconnect == "nvlink"
+
+
+@pytest.mark.parametrize(("path", "word"), [("NVL", "nvlink"), ("PHB", "pcie"), ("SYS", "pcie")])
+def test_peer_access_crosses_what_the_graph_says(rank_files: RankFiles, path: str, word: str) -> None:
+    found = transport(rank_files, {0: NVLINK_LOG.replace("type NVL", f"type {path}"), 1: ""})
+    assert found.within_node == (word,)
+
+
+def test_without_a_graph_peer_access_is_not_named(rank_files: RankFiles) -> None:
+    text = "".join(line for line in NVLINK_LOG.splitlines(keepends=True) if "Pattern" not in line)
+    found = transport(rank_files, {0: text})
+    assert (found.within_node, found.interconnect) == ((), None)
+
+
+def test_two_nodes_on_one_machine_are_emulated(rank_files: RankFiles) -> None:
+    found = transport(rank_files, {0: SOCKET_LOG}, nnodes=2)
+    assert found.routes == (Route(kind="NET/Socket", between_nodes=True, pairs=2, channels=3),)
+    assert (found.interfaces, found.between_nodes) == (("eth0", "eth1"), ("ethernet",))
+    assert (found.emulated, found.interconnect) == (True, "emulated (ethernet)")
+
+
+def test_one_node_that_nccl_was_told_is_two_is_emulated(rank_files: RankFiles) -> None:
+    found = transport(rank_files, {0: SOCKET_LOG})
+    assert found.emulated
+
+
+@pytest.mark.parametrize(("machines", "emulated"), [("ab", False), ("a?", None)])
+@pytest.mark.parametrize(("layer", "word"), [("IB", "infiniband"), ("RoCE", "roce")])
+def test_two_machines_over_verbs(
+    rank_files: RankFiles, machines: str, emulated: bool | None, layer: str, word: str
+) -> None:
+    text = SOCKET_LOG.replace("NET/Socket/", "NET/IB/").replace(
+        "NET/Socket : Using [0]eth0:10.1.0.7<0> [1]eth1:10.2.0.7<0>",
+        f"NET/IB : Using [0]mlx5_0:1/{layer} [1]mlx5_4:1/{layer} [RO]; OOB eth0:10.1.0.7<0>",
+    )
+    found = transport(rank_files, {0: text}, machines=machines, nnodes=2)
+    assert (found.interfaces, found.emulated, found.interconnect) == (("mlx5_0", "mlx5_4"), emulated, word)
+
+
+@pytest.mark.parametrize(("written_s", "late"), [(0.4, False), (900.0, True)])
+@pytest.mark.parametrize("ahead_s", [(0.0, 0.0), (0.0, 20.0), (20.0, 0.0)])  # whose imports were done earlier
+def test_a_log_that_grows_in_steady_iterations_is_flagged(
+    rank_files: RankFiles, written_s: float, late: bool, ahead_s: tuple[float, float]
+) -> None:
+    for rank in (0, 1):
+        events = iterations(3)
+        for row, event in enumerate(events):
+            event["samples"] = {**event["samples"], "start_s": ahead_s[rank] + 0.5 * row}
+        said = [{"event": "network", "nccl_log_written_s": ahead_s[rank] + written_s}]
+        rank_files.rank(rank, started(rank, node=0) + said + events + end())
+        path = nccl_log_path(rank_files.run_dir, rank)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(NVLINK_LOG)
+    found = rank_files.collect().transport
+    assert found is not None
+    assert found.logged_while_steady is late
+
+
+def test_gloo_names_the_interfaces_it_bound(rank_files: RankFiles) -> None:
+    said: list[dict[str, Any]] = [{"event": "network", "interfaces": ["eth0"]}]
+    found = transport(rank_files, machines="ab", nnodes=2, more=said)
+    assert found == Transport(library="gloo", interfaces=("eth0",), between_nodes=("ethernet",), emulated=False)
+
+
+def test_an_interface_that_is_not_known_says_nothing_of_what_was_crossed(rank_files: RankFiles) -> None:
+    said: list[dict[str, Any]] = [{"event": "network", "interfaces": [UNKNOWN_INTERFACE]}]
+    found = transport(rank_files, machines="ab", nnodes=2, more=said)
+    assert (found.between_nodes, found.interconnect) == ((), None)
+
+
+# ---- the rank's part ----
+
+
+def test_bound_interfaces_are_those_of_this_process() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert "lo" not in network.bound_interfaces(port), "a port that listens is no connection"
+        with socket.create_connection(("127.0.0.1", port)) as client, server.accept()[0]:
+            assert "lo" in network.bound_interfaces(1)
+            assert client.getsockname()[0] == "127.0.0.1"
+            assert "lo" not in network.bound_interfaces(port), "the store's connection does not count"
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.0.1.1", "127.9.9.9"])  # Debian names the host by the second
+def test_every_address_of_the_loopback_is_the_loopbacks(address: str) -> None:
+    with socket.create_server((address, 0)) as server:
+        source = (address, 0)
+        with socket.create_connection(server.getsockname(), source_address=source), server.accept()[0]:
+            assert {"lo"} <= set(network.bound_interfaces(1)) <= {"lo", *(name for _, name in socket.if_nameindex())}
+
+
+def test_an_address_of_no_known_interface_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(network, "_own_sockets", lambda: iter(["7"]))
+    monkeypatch.setattr(
+        network, "_connections", lambda _: [("2001:db8::5", (1, 2), "7"), ("198.51.100.9", (1, 2), "7")]
+    )
+    assert network.bound_interfaces(3) == [UNKNOWN_INTERFACE]
+    (tmp_path / "if_inet6").write_text("20010db8000000000000000000000005 02 40 00 80     eth7\n")
+    monkeypatch.setattr(network, "_INET6", tmp_path / "if_inet6")
+    assert network.bound_interfaces(3) == ["eth7", UNKNOWN_INTERFACE]
+
+
+def test_an_address_within_ipv6_is_ipv4() -> None:
+    assert network._address("0100007F") == "127.0.0.1"
+    assert network._address("0000000000000000FFFF00000B004D0A") == "10.77.0.11"
+    assert network._address("00000000000000000000000001000000") == "::1"
+
+
+def test_what_the_user_asked_of_nccl_is_kept(tmp_path: Path) -> None:
+    assert network.nccl_log_variables(tmp_path, 3, {"NCCL_DEBUG": "WARN"}) == {}
+    (tmp_path / "100%").mkdir()
+    asked = network.nccl_log_variables(tmp_path / "100%", 3, {})
+    assert asked["NCCL_DEBUG_FILE"].endswith("/100%%/logs/nccl-rank-3.log")
+    assert network.nccl_log_path(tmp_path, 3) == nccl_log_path(tmp_path, 3)
+    assert "COLL" not in asked["NCCL_DEBUG_SUBSYS"].split(","), "a line for every collective would cost time"
+
+
+@pytest.mark.skipif(not Path("/proc/sys/kernel/random/boot_id").exists(), reason="a kernel that says no boot id")
+def test_a_machine_has_one_word() -> None:
+    word = network.machine()
+    assert word is not None
+    assert (len(word), word) == (12, network.machine())
+
+
+def test_a_log_that_cannot_be_read_costs_no_round(rank_files: RankFiles) -> None:
+    for rank in range(2):
+        rank_files.rank(rank, whole(rank))
+        nccl_log_path(rank_files.run_dir, rank).mkdir(parents=True)
+    record = rank_files.collect()
+    assert (record.outcome, record.transport) == ("completed", None)

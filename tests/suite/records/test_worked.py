@@ -1,0 +1,105 @@
+"""What worked, told from records: each part has its own evidence, and nothing that failed has only good marks."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from suite.records.worked import Part, State, has_speeds, what_worked
+from suite.schema.record import CaseResult, CheckResult, CheckVerdict, Outcome, RankRecord, RunRecord
+from tests.fixtures.results.generated_results import failed_result, make_case, make_record, make_result
+
+ONE, TWO = (make_case("shadow-horizontal", world_size=ranks, scaling="weak") for ranks in (1, 2))
+
+
+def check(feature: str, verdict: CheckVerdict = "ok") -> CheckResult:
+    return CheckResult(name=feature, feature=feature, verdict=verdict, found="x", fault=None)
+
+
+def checked(record: RunRecord, *checks: CheckResult) -> RunRecord:
+    return replace(record, ranks=tuple(replace(rank, validity=checks) for rank in record.ranks))
+
+
+def parts_of(*records: RunRecord) -> dict[Part, State]:
+    (worked,) = what_worked([CaseResult(case=record.case, rounds=(record,)) for record in records])
+    return dict(worked.parts)
+
+
+def with_last_rank(record: RunRecord, **changes: object) -> RunRecord:
+    *others, last = record.ranks
+    changed: RankRecord = replace(last, **changes)  # type: ignore[arg-type]
+    return replace(record, ranks=(*others, changed))
+
+
+def states(physics: State, rendering: State, learning: State, gradients: State) -> dict[Part, State]:
+    return {
+        "physics": physics,
+        "rendering": rendering,
+        "learning step": learning,
+        "gradients equal on all ranks": gradients,
+    }
+
+
+def test_everything_works() -> None:
+    records = [checked(make_record(case), check("physics"), check("cameras")) for case in (ONE, TWO)]
+    assert parts_of(*records) == states("works", "works", "works", "works")
+    (worked,) = what_worked([CaseResult(case=record.case, rounds=(record,)) for record in records])
+    assert (worked.ranks, worked.failed) == ((1, 2), ())
+
+
+def test_a_task_without_a_camera_draws_nothing_and_one_rank_exchanges_nothing() -> None:
+    assert parts_of(checked(make_record(ONE), check("physics"))) == states("works", "none", "works", "none")
+
+
+def test_a_round_that_was_never_checked_says_nothing_of_physics_and_rendering() -> None:
+    assert parts_of(make_record(ONE)) == states("unknown", "unknown", "works", "none")
+
+
+@pytest.mark.parametrize(
+    ("checks", "part"),
+    [
+        ((check("physics", "failure"), check("cameras")), "physics"),
+        ((check("physics"), check("cameras", "failure")), "rendering"),
+        ((check("physics"), check("cameras"), check("learning", "failure")), "learning step"),
+    ],
+)
+def test_a_check_that_failed_fails_its_part_alone(checks: Sequence[CheckResult], part: Part) -> None:
+    good = checked(make_record(ONE), check("physics"), check("cameras"))
+    bad = replace(checked(make_record(ONE), *checks), outcome="invalid", reason="x")
+    for records in ((bad,), (good, bad), (bad, good)):
+        assert [name for name, state in parts_of(*records).items() if state == "failed"] == [part]
+
+
+def test_ranks_that_ended_with_different_parameters() -> None:
+    bad = replace(with_last_rank(make_record(TWO), parameters_sha256="00" * 32), outcome="invalid", reason="x")
+    assert parts_of(bad)["gradients equal on all ranks"] == "failed"
+    assert parts_of(bad)["learning step"] == "works"
+
+
+@pytest.mark.parametrize("outcome", ["crashed", "oom", "hung", "timeout", "lost", "invalid"])
+def test_what_did_not_complete_never_has_good_marks_only(outcome: Outcome) -> None:
+    result = failed_result(TWO, outcome=outcome, reason="made up")
+    (worked,) = what_worked([result])
+    assert worked.parts["learning step"] == "failed"
+    assert (worked.ranks, worked.failed) == ((), result.rounds)
+
+
+def test_a_rank_that_stopped_early_shared_no_parameters() -> None:
+    early = replace(with_last_rank(make_record(TWO), parameters_sha256=None), outcome="crashed", reason="x")
+    assert parts_of(early) == states("unknown", "unknown", "failed", "unknown")
+
+
+def test_controls_and_what_was_never_tried_have_no_row() -> None:
+    control = make_result(replace(ONE, workload="environment_step"), 0.5)
+    skipped = failed_result(make_case("ant-weak", world_size=4), outcome="skipped", reason="needs 4 cores")
+    assert what_worked([control, skipped]) == ()
+
+
+def test_speeds_mean_something_on_a_gpu_that_settled() -> None:
+    gpu = make_case(device="cuda")
+    assert not has_speeds([make_result(make_case(), 0.5)])
+    assert has_speeds([make_result(make_case(), 0.5), make_result(gpu, 0.5)])
+    too_short = make_result(replace(gpu, iterations=3), 0.5)
+    assert not has_speeds([too_short])
+    assert not has_speeds([failed_result(gpu, outcome="crashed", reason="x")])
+    assert not has_speeds([])

@@ -1,0 +1,175 @@
+"""Flags on the rounds of a case: two groups, a drift, no steady part; and that a usual case has none."""
+
+import itertools
+import random
+from dataclasses import replace
+
+import pytest
+
+from suite.schema.record import CheckResult, CheckVerdict, RunRecord
+from suite.schema.telemetry import Spread, TelemetrySummary
+from suite.statistics.round_flags import bimodal, drifting, flags, trend_p_value
+from suite.statistics.steady import SteadyWindow, why_unsteady
+from tests.fixtures.results.generated_results import make_case, make_record, make_result
+
+
+def test_what_ranks_warn_of_is_a_flag_for_each_kind_of_fault() -> None:
+    def of(verdict: CheckVerdict, found: str, fault: str | None) -> CheckResult:
+        return CheckResult(name="some_check", feature="gpus", verdict=verdict, found=found, fault=fault)
+
+    def round_with(number: int, *checks: CheckResult) -> RunRecord:
+        record = make_record(make_case(), index=number)
+        return replace(record, ranks=(replace(record.ranks[0], validity=checks), *record.ranks[1:]))
+
+    one, other = of("warning", "it is on GPU 0", "on_other"), of("warning", "it is late", "late")
+    fine = of("ok", "all is well", None)
+    assert flags([round_with(0, fine), round_with(1)]) == ()
+    assert flags([round_with(0, one, fine), round_with(1), round_with(2, one, other)]) == (
+        "rounds 0, 2: rank 0 says of some_check: it is on GPU 0",
+        "round 2: rank 0 says of some_check: it is late",
+    )
+
+
+def test_two_groups_are_told_apart() -> None:
+    flag = bimodal([1.0, 1.101, 1.001, 1.1, 0.999, 1.102])
+    assert flag == "bimodal: 3 rounds around 1 s and 3 around 1.101 s (+10.1%)"
+
+
+def test_one_round_in_twelve_is_a_group() -> None:
+    generator = random.Random(3)  # noqa: S311  (the same numbers every time)
+    times_s = [1 + 0.002 * generator.gauss(0, 1) for _ in range(11)]
+    flag = bimodal([*times_s[:4], 1.3, *times_s[4:]])
+    assert flag is not None
+    assert flag.startswith("bimodal: 11 rounds around ")
+
+
+def test_gaps_that_do_not_matter_are_no_groups() -> None:
+    assert bimodal([1.0, 1.0, 1.0, 1.009, 1.009, 1.009]) is None
+    assert bimodal([1.0] * 6) is None
+
+
+@pytest.mark.parametrize("size", [5, 6, 10])
+def test_a_normal_series_is_seldom_called_bimodal(size: int) -> None:
+    generator = random.Random(size)  # noqa: S311  (the same numbers every time)
+    found = sum(bimodal([1 + 0.05 * generator.gauss(0, 1) for _ in range(size)]) is not None for _ in range(1000))
+    assert found < 30
+
+
+def test_too_few_rounds_say_nothing() -> None:
+    assert bimodal([1.0, 1.0, 2.0, 2.0]) is None
+    assert drifting([1.0, 2.0, 3.0, 4.0]) is None
+
+
+@pytest.mark.parametrize("size", [3, 4, 5, 6])
+def test_the_p_value_is_that_of_all_permutations(size: int) -> None:
+    """Counted by hand: how many of all orders are at least as far from no trend, on either side."""
+
+    def inversions(order: tuple[int, ...]) -> int:
+        return sum(a > b for a, b in itertools.combinations(order, 2))
+
+    orders = list(itertools.permutations(range(size)))
+    pairs = size * (size - 1) // 2
+    for order in orders:
+        extreme = min(inversions(order), pairs - inversions(order))
+        as_far = sum(inversions(other) <= extreme for other in orders)
+        assert trend_p_value(order) == pytest.approx(min(1.0, 2 * as_far / len(orders)))
+
+
+def test_equal_times_are_no_trend() -> None:
+    assert trend_p_value([1.0] * 7) == 1.0
+
+
+def test_a_drift_is_seen_in_either_direction() -> None:
+    assert drifting([1.0, 1.01, 1.02, 1.03, 1.04]) == (
+        "drifting: +3.9% from the first round to the last in the order they started (p = 0.017)"
+    )
+    falling = drifting([1.10, 1.08, 1.09, 1.05, 1.03, 1.0])
+    assert falling is not None
+    assert falling.startswith("drifting: -")
+
+
+def test_a_trend_that_does_not_matter_and_a_change_without_order_are_no_drift() -> None:
+    assert drifting([1.0, 1.001, 1.002, 1.003, 1.004]) is None
+    assert drifting([1.0, 1.1, 1.0, 1.1, 1.0, 1.1]) is None
+
+
+def test_the_order_is_that_of_starting() -> None:
+    """Rounds set aside and repeated start later than those after them."""
+    case = make_case()
+    times_s = {0: 1.05, 1: 1.01, 2: 1.02, 3: 1.03, 4: 1.04}
+    records = [make_record(case, index=index, iteration_time_s=time_s) for index, time_s in times_s.items()]
+    assert flags(records) == ()
+    repeated = make_record(case, index=5, iteration_time_s=1.05)
+    assert flags([*records[1:], repeated]) == (drifting([1.01, 1.02, 1.03, 1.04, 1.05]),)
+
+
+def test_rounds_without_a_steady_part_are_named() -> None:
+    short = make_case(iterations=3)
+    assert flags(make_result(short, 1.0, 1.0).rounds) == (
+        "rounds 0, 1: 2 iterations after the first are too few to tell a steady part; 4 are needed",
+    )
+
+
+@pytest.mark.parametrize(
+    ("later_s", "rounds", "change"),
+    [
+        ((0.941, 1.0, 0.949), "rounds 0, 2", "5.1% to 5.9% less"),
+        ((1.07, 1.0, 1.07), "rounds 0, 2", "7.0% longer"),
+        ((0.94, 1.0, 1.07), "rounds 0, 2", "6.0% less to 7.0% longer"),
+        ((1.0, 0.94, 1.0), "round 1", "6.0% less"),
+    ],
+)
+def test_rounds_that_are_not_steady_are_named_with_the_range_of_their_changes(
+    later_s: tuple[float, ...], rounds: str, change: str
+) -> None:
+    """The flag once gave the figure of the first round alone."""
+    case = make_case(iterations=5)  # so few that the rule may not start later than the second
+
+    def changing(index: int, time_s: float) -> RunRecord:
+        record = make_record(case, index=index, iteration_time_s=1.0)
+        samples = {**record.ranks[0].samples, "iteration_time_s": (9.0, 1.0, 1.0, time_s, time_s)}
+        return replace(record, ranks=(replace(record.ranks[0], samples=samples),))
+
+    (flag,) = flags([changing(index, time_s) for index, time_s in enumerate(later_s)])
+    assert flag.startswith(f"{rounds}: not steady: the later half of the last 4 iterations takes {change} than the")
+
+
+def test_steady_parts_that_differ_in_length_have_a_range_too() -> None:
+    windows = [SteadyWindow(start=start, stop=150, change=0.1) for start in (2, 10, 5)]
+    assert why_unsteady(windows).startswith("not steady: the later half of the last 140 to 148 iterations takes 10.0%")
+
+
+def test_rounds_whose_machine_was_short_of_cpu_time_are_named() -> None:
+    def seen(stolen_percent: float | None) -> TelemetrySummary:
+        stolen = None if stolen_percent is None else Spread(min=0.0, mean=stolen_percent, max=50.0)
+        wanted = Spread(min=10.0, mean=20.0, max=50.0)
+        return TelemetrySummary(
+            window_start_unix_s=0.0, window_s=10.0, rate_hz=5.0, num_samples=50,
+            host_cpu_percent=wanted, host_stolen_percent=stolen,
+        )  # fmt: skip
+
+    records = [make_record(make_case(), index=index, iteration_time_s=1.0) for index in range(4)]
+    watched = [
+        replace(record, telemetry=seen(value)) for record, value in zip(records, (0.1, 0.5, None, 3.0), strict=True)
+    ]
+    assert flags(watched) == ("rounds 1, 3: a hypervisor gave up to 15.0% of the CPU time in use here to others",)
+    assert flags(watched[:1]) == flags(watched[2:3]) == flags(records) == ()
+
+
+def test_rounds_beside_other_work_are_named_and_rounds_of_the_same_campaign_are_none() -> None:
+    def seen(others_percent: float | None) -> TelemetrySummary:
+        return TelemetrySummary(
+            window_start_unix_s=0.0, window_s=10.0, rate_hz=5.0, num_samples=50, host_others_percent=others_percent
+        )  # fmt: skip
+
+    records = [make_record(make_case(), index=index, iteration_time_s=1.0) for index in range(4)]
+    watched = [
+        replace(record, telemetry=seen(value)) for record, value in zip(records, (0.7, 49.4, None, 5.1), strict=True)
+    ]
+    assert flags(watched) == ("rounds 1, 3: other processes took up to 49% of the host's CPU time",)
+    assert flags([replace(record, neighbours=1) for record in watched]) == flags(watched[:1]) == ()
+
+
+def test_a_usual_case_has_no_flag() -> None:
+    assert flags(make_result(make_case(), 1.0, 1.003, 0.998, 1.001, 0.999, 1.002).rounds) == ()
+    assert flags([make_record(make_case(), outcome="crashed", reason="x")]) == ()

@@ -1,0 +1,84 @@
+"""What marks cost, on iteration times whose cost is known."""
+
+import io
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from suite.campaign.display.tables import print_timing_cost
+from suite.schema.record import CaseResult, RunRecord
+from suite.statistics.reduce import counted_iterations, marked_iterations, round_time_s
+from suite.statistics.timing_cost import iteration_costs, timing_cost
+from tests.fixtures.results.generated_results import make_case, make_record
+
+
+def round_of(time_s: Callable[[int, float], float], *, iterations: int = 41, every: int = 4) -> RunRecord:
+    """``time_s`` of an iteration's index and whether it had marks. The first iteration is slow, as it always is."""
+    record = make_record(make_case(iterations=iterations))
+    marked = tuple(float(index % every == 2 % every) for index in range(iterations))
+    times_s = (9.0, *(time_s(index, mark) for index, mark in list(enumerate(marked))[1:]))
+    (rank,) = record.ranks
+    samples = {**rank.samples, "iteration_time_s": times_s, "marked": marked}
+    return replace(record, ranks=(replace(rank, samples=samples),))
+
+
+def test_the_cost_is_what_an_iteration_takes_longer_with_marks() -> None:
+    cost = timing_cost([round_of(lambda _, mark: 0.5 + 0.01 * mark)] * 2)
+    assert cost is not None
+    assert cost.iterations == 2 * 10  # 2, 6 ... 38
+    assert cost.median == pytest.approx(0.02)
+    assert cost.interval == pytest.approx((0.02, 0.02))
+
+
+def test_a_steady_drift_costs_nothing() -> None:
+    costs = iteration_costs(round_of(lambda index, _: 0.5 + 0.0001 * index))
+    assert costs == pytest.approx([0.0] * len(costs), abs=1e-12)
+    assert costs
+
+
+def test_a_rounds_number_is_free_of_what_marks_cost() -> None:
+    record = round_of(lambda _, mark: 0.5 + 0.01 * mark)
+    assert round_time_s(record) == 0.5
+    assert marked_iterations(record) == tuple(range(2, 41, 4))
+    assert counted_iterations(record) == tuple(index for index in range(1, 41) if index % 4 != 2)
+
+
+@pytest.mark.parametrize("every", [1, 100])
+def test_where_all_iterations_are_alike_all_count(every: int) -> None:
+    record = round_of(lambda index, _: 0.5 if index % 2 else 0.6, every=every)
+    assert counted_iterations(record) == tuple(range(1, 41) if every == 1 else (1, *range(3, 41)))
+    (rank,) = record.ranks
+    samples = {name: column for name, column in rank.samples.items() if name != "marked"}
+    old = replace(record, ranks=(replace(rank, samples=samples),))  # of a time when every iteration was marked
+    assert counted_iterations(old) == marked_iterations(old) == tuple(range(1, 41))
+
+
+def test_nothing_is_known_of_fewer_than_eight_marked_iterations() -> None:
+    seven, eight = (round_of(lambda _, mark: 0.5 + 0.01 * mark, iterations=4 * number) for number in (7, 8))
+    assert len(iteration_costs(seven)) == 7
+    assert timing_cost([seven]) is None
+    cost = timing_cost([eight])
+    assert cost is not None
+    assert cost.iterations == 8
+    assert timing_cost([make_record(make_case())]) is None
+    assert timing_cost([]) is None
+
+
+def test_of_too_few_marked_iterations_nothing_is_printed() -> None:
+    record = round_of(lambda _, mark: 0.5 + 0.01 * mark, iterations=4)
+    output = io.StringIO()
+    print_timing_cost(Console(file=output, width=200), [CaseResult(case=record.case, rounds=(record,))])
+    assert output.getvalue() == ""
+
+
+def test_the_cost_of_all_training_is_printed_in_one_line() -> None:
+    record = round_of(lambda _, mark: 0.5 + 0.01 * mark)
+    control = replace(record, case=make_case(workload="environment_step"))
+    output = io.StringIO()
+    measured = [CaseResult(case=one.case, rounds=(one,)) for one in (record, control)]
+    print_timing_cost(Console(file=output, width=200), measured)
+    (line,) = output.getvalue().splitlines()
+    cost = "Detailed timing changes the time of an iteration by +2.0% (+2.0% to +2.0% at 95 %; 10 iterations had it)."
+    assert line == f"{cost} The times above are of the other iterations."

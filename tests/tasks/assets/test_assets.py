@@ -1,0 +1,84 @@
+"""The offline assets: what the manifest says of them holds, in the files and in Isaac Lab's own simulation."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from suite.files.paths import ROOT
+from suite.install.worker import Worker
+from tests.fixtures.runs.worker_probes import Hand, probe, run_in_worker
+
+pytestmark = pytest.mark.worker
+
+GOLDEN_FRAME: Final = ROOT / "tests" / "golden" / "hand_camera_frame.png"
+FINGERS: Final = ("FF", "MF", "RF", "LF")
+STAND_INS: Final = {"right_hand.usda", "dex_cube_mod.png", "ant_instanceable.usd", "default_ground_plane.usda"}
+NVIDIAS_OWN: Final = {"cartpole.usd", "dex_cube_instanceable.usd"}
+
+
+@pytest.fixture(scope="module")
+def manifest(worker: Worker) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(manifest_path(worker).read_text(encoding="utf-8"))
+    return found
+
+
+def manifest_path(worker: Worker) -> Path:
+    assert worker.asset_root is not None
+    return worker.asset_root / "manifest.json"
+
+
+def test_the_manifest_names_every_file_by_its_hash(worker: Worker, manifest: dict[str, Any]) -> None:
+    root = manifest_path(worker).parent
+    there = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()} - {"manifest.json"}
+    assert there == set(manifest["files"])
+    for name, entry in manifest["files"].items():
+        assert hashlib.sha256((root / name).read_bytes()).hexdigest() == entry["sha256"], name
+    assert hashlib.sha256(manifest_path(worker).read_bytes()).hexdigest() == worker.asset_sha256
+
+
+def test_every_stand_in_is_stated(manifest: dict[str, Any]) -> None:
+    stated = {Path(name).name for name, entry in manifest["files"].items() if entry["stand_in"]}
+    assert stated == STAND_INS
+    assert {Path(name).name for name in manifest["files"]} - stated == NVIDIAS_OWN
+    for name, entry in manifest["files"].items():
+        assert entry["origin"], name
+        assert ("labscale" in entry["origin"]) <= bool(entry["stand_in"]), f"{name} is ours and does not say so"
+
+
+def test_building_again_gives_the_same_manifest(worker: Worker, tmp_path: Path) -> None:
+    said = run_in_worker(worker, "-m", "tasks.assets.build", "build", str(tmp_path / "assets"))
+    assert (tmp_path / "assets" / "manifest.json").read_bytes() == manifest_path(worker).read_bytes()
+    assert str(worker.asset_sha256)[:12] in said
+
+
+def test_the_ant_is_as_heavy_and_as_agile_as_the_manifest_says(hand: Hand, manifest: dict[str, Any]) -> None:
+    ant, facts = hand.found["ant"], manifest["facts"]["ant"]
+    assert ant["mass_kg"] == pytest.approx(facts["mass_kg"], rel=1e-4)
+    limits = sorted(ant["joint_limits_deg"].values())  # the two name and order the joints in their own ways
+    assert len(limits) == 8
+    for simulated, stated in zip(limits, sorted(facts["joint_limits_deg"]), strict=True):
+        assert simulated == pytest.approx(stated, abs=0.01)
+
+
+def test_the_four_tendons_follow_their_commands(hand: Hand, manifest: dict[str, Any]) -> None:
+    measured, commanded = hand.found["measured_rad"], hand.found["commanded_rad"]
+    assert set(measured) == set(manifest["facts"]["hand"]["tendons"]) == {f"rh_{finger}J0" for finger in FINGERS}
+    assert len(commanded) == 4
+    assert commanded[-1] - commanded[0] > 0.5  # a tendon that does not move follows at most some of them
+    for tendon, angles in measured.items():
+        assert angles == pytest.approx(commanded, abs=0.03), tendon
+
+
+def test_the_hands_camera_sees_what_it_saw(worker: Worker, hand: Hand) -> None:
+    assert hand.found["channels"]["rgb"][1:] == [120, 120, 3]
+    assert same_picture(probe(worker, "frames", str(hand.frame), str(GOLDEN_FRAME)))
+    assert not same_picture(probe(worker, "frames", str(hand.frame), str(GOLDEN_FRAME), "3"))  # the control
+
+
+def same_picture(difference: dict[str, Any]) -> bool:
+    """Rounding of shades apart: below 1 of 255 on average in each channel, at most 1 % of pixels clearly different."""
+    assert len(difference["mean_of_channels"]) == 3
+    return bool(max(difference["mean_of_channels"]) < 1 and difference["share_of_pixels_that_differ"] <= 0.01)

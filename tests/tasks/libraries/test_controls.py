@@ -1,0 +1,107 @@
+"""The controls: parts of training alone, run for real on the CPU.
+
+The third, ``all_reduce``, runs on two hosts in ``tests.suite.launch.ssh.test_ssh_bench``.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from suite.campaign.runs.upstream import can_run
+from suite.install.worker import Worker
+from suite.matrix.catalog import load_catalog
+from suite.matrix.plan import plan
+from suite.schema.record import Case, Environment, RankRecord, RunRecord, Workload
+from tests.conftest import CaseMaker
+from tests.fixtures.runs.real_runs import cartpole, cases_of, launch_of, matrix_of, train
+
+MATRIX = matrix_of(
+    cartpole("rsl_rl", name="step", workload="environment_step", iterations=4),
+    cartpole(
+        "rsl_rl", name="render", task="Isaac-Reorient-Cube-Shadow-Camera-Direct", workload="rendering",
+        num_envs=4, num_steps_per_env=6, iterations=4,
+    ),
+)  # fmt: skip
+
+Run = Callable[[str], RunRecord]
+
+
+@pytest.fixture(scope="module")
+def run(worker: Worker, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("controls")
+    environment = Environment(host_label=None, cpu_model=None, num_cpus=None, memory_gb=None, os=None, kernel=None)
+
+    def run_it(series: str) -> RunRecord:
+        (case,) = (case for case in cases_of(MATRIX, folder) if case.series == series)
+        return train(launch_of(worker, case, folder / series), environment)
+
+    return run_it
+
+
+def marked(rank: RankRecord, column: str) -> float:
+    """What a column has in the third iteration, the first whose sections are timed."""
+    value = rank.samples[column][2]
+    assert value is not None, column
+    return value
+
+
+def refusal(case: Case) -> str | None:
+    (planned,) = plan(
+        [case], gpus_available=0, cpus_available=4, device="cpu", available_stacks=["kitless"], rounds=1,
+        catalog=load_catalog(),
+    )  # fmt: skip
+    return planned.infeasible
+
+
+@pytest.mark.worker
+def test_stepping_alone_learns_nothing_and_spends_its_time_in_the_environment(run: Run) -> None:
+    record = run("step")
+    assert (record.outcome, record.reason) == ("completed", None)
+    (rank,) = record.ranks
+    step_s, iteration_s = marked(rank, "environment_step_time_s"), marked(rank, "iteration_time_s")
+    assert 0.9 < step_s / iteration_s <= 1
+    assert set(rank.samples["all_reduce_calls"]) == {None, 0.0}
+    assert record.workload is not None
+    assert record.workload["workload"] == "environment_step"
+
+
+@pytest.mark.worker
+def test_drawing_alone_draws_every_picture_of_a_rollout_and_steps_no_physics(run: Run) -> None:
+    record = run("render")
+    assert (record.outcome, record.reason) == ("completed", None)
+    (rank,) = record.ranks
+    assert set(rank.samples["control.pictures"]) == {6.0 * 4}
+    assert rank.samples["simulate_time_s"] == rank.samples["environment_step_time_s"] == (None,) * 4
+    render_s, iteration_s = marked(rank, "render_time_s"), marked(rank, "iteration_time_s")
+    assert 0.5 < render_s / iteration_s <= 1
+    assert {check.verdict for check in rank.validity if check.feature == "cameras"} == {"ok"}
+
+
+def test_a_single_rank_has_nobody_to_reduce_with(make_case: CaseMaker) -> None:
+    alone = make_case(workload="all_reduce", nproc_per_node=1, num_envs_global=32)
+    assert refusal(alone) == "has no other rank to reduce gradients with; needs 2 ranks or more"
+    assert refusal(make_case(workload="all_reduce")) is None
+
+
+def test_a_task_without_a_camera_has_nothing_to_draw(make_case: CaseMaker) -> None:
+    case = make_case(workload="rendering")
+    assert refusal(case) == "has nothing to draw, because Isaac-Cartpole-Direct has no camera; needs a task with one"
+
+
+def test_controls_have_one_agent(make_case: CaseMaker) -> None:
+    case = make_case(workload="environment_step", rl_library="skrl")
+    assert "which has rsl_rl's agent, and is planned with skrl; needs rsl_rl" in str(refusal(case))
+
+
+def test_upstream_has_no_controls(make_case: CaseMaker) -> None:
+    assert can_run(make_case())
+    assert not can_run(replace(make_case(), workload="environment_step"))
+
+
+def test_every_control_runs_for_real(tmp_path: Path) -> None:
+    """Here, and one on two hosts."""
+    here = {case.workload for case in cases_of(MATRIX, tmp_path)}
+    assert here | {"all_reduce"} == set(get_args(Workload)) - {"train"}

@@ -1,0 +1,104 @@
+"""What the open division changes beside overrides: threads and cores of a rank, seen in a real run."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from suite.campaign.runs.upstream import can_run
+from suite.install.worker import Worker
+from suite.matrix.plan import render_launch
+from suite.schema.record import Environment
+from tasks.worker import own_cpus, threads_of
+from tests.conftest import CaseMaker
+from tests.fixtures.runs.real_runs import NUM_CPUS, cases_of, launch_of, train
+
+MATRIX = """
+description = "one tuned case beside the closed one"
+rounds = 1
+seed = 42
+
+[[series]]
+name = "tuned"
+title = "tuned"
+scaling = "weak"
+task = "Isaac-Cartpole-Direct"
+rl_libraries = ["rsl_rl"]
+num_envs = 32
+topologies = ["1x1"]
+iterations = 3
+
+[[series]]
+name = "tuned"
+title = "tuned"
+scaling = "weak"
+task = "Isaac-Cartpole-Direct"
+rl_libraries = ["rsl_rl"]
+division = "open"
+variant = "pinned"
+cpu_threads = 1
+pin_cpus = true
+overrides = ["agent.algorithm.max_grad_norm=0.5"]
+num_envs = 32
+topologies = ["1x1"]
+iterations = 3
+"""
+
+
+def test_pinned_ranks_have_neighbouring_cores_of_their_own(make_case: CaseMaker) -> None:
+    two = make_case(pin_cpus=True, nproc_per_node=2)
+    assert [own_cpus(two, rank, range(8)) for rank in (0, 1)] == [(0, 1, 2, 3), (4, 5, 6, 7)]
+    few = replace(two, cpu_threads=2)
+    assert [own_cpus(few, rank, (3, 5, 7, 9)) for rank in (0, 1)] == [(3, 5), (7, 9)]
+    assert own_cpus(replace(two, cpu_threads=6), 1, range(8)) == (6, 7, 0, 1, 2, 3)  # shared for want of cores
+    assert own_cpus(replace(two, cpu_threads=16), 1, range(2)) == (0, 1)
+
+
+def test_a_launch_gives_every_thread_pool_what_the_case_says(make_case: CaseMaker, tmp_path: Path) -> None:
+    def pools(cpu_threads: int | None) -> set[str]:
+        launch = render_launch(
+            make_case(cpu_threads=cpu_threads, nproc_per_node=2), round_index=0, worker_python=Path("python"),
+            project_root=tmp_path, run_dir=tmp_path, asset_root=tmp_path, cache_dir=tmp_path, cpus=16,
+        )  # fmt: skip
+        return {value for name, value in launch.env.items() if "THREAD" in name and name != "PXR_WORK_THREAD_LIMIT"}
+
+    assert pools(None) == {"8"}
+    assert pools(3) == {"3"}
+    assert threads_of(make_case(cpu_threads=3)) == 3
+
+
+def test_a_quota_of_cores_holds_for_torch_too(make_case: CaseMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pod that may use 2 of the node's 64 cores sees all of them: torch had 32 threads, and the other pools 1."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)))
+    case = make_case(nproc_per_node=2)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert threads_of(case) == 32
+    launch = render_launch(
+        case, round_index=0, worker_python=Path("python"), project_root=Path("/p"), run_dir=Path("/r"),
+        asset_root=Path("/a"), cache_dir=Path("/c"), cpus=2,
+    )  # fmt: skip
+    monkeypatch.setenv("OMP_NUM_THREADS", launch.env["OMP_NUM_THREADS"])
+    assert threads_of(case) == 1
+    assert threads_of(make_case(nproc_per_node=2, cpu_threads=3)) == 3
+
+
+def test_upstream_cannot_pin(make_case: CaseMaker) -> None:
+    assert can_run(make_case(division="open", cpu_threads=1))
+    assert not can_run(make_case(division="open", pin_cpus=True))
+
+
+@pytest.mark.slow
+@pytest.mark.worker
+def test_a_tuned_case_runs_as_it_says_and_is_another_workload(
+    worker: Worker, environment: Environment, tmp_path: Path
+) -> None:
+    closed, tuned = (
+        train(launch_of(worker, case, tmp_path / str(index)), environment)
+        for index, case in enumerate(cases_of(MATRIX, tmp_path))
+    )
+    assert (closed.outcome, tuned.outcome) == ("completed", "completed")
+    settings = [record.ranks[0].settings for record in (closed, tuned)]
+    assert [(found["torch_num_threads"], found["cpus_allowed"]) for found in settings] == [(NUM_CPUS,) * 2, (1, 1)]
+    assert closed.workload_sha256 != tuned.workload_sha256
+    assert closed.case.case_id + "-pinned" == tuned.case.case_id

@@ -1,0 +1,62 @@
+"""The checks of a rank's own work find every fault that is put in, and nothing in a sound environment."""
+
+from typing import Any, Final
+
+import pytest
+
+from tests.fixtures.runs.worker_probes import Hand
+
+pytestmark = pytest.mark.worker
+
+FORM, MARKER, STEPS = (f"tiled_camera {check}" for check in ("form", "marker", "steps"))
+START, END = "physics state after training", "physics state after steps"
+# Fault put in -> the checks that must fail, each by its word; the others must pass.
+WANTED: Final = {
+    "none": {},
+    "blank": {FORM: "camera_constant", MARKER: "camera_frozen", STEPS: "camera_frozen"},
+    "blank_in_one_environment": {FORM: "camera_constant", MARKER: "camera_frozen", STEPS: "camera_frozen"},
+    "nan_depth": {FORM: "camera_not_finite"},
+    "frozen": {MARKER: "camera_frozen", STEPS: "camera_frozen"},
+    "swapped": {MARKER: "camera_not_own_image"},
+    "copies_of_the_first": {MARKER: "camera_not_own_image"},
+    "wrong_height": {FORM: "camera_wrong_form"},
+    "missing_type": {FORM: "camera_wrong_form"},
+}
+
+
+@pytest.fixture(scope="module")
+def judged(hand: Hand) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = hand.found["pictures"]
+    return found
+
+
+@pytest.mark.parametrize("fault", WANTED)
+def test_a_fault_is_found_and_named(fault: str, judged: dict[str, dict[str, Any]]) -> None:
+    checks = judged[fault]
+    assert set(checks) == {START, FORM, MARKER, STEPS, END}
+    assert {name: word for name, (verdict, word, _) in checks.items() if verdict == "failure"} == WANTED[fault]
+    assert all(verdict in ("ok", "failure") for verdict, _, _ in checks.values())
+
+
+def test_the_environment_at_fault_is_named(judged: dict[str, dict[str, Any]]) -> None:
+    assert (
+        judged["blank_in_one_environment"][FORM][2] == "tiled_camera.rgb has one value only in 1 of 4 environments (3)"
+    )
+    assert "tiled_camera.depth is not finite in 1 of 4 environments (2)" in judged["nan_depth"][FORM][2]
+
+
+def test_what_is_wanted_is_said_with_what_was_got(judged: dict[str, dict[str, Any]]) -> None:
+    assert judged["wrong_height"][FORM][2] == (
+        "tiled_camera.rgb is (4, 120, 120, 3) torch.uint8, should be (4, 60, 120, 3) torch.uint8"
+    )
+    assert judged["missing_type"][FORM][2].startswith("tiled_camera has no normals; it has ")
+
+
+def test_every_data_type_of_the_task_is_looked_at(judged: dict[str, dict[str, Any]]) -> None:
+    assert judged["none"][FORM][2] == "rgb, depth, semantic_segmentation of 120x120 in 4 environments"
+
+
+def test_a_body_that_is_nowhere_is_found(judged: dict[str, dict[str, Any]]) -> None:
+    verdict, word, found = judged["nan_position"][END]
+    assert (verdict, word) == ("failure", "physics_not_finite")
+    assert found.endswith("is not finite in 1 of 4 environments (1)")

@@ -1,0 +1,86 @@
+"""The fingerprint of a workload is the same in another process, folder and asset root, and says what differs."""
+
+import json
+from collections.abc import Mapping
+
+import pytest
+
+from suite.files.paths import ROOT
+from suite.install.worker import Worker
+from suite.records.collect import workload_differences
+from suite.records.store import read_case
+from suite.schema.record import Scalar
+from tests.fixtures.runs.trained_runs import Trained, TrainedRun
+
+pytestmark = pytest.mark.worker
+
+Fingerprint = Mapping[str, Scalar]
+
+
+@pytest.fixture(scope="module")
+def trained(trained_run: TrainedRun) -> Trained:
+    return trained_run("rsl_rl-1x1")
+
+
+@pytest.fixture(scope="module")
+def first(trained: Trained) -> Fingerprint:
+    """What a rank wrote that trained."""
+    assert trained.record.workload is not None
+    return trained.record.workload
+
+
+def test_an_override_changes_it_and_nothing_else_does(trained_run: TrainedRun, first: Fingerprint) -> None:
+    """Another process and folder change nothing. A second rank doubles the minibatch of all."""
+    second = trained_run("rsl_rl-1x2").record.workload
+    assert second is not None
+    differences = workload_differences(first, second)
+    assert [difference.partition(":")[0] for difference in differences] == [
+        "agent.algorithm.gamma",
+        "env.scene.robot",
+        "env.sim.physics.solver_cfg.iterations",
+        "global_minibatch_size",
+    ]
+    assert differences[0] == "agent.algorithm.gamma: 0.99 and 0.9"
+    assert differences[2].endswith(": 100 and 50")
+    assert differences[3] == "global_minibatch_size: 256 and 512"
+    assert list(first) == list(second)
+
+
+def test_a_seed_does_not_change_it() -> None:
+    folders = [ROOT / "reports" / "results" / "2026.11" / f"h200-physx-learning-{seed}" for seed in (1, 2)]
+    one, other = (read_case(folder / "cases/ant-physics/rsl_rl-kitless-n1024-1x1.json") for folder in folders)
+    assert one.case.seed != other.case.seed
+    assert one.completed[0].workload == other.completed[0].workload is not None
+
+
+def test_the_asset_root_does_not_change_it(trained_run: TrainedRun) -> None:
+    """The pole's description, which names its file, is one hash."""
+    here, elsewhere = (trained_run(name).record.workload for name in ("rl_games-1x1", "skrl-1x2"))
+    assert here is not None
+    assert elsewhere is not None
+    assert here["env.scene.cartpole"] == elsewhere["env.scene.cartpole"]
+
+
+def test_it_holds_what_the_task_is(first: Fingerprint) -> None:
+    wanted = {
+        "task": "Isaac-Cartpole",
+        "observation_size.policy": "4",
+        "action_size": "1",
+        "reward_terms": "alive,terminating,pole_pos,cart_vel,pole_vel,success_rate",
+        "physics": "newton_mjwarp",
+        "renderer": "none",
+        "decimation": 2,
+        "episode_length_s": 5.0,
+        "networks": "[32, 32]",
+        "learning_epochs": 5,
+        "mixed_precision": False,
+    }
+    assert {name: first[name] for name in wanted} == wanted
+    assert first["physics_dt_s"] == pytest.approx(1 / 120)
+
+
+def test_it_holds_no_place_of_this_machine(first: Fingerprint, trained: Trained, worker: Worker) -> None:
+    text = json.dumps(first)
+    assert str(trained.run_dir) not in text
+    assert str(worker.asset_root) not in text
+    assert "0x" not in text  # an address

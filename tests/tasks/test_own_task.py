@@ -1,0 +1,121 @@
+"""A person's own task, from a matrix file to the report, with a package of theirs in the worker."""
+
+from typing import Any
+
+import pytest
+
+from reports import guide
+from reports.verify import main as verify
+from suite.install.worker import Worker
+from suite.launch.watch import prepare
+from suite.schema.record import Case
+from tests.conftest import CaseMaker
+from tests.fixtures.runs.own_task_runs import OwnTasks
+from tests.fixtures.runs.worker_probes import probe
+from tests.reports.site.test_page_worked import SPEEDS
+from tests.reports.site.test_report import read_pages, text_of
+
+pytestmark = pytest.mark.worker
+
+CAMERA = "camera/rl_games-kitless-cpu-n2-1x1"
+MANAGER = "manager/rsl_rl-kitless-cpu-n64-1x1"
+SWING_UP = "swing-up/rsl_rl-kitless-cpu-n8-1x1"
+
+
+def test_every_round_completes_with_one_rank_and_with_two(own_tasks: OwnTasks) -> None:
+    assert own_tasks.exit_code == 0, own_tasks.said
+    outcomes = {name: [record.outcome for record in found.rounds] for name, found in own_tasks.results.items()}
+    two_ranks = ("camera/rl_games-kitless-cpu-n4-1x2", "changed/rsl_rl-kitless-cpu-n128-1x2")
+    cases = (CAMERA, MANAGER, SWING_UP, *two_ranks, "swing-up/rsl_rl-kitless-cpu-n16-1x2")
+    assert outcomes == {name: ["completed"] for name in cases}
+
+
+def test_what_an_iteration_is_comes_from_the_agents(own_tasks: OwnTasks) -> None:
+    """The extension's agent has a rollout of 24 steps, Isaac Lab's for the same environment 16."""
+    case = own_tasks.results[SWING_UP].case
+    assert (case.task, case.num_steps_per_env, case.optimiser_steps) == ("Small-Swing-Up", 24, 20)
+    assert own_tasks.results[MANAGER].case.num_steps_per_env == 16
+    camera = own_tasks.results[CAMERA].case
+    assert (camera.optimiser_steps, camera.overrides) == (
+        4, ("agent.params.config.horizon_length=8", "agent.params.config.minibatch_size=16"),
+    )  # fmt: skip
+
+
+def test_pictures_are_checked_as_those_of_every_task(own_tasks: OwnTasks) -> None:
+    (record,) = own_tasks.results[CAMERA].rounds
+    assert {check.verdict for check in record.ranks[0].validity if check.feature == "cameras"} == {"ok"}
+    assert record.ranks[0].samples["render_time_s"] != ()
+
+
+def test_a_record_names_the_package_with_version_and_commit(own_tasks: OwnTasks) -> None:
+    for result in own_tasks.results.values():
+        (record,) = result.rounds
+        named = (f"small-extension 0.1.0 (commit {own_tasks.commit[:12]})",)
+        assert record.environment.worker_packages == named
+        assert record.ranks[0].settings["versions.small-extension"] == "0.1.0"
+
+
+def test_the_cost_is_unknown_until_a_round_has_ended(own_tasks: OwnTasks) -> None:
+    assert own_tasks.said_before.count("cost unknown") == 6
+    assert "6 cases can run here: 6 of unknown cost." in own_tasks.said_before
+    assert "unknown" not in own_tasks.said_after
+    (record,) = own_tasks.results[MANAGER].rounds
+    minutes, seconds = divmod(round(record.wall_time_s or 0), 60)
+    said = own_tasks.said_after.partition(MANAGER)[2].partition(" a round")[0]
+    assert said.endswith(f"about {minutes}:{seconds:02}")
+
+
+def test_the_copy_of_the_worker_is_made_once(own_tasks: OwnTasks) -> None:
+    """`plan` makes the copy, unless an earlier run of the tests did."""
+    assert "to a copy of" not in own_tasks.said + own_tasks.said_after
+
+
+def test_the_report_says_of_each_that_it_works(own_tasks: OwnTasks) -> None:
+    site = own_tasks.out / "report"
+    pages = read_pages(site)
+    assert set(pages) - {f"{name}.html" for name in guide.PAGES} == {
+        "index.html",
+        "machines.html",
+        "limits.html",
+        "data.html",
+    }
+    assert [table for page in pages.values() for table in page.unnamed] == []
+    summary = text_of(site, "index.html")
+    assert "<title>What works here, labscale " in summary
+    assert "Everything works on " in summary
+    assert summary.count('aria-label="works"') == 3 * 3 + 1  # physics, learning and gradients of each; pictures of one
+    seen, folded = summary.split("<details><summary>Frames per second, which are meaningless here</summary>")
+    assert SPEEDS.search(seen) is None
+    assert "These speeds are meaningless" in folded
+    for task in ("Isaac-Cartpole-Camera-Direct, rl_games", "Isaac-Cartpole, rsl_rl", "Small-Swing-Up, rsl_rl"):
+        assert task in summary
+    assert f"small-extension 0.1.0 (commit {own_tasks.commit[:12]})" in text_of(site, "machines.html")
+
+
+def test_its_figures_can_be_verified(own_tasks: OwnTasks) -> None:
+    assert verify([str(own_tasks.out)]) == 0
+
+
+@pytest.fixture(scope="module")
+def seen(worker: Worker, make_case: CaseMaker, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    case: Case = make_case()
+    run_dir = tmp_path_factory.mktemp("probe") / "r0"
+    prepare(run_dir, case)
+    return probe(worker, "own_task", str(run_dir / "case.json"))
+
+
+def test_the_worker_says_that_a_task_needs_isaac_sim(seen: dict[str, Any]) -> None:
+    needs, cartpole, unknown = seen["answers"]
+    assert needs["obstacles"]["kitless"].startswith("needs Isaac Sim: ")
+    assert cartpole["obstacles"] == {}
+    assert cartpole["agents"]["rl_games"].keys() >= {"num_steps_per_env", "minibatch_size", "learning_epochs"}
+    assert "Isaac-Cartpole" in unknown["registered"]
+    assert cartpole["cameras"] is False
+
+
+def test_an_asset_that_the_offline_ones_lack_is_named(seen: dict[str, Any]) -> None:
+    assert seen["missing"]["offline"].startswith(
+        "Isaac-Cartpole-Direct needs Isaac/Robots/Nowhere/robot.usd, which the offline assets do not have"
+    )
+    assert "--assets official" in seen["missing"]["offline"]
+    assert seen["missing"]["official"].startswith("Unable to resolve the file")
