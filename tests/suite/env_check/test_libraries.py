@@ -94,7 +94,7 @@ def test_the_missing_dependency_of_a_dependency_is_named(tmp_path: Path) -> None
 
 
 def test_a_library_that_was_loaded_before_does_not_hide_a_missing_one(tmp_path: Path) -> None:
-    """In one process the second would load: its dependency is there already."""
+    """The second would load in the same process, where its dependency is loaded already."""
     dependency = build(tmp_path / "libdep.so", "library.c", "-Wl,-soname,libdep.so")
     user = build(tmp_path / "libuser.so", "library.c", "-DCALLS_DEPENDENCY", str(dependency))
     found = read_libraries({str(dependency): (), str(user): ()}, os.environ)
@@ -173,7 +173,7 @@ def test_nvidia_libraries_of_another_version_than_the_kernel_driver(tmp_path: Pa
 
 @pytest.mark.parametrize(("version", "fault"), [("590.44.01", None), ("575.57.08", "version_mismatch")])
 def test_a_compat_libcuda_is_newer_than_the_kernel_driver(tmp_path: Path, version: str, fault: str | None) -> None:
-    """As in images that are newer than the host; CUDA does not start with one that is older."""
+    """Images may be newer than the host, so this is no fault; CUDA does not start with an older library."""
     environ = nvidia_driver(tmp_path, DRIVER)
     (tmp_path / "compat").mkdir()
     compat = build(tmp_path / "compat" / f"libcuda.so.{version}", "library.c")

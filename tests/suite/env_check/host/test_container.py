@@ -32,7 +32,7 @@ def test_a_container_is_known_by_its_marks(
 
 
 def test_other_users_processes_that_proc_hides_are_no_mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As /proc mounted with hidepid=1 does, on hosts of many users."""
+    """Hide other users' processes, as /proc mounted with hidepid=1 does on hosts of many users."""
     (tmp_path / "proc/1").mkdir(parents=True)
     (tmp_path / "proc/1/cgroup").write_text("0::/kubepods/pod1")
     deny(monkeypatch, tmp_path / "proc/1")

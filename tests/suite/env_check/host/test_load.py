@@ -22,7 +22,7 @@ def busy_process() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def counted(*seconds: tuple[float, float, float, float]) -> Callable[[], Counters]:
-    """Of four cores at 0 s and 1 s: idle, stolen, own and total seconds since."""
+    """Return a reader of four cores at 0 s and 1 s: idle, stolen, own and total seconds since."""
     readings = iter([(0.0, 0.0, 0.0, 0.0), *seconds])
 
     def counters() -> Counters:
