@@ -1,1 +1,1 @@
-"""A campaign: planned, run round by round, resumed, and its cases stored."""
+"""Takes a campaign from its plan to stored cases, and on where it stopped."""

@@ -1,1 +1,1 @@
-"""The commands: each file has the options of one and carries it out."""
+"""One file for each command: its options, and what it does."""

@@ -1,1 +1,1 @@
-"""Container images: their table, their build, and the list of their packages."""
+"""Builds container images from a table, and lists their packages."""

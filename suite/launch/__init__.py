@@ -1,4 +1,4 @@
-"""Launchers: each runs one round of a case, and leaves its files in the run directory."""
+"""Runs one round of a case in one of several ways, and leaves its files in the run directory."""
 
 from collections.abc import Callable
 from threading import Event
