@@ -147,7 +147,7 @@ def bundle(session: nox.Session) -> None:
 def pins(session: nox.Session) -> None:
     """Resolve the hashed requirement files again (--upgrade: newer versions), and look up the images' digests."""
     install(session, "suite")
-    run_module(session, "suite.images.pins_command")
+    run_module(session, "suite.launch.images.pins_command")
 
 
 @nox.session

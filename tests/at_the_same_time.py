@@ -13,9 +13,10 @@ from xdist.scheduler import LoadFileScheduling
 # Fixture of the session: the files whose tests use it.
 SHARED: Final = {
     "running_engine": (
-        "suite/images/test_build", "suite/launch/containers/test_container", "suite/launch/containers/test_refusals",
-        "suite/images/test_whole_image", "suite/launch/containers/test_worker",
-        "suite/images/test_graphics_layer", "suite/images/test_image_registry",
+        "suite/launch/images/test_build", "suite/launch/containers/test_container",
+        "suite/launch/containers/test_refusals",
+        "suite/launch/images/test_whole_image", "suite/launch/containers/test_worker",
+        "suite/launch/images/test_graphics_layer", "suite/launch/images/test_image_registry",
     ),
     "running_slurm": (
         "suite/env_check/nodes/test_slurm",
@@ -39,7 +40,7 @@ SHARED: Final = {
 # The longest first, by what they took on two idle cores: no process shall be left with one of these when the others
 # have ended. The first ones start together: one installs the worker and compiles its kernels, another needs neither.
 LONG: Final = (
-    "tasks/test_own_task", "suite/images/test_build", "suite/launch/slurm/test_slurm_bench",
+    "tasks/test_own_task", "suite/launch/images/test_build", "suite/launch/slurm/test_slurm_bench",
     "reports/site/test_publish", "suite/campaign/test_interrupted_campaign", "suite/launch/ssh/test_ssh_bench",
     "tasks/assets/test_assets",
     "tasks/libraries/test_controls", "suite/campaign/runs/test_faults", "reports/site/test_report",

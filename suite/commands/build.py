@@ -16,8 +16,8 @@ from suite import __version__
 from suite.external.docker_engine import Engine
 from suite.external.machine import git_state
 from suite.files.paths import ROOT
-from suite.images.build import build_image
-from suite.images.table import IMAGES, plan_build
+from suite.launch.images.build import build_image
+from suite.launch.images.table import IMAGES, plan_build
 from suite.options.command_line import any_path, any_text, say
 
 BUILT: Final = Path("containers/built")

@@ -46,7 +46,7 @@ ALLOWED = {
 # One file knows each foreign tool.
 EXTRA = {
     "suite/external/docker_engine.py": {"docker", "requests"},
-    "suite/images/sbom.py": {"cyclonedx", "packageurl"},
+    "suite/launch/images/sbom.py": {"cyclonedx", "packageurl"},
     "suite/env_check/libraries/elf.py": {"elftools"},
     "suite/env_check/probes/vulkan_frame.py": {"wgpu"},
     "suite/env_check/probes/egl_frame.py": {"moderngl"},
@@ -63,7 +63,7 @@ EXTRA = {
 # Packages of suite, from the ground up: none imports from one above it.
 FLOORS = (
     "schema", "errors", "files", "replay", "external", "statistics", "matrix", "options", "records", "install",
-    "env_check", "images", "launch", "campaign", "commands", "__main__",
+    "env_check", "launch", "campaign", "commands", "__main__",
 )  # fmt: skip
 FILES = sorted(path for folder in ("suite", "tasks", "reports") for path in (ROOT / folder).rglob("*.py"))
 

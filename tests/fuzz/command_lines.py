@@ -26,9 +26,9 @@ from suite.commands import store
 from suite.commands.campaign_options import options_of
 from suite.commands.env_check import request_of
 from suite.files.paths import ROOT
-from suite.images.table import plan_build
 from suite.install.bundle_contents import read_freeze
 from suite.install.worker import locate_worker
+from suite.launch.images.table import plan_build
 from suite.launch.slurm import script as slurm_script
 from suite.launch.ssh import hosts as ssh_place
 from suite.matrix.file import MATRICES_PATH

@@ -18,10 +18,10 @@ from suite.env_check.host import assets
 from suite.errors import BundleError
 from suite.external.machine import git_state
 from suite.files.paths import ROOT
-from suite.images.table import IMAGES, plan_build, read_images
 from suite.install import install_bundle
 from suite.install.bundle_contents import read_freeze, select
 from suite.install.install_bundle import InstallError
+from suite.launch.images.table import IMAGES, plan_build, read_images
 from suite.matrix.cases import expand, on_nodes_of
 from suite.matrix.catalog import CATALOG_PATH, Catalog, load_catalog
 from suite.matrix.file import MATRICES_PATH, load_matrix

@@ -17,10 +17,10 @@ from suite.external.docker_engine import Engine
 from suite.external.nvml.state import read_gpus
 from suite.files.cache import cache_root
 from suite.files.paths import ROOT
-from suite.images import table as images
 from suite.install import asset_root
 from suite.install.worker import locate_worker
 from suite.launch.containers import run as container
+from suite.launch.images import table as images
 from suite.launch.manifests import image_digest
 from suite.launch.native import emulated
 from suite.records.redaction import public

@@ -11,8 +11,8 @@ from suite.campaign.state import Campaign
 from suite.errors import UsageError
 from suite.external.container_spec import IMAGE_NAME
 from suite.files.paths import ROOT
-from suite.images.table import Image, find_image
 from suite.launch.containers import eula
+from suite.launch.images.table import Image, find_image
 from suite.launch.manifests import kubernetes
 from suite.launch.registry import MANIFESTS
 from suite.matrix.file import matrix_names

@@ -15,12 +15,12 @@ from suite.external import parent_death
 from suite.files.cache import cache_root
 from suite.files.paths import ROOT
 from suite.files.wording import last_lines
-from suite.images.table import SUITE_PYTHON, find_image
 from suite.install.asset_root import RunPython
 from suite.install.pins import sha256
 from suite.install.worker import worker_pins
 from suite.launch.containers import apptainer, eula
 from suite.launch.containers.image_worker import provision_in_image
+from suite.launch.images.table import SUITE_PYTHON, find_image
 from suite.launch.native.launcher import all_of
 from suite.launch.runtime import Asked, LauncherEntry, NoSettings, Runtime
 from suite.options.options import Options

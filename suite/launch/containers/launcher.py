@@ -13,10 +13,10 @@ from suite.errors import UsageError
 from suite.external.container_spec import ImageFacts
 from suite.external.docker_engine import Engine
 from suite.files.paths import ROOT
-from suite.images import build
-from suite.images.table import read_images
 from suite.launch.containers.run import ContainerOptions, check_options, requested_gpus, run
 from suite.launch.containers.worker import PYTHON_LABEL, provision_in_image
+from suite.launch.images import build
+from suite.launch.images.table import read_images
 from suite.launch.native.launcher import all_of
 from suite.launch.runtime import Asked, LauncherEntry, Runtime
 from suite.options.types import above_zero

@@ -9,7 +9,7 @@ import pytest
 from reports import build, compare_command, export, import_command, learning_references, publish, verify
 from suite import __main__ as suite_command
 from suite.errors import UsageError
-from suite.images import pins_command
+from suite.launch.images import pins_command
 from tests.fuzz.command_lines import parsers
 
 type Main = Callable[[Sequence[str]], int]

@@ -12,7 +12,7 @@ import pytest
 
 from reports import __main__ as sessions
 from suite.errors import Interrupted
-from suite.images import pins_command
+from suite.launch.images import pins_command
 from suite.options.command_line import Parser
 from tests.fixtures.runs.bench_runs import listen_to_ctrl_c
 

@@ -16,9 +16,9 @@ import pytest
 
 from suite.errors import ContainerError, UsageError
 from suite.files.paths import ROOT
-from suite.images.table import SUITE_PYTHON, find_image
 from suite.install.worker import Worker
 from suite.launch import registry
+from suite.launch.images.table import SUITE_PYTHON, find_image
 from suite.launch.manifests import image_digest
 from suite.launch.runtime import Runtime
 from suite.options.options import Options

@@ -13,7 +13,7 @@ from suite.matrix.plan import plan, render_launch, shell_command
 from suite.matrix.resources import Cores, cores_of_gpus
 from suite.schema.record import Case, Device, Launch, PlannedCase, Stack
 
-GOLDEN = Path(__file__).parents[2] / "golden"
+GOLDEN = Path(__file__).parents[2] / "golden" / "plan"
 CATALOG = load_catalog()
 HAND = "Isaac-Reorient-Cube-Shadow-Camera-Direct"
 
@@ -245,8 +245,8 @@ def as_text(launch: Launch) -> str:
 @pytest.mark.parametrize(
     ("name", "case", "asset_root"),
     [
-        ("plan_launch_cpu.txt", replace(ANT, device="cpu"), Path("/assets")),
-        ("plan_launch_cuda_official.txt", replace(ANT, nproc_per_node=8, num_envs=256, assets="official"), None),
+        ("launch_cpu.txt", replace(ANT, device="cpu"), Path("/assets")),
+        ("launch_cuda_official.txt", replace(ANT, nproc_per_node=8, num_envs=256, assets="official"), None),
     ],
 )
 def test_the_launch_is_as_reviewed(name: str, case: Case, asset_root: Path | None) -> None:
@@ -256,7 +256,7 @@ def test_the_launch_is_as_reviewed(name: str, case: Case, asset_root: Path | Non
 
 
 def test_the_shell_command_is_one_line_that_quotes() -> None:
-    expected = (GOLDEN / "plan_shell_command.txt").read_text(encoding="utf-8")
+    expected = (GOLDEN / "shell_command.txt").read_text(encoding="utf-8")
     assert shell_command(launch_of(replace(ANT, device="cpu"))) + "\n" == expected
 
 

@@ -7,8 +7,8 @@ import pytest
 from suite.errors import ContainerError, WorkerEnvironmentError
 from suite.external.container_spec import ImageFacts
 from suite.external.docker_engine import Engine
-from suite.images.table import pack
 from suite.launch.containers.worker import PINS_LABEL, PYTHON_LABEL, provision_in_image
+from suite.launch.images.table import pack
 from tests.fixtures.machines.container_engine import BUSYBOX, FORGOTTEN_SOCKETS
 
 pytestmark = FORGOTTEN_SOCKETS

@@ -13,7 +13,7 @@ from suite.launch.slurm.script import NodeCheck, SlurmOptions, render
 from suite.schema.record import Launch
 from tests.suite.matrix.test_plan import ANT, launch_of
 
-GOLDEN: Final = Path(__file__).parents[3] / "golden"
+GOLDEN: Final = Path(__file__).parents[3] / "golden" / "slurm"
 NODES: Final = launch_of(replace(ANT, nnodes=2, case_id="ant/rl_games-kitless-n4096-2x2", num_envs_global=4096))
 ASKED: Final = SlurmOptions(
     partition="gpu", account="robots", time="1:00:00", sbatch_option=("constraint=h200&ib", "mem=0")
@@ -35,9 +35,9 @@ CHECK: Final = NodeCheck(
 @pytest.mark.parametrize(
     ("golden", "launch", "options", "prefix"),
     [
-        ("slurm_one_node_cpu.sbatch", launch_of(replace(ANT, device="cpu")), SlurmOptions(), ""),
-        ("slurm_two_nodes_cuda.sbatch", NODES, ASKED, ""),
-        ("slurm_two_nodes_apptainer.sbatch", IN_IMAGE, SlurmOptions(), apptainer.VARIABLE_PREFIX),
+        ("one_node_cpu.sbatch", launch_of(replace(ANT, device="cpu")), SlurmOptions(), ""),
+        ("two_nodes_cuda.sbatch", NODES, ASKED, ""),
+        ("two_nodes_apptainer.sbatch", IN_IMAGE, SlurmOptions(), apptainer.VARIABLE_PREFIX),
     ],
 )
 def test_the_script_of_a_round(golden: str, launch: Launch, options: SlurmOptions, prefix: str) -> None:

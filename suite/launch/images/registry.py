@@ -6,7 +6,7 @@ from pathlib import Path
 
 from suite.errors import ContainerError
 from suite.external.docker_engine import Engine
-from suite.images.table import IMAGES, read_images
+from suite.launch.images.table import IMAGES, read_images
 
 
 def refresh_digests(engine: Engine, project_root: Path, *, on_message: Callable[[str], None]) -> list[str]:

@@ -17,9 +17,9 @@ from suite.env_check.request import Needs
 from suite.errors import ContainerError
 from suite.external.docker_engine import Engine
 from suite.files.paths import ROOT
-from suite.images import sbom
-from suite.images.build import BuiltImage, build_image, find_built
-from suite.images.table import BuildPlan, pack, plan_build
+from suite.launch.images import sbom
+from suite.launch.images.build import BuiltImage, build_image, find_built
+from suite.launch.images.table import BuildPlan, pack, plan_build
 from tests.fixtures.machines.container_engine import BUSYBOX, FORGOTTEN_SOCKETS, RunningEngine
 
 pytestmark = FORGOTTEN_SOCKETS

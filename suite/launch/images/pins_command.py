@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from suite.errors import ContainerError
 from suite.external.docker_engine import Engine
 from suite.files.paths import ROOT
-from suite.images.registry import refresh_digests
 from suite.install import pins
+from suite.launch.images.registry import refresh_digests
 from suite.options.command_line import Parser, exit_code_of
 
 

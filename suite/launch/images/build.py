@@ -16,8 +16,8 @@ from suite.errors import ContainerError
 from suite.external import container_owner
 from suite.external.container_spec import ContainerSpec, Finished, Gpus, ImageFacts
 from suite.external.docker_engine import Engine
-from suite.images import sbom
-from suite.images.table import SUITE_PYTHON, BuildPlan, check_request, pack, tag_of
+from suite.launch.images import sbom
+from suite.launch.images.table import SUITE_PYTHON, BuildPlan, check_request, pack, tag_of
 
 CHECK_TIMEOUT_S: Final = 300.0
 LIST_TIMEOUT_S: Final = 120.0

@@ -11,7 +11,7 @@ from docker.types import DeviceRequest
 from suite.external.container_spec import ContainerSpec, Gpus, Mount
 from suite.external.docker_engine import Engine
 from suite.files.paths import ROOT
-from suite.images.table import pack, plan_build
+from suite.launch.images.table import pack, plan_build
 from tests.fixtures.machines.container_engine import DEBIAN, FORGOTTEN_SOCKETS, PYTHON_IN_DEBIAN, RunningEngine
 
 pytestmark = FORGOTTEN_SOCKETS

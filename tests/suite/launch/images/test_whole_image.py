@@ -17,12 +17,12 @@ import pytest
 
 from suite.external.container_spec import ContainerSpec
 from suite.files.paths import ROOT
-from suite.images.build import BuiltImage, build_image
-from suite.images.table import plan_build
 from suite.install.pins import sha256
 from suite.install.worker import Worker
 from suite.launch.containers.run import ContainerOptions, requested_gpus, run
 from suite.launch.containers.worker import provision_in_image
+from suite.launch.images.build import BuiltImage, build_image
+from suite.launch.images.table import plan_build
 from suite.records.collect import collect
 from suite.records.store import load_results
 from suite.schema.record import Environment, RunRecord
