@@ -1,1 +1,1 @@
-"""Driver, GPUs, their links, NCCL and CUDA graphs."""
+"""Checks of the driver, the GPUs, the links between GPUs, NCCL and CUDA graphs."""

@@ -1,6 +1,8 @@
-"""What CUDA graphs need of driver and GPUs. Without them every kernel of a physics step is launched by itself.
+"""Checks that the driver and the GPUs support CUDA graphs.
 
-Isaac Lab captures the steps of Newton's physics in a graph. MuJoCo Warp warns of "CUDA version < 12.4 detected", or
+Without a graph the CPU launches every kernel of a physics step separately, which is slower.
+
+Isaac Lab captures Newton's physics steps in a graph. MuJoCo Warp warns of "CUDA version < 12.4 detected", or
 fails with "Conditional graph nodes require CUDA driver 12.4+"; Warp warns "Support for CUDA memory pools was not
 detected".
 """
@@ -14,21 +16,21 @@ from suite.env_check.gpu.driver_table import parts
 from suite.env_check.gpu.each_gpu import by_value
 from suite.env_check.probes.run import how_it_ended, run_probe
 
-TIMEOUT_S: Final = 60.0  # the first call on an idle machine initialises every GPU, seconds each
-OLDEST: Final = "12.4"  # CUDA version of the driver, for the conditional nodes of MuJoCo Warp's solver
+TIMEOUT_S: Final = 60.0  # the first call on an idle machine initialises every GPU, which takes seconds for each
+OLDEST: Final = "12.4"  # CUDA version that the driver must support: MuJoCo Warp's solver uses conditional nodes
 WANTED: Final = f"a driver of CUDA {OLDEST} or newer, and memory pools on every GPU"
-WITHOUT: Final = "env.sim.physics.use_cuda_graph=False as an override trains without a graph, slower"
+WITHOUT: Final = "the override env.sim.physics.use_cuda_graph=False trains without a graph, but more slowly"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CudaFacts:
     driver_version: str | None = None  # the CUDA version that the driver supports: "13.0"
-    memory_pools: tuple[bool, ...] = ()  # for each GPU that CUDA_VISIBLE_DEVICES leaves
-    message: str | None = None  # why nothing is known
+    memory_pools: tuple[bool, ...] = ()  # one for each GPU that CUDA_VISIBLE_DEVICES shows
+    message: str | None = None  # why the driver gave no answer
 
 
 def read(environ: Mapping[str, str], *, timeout_s: float = TIMEOUT_S) -> CudaFacts:
-    """Ask the CUDA driver in a child process: a broken one may hang or abort."""
+    """Ask the CUDA driver in a child process, because a broken driver may hang or abort."""
     run = run_probe("probes.cuda", environ=environ, timeout_s=timeout_s)
     if run.end != "answered":
         return CudaFacts(message=f"the CUDA driver {how_it_ended(run)} when asked")
@@ -38,7 +40,7 @@ def read(environ: Mapping[str, str], *, timeout_s: float = TIMEOUT_S) -> CudaFac
 
 
 def judge_cuda_graphs(facts: CudaFacts) -> Judgement:
-    """A driver that is too old is a failure. GPUs without memory pools are a warning: a graph may do without."""
+    """Fail a driver that is too old; warn of GPUs without memory pools, because some graphs need none."""
     subject = Subject(WANTED, facts)
     version = facts.driver_version
     if version is None or not facts.memory_pools:
@@ -58,6 +60,6 @@ def judge_cuda_graphs(facts: CudaFacts) -> Judgement:
             "no_memory_pools",
             found,
             "In a virtual machine ask its host for unified memory (enable_uvm of NVIDIA vGPU); elsewhere"
-            f" load the driver's nvidia-uvm. Where neither helps, {WITHOUT}.",
+            f" load the driver's nvidia-uvm. If neither helps, {WITHOUT}.",
         )
     return subject.ok(found)

@@ -1,6 +1,6 @@
-"""The NVIDIA driver: whether its kernel module, its libraries and its device nodes are there and of one version.
+"""Checks that the NVIDIA driver's kernel module, libraries and device nodes exist and have the same version.
 
-This module reads files only. ``suite.env_check.gpu.gpus`` asks NVML in a child process.
+This module only reads files. ``suite.env_check.gpu.gpus`` asks NVML in a child process.
 """
 
 import os
@@ -32,12 +32,12 @@ _DISPLAY_CLASS: Final = "0x03"
 
 @dataclass(frozen=True, kw_only=True)
 class Library:
-    """A library of the driver's userspace half, by the name that programs load."""
+    """One library of the driver's userspace part."""
 
-    name: str
-    path: str | None  # None: in no folder that is searched
-    file: str | None  # what the path leads to: "libcuda.so.580.65.06"
-    version: str | None  # from that file's name
+    name: str  # as programs load it
+    path: str | None  # None: no searched folder contains it
+    file: str | None  # name of the file that the path links to: "libcuda.so.580.65.06"
+    version: str | None  # read from the name in ``file``
     is_compat: bool = False  # see ``suite.env_check.libraries.library``
 
 
@@ -47,8 +47,8 @@ class DriverFacts:
     kernel_line: str | None  # its first line
     libraries: tuple[Library, ...]  # one for each of LIBRARIES
     nodes: tuple[str, ...]  # /dev/nvidia*
-    closed_nodes: tuple[str, ...]  # of those, that this user may not open
-    num_pci_gpus: int  # NVIDIA's, seen on the bus with or without a driver
+    closed_nodes: tuple[str, ...]  # the nodes that this user may not open
+    num_pci_gpus: int  # NVIDIA GPUs on the PCI bus, with or without a driver
     container: Container
 
     def library(self, name: str) -> Library:
@@ -63,7 +63,7 @@ class DriverFacts:
 class DriverVersions:
     """Evidence of ``driver_versions``."""
 
-    kernel_version: str | None  # by /proc, else by NVML
+    kernel_version: str | None  # from /proc, else from NVML
     nvml_version: str | None
     nvml_message: str | None
     libraries: tuple[Library, ...]
@@ -80,7 +80,10 @@ class DeviceNodes:
 
 
 def read(environ: Mapping[str, str], root: Path = Path("/"), search: SearchPath | None = None) -> DriverFacts:
-    """Look at /proc, /dev and /sys below ``root``, and where the dynamic loader looks (default: this machine's)."""
+    """Read /proc, /dev and /sys below ``root``, and search for libraries in ``search``.
+
+    Without ``search``, it looks where this machine's dynamic loader looks.
+    """
     search = search or search_path.read(environ)
     version_file = root / "proc/driver/nvidia/version"
     line = version_file.read_text(encoding="utf-8").partition("\n")[0] if version_file.exists() else None
@@ -123,12 +126,12 @@ def _is_nvidia_gpu(device: Path) -> bool:
 
 
 def kernel_version(facts: DriverFacts, nvml: NvmlState) -> str | None:
-    """Version of the kernel driver; sandboxes that hide /proc/driver still answer NVML."""
+    """Return the kernel driver's version. NVML answers even in sandboxes that hide /proc/driver."""
     return facts.kernel_version or nvml.driver_version
 
 
 def judge_driver_versions(facts: DriverFacts, nvml: NvmlState) -> Judgement:
-    """Kernel driver, CUDA's library and NVML's library should be there, and of one version."""
+    """Check that the kernel driver, libcuda and libnvidia-ml exist and have the same version."""
     kernel, cuda, management = kernel_version(facts, nvml), facts.library(CUDA), facts.library(NVML)
     evidence = DriverVersions(
         kernel_version=kernel,
@@ -162,7 +165,7 @@ def _versions_fault(facts: DriverFacts, nvml: NvmlState) -> str | None:
         return "version_mismatch"
     if cuda.path is None:
         return "no_cuda_library"
-    if management.path is None and nvml.fault:  # NVML may find it where this search does not
+    if management.path is None and nvml.fault:  # NVML may find the library where this search does not
         return "no_nvml_library"
     return f"nvml_{nvml.fault}" if nvml.fault else None
 
@@ -175,23 +178,23 @@ def _versions_repair(fault: str, facts: DriverFacts) -> str:
         return "No NVIDIA GPU is on the bus: run on the CPU with --device cpu, or use a machine with one."
     library = {"no_cuda_library": ("compute", CUDA), "no_nvml_library": ("utility", NVML)}.get(fault)
     if library and in_container:
-        return f"Start the container with --gpus all and NVIDIA_DRIVER_CAPABILITIES that has {library[0]}, or all."
+        return f"Start the container with --gpus all and NVIDIA_DRIVER_CAPABILITIES that include {library[0]}, or all."
     if library:
-        return f"Install the package of the same driver version that holds {library[1]}, then run ldconfig."
+        return f"Install the package of the same driver version that contains {library[1]}, then run ldconfig."
     return {
         "no_driver": f"{facts.num_pci_gpus} NVIDIA GPU(s) on the bus have no driver: install it, then restart.",
         "driver_not_loaded": "Start the container with GPUs (docker run --gpus all); on a host without one, load the"
         " driver: sudo modprobe nvidia, and if that fails look at dmesg (Secure Boot, a new kernel).",
         "version_mismatch": "Restart the machine after a driver update (or unload and load the kernel module);"
-        " in a container: recreate it, so that it gets the libraries of the driver that runs now.",
+        " in a container: recreate it, so that it gets the libraries of the running driver.",
         "nvml_no_permission": "Add this user to the group that owns /dev/nvidia*, or start the container with --gpus.",
-        "nvml_hung": "NVML does not return: look for Xid errors in dmesg, then restart the machine.",
-        "nvml_crashed": "NVML ends its process: reinstall the driver's libraries in the kernel driver's version.",
+        "nvml_hung": "NVML hangs: look for Xid errors in dmesg, then restart the machine.",
+        "nvml_crashed": "NVML crashes: reinstall the driver's libraries in the kernel driver's version.",
     }.get(fault, "Repair the driver until nvidia-smi works; look for NVRM and Xid lines in dmesg.")
 
 
 def judge_device_nodes(facts: DriverFacts) -> Judgement:
-    """The nodes through which CUDA talks to the kernel driver should be there, and open to this user."""
+    """Check that the device nodes CUDA needs exist, and that this user may open them."""
     subject = Subject(
         f"/dev/nvidia<number>, {CONTROL_NODE} and {UVM_NODE}, to read and write",
         DeviceNodes(nodes=facts.nodes, closed_nodes=facts.closed_nodes),
@@ -208,7 +211,7 @@ def judge_device_nodes(facts: DriverFacts) -> Judgement:
         repair = (
             "Start the container with GPUs (docker run --gpus all); check NVIDIA_VISIBLE_DEVICES."
             if facts.container.is_container
-            else "Run sudo nvidia-modprobe -c 0 (or nvidia-smi once as root), which makes them."
+            else "Run sudo nvidia-modprobe -c 0 (or nvidia-smi once as root), which creates them."
         )
         return subject.failure("no_device_nodes", ", ".join(facts.nodes) or "none", repair)
     if UVM_NODE not in facts.nodes:

@@ -1,4 +1,4 @@
-"""Which drivers and GPUs a stack runs on (``drivers.toml``, read strictly), and whether this driver is one."""
+"""Reads ``drivers.toml``, the drivers and GPUs that each stack runs on, and checks this driver against it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ class SourcedVersion(TomlTable):
 
 
 class KnownBad(TomlTable):
-    """Drivers from ``from`` up to but not including ``below``."""
+    """A range of drivers with a known bug: ``from`` belongs to it, ``below`` does not."""
 
     first: Version = Field(alias="from")
     below: Version
@@ -37,7 +37,7 @@ class KnownBad(TomlTable):
 
 
 class StackDrivers(TomlTable):
-    """One stack, or one release of it."""
+    """The drivers and GPUs of one stack, or of one release of it."""
 
     name: Stack
     release: Version | None = None
@@ -64,12 +64,12 @@ class DriverForStack:
     minimum: str
     minimum_source: str
     validated: tuple[str, ...]
-    known_bad: str | None  # what happens with this driver, and its source
+    known_bad: str | None  # the bug of this driver, and the source
     validated_sources: tuple[str, ...]
 
 
 def parts(version: str) -> tuple[int, ...]:
-    """``"580.65.06"`` as numbers that compare."""
+    """Split a version into numbers that compare: ``"580.65.06"`` gives ``(580, 65, 6)``."""
     return tuple(int(part) for part in version.split("."))
 
 
@@ -79,7 +79,7 @@ def read_drivers(path: Path = DRIVERS_PATH) -> tuple[StackDrivers, ...]:
     stacks = file.validate(_Document).stack
     titles = [entry.title for entry in stacks]
     problems = [
-        Problem(location=("stack", number), message=f"{title} is there twice; give each entry a release of its own.")
+        Problem(location=("stack", number), message=f"{title} appears twice; give each entry its own release.")
         for number, title in enumerate(titles)
         if title in titles[:number]
     ]
@@ -89,7 +89,7 @@ def read_drivers(path: Path = DRIVERS_PATH) -> tuple[StackDrivers, ...]:
 
 
 def drivers_for(stack: Stack, stacks: tuple[StackDrivers, ...], *, release: str | None = None) -> StackDrivers:
-    """Return the entry of a stack, of the release that ``release`` ("6.0.1") belongs to if one does, else the first.
+    """Return the stack's entry whose release ``release`` ("6.0.1") belongs to; without one, its first entry.
 
     Raises:
         LookupError: the table has no entry for the stack.
@@ -107,7 +107,7 @@ def _belongs(version: str, branch: str) -> bool:
 
 
 def judge_driver_for_stack(driver_version: str | None, drivers: StackDrivers) -> Judgement:
-    """Judge the kernel driver's version by what the stack needs."""
+    """Compare the kernel driver's version with the versions that the stack needs."""
     bad = next((bad for bad in drivers.known_bad if driver_version and _in_range(driver_version, bad)), None)
     evidence = DriverForStack(
         stack=drivers.title,
@@ -129,7 +129,7 @@ def judge_driver_for_stack(driver_version: str | None, drivers: StackDrivers) ->
         return subject.failure("driver_known_bad", f"{found}: {evidence.known_bad}", f"I{install}")
     if parts(driver_version) < parts(evidence.minimum):
         return subject.failure("driver_too_old", found, f"I{install}")
-    # Newer drivers are good in general, but not where one was bad before.
+    # A newer driver is normally fine. A stack that a newer driver broke before gets a warning.
     newest = max((parts(version)[0] for version in evidence.validated), default=None)
     if newest is not None and drivers.known_bad and parts(driver_version)[0] > newest:
         return subject.warning("driver_not_validated", found, f"If it crashes, i{install}")

@@ -1,4 +1,4 @@
-"""The checks that judge one value of every GPU, as a table. A value that NVML does not give is never taken for good."""
+"""A table of the checks that judge each GPU separately. A check without all its values from NVML never passes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ HARMLESS: Final = frozenset({"idle", "display_clocks", CLOCKS_SETTING})  # the c
 
 @dataclass(frozen=True, kw_only=True)
 class GpuValues:
-    """Evidence: for each GPU its index, the values that were looked at, and why NVML did not give the others."""
+    """Evidence: the index and the values of each GPU, and NVML's reason for each missing value."""
 
     gpus: tuple[Mapping[str, object], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class EachGpu:
-    """One check. A fault of any GPU counts; without one, a GPU that lacks any of ``fields`` makes it not checked."""
+    """One check. Any faulty GPU makes it a fault; otherwise any GPU without all ``fields`` makes it not checked."""
 
     name: str
     feature: Feature = "cuda"
-    fields: Sequence[str]  # of GpuState
-    optional: Sequence[str] = ()  # shown as evidence too
+    fields: Sequence[str]  # fields of GpuState that the check needs
+    optional: Sequence[str] = ()  # more fields, shown as evidence only
     is_faulty: Callable[[GpuState], bool]
     describe: Callable[[GpuState], str]
     wanted: str
@@ -48,7 +48,7 @@ class EachGpu:
 
     def _why_unknown(self, state: NvmlState) -> str:
         gpu, field = next((gpu, field) for gpu in state.gpus for field in self.fields if getattr(gpu, field) is None)
-        return f"NVML does not tell {field} of GPU {gpu.index}: {gpu.unanswered.get(field, 'no value')}"
+        return f"NVML does not report {field} of GPU {gpu.index}: {gpu.unanswered.get(field, 'no value')}"
 
 
 def values_of(state: NvmlState, fields: Sequence[str]) -> GpuValues:
@@ -61,7 +61,7 @@ def values_of(state: NvmlState, fields: Sequence[str]) -> GpuValues:
 
 
 def by_value(described: Mapping[int, str]) -> str:
-    """Say each value once: ``"on"``, or ``"on (GPU 0, 1); off (GPU 2)"`` where GPUs differ."""
+    """List each value once: ``"on"``, or ``"on (GPU 0, 1); off (GPU 2)"`` if GPUs differ."""
     gpus: dict[str, list[str]] = {}
     for index, value in described.items():
         gpus.setdefault(value, []).append(str(index))
@@ -85,7 +85,7 @@ def compute_capability(minimum: SourcedVersion) -> EachGpu:
 
 
 def mig(num_gpus: int) -> EachGpu:
-    """NCCL cannot join MIG instances. A single instance is a smaller GPU than its name says."""
+    """Check that MIG is off: NCCL cannot connect MIG instances, and one instance is smaller than its GPU."""
     return EachGpu(
         name="mig",
         fields=("mig",),
@@ -162,7 +162,7 @@ SETTINGS: Final = (
         describe=lambda gpu: _throttling(gpu) or "none",
         wanted="no throttling",
         fault="gpu_throttled",
-        repair="Look at nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER: let it cool, mend cooling or power supply.",
+        repair="Look at nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER: repair cooling or power supply.",
     ),
     EachGpu(
         name="power_limit",
@@ -173,7 +173,7 @@ SETTINGS: Final = (
         fault="power_limited",
         repair="Set the default with sudo nvidia-smi -pl WATTS, or keep the limit and say so in --host-label.",
     ),
-    EachGpu(  # ECC costs memory and bandwidth on some GPUs, so it should be set as such GPUs usually have it
+    EachGpu(  # ECC costs memory and bandwidth on some GPUs, so results compare only at the default
         name="ecc",
         fields=("ecc", "ecc_after_restart"),
         optional=("ecc_default",),
@@ -202,7 +202,7 @@ SETTINGS: Final = (
         fault="persistence_off",
         repair="Start nvidia-persistenced, or run sudo nvidia-smi -pm 1: without it every process starts slower.",
     ),
-    EachGpu(  # the generation is not judged: it falls when the link is idle
+    EachGpu(  # the check ignores the generation, which falls when the link is idle
         name="pcie_width",
         fields=("pcie_width", "pcie_width_max"),
         optional=("pcie_generation", "pcie_generation_max"),
@@ -213,7 +213,7 @@ SETTINGS: Final = (
         repair="Some slots have fewer lanes; else reseat the GPU or its riser, and look at lspci -vv, LnkSta.",
     ),
 )  # fmt: skip
-FABRIC: Final = EachGpu(  # until NVSwitch's fabric is set up, CUDA does not start or NCCL has no NVLink
+FABRIC: Final = EachGpu(  # until NVSwitch's fabric is ready, CUDA does not start or NCCL has no NVLink
     name="fabric",
     feature="nccl",
     fields=("fabric",),
@@ -221,5 +221,5 @@ FABRIC: Final = EachGpu(  # until NVSwitch's fabric is set up, CUDA does not sta
     describe=lambda gpu: gpu.fabric or "unknown",
     wanted="completed, or no fabric",
     fault="fabric_not_ready",
-    repair="On the host: sudo systemctl start nvidia-fabricmanager, which must be of the driver's very version.",
+    repair="On the host: sudo systemctl start nvidia-fabricmanager; its version must be exactly the driver's.",
 )

@@ -1,4 +1,4 @@
-"""The GPUs that CUDA_VISIBLE_DEVICES leaves: whether there are any, and whether they are alike."""
+"""Checks that CUDA_VISIBLE_DEVICES shows at least one GPU, and that the GPUs are alike."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -15,12 +15,12 @@ ALIKE: Final = ("name", "memory_gb", "compute_capability", "sm_clock_max_mhz", "
 
 
 def read(environ: Mapping[str, str], *, timeout_s: float = TIMEOUT_S) -> NvmlState:
-    """Ask NVML in a child process: a broken driver may hang or abort, and the state then says so."""
+    """Ask NVML in a child process. If a broken driver hangs or aborts there, the state's ``fault`` says so."""
     return state_of(run_probe("probes.gpu", environ=environ, timeout_s=timeout_s))
 
 
 def state_of(run: ProbeRun) -> NvmlState:
-    """What the child answered, or how it ended."""
+    """Return the child's answer; without one, a state whose ``fault`` and ``message`` say how the child ended."""
     if run.end == "answered":
         return TypeAdapter(NvmlState).validate_python(run.answer)
     last_words = run.stderr.strip().splitlines()[-1:]
@@ -32,7 +32,7 @@ def state_of(run: ProbeRun) -> NvmlState:
 
 
 def judge_gpus_present(state: NvmlState, *, has_driver: bool) -> Judgement:
-    """``has_driver``: the kernel driver is there."""
+    """Check that at least one GPU is visible. ``has_driver``: the kernel driver is loaded."""
     subject = Subject("1 GPU or more", state)
     if state.gpus:
         names = by_value({gpu.index: _title(gpu) for gpu in state.gpus})
@@ -59,7 +59,7 @@ def _title(gpu: GpuState) -> str:
 
 
 def judge_gpus_alike(state: NvmlState) -> Judgement:
-    """Ranks wait for the slowest GPU, so a scaling curve over different GPUs has no meaning."""
+    """Check that the GPUs are alike: all ranks wait for the slowest GPU, so different ones give no scaling curve."""
     subject = Subject("GPUs of one model with the same settings", values_of(state, ALIKE))
     different = [field for field in ALIKE if len({getattr(gpu, field) for gpu in state.gpus}) > 1]
     if not state.gpus:

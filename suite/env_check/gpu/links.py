@@ -1,4 +1,4 @@
-"""How the GPUs of one machine are joined: by NVLink or over PCIe."""
+"""Checks how the GPUs of one machine are connected: by NVLink or over PCIe."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ FIELDS: Final = ("links", "peer_access", "nvlinks_active", "pcie_generation_max"
 
 
 def judge_gpu_links(state: NvmlState) -> Judgement:
-    """Every pair of GPUs should be joined in the same way, so that no ring of NCCL has a slow piece."""
+    """Check that every pair of GPUs has the same kind of link: one slow link slows a whole ring of NCCL."""
     subject = Subject("the same kind of link between all GPUs, best NVLink", values_of(state, FIELDS))
     between = [link for gpu in state.gpus for number, link in enumerate(gpu.links) if number != gpu.index]
     kinds = sorted({link for link in between if link})
@@ -18,7 +18,7 @@ def judge_gpu_links(state: NvmlState) -> Judgement:
         return subject.warning(
             "nvlink_partial",
             _describe(state, kinds),
-            "Use only GPUs that are joined (nvidia-smi topo -m shows the matrix, CUDA_VISIBLE_DEVICES chooses).",
+            "Use only GPUs that NVLink connects (nvidia-smi topo -m shows the matrix, CUDA_VISIBLE_DEVICES chooses).",
         )
     if kinds == ["nvlink"] and len({gpu.nvlinks_active for gpu in state.gpus}) > 1:
         return subject.warning(
@@ -29,7 +29,7 @@ def judge_gpu_links(state: NvmlState) -> Judgement:
     if not state.gpus:
         return subject.not_checked("no GPU")
     if None in between:
-        return subject.not_checked("NVML does not tell how the GPUs are joined")
+        return subject.not_checked("NVML does not report how the GPUs are connected")
     return subject.ok(_describe(state, kinds))
 
 

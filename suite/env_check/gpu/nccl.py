@@ -1,4 +1,7 @@
-"""Does NCCL join the GPUs? Asked in the worker's Python (``tasks.nccl_probe``), in a process that may crash or hang."""
+"""Checks that NCCL sums correctly over all GPUs.
+
+The worker's Python runs ``tasks.nccl_probe`` in its own process, which may crash or hang.
+"""
 
 import os
 import tempfile
@@ -17,10 +20,10 @@ from suite.external.program import ProgramRun, run_program
 from suite.files.paths import ROOT
 
 TIMEOUT_S: Final = 120.0
-RETRY_TIMEOUT_S: Final = 45.0  # torch is read from the disk by then; all tries end before a node's env_check has to
-SAY_WHERE_S: Final = 10.0  # before the timeout, the probe writes where it stands
-OUTPUT_CHARACTERS: Final = 4000  # of each
-OF_A_PATH: Final = ("nccl_error", "nccl_crashed", "nccl_hung", "nccl_wrong_sum")  # faults that a broken path may have
+RETRY_TIMEOUT_S: Final = 45.0  # torch is in the disk cache by then; all tries fit into a node's timeout
+SAY_WHERE_S: Final = 10.0  # the probe writes its stack this long before the timeout
+OUTPUT_CHARACTERS: Final = 4000  # kept of standard output and of standard error
+OF_A_PATH: Final = ("nccl_error", "nccl_crashed", "nccl_hung", "nccl_wrong_sum")  # faults that a broken path may cause
 
 ProbeError = Literal["no_torch", "no_cuda", "no_nccl", "nccl_error"]
 Fault = Literal[
@@ -30,7 +33,7 @@ Fault = Literal[
 
 
 class NcclResult(BaseModel):
-    """What ``tasks.nccl_probe`` measured."""
+    """The measurements of ``tasks.nccl_probe``."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -41,8 +44,8 @@ class NcclResult(BaseModel):
     peer_access: tuple[tuple[bool, ...], ...]  # from GPU to GPU
     is_sum_right: bool
     message_bytes: int
-    times_s: tuple[float, ...]  # of each all-reduce
-    bus_bandwidth_gb_s: float | None  # of the median; None for one GPU
+    times_s: tuple[float, ...]  # one for each all-reduce
+    bus_bandwidth_gb_s: float | None  # from the median time; None for one GPU
 
 
 class _Error(BaseModel):
@@ -52,7 +55,7 @@ class _Error(BaseModel):
 
 @dataclass(frozen=True, kw_only=True)
 class NcclFacts:
-    """Evidence of ``nccl_all_reduce``: either ``result`` is there, or ``fault`` says why not."""
+    """Evidence of ``nccl_all_reduce``: either ``result`` is set, or ``fault`` says why it is None."""
 
     python: str
     fault: Fault | None = None
@@ -62,7 +65,7 @@ class NcclFacts:
     output: str = ""  # the end of its standard output and error: NCCL's warnings
     wall_s: float | None = None
     result: Mapping[str, object] | None = None
-    tries: tuple[PathTry, ...] = ()  # without the paths that may be broken
+    tries: tuple[PathTry, ...] = ()  # retries, each without the paths that may be broken
 
     @property
     def measured(self) -> NcclResult | None:
@@ -70,12 +73,12 @@ class NcclFacts:
 
     @property
     def failed(self) -> str | None:
-        """The fault, a wrong sum being one; None where NCCL works."""
+        """The fault, which may be a wrong sum; None if NCCL works."""
         return "nccl_wrong_sum" if self.measured and not self.measured.is_sum_right else self.fault
 
 
 def read(python: Path, *, environ: Mapping[str, str], timeout_s: float = TIMEOUT_S) -> NcclFacts:
-    """Run the probe under the worker's Python."""
+    """Run the probe with the worker's Python."""
     if not is_there(python):
         return NcclFacts(python=str(python), fault="worker_missing", message="the worker is not installed yet")
     with tempfile.TemporaryDirectory(prefix="labscale-nccl-") as folder:
@@ -95,7 +98,7 @@ def read(python: Path, *, environ: Mapping[str, str], timeout_s: float = TIMEOUT
 
 
 def try_paths(facts: NcclFacts, *, environ: Mapping[str, str], timeout_s: float = RETRY_TIMEOUT_S) -> NcclFacts:
-    """Add what the probe does without peer-to-peer transfers and shared memory, where it failed with them."""
+    """If the probe failed, run it again without peer-to-peer transfers and shared memory, and add the results."""
     if facts.failed not in OF_A_PATH:
         return facts
 
@@ -139,7 +142,7 @@ def facts_of(python: Path, run: ProgramRun, answer: str | None) -> NcclFacts:
 
 
 def _last_words(run: ProgramRun) -> str:
-    """NCCL's last warning, else Python's word for its death, else the last line."""
+    """Return NCCL's last warning, else Python's last fatal error, else the last line."""
     lines = [line.strip() for line in (*run.stdout.splitlines(), *run.stderr.splitlines()) if line.strip()]
     for mark in ("NCCL WARN", "Fatal Python error", ""):
         if fitting := [line for line in lines if mark in line]:
@@ -150,18 +153,18 @@ def _last_words(run: ProgramRun) -> str:
 _REPAIRS: Final = {
     "no_torch": "Install the worker again, or pass a Python that has torch to --worker-python.",
     "worker_not_startable": "Pass a Python that runs to --worker-python, or remove the worker and run bench again.",
-    "no_cuda": "Repair what the driver's checks say; a torch built for the CPU (CUDA None) must be replaced.",
-    "no_nccl": "Use a torch that is built with NCCL: the worker of the pins is.",
+    "no_cuda": "Repair the faults of the driver's checks first; replace a torch built for the CPU (CUDA None).",
+    "no_nccl": "Use a torch that is built with NCCL, as the pinned worker's is.",
     "nccl_error": "Read the message; NCCL_DEBUG=INFO says more. Often: small /dev/shm, or no memory left on a GPU.",
     "nccl_crashed": "Read its last words; NCCL_DEBUG=INFO says more. The driver may be too old for torch's CUDA.",
     "nccl_no_answer": "Read its last words in the evidence; run python -m tasks.nccl_probe /tmp/answer.json by hand.",
-    "nccl_hung": "Look for Xid errors in dmesg; NCCL_DEBUG=INFO says where it stands, nvidia-smi topo -m the links.",
+    "nccl_hung": "Look for Xid errors in dmesg; NCCL_DEBUG=INFO says where it hangs, nvidia-smi topo -m the links.",
     "nccl_wrong_sum": "Look for Xid errors in dmesg, at nvidia-smi -q -d ECC, and at PCIe ACS and the IOMMU.",
 }
 
 
 def judge_nccl_all_reduce(facts: NcclFacts, *, num_gpus: int) -> Judgement:
-    """``num_gpus``: those that NVML shows and CUDA_VISIBLE_DEVICES leaves."""
+    """Check NCCL's sum over ``num_gpus``, the GPUs that NVML and CUDA_VISIBLE_DEVICES show."""
     subject = Subject(f"the right sum over {num_gpus} GPU(s), with peer access", facts)
     tried = nccl_paths.describe(facts.tries)
     if path := nccl_paths.broken_path(facts.tries):

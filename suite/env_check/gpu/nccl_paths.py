@@ -1,6 +1,6 @@
-"""Tries NCCL again without peer-to-peer transfers, without shared memory, and without both, to say which is broken.
+"""Runs NCCL again without peer-to-peer transfers, without shared memory, and without both, to find the broken path.
 
-CUDA may offer a path between GPUs that carries no data: NCCL then hangs, fails or sums wrongly, and training says
+CUDA may offer a path between GPUs that carries no data. NCCL then hangs, fails or sums wrongly, and training reports
 "Watchdog caught collective operation timeout", "an illegal memory access was encountered" or "unhandled system error".
 """
 
@@ -15,16 +15,14 @@ _P2P_CAUSES: Final = (
     "the IOMMU or PCIe ACS is on (bare metal: iommu=pt or off for the kernel, ACS off in the BIOS), a virtual machine's"
     " PCIe is virtualised, or the GPUs are consumer models without P2P (nvidia-smi topo -p2p w)"
 )
-_SHM_CAUSES: Final = (
-    "too small or full a /dev/shm, as the 64 MB that a container has by default (--ipc=host or --shm-size=8g)"
-)
+_SHM_CAUSES: Final = "a full or too small /dev/shm: a container has 64 MB by default (use --ipc=host or --shm-size=8g)"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Path:
-    """A path between GPUs that NCCL can do without."""
+    """A path between GPUs that NCCL can work without."""
 
-    fault: str  # where NCCL works without it, and not with it
+    fault: str  # the fault if NCCL works only without this path
     variables: tuple[str, ...]
     what: str
     repair: str
@@ -59,7 +57,7 @@ PATHS: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class PathTry:
-    """How the probe ended without a path."""
+    """The result of one probe without a path."""
 
     variables: tuple[str, ...]
     fault: str | None  # None: the sum was right
@@ -69,7 +67,7 @@ class PathTry:
 
 
 def try_paths(environ: Mapping[str, str], run: Callable[[Path], PathTry]) -> tuple[PathTry, ...]:
-    """Run the probe without one path after the other until it works; what ``environ`` turns off already is left out."""
+    """Run the probe without each path in turn until it works; skip the paths that ``environ`` turns off already."""
     tries: list[PathTry] = []
     for path in PATHS:
         if all(environ.get(name) == value for name, _, value in (text.partition("=") for text in path.variables)):
@@ -81,14 +79,14 @@ def try_paths(environ: Mapping[str, str], run: Callable[[Path], PathTry]) -> tup
 
 
 def broken_path(tries: tuple[PathTry, ...]) -> Path | None:
-    """The path without which NCCL works; None where none was tried, or none is to blame."""
+    """Return the path without which NCCL works; None if no path was tried, or none is the cause."""
     if not tries or tries[-1].fault is not None:
         return None
     return next(path for path in PATHS if path.variables == tries[-1].variables)
 
 
 def describe(tries: tuple[PathTry, ...]) -> str:
-    """What the tries found, as the end of a sentence; empty without any."""
+    """Return the result of the tries as the end of a sentence; empty without tries."""
     if not tries:
         return ""
     last, path = tries[-1], broken_path(tries)

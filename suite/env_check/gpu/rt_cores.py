@@ -1,4 +1,4 @@
-"""Whether the GPUs have RT cores, by ``gpus.toml``: neither NVML nor CUDA tells."""
+"""Checks with ``gpus.toml`` that the GPUs have RT cores, which neither NVML nor CUDA reports."""
 
 import re
 from collections.abc import Sequence
@@ -35,12 +35,12 @@ class RtCoreTable(TomlTable):
 
 @dataclass(frozen=True, kw_only=True)
 class RtCores:
-    """One GPU of the evidence of ``rt_cores``."""
+    """Evidence of ``rt_cores`` for one GPU."""
 
     index: int
     name: str | None
     compute_capability: str | None
-    rt_cores: bool | None  # None: the table does not know
+    rt_cores: bool | None  # None: the table does not list the GPU
     source: str | None
 
 
@@ -55,7 +55,7 @@ def read_table(path: Path = GPUS_PATH) -> RtCoreTable:
 
 
 def judge_rt_cores(state: NvmlState, table: RtCoreTable) -> Judgement:
-    """RTX rendering needs RT cores on every GPU that renders."""
+    """Check that every GPU has RT cores, which RTX rendering needs."""
     gpus = tuple(_rt_cores(gpu, table) for gpu in state.gpus)
     subject = Subject("RT cores, for the RTX renderer of Isaac Sim", RtCoresOfAll(gpus=gpus))
     if without := [gpu for gpu in gpus if gpu.rt_cores is False]:

@@ -1,1 +1,1 @@
-"""Shared libraries: where the loader finds them, and what they export."""
+"""Finds and loads shared libraries, and explains why one does not load."""

@@ -1,4 +1,4 @@
-"""The libraries of the driver stack: the loaders, which the distribution brings, and what the NVIDIA driver brings."""
+"""Checks the libraries of the driver stack: the distribution's loaders and the NVIDIA driver's own libraries."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ CUDA_DRIVER: Final = ("libcuda.so.1",)
 
 
 def egl_driver(driver_version: str | None) -> tuple[str, ...]:
-    """The name of the library's core ends with the driver version, and has no other form."""
+    """Return the names of the driver's EGL libraries. The second exists only with the driver version in its name."""
     return ("libEGL_nvidia.so.0", *((f"libnvidia-eglcore.so.{driver_version}",) if driver_version else ()))
 
 
 @dataclass(frozen=True, kw_only=True)
 class LibrariesSeen:
-    driver_version: str | None  # of the NVIDIA kernel driver; None when there is none
+    driver_version: str | None  # the NVIDIA kernel driver's; None if there is no driver
     libraries: tuple[Library, ...]
 
     def named(self, *names: str) -> tuple[Library, ...]:
@@ -30,14 +30,14 @@ class LibrariesSeen:
 
 
 def read(environ: Mapping[str, str], *, driver_version: str | None) -> LibrariesSeen:
-    """Load every library of the stack, each by itself in a child process."""
+    """Load every library of the stack, each in its own child process."""
     names = (*EGL_LOADER, *LIBGL, *VULKAN_LOADER, *egl_driver(driver_version), *VULKAN_DRIVER, *CUDA_DRIVER)
     found = read_libraries(dict.fromkeys(names, ()), environ)
     return LibrariesSeen(driver_version=driver_version, libraries=tuple(found.values()))
 
 
 def judge_libraries(seen: LibrariesSeen, names: tuple[str, ...]) -> Judgement:
-    """The libraries of these names should load, with all their dependencies."""
+    """Check that the named libraries load with all their dependencies."""
     libraries = seen.named(*names)
     subject = Subject(
         f"{', '.join(library.name for library in libraries)} load with all dependencies",
@@ -50,7 +50,7 @@ def judge_libraries(seen: LibrariesSeen, names: tuple[str, ...]) -> Judgement:
 
 
 def judge_driver_libraries(seen: LibrariesSeen, names: tuple[str, ...]) -> Judgement:
-    """What the NVIDIA driver brings should load too, and be of its version. Without a driver there is nothing to do."""
+    """Check that the named NVIDIA libraries load and have the kernel driver's version. Needs a driver."""
     libraries = seen.named(*names)
     version = seen.driver_version or ""
     subject = Subject(
@@ -66,7 +66,7 @@ def judge_driver_libraries(seen: LibrariesSeen, names: tuple[str, ...]) -> Judge
 
 
 def version_mismatch(library: Library, driver_version: str | None) -> Fault | None:
-    """An NVIDIA library of another version than the kernel driver."""
+    """Return a fault if an NVIDIA library's version differs from the kernel driver's."""
     if not library.is_nvidia or driver_version is None or library.version in (None, driver_version):
         return None
     if library.is_compat and parts(library.version) > parts(driver_version):
@@ -75,5 +75,5 @@ def version_mismatch(library: Library, driver_version: str | None) -> Fault | No
         word="version_mismatch",
         found=f"{library.path} is version {library.version}, the kernel driver is {driver_version}",
         repair=f"install the driver's libraries of version {driver_version}, or reboot into the kernel driver"
-        f" {library.version}; in an image remove the copy that it brought: {library.path}",
+        f" {library.version}; in an image, remove the image's own copy: {library.path}",
     )

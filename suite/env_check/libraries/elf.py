@@ -1,4 +1,4 @@
-"""What an ELF file says of itself: word size, machine, name, dependencies. Reads the file, loads nothing."""
+"""Reads the word size, machine, name and dependencies of an ELF file without loading it."""
 
 import functools
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ ElfFault = Literal["absent", "unreadable", "not_elf", "truncated"]
 
 @dataclass(frozen=True, kw_only=True)
 class Elf:
-    """One file. When ``fault`` is set, what could not be read is None or empty."""
+    """One ELF file. If ``fault`` is set, the fields that could not be read are None or empty."""
 
     path: str
     fault: ElfFault | None = None
@@ -25,16 +25,16 @@ class Elf:
     machine: str | None = None  # "EM_X86_64"
     soname: str | None = None
     needed: tuple[str, ...] = ()
-    runpath: tuple[str, ...] = ()  # folders it wants searched for its dependencies, $ORIGIN filled in
+    runpath: tuple[str, ...] = ()  # folders to search for its dependencies, with $ORIGIN replaced
 
     @property
     def loads_here(self) -> bool:
-        """Whether this process's kind of program can load it, as far as its header says."""
+        """Return whether its header allows this process to load it."""
         return self.fault is None and (self.bits, self.machine) == (host().bits, host().machine)
 
 
 def read_elf(path: Path) -> Elf:
-    """Read ``path``; a file that is absent, unreadable, cut short or no ELF file is a fault, never an exception."""
+    """Read ``path``. A file that is absent, unreadable, truncated or not ELF gives a fault, never an exception."""
     try:
         with path.open("rb") as stream:
             return _read(path, stream)
@@ -46,7 +46,7 @@ def read_elf(path: Path) -> Elf:
 
 @functools.cache
 def host() -> Elf:
-    """The Python that is running: what it loads has the same word size and machine."""
+    """Return the running Python, whose word size and machine every library it loads must share."""
     return read_elf(_RUNNING_PROGRAM)
 
 

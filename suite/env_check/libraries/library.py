@@ -1,4 +1,4 @@
-"""Whether a library can be loaded here with all its dependencies; and if not, what exactly is in the way."""
+"""Loads a library with all its dependencies in a child process; if that fails, finds the cause."""
 
 import json
 import re
@@ -12,10 +12,10 @@ from suite.env_check.libraries.elf import Elf, host
 from suite.env_check.libraries.search_path import SearchPath
 from suite.env_check.probes.run import run_probe
 
-PATIENCE_S: Final = 10  # for one library: loading a driver with a compiler inside takes 0.1 s
-_START_S: Final = 30.0  # for Python itself, on a busy machine
+PATIENCE_S: Final = 10  # for one library; a driver that contains a compiler loads in 0.1 s
+_START_S: Final = 30.0  # for the start of Python on a busy machine
 
-# What holds a library in Debian and Ubuntu. Missing libraries that are not here are named without a package.
+# The package that contains a library in Debian and Ubuntu. Repairs name no package for other libraries.
 PACKAGES: Final = {
     "libEGL.so.1": "libegl1",
     "libGL.so.1": "libgl1",
@@ -37,26 +37,26 @@ PACKAGES: Final = {
     "libxcb.so.1": "libxcb1",
     "libxshmfence.so.1": "libxshmfence1",
 }
-# What the NVIDIA driver brings. It must come with the driver: a package of another version does harm.
+# The NVIDIA driver's own libraries. They must come with the driver: a package of another version breaks it.
 _NVIDIA: Final = re.compile(r"^lib(nvidia|GLX_nvidia|EGL_nvidia|GLESv\d_\w*nvidia|cuda\.so|nv)")
 _VERSION: Final = re.compile(r"\.so\.(\d+(?:\.\d+){1,2})$")  # libGLX_nvidia.so.580.159.04
 
 
 @dataclass(frozen=True, kw_only=True)
 class Library:
-    """A library and, when it does not load, why. All fields are what was seen; texts of the loader are evidence."""
+    """A library and, if it does not load, the cause."""
 
-    name: str  # as it was asked for: a path or a bare name
-    path: str | None  # the file, links followed; None when there is none
-    fault: str | None  # "library_missing", "dependency_missing", … ; None when it loads
-    missing: str | None = None  # the library that is not there: itself or a dependency
-    needed_by: str | None = None  # the file that asks for ``missing``
-    loader_text: str | None = None  # what dlerror said, or how the loading process died
-    symbols: tuple[str, ...] = ()  # of those asked for, the ones it has
+    name: str  # as requested: a path or a bare name
+    path: str | None  # the file, with links resolved; None if there is no file
+    fault: str | None  # "library_missing", "dependency_missing", … ; None if it loads
+    missing: str | None = None  # the library that is missing: itself or a dependency
+    needed_by: str | None = None  # the file that needs ``missing``
+    loader_text: str | None = None  # dlerror's message, or how the loading process died
+    symbols: tuple[str, ...] = ()  # the requested symbols that it exports
 
     @property
     def version(self) -> str | None:
-        """The driver version in the file's name; None where it says none, as ``libvulkan_lvp.so``."""
+        """The driver version in the file's name; None if it has none, as in ``libvulkan_lvp.so``."""
         match = _VERSION.search(Path(self.path or self.name).name)
         return match.group(1) if match else None
 
@@ -74,14 +74,14 @@ def is_nvidia(name: str) -> bool:
 
 
 def is_compat(file: Path) -> bool:
-    """Whether the file is of the package cuda-compat: its libcuda may be newer than the kernel driver."""
+    """Return whether the file is from the package cuda-compat, whose libcuda may be newer than the kernel driver."""
     return "compat" in file.parts
 
 
 def read_libraries(
     wanted: Mapping[str, Sequence[str]], environ: Mapping[str, str], *, patience_s: int = PATIENCE_S
 ) -> dict[str, Library]:
-    """Load every library of ``wanted`` (name -> symbols to look for) in a child process and explain each that fails."""
+    """Load every library of ``wanted`` (name -> symbols to look for) in a child process and explain each failure."""
     if not wanted:
         return {}
     request = json.dumps({name: list(symbols) for name, symbols in wanted.items()})
@@ -101,7 +101,7 @@ def _explain(name: str, loaded: Mapping[str, Any], search: SearchPath, patience_
     if elf is None:
         return Library(name=name, path=None, fault="library_missing", missing=name, loader_text=loaded["error"])
     path = str(Path(elf.path).resolve())
-    if loaded["end"] in ("refused", "SIGBUS"):  # SIGBUS: the loader itself, on a file that is cut short
+    if loaded["end"] in ("refused", "SIGBUS"):  # SIGBUS: a truncated file crashes the loader itself
         fault, missing, needed_by = _why_refused(elf, search)
         return Library(
             name=name,
@@ -117,7 +117,7 @@ def _explain(name: str, loaded: Mapping[str, Any], search: SearchPath, patience_
 
 
 def _why_refused(elf: Elf, search: SearchPath) -> tuple[str, str | None, str | None]:
-    """The fault, and for a missing dependency its name and the file that needs it."""
+    """Return the fault and, for a missing dependency, its name and the file that needs it."""
     if elf.fault is not None:
         words = {"not_elf": "library_not_elf", "truncated": "library_truncated", "unreadable": "library_unreadable"}
         return words[elf.fault], None, None
@@ -131,11 +131,11 @@ def _why_refused(elf: Elf, search: SearchPath) -> tuple[str, str | None, str | N
 
 
 def describe(library: Library) -> str:
-    """What is wrong with a library that does not load, on one line."""
+    """Return on one line why a library does not load."""
     texts = {
         "library_missing": "no such library",
-        "dependency_missing": f"{library.missing} is not there or does not load (needed by {library.needed_by})",
-        "library_truncated": f"{library.path} is cut short or damaged",
+        "dependency_missing": f"{library.missing} is missing or does not load (needed by {library.needed_by})",
+        "library_truncated": f"{library.path} is truncated or damaged",
         "library_not_elf": f"{library.path} is not an ELF file",
         "library_unreadable": f"{library.path} cannot be read",
         "library_wrong_class": f"{library.path} is not a {host().bits}-bit library",
@@ -146,27 +146,27 @@ def describe(library: Library) -> str:
 
 
 def repair(library: Library) -> str:
-    """The next step for a library that does not load."""
+    """Return the next step for a library that does not load."""
     name = Path(library.missing or library.name).name
     if library.fault in ("library_missing", "dependency_missing"):
         if is_nvidia(name):
             return nvidia_repair(name)
         if name in PACKAGES:
             return f"apt-get install {PACKAGES[name]} (it holds {name})"
-        return f"install the package that holds {name} (apt-file search {name}), or correct what names it"
+        return f"install the package that contains {name} (apt-file search {name}), or correct the file that names it"
     if library.fault in ("library_wrong_class", "library_wrong_machine"):
         bits, machine = host().bits, host().machine
         return f"install the {bits}-bit {machine} build of {library.path} and remove this one from the library path"
     if library.fault in ("library_truncated", "library_not_elf", "library_unreadable"):
         package = f" (package {PACKAGES[name]})" if name in PACKAGES else ""
         return f"install {library.path} again{package}: dpkg -S {library.path} names its package"
-    return f"install {library.path} and its dependencies again; what the loader said: {library.loader_text}"
+    return f"install {library.path} and its dependencies again; the loader reports: {library.loader_text}"
 
 
 def nvidia_repair(name: str) -> str:
-    """The next step for a part of the NVIDIA driver that is missing or does not load."""
+    """Return the next step for an NVIDIA library that is missing or does not load."""
     return (
         f"{Path(name).name} comes with the NVIDIA driver: in a container start it with"
-        " NVIDIA_DRIVER_CAPABILITIES=compute,utility,graphics; on the host install the driver's GL packages of the very"
-        " same version (Ubuntu: libnvidia-gl-<branch>-server), then run ldconfig"
+        " NVIDIA_DRIVER_CAPABILITIES=compute,utility,graphics; on the host install the driver's GL packages of exactly"
+        " the same version (Ubuntu: libnvidia-gl-<branch>-server), then run ldconfig"
     )

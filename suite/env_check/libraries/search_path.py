@@ -1,4 +1,4 @@
-"""Where the dynamic loader looks for a library, and what it would find there (ld.so(8)). Loads nothing."""
+"""Finds the file that the dynamic loader would load for a library (ld.so(8)), without loading it."""
 
 import os
 import platform
@@ -23,7 +23,7 @@ class SearchPath:
     default_folders: tuple[str, ...]
 
     def candidates(self, name: str, runpath: tuple[str, ...] = ()) -> Iterator[Path]:
-        """Every file that could be meant by ``name``, best first. A name with a slash is a file."""
+        """Yield every path that ``name`` could mean, in the loader's order. A name with a slash is a path itself."""
         if "/" in name:
             yield Path(name)
             return
@@ -32,12 +32,12 @@ class SearchPath:
         yield from (Path(folder) / name for folder in self.default_folders)
 
     def find(self, name: str, runpath: tuple[str, ...] = ()) -> Elf | None:
-        """The file that the loader would take; else one for another machine, which it passes over; else None."""
+        """Return the file that the loader would load; else one for another machine, which it skips; else None."""
         seen = [elf for path in self.candidates(name, runpath) if (elf := read_elf(path)).fault != "absent"]
         return next((elf for elf in seen if elf.fault or elf.loads_here), seen[0] if seen else None)
 
     def find_missing(self, elf: Elf) -> tuple[str, str] | None:
-        """The first library that ``elf`` or a dependency of it needs in vain, and the file that needs it."""
+        """Return the first missing dependency of ``elf`` or of its dependencies, and the file that needs it."""
         todo, done = [elf], {Path(elf.path).name}
         while todo:
             user = todo.pop(0)
@@ -62,7 +62,7 @@ def read(environ: Mapping[str, str]) -> SearchPath:
 
 
 def _read_cache(environ: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """What ``ldconfig -p`` prints; empty where there is no ldconfig: then the default folders are all there is."""
+    """Return the output of ``ldconfig -p``. Without ldconfig it is empty, and only the default folders remain."""
     ldconfig = shutil.which("ldconfig", path=os.pathsep.join((environ.get("PATH", ""), "/sbin", "/usr/sbin")))
     if ldconfig is None:
         return {}

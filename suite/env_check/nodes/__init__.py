@@ -1,1 +1,1 @@
-"""The checks of several nodes, run on each and compared."""
+"""Runs the checks on several nodes and compares their reports."""

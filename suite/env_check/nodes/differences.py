@@ -1,4 +1,4 @@
-"""Where reports of several nodes differ."""
+"""Finds the differences between the reports of several nodes."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,7 @@ from suite.env_check.check import Check
 from suite.env_check.report import Report
 
 NOT_REPORTED: Final = "not reported"
-SLOWER: Final = 0.9  # of the fastest node: a smaller bandwidth is a difference
+SLOWER: Final = 0.9  # a bandwidth below this part of the fastest node's is a difference
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +20,7 @@ class Group:
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """Something that is not the same everywhere: each value with its nodes, most nodes first."""
+    """A fact or verdict that differs between nodes: each value with its nodes, most nodes first."""
 
     subject: str
     groups: tuple[Group, ...]
@@ -31,12 +31,12 @@ class Difference:
 
 @dataclass(frozen=True, kw_only=True)
 class _Fact:
-    """Where a fact stands in the evidence of a check: keys joined by dots, ``[]`` for every element of a list."""
+    """A fact in the evidence of a check. ``path``: keys joined by dots, ``[]`` for every element of a list."""
 
     subject: str
     check: str
     path: str
-    slower: float | None = None  # a number may be this part of the largest and still count as the same
+    slower: float | None = None  # numbers count as the same down to this part of the largest
 
 
 _FACTS: Final = (
@@ -58,12 +58,12 @@ _FACTS: Final = (
     _Fact(subject="assets", check="asset_root", path="manifest_sha256"),
 )
 
-# Of a moment, not of a machine: what they find warns, and makes no node another kind of node.
+# These checks describe a moment, not a machine: their verdicts do not make nodes different.
 _MOMENTARY: Final = frozenset({"cpu_load", "core_speed", "gpu_throttling"})
 
 
 def differences(reports: Mapping[str, Report]) -> tuple[Difference, ...]:
-    """Facts first, then verdicts. ``reports``: node -> its report."""
+    """Return the differences, facts before verdicts. ``reports``: node -> its report."""
     found = [_difference("stack", {node: report.stack for node, report in reports.items()})]
     for fact in _FACTS:
         values = {node: _value(report, fact) for node, report in reports.items()}
@@ -125,7 +125,7 @@ def _are_close(values: tuple[Any, ...], slower: float) -> bool:
 
 
 def _text(value: Any) -> str:
-    """``"8 x NVIDIA H200"`` for a list, so that a missing GPU shows."""
+    """Format a value. A list gives ``"8 x NVIDIA H200"``, so that a missing GPU shows."""
     if isinstance(value, tuple):
         return ", ".join(f"{count} x {_text(item)}" for item, count in Counter(value).items()) or "none"
     return f"{value:.1f}" if isinstance(value, float) else NOT_REPORTED if value is None else str(value)

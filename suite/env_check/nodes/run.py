@@ -1,6 +1,6 @@
-"""Run env_check on every node of a Slurm allocation, or over ssh, and collect the reports.
+"""Runs env_check on every node of a Slurm allocation, or over ssh, and collects the reports.
 
-A node that does not answer is a failure of its own and does not keep the others' reports from being read.
+A node that does not answer is one failure; the reports of the other nodes are read all the same.
 """
 
 import math
@@ -19,8 +19,8 @@ from suite.external.ssh import FAILED, ssh_argv
 
 TIMEOUT_S: Final = 300.0
 CONNECT_TIMEOUT_S: Final = 10
-AT_ONCE: Final = 32  # connections, each to one node
-SHOWN_CHARACTERS: Final = 80  # of a report that is none
+AT_ONCE: Final = 32  # most nodes that are asked at the same time
+SHOWN_CHARACTERS: Final = 80  # of an output that is not a report
 
 # Slurm's own %N in --output is the machine's host name, which need not be the node's name.
 TO_FILES: Final = 'exec "$@" >"$0/$SLURMD_NODENAME.json" 2>"$0/$SLURMD_NODENAME.txt"'
@@ -38,12 +38,12 @@ class NodeFailure:
 
 @dataclass(frozen=True, kw_only=True)
 class Collected:
-    reports: Mapping[str, Report]  # by the name the node was asked with
+    reports: Mapping[str, Report]  # node, as named in the request -> its report
     failures: tuple[NodeFailure, ...]
 
 
 def slurm_nodes(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Nodes of the allocation that this runs in. Raises UsageError outside of one."""
+    """Return the nodes of this process's Slurm allocation. Raises UsageError outside an allocation."""
     compressed = environ.get("SLURM_JOB_NODELIST")
     if not compressed:
         raise UsageError(
@@ -60,17 +60,17 @@ def slurm_nodes(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def slurm_argv(command: Sequence[str], *, nodes: Sequence[str], folder: Path, timeout_s: float) -> tuple[str, ...]:
-    """Render one task a node, whose output goes to ``folder/<node>.json``; ``folder`` must be shared."""
+    """Return the srun command: one task per node, which writes ``folder/<node>.json``. All nodes share ``folder``."""
     return (
         "srun",
         f"--nodelist={','.join(nodes)}",
         f"--nodes={len(nodes)}",
         f"--ntasks={len(nodes)}",
         "--ntasks-per-node=1",
-        "--overlap",  # beside the step that this may run in
-        "--cpu-bind=none",  # or the check would see one core
+        "--overlap",  # this process may itself run in a step
+        "--cpu-bind=none",  # otherwise the check would see one core
         "--kill-on-bad-exit=0",  # exit codes 1 and 2 are answers
-        "--no-kill",  # a node that fails leaves the others to answer, where the allocation has it too
+        "--no-kill",  # other nodes still answer after one fails, if the allocation has --no-kill too
         "--wait=0",
         "--input=none",
         f"--time={math.ceil(timeout_s / 60)}",
@@ -92,8 +92,8 @@ def collect_slurm(
 ) -> Collected:
     """Run ``command`` on every node. ``folder``: empty, and on a file system that all nodes share.
 
-    Where srun cannot start one task it ends all, those of nodes that are well too. So nodes without an answer are asked
-    once more, each by a srun of its own.
+    If srun cannot start one task, it ends all tasks, also on healthy nodes. So each node without an answer is asked
+    once more, by a separate srun.
     """
 
     def ask(*asked: str) -> dict[str, Report | NodeFailure]:
@@ -129,7 +129,7 @@ def collect_ssh(
     config: Path | None = None,
     timeout_s: float = TIMEOUT_S,
 ) -> Collected:
-    """Run ``command`` on every host at the same time; ``config`` is ssh's."""
+    """Run ``command`` on every host at the same time. ``config``: ssh's configuration file."""
 
     def ask(host: str) -> Report | NodeFailure:
         argv = ssh_argv(command, host=host, working_dir=working_dir, config=config)
@@ -148,7 +148,7 @@ def _sorted_out(answers: Mapping[str, Report | NodeFailure]) -> Collected:
 
 
 def _answer(node: str, text: str | None, run: ProgramRun, said: str, *, program: str) -> Report | NodeFailure:
-    """Read the node's report; without one, say how the program that should have brought it ended."""
+    """Return the node's report; without one, a failure that says how ``program`` ended."""
     problem: ValueError | None = None
     if text:
         try:
@@ -160,7 +160,7 @@ def _answer(node: str, text: str | None, run: ProgramRun, said: str, *, program:
         return NodeFailure(node=node, fault="not_started", message=run.stderr, repair=f"Install {program}.")
     if run.end == "hung":
         message = f"no report in {run.wall_s:.0f} s; last: {last_line}"
-        repair = f"Run env_check on {node} itself; processes left behind there may hold a GPU."
+        repair = f"Run env_check on {node} itself; processes left behind there may occupy a GPU."
         return NodeFailure(node=node, fault="timed_out", message=message, repair=repair)
     if program == "ssh" and run.exit_code == FAILED:
         repair = f"Make `ssh {node} true` work without a password."
@@ -170,14 +170,14 @@ def _answer(node: str, text: str | None, run: ProgramRun, said: str, *, program:
         message = (
             f"{problem}; it begins: {(text or '').strip().partition('\n')[0][:SHOWN_CHARACTERS]}; last: {last_line}"
         )
-        before = "Let the login scripts there print nothing where no terminal is. " if program == "ssh" else ""
+        before = "Let the login scripts there print nothing without a terminal. " if program == "ssh" else ""
         return NodeFailure(node=node, fault="bad_report", message=message, repair=before + repair)
     message = f"exit code {run.exit_code}; last: {last_line}"
     return NodeFailure(node=node, fault="no_report", message=message, repair=repair)
 
 
 def _last_line(said: str, node: str) -> str:
-    """The last line about this node (srun speaks of all of them), else the last line."""
+    """Return the last line that names this node (srun writes about all nodes), else the last line."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     about_node = [line for line in lines if re.search(rf"(?<![\w-]){re.escape(node)}(?![\w-])", line)]
     return next(reversed(about_node or lines), "no message")

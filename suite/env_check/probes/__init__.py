@@ -1,1 +1,1 @@
-"""Programs that ask a driver in a process of their own, which may crash or hang."""
+"""Programs that ask a driver in their own process, which may crash or hang."""

@@ -1,6 +1,6 @@
-"""How a probe answers: JSON objects on its standard output, each replacing the one before: a crash loses little.
+"""Writes a probe's answers: JSON objects on its standard output, the last of which counts. A crash loses little.
 
-A driver that is loaded into the probe may print what it likes: its standard output is sent to standard error.
+A loaded driver may print to standard output, so the probe redirects that to standard error.
 """
 
 import json
@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 
 def open_answer() -> Callable[[object], None]:
-    """Take standard output for the answer alone and return the function that writes one."""
+    """Reserve standard output for answers and return the function that writes one."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a driver that aborts is a finding, not a core file
     stream = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)

@@ -1,4 +1,4 @@
-"""Times the cores one after another, in a process of its own; started by ``suite.env_check.host.cores``."""
+"""Times the cores one after another. ``suite.env_check.host.cores`` starts it in its own process."""
 
 import os
 import statistics
@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from suite.env_check.probes.answer import open_answer
 from suite.external.core_probe import core_probe_s
 
-WARM_S = 0.01  # a core that slept has to reach its clock first
+WARM_S = 0.01  # an idle core needs time to reach its full clock
 PROBES = 5
 
 
 def looks_s(cores: Sequence[int], passes: int) -> dict[int, list[float]]:
-    """Core -> seconds of a probe, the median of ``PROBES``, once in every pass over all cores."""
+    """Return core -> seconds of a probe, one value for each pass over all cores: the median of ``PROBES``."""
     found: dict[int, list[float]] = {core: [] for core in cores}
     for _ in range(passes):
         for core in cores:

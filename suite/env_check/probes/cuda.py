@@ -1,4 +1,4 @@
-"""Asks the CUDA driver in a process of its own, which makes no context; ``gpu.cuda_graphs`` starts it."""
+"""Asks the CUDA driver without creating a context. ``suite.env_check.gpu.cuda_graphs`` starts it in its own process."""
 
 import ctypes
 from typing import Any, Final
@@ -10,11 +10,16 @@ SUCCESS: Final = 0
 
 
 class DriverError(Exception):
-    """A function of the driver, and what it answered."""
+    """The CUDA driver does not load, or one of its functions is missing or fails."""
 
 
 def ask() -> dict[str, Any]:
-    """Version of CUDA that the driver is of, and whether each visible GPU has memory pools. Raises DriverError."""
+    """Return the CUDA version that the driver supports, and a bool per visible GPU: it has memory pools.
+
+    Raises:
+        DriverError: the driver does not load, or one of its functions is missing or fails.
+
+    """
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
     except OSError as error:

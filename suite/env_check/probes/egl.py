@@ -1,7 +1,8 @@
-"""Enumerate EGL devices and initialise each: ``python -m suite.env_check.probes.egl`` prints one JSON object a stage.
+"""Enumerates EGL devices and initialises each: ``python -m suite.env_check.probes.egl``.
 
-Keys: ``stage`` (the call that was under way), ``loader_error`` (libEGL.so.1 does not load), ``client_extensions``,
-``query_error`` (EGL error of eglQueryDevicesEXT; null when it succeeded or is not offered), ``devices``.
+It prints one JSON object per stage. Keys: ``stage`` (the call that was running), ``loader_error`` (libEGL.so.1 does not
+load), ``client_extensions``, ``query_error`` (EGL error of eglQueryDevicesEXT; null if it succeeds or libEGL lacks it),
+``devices``.
 """
 
 import ctypes
@@ -24,7 +25,7 @@ _UUID_BYTES: Final = 16
 
 
 class _Egl:
-    """The calls that the probe makes. A function of an extension is None where libEGL does not have it."""
+    """The calls that the probe makes. An extension's function is None if libEGL lacks it."""
 
     def __init__(self) -> None:
         library = ctypes.CDLL("libEGL.so.1")
@@ -85,7 +86,7 @@ def _query_devices(egl: _Egl, seen: dict[str, Any]) -> list[int]:
         seen["query_error"] = egl.get_error()
         return []
     if count.value == 0:
-        return []  # room for none would be a bad parameter
+        return []  # EGL rejects an array of length 0
     handles = (c_void_p * count.value)()
     if not egl.query_devices(count.value, handles, byref(count)):
         seen["query_error"] = egl.get_error()
@@ -93,7 +94,7 @@ def _query_devices(egl: _Egl, seen: dict[str, Any]) -> list[int]:
 
 
 def _describe(egl: _Egl, device: int) -> dict[str, Any]:
-    """What a device says of itself before it is initialised."""
+    """Return the properties of a device before it is initialised."""
     extensions = (egl.device_string(device, _EXTENSIONS) or b"").decode().split()
     facts: dict[str, Any] = {
         "is_software": "EGL_MESA_device_software" in extensions,

@@ -1,6 +1,6 @@
-"""Render one frame through EGL and OpenGL: ``python -m suite.env_check.probes.egl_frame DEVICE_INDEX``.
+"""Renders one frame through EGL and OpenGL: ``python -m suite.env_check.probes.egl_frame DEVICE_INDEX``.
 
-Prints one JSON object a stage; ``suite.env_check.graphics.frame.FrameSeen`` says what it holds.
+It prints one JSON object per stage; ``suite.env_check.graphics.frame.FrameSeen`` documents the keys.
 """
 
 import array
@@ -17,20 +17,20 @@ _FRAGMENT_SHADER: Final = "#version 330\nout vec4 colour;\nvoid main() { colour 
 
 
 def probe(device_index: int, answer: Callable[[object], None]) -> None:
-    """``device_index``: EGL's, of the device that is to render."""
+    """Render on the EGL device ``device_index`` and answer at every stage."""
     seen: dict[str, Any] = {"stage": "import of moderngl"}
     answer(seen)
     try:
         import moderngl  # noqa: PLC0415  (only this process loads it, and it may be missing)
 
-        create: Any = moderngl.create_standalone_context  # its stub has the keyword arguments wrong
+        create: Any = moderngl.create_standalone_context  # the keyword arguments in its stub are wrong
     except ModuleNotFoundError as error:
         answer({**seen, "package_missing": error.name})
         return
     seen["stage"] = f"OpenGL context on EGL device {device_index}"
     answer(seen)
     try:
-        # The names of the run-time packages; the plain ones come with the development packages only.
+        # Run-time packages install these names; only development packages install the ones without a version.
         context = create(backend="egl", device_index=device_index, libgl="libGL.so.1", libegl="libEGL.so.1")
     except Exception as error:  # noqa: BLE001  (the package raises bare Exception)
         answer({**seen, "error": str(error)})
@@ -46,7 +46,7 @@ def probe(device_index: int, answer: Callable[[object], None]) -> None:
 
 
 def _render(context: Any) -> bytes:
-    """RGBA, rows from the top."""
+    """Return RGBA bytes, the top row first."""
     colour = ", ".join(map(str, frame.TRIANGLE_COLOUR))
     program = context.program(vertex_shader=_VERTEX_SHADER, fragment_shader=_FRAGMENT_SHADER % colour)
     corners = context.buffer(array.array("f", frame.VERTICES).tobytes())
@@ -58,7 +58,7 @@ def _render(context: Any) -> bytes:
     pixels = target.read(components=4)
     row_bytes = frame.SIZE * 4
     rows = [pixels[start : start + row_bytes] for start in range(0, len(pixels), row_bytes)]
-    return b"".join(reversed(rows))  # OpenGL's first row is the lowest
+    return b"".join(reversed(rows))  # OpenGL's first row is the bottom one
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Asks NVML in a process of its own; started by ``suite.env_check.gpu.gpus``."""
+"""Asks NVML for the state of the GPUs. ``suite.env_check.gpu.gpus`` starts it in its own process."""
 
 import dataclasses
 

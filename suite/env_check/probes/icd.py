@@ -1,9 +1,9 @@
-"""Ask one Vulkan driver without the loader: ``python -m suite.env_check.probes.icd LIBRARY``.
+"""Asks one Vulkan driver without the loader: ``python -m suite.env_check.probes.icd LIBRARY``.
 
 The loader turns every refusal into VK_ERROR_INCOMPATIBLE_DRIVER, and zero devices into VK_ERROR_INITIALIZATION_FAILED.
-Here the loader's own conversation with a driver (Vulkan-Loader's docs/LoaderDriverInterface.md) yields the driver's
-codes. It prints one JSON object a stage. Keys: ``stage``, ``negotiate_result``, ``interface_version``,
-``create_result``, ``enumerate_result``, ``num_devices``; null: not reached.
+This probe calls the driver as the loader does (Vulkan-Loader's docs/LoaderDriverInterface.md), so it gets the driver's
+own codes. It prints one JSON object per stage. Keys: ``stage``, ``negotiate_result``, ``interface_version``,
+``create_result``, ``enumerate_result``, ``num_devices``; null if not reached.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ from suite.env_check.probes.answer import open_answer
 
 _NEGOTIATE: Final = "vk_icdNegotiateLoaderICDInterfaceVersion"
 _GET_PROC_ADDRESS: Final = ("vk_icdGetInstanceProcAddr", "vkGetInstanceProcAddr")
-_INTERFACE_VERSION: Final = 5  # the first of which the loader expects to be told the application's version unchanged
+_INTERFACE_VERSION: Final = 5  # from this one on, the loader passes the application's version on unchanged
 
 _CreateInstance = CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p)
 _EnumerateDevices = CFUNCTYPE(c_int, c_void_p, POINTER(c_uint32), c_void_p)

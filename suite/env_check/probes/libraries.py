@@ -1,8 +1,8 @@
-"""Load libraries as a program would (dlopen) and look for their symbols: ``probes.libraries JSON PATIENCE_S``.
+"""Loads libraries as a program would (dlopen) and looks for their symbols: ``probes.libraries JSON PATIENCE_S``.
 
 JSON is an object, library -> list of symbols; a library is a path or a bare name for the dynamic loader. Each is
-loaded in a fork of its own, for at most PATIENCE_S whole seconds: one that aborts or hangs is a result of that library
-alone, and none helps another to load.
+loaded in its own fork, for at most PATIENCE_S whole seconds. So a library that aborts or hangs affects no other, and
+none helps another to load.
 """
 
 import ctypes
@@ -23,7 +23,7 @@ class _LinkMap(ctypes.Structure):
 
 
 def load(library: str, symbols: Iterable[str]) -> dict[str, Any]:
-    """``error``: what dlerror says, or None. ``path``: the file that was loaded. ``symbols``: those it has."""
+    """Return ``error`` (dlerror's message or None), ``path`` (the loaded file) and ``symbols`` (those it exports)."""
     try:
         handle = ctypes.CDLL(library, mode=os.RTLD_LAZY | os.RTLD_LOCAL)
     except OSError as error:
@@ -41,7 +41,7 @@ def _path(handle: ctypes.CDLL) -> str | None:
 
 
 def load_in_fork(library: str, symbols: Iterable[str], patience_s: int) -> dict[str, Any]:
-    """Add ``end`` to the answer of ``load``: "loaded", "refused", "hung", or the death ("SIGABRT", "exit code 3")."""
+    """Add ``end`` to the answer of ``load``: "loaded", "refused", "hung", or how it died ("SIGABRT", "exit code 3")."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:

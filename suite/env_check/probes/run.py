@@ -1,6 +1,6 @@
-"""Start a probe in a process of its own: a driver may abort or hang, and that is then a typed finding.
+"""Starts a probe in its own process, so that a driver's abort or hang becomes a typed finding.
 
-Nothing of the driver stack is ever loaded into labscale's own process.
+labscale never loads a driver into its own process.
 """
 
 import json
@@ -13,42 +13,42 @@ from typing import Any, Final, Literal, Protocol
 from suite.external.program import run_program
 from suite.files.paths import ROOT
 
-STDERR_CHARACTERS: Final = 4000  # kept of what the probe and its drivers said
+STDERR_CHARACTERS: Final = 4000  # kept of the standard error of the probe and its drivers
 
-# "answered": ended with exit code 0 and an answer. "died": by a signal. "failed": any other end.
+# "answered": exit code 0 and an answer. "died": ended by a signal. "hung": timed out. "failed": any other end.
 End = Literal["answered", "died", "hung", "failed"]
 
 
 class Ended(Protocol):
-    """How a process ended."""
+    """The end of a process."""
 
     @property
     def end(self) -> End: ...
     @property
-    def signal(self) -> str | None: ...  # "SIGABRT", when it died
+    def signal(self) -> str | None: ...  # "SIGABRT", if it died
     @property
     def exit_code(self) -> int | None: ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeRun:
-    """How a probe ended and its last answer."""
+    """The end of a probe, and its last answer."""
 
     end: End
     signal: str | None
     exit_code: int | None
-    answer: Mapping[str, Any]  # the last complete one, also of a probe that died later; empty when there is none
-    stderr: str  # the tail
+    answer: Mapping[str, Any]  # the last complete one, even if the probe died later; empty without an answer
+    stderr: str  # its end
     wall_s: float
 
     @property
     def ending(self) -> dict[str, Any]:
-        """How it ended, and ``stage``: the call that was under way then."""
+        """The end as a JSON object. ``stage``: the call that was running then."""
         return {"end": self.end, "signal": self.signal, "exit_code": self.exit_code, "stage": self.answer.get("stage")}
 
 
 def how_it_ended(process: Ended) -> str:
-    """What a process that did not answer did, as a verb."""
+    """Return the end of a process without an answer as a verb: ``"hangs"``, ``"ends by SIGABRT"``."""
     return "hangs" if process.end == "hung" else f"ends by {process.signal or f'exit code {process.exit_code}'}"
 
 
@@ -73,7 +73,7 @@ def run_probe(module: str, *arguments: str, environ: Mapping[str, str], timeout_
 
 
 def last_answer(output: str) -> Mapping[str, Any]:
-    """The last complete JSON object in ``output``, empty when there is none. The probe's death may tear a line."""
+    """Return the last complete JSON object in ``output``, or an empty one. A probe that dies may leave half a line."""
     for line in reversed(output.splitlines()):
         try:
             answer = json.loads(line)

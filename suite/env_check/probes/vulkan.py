@@ -1,8 +1,8 @@
-"""Enumerate Vulkan devices through the loader: ``python -m suite.env_check.probes.vulkan``.
+"""Enumerates Vulkan devices through the loader: ``python -m suite.env_check.probes.vulkan``.
 
-Prints one JSON object a stage. Keys: ``stage`` (the call that was under way), ``loader_error`` (libvulkan.so.1 does not
-load), ``loader_version``, ``create_result`` and ``enumerate_result`` (VkResult), ``messages`` (severity and text, from
-the loader and the drivers), ``devices``.
+It prints one JSON object per stage. Keys: ``stage`` (the call that was running), ``loader_error`` (libvulkan.so.1 does
+not load), ``loader_version``, ``create_result`` and ``enumerate_result`` (VkResult), ``messages`` (severity and text,
+from the loader and the drivers), ``devices``.
 """
 
 import ctypes
@@ -44,14 +44,14 @@ def probe(answer: Callable[[object], None]) -> None:
     answer(seen)
     library.vkDestroyInstance.argtypes = (c_void_p, c_void_p)
     library.vkDestroyInstance(instance, None)
-    del callback  # the loader calls it until here
+    del callback  # the loader may call it until here
     answer({**seen, "stage": "end"})
 
 
 def _create_instance(
     library: ctypes.CDLL, loader_version: int, messages: list[dict[str, str]]
 ) -> tuple[c_void_p, int, object]:
-    """The instance, the VkResult, and the callback that must live as long as the instance."""
+    """Return the instance, the VkResult, and the callback, which must live as long as the instance."""
 
     def remember(severity: int, _kind: int, data: Any, _user: int | None) -> int:
         if len(messages) < _MESSAGES_KEPT:
@@ -83,7 +83,7 @@ def _create_instance(
 
 
 def _enumerate(library: ctypes.CDLL, instance: c_void_p) -> tuple[list[int], int]:
-    """Handles of the physical devices, and the VkResult."""
+    """Return the handles of the physical devices, and the VkResult."""
     function = library.vkEnumeratePhysicalDevices
     function.argtypes = (c_void_p, POINTER(c_uint32), c_void_p)
     count = c_uint32()

@@ -1,7 +1,7 @@
-"""Render one frame through Vulkan, offscreen: ``python -m suite.env_check.probes.vulkan_frame``.
+"""Renders one frame through Vulkan, offscreen: ``python -m suite.env_check.probes.vulkan_frame``.
 
-Prints one JSON object a stage; ``suite.env_check.graphics.frame.FrameSeen`` says what it holds. The first hardware
-device renders; a software one only where there is nothing else.
+It prints one JSON object per stage; ``suite.env_check.graphics.frame.FrameSeen`` documents the keys. The first hardware
+device renders; a software device renders only if there is no other.
 """
 
 from collections.abc import Callable
@@ -52,7 +52,7 @@ def probe(answer: Callable[[object], None]) -> None:
 
 
 def _render(wgpu: Any, adapter: Any) -> bytes:
-    """RGBA, rows from the top."""
+    """Return RGBA bytes, the top row first."""
     device = adapter.request_device_sync()
     size = (frame.SIZE, frame.SIZE, 1)
     usage = wgpu.TextureUsage.RENDER_ATTACHMENT | wgpu.TextureUsage.COPY_SRC

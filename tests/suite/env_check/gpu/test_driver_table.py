@@ -51,7 +51,7 @@ def test_a_release_that_no_entry_names_gets_the_first() -> None:
         ('below = "596"', 'below = "595"', "should have a 'from' older than 'below', 595"),
         ('below = "611"\n', "", "required, but missing"),
         ('what = "Isaac', 'why = ""\nwhat = "Isaac', "unknown key"),
-        ('release = "5.1"', 'release = "6"', "isaacsim 6 is there twice"),
+        ('release = "5.1"', 'release = "6"', "isaacsim 6 appears twice"),
         ('source = "isaac-sim/IsaacSim #650"', 'source = ""', "should have at least 1 character"),
         ("[[stack]]", "[[stack]", "not valid TOML"),
     ],
