@@ -1,5 +1,5 @@
-"""Is this machine fit to run a stack? Every fault of the driver stack by its own name, with its repair.
+"""Checks whether this machine can run a stack, and names each fault and its repair.
 
-Each module reads one part of the machine into a frozen dataclass (``read``) and judges it by pure functions that return
-a ``Check``. ``suite.env_check.report`` gathers all of them.
+Each module reads one part of the machine into a frozen dataclass (``read``). Pure functions then judge it and return a
+``Judgement``. ``suite.env_check.report`` collects all of them.
 """

@@ -1,4 +1,4 @@
-"""Every check of env_check. ``look`` reads the machine, ``CHECKS`` says what of it is judged, and by which function."""
+"""Lists every check of env_check. ``look`` reads the machine; ``CHECKS`` gives the function that judges each part."""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -38,9 +38,9 @@ from suite.schema.record import Stack
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """Everything that was seen, before any judgement."""
+    """All facts that were read, before any is judged."""
 
-    stack: Stack  # that is to run
+    stack: Stack  # the one to run
     driver: DriverFacts
     nvml: NvmlState
     cuda: CudaFacts
@@ -63,12 +63,12 @@ class Machine:
 
     @property
     def drivers(self) -> StackDrivers:
-        """The drivers that the stack runs on, for the release of Isaac Sim that is installed."""
+        """Return the drivers that the stack supports, for the installed release of Isaac Sim."""
         return driver_table.drivers_for(self.stack, driver_table.read_drivers(), release=self.worker.isaac_sim)
 
     @property
     def cuda_uuids(self) -> tuple[str, ...]:
-        """UUIDs by CUDA ordinal; empty unless all are known."""
+        """Return the UUID of each GPU, in CUDA order; empty unless all are known."""
         uuids = tuple(gpu.uuid or "" for gpu in self.nvml.gpus)
         return uuids if all(uuids) else ()
 
@@ -80,7 +80,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Row:
-    """One check: its name in reports, the feature that it belongs to, and how it judges the machine."""
+    """One check: its name in reports, its feature, and the function that judges the machine."""
 
     name: str
     feature: Feature
@@ -109,7 +109,7 @@ def _graphics_capabilities(m: Machine) -> Judgement:
     )
 
 
-# In the order in which a person would repair.
+# Sorted in the order in which a person would repair them.
 CHECKS: Final = (
     Row("libc", "host", lambda m: system.judge_libc(m.host)),
     Row("nofile", "host", lambda m: system.judge_nofile(m.host)),
@@ -169,7 +169,7 @@ def judge(machine: Machine) -> tuple[Check, ...]:
 
 
 def look(request: Request, environ: Mapping[str, str]) -> Machine:
-    """Read everything. What takes long runs at the same time as the rest, in processes of its own."""
+    """Read the whole machine. Slow readers run in parallel with the rest, in processes of their own."""
     located = provision.locate_worker(
         project_root=ROOT,
         stack=request.stack,
@@ -177,7 +177,7 @@ def look(request: Request, environ: Mapping[str, str]) -> Machine:
         worker_packages=request.worker_packages,
     )
     load_seen = cpu_load.read()
-    cores_seen = cores.read(environ, has_gpu=_has_device_node())  # alone: the other readers would slow the cores
+    cores_seen = cores.read(environ, has_gpu=_has_device_node())  # runs alone: other readers would slow the cores
     with ThreadPoolExecutor() as pool:
         nvml = pool.submit(gpus.read, environ)
         cuda = pool.submit(_read_cuda, environ)
@@ -215,7 +215,7 @@ def _read_cuda(environ: Mapping[str, str]) -> CudaFacts:
 
 
 def _read_nccl(python: Path, environ: Mapping[str, str], nvml: Future[NvmlState]) -> NcclFacts:
-    """Start torch only where a device node says that it can find a GPU, and again where a path may be broken."""
+    """Start torch only if a device node exists. With several GPUs, repeat a failed run without each suspect path."""
     if not _has_device_node():
         return NcclFacts(python=str(python), fault="no_cuda", message="no GPU")
     facts = nccl.read(python, environ=environ)

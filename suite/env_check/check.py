@@ -1,22 +1,22 @@
-"""What a check says, and the values with which the judging functions say it."""
+"""Defines the result of a check, and the types that the judging functions build it from."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
-# What a stack may need. Every stack needs "host" and "worker".
+# The parts of a machine that a stack may need. Every stack needs "host" and "worker".
 Feature = Literal["host", "worker", "cuda", "cuda-graphs", "nccl", "egl", "vulkan", "rt-cores"]
 
-# "not_needed": there is a fault, but the requested stack does not use the feature. "not_checked": the check could not
-# be made, because something that it builds on is missing; it never counts as good.
+# "not_needed": the check found a fault, but the requested stack does not use the feature. "not_checked": the check
+# could not run, because something that it needs is missing; it never counts as good.
 Verdict = Literal["ok", "warning", "failure", "not_needed", "not_checked"]
 
-# 0: the stack can run. 1: it can, with warnings or with something unproved. 2: it cannot.
+# 0: the stack can run. 1: it can, but there are warnings or a decisive check could not run. 2: it cannot.
 ExitCode = Literal[0, 1, 2]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """The result of one check, as reports give it."""
+    """The result of one check, as reports show it."""
 
     name: str  # snake_case, stable: "vulkan_manifests"
     feature: Feature
@@ -25,13 +25,13 @@ class Check:
     wanted: str
     fault: str | None = None  # a stable word for programs and tests; None exactly for "ok" and "not_checked"
     repair: str | None = None  # the next step, with the command if there is one; None exactly if ``fault`` is
-    evidence: Any  # what was seen, with raw messages: the check's own frozen dataclass, or the JSON it becomes
+    evidence: Any  # what was read, with raw messages: the check's own frozen dataclass, or its JSON
 
     def __post_init__(self) -> None:
-        """Refuse a fault without a repair, and a verdict that does not fit them.
+        """Require a fault and a repair for each faulty verdict, and neither for the others.
 
         Raises:
-            ValueError: verdict, fault and repair do not belong together.
+            ValueError: verdict, fault and repair do not match.
         """
         is_faulty = self.verdict in ("warning", "failure", "not_needed")
         if is_faulty != (self.fault is not None) or is_faulty != (self.repair is not None):
@@ -40,7 +40,7 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """A check without its name and feature, which only the table of checks knows. Fields as in ``Check``."""
+    """A check without its name and feature, which only ``CHECKS`` knows. The fields are those of ``Check``."""
 
     verdict: Verdict
     found: str
@@ -52,7 +52,7 @@ class Judgement:
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """Something that is wrong. The word is stable; texts may change."""
+    """One fault of the machine. The word is stable; texts may change."""
 
     word: str
     found: str
@@ -62,7 +62,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Subject:
-    """What a check wants and looks at. Each method gives one outcome."""
+    """The requirement and the evidence of a check. Each method returns one outcome."""
 
     wanted: str
     evidence: Any

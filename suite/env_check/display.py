@@ -1,4 +1,4 @@
-"""What a person reads of a report: a table of what is needed, then what to do, then what is not needed here."""
+"""Prints a report: a table of the needed checks, then the repairs, then the checks that the stack does not need."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -43,7 +43,7 @@ def print_report(console: Console, report: Report) -> None:
 
 
 def print_faults(console: Console, report: Report) -> None:
-    """Print what `bench` says before it starts: one line, and every fault of what is needed with its repair."""
+    """Print what `bench` shows before it starts: one summary line, then each fault that matters, with its repair."""
     bad = [*report.failures, *report.warnings]
     said = (
         f"{len(bad)} of {counted(len(report.checks), 'check')} found a fault"
@@ -66,7 +66,7 @@ def _print_table(console: Console, checks: Sequence[Check]) -> None:
 
 
 def _print_not_checked(console: Console, checks: Sequence[Check]) -> None:
-    """One line for each reason: without a GPU there are many that nothing can be said of."""
+    """Print one line for each reason: without a GPU, many checks cannot run for the same reason."""
     for reason in dict.fromkeys(check.found for check in checks):
         names = ", ".join(check.name for check in checks if check.found == reason)
         console.print(f"[dim]not checked ({escape(reason)}):[/] {names}", highlight=False)
@@ -86,7 +86,7 @@ def _print_repairs(console: Console, checks: Sequence[Check]) -> None:
 
 
 def _print_rest(console: Console, report: Report) -> None:
-    """One line for each feature that the stack does not need, with what asking for it would meet."""
+    """Print one line for each feature that the stack does not need, with its first fault and how to repair it."""
     rest = [check for check in report.checks if not report.needs.cover(check)]
     if not rest:
         return
@@ -113,7 +113,7 @@ def print_nodes(
     failures: Sequence[NodeFailure],
     differing: Sequence[Difference],
 ) -> None:
-    """One line for each node, then where they differ."""
+    """Print one line for each node, then the differences between nodes."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("node", "verdict", "faults"):
         table.add_column(heading, overflow="fold")

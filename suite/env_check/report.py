@@ -1,4 +1,4 @@
-"""What env_check says of a machine, as a value and as the JSON that nodes and images send."""
+"""Builds the report of env_check, and converts it to and from the JSON that nodes and images send."""
 
 import json
 import os
@@ -60,7 +60,7 @@ class Report:
 
 @dataclass(frozen=True, kw_only=True)
 class _Document:
-    """What ``as_document`` gives; evidence is plain JSON."""
+    """The output of ``as_document``; evidence is plain JSON."""
 
     host: str
     stack: Stack
@@ -75,7 +75,7 @@ def read(text: str) -> Report:
     """Read a report that was printed with ``as_json`` on another node or in an image.
 
     Raises:
-        ValueError: it is none; the text says in one line what is wrong.
+        ValueError: the text is no report; the message says why in one line.
     """
     if not text.strip():
         raise ValueError("the report is empty")
@@ -96,7 +96,7 @@ def read(text: str) -> Report:
 
 
 def env_check(request: Request, environ: Mapping[str, str] = os.environ) -> Report:
-    """Check this machine for a stack. Takes a second or two, with GPUs and the worker some seconds more."""
+    """Check this machine for a stack. This takes 1 to 2 s; GPUs and an installed worker add some seconds."""
     start_s = time.monotonic()
     machine = all_checks.look(request, environ)
     device = request.device or default_device(machine)
@@ -112,13 +112,13 @@ def env_check(request: Request, environ: Mapping[str, str] = os.environ) -> Repo
 
 
 def default_device(machine: Machine) -> Device:
-    """Return cuda also where a driver or GPU is there but broken: a silent fallback to the CPU would hide the fault."""
+    """Return cuda even if a driver or GPU is broken: a silent fallback to the CPU would hide the fault."""
     has_gpu = bool(machine.nvml.num_gpus or machine.driver.kernel_version or machine.driver.num_pci_gpus)
     return "cuda" if has_gpu or machine.stack != "kitless" else "cpu"
 
 
 def summarised(report: Report) -> tuple[CheckResult, ...]:
-    """Every check as records keep it: without evidence, and without what names this machine's folders."""
+    """Return every check as records store it: without evidence, and with paths and host names redacted."""
     return tuple(
         CheckResult(
             name=check.name, feature=check.feature, verdict=check.verdict, found=public(check.found), fault=check.fault

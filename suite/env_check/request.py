@@ -1,4 +1,4 @@
-"""What env_check is asked, what the stack that is asked for needs, and what a fault then means."""
+"""Defines a request to env_check, the features that its stack needs, and how much a fault then matters."""
 
 import argparse
 from collections.abc import Collection, Mapping
@@ -16,13 +16,13 @@ ON_CUDA: Final[Mapping[Stack, frozenset[Feature]]] = {
     "ovphysx": frozenset({"cuda"}),
     "isaacsim": frozenset({"cuda", "vulkan", "rt-cores"}),
 }
-# Single checks of a feature that the stack does not need as a whole.
+# Single checks that the stack needs from a feature that it does not need as a whole.
 SINGLE: Final[Mapping[Stack, frozenset[str]]] = {
     "kitless": frozenset(),
     "ovphysx": frozenset({"libgl"}),
     "isaacsim": frozenset({"libgl", "egl_loader"}),
 }
-# The check that proves the feature: not looking at it is no success.
+# The check that proves the feature. If it could not run, the feature is unproved.
 DECISIVE: Final[Mapping[Feature, str]] = {
     "cuda": "gpus_present",
     "cuda-graphs": "cuda_graphs",
@@ -36,21 +36,24 @@ DECISIVE: Final[Mapping[Feature, str]] = {
 @dataclass(frozen=True, kw_only=True)
 class Request:
     stack: Stack = "kitless"
-    device: Device | None = None  # None: cuda where there is a GPU or what should drive one
+    device: Device | None = None  # None: cuda if there is a GPU or a driver
     require: tuple[Feature, ...] = ()
     worker_python: Path | None = None
     worker_packages: tuple[str, ...] = ()
 
     def inside_image(self, worker_python: Path | None) -> Self:
-        """Name the image's Python only where labscale, which does not install Isaac Sim, cannot find it itself."""
+        """Return this request for use in an image.
+
+        It names the image's Python only for Isaac Sim, which labscale does not install and so cannot find itself.
+        """
         return replace(self, worker_python=worker_python if self.stack == "isaacsim" else None)
 
     def arguments(self) -> tuple[str, ...]:
-        """Arguments of a Python that has labscale, for a report as JSON."""
+        """Return the arguments that make a Python with labscale print a report as JSON."""
         return ("-m", "suite", "env_check", "--json", *self.options())
 
     def options(self) -> tuple[str, ...]:
-        """What is asked, as command-line options."""
+        """Return this request as command-line options."""
         argv = ["--stack", self.stack]
         if self.device:
             argv += ["--device", self.device]
@@ -64,7 +67,7 @@ class Request:
 
 
 def add_worker_package(parser: argparse.ArgumentParser) -> None:
-    """The option as every command has it that runs or checks a worker."""
+    """Add ``--worker-package``, which every command shares that runs or checks a worker."""
     parser.add_argument(
         "--worker-package", type=any_text, action="append", default=[], dest="worker_packages",
         metavar="PATH|REQUIREMENT",
@@ -75,16 +78,16 @@ def add_worker_package(parser: argparse.ArgumentParser) -> None:
 @dataclass(frozen=True, kw_only=True)
 class Needs:
     features: frozenset[Feature]
-    checks: frozenset[str]  # single ones beyond those features
+    checks: frozenset[str]  # single checks of other features
 
     @property
     def names(self) -> frozenset[str]:
-        """All of it, as a report is sent."""
+        """Return features and single checks together, as JSON reports list them."""
         return self.features | self.checks
 
     @classmethod
     def of(cls, names: Collection[str]) -> "Needs":
-        """Take ``names`` apart again."""
+        """Split ``names`` into features and single checks."""
         features = frozenset(feature for feature in get_args(Feature) if feature in names)
         return cls(features=features, checks=frozenset(names) - features)
 
@@ -93,7 +96,7 @@ class Needs:
 
 
 def needs(stack: Stack, *, device: Device, num_gpus: int, require: Collection[Feature] = ()) -> Needs:
-    """Return what must work to run ``stack`` on ``device``, and what the user requires besides."""
+    """Return what must work to run ``stack`` on ``device``, including the features that the user requires."""
     features = ALWAYS | frozenset(require)
     if device == "cuda":
         features |= ON_CUDA[stack] | (frozenset({"nccl"}) if num_gpus > 1 else frozenset())
@@ -103,14 +106,14 @@ def needs(stack: Stack, *, device: Device, num_gpus: int, require: Collection[Fe
 
 
 def weigh(check: Check, needed: Needs) -> Check:
-    """Turn a fault of something that is not needed into a remark."""
+    """Mark a fault as "not_needed" if the stack does not need the check."""
     if check.verdict in ("failure", "warning") and not needed.cover(check):
         return replace(check, verdict="not_needed")
     return check
 
 
 def unproved(checks: Collection[Check], needed: Needs) -> tuple[Check, ...]:
-    """Return the decisive checks of needed features that could not be made."""
+    """Return the decisive checks of needed features that could not run."""
     return tuple(
         check
         for check in checks

@@ -1,1 +1,1 @@
-"""The host: cores, memory, limits, disk, the worker and the assets."""
+"""Checks the host: cores, memory, limits, disk, the worker and the assets."""

@@ -1,4 +1,4 @@
-"""The asset root: its manifest is there, and every file is the one that the manifest names."""
+"""Checks the asset root: the manifest exists, and every file has the hash that the manifest gives."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ class _File(BaseModel):
 
 
 class _Manifest(BaseModel):
-    """What ``tasks.assets.build`` writes, as far as it matters here."""
+    """The fields of a manifest that this check uses; ``tasks.assets.build`` writes it."""
 
     format: Literal[1]
     files: dict[str, _File]
@@ -31,7 +31,7 @@ class AssetFacts:
     root: str | None  # None: Isaac Lab's own default
     is_own: bool  # from the user's ISAACSIM_ASSET_ROOT
     state: RootState
-    problem: str | None  # of the manifest, or what cannot be read and why
+    problem: str | None  # what is wrong with the manifest, or which file cannot be read and why
     manifest_sha256: str | None
     num_files: int
     num_stand_ins: int
@@ -49,7 +49,7 @@ def read(root: str | Path | None, *, is_own: bool) -> AssetFacts:
         return _facts(root, is_own=is_own, state="missing")
     try:
         return _read_folder(Path(root), is_own=is_own)
-    except OSError as error:  # as in a cache that another user has filled
+    except OSError as error:  # for example, another user filled the cache
         return _facts(root, is_own=is_own, state="unreadable", problem=f"{error.filename}: {error.strerror}")
 
 

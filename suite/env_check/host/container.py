@@ -1,4 +1,4 @@
-"""Whether this is a container, and which parts of the NVIDIA driver were asked into it."""
+"""Checks whether this is a container, and which parts of the NVIDIA driver it requests."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Final
 from suite.env_check.check import Judgement, Subject
 from suite.env_check.host.exists import is_there
 
-# NVIDIA's container toolkit gives these when the variable is not set.
+# NVIDIA's container toolkit provides these if the variable is not set.
 TOOLKIT_DEFAULT: Final = ("compute", "utility")
 _MARKS: Final = ("/.dockerenv", "/run/.containerenv")
 _VARIABLES: Final = ("container", "APPTAINER_CONTAINER", "SINGULARITY_CONTAINER", "KUBERNETES_SERVICE_HOST")
@@ -18,7 +18,7 @@ _CGROUP_WORDS: Final = ("docker", "kubepods", "containerd", "libpod", "/lxc/")
 @dataclass(frozen=True, kw_only=True)
 class Container:
     is_container: bool
-    signs: tuple[str, ...]  # what says so
+    signs: tuple[str, ...]  # the marks that were found
     driver_capabilities: str | None  # NVIDIA_DRIVER_CAPABILITIES
     visible_devices: str | None  # NVIDIA_VISIBLE_DEVICES
 
@@ -30,7 +30,7 @@ class DriverCapabilities:
     container: Container
     wanted: tuple[str, ...]
     missing: tuple[str, ...]
-    libraries: tuple[str, ...]  # of those capabilities, found all the same
+    libraries: tuple[str, ...]  # found libraries of those capabilities
 
 
 def read_container(environ: Mapping[str, str], root: Path = Path("/")) -> Container:
@@ -38,7 +38,7 @@ def read_container(environ: Mapping[str, str], root: Path = Path("/")) -> Contai
     signs = [mark for mark in _MARKS if (root / mark.lstrip("/")).exists()]
     signs += [name for name in _VARIABLES if environ.get(name)]
     cgroup = root / "proc/1/cgroup"
-    text = cgroup.read_text(encoding="utf-8") if is_there(cgroup) else ""  # /proc by hidepid=1 keeps it to root
+    text = cgroup.read_text(encoding="utf-8") if is_there(cgroup) else ""  # with hidepid=1, only root may read it
     signs += [f"{word} in /proc/1/cgroup" for word in _CGROUP_WORDS if word in text]
     return Container(
         is_container=bool(signs),
@@ -53,7 +53,7 @@ def judge_driver_capabilities(
 ) -> Judgement:
     """Rendering needs the graphics part of the driver, CUDA the compute part and NVML the utility part.
 
-    ``libraries``: those of ``wanted`` parts that were found. Parts whose libraries are all there are not missing.
+    ``libraries``: found libraries of the ``wanted`` parts. If there are at least as many as parts, none is missing.
     """
     value = container.driver_capabilities
     given = TOOLKIT_DEFAULT if not value else tuple(word.strip() for word in value.split(","))

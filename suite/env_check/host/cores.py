@@ -1,8 +1,8 @@
-"""Are the cores as fast as each other, and as they were a second ago? Where others share them, they are not.
+"""Checks whether all cores are equally fast, and stay so for a second. Cores that others share are not.
 
-A GPU that is done in a millisecond waits for the one thread that launches its kernels. On a host whose cores have other
-users, another machine's virtual cores on their other hardware thread for one, that thread takes up to twice as long, in
-spells of seconds, and neither load nor time taken by a hypervisor shows it.
+A GPU that finishes in a millisecond waits for the one thread that launches its kernels. If another machine's virtual
+cores run on the other hardware threads, for example, that thread takes up to twice as long for seconds at a time.
+Neither the load nor the time taken by the hypervisor shows this.
 """
 
 import os
@@ -15,8 +15,8 @@ from suite.env_check.probes.run import run_probe
 from suite.files.wording import counted, listed
 from suite.statistics.core_speed import SLOWED, WORTH_SAYING
 
-MAX_CORES: Final = 32  # spread over those that there are
-LOOKS: Final = 128  # of all of them together, in turns, so that all are seen over a second and a half
+MAX_CORES: Final = 32  # spread evenly over the usable cores
+LOOKS: Final = 128  # summed over all cores, which take turns, so that each is timed over 1.5 s
 TIMEOUT_S: Final = 20.0
 _REPAIRS: Final = {
     "cores_slowed": (
@@ -32,9 +32,9 @@ _REPAIRS: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class CoreFacts:
-    num_cores: int  # that this process may use
-    looks_s: Mapping[int, tuple[float, ...]]  # core -> time of a fixed piece of Python's work, in each pass over them
-    message: str  # why there are none; empty when there are
+    num_cores: int  # cores that this process may use
+    looks_s: Mapping[int, tuple[float, ...]]  # core -> time of a fixed piece of Python work, once per pass
+    message: str  # why no core was timed; empty if they were
 
     @property
     def fastest_s(self) -> float:
@@ -42,19 +42,19 @@ class CoreFacts:
 
     @property
     def slowed(self) -> dict[int, int]:
-        """Core -> how many of its looks took over ``SLOWED`` times the fastest of all; those with none are left out."""
+        """Return, for each core that was slowed, the number of its looks over ``SLOWED`` times the fastest look."""
         limit_s = SLOWED * self.fastest_s
         counts = {core: sum(look_s > limit_s for look_s in looks_s) for core, looks_s in self.looks_s.items()}
         return {core: count for core, count in counts.items() if count}
 
     @property
     def slower(self) -> list[int]:
-        """Cores that were slowed at every look, as those of another kind are: efficiency cores of a laptop."""
+        """Return the cores that were slowed at every look, such as the efficiency cores of a laptop."""
         return [core for core, count in self.slowed.items() if count == len(self.looks_s[core])]
 
 
 def read(environ: Mapping[str, str], *, has_gpu: bool) -> CoreFacts:
-    """Time the cores in a process of its own, alone: what else is read at the time would be their neighbour."""
+    """Time the cores in a separate process. Call it alone: other readers would slow the cores."""
     cores = sorted(os.sched_getaffinity(0))
     if not has_gpu:
         return CoreFacts(num_cores=len(cores), looks_s={}, message="no GPU waits for them")
@@ -67,7 +67,7 @@ def read(environ: Mapping[str, str], *, has_gpu: bool) -> CoreFacts:
 
 
 def spread(cores: Sequence[int], most: int) -> list[int]:
-    """Choose at most ``most`` of them, evenly apart."""
+    """Return at most ``most`` of ``cores``, evenly spaced."""
     if len(cores) <= most:
         return list(cores)
     return [cores[index * len(cores) // most] for index in range(most)]

@@ -1,6 +1,6 @@
-"""What the host does before anything runs: rounds share its cores with whatever else is at work.
+"""Checks whether other processes use the CPU: they slow every run.
 
-One busy process on two cores made an iteration 1.3 to 5.6 times as long (a virtual machine, 2026-11-22).
+One busy process on two cores made an iteration take 1.3 to 5.6 times as long (a virtual machine, 2026-11-22).
 """
 
 import os
@@ -16,14 +16,14 @@ from suite.external.host_cpu import Counters, HostCpu, read_counters
 from suite.statistics.round_flags import OTHERS_PERCENT
 
 LOOK_S: Final = 1.0
-NAMED: Final = 3  # of the busiest processes
-WORTH_NAMING_S: Final = 0.1  # of CPU time within the look
-NO_RANK: Final = (0.0,)  # for HostCpu, which tells the others from a run: nothing runs
+NAMED: Final = 3  # number of busiest processes in a report
+WORTH_NAMING_S: Final = 0.1  # CPU time within ``LOOK_S``
+NO_RANK: Final = (0.0,)  # HostCpu subtracts the CPU time of a run; here nothing runs
 
 
 @dataclass(frozen=True, kw_only=True)
 class Busy:
-    """Share of one core that a process used: 100 is all of it, and several threads can use more."""
+    """The share of one core that a process used: 100 is a whole core; several threads can use more."""
 
     pid: int
     name: str
@@ -32,9 +32,9 @@ class Busy:
 
 @dataclass(frozen=True, kw_only=True)
 class LoadFacts:
-    others_percent: float | None  # of the CPU time of all cores, without env_check's own
-    busiest: tuple[Busy, ...]  # that can be seen from here, most first
-    message: str  # why nothing is known; empty when it is
+    others_percent: float | None  # share of the CPU time of all cores, without env_check's own
+    busiest: tuple[Busy, ...]  # visible processes, busiest first
+    message: str  # why the load is unknown; empty if it is known
 
 
 def read(look_s: float = LOOK_S, *, counters: Callable[[], Counters] = read_counters) -> LoadFacts:
@@ -49,7 +49,7 @@ def read(look_s: float = LOOK_S, *, counters: Callable[[], Counters] = read_coun
     used_s = {key: spent_s - before[key] for key, spent_s in after.items() if key in before and key[0] != own_pid}
     at_work = [key for key, spent_s in used_s.items() if spent_s >= WORTH_NAMING_S]
     return LoadFacts(
-        others_percent=max(0.0, others),  # idle time goes ahead by a tick
+        others_percent=max(0.0, others),  # idle time may run ahead by one tick
         busiest=tuple(
             Busy(pid=pid, name=name, percent=100 * used_s[pid, name] / elapsed_s)
             for pid, name in sorted(at_work, key=lambda key: -used_s[key])[:NAMED]
@@ -59,7 +59,7 @@ def read(look_s: float = LOOK_S, *, counters: Callable[[], Counters] = read_coun
 
 
 def _cpu_times_s() -> Mapping[tuple[int, str], float]:
-    """CPU seconds of every visible process, by pid and name."""
+    """Return the CPU seconds of every visible process, keyed by pid and name."""
     found = {}
     for process in psutil.process_iter(["name", "cpu_times"]):
         times = process.info["cpu_times"]

@@ -1,6 +1,7 @@
-"""Whether something is there for this user: what is in a folder that may not be entered is not.
+"""Provides ``exists()`` and ``is_dir()`` that return False if this user may not enter a parent folder.
 
-``pathlib`` raises there, until Python 3.14. Another user's folder is HOME where ``sudo -u`` or a container kept it.
+``pathlib`` raises an error in that case, until Python 3.14. It happens when ``sudo -u`` or a container keeps HOME,
+which is then another user's folder.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Checks Warp's cache of compiled kernels: a damaged file in it fails every run that needs its module."""
+"""Checks Warp's cache of compiled kernels: every run fails that needs a damaged module."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the operating system gives: shared memory, limits, cores and their governor, disk, libc."""
+"""Checks what the operating system provides: shared memory, limits, cores and their governor, disk, libc."""
 
 import contextlib
 import os
@@ -19,22 +19,22 @@ from suite.files.wording import counted
 from suite.install.pins import ALL_PINS
 
 UNLIMITED: Final = resource.RLIM_INFINITY
-SHM_NEEDED_GB: Final = 1.0  # what NVIDIA's own multi-GPU recipes give
-SHM_USELESS_GB: Final = 0.068  # 64 MiB, what docker gives by default: NCCL fails with it
-MEMLOCK_NEEDED_BYTES: Final = 10**9  # a network card reads NCCL's buffers directly, so they are locked in memory
+SHM_NEEDED_GB: Final = 1.0  # the size in NVIDIA's own multi-GPU recipes
+SHM_USELESS_GB: Final = 0.068  # 64 MiB, docker's default: NCCL fails with it
+MEMLOCK_NEEDED_BYTES: Final = 10**9  # a network card reads NCCL's buffers directly: they must be locked in memory
 NOFILE_NEEDED: Final = 1024  # the usual default
-CORES_PER_GPU: Final = 4  # main thread, NCCL's proxy, and those that CUDA and the compilers start
+CORES_PER_GPU: Final = 4  # for the main thread, NCCL's proxy, and the threads of CUDA and the compilers
 KERNEL_CACHE_GB: Final = 2.0  # compiled kernels and logs, once the worker is installed
 WORKER_GLIBC: Final = next(pins.glibc for pins in ALL_PINS if pins.name == "worker").replace("_", ".")
 
 
-# Of XDG_RUNTIME_DIR. "open": others may read it, or it is another user's, which its specification forbids.
+# State of XDG_RUNTIME_DIR. "open": others may read it, or it belongs to another user; its specification forbids both.
 RuntimeDir = Literal["unset", "missing", "not_a_folder", "open", "good"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class HostFacts:
-    shm_gb: float | None  # size of /dev/shm; None when it is not there
+    shm_gb: float | None  # size of /dev/shm; None if it does not exist
     shm_free_gb: float | None
     memlock_bytes: int  # the soft limit; -1 is unlimited, as in getrlimit
     memlock_hard_bytes: int
@@ -43,18 +43,18 @@ class HostFacts:
     rdma_devices: tuple[str, ...]  # InfiniBand and RoCE
     xdg_runtime_dir: str | None
     runtime_dir: RuntimeDir
-    governors: tuple[str, ...]  # different ones among all cores; empty when the kernel shows none
+    governors: tuple[str, ...]  # distinct ones of all cores; empty if the kernel shows none
     scaling_driver: str | None
-    num_cpus: int  # that this process may use
-    libc: str  # "glibc", or empty when it is another
+    num_cpus: int  # CPUs that this process may use
+    libc: str  # "glibc", or empty for any other
     libc_version: str
-    cache_dir: str  # the nearest folder that exists already
+    cache_dir: str  # the nearest parent that exists
     cache_free_gb: float
     cache_writable: bool
 
 
 def read(environ: Mapping[str, str], *, cache_dir: Path, root: Path = Path("/")) -> HostFacts:
-    """Read limits of this process and files below ``root``. ``cache_dir``: where worker and kernels are kept."""
+    """Read limits of this process and files below ``root``. ``cache_dir`` stores the worker and compiled kernels."""
     shm = root / "dev/shm"
     shm_usage = shutil.disk_usage(shm) if shm.is_dir() else None
     while not is_there(cache_dir):
@@ -85,7 +85,7 @@ def read(environ: Mapping[str, str], *, cache_dir: Path, root: Path = Path("/"))
 
 
 def _of_cores(cpus: Path, setting: str) -> Iterator[str]:
-    """A core that is switched off, as by turning off SMT, keeps its files, and the kernel refuses to read them."""
+    """Yield a cpufreq setting of every core. The kernel refuses reads for a core that is offline, as without SMT."""
     for path in sorted(cpus.glob(f"cpu[0-9]*/cpufreq/{setting}")):
         with contextlib.suppress(OSError):
             yield path.read_text(encoding="utf-8").strip()
@@ -106,7 +106,7 @@ def _runtime_dir(value: str | None) -> RuntimeDir:
 
 @dataclass(frozen=True, kw_only=True)
 class HostValues:
-    """The values of ``HostFacts`` that a check looked at."""
+    """The values of ``HostFacts`` that a check used."""
 
     values: Mapping[str, object]
 
@@ -116,7 +116,7 @@ def _subject(wanted: str, facts: HostFacts, *fields: str) -> Subject:
 
 
 def judge_shared_memory(facts: HostFacts) -> Judgement:
-    """NCCL passes its messages, and data between GPUs without peer access, through /dev/shm."""
+    """Judge /dev/shm: NCCL uses it for messages, and for data between GPUs without peer access."""
     subject = _subject(f"{_size(SHM_NEEDED_GB)} free in /dev/shm", facts, "shm_gb", "shm_free_gb")
     size_gb, free_gb = facts.shm_gb, facts.shm_free_gb
     if size_gb is None or free_gb is None:
@@ -161,7 +161,7 @@ def judge_nofile(facts: HostFacts) -> Judgement:
 
 
 def judge_xdg_runtime_dir(facts: HostFacts) -> Judgement:
-    """Vulkan and EGL drivers keep sockets there; Isaac Sim complains without it."""
+    """Judge XDG_RUNTIME_DIR: Vulkan and EGL drivers keep sockets there; Isaac Sim complains without it."""
     subject = _subject("a folder of this user alone", facts, "xdg_runtime_dir", "runtime_dir")
     found = f"{facts.xdg_runtime_dir or ''} {facts.runtime_dir.replace('_', ' ')}".strip()
     words = {
@@ -177,7 +177,7 @@ def judge_xdg_runtime_dir(facts: HostFacts) -> Judgement:
 
 
 def judge_cpu_governor(facts: HostFacts) -> Judgement:
-    """A core that clocks down keeps the GPUs waiting between kernels."""
+    """Judge the CPU governor: a core that clocks down makes the GPUs wait between kernels."""
     subject = _subject("performance", facts, "governors", "scaling_driver")
     if not facts.governors:
         return subject.not_checked("the kernel shows none")
@@ -199,7 +199,10 @@ def judge_cores_per_gpu(facts: HostFacts, num_gpus: int) -> Judgement:
 
 
 def judge_cache_disk(facts: HostFacts, *, needed_gb: float) -> Judgement:
-    """``needed_gb``: ``install.worker.INSTALL_DISK_GB`` before the worker is installed, then ``KERNEL_CACHE_GB``."""
+    """Judge the cache's disk.
+
+    ``needed_gb`` is ``install.worker.INSTALL_DISK_GB`` before the worker is installed, then ``KERNEL_CACHE_GB``.
+    """
     subject = _subject(f"{_size(needed_gb)} free", facts, "cache_dir", "cache_free_gb", "cache_writable")
     found = f"{_size(facts.cache_free_gb)} free in {facts.cache_dir}"
     elsewhere = "set LABSCALE_CACHE to a folder on a larger disk"
@@ -215,7 +218,7 @@ def judge_cache_disk(facts: HostFacts, *, needed_gb: float) -> Judgement:
 
 
 def judge_libc(facts: HostFacts) -> Judgement:
-    """The worker's wheels are built for glibc, of at least the version in their tags."""
+    """Judge libc: the worker's wheels need glibc, of at least the version in their tags."""
     subject = _subject(f"glibc {WORKER_GLIBC} or newer", facts, "libc", "libc_version")
     found = f"{facts.libc or 'unknown libc'} {facts.libc_version}".strip()
     repair = "Use Ubuntu 22.04, Debian 12, RHEL 10 or newer, or the suite's image."

@@ -1,4 +1,4 @@
-"""The worker environment against its pins, read from its files: a broken Python is not started."""
+"""Compares the worker environment with its pins. It reads files only, so a broken Python is never started."""
 
 import importlib.metadata
 import os
@@ -17,10 +17,10 @@ from suite.env_check.host.exists import is_there
 from suite.install.pins import PYTHON_VERSION
 from suite.install.worker_environment import COMPLETE
 
-SHOWN: Final = 5  # packages in one line; the evidence has all
+SHOWN: Final = 5  # packages in one line; the evidence lists all
 _PINNED_LINE: Final = re.compile(r"^[a-z0-9]")
 _VERSION: Final = re.compile(r"(3\.\d+)")
-ISAAC_SIM_VERSION: Final = Path("/isaac-sim/VERSION")  # in NVIDIA's image: "6.2.0-rc.1+…"; its wheels say it themselves
+ISAAC_SIM_VERSION: Final = Path("/isaac-sim/VERSION")  # in NVIDIA's image: "6.2.0-rc.1+…"; wheels state theirs
 _RELEASE: Final = re.compile(r"\d+(\.\d+)*")
 
 
@@ -35,14 +35,14 @@ class Difference:
 class WorkerFacts:
     python: str
     exists: bool
-    is_own: bool  # the user's, with --worker-python
-    is_complete: bool  # the suite's installation ended; an own Python is taken as it is
+    is_own: bool  # the user's, from --worker-python
+    is_complete: bool  # the suite's installation finished; always True for the user's own Python
     python_version: str | None  # "3.12"
     num_wanted: int
     num_installed: int
     differences: tuple[Difference, ...]
-    unusable: tuple[str, ...]  # of what the stack needs in any environment: missing, or of a version it cannot use
-    isaac_sim: str | None = None  # its release, "6.2.0"; None where there is none that says so
+    unusable: tuple[str, ...]  # packages that the stack always needs: missing, or an unusable version
+    isaac_sim: str | None = None  # its release, "6.2.0"; None if unknown
 
 
 def read(
@@ -54,15 +54,15 @@ def read(
     environ: Mapping[str, str],
     isaac_sim_version: Path = ISAAC_SIM_VERSION,
 ) -> WorkerFacts:
-    """Compare what is installed for ``python`` with a requirement file (None: with ``needed`` only).
+    """Compare the packages of ``python`` with a requirement file (``pins_path`` None: with ``needed`` only).
 
-    ``needed`` is the stack's line of ``suite.install.worker.NEEDED``: name -> version, or None for any.
+    ``needed`` is the stack's entry in ``suite.install.worker.NEEDED``: name -> version, or None for any version.
     """
     exists, installed = is_there(python), dict[str, str]()
     folders = list(map(str, site_folders(python, environ))) if exists else []
     for distribution in importlib.metadata.distributions(path=folders):
-        metadata = distribution.metadata  # read once: every look at it parses the file again
-        if "Name" in metadata:  # what pip left of one that it could not remove has none
+        metadata = distribution.metadata  # read once: every access parses the file again
+        if "Name" in metadata:  # leftovers of a failed removal by pip have none
             installed.setdefault(canonicalize_name(metadata["Name"]), metadata["Version"])
     pinned = read_pins(pins_path) if pins_path else {}
     canonical = {str(canonicalize_name(name)): version for name, version in needed.items()}
@@ -96,7 +96,7 @@ def _differences(wanted: Mapping[str, str | None], installed: Mapping[str, str])
 
 
 def read_pins(path: Path) -> dict[str, str]:
-    """Name -> version of a requirement file, for the lines that hold on this machine."""
+    """Return name -> version of a requirement file, for the lines that apply to this machine."""
     pinned: dict[str, str] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         if not _PINNED_LINE.match(line):
@@ -108,10 +108,10 @@ def read_pins(path: Path) -> dict[str, str]:
 
 
 def site_folders(python: Path, environ: Mapping[str, str]) -> Iterator[Path]:
-    """Folders that ``python`` imports from: PYTHONPATH, its environment's, and its base's where it says so."""
+    """Yield the folders that ``python`` imports from: PYTHONPATH, its environment's, and its base's if enabled."""
     yield from (Path(part) for part in environ.get("PYTHONPATH", "").split(os.pathsep) if part)
     version = python_version(python)
-    yield from _site_folders_of(python.parent.parent, version)  # not resolved: it is a link to the base's Python
+    yield from _site_folders_of(python.parent.parent, version)  # not resolved: the link leads to the base's Python
     settings = _environment_settings(python)
     if settings is None and python.is_symlink():
         yield from _site_folders_of(python.resolve().parent.parent, version)
@@ -120,14 +120,14 @@ def site_folders(python: Path, environ: Mapping[str, str]) -> Iterator[Path]:
 
 
 def python_version(python: Path) -> str | None:
-    """``"3.12"``, as the environment's settings or the name of the program says; None when neither does."""
+    """Return ``"3.12"``, from the environment's settings or the program's name; None if neither gives a version."""
     settings = _environment_settings(python) or {}
     texts = (settings.get("version_info", ""), settings.get("version", ""), python.resolve().name)
     return next((match[1] for text in texts if (match := _VERSION.search(text))), None)
 
 
 def _environment_settings(python: Path) -> dict[str, str] | None:
-    """Read pyvenv.cfg; None for a Python that is not of a virtual environment."""
+    """Read pyvenv.cfg; return None if ``python`` is not in a virtual environment."""
     config = python.parent.parent / "pyvenv.cfg"
     if not config.exists():
         return None
@@ -136,14 +136,17 @@ def _environment_settings(python: Path) -> dict[str, str] | None:
 
 
 def _site_folders_of(prefix: Path, version: str | None) -> Iterator[Path]:
-    """Debian keeps what apt installs in lib/python3/dist-packages, and what pip does below local."""
+    """Yield the package folders below ``prefix``.
+
+    On Debian, apt installs into lib/python3/dist-packages, and pip installs below local.
+    """
     for library in (prefix / "local/lib", prefix / "lib"):
         for folder in (*sorted(library.glob(f"python{version or '3*'}")), library / "python3"):
             yield from (path for name in ("site-packages", "dist-packages") if (path := folder / name).is_dir())
 
 
 def judge_worker_packages(facts: WorkerFacts) -> Judgement:
-    """The suite's own worker must be exactly as pinned; the user's own needs only what the stack cannot do without."""
+    """Judge the packages: the suite's own worker must match every pin, the user's own only what the stack needs."""
     subject = Subject(f"Python {PYTHON_VERSION} and {facts.num_wanted} packages, as pinned", facts)
     if why := _why_not_checked(facts):
         return subject.not_checked(f"{facts.python}: {why}")
@@ -184,7 +187,7 @@ def _fault(facts: WorkerFacts) -> Fault | None:
 
 
 def describe(differences: Iterable[Difference]) -> str:
-    """Say the first few, missing ones before those of another version."""
+    """List the first few differences, missing packages before other versions."""
     ordered = sorted(differences, key=lambda difference: (difference.found is not None, difference.name))
     texts = [
         f"{difference.name} is {difference.found or 'missing'}"
