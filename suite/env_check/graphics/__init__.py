@@ -1,1 +1,1 @@
-"""EGL and Vulkan: loaders, manifests, devices and one frame each."""
+"""Checks EGL and Vulkan: loaders, manifests, devices and one rendered frame each."""

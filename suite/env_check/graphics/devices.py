@@ -1,7 +1,7 @@
-"""Whether EGL and Vulkan list a GPU, and the right one; if not, why.
+"""Checks whether EGL and Vulkan list the GPUs that CUDA uses, and finds the cause if they do not.
 
-The verdict rests on calls, codes and the manifests' own faults. libEGL does not say that it drops a driver, and the
-texts of the Vulkan loader differ between its versions: they are evidence only.
+The verdict depends on calls, error codes and the faults of the manifests. Messages are only evidence: libEGL prints
+none when it drops a driver, and those of the Vulkan loader differ between its versions.
 """
 
 from collections.abc import Sequence
@@ -19,9 +19,9 @@ type Seen = EglSeen | VulkanSeen
 
 
 def judge_devices(seen: Seen, manifests: ManifestsSeen, cuda_uuids: Sequence[str] = ()) -> Judgement:
-    """Each GPU of CUDA should be a device that can be used.
+    """Judge whether each CUDA GPU is a usable device.
 
-    ``cuda_uuids``: by CUDA ordinal, as NVML writes them ("GPU-…"); empty when they are not known.
+    ``cuda_uuids``: UUIDs in CUDA order, as NVML writes them ("GPU-…"); empty if they are unknown.
     """
     for_each = f", for each of {len(cuda_uuids)} CUDA GPUs" if cuda_uuids else ""
     article = "an" if seen.API == "EGL" else "a"
@@ -44,16 +44,16 @@ def _fault(seen: Seen, manifests: ManifestsSeen, cuda_uuids: Sequence[str]) -> F
 
 
 def _crash(seen: Seen, manifests: ManifestsSeen) -> Fault:
-    if guilty := next((driver for driver in seen.alone if driver.end != "answered"), None):
-        return guilty.crash(seen.going_without(guilty))
+    if failed := next((driver for driver in seen.alone if driver.end != "answered"), None):
+        return failed.crash(seen.going_without(failed))
     how = f"the process {how_it_ended(seen)} in {seen.stage}"
     if cause := _cause(seen, manifests):
-        # Each driver answers when it is asked alone: it is the loader that does not survive what one of them does.
+        # Each driver answers when it is loaded alone, so the loader crashes on what one of them does.
         return replace(cause, found=f"{cause.found}; then {how}")
     return Fault(
         word="driver_hung" if seen.end == "hung" else "driver_aborted",
         found=f"with all drivers together {how}",
-        repair=f"{seen.FIND_GUILTY} until it works; reinstall the one that did it",
+        repair=f"{seen.FIND_CAUSE} until it works; reinstall the one that did it",
     )
 
 
@@ -74,8 +74,8 @@ def _no_hardware(seen: Seen, manifests: ManifestsSeen) -> Fault:
 
 
 def _cause(seen: Seen, manifests: ManifestsSeen) -> Fault | None:
-    """Why there is no GPU: what a driver itself says, NVIDIA's first, else the weightiest fault of the manifests."""
-    # Beside a software device, another vendor's driver without its hardware is as it should be.
+    """Return why there is no GPU: the error of a driver, NVIDIA's first, else the worst fault of the manifests."""
+    # If a software device is listed, another vendor's driver without hardware is no fault.
     drivers = [driver for driver in seen.alone if driver.is_nvidia or not seen.devices]
     for driver in sorted(drivers, key=lambda driver: not driver.is_nvidia):
         if refusal := driver.refusal():

@@ -1,4 +1,4 @@
-"""What EGL and Vulkan share below their devices: each driver asked alone, in a child process."""
+"""Loads each EGL or Vulkan driver alone, in a child process, to find the one that fails."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +11,7 @@ from suite.env_check.graphics.icd_manifests import Manifest, ManifestsSeen
 from suite.env_check.libraries.library import is_nvidia
 from suite.env_check.probes.run import End, how_it_ended
 
-TIMEOUT_S: Final = 60.0  # the first call on an idle machine initialises every GPU, seconds each
+TIMEOUT_S: Final = 60.0  # the first call on an idle machine initialises every GPU, which takes seconds each
 DEVICE_NODES: Final = (
     "compare the library's version with /proc/driver/nvidia/version; /dev/nvidiactl and /dev/nvidia0 (Mesa:"
     " /dev/dri/renderD128) must be there and readable; in a container NVIDIA_VISIBLE_DEVICES must name a GPU and"
@@ -26,7 +26,7 @@ class DriverAlone:
     end: End
     signal: str | None
     exit_code: int | None
-    stage: str | None  # the call that was under way when it died or hung
+    stage: str | None  # the call in progress when it died or hung
 
     @property
     def is_nvidia(self) -> bool:
@@ -37,7 +37,10 @@ class DriverAlone:
         return Fault(word="zero_devices", found=f"{self.library} finds no GPU", repair=DEVICE_NODES)
 
     def crash(self, go_without: str) -> Fault:
-        """``go_without``: the variable that leaves this driver out; empty when no other driver works."""
+        """Return the fault of a driver that died or hung.
+
+        ``go_without`` is the setting that excludes this driver; empty if no other driver works.
+        """
         look = "look for a hung GPU in dmesg (Xid); " if self.end == "hung" else ""
         without = f", or go without it by {go_without}" if go_without else ""
         return Fault(

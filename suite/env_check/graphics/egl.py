@@ -1,4 +1,4 @@
-"""What EGL really finds on this machine, asked in child processes."""
+"""Lists the EGL devices of this machine, in child processes that may crash."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ class EglDevice:
     cuda_index: int | None
     uuid: str | None
     initialised: bool
-    error: int | None  # of eglInitialize
+    error: int | None  # from eglInitialize
     version: str | None
     vendor: str | None
     client_apis: str | None
@@ -53,7 +53,7 @@ class EglDevice:
 
 @dataclass(frozen=True, kw_only=True)
 class VendorSeen(DriverAlone):
-    """What one vendor library yields when libEGL is given it alone."""
+    """The result of one vendor library that libEGL loads alone."""
 
     num_devices: int
 
@@ -65,24 +65,24 @@ class VendorSeen(DriverAlone):
 class EglSeen:
     API: ClassVar = "EGL"
     LOADER: ClassVar = ("libEGL.so.1", "libegl1")  # its library and package
-    FIND_GUILTY: ClassVar = "leave manifests out of __EGL_VENDOR_LIBRARY_FILENAMES"
+    FIND_CAUSE: ClassVar = "leave manifests out of __EGL_VENDOR_LIBRARY_FILENAMES"
     HIDE_NOTHING: ClassVar = "let __EGL_VENDOR_LIBRARY_FILENAMES not leave NVIDIA's 10_nvidia.json out"
 
     end: End
-    signal: str | None  # that ended the probe
+    signal: str | None  # the signal that ended the probe
     exit_code: int | None
-    stage: str | None  # the call that was under way when the probe ended
-    loader_error: str | None  # libEGL.so.1 does not load
+    stage: str | None  # the call in progress when the probe ended
+    loader_error: str | None  # why libEGL.so.1 does not load
     client_extensions: tuple[str, ...]
-    query_error: int | None  # of eglQueryDevicesEXT
+    query_error: int | None  # from eglQueryDevicesEXT
     devices: tuple[EglDevice, ...]
-    vendors: tuple[VendorSeen, ...] = ()  # asked alone, only when no hardware device was initialised
+    vendors: tuple[VendorSeen, ...] = ()  # loaded alone, only if no hardware device was initialised
     stderr: str
     wall_s: float
 
     @property
     def hardware(self) -> tuple[EglDevice, ...]:
-        """Devices that are GPUs and can be used."""
+        """Return the usable devices that are GPUs."""
         return tuple(device for device in self.devices if device.initialised and not device.is_software)
 
     @property
@@ -94,7 +94,7 @@ class EglSeen:
         return self.vendors
 
     def device_fault(self) -> Fault | None:
-        """Why a device that is listed cannot be used: a GPU, else a software one when no other works."""
+        """Return why a listed device is unusable: a GPU first, else a software device if no other works."""
         refused = [device for device in self.devices if not device.initialised]
         refused.sort(key=lambda device: device.is_software)
         if not refused or (refused[0].is_software and self.software):
@@ -107,13 +107,13 @@ class EglSeen:
         return Fault(word="initialise_failed", found=text, repair=repair)
 
     def call_fault(self) -> Fault | None:
-        """The call that failed, when no driver is to blame."""
+        """Return the fault of the device query, which no single driver causes."""
         if self.query_error is None:
             return None
         text = f"eglQueryDevicesEXT returned {_error_name(self.query_error)}"
         return Fault(word="enumeration_failed", found=text, repair=DEVICE_NODES)
 
-    def going_without(self, _guilty: DriverAlone) -> str:
+    def going_without(self, _failed: DriverAlone) -> str:
         others = ":".join(vendor.manifest for vendor in self.vendors if vendor.end == "answered")
         return f"__EGL_VENDOR_LIBRARY_FILENAMES={others}" if others else ""
 
@@ -123,7 +123,7 @@ def _error_name(code: int | None) -> str:
 
 
 def read(environ: Mapping[str, str], manifests: ManifestsSeen, *, timeout_s: float = TIMEOUT_S) -> EglSeen:
-    """List the devices. If none is hardware, ask each usable vendor library of ``manifests`` alone."""
+    """List the devices. If none is hardware, load each usable vendor library of ``manifests`` alone."""
     run = run_probe("probes.egl", environ=environ, timeout_s=timeout_s)
     answer = run.answer
 
@@ -149,7 +149,7 @@ def read(environ: Mapping[str, str], manifests: ManifestsSeen, *, timeout_s: flo
 
 
 def read_frame(environ: Mapping[str, str], seen: EglSeen, *, timeout_s: float = TIMEOUT_S) -> FrameSeen:
-    """Render one frame on the first hardware device of ``seen``, or on a software one where there is nothing else."""
+    """Render one frame on the first hardware device of ``seen``, or on a software device if there is no other."""
     order = sorted(range(len(seen.devices)), key=lambda index: _frame_rank(seen.devices[index]))
     return frame.read_frame("probes.egl_frame", str(order[0] if order else 0), environ=environ, timeout_s=timeout_s)
 

@@ -1,4 +1,4 @@
-"""One frame, truly rendered: a triangle over a clear colour, every pixel checked. What Vulkan and OpenGL share."""
+"""Judges one rendered frame, of Vulkan or OpenGL: a triangle on a clear colour, every pixel checked."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,26 +7,26 @@ from typing import Any, Final
 from suite.env_check.check import Judgement, Subject
 from suite.env_check.probes.run import End, how_it_ended, run_probe
 
-SIZE: Final = 64  # pixels, both ways
-TRIANGLE: Final = (51, 204, 102, 255)  # multiples of 1/5: exact in 8 bits
+SIZE: Final = 64  # width and height in pixels
+TRIANGLE: Final = (51, 204, 102, 255)  # multiples of 1/5, which are exact in 8 bits
 CLEAR: Final = (0, 0, 255, 255)
 TRIANGLE_COLOUR: Final = tuple(value / 255 for value in TRIANGLE)
 CLEAR_COLOUR: Final = tuple(value / 255 for value in CLEAR)
-# Clip coordinates: the half of the frame that is left of and below the diagonal.
+# Clip coordinates. The triangle covers the half of the frame to the left of and below the diagonal.
 VERTICES: Final = (-1.0, -1.0, 1.0, -1.0, -1.0, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FrameSeen:
-    """What became of the frame. What was not reached is None."""
+    """The result of the frame. Fields of steps that did not run are None."""
 
     end: End
     signal: str | None
     exit_code: int | None
-    stage: str | None  # what was under way when the probe ended
-    error: str | None  # the library's own words, when it gave up
-    package_missing: str | None  # a Python package of the suite that is not installed
-    device: str | None  # what rendered, in the driver's words
+    stage: str | None  # the step in progress when the probe ended
+    error: str | None  # the library's own message, if it failed
+    package_missing: str | None  # the Python package of the suite that is not installed
+    device: str | None  # the renderer's name, from the driver
     is_software: bool | None
     wrong_pixels: int | None
     stderr: str
@@ -34,7 +34,7 @@ class FrameSeen:
 
 
 def count_wrong_pixels(rgba: bytes) -> int:
-    """How many pixels of ``rgba`` (rows from the top) are not as drawn. On the diagonal both colours are right."""
+    """Count the pixels of ``rgba`` (rows from the top) with a wrong colour. Both colours are right on the diagonal."""
     if len(rgba) != SIZE * SIZE * 4:
         return SIZE * SIZE
     wrong = 0
@@ -52,7 +52,7 @@ def _right_colours(row: int, column: int) -> tuple[tuple[int, ...], ...]:
 
 
 def read_frame(probe: str, *arguments: str, environ: Mapping[str, str], timeout_s: float) -> FrameSeen:
-    """Let the module ``probe`` render."""
+    """Render in a child process that runs the module ``probe``."""
     run = run_probe(probe, *arguments, environ=environ, timeout_s=timeout_s)
     answers = ("error", "package_missing", "device", "is_software", "wrong_pixels")
     answered: dict[str, Any] = {name: run.answer.get(name) for name in answers}
@@ -60,7 +60,7 @@ def read_frame(probe: str, *arguments: str, environ: Mapping[str, str], timeout_
 
 
 def judge_frame(seen: FrameSeen, api: str) -> Judgement:
-    """Right pixels by a software renderer are a fault too: they only look like success. ``api``: "EGL" or "Vulkan"."""
+    """Judge a frame. Right pixels from a software renderer are a fault too. ``api``: "EGL" or "Vulkan"."""
     subject = Subject(f"a frame rendered through {api} on a GPU, every pixel right", seen)
     first = f"repair what the checks of the {api} loader, drivers and devices name first"
     if seen.package_missing:

@@ -1,4 +1,4 @@
-"""What is wrong with the driver manifests, each fault by its own word, with its repair. Pure."""
+"""Judges the driver manifests: each fault has its own word and repair. These functions are pure."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,7 +12,7 @@ from suite.env_check.libraries.elf import host
 from suite.env_check.libraries.library import describe, repair
 from suite.files.wording import counted
 
-_STALE_API: Final = ("", "1.0")  # the loader then hides Vulkan 1.1 and later: no driver name, no UUID
+_STALE_API: Final = ("", "1.0")  # the loader then hides Vulkan 1.1 and later, and so driver names and UUIDs
 _NVIDIA_LIBRARY: Final = {"vulkan": "libGLX_nvidia.so.0", "egl": "libEGL_nvidia.so.0"}
 _CAPABILITIES: Final = (
     "in a container set NVIDIA_DRIVER_CAPABILITIES=compute,utility,graphics; on the host install the driver's GL"
@@ -21,7 +21,7 @@ _CAPABILITIES: Final = (
 
 
 def faults_of(manifest: Manifest, seen: ManifestsSeen) -> Iterator[Fault]:
-    """Every fault of one manifest, in the loader's own order. The loader drops a driver for each that is a failure."""
+    """Yield every fault of one manifest, in the loader's order. The loader drops a driver for any that is a failure."""
     if manifest.fault:
         yield _file_fault(manifest)
         return
@@ -87,7 +87,7 @@ def _file_fault(manifest: Manifest) -> Fault:
 
 
 def usable(seen: ManifestsSeen) -> tuple[Manifest, ...]:
-    """The manifests whose driver the loader takes."""
+    """Return the manifests whose drivers the loader accepts."""
     return tuple(
         manifest
         for manifest in seen.manifests
@@ -96,11 +96,11 @@ def usable(seen: ManifestsSeen) -> tuple[Manifest, ...]:
 
 
 def all_faults(seen: ManifestsSeen) -> list[Fault]:
-    """Every fault, the weightiest first: what leaves no driver, what leaves no NVIDIA driver, then the rest."""
+    """Return every fault, the most severe first: no driver is left, no NVIDIA driver is left, then the rest."""
     active = [manifest for manifest in seen.manifests if not manifest.filtered_by]
     good = usable(seen)
     single = [fault for manifest in active for fault in faults_of(manifest, seen)]
-    if good:  # a 32-bit driver beside a 64-bit one is as it should be
+    if good:  # a 32-bit driver next to a 64-bit one is normal
         single = [fault for fault in single if fault.word != "manifest_library_arch"]
     single.sort(key=lambda fault: fault.verdict != "failure")
     if not seen.manifests:
@@ -154,7 +154,7 @@ def _no_nvidia_manifest(seen: ManifestsSeen) -> Fault:
 
 
 def _doubled(good: tuple[Manifest, ...], seen: ManifestsSeen) -> Iterator[Fault]:
-    """One driver by two manifests: it lists each GPU twice, and a program may take the wrong one of the two."""
+    """Yield drivers that two manifests name: each GPU is listed twice, and a program may use the wrong entry."""
     chooser = "VK_DRIVER_FILES" if seen.kind == "vulkan" else "__EGL_VENDOR_LIBRARY_FILENAMES"
     for position, later in enumerate(good):
         for first in good[:position]:
@@ -169,12 +169,12 @@ def _doubled(good: tuple[Manifest, ...], seen: ManifestsSeen) -> Iterator[Fault]
 
 
 def _file_name(manifest: Manifest) -> str:
-    """The library's file name: a copy in another folder is the same driver."""
+    """Return the library's file name: a copy in another folder is the same driver."""
     return Path((manifest.library.path if manifest.library else None) or manifest.path).name
 
 
 def blocking_fault(seen: ManifestsSeen) -> Fault | None:
-    """The weightiest fault for which the loader drops a driver."""
+    """Return the most severe fault for which the loader drops a driver."""
     return next((fault for fault in all_faults(seen) if fault.verdict == "failure"), None)
 
 

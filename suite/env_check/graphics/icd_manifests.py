@@ -1,7 +1,7 @@
-"""Driver manifests, read as the loaders read them: Vulkan's ICD manifests and GLVND's EGL vendor manifests.
+"""Reads driver manifests as the loaders do: Vulkan's ICD manifests and GLVND's EGL vendor manifests.
 
-VK_ERROR_INCOMPATIBLE_DRIVER stands for about ten faults, and libEGL is silent about all of them: so each file is found,
-parsed and followed to its library here, and the library is loaded in a child process.
+VK_ERROR_INCOMPATIBLE_DRIVER has about ten causes, and libEGL reports none of them. So this module finds and parses each
+file, and loads its library in a child process.
 """
 
 import json
@@ -15,7 +15,7 @@ from suite.env_check.libraries.elf import host
 from suite.env_check.libraries.library import Library, read_libraries
 from suite.files.input_file import read_input
 
-# One of these the library must have, or the loader drops it.
+# The library must export one of these, or the loader drops it.
 SYMBOLS: Final[Mapping[Kind, tuple[str, ...]]] = {
     "vulkan": ("vk_icdGetInstanceProcAddr", "vkGetInstanceProcAddr"),
     "egl": ("__egl_Main",),
@@ -24,17 +24,17 @@ SYMBOLS: Final[Mapping[Kind, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """One manifest file. What it does not say is None."""
+    """One manifest file. Fields that it does not give are None."""
 
     path: str
-    source: str  # the folder that was searched, or the variable that names the file
+    source: str  # the searched folder, or the variable that names the file
     filtered_by: str | None = None  # the variable that makes the loader skip it
-    fault: str | None = None  # of the file itself: "manifest_missing", "manifest_malformed", …
-    detail: str | None = None  # the parser's or the system's words
+    fault: str | None = None  # fault of the file itself: "manifest_missing", "manifest_malformed", …
+    detail: str | None = None  # the message of the parser or the operating system
     format_version: str | None = None
     api_version: str | None = None
     library_arch: str | None = None  # "32" or "64"
-    library_path: str | None = None  # as it stands in the file
+    library_path: str | None = None  # exactly as in the file
     library: Library | None = None
 
     @property
@@ -45,16 +45,16 @@ class Manifest:
 @dataclass(frozen=True, kw_only=True)
 class ManifestsSeen:
     kind: Kind
-    driver_version: str | None  # of the NVIDIA kernel driver; None when there is none
-    variables: Mapping[str, str]  # those that are set and change what the loader finds
-    folders: tuple[str, ...]  # that were searched; empty when a variable names the files
+    driver_version: str | None  # the NVIDIA kernel driver's; None if there is none
+    variables: Mapping[str, str]  # variables that are set and change what the loader finds
+    folders: tuple[str, ...]  # the searched folders; empty if a variable names the files
     manifests: tuple[Manifest, ...]
 
 
 def read(
     kind: Kind, environ: Mapping[str, str], *, driver_version: str | None, root: Path = Path("/")
 ) -> ManifestsSeen:
-    """Every manifest that the loader comes to. ``root`` stands for ``/`` in the search, not for libraries."""
+    """Read every manifest that the loader would open. ``root`` replaces ``/`` in the search, not for libraries."""
     where = search(kind, root, environ)
     return ManifestsSeen(
         kind=kind,
@@ -67,7 +67,7 @@ def read(
 
 def _read(kind: Kind, candidates: Sequence[Candidate], environ: Mapping[str, str]) -> tuple[Manifest, ...]:
     manifests = [_read_file(kind, candidate) for candidate in candidates]
-    # Filtered ones are not loaded: the loader does not load them either, and they may have been disabled for a crash.
+    # Filtered drivers are not loaded: the loader skips them too, and a user may have disabled them because they crash.
     names = [_library_name(kind, manifest) for manifest in manifests]
     libraries = read_libraries({name: SYMBOLS[kind] for name in names if name}, environ)
     return tuple(
@@ -90,7 +90,7 @@ def _read_file(kind: Kind, candidate: Candidate) -> Manifest:
         return replace(blank, fault="manifest_empty")
     try:
         return _describe(kind, blank, json.loads(content))
-    except (ValueError, RecursionError) as error:  # no UTF-8, or no JSON, or one that is nested too deeply
+    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, or nested too deeply
         return replace(blank, fault="manifest_malformed", detail=str(error))
 
 
@@ -117,15 +117,15 @@ def _describe(kind: Kind, blank: Manifest, document: Any) -> Manifest:
 
 
 def _text(value: object) -> str | None:
-    """A string as it is; anything else counts as absent, as it does for the loaders."""
+    """Return a string unchanged, and None for anything else, which the loaders ignore too."""
     return value if isinstance(value, str) else None
 
 
 def _library_name(kind: Kind, manifest: Manifest) -> str | None:
-    """What the loader hands to dlopen; None when it does not come so far."""
+    """Return the name that the loader passes to dlopen; None if it stops before that."""
     if manifest.library_path is None or manifest.fault or manifest.filtered_by:
         return None
-    # Vulkan reads a relative path from the manifest's folder; GLVND leaves it to dlopen: from the working directory.
+    # Vulkan resolves a relative path from the manifest's folder. GLVND passes it to dlopen: from the working directory.
     if kind == "vulkan" and "/" in manifest.library_path:
         return str(Path(manifest.path).parent / manifest.library_path)
     return manifest.library_path

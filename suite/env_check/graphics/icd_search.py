@@ -1,7 +1,7 @@
-"""Where the Vulkan loader and GLVND's libEGL look for driver manifests, in their own order.
+"""Finds driver manifests where the Vulkan loader and GLVND's libEGL do, in the same order.
 
 Sources: Vulkan-Loader's docs/LoaderDriverInterface.md and LoaderInterfaceArchitecture.md, libglvnd's
-src/EGL/icd_enumeration.md; what they leave open was tried with loader 1.3.239 and GLVND 1.6.0. Both ignore the
+src/EGL/icd_enumeration.md, and for what these omit, tests with loader 1.3.239 and GLVND 1.6.0. Both ignore the
 variables in a program with raised privileges, which labscale is not.
 """
 
@@ -29,24 +29,24 @@ class Candidate:
     """A manifest that the loader would open, whether it exists or not."""
 
     path: Path
-    source: str  # the folder it was found in, or the variable that names it
+    source: str  # the folder that contains it, or the variable that names it
     filtered_by: str | None = None  # the variable that makes the loader skip it
 
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    variables: Mapping[str, str]  # those that are set and change what the loader finds
-    folders: tuple[str, ...]  # that are searched; empty when a variable names the files
-    candidates: tuple[Candidate, ...]  # in the order in which the loader comes to them
+    variables: Mapping[str, str]  # variables that are set and change what the loader finds
+    folders: tuple[str, ...]  # the searched folders; empty if a variable names the files
+    candidates: tuple[Candidate, ...]  # in the order in which the loader opens them
 
 
 def search(kind: Kind, root: Path, environ: Mapping[str, str]) -> Search:
-    """``root`` stands for ``/``."""
+    """Find the manifests that the loader would open. ``root`` replaces ``/``."""
     return _search_vulkan(root, environ) if kind == "vulkan" else _search_egl(root, environ)
 
 
 def _search_vulkan(root: Path, environ: Mapping[str, str]) -> Search:
-    # A variable that is set but empty counts as set: the loader then knows no driver at all.
+    # A variable that is set but empty counts as set: the loader then finds no driver.
     override = next((name for name in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES") if name in environ), None)
     folders = () if override else _vulkan_folders(environ)
     found = _from_variable(override or "VK_ADD_DRIVER_FILES", root, environ)
@@ -86,7 +86,7 @@ def _search_egl(root: Path, environ: Mapping[str, str]) -> Search:
 
 
 def _from_variable(variable: str, root: Path, environ: Mapping[str, str]) -> list[Candidate]:
-    """The files that a Vulkan variable names; each entry is a file or a folder of files."""
+    """Return the files that a Vulkan variable names; each entry is a file or a folder of files."""
     found: list[Candidate] = []
     for entry in filter(None, environ.get(variable, "").split(":")):
         path = _below(root, entry)
@@ -95,12 +95,12 @@ def _from_variable(variable: str, root: Path, environ: Mapping[str, str]) -> lis
 
 
 def _from_folder(folder: Path, source: str) -> list[Candidate]:
-    # The Vulkan loader takes a folder's files in no order of its own; sorted, a report is the same each time.
+    # The Vulkan loader reads a folder's files in no fixed order. Sorting makes reports reproducible.
     return [Candidate(path=path, source=source) for path in sorted(folder.glob("*.json") if is_folder(folder) else ())]
 
 
 def _below(root: Path, path: str | Path) -> Path:
-    """``path`` when ``root`` stands for ``/``. A relative path is one of the working directory."""
+    """Return ``path`` with ``root`` in place of ``/``. A relative path starts at the working directory."""
     return root / str(path).lstrip("/") if str(path).startswith("/") else Path(path).absolute()
 
 
@@ -116,7 +116,7 @@ def _filter(candidate: Candidate, environ: Mapping[str, str]) -> Candidate:
 
 
 def _matches(name: str, globs: str) -> bool:
-    """Whether one of the comma-separated ``globs`` fits. A star counts at either end only, case does not count."""
+    """Return whether a comma-separated glob matches. Stars work only at either end; case is ignored."""
     name = name.lower()
     for glob in filter(None, globs.lower().split(",")):
         core = glob.strip("*")

@@ -1,4 +1,4 @@
-"""Read everything of the graphics half of the driver stack, in parallel."""
+"""Reads the graphics half of the driver stack, in parallel."""
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +26,10 @@ class GraphicsSeen:
 
 
 def read(environ: Mapping[str, str], *, driver_version: str | None, root: Path = Path("/")) -> GraphicsSeen:
-    """``driver_version``: the NVIDIA kernel driver's, None when there is none."""
+    """Read libraries, manifests, devices and frames.
+
+    ``driver_version`` is that of the NVIDIA kernel driver; None if there is none.
+    """
 
     def read_vulkan() -> tuple[ManifestsSeen, VulkanSeen]:
         found = icd_manifests.read("vulkan", environ, driver_version=driver_version, root=root)

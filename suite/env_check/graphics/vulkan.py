@@ -1,4 +1,4 @@
-"""What Vulkan really finds on this machine, asked in child processes."""
+"""Lists the Vulkan devices of this machine, in child processes that may crash."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ class VulkanDevice:
     driver_name: str | None
     driver_info: str | None  # NVIDIA: the driver version
     uuid: str | None
-    ray_tracing: tuple[str, ...]  # of the three ray tracing extensions, those offered
+    ray_tracing: tuple[str, ...]  # the offered ones of the three ray tracing extensions
 
     @property
     def is_software(self) -> bool:
@@ -43,7 +43,7 @@ class VulkanDevice:
 
 @dataclass(frozen=True, kw_only=True)
 class DriverSeen(DriverAlone):
-    """What one driver says when it is asked without the loader. A call that was not reached has None."""
+    """The results of one driver that is called without the loader. Calls that did not run are None."""
 
     negotiate_result: int | None = None
     create_result: int | None = None
@@ -79,21 +79,21 @@ class LoaderMessage:
 class VulkanSeen:
     API: ClassVar = "Vulkan"
     LOADER: ClassVar = ("libvulkan.so.1", "libvulkan1")  # its library and package
-    FIND_GUILTY: ClassVar = (
+    FIND_CAUSE: ClassVar = (
         "leave out layers (VK_LOADER_LAYERS_DISABLE=~all~), then drivers (VK_LOADER_DRIVERS_DISABLE=<name>),"
     )
     HIDE_NOTHING: ClassVar = "unset VK_LOADER_DEVICE_SELECT and MESA_VK_DEVICE_SELECT"
 
     end: End
-    signal: str | None  # that ended the probe
+    signal: str | None  # the signal that ended the probe
     exit_code: int | None
-    stage: str | None  # the call that was under way when the probe ended
-    loader_error: str | None  # libvulkan.so.1 does not load
+    stage: str | None  # the call in progress when the probe ended
+    loader_error: str | None  # why libvulkan.so.1 does not load
     loader_version: str | None
-    create_result: int | None  # VkResult of vkCreateInstance
+    create_result: int | None  # VkResult from vkCreateInstance
     enumerate_result: int | None
     devices: tuple[VulkanDevice, ...]
-    drivers: tuple[DriverSeen, ...] = ()  # asked alone, only when no hardware device was found
+    drivers: tuple[DriverSeen, ...] = ()  # called alone, only if no hardware device was found
     messages: tuple[LoaderMessage, ...]
     stderr: str
     wall_s: float
@@ -116,8 +116,8 @@ class VulkanSeen:
         text = f"vkCreateInstance returned {result_name(self.create_result)}"
         return Fault(word="instance_refused", found=text, repair=DEVICE_NODES)
 
-    def going_without(self, guilty: DriverAlone) -> str:
-        return _going_without(guilty)
+    def going_without(self, failed: DriverAlone) -> str:
+        return _going_without(failed)
 
 
 def _going_without(driver: DriverAlone) -> str:
@@ -125,7 +125,7 @@ def _going_without(driver: DriverAlone) -> str:
 
 
 def read(environ: Mapping[str, str], manifests: ManifestsSeen, *, timeout_s: float = TIMEOUT_S) -> VulkanSeen:
-    """List the devices through the loader. If none is hardware, ask each usable driver of ``manifests`` alone."""
+    """List the devices through the loader. If none is hardware, call each usable driver of ``manifests`` alone."""
     run = run_probe("probes.vulkan", environ=environ, timeout_s=timeout_s)
     answer = run.answer
 
@@ -155,16 +155,16 @@ def read(environ: Mapping[str, str], manifests: ManifestsSeen, *, timeout_s: flo
 
 
 def read_frame(environ: Mapping[str, str], *, timeout_s: float = TIMEOUT_S) -> FrameSeen:
-    """Render one frame on the first hardware device, or on a software one where there is nothing else."""
+    """Render one frame on the first hardware device, or on a software device if there is no other."""
     return frame.read_frame("probes.vulkan_frame", environ=environ, timeout_s=timeout_s)
 
 
 def judge_ray_tracing(seen: VulkanSeen) -> Judgement:
-    """A ray tracing renderer asks for these extensions. A GPU without RT cores offers some of them at most."""
+    """Judge the extensions that a ray tracing renderer needs. A GPU without RT cores lacks at least one of them."""
     subject = Subject(", ".join(sorted(RAY_TRACING)), seen)
     if not seen.hardware:
         return subject.not_checked("no Vulkan GPU")
-    # Beside an RTX GPU, another vendor's integrated one does no harm.
+    # Another vendor's integrated GPU next to an RTX GPU does no harm.
     nvidia = [device for device in seen.hardware if device.vendor_id == NVIDIA]
     for device in nvidia or seen.hardware:
         if missing := sorted(RAY_TRACING - set(device.ray_tracing)):

@@ -1,10 +1,10 @@
-"""The few structures and codes of Vulkan that the probes use, as ctypes. Values from the Vulkan specification."""
+"""Defines the structures and codes of Vulkan that the probes use, as ctypes. The specification gives the values."""
 
 import ctypes
 from ctypes import POINTER, c_char, c_char_p, c_int, c_int32, c_uint8, c_uint32, c_void_p
 from typing import Final
 
-APPLICATION_INFO: Final = 0  # VkStructureType, from here
+APPLICATION_INFO: Final = 0  # this and the next five are of VkStructureType
 INSTANCE_CREATE_INFO: Final = 1
 PROPERTIES_2: Final = 1000059001
 ID_PROPERTIES: Final = 1000071004
@@ -41,7 +41,7 @@ def result_name(code: int) -> str:
 
 
 def version_text(version: int) -> str:
-    """``1.3.239`` of a packed version."""
+    """Return a packed version as text, such as ``1.3.239``."""
     return f"{version >> 22 & 0x7F}.{version >> 12 & 0x3FF}.{version & 0xFFF}"
 
 
@@ -103,7 +103,7 @@ class MessengerCreateInfo(ctypes.Structure):
 
 
 class DeviceProperties(ctypes.Structure):
-    """VkPhysicalDeviceProperties; ``limits`` and what follows are room only (the true size is below 1 KiB)."""
+    """The beginning of VkPhysicalDeviceProperties. ``rest`` has room for ``limits`` and later fields (below 1 KiB)."""
 
     _fields_ = (
         ("apiVersion", c_uint32),
