@@ -53,7 +53,7 @@ def _crash(seen: Seen, manifests: ManifestsSeen) -> Fault:
     return Fault(
         word="driver_hung" if seen.end == "hung" else "driver_aborted",
         found=f"with all drivers together {how}",
-        repair=f"{seen.FIND_CAUSE} until it works; reinstall the one that did it",
+        repair=f"{seen.FIND_CAUSE} until it works; reinstall the one that failed",
     )
 
 

@@ -15,7 +15,7 @@ TIMEOUT_S: Final = 60.0  # the first call on an idle machine initialises every G
 DEVICE_NODES: Final = (
     "compare the library's version with /proc/driver/nvidia/version; /dev/nvidiactl and /dev/nvidia0 (Mesa:"
     " /dev/dri/renderD128) must be there and readable; in a container NVIDIA_VISIBLE_DEVICES must name a GPU and"
-    " NVIDIA_DRIVER_CAPABILITIES have graphics"
+    " NVIDIA_DRIVER_CAPABILITIES must include graphics"
 )
 
 
@@ -42,7 +42,7 @@ class DriverAlone:
         ``go_without`` is the setting that excludes this driver; empty if no other driver works.
         """
         look = "look for a hung GPU in dmesg (Xid); " if self.end == "hung" else ""
-        without = f", or go without it by {go_without}" if go_without else ""
+        without = f", or exclude it with {go_without}" if go_without else ""
         return Fault(
             word="driver_hung" if self.end == "hung" else "driver_aborted",
             found=f"{self.library}: the process {how_it_ended(self)} in {self.stage}",

@@ -66,7 +66,7 @@ class EglSeen:
     API: ClassVar = "EGL"
     LOADER: ClassVar = ("libEGL.so.1", "libegl1")  # its library and package
     FIND_CAUSE: ClassVar = "leave manifests out of __EGL_VENDOR_LIBRARY_FILENAMES"
-    HIDE_NOTHING: ClassVar = "let __EGL_VENDOR_LIBRARY_FILENAMES not leave NVIDIA's 10_nvidia.json out"
+    HIDE_NOTHING: ClassVar = "if __EGL_VENDOR_LIBRARY_FILENAMES is set, add NVIDIA's 10_nvidia.json to it"
 
     end: End
     signal: str | None  # the signal that ended the probe
@@ -102,7 +102,7 @@ class EglSeen:
         text = f"eglInitialize returned {_error_name(refused[0].error)} for {refused[0].name}"
         if refused[0].is_software:
             repair = "apt-get install --reinstall libgl1-mesa-dri"
-            return Fault(word="initialise_failed", found=f"not even software: {text}", repair=repair)
+            return Fault(word="initialise_failed", found=f"software rendering fails too: {text}", repair=repair)
         repair = f"install the driver's GL packages; {DEVICE_NODES}"
         return Fault(word="initialise_failed", found=text, repair=repair)
 

@@ -67,7 +67,7 @@ def judge_frame(seen: FrameSeen, api: str) -> Judgement:
         return subject.warning(
             "frame_package_missing",
             f"no frame was rendered: the Python package {seen.package_missing} is not installed",
-            f"install the suite's pinned packages, {seen.package_missing} is one of them",
+            f"install the suite's pinned packages, which include {seen.package_missing}",
         )
     if seen.end != "answered":
         return subject.failure(
@@ -81,7 +81,7 @@ def judge_frame(seen: FrameSeen, api: str) -> Judgement:
         return subject.failure(
             "wrong_pixels",
             f"{seen.wrong_pixels} of {SIZE * SIZE} pixels are wrong, by {seen.device}",
-            "this driver renders wrongly: install another version of it",
+            "this driver renders wrong pixels: install another version of it",
         )
     if seen.is_software:
         found = f"right pixels, but by software: {seen.device}"

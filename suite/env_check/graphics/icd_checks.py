@@ -36,7 +36,7 @@ def faults_of(manifest: Manifest, seen: ManifestsSeen) -> Iterator[Fault]:
         wanted = " or ".join(SYMBOLS[seen.kind])
         yield Fault(
             word="symbol_missing",
-            found=f"{manifest.path}: {library.path} has no {wanted}: it is no {seen.kind} driver",
+            found=f"{manifest.path}: {library.path} has no {wanted}: it is not a {seen.kind} driver",
             repair=f"correct library_path in {manifest.path} (NVIDIA: {_NVIDIA_LIBRARY[seen.kind]}), or remove it",
         )
         return
@@ -59,21 +59,21 @@ def _is_stale(api_version: str) -> bool:
 def _file_fault(manifest: Manifest) -> Fault:
     path, source = manifest.path, manifest.source
     restore = f"correct {path} or remove it; reinstalling the driver writes it anew"
-    named = f"unset {source}, or let it name a manifest that exists" if not source.startswith("/") else f"remove {path}"
+    named = f"unset {source}, or set it to a manifest that exists" if not source.startswith("/") else f"remove {path}"
     words = {
         "manifest_missing": (f"{path} does not exist (named by {source})", named),
         "manifest_unreadable": (f"{path}: {manifest.detail}", f"chmod a+r {path}"),
         "manifest_not_json_name": (
-            f"{path} does not end in .json: the loader passes over it",
+            f"{path} does not end in .json: the loader ignores it",
             f"rename it to {path}.json",
         ),
         "manifest_empty": (f"{path} is empty", restore),
-        "manifest_malformed": (f"{path} is no JSON: {manifest.detail}", restore),
+        "manifest_malformed": (f"{path} is not JSON: {manifest.detail}", restore),
         "manifest_no_icd": (f"{path} has no ICD object", restore),
         "manifest_no_library_path": (f"{path} has no ICD.library_path", restore),
-        "manifest_no_api_version": (f"{path} has no ICD.api_version: the loader passes over it", restore),
+        "manifest_no_api_version": (f"{path} has no ICD.api_version: the loader ignores it", restore),
         "manifest_format_version": (
-            f"{path}: file_format_version {manifest.format_version}, libEGL takes 1.0.x only",
+            f"{path}: file_format_version {manifest.format_version}, libEGL accepts only 1.0.x",
             f'set "file_format_version": "1.0.0" in {path}',
         ),
         "manifest_library_arch": (
@@ -164,7 +164,7 @@ def _doubled(good: tuple[Manifest, ...], seen: ManifestsSeen) -> Iterator[Fault]
                 yield Fault(word="duplicate_driver", found=found, repair=repair, verdict="warning")
             elif first.is_nvidia and later.is_nvidia:
                 names = [f"{manifest.library_path} ({manifest.path})" for manifest in (first, later)]
-                found = f"the NVIDIA driver comes as {' and as '.join(names)}"
+                found = f"two manifests name an NVIDIA driver: {' and '.join(names)}"
                 yield Fault(word="conflicting_drivers", found=found, repair=repair, verdict="warning")
 
 

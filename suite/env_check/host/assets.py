@@ -89,8 +89,8 @@ def judge_asset_root(facts: AssetFacts) -> Judgement:
     not_checked = {
         "none": "Isaac Lab's own default, on the network",
         "address": f"{facts.root} is on the network",
-        "missing": "not built yet: the first bench does it",
-        "no_manifest": f"{facts.root} has no manifest of labscale's",
+        "missing": "not built yet: the first bench builds it",
+        "no_manifest": f"{facts.root} has no labscale manifest",
     }
     faults = {
         "missing": ("asset_root_missing", f"{facts.root} does not exist"),

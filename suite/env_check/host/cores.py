@@ -24,8 +24,8 @@ _REPAIRS: Final = {
         "Until then rounds differ by tens of percent: give each case more of them, compare what ran in turns."
     ),
     "cores_differ": (
-        "A rank is as fast as the core that it happens to get. Where they are efficiency cores, keep to the others: "
-        "taskset --cpu-list CORES python3 -m nox -s bench; else see what else runs on them (top)."
+        "The speed of a GPU depends on the core that its process runs on. If the slow cores are efficiency cores, use "
+        "only the others: taskset --cpu-list CORES python3 -m nox -s bench. Otherwise see what else runs on them (top)."
     ),
 }
 

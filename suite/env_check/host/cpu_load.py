@@ -45,7 +45,7 @@ def read(look_s: float = LOOK_S, *, counters: Callable[[], Counters] = read_coun
     others, after = host.use(NO_RANK).others, _cpu_times_s()
     elapsed_s = time.monotonic() - start_s
     if others is None:
-        return LoadFacts(others_percent=None, busiest=(), message="the kernel's counters of CPU time stand still")
+        return LoadFacts(others_percent=None, busiest=(), message="the kernel's counters of CPU time do not advance")
     used_s = {key: spent_s - before[key] for key, spent_s in after.items() if key in before and key[0] != own_pid}
     at_work = [key for key, spent_s in used_s.items() if spent_s >= WORTH_NAMING_S]
     return LoadFacts(
@@ -80,5 +80,5 @@ def judge_cpu_load(facts: LoadFacts) -> Judgement:
 
 def _repair(busiest: Sequence[Busy]) -> str:
     names = ", ".join(f"{busy.name} (pid {busy.pid}, {busy.percent:.0f} % of a core)" for busy in busiest)
-    seen = f"Busiest here: {names}." if names else "No process that can be seen from here does it: look on the host."
-    return f"{seen} End it or wait: beside it every round takes longer, and by how much is not known."
+    seen = f"Busiest here: {names}." if names else "No visible process causes this load: look on the host."
+    return f"{seen} End this load or wait: it slows every run by an unknown amount."

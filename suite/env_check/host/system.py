@@ -205,15 +205,16 @@ def judge_cache_disk(facts: HostFacts, *, needed_gb: float) -> Judgement:
     """
     subject = _subject(f"{_size(needed_gb)} free", facts, "cache_dir", "cache_free_gb", "cache_writable")
     found = f"{_size(facts.cache_free_gb)} free in {facts.cache_dir}"
-    elsewhere = "set LABSCALE_CACHE to a folder on a larger disk"
     if not facts.cache_writable:
         return subject.failure(
             "cache_not_writable",
-            f"{found}, which this user may not write",
-            f"Make it writable for this user, or {elsewhere} of yours.",
+            f"{found}, but this user may not write there",
+            "Make it writable for this user, or set LABSCALE_CACHE to a folder of yours.",
         )
     if facts.cache_free_gb < needed_gb:
-        return subject.failure("cache_disk_full", found, f"Free some, or {elsewhere}.")
+        return subject.failure(
+            "cache_disk_full", found, "Free space, or set LABSCALE_CACHE to a folder on a larger disk."
+        )
     return subject.ok(found)
 
 

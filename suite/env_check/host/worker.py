@@ -157,12 +157,12 @@ def judge_worker_packages(facts: WorkerFacts) -> Judgement:
 
 def _why_not_checked(facts: WorkerFacts) -> str | None:
     if not facts.exists and not facts.is_own:
-        return "not installed yet: the first bench does it (about 7 GB)"
+        return "not installed yet: the first bench installs it (about 7 GB)"
     if facts.exists and not facts.is_complete:
-        return "its installation did not end: the next bench repeats it"
+        return "its installation did not finish: the next bench repeats it"
     is_readable = facts.num_installed or facts.python_version not in (None, PYTHON_VERSION)
     if facts.exists and facts.is_own and not is_readable:
-        return "its packages are not where a Python's are; bench asks the Python itself"
+        return "its packages are not in the usual folders; bench asks this Python itself"
     return None
 
 
@@ -177,7 +177,9 @@ def _fault(facts: WorkerFacts) -> Fault | None:
     if not facts.differences:
         return None
     is_missing = any(difference.found is None for difference in facts.differences)
-    by_the_user = "Install these versions there, or leave --worker-python out: results do not compare with others'."
+    by_the_user = (
+        "Install these versions there, or leave --worker-python out: results of other versions do not compare."
+    )
     return Fault(
         word="packages_missing" if is_missing else "packages_differ",
         found=describe(facts.differences),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import psutil
 import pytest
 
-from suite.env_check.host import cpu_load as load
+from suite.env_check.host import cpu_load
 from suite.env_check.host.cpu_load import Busy, LoadFacts, judge_cpu_load, read
 from suite.external.host_cpu import Counters
 
@@ -50,7 +50,7 @@ def test_what_is_neither_idle_nor_stolen_nor_its_own_is_of_others() -> None:
 
 def test_counters_that_stand_still_say_nothing() -> None:
     check = judge_cpu_load(read(0.0, counters=counted((0.0, 0.0, 0.0, 0.0))))
-    assert (check.verdict, check.found) == ("not_checked", "the kernel's counters of CPU time stand still")
+    assert (check.verdict, check.found) == ("not_checked", "the kernel's counters of CPU time do not advance")
 
 
 @pytest.mark.parametrize(("percent", "verdict"), [(0.0, "ok"), (5.0, "ok"), (5.1, "warning"), (100.0, "warning")])
@@ -65,17 +65,17 @@ def test_the_repair_names_who_and_the_record_does_not() -> None:
     busiest = (Busy(pid=7, name="make", percent=198.4), Busy(pid=9, name="rsync", percent=12.0))
     check = judge_cpu_load(LoadFacts(others_percent=52.0, busiest=busiest, message=""))
     assert check.repair == (
-        "Busiest here: make (pid 7, 198 % of a core), rsync (pid 9, 12 % of a core). End it or wait: beside it every "
-        "round takes longer, and by how much is not known."
+        "Busiest here: make (pid 7, 198 % of a core), rsync (pid 9, 12 % of a core). End this load or wait: "
+        "it slows every run by an unknown amount."
     )
     assert "make" not in check.found
     unseen = judge_cpu_load(LoadFacts(others_percent=52.0, busiest=(), message=""))
-    assert (unseen.repair or "").startswith("No process that can be seen from here does it: look on the host.")
+    assert (unseen.repair or "").startswith("No visible process causes this load: look on the host.")
 
 
 def test_few_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     spent = iter([{(pid, "x"): 0.0 for pid in range(10)}, {(pid, "x"): 0.05 * pid for pid in range(10)}])
-    monkeypatch.setattr(load, "_cpu_times_s", lambda: next(spent))
+    monkeypatch.setattr(cpu_load, "_cpu_times_s", lambda: next(spent))
     facts = read(0.0, counters=counted((0.0, 0.0, 0.0, 4.0)))
     assert [busy.pid for busy in facts.busiest] == [9, 8, 7]
     busiest, *_, least = facts.busiest

@@ -162,11 +162,11 @@ def test_what_is_not_installed_yet_is_not_checked(environment: Environment, tmp_
     facts = worker.read(tmp_path / "gone/bin/python", is_own=False, pins_path=environment.pins, needed={}, environ={})
     check = judge_worker_packages(facts)
     assert (check.verdict, check.fault) == ("not_checked", None)
-    assert "the first bench does it" in check.found
+    assert "the first bench installs it" in check.found
     (environment.folder / "complete.json").unlink()
     check = judge_worker_packages(environment.facts())
     assert check.verdict == "not_checked"
-    assert "did not end" in check.found
+    assert "did not finish" in check.found
 
 
 def test_an_own_python_that_is_not_there(environment: Environment, tmp_path: Path) -> None:
