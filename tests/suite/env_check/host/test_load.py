@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 
 import psutil
@@ -33,12 +34,20 @@ def counted(*seconds: tuple[float, float, float, float]) -> Callable[[], Counter
     return counters
 
 
-def test_a_busy_process_is_seen_and_named(busy_process: subprocess.Popen[bytes]) -> None:
+def test_a_busy_process_is_seen_and_named(
+    busy_process: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other tests may be busier and leave it less than a core, so its share is compared with what it got."""
+    monkeypatch.setattr(cpu_load, "NAMED", 1000)
+    seen = psutil.Process(busy_process.pid)
+    begun_s, before = time.monotonic(), seen.cpu_times()
     facts = read()
+    after, elapsed_s = seen.cpu_times(), time.monotonic() - begun_s
+    share = 100 * (after.user + after.system - before.user - before.system) / elapsed_s
     assert facts.others_percent is not None
-    assert facts.others_percent > 50 / (psutil.cpu_count() or 1)
+    assert facts.others_percent > 0.5 * share / (psutil.cpu_count() or 1)
     (busy,) = (one for one in facts.busiest if one.pid == busy_process.pid)
-    assert 30 < busy.percent < 110
+    assert busy.percent == pytest.approx(share, rel=0.5)
     assert "python" in busy.name
 
 
