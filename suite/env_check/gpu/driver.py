@@ -82,7 +82,7 @@ class DeviceNodes:
 def read(environ: Mapping[str, str], root: Path = Path("/"), search: SearchPath | None = None) -> DriverFacts:
     """Read /proc, /dev and /sys below ``root``, and search for libraries in ``search``.
 
-    Without ``search``, it looks where this machine's dynamic loader looks.
+    Default of ``search``: the folders and the cache that this machine's dynamic loader uses.
     """
     search = search or search_path.read(environ)
     version_file = root / "proc/driver/nvidia/version"

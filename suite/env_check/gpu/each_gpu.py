@@ -173,7 +173,7 @@ SETTINGS: Final = (
         fault="power_limited",
         repair="Set the default with sudo nvidia-smi -pl WATTS, or keep the limit and say so in --host-label.",
     ),
-    EachGpu(  # ECC costs memory and bandwidth on some GPUs, so results compare only at the default
+    EachGpu(  # ECC costs memory and bandwidth on some GPUs, so it should have the GPU's default
         name="ecc",
         fields=("ecc", "ecc_after_restart"),
         optional=("ecc_default",),

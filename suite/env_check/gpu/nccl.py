@@ -98,7 +98,7 @@ def read(python: Path, *, environ: Mapping[str, str], timeout_s: float = TIMEOUT
 
 
 def try_paths(facts: NcclFacts, *, environ: Mapping[str, str], timeout_s: float = RETRY_TIMEOUT_S) -> NcclFacts:
-    """If the probe failed, run it again without peer-to-peer transfers and shared memory, and add the results."""
+    """Run the probe again without peer-to-peer transfers and shared memory if it failed, and add the results."""
     if facts.failed not in OF_A_PATH:
         return facts
 
@@ -118,7 +118,7 @@ def try_paths(facts: NcclFacts, *, environ: Mapping[str, str], timeout_s: float 
 
 
 def facts_of(python: Path, run: ProgramRun, answer: str | None) -> NcclFacts:
-    """What the child's end means, and the answer that it wrote, if any."""
+    """Return the facts from the end of the probe and from ``answer``, the text that it wrote, if any."""
     if run.end == "not_started":
         return NcclFacts(python=str(python), fault="worker_not_startable", message=run.stderr)
     facts = NcclFacts(
@@ -129,7 +129,7 @@ def facts_of(python: Path, run: ProgramRun, answer: str | None) -> NcclFacts:
         wall_s=run.wall_s,
     )
     if run.end == "hung":
-        return replace(facts, fault="nccl_hung", message=f"no end in {run.wall_s:.0f} s")
+        return replace(facts, fault="nccl_hung", message=f"no answer in {run.wall_s:.0f} s")
     if run.end == "died":
         return replace(facts, fault="nccl_crashed", message=f"{run.signal}: {_last_words(run)}")
     try:

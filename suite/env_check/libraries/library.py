@@ -112,7 +112,7 @@ def _explain(name: str, loaded: Mapping[str, Any], search: SearchPath, patience_
             loader_text=loaded["error"] or loaded["end"],
         )
     fault = "library_hung" if loaded["end"] == "hung" else "library_aborted"
-    text = f"{patience_s} s without an end" if fault == "library_hung" else f"ended by {loaded['end']}"
+    text = f"no answer in {patience_s} s" if fault == "library_hung" else f"ended by {loaded['end']}"
     return Library(name=name, path=path, fault=fault, loader_text=text)
 
 

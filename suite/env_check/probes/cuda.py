@@ -14,10 +14,10 @@ class DriverError(Exception):
 
 
 def ask() -> dict[str, Any]:
-    """Return the CUDA version that the driver supports, and a bool per visible GPU: it has memory pools.
+    """Return the CUDA version that the driver supports, and for each visible GPU whether it has memory pools.
 
     Raises:
-        DriverError: the driver does not load, or one of its functions is missing or fails.
+        DriverError: the driver does not load, or a function of it is missing or fails.
 
     """
     try:
