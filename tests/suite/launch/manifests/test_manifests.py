@@ -18,7 +18,9 @@ from suite.files.paths import ROOT
 from suite.launch.manifests import image_digest, kubernetes
 from suite.launch.manifests.kubernetes import KubernetesOptions
 from suite.launch.manifests.osmo import OsmoOptions, workflow
-from tests.suite.matrix.test_plan import ANT, GOLDEN, launch_of
+from tests.suite.matrix.test_plan import ANT, launch_of
+
+GOLDEN = Path(__file__).parents[3] / "golden" / "manifests"
 
 OPTIONS: Final = KubernetesOptions(image="registry.example/kitless:1", volume_claim="nfs", suite_python="/suite/python")
 NODES: Final = launch_of(replace(ANT, nnodes=2, case_id="ant/rl_games-kitless-n4096-2x2", num_envs_global=4096))
