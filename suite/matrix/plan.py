@@ -95,9 +95,8 @@ def render_launch(
     """
     env = _worker_env(case, cache_dir=cache_dir, cpus=len(cores) or cpus) | _asset_env(case, asset_root)
     if cores and case.device == "cuda":
-        gpus = range(case.nproc_per_node)
-        names = visible_gpus.split(",") if visible_gpus else [str(gpu) for gpu in gpus]
-        env["CUDA_VISIBLE_DEVICES"] = ",".join(names[gpu].strip() for gpu in gpus)
+        names = visible_gpus.split(",") if visible_gpus else map(str, range(case.nproc_per_node))
+        env["CUDA_VISIBLE_DEVICES"] = ",".join(name.strip() for name in [*names][: case.nproc_per_node])
     # finds tasks.worker: the project is not installed in the worker's environment
     env["PYTHONPATH"] = os.pathsep.join(part for part in (str(project_root), python_path) if part)
     return Launch(

@@ -14,7 +14,7 @@ from suite.campaign import cases
 from suite.campaign.capacity.rule import MIN_RISE, RESOLUTION, Capacity, Trial, next_step
 from suite.campaign.display.progress import Reporter
 from suite.campaign.folder import Folder
-from suite.campaign.runs.rounds import run_planned
+from suite.campaign.runs.rounds import disk_errors, run_planned
 from suite.campaign.schedule import known_rounds
 from suite.campaign.state import Campaign
 from suite.errors import UsageError
@@ -212,7 +212,8 @@ def _measure(campaign: Campaign, folder: Folder, item: PlannedCase) -> CaseResul
     cases.require_raw(campaign, folder)
     waiting = [item.case for _ in known_rounds(campaign, folder)]
     run_planned(campaign, folder, Reporter(campaign.console, [item], waiting))
-    result = cases.store_if_complete(campaign, folder, item)
+    with disk_errors(folder.root):
+        result = cases.store_if_complete(campaign, folder, item)
     if result is None:
         raise AssertionError(f"{item.case.case_id} has no round")
     return result

@@ -203,7 +203,9 @@ def launch_of(
 
 
 @pytest.mark.parametrize(
-    ("visible", "expected"), [(None, "0,1"), ("4,5,6,7", "4,5"), ("GPU-a, GPU-b,GPU-c, GPU-d", "GPU-a,GPU-b")]
+    ("visible", "expected"),
+    [(None, "0,1"), ("4,5,6,7", "4,5"), ("GPU-a, GPU-b,GPU-c, GPU-d", "GPU-a,GPU-b"), ("3", "3")],
+    ids=["all", "numbers", "names", "too few: plan shows such a case too"],
 )
 def test_a_round_with_cores_of_its_own_keeps_to_them_and_to_as_many_gpus(visible: str | None, expected: str) -> None:
     case = replace(ANT, device="cuda", nproc_per_node=2)
