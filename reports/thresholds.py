@@ -37,10 +37,6 @@ class TimeToReward:
     time_s: float | None
     interval_s: Interval | None
 
-    @property
-    def rounds_reached(self) -> int:
-        return sum(time_s is not None for time_s in self.round_times_s.values())
-
 
 def time_to_reward(result: CaseResult, reward: float, *, smoothing_window: int = SMOOTHING_WINDOW) -> TimeToReward:
     """Raises ValueError as ``suite.statistics.reduce.iteration_times_s`` does, and for a window below 1."""

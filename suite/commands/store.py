@@ -49,12 +49,10 @@ def command(arguments: argparse.Namespace, console: Console) -> None:
     if paths := _unfinished(arguments.folder):
         names = ", ".join(str(path.relative_to(arguments.folder)) for path in paths)
         say(console, f"Left out, as they have not ended: {names}.")
-    console.print(
+    say(
+        console,
         f"Stored: {counted(len(results), 'case')}, {counted(sum(len(one.rounds) for one in results), 'round')}. "
         f"Their page: nox -s report -- {arguments.folder}",
-        highlight=False,
-        markup=False,
-        soft_wrap=True,
     )
 
 
@@ -62,9 +60,10 @@ def store_finished(root: Path) -> list[CaseResult]:
     """Store every case of which a round has ended, with the rounds that have; return all cases that are stored.
 
     Raises:
-        StoreError: nobody may look, no round has ended, a record lies where another belongs, or a stored round is gone.
-        CampaignError: another process uses the folder, nobody can tell whose it is, or an earlier version of labscale
-            was testing whether cases may run side by side in it.
+        StoreError: a folder cannot be read, no round has ended, a record is in another's place, or a stored round is
+            missing.
+        CampaignError: another process uses the folder, the folder names no campaign, or an earlier version of labscale
+            tested in it whether cases may run side by side.
     """
     try:
         has_raw = (root / "raw").is_dir()
@@ -102,12 +101,12 @@ def _finished(folder: Folder) -> list[tuple[Case, list[RunRecord]]]:
 
 
 def _named(name: str, root: Path) -> list[Path]:
-    """Raises StoreError where one may not look: rounds there would be passed over without a word."""
+    """Return every file of this name. Raises StoreError if a folder cannot be read: its rounds would be missed."""
     return [path for path in json_files(root / "raw") if path.name == name]
 
 
 def _is_aside(run_dir: Path) -> bool:
-    """Whether ``set_aside`` gave the folder its name: an attempt that another replaced."""
+    """Whether ``set_aside`` renamed the folder, because a later attempt replaced it."""
     return not run_dir.name.removeprefix("r").isdecimal()
 
 

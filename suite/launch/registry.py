@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from suite.errors import UsageError
-from suite.launch.containers.apptainer_launcher import APPTAINER
+from suite.launch.apptainer.launcher import APPTAINER
 from suite.launch.containers.launcher import CONTAINER
+from suite.launch.emulated.launcher import EMULATED
 from suite.launch.manifests.kubernetes import KUBERNETES
 from suite.launch.manifests.osmo import OSMO
-from suite.launch.native.launcher import EMULATED, NATIVE
+from suite.launch.native.launcher import NATIVE
 from suite.launch.runtime import Asked, LauncherEntry, ManifestEntry, Runtime, Say
 from suite.launch.slurm.launcher import SLURM
 from suite.launch.ssh.launcher import SSH

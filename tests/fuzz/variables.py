@@ -20,9 +20,9 @@ from suite.files.paths import ROOT
 from suite.install import asset_root
 from suite.install.worker import locate_worker
 from suite.launch.containers import run as container
+from suite.launch.emulated.run import visible_gpus
 from suite.launch.images import table as images
 from suite.launch.manifests import image_digest
-from suite.launch.native import emulated
 from suite.records.redaction import public
 from tests.fuzz.mutations import any_number, any_text
 from tests.fuzz.target import Target
@@ -101,7 +101,7 @@ READERS: Final[tuple[Callable[[], object], ...]] = (
     lambda: image_digest.digest_of(os.environ),
     lambda: images.host_files(os.environ),
     lambda: container.requested_gpus("cuda", os.environ),
-    lambda: emulated.visible_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"), 8),
+    lambda: visible_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"), 8),
     read_gpus,
     lambda: nodes.slurm_nodes(os.environ),
     lambda: read_container(os.environ),

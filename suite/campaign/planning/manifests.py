@@ -11,7 +11,7 @@ from suite.campaign.state import Campaign
 from suite.errors import UsageError
 from suite.external.container_spec import IMAGE_NAME
 from suite.files.paths import ROOT
-from suite.launch.containers import eula
+from suite.launch.images import eula
 from suite.launch.images.table import Image, find_image
 from suite.launch.manifests import kubernetes
 from suite.launch.registry import MANIFESTS

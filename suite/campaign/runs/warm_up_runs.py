@@ -37,7 +37,14 @@ def run(campaign: Campaign, folder: Folder) -> None:
         Run(case=item.case, round=0, run_dir=own.run_dir(item.case, 0), uncounted="warm-up, not counted")
         for item in wanted
     ]
-    waiting = [run for run in runs if _is_to_run(campaign, folder, run)]
+    failed = [] if campaign.options.rounds.retry_failed else [record for run in runs if (record := _failure(run))]
+    for record in failed:
+        _fail_rounds(campaign, folder, record)
+    failed_ids = {record.case.case_id for record in failed}
+    waiting = [run for run in runs if run.case.case_id not in failed_ids]
+    for run in waiting:
+        if run.record_path.exists():
+            set_aside(run.run_dir, "earlier")
     cases = [*(run.case for run in waiting), *known]
     reporter = Reporter(campaign.console, [*campaign.planned, *wanted], cases, total=len(waiting))
     for record in run_each(campaign, folder, reporter, waiting):
@@ -47,16 +54,12 @@ def run(campaign: Campaign, folder: Folder) -> None:
             _fail_rounds(campaign, folder, record)
 
 
-def _is_to_run(campaign: Campaign, folder: Folder, run: Run) -> bool:
-    """Whether a warm-up runs now. An earlier failure fails its rounds again, except with ``--retry-failed``."""
+def _failure(run: Run) -> RunRecord | None:
+    """The record of a warm-up that an earlier command ran and that failed."""
     if not run.record_path.exists():
-        return True
+        return None
     record = store.read_record(run.record_path)
-    if record.outcome != "completed" and not campaign.options.rounds.retry_failed:
-        _fail_rounds(campaign, folder, record)
-        return False
-    set_aside(run.run_dir, "earlier")
-    return True
+    return None if record.outcome == "completed" else record
 
 
 def log_folder(campaign: Campaign, case: Case, round_index: int) -> str:

@@ -14,7 +14,7 @@ from suite.external.container_spec import ImageFacts
 from suite.external.docker_engine import Engine
 from suite.files.paths import ROOT
 from suite.launch.containers.run import ContainerOptions, check_options, requested_gpus, run
-from suite.launch.containers.worker import PYTHON_LABEL, provision_in_image
+from suite.launch.containers.worker import PYTHON_LABEL, provision_in_container
 from suite.launch.images import build
 from suite.launch.images.table import read_images
 from suite.launch.native.launcher import all_of
@@ -61,7 +61,7 @@ def _provision(settings: ContainerSettings, asked: Asked) -> Runtime:
         accept_eula=options.place.accept_eula,
     )
     check_options(engine, image, of_run)
-    worker = provision_in_image(engine, image, project_root=ROOT, assets=options.setup.assets, on_message=asked.say)
+    worker = provision_in_container(engine, image, project_root=ROOT, assets=options.setup.assets, on_message=asked.say)
     of_run = replace(of_run, asset_root=worker.asset_root, cache_dir=worker.cache_dir)
     return Runtime(
         worker=worker,

@@ -20,7 +20,7 @@ from suite.external import container_owner
 from suite.external.container_spec import GPU_CAPABILITIES, ContainerSpec, Gpus, ImageFacts, Limit, Mount
 from suite.external.docker_engine import Container, Engine
 from suite.external.nvml.visible import whole_uuids
-from suite.launch.containers import eula
+from suite.launch.images import eula
 from suite.launch.telemetry_sampler import sampling
 from suite.launch.watch import LOG, Watch, prepare, wait
 from suite.schema.launch_result import EndedBy, LaunchResult

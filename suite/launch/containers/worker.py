@@ -13,7 +13,7 @@ from suite.external.container_spec import ContainerSpec, ImageFacts, Mount
 from suite.external.docker_engine import Engine
 from suite.files.cache import cache_root
 from suite.install.worker import Worker
-from suite.launch.containers import image_worker
+from suite.launch.images.worker import provision_in_image
 from suite.schema.record import Assets
 
 BUILD_TIMEOUT_S: Final = 600.0
@@ -21,7 +21,7 @@ PYTHON_LABEL: Final = "labscale.worker-python"
 PINS_LABEL: Final = "labscale.pins.worker.sha256"
 
 
-def provision_in_image(
+def provision_in_container(
     engine: Engine, image: ImageFacts, *, project_root: Path, assets: Assets, on_message: Callable[[str], None]
 ) -> Worker:
     """Return the worker of an image, ready to run.
@@ -45,7 +45,7 @@ def provision_in_image(
         )
         return subprocess.CompletedProcess(argv, finished.exit_code, finished.stdout, finished.stderr)
 
-    return image_worker.provision_in_image(
+    return provision_in_image(
         Path(image.labels[PYTHON_LABEL]),
         image.labels[PINS_LABEL],
         assets=assets,

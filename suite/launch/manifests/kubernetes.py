@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from suite.errors import StoreError
-from suite.launch.containers import eula
+from suite.launch.images import eula
 from suite.launch.images.table import SUITE_PYTHON
 from suite.launch.manifests import image_digest
 from suite.launch.nodes.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_ID, RENDEZVOUS_PORT

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from suite.launch.containers import eula
+from suite.launch.images import eula
 from suite.launch.images.table import SUITE_PYTHON
 from suite.launch.manifests import image_digest
 from suite.launch.runtime import ManifestEntry

@@ -1,29 +1,18 @@
-"""The launchers of this machine: ``native`` as it is, ``emulated`` with parts of it that stand for nodes."""
+"""The launcher ``native``: rounds as processes of this machine."""
 
-import argparse
 import functools
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from suite.env_check.report import env_check
-from suite.errors import UsageError
-from suite.external.machine import capture, cores_in_order
 from suite.files.paths import ROOT
-from suite.files.wording import counted
 from suite.install.worker import provision_worker
 from suite.launch.manifests import image_digest
-from suite.launch.native import emulated
 from suite.launch.native.run import run
 from suite.launch.runtime import Asked, LauncherEntry, NoSettings, Runtime
 from suite.matrix.resources import Resources
-from suite.options.types import several
 from suite.schema.record import Environment
-
-
-@dataclass(frozen=True, kw_only=True)
-class EmulatedSettings:
-    emulate_nodes: int | None = None  # parts of this machine that stand for nodes
 
 
 def on_this_machine(asked: Asked) -> Runtime:
@@ -50,46 +39,16 @@ def all_of(machine: Environment) -> Resources:
 
 
 def _native(_settings: NoSettings, asked: Asked) -> Runtime:
-    return _in_this_image(on_this_machine(asked))
+    return in_this_image(on_this_machine(asked))
 
 
-def _parts_of(settings: EmulatedSettings, machine: Environment) -> Resources:
-    """The machine as several nodes, each of which needs a core."""
-    if settings.emulate_nodes is None:
-        raise UsageError(
-            "--launcher emulated takes parts of this machine for nodes and needs --emulate-nodes N, got no number of "
-            "nodes. Add it, or leave --launcher out."
-        )
-    whole = all_of(machine)
-    if settings.emulate_nodes > whole.cpus_per_node:
-        raise UsageError(
-            f"--emulate-nodes is {settings.emulate_nodes}, and this machine has "
-            f"{counted(whole.cpus_per_node, 'core')}, of which each node needs one. Give {whole.cpus_per_node} or "
-            "fewer, or run on a larger machine."
-        )
-    return replace(whole, nnodes=settings.emulate_nodes, is_one_host=True)
-
-
-def _emulated(_settings: EmulatedSettings, asked: Asked) -> Runtime:
-    gpus = emulated.visible_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"), len(capture().gpus))
-    launch = functools.partial(emulated.run, gpus=gpus, cpus=cores_in_order())
-    return _in_this_image(replace(on_this_machine(asked), launch=launch))
-
-
-def _in_this_image(here: Runtime) -> Runtime:
+def in_this_image(here: Runtime) -> Runtime:
     """Record the digest of the image that labscale itself runs in, if it runs in one and knows the digest."""
     digest = image_digest.digest_of(os.environ)
     if digest is None:
         return here
     launch = functools.partial(image_digest.run, inner=here.launch, digest=digest)
     return replace(here, image_digest=digest, launch=launch)
-
-
-def _add_emulated(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--emulate-nodes", type=several, metavar="N",
-        help="split this machine into N simulated nodes with sockets between them; results are marked emulated",
-    )  # fmt: skip
 
 
 NATIVE: Final = LauncherEntry(
@@ -100,14 +59,4 @@ NATIVE: Final = LauncherEntry(
     picks_worker=True,
     can_profile=True,
     gives_cores=True,
-)
-EMULATED: Final = LauncherEntry(
-    name="emulated",
-    resources=_parts_of,
-    provision=_emulated,
-    settings=EmulatedSettings,
-    add_arguments=_add_emulated,
-    chosen_by="emulate_nodes",
-    needs={"emulate_nodes": "its own --launcher (emulated), which takes parts of this machine for nodes"},
-    picks_worker=True,
 )

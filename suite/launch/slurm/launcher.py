@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Final
 
 from suite.files.paths import ROOT
-from suite.launch.containers.apptainer import VARIABLE_PREFIX
-from suite.launch.containers.apptainer_launcher import in_apptainer
+from suite.launch.apptainer.launcher import in_apptainer
+from suite.launch.apptainer.run import VARIABLE_PREFIX
 from suite.launch.native.launcher import on_this_machine
 from suite.launch.nodes import facts
 from suite.launch.runtime import Asked, LauncherEntry, Runtime

@@ -7,7 +7,7 @@ import pytest
 from suite.errors import ContainerError, WorkerEnvironmentError
 from suite.external.container_spec import ImageFacts
 from suite.external.docker_engine import Engine
-from suite.launch.containers.worker import PINS_LABEL, PYTHON_LABEL, provision_in_image
+from suite.launch.containers.worker import PINS_LABEL, PYTHON_LABEL, provision_in_container
 from suite.launch.images.table import pack
 from tests.fixtures.machines.container_engine import BUSYBOX, FORGOTTEN_SOCKETS
 
@@ -48,7 +48,9 @@ def test_assets_are_built_inside_once_and_belong_to_the_caller(
 ) -> None:
     messages: list[str] = []
     for _ in range(2):
-        worker = provision_in_image(engine, image, project_root=project, assets="offline", on_message=messages.append)
+        worker = provision_in_container(
+            engine, image, project_root=project, assets="offline", on_message=messages.append
+        )
     assert worker.python == Path("/opt/python")
     assert worker.pins_sha256 == "ab" * 32
     assert worker.asset_root is not None
@@ -60,10 +62,10 @@ def test_assets_are_built_inside_once_and_belong_to_the_caller(
 def test_a_build_that_fails_says_why(engine: Engine, image: ImageFacts, project: Path) -> None:
     (project / "refuse").write_text("")
     with pytest.raises(WorkerEnvironmentError, match=r"exit code 3:\nno such wheel"):
-        provision_in_image(engine, image, project_root=project, assets="offline", on_message=lambda _: None)
+        provision_in_container(engine, image, project_root=project, assets="offline", on_message=lambda _: None)
 
 
 def test_an_image_of_somebody_else_is_refused(engine: Engine, project: Path) -> None:
     foreign = engine.find_image(BUSYBOX)
     with pytest.raises(ContainerError, match=r"is no worker image: it lacks the labels .* `nox -s build`"):
-        provision_in_image(engine, foreign, project_root=project, assets="offline", on_message=lambda _: None)
+        provision_in_container(engine, foreign, project_root=project, assets="offline", on_message=lambda _: None)

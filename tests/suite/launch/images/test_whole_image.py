@@ -20,7 +20,7 @@ from suite.files.paths import ROOT
 from suite.install.pins import sha256
 from suite.install.worker import Worker
 from suite.launch.containers.run import ContainerOptions, requested_gpus, run
-from suite.launch.containers.worker import provision_in_image
+from suite.launch.containers.worker import provision_in_container
 from suite.launch.images.build import BuiltImage, build_image
 from suite.launch.images.table import plan_build
 from suite.records.collect import collect
@@ -72,7 +72,8 @@ def test_env_check_inside_the_image_prints_what_a_person_reads(
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    warnings = [line.split()[0] for line in done.stdout.splitlines() if " warning " in line]
+    assert (done.returncode, warnings) in ((0, []), (1, ["cpu_load"])), done.stdout + done.stderr  # 1: a busy host
     assert "/var/cache/labscale/worker-" in done.stdout  # the one of the image, where labscale would install it
     assert "The stack kitless can run here on cpu." in done.stdout
 
@@ -125,7 +126,7 @@ def in_container(
     image = engine.find_image(built.tag)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LABSCALE_CACHE", str(folder / "cache"))
-        worker = provision_in_image(engine, image, project_root=ROOT, assets="offline", on_message=print)
+        worker = provision_in_container(engine, image, project_root=ROOT, assets="offline", on_message=print)
 
     def train_it(library: str) -> RunRecord:
         (case,) = (case for case in cases_of(MATRIX, folder) if case.rl_library == library)

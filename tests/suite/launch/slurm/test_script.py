@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from suite.errors import UsageError
-from suite.launch.containers import apptainer
+from suite.launch.apptainer import run as apptainer
 from suite.launch.slurm.script import NodeCheck, SlurmOptions, render
 from suite.schema.record import Launch
 from tests.suite.matrix.test_plan import ANT, launch_of

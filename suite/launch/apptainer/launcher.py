@@ -18,9 +18,10 @@ from suite.files.wording import last_lines
 from suite.install.asset_root import RunPython
 from suite.install.pins import sha256
 from suite.install.worker import worker_pins
-from suite.launch.containers import apptainer, eula
-from suite.launch.containers.image_worker import provision_in_image
+from suite.launch.apptainer.run import PROGRAM, ApptainerOptions, command, render, run
+from suite.launch.images import eula
 from suite.launch.images.table import SUITE_PYTHON, find_image
+from suite.launch.images.worker import provision_in_image
 from suite.launch.native.launcher import all_of
 from suite.launch.runtime import Asked, LauncherEntry, NoSettings, Runtime
 from suite.options.options import Options
@@ -33,7 +34,7 @@ def in_apptainer(asked: Asked) -> Runtime:
     cache, with_gpus = cache_root(), asked.device == "cuda"
 
     def inside(argv: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-        rendered, added = apptainer.command(argv, env, of_run, writable=(cache,), with_gpus=with_gpus)
+        rendered, added = command(argv, env, of_run, writable=(cache,), with_gpus=with_gpus)
         return parent_death.run(rendered, added)
 
     worker = provision_in_image(  # a file has no labels that name its Python
@@ -48,14 +49,14 @@ def in_apptainer(asked: Asked) -> Runtime:
 
     return Runtime(
         worker=worker,
-        launch=functools.partial(apptainer.run, options=of_run),
+        launch=functools.partial(run, options=of_run),
         check=lambda: _check(asked, of_run.image, worker.python, inside),
         python_path=None,
         image_digest=of_run.image_digest,
-        command=lambda arguments: apptainer.command(
+        command=lambda arguments: command(
             (SUITE_PYTHON, *arguments), {}, of_run, writable=(cache,), with_gpus=with_gpus
         ),
-        wrap=functools.partial(apptainer.render, options=of_run),
+        wrap=functools.partial(render, options=of_run),
     )
 
 
@@ -72,17 +73,15 @@ def _check(asked: Asked, image: Path, worker_python: Path, inside: RunPython) ->
         ) from error
 
 
-def _apptainer_options(options: Options) -> apptainer.ApptainerOptions:
+def _apptainer_options(options: Options) -> ApptainerOptions:
     if options.place.image is None:
         raise UsageError("--launcher apptainer needs --image, the path of a .sif file or of a sandbox folder.")
     image = Path(options.place.image).absolute()
     if not image.exists():
         raise UsageError(f"--image {image} does not exist. Make one: apptainer build FILE.sif docker-daemon:TAG.")
-    if shutil.which(apptainer.PROGRAM) is None:
-        raise ContainerError(
-            f"{apptainer.PROGRAM} is not on PATH here. Load its module, or use --launcher container or native."
-        )
-    return apptainer.ApptainerOptions(
+    if shutil.which(PROGRAM) is None:
+        raise ContainerError(f"{PROGRAM} is not on PATH here. Load its module, or use --launcher container or native.")
+    return ApptainerOptions(
         image=image,
         project_root=ROOT,
         accept_eula=options.place.accept_eula,

@@ -9,8 +9,8 @@ import pytest
 
 from suite.errors import UsageError
 from suite.install.worker import Worker
-from suite.launch.native import emulated
-from suite.launch.native.launcher import EmulatedSettings
+from suite.launch.emulated.launcher import EmulatedSettings
+from suite.launch.emulated.run import parts_of, run, visible_gpus
 from suite.launch.registry import resources
 from suite.matrix.plan import plan
 from suite.matrix.resources import Resources
@@ -48,16 +48,16 @@ def two_nodes(make_case: CaseMaker) -> Case:
 
 def test_each_node_has_its_own_gpus_and_cores() -> None:
     case = replace(ANT, nnodes=2, nproc_per_node=2)
-    parts = emulated.parts_of(case, gpus=("4", "5", "6", "7"), cpus=(0, 2, 4, 6, 1, 3, 5))
+    parts = parts_of(case, gpus=("4", "5", "6", "7"), cpus=(0, 2, 4, 6, 1, 3, 5))
     assert [part.gpus for part in parts] == [("4", "5"), ("6", "7")]
     assert [part.cpus for part in parts] == [(0, 2, 4), (6, 1, 3)]
-    on_cpu = emulated.parts_of(replace(case, device="cpu"), gpus=(), cpus=(0, 1))
+    on_cpu = parts_of(replace(case, device="cpu"), gpus=(), cpus=(0, 1))
     assert [(part.gpus, part.cpus) for part in on_cpu] == [((), (0,)), ((), (1,))]
 
 
 @pytest.mark.parametrize(("visible", "names"), [(None, ("0", "1")), ("3, 5", ("3", "5")), ("", ())])
 def test_gpus_are_those_that_the_caller_may_use(visible: str | None, names: tuple[str, ...]) -> None:
-    assert emulated.visible_gpus(visible, 2) == names
+    assert visible_gpus(visible, 2) == names
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_the_host_is_one_place_with_so_many_nodes(environment: Environment) -> N
 
 def test_nccl_takes_each_part_for_a_host(two_nodes: Case, tmp_path: Path) -> None:
     case = replace(two_nodes, device="cuda")
-    result = emulated.run(stand_in(case, tmp_path / "r0"), gpus=("6", "7"), cpus=(0, NUM_CPUS - 1))
+    result = run(stand_in(case, tmp_path / "r0"), gpus=("6", "7"), cpus=(0, NUM_CPUS - 1))
     assert (result.exit_code, result.ended_by) == (0, None)
     seen = [json.loads((tmp_path / "r0" / f"seen-{node}.json").read_text()) for node in (0, 1)]
     assert [one["CUDA_VISIBLE_DEVICES"] for one in seen] == ["6", "7"]
@@ -103,15 +103,15 @@ def test_nccl_takes_each_part_for_a_host(two_nodes: Case, tmp_path: Path) -> Non
 def test_one_node_that_ends_badly_ends_the_other(
     then: str, exit_code: int, two_nodes: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(emulated, "PEER_PATIENCE_S", 0.2)
-    result = emulated.run(stand_in(two_nodes, tmp_path / "r0", then=f"{then}\n{WAITS}"), gpus=(), cpus=(0, 0))
+    monkeypatch.setattr("suite.launch.emulated.run.PEER_PATIENCE_S", 0.2)
+    result = run(stand_in(two_nodes, tmp_path / "r0", then=f"{then}\n{WAITS}"), gpus=(), cpus=(0, 0))
     assert (result.exit_code, result.ended_by) == (exit_code, None)
     assert marked_processes(tmp_path / "r0") == []
 
 
 def test_a_round_beyond_its_time_ends_on_every_node(two_nodes: Case, tmp_path: Path) -> None:
     case = replace(two_nodes, timeout_s=2.0)
-    result = emulated.run(stand_in(case, tmp_path / "r0", then=WAITS), gpus=(), cpus=(0, 0))
+    result = run(stand_in(case, tmp_path / "r0", then=WAITS), gpus=(), cpus=(0, 0))
     assert result.ended_by == "timeout"
     assert marked_processes(tmp_path / "r0") == []
 
@@ -123,7 +123,7 @@ def test_two_emulated_nodes_train_to_a_complete_record(
 ) -> None:
     (one,) = cases_of(matrix_of(cartpole("rsl_rl", topologies=("1x2",))), tmp_path)
     launch = launch_of(worker, replace(one, nnodes=2, nproc_per_node=1), tmp_path / "r0")
-    result = emulated.run(launch, gpus=(), cpus=(0, NUM_CPUS - 1))
+    result = run(launch, gpus=(), cpus=(0, NUM_CPUS - 1))
     assert marked_processes(launch.run_dir) == []
     record = collect(tmp_path / "r0", launch.case, 0, result, environment, argv=launch.argv)
     assert record.outcome == "completed", record.reason

@@ -10,7 +10,7 @@ from threading import Event
 from typing import Final
 
 from suite.errors import UsageError
-from suite.launch.containers import eula
+from suite.launch.images import eula
 from suite.launch.native.run import run as run_native
 from suite.schema.launch_result import LaunchResult
 from suite.schema.record import Launch
