@@ -60,13 +60,14 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
         from tasks.rank import settings, simulation, timing
         from tasks.rank.context import RankContext
         from tasks.rank.process_group import Ranks, device_of, joined
+        from tasks.rank.turns import Turns
         from tasks.upstream import bundle
 
     ranks = Ranks.from_torchrun()
     device = device_of(case, ranks)
     torch.set_num_threads(threads_of(case))
     adapter = adapter_for(case)
-    timer = timing.IterationTimer(log, device)
+    timer = timing.IterationTimer(log, device, Turns.from_environment())
     context = RankContext(case=case, ranks=ranks, device=device, log=log, timer=timer, run_dir=run_dir)
     started_utc = bundle.now_utc()
     if device.type == "cuda":

@@ -13,10 +13,11 @@ from typing import Final
 
 from suite.errors import CampaignError, StoreError
 from suite.records import store
-from suite.records.folders import CAMPAIGN_FILE, CASES, RAW, TWINS, json_files
+from suite.records.folders import ALONE, CAMPAIGN_FILE, CASES, RAW, TWINS, json_files
 from suite.schema.case_suffixes import PROBE_SUFFIX
 from suite.schema.record import Case, CaseResult
 from suite.statistics.aa_noise import is_twin
+from suite.statistics.turns_check import is_alone
 
 MIN_FREE_GB: Final = 0.5  # a round of 8 ranks needs far less, with its library's logs and checkpoints
 
@@ -34,11 +35,12 @@ class Folder:
         return self.run_dir(case, round_index) / "record.json"
 
     def case_path(self, case: Case) -> Path:
-        return self.root / (TWINS if is_twin(case) else CASES) / f"{case.case_id}.json"
+        kind = TWINS if is_twin(case) else ALONE if is_alone(case) else CASES
+        return self.root / kind / f"{case.case_id}.json"
 
     def stored(self) -> list[CaseResult]:
-        """Every stored case and twin, from all commands. Raises StoreError as ``store.read_case`` does."""
-        return [store.read_case(path) for kind in (CASES, TWINS) for path in json_files(self.root / kind)]
+        """Every stored case, twin and copy, from all commands. Raises StoreError as ``store.read_case`` does."""
+        return [store.read_case(path) for kind in (CASES, TWINS, ALONE) for path in json_files(self.root / kind)]
 
     def is_finished(self, case: Case, round_index: int) -> bool:
         return self.record_path(case, round_index).exists()

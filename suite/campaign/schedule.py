@@ -1,7 +1,8 @@
 """Decide which round of which case runs next, each time from the files in the campaign's folder."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from suite.campaign.blocks import blocks_of, takes_turns
 from suite.campaign.cases import decision, ended_records
 from suite.campaign.folder import Folder
 from suite.campaign.runs import upstream
@@ -20,17 +21,37 @@ def known_rounds(campaign: Campaign, folder: Folder) -> list[tuple[PlannedCase, 
     ]
 
 
-def rounds_to_run(campaign: Campaign, folder: Folder) -> Iterator[tuple[PlannedCase, int]]:
-    """Yield every round to run, round by round over all cases. Each case is decided when its turn comes."""
+def blocks_to_run(campaign: Campaign, folder: Folder) -> Iterator[list[tuple[PlannedCase, int]]]:
+    """Yield every round to run, round by round over all cases, as blocks of those that start together.
+
+    Whether a case gets a round is decided when its round index comes; without turns, just before the round.
+    """
     decided: set[str] = set()
     for round_index in range(_most_rounds(campaign, folder)):
-        for item in _order(campaign, round_index):
-            if item.case.case_id in decided or _is_done(campaign, folder, item.case, round_index):
-                continue
-            if folder.is_finished(item.case, round_index) or _goes_on(campaign, folder, item.case, round_index):
-                yield item, round_index
-            else:
-                decided.add(item.case.case_id)
+        order = _order(campaign, round_index)
+        due = (item for item in order if _is_due(campaign, folder, item, round_index, decided))
+        one_by_one = ([item] for item in due)
+        for block in _blocks(campaign, folder, list(due), round_index) if takes_turns(campaign) else one_by_one:
+            yield [(item, round_index) for item in block]
+
+
+def _blocks(
+    campaign: Campaign, folder: Folder, due: Sequence[PlannedCase], round_index: int
+) -> list[list[PlannedCase]]:
+    """The blocks of these rounds. One that is trained, and lacks upstream's run alone, is a block of its own."""
+    trained = [item for item in due if folder.is_finished(item.case, round_index)]
+    untrained = [item for item in due if item not in trained]
+    return [*([item] for item in trained), *blocks_of(campaign, untrained, folder)]
+
+
+def _is_due(campaign: Campaign, folder: Folder, item: PlannedCase, round_index: int, decided: set[str]) -> bool:
+    """Whether a case gets this round now; a case that gets no further round is added to ``decided``."""
+    if item.case.case_id in decided or _is_done(campaign, folder, item.case, round_index):
+        return False
+    if folder.is_finished(item.case, round_index) or _goes_on(campaign, folder, item.case, round_index):
+        return True
+    decided.add(item.case.case_id)
+    return False
 
 
 def _most_rounds(campaign: Campaign, folder: Folder) -> int:

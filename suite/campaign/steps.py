@@ -30,7 +30,8 @@ from suite.campaign.identity import identity, opened, refuse_other_options
 from suite.campaign.planning.manifests import write_manifests
 from suite.campaign.planning.plan import learn_tasks, make_plan, show_plan
 from suite.campaign.runs import pair_files, profiling, warm_up_runs
-from suite.campaign.runs.rounds import disk_errors, render, run_planned
+from suite.campaign.runs.rounds import disk_errors, run_planned
+from suite.campaign.runs.training import render
 from suite.campaign.schedule import known_rounds
 from suite.campaign.state import Campaign
 from suite.env_check.display import print_faults

@@ -7,7 +7,7 @@ from typing import Protocol
 from suite.schema.launch_result import LaunchResult
 from suite.schema.record import Launch
 
-__all__ = ["LaunchResult", "Launcher"]
+__all__ = ["LaunchResult", "Launcher", "TurnsLauncher"]
 
 
 class Launcher(Protocol):
@@ -19,4 +19,17 @@ class Launcher(Protocol):
 
     def __call__(
         self, launch: Launch, *, on_progress: Callable[[int], None] | None = None, stop: Event | None = None
+    ) -> LaunchResult: ...
+
+
+class TurnsLauncher(Protocol):
+    """A launcher whose run may wait for its turn; ``waits`` says whether it does: its silence is then no hang."""
+
+    def __call__(
+        self,
+        launch: Launch,
+        *,
+        on_progress: Callable[[int], None] | None = None,
+        stop: Event | None = None,
+        waits: Callable[[], bool] | None = None,
     ) -> LaunchResult: ...

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from suite.env_check.report import Report
 from suite.env_check.request import Request
 from suite.install.worker import Worker
-from suite.launch import Launcher
+from suite.launch import Launcher, TurnsLauncher
 from suite.matrix.resources import Resources
 from suite.options.options import Options
 from suite.schema.record import Device, Environment, Launch, Stack
@@ -28,6 +28,7 @@ class Runtime:
 
     worker: Worker
     launch: Launcher
+    launch_in_turns: TurnsLauncher | None = None  # for rounds that start together; None: each runs alone
     check: Callable[[], Report]  # runs env_check in that place
     python_path: str | None  # the caller's, where it means the same
     image_digest: str | None = None
@@ -87,6 +88,7 @@ class LauncherEntry[S: "DataclassInstance"]:
     gives_cores: bool = (
         False  # a round can be given some of the cores, so that each of its ranks has as many in all rounds
     )
+    takes_turns: bool = False  # rounds may start together and be measured in turns
     writes_scripts: bool = False  # for --render-only
 
 

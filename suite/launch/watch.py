@@ -53,15 +53,21 @@ def prepare(run_dir: Path, case: Case) -> None:
         raise StoreError(message) from error
 
 
-def wait(exit_code: Callable[[float], int | None], watch: "Watch", stop: Event | None) -> EndedBy | None:
+def wait(
+    exit_code: Callable[[float], int | None],
+    watch: "Watch",
+    stop: Event | None,
+    waits: Callable[[], bool] | None = None,
+) -> EndedBy | None:
     """Wait until the run ends by itself (None) or there is a reason to end it.
 
-    ``exit_code`` waits for at most the given seconds and returns None while the run goes on.
+    ``exit_code`` waits for at most the given seconds and returns None while the run goes on. ``waits`` says whether the
+    run waits for its turn.
     """
     while exit_code(POLL_S) is None:
         if stop is not None and stop.is_set():
             return "interrupted"
-        if ended_by := watch.look():
+        if ended_by := watch.look(stands_still=waits is not None and waits()):
             return ended_by
     return None
 
@@ -79,7 +85,7 @@ class Watch:
         self._iterations = 0
 
     def look(self, *, stands_still: bool = False) -> EndedBy | None:
-        """Report progress; say whether the run has to be ended. ``stands_still``: another job has its nodes for now."""
+        """Report progress; say whether the run has to be ended. ``stands_still``: others have its nodes or a turn."""
         now_s = time.monotonic()
         if stands_still:
             self._started_s += now_s - self._looked_s

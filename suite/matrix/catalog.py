@@ -115,6 +115,15 @@ class CostEntry(TomlTable):
         return (optimiser_steps or 0) * (self.optimiser_step_s or 0.0)
 
 
+class MemoryEntry(TomlTable):
+    """What a rank of a task takes of its GPU's memory, at the most of all libraries and stored results."""
+
+    stack: Stack = "kitless"
+    start_gb: Annotated[float, Field(gt=0, le=1000)]  # without environments
+    per_1000_envs_gb: Annotated[float, Field(ge=0, le=1000)]
+    source: str
+
+
 class TaskTable(TomlTable):
     """A task in the file."""
 
@@ -123,6 +132,7 @@ class TaskTable(TomlTable):
     differences: NonEmptyTuple[str]  # from the 2.x task of the alias; each is a sentence
     agents: dict[RlLibrary, AgentEntry]
     costs: Tuple[CostEntry] = ()
+    gpu_memory: Tuple[MemoryEntry] = ()  # a stack without one is measured alone once
     ranks_learn_alone: str | None = None  # the part that ranks do not share, in words
 
     @model_validator(mode="after")
@@ -191,6 +201,12 @@ class Catalog(TomlTable):
     def why_ranks_learn_alone(self, task: str) -> str | None:
         """The part of a task that ranks do not share, in words; None if all learn together or the task is unknown."""
         return self.tasks[task].ranks_learn_alone if task in self.tasks else None
+
+    def gpu_memory_gb(self, case: Case) -> float | None:
+        """Memory of each GPU that a case takes [GB]; None if nobody measured its task and stack."""
+        entries = self.tasks[case.task].gpu_memory if case.task in self.tasks else ()
+        found = next((entry for entry in entries if entry.stack == case.stack), None)
+        return None if found is None else found.start_gb + found.per_1000_envs_gb * case.num_envs / 1000
 
     def resolve(self, task_id: str) -> TaskEntry:
         """Return the task with this id or this alias from Isaac Lab 2.x. Raises MatrixError if there is none."""

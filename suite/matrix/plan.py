@@ -11,7 +11,7 @@ from typing import Final
 
 from suite.errors import UsageError
 from suite.files.wording import counted
-from suite.matrix.catalog import Catalog, TaskEntry
+from suite.matrix.catalog import Catalog, CostEntry, TaskEntry
 from suite.matrix.minibatch import nearest_divisors
 from suite.matrix.resources import Cores
 from suite.schema.record import Case, Device, Launch, PlannedCase, Stack
@@ -58,7 +58,8 @@ def plan(
         stack = list(_stack_reasons(case, task, catalog, available_stacks))
         workload = list(_workload_reasons(case, task))
         reasons = [*machine, *stack, *workload]
-        wall_s = None if stack or workload else _wall_s(case, task)
+        cost = None if stack or workload else _cost(case, task)
+        wall_s = None if cost is None else _wall_s(case, cost)
         gpus = case.world_size if case.device == "cuda" else 0
         planned.append(
             PlannedCase(
@@ -67,6 +68,7 @@ def plan(
                 infeasible="; ".join(reasons) or None,
                 estimated_gpu_minutes=None if wall_s is None else rounds * gpus * wall_s / 60,
                 estimated_wall_s=wall_s,
+                estimated_start_s=None if cost is None else cost.start_up_s,
             )
         )
     return planned
@@ -205,16 +207,17 @@ def _workload_reasons(case: Case, task: TaskEntry) -> Iterator[str]:
         )
 
 
-def _wall_s(case: Case, task: TaskEntry) -> float | None:
-    cost = task.cost(
+def _cost(case: Case, task: TaskEntry) -> CostEntry | None:
+    return task.cost(
         rl_library=case.rl_library,
         device=case.device,
         stack=case.stack,
         num_envs=case.num_envs,
         world_size=case.world_size,
     )
-    if cost is None:
-        return None
+
+
+def _wall_s(case: Case, cost: CostEntry) -> float:
     return cost.wall_s(
         num_envs=case.num_envs,
         num_steps_per_env=case.num_steps_per_env,

@@ -8,12 +8,12 @@ from suite.files.toml_file import Problem
 from suite.matrix.cases import case_id_of, points, with_numbers_alone
 from suite.matrix.catalog import Catalog, TaskEntry
 from suite.matrix.tables import MatrixTable, Series
-from suite.schema.case_suffixes import BESIDE_SUFFIX, PROBE_SUFFIX, WARM_UP_SUFFIX
+from suite.schema.case_suffixes import ALONE_SUFFIX, BESIDE_SUFFIX, PROBE_SUFFIX, WARM_UP_SUFFIX
 from suite.schema.record import RlLibrary
 from suite.statistics import aa_noise
 
 # Suffixes of case ids that labscale adds itself.
-OWN_SUFFIXES: Final = (aa_noise.SUFFIX, PROBE_SUFFIX, BESIDE_SUFFIX, WARM_UP_SUFFIX)
+OWN_SUFFIXES: Final = (aa_noise.SUFFIX, PROBE_SUFFIX, BESIDE_SUFFIX, WARM_UP_SUFFIX, ALONE_SUFFIX)
 
 
 def problems_of(table: MatrixTable, catalog: Catalog) -> list[Problem]:

@@ -60,6 +60,7 @@ class MatrixTable(TomlTable):
     precision: Fraction | None = None  # relative half-width to reach, see suite.statistics.stopping_rule
     max_rounds: Rounds | None = None  # per case, with a precision
     a_a: bool = False  # run the baseline of every series twice, see suite.statistics.aa_noise
+    turns_check: bool = False  # run every case alone too, see suite.statistics.turns_check
     warm_up: bool = False  # compile each task's kernels in a run that does not count, see suite.campaign.runs.warm_up
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)]
     defaults: Defaults = Defaults()

@@ -14,6 +14,7 @@ class Rounds:
     max_rounds: int | None = None
     budget_minutes: float | None = None
     a_a: bool | None = None
+    turns: bool = True
     upstream: bool = False
     profile: tuple[int, ...] = ()  # ranks
     retry_failed: bool = False
@@ -44,6 +45,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--a-a",
         action=argparse.BooleanOptionalAction,
         help="run the baseline of each series twice, to measure noise (default: the matrix's)",
+    )
+
+    parser.add_argument(
+        "--no-turns",
+        dest="turns",
+        action="store_false",
+        default=None,
+        help="measure rounds one after another (default: rounds of a series that fit the machine together start "
+        "together, and are measured in turns)",
     )
 
 

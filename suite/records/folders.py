@@ -12,6 +12,7 @@ from suite.errors import StoreError
 
 CASES: Final = "cases"
 TWINS: Final = "a_a"  # the repeats of the baselines, kept out of the results: a report would take them for cases
+ALONE: Final = "alone"  # copies that run alone, to compare with rounds in turns; kept out of the results too
 RAW: Final = "raw"  # the files of each round of a campaign
 BUNDLES: Final = "isaaclab-bundles"  # imported results of another tool
 CAMPAIGN_FILE: Final = "campaign.json"  # describes the campaign of a folder

@@ -21,6 +21,7 @@ from typing import Final, Literal
 
 from suite.schema.telemetry import TelemetrySummary
 from suite.schema.transport import Transport
+from suite.schema.turns import TurnsTaken
 
 # History of the stored format. A reader accepts every version listed here; a writer writes the last.
 # 1 (2026-11-21): first version. One document per case; rounds contain every rank's samples as columns.
@@ -56,6 +57,7 @@ SAMPLE_COLUMNS: Final = (
     "all_reduce_time_s",  # inside torch.distributed.all_reduce, waiting for other ranks included, part of learning
     "all_reduce_calls",
     "all_reduce_bytes",  # input of one rank; None without an all-reduce
+    "turn",  # number of the turn, from 1; None before the first. Missing if the round was measured alone
     "core_probe_time_s",  # of a fixed piece of interpreter work after the iteration: shows how fast the core is
     "reward_mean",  # mean return of finished episodes, as the library keeps it; None before the first ends
     "episode_length_mean",  # environment steps
@@ -138,6 +140,7 @@ class PlannedCase:
     infeasible: str | None  # why it cannot run here, and what it would need; None if it can
     estimated_gpu_minutes: float | None  # all rounds, GPUs times wall time; None if the task is unknown
     estimated_wall_s: float | None  # one round
+    estimated_start_s: float | None = None  # its part of a round that is not iterations
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -259,6 +262,7 @@ class RunRecord:
     telemetry_note: str | None = None  # why there is none
     profiled_ranks: tuple[int, ...] = ()  # ranks under a profiler, which slows all ranks
     neighbours: int | None = None  # largest number of other rounds at the same time on its host; None: unknown
+    turns: TurnsTaken | None = None  # None: it was measured alone, from its start to its end
     clocks: tuple[NodeClock, ...] | None = None  # of all nodes but rank 0's; None on one node, which has one clock
     transport: Transport | None = None  # None for one rank, or if unknown
     schema_version: int = SCHEMA_VERSION

@@ -16,11 +16,11 @@ from suite.statistics.steady import MIN_STEADY, SteadyWindow, steady_window
 
 # Stored with every result, so that each file defines its numbers. Change it together with the rule.
 ROUND_STATISTIC: Final = (
-    "median over the steady iterations that are not marked (over all where every one is) of the slowest rank's "
-    "iteration_time_s, in seconds; steady are the last "
-    "iterations from the start that MSER finds in running medians of three (White 1997: least sum of squared "
-    "deviations from the mean over the square of the length), which is after the first iteration, within the first "
-    f"half and leaves {MIN_STEADY} iterations where there are so many"
+    "median over the steady iterations that are not marked (over all where every one is) and do not begin a turn, of "
+    "the slowest rank's iteration_time_s, in seconds; steady are the last iterations from the start that MSER finds in "
+    "running medians of three (White 1997: least sum of squared deviations from the mean over the square of the "
+    "length), which is after the first iteration, within the first half and leaves "
+    f"{MIN_STEADY} iterations where there are so many"
 )
 
 # By the record's id: records contain mappings, so they have no hash. A round of 1024 ranks is read 200 times.
@@ -79,6 +79,12 @@ def marked_iterations(record: RunRecord) -> tuple[int, ...]:
     return _steady_where(record, marked=True)
 
 
+def starts_of_turns(record: RunRecord) -> tuple[int, ...]:
+    """The first iteration of each turn, before which the processor and the GPU worked for another round."""
+    turns = record.ranks[0].samples.get("turn", ())  # the same on all ranks
+    return tuple(index for index in range(1, len(turns)) if turns[index] != turns[index - 1])
+
+
 def steady_iteration_times_s(record: RunRecord) -> tuple[float, ...]:
     """Slowest rank's time of each counted iteration [s]. Raises ValueError as ``steady_part`` does."""
     times_s = iteration_times_s(record)
@@ -97,7 +103,8 @@ def _window(times_s: tuple[float, ...]) -> SteadyWindow:
 
 def _steady_where(record: RunRecord, *, marked: bool) -> tuple[int, ...]:
     window = steady_part(record)
-    steady = tuple(range(window.start, window.stop))
+    begins_turn = set(starts_of_turns(record))
+    steady = tuple(iteration for iteration in range(window.start, window.stop) if iteration not in begins_turn)
     marks = record.ranks[0].samples.get("marked")  # the same on all ranks
     if marks is None or not any(marks[iteration] == 0 for iteration in steady):
         return steady  # as in old rounds, whose iterations were all marked

@@ -63,7 +63,8 @@ def _kernels_compiled(record: RunRecord) -> int | None:
     """Kernels that the round compiled; None if unknown or if other rounds used the same caches."""
     counts = [rank.kernels_compiled for rank in record.ranks if rank.local_rank == 0]
     known = [count for count in counts if count is not None]
-    return max(known) if record.neighbours == 0 and known and len(known) == len(counts) else None
+    is_alone = record.neighbours == 0 and record.turns is None
+    return max(known) if is_alone and known and len(known) == len(counts) else None
 
 
 def classify(starts: Sequence[StartUp]) -> tuple[Start | None, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from suite.schema.record import RunRecord
-from suite.statistics.reduce import iteration_times_s, steady_part
+from suite.statistics.reduce import iteration_times_s, starts_of_turns, steady_part
 from suite.statistics.stopping_rule import exact_median_interval
 
 MIN_MARKED: Final = 8  # with fewer, the median depends on single iterations
@@ -46,8 +46,10 @@ def iteration_costs(record: RunRecord) -> list[float]:
     if not marks:
         return []  # an old round, in which every iteration had marks
     times_s, window = iteration_times_s(record), steady_part(record)
+    begins_turn = set(starts_of_turns(record))
     return [
         times_s[index] / statistics.fmean((times_s[index - 1], times_s[index + 1])) - 1
         for index in range(window.start + 1, window.stop - 1)
         if [marks[index - 1], marks[index], marks[index + 1]] == [0, 1, 0]
+        and not begins_turn.intersection(range(index - 1, index + 2))
     ]

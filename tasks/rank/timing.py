@@ -17,6 +17,7 @@ import torch
 from suite.external.core_probe import core_probe_s
 from tasks.rank.profiling import Ranges
 from tasks.rank.rank_log import RankLog
+from tasks.rank.turns import Turns
 
 MARKED_EVERY: Final = 4  # a round needs as many steady iterations, so at least one of them is marked
 FIRST_MARKED: Final = 2  # the first iteration is never steady, and short tests have three
@@ -169,8 +170,10 @@ class IterationTimer:
     (``suite.statistics.reduce``); the difference is the cost of the marks (``suite.statistics.timing_cost``).
     """
 
-    def __init__(self, log: RankLog, device: torch.device) -> None:
+    def __init__(self, log: RankLog, device: torch.device, turns: Turns | None = None) -> None:
         self._log = log
+        self._turns = turns or Turns()
+        self._turn: int | None = None
         self._marked = False
         self._marks = marks_for(device)
         self._ranges = ranges = Ranges()
@@ -189,6 +192,10 @@ class IterationTimer:
         self._collected: Any = None
 
     def begin(self) -> None:
+        """Wait for a turn if the round is measured in turns, then start the clock."""
+        if self._turns.must_wait(self.iterations):
+            self._marks.synchronize()  # what the library did after the last iteration does not run into others' turns
+        self._turn = self._turns.begin(self.iterations)
         self._marked = self.iterations % MARKED_EVERY == FIRST_MARKED
         for section in self._sections:
             section.discard()
@@ -227,6 +234,8 @@ class IterationTimer:
                 "core_probe_time_s": core_probe_s() if self._marked else None,
             }
         )
+        if self._turns.are_kept:
+            self.samples[-1]["turn"] = self._turn
         self._marks.recycle()
 
     def write(self, learning: Mapping[str, float | None]) -> None:

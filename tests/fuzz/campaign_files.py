@@ -17,7 +17,7 @@ from suite.campaign.folder import Folder, require_identity
 from suite.campaign.identity import opened
 from suite.campaign.planning.registered_task import measured_costs
 from suite.campaign.runs import pair_files
-from suite.campaign.schedule import known_rounds, rounds_to_run
+from suite.campaign.schedule import blocks_to_run, known_rounds
 from suite.commands.store import store_finished
 from suite.external.nvml.values import GpuReading
 from suite.launch import LaunchResult
@@ -99,7 +99,7 @@ def go_on(rng: random.Random, folder: Path) -> None:
                 set_failures_aside(campaign, now)
             require_raw(campaign, now)
             known_rounds(campaign, now)
-            next(rounds_to_run(campaign, now), None)
+            next(blocks_to_run(campaign, now), None)
             for item in campaign.planned:
                 store_if_complete(campaign, now, item)
             pair_files.write_all(now)

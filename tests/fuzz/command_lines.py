@@ -20,7 +20,7 @@ from suite.campaign.folder import Folder
 from suite.campaign.identity import refuse_other_options
 from suite.campaign.planning.manifests import write_manifests
 from suite.campaign.planning.plan import make_plan, show_plan
-from suite.campaign.runs.rounds import render
+from suite.campaign.runs.training import render
 from suite.campaign.state import Campaign
 from suite.commands import store
 from suite.commands.campaign_options import options_of

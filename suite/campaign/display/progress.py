@@ -4,7 +4,7 @@ A terminal gets a live line. A log file gets a line when a run starts, every hal
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -95,39 +95,47 @@ class Reporter:
         self._rest = Rest(planned)
         self._waiting = waiting
         self._total = len(waiting) if total is None else total
-        self._number = 0  # of the latest run
+        self._begun = self._ended = 0  # runs
+        self._took_s: float | None = None  # a run of the latest block, which had several
         self._started_s = time.monotonic()
 
     @contextmanager
-    def run(self, case: Case, round_index: int, *, note: str | None = None) -> Iterator["RunLine"]:
-        """Show one run from its start to its end. A run beyond ``waiting`` is added to the total."""
-        if not self._waiting:
-            self._waiting.append(case)
-            self._total += 1
-        self._number += 1
-        line = RunLine(
-            title=f"{self._counted} {case.case_id} round {round_index}" + (f", {note}" if note else ""),
+    def block(self, starts: Sequence[tuple[Case, int]], *, note: str | None = None) -> Iterator[list["RunLine"]]:
+        """Show runs that start together (case and round) until all have ended; a line each.
+
+        Runs beyond ``waiting`` are added to the total.
+        """
+        begun_s, cases = time.monotonic(), [case for case, _ in starts]
+        extra = cases[len(self._waiting) :]
+        self._waiting += extra
+        self._total += len(extra)
+        lines = [self._line(case, round_index, cases, note) for case, round_index in starts]
+        is_live = self._console.is_terminal
+        for line in lines if not is_live else ():
+            line.print_to(self._console)
+        with Progress(_StateColumn(), console=self._console, transient=True, disable=not is_live) as live:
+            for line in lines:
+                live.add_task("", line=line)  # the column draws the whole line, ten times a second
+            yield lines
+        for case in cases:
+            self._waiting.remove(case if case in self._waiting else self._waiting[0])
+        self._took_s = (time.monotonic() - begun_s) / len(cases) if len(cases) > 1 else None
+
+    def _line(self, case: Case, round_index: int, cases: list[Case], note: str | None) -> "RunLine":
+        self._begun += 1
+        return RunLine(
+            title=f"[{self._begun}/{self._total}] {case.case_id} round {round_index}" + (f", {note}" if note else ""),
             iterations=case.iterations,
             campaign_started_s=self._started_s,
             rest_s=self._rest.of(self._waiting),
-            own_s=self._rest.of([case]),
+            own_s=self._rest.of(cases),
         )
-        is_live = self._console.is_terminal
-        if not is_live:
-            line.print_to(self._console)
-        with Progress(_StateColumn(), console=self._console, transient=True, disable=not is_live) as live:
-            live.add_task("", line=line)  # the column draws the whole line, ten times a second
-            yield line
-        self._waiting.remove(case if case in self._waiting else self._waiting[0])
-
-    @property
-    def _counted(self) -> str:
-        return f"[{self._number}/{self._total}]"
 
     def ended(self, record: RunRecord, figures: str) -> None:
         """Print the line that stays after a run."""
+        self._ended += 1
         if record.wall_time_s is not None:
-            self._rest.add(record.case, record.wall_time_s)
+            self._rest.add(record.case, record.wall_time_s if self._took_s is None else self._took_s)
         rest_s = self._rest.of(self._waiting)
         mark = {"completed": "[green]completed[/]", "skipped": "[yellow]skipped[/]"}.get(
             record.outcome, f"[red]{record.outcome}[/]"
@@ -135,7 +143,7 @@ class Reporter:
         wall = "" if record.wall_time_s is None else f" in {clock(record.wall_time_s)}"
         left = "" if rest_s is None or not self._waiting else f", about {clock(rest_s)} left"
         self._console.print(
-            f"{self._counted} {record.case.case_id} round {record.round}: {mark}{wall}{figures}"
+            f"[{self._ended}/{self._total}] {record.case.case_id} round {record.round}: {mark}{wall}{figures}"
             f" (elapsed {clock(time.monotonic() - self._started_s)}{left})",
             highlight=False,
             soft_wrap=True,

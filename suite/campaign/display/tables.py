@@ -1,7 +1,8 @@
 """Print the plan and the results of a campaign."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain
 
 from rich import box
 from rich.console import Console
@@ -11,6 +12,7 @@ from suite.campaign.display.progress import clock
 from suite.campaign.runs import warm_up
 from suite.campaign.runs.upstream import Pair, bracketed_differences
 from suite.files.wording import are, counted
+from suite.matrix.blocks import Need, gpu_minutes, wall_s
 from suite.options.command_line import say
 from suite.schema.record import Case, CaseResult, Environment, PlannedCase
 from suite.schema.telemetry import TelemetrySummary
@@ -50,6 +52,32 @@ def print_plan(
         if command is not None:
             say(console, f"  {command}", style="dim")
     _print_total(console, planned)
+
+
+def print_blocks(console: Console, blocks: Sequence[Sequence[PlannedCase]], needs: Mapping[str, Need]) -> None:
+    """Print the blocks of a round with their memory, and what measuring in turns saves; nothing without a block."""
+    together = [block for block in blocks if len(block) > 1]
+    if not together:
+        return
+    say(console, f"\nRounds of {counted(len(together), 'block')} start together and are measured in turns:")
+    for block in together:
+        gpu_gb = sum(needs[item.case.case_id].gpu_gb or 0.0 for item in block)
+        host_gb = sum(needs[item.case.case_id].host_gb for item in block)
+        memory = f"{f'{gpu_gb:.0f} GB of a GPU, ' if gpu_gb else ''}{host_gb:.0f} GB of the host"
+        say(console, f"  {', '.join(item.case.case_id for item in block)}")
+        say(console, f"    at most {memory}{_saved(block)}", style="dim")
+    if unknown := [item.case.case_id for item in chain(*blocks) if not needs[item.case.case_id].is_known]:
+        say(console, f"  First alone, as nobody measured their memory: {', '.join(unknown)}", style="dim")
+
+
+def _saved(block: Sequence[PlannedCase]) -> str:
+    block_s = wall_s(block)
+    if block_s is None:
+        return ""
+    alone_s = sum(item.estimated_wall_s or 0.0 for item in block)
+    minutes, alone = gpu_minutes(block), sum((item.estimated_gpu_minutes or 0.0) / item.rounds for item in block)
+    gpu = f", {minutes:.1f} GPU-minutes, {alone:.1f} one after another" if minutes else ""
+    return f"; about {clock(block_s)} a round, {clock(alone_s)} one after another{gpu}"
 
 
 def print_warm_ups(console: Console, warm_ups: Sequence[PlannedCase]) -> None:

@@ -5,7 +5,9 @@ from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 
+from suite.campaign.blocks import blocks_of, need_of, takes_turns
 from suite.campaign.display.tables import (
+    print_blocks,
     print_plan,
     print_rule,
     print_warm_ups,
@@ -13,7 +15,7 @@ from suite.campaign.display.tables import (
 from suite.campaign.folder import Folder
 from suite.campaign.planning.registered_task import ask, unknown_tasks, with_answers
 from suite.campaign.runs import warm_up
-from suite.campaign.runs.rounds import render
+from suite.campaign.runs.training import render
 from suite.campaign.state import Campaign, WholeMatrix
 from suite.errors import UsageError
 from suite.files.paths import ROOT
@@ -30,6 +32,7 @@ from suite.options.options import Options
 from suite.schema.record import Device, Stack
 from suite.statistics.aa_noise import with_twins
 from suite.statistics.stopping_rule import MAX_ROUNDS, Rule
+from suite.statistics.turns_check import with_copies
 
 
 def make_plan(campaign: Campaign) -> Campaign:
@@ -49,13 +52,16 @@ def make_plan(campaign: Campaign) -> Campaign:
     stacks = {case.stack for case in cases}
     campaign = replace(campaign, stack=worker_stack(options, stacks, campaign.device, catalog))
     has_twins = matrix.a_a if options.rounds.a_a is None else options.rounds.a_a
-    whole = WholeMatrix.of(with_twins(cases) if has_twins else cases)
+    copied = with_copies if matrix.turns_check else list
+    whole = WholeMatrix.of(copied(with_twins(cases) if has_twins else cases))
     cases = select(
         cases, series=options.selection.series, rl_library=options.selection.rl_libraries, gpus=options.selection.gpus
     )
     if has_twins:
         cases = with_twins(cases)  # after the selection, so that every campaign measures its noise
-    cases = select(cases, case_glob=options.selection.case_globs)  # after with_twins: a twin has an id of its own
+    cases = select(
+        copied(cases), case_glob=options.selection.case_globs
+    )  # after with_twins: a twin has an id of its own
     judged = partial(
         plan,
         gpus_available=campaign.resources.gpus_per_node,
@@ -157,6 +163,7 @@ def show_plan(campaign: Campaign) -> Campaign:
     )
     commands = [shell_command(launch) if launch.case.nnodes == 1 else None for launch in launches]
     print_plan(campaign.console, campaign.planned, commands, campaign.machine)
+    _print_blocks(campaign)
     needed = {warm_up.kernels_of(item.case) for item in campaign.planned}
     missing = (
         item for item in campaign.warm_ups if warm_up.is_missing(worker.cache_dir, item.case, campaign.machine, needed)
@@ -164,3 +171,12 @@ def show_plan(campaign: Campaign) -> Campaign:
     print_warm_ups(campaign.console, list(missing))
     print_rule(campaign.console, campaign.rule)
     return campaign
+
+
+def _print_blocks(campaign: Campaign) -> None:
+    """Print which rounds start together, with the memory that each takes by the catalog."""
+    if not takes_turns(campaign):
+        return
+    blocks = blocks_of(campaign, [item for item in campaign.planned if not item.infeasible])
+    needs = {item.case.case_id: need_of(campaign, item.case, None) for block in blocks for item in block}
+    print_blocks(campaign.console, blocks, needs)

@@ -13,7 +13,8 @@ from typing import Final
 
 from suite.campaign.display.progress import Reporter
 from suite.campaign.folder import Folder
-from suite.campaign.runs.rounds import Run, run_each
+from suite.campaign.runs.rounds import run_blocks
+from suite.campaign.runs.training import Run
 from suite.campaign.state import Campaign
 from suite.errors import UsageError
 from suite.files.set_aside import set_aside
@@ -77,7 +78,8 @@ def profile_cases(campaign: Campaign, folder: Folder, nsys: str) -> list[RunReco
         if run.record_path.exists():
             set_aside(run.run_dir, "earlier")
     reporter = Reporter(campaign.console, list(campaign.planned), [run.case for run in missing])
-    for run, record in zip(missing, run_each(campaign, folder, reporter, missing), strict=True):
+    blocks = ([run] for run in missing)
+    for run, record in zip(missing, run_blocks(campaign, folder, reporter, blocks), strict=True):
         for rank in record.profiled_ranks:
             if not report_path(run.run_dir, rank).exists():
                 say(

@@ -1,146 +1,88 @@
-"""Run rounds one after another: counted rounds, profiled rounds and warm-ups share this loop."""
+"""Run rounds, a block at a time: counted rounds, profiled rounds and warm-ups share this loop."""
 
 import errno
-import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from suite.campaign import cases
 from suite.campaign.display.progress import Reporter, RunLine
 from suite.campaign.display.tables import print_pair
-from suite.campaign.folder import Folder, drop_checkpoints
-from suite.campaign.runs import upstream
-from suite.campaign.schedule import rounds_to_run
+from suite.campaign.folder import Folder
+from suite.campaign.runs import in_turns, upstream
+from suite.campaign.runs.training import Run, collected, keep, launch_of, runtime_of, set_up
+from suite.campaign.schedule import blocks_to_run
 from suite.campaign.state import Campaign
 from suite.errors import CampaignError
-from suite.files.paths import ROOT
 from suite.files.set_aside import set_aside
-from suite.files.wording import counted
-from suite.install import damaged_kernels
-from suite.install.worker import Worker
-from suite.launch.runtime import Runtime
-from suite.matrix.plan import render_launch
 from suite.options.command_line import say
 from suite.records import store
-from suite.records.collect import collect
 from suite.records.worked import has_settled
-from suite.schema.record import Case, Launch, RunRecord
+from suite.schema.record import RunRecord
 from suite.statistics.reduce import round_time_s
-
-
-def _as_it_is(launch: Launch) -> Launch:
-    return launch
-
-
-@dataclass(frozen=True, kw_only=True)
-class Run:
-    """One run to execute. Its files go to ``run_dir``."""
-
-    case: Case
-    round: int
-    run_dir: Path
-    uncounted: str | None = None  # why it is not a result; None: it is a result
-    profiled_ranks: tuple[int, ...] = ()
-    adapt: Callable[[Launch], Launch] = _as_it_is  # changes its launch
-
-    @property
-    def record_path(self) -> Path:
-        return self.run_dir / "record.json"
 
 
 def run_planned(campaign: Campaign, folder: Folder, reporter: Reporter) -> None:
     """Run every round that the plan still needs, and store each case with its last round."""
     items = {item.case.case_id: item for item in campaign.planned}
-    runs = (
-        Run(case=item.case, round=index, run_dir=folder.run_dir(item.case, index))
-        for item, index in rounds_to_run(campaign, folder)
+    blocks = (
+        [Run(case=item.case, round=index, run_dir=folder.run_dir(item.case, index)) for item, index in block]
+        for block in blocks_to_run(campaign, folder)
     )
-    for record in run_each(campaign, folder, reporter, runs):
+    for record in run_blocks(campaign, folder, reporter, blocks):
         with disk_errors(folder.root):
             cases.store_if_complete(campaign, folder, items[record.case.case_id])
 
 
-def run_each(campaign: Campaign, folder: Folder, reporter: Reporter, runs: Iterable[Run]) -> Iterator[RunRecord]:
-    """Execute the runs one after another and yield each record. The next run is drawn after the last has ended.
+def run_blocks(
+    campaign: Campaign, folder: Folder, reporter: Reporter, blocks: Iterable[Sequence[Run]]
+) -> Iterator[RunRecord]:
+    """Execute the blocks one after another and yield each record. The next block is drawn after the last has ended.
+
+    The runs of a block are measured in turns; a block of one run is measured alone.
 
     Raises:
         CampaignError: the disk is full.
     """
-    for run in runs:
+    for block in blocks:
         with disk_errors(folder.root):
             folder.require_space()
-            with reporter.run(run.case, run.round, note=run.uncounted) as line:
-                record = _run(campaign, run, line)
-            reporter.ended(record, f" ({run.uncounted})" if run.uncounted else figures(record))
-        yield record
+            starts = [(run.case, run.round) for run in block]
+            with reporter.block(starts, note=block[0].uncounted) as lines:
+                records = _run_block(campaign, block, lines)
+            for run, record in zip(block, records, strict=True):
+                if record is not None:
+                    reporter.ended(record, f" ({run.uncounted})" if run.uncounted else figures(record))
+        yield from (record for record in records if record is not None)
+        crowded = [[run] for run, record in zip(block, records, strict=True) if record is None]
+        for (run,) in crowded:
+            say(campaign.console, f"    {run.case.case_id} ran out of memory in its block, so it runs alone.")
+        yield from run_blocks(campaign, folder, reporter, crowded)
 
 
-def _run(campaign: Campaign, run: Run, line: RunLine) -> RunRecord:
-    """Execute the missing parts of a run: its training, upstream's run, or both."""
-    runtime, case = campaign.runtime, run.case
-    if runtime is None:
-        raise AssertionError("provision comes before rounds")
-    launch = run.adapt(render(campaign, runtime.worker, run.run_dir, case, run.round, python_path=runtime.python_path))
-    if run.record_path.exists():
-        record = store.read_record_of(case, run.round, run.record_path)
-    else:
-        record = _train(campaign, runtime, run, launch, line)
-    is_paired = campaign.options.rounds.upstream and not run.uncounted and upstream.can_run(case)
-    if is_paired and record.outcome == "completed":
-        set_aside(upstream.folder_of(run.run_dir), "interrupted")
-        print_pair(campaign.console, case, upstream.run(launch, runtime.launch))
-    return record
-
-
-def _train(campaign: Campaign, runtime: Runtime, run: Run, launch: Launch, line: RunLine) -> RunRecord:
-    if not runtime.is_submitted(run.run_dir):
-        set_aside(run.run_dir, "interrupted")
-    repair_kernels(campaign, runtime.worker.cache_dir)
-    result = runtime.launch(launch, on_progress=line.update)
-    record = collect(run.run_dir, run.case, run.round, result, campaign.machine, argv=_without_paths(launch))
-    record = replace(record, neighbours=0, profiled_ranks=run.profiled_ranks)
-    store.write_record(record, run.record_path)
-    if record.outcome == "completed":
-        drop_checkpoints(run.run_dir / "library")
-    return record
-
-
-def repair_kernels(campaign: Campaign, cache_dir: Path) -> None:
-    """Move damaged modules out of the kernel cache, and print it."""
-    if found := damaged_kernels.set_damaged_aside(cache_dir):
-        say(
-            campaign.console,
-            f"Kernel cache: {counted(len(found), 'damaged module')} moved to {cache_dir / damaged_kernels.DAMAGED} "
-            f"({found[0].problem}). What this run needs is compiled again.",
-        )
-
-
-def render(
-    campaign: Campaign, worker: Worker, run_dir: Path, case: Case, round_index: int, *, python_path: str | None
-) -> Launch:
-    """Return the launch of a round of the campaign, whose files go to ``run_dir``."""
-    shares = campaign.cores_of_gpus[: case.nproc_per_node]
-    return render_launch(
-        case,
-        round_index=round_index,
-        worker_python=worker.python,
-        project_root=ROOT,
-        run_dir=run_dir,
-        asset_root=worker.asset_root,
-        cache_dir=worker.cache_dir,
-        cpus=(campaign.machine.num_cpus or 1) // (case.nnodes if campaign.resources.is_one_host else 1),
-        cores=tuple(core for share in shares for core in share),
-        visible_gpus=os.environ.get("CUDA_VISIBLE_DEVICES"),
-        python_path=python_path,
+def _run_block(campaign: Campaign, block: Sequence[Run], lines: Sequence[RunLine]) -> Sequence[RunRecord | None]:
+    """Execute the missing parts of the runs: trainings, upstream's runs, or both. None as ``in_turns.train`` gives."""
+    records: Sequence[RunRecord | None] = (
+        in_turns.train(campaign, block, lines) if len(block) > 1 else [_train(campaign, block[0], lines[0])]
     )
+    for run, record in zip(block, records, strict=True):
+        is_paired = campaign.options.rounds.upstream and not run.uncounted and upstream.can_run(run.case)
+        if is_paired and record is not None and record.outcome == "completed":
+            set_aside(upstream.folder_of(run.run_dir), "interrupted")
+            pair = upstream.run(launch_of(campaign, run), runtime_of(campaign).launch)
+            print_pair(campaign.console, run.case, pair)
+    return records
 
 
-def _without_paths(launch: Launch) -> tuple[str, ...]:
-    """The command for the record, without paths of this machine, because records are published."""
-    python, *rest = launch.argv
-    return (Path(python).name, *(part.replace(launch.run_dir, "RUN_DIR") for part in rest))
+def _train(campaign: Campaign, run: Run, line: RunLine) -> RunRecord:
+    """Train alone, unless only upstream's run is missing."""
+    if run.record_path.exists():
+        return store.read_record_of(run.case, run.round, run.record_path)
+    launch = launch_of(campaign, run)
+    set_up(campaign, run)
+    record = collected(campaign, run, launch, runtime_of(campaign).launch(launch, on_progress=line.update))
+    keep(run, record)
+    return record
 
 
 def figures(record: RunRecord) -> str:

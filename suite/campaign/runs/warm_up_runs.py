@@ -6,7 +6,8 @@ from typing import Final
 from suite.campaign.display.progress import Reporter
 from suite.campaign.folder import Folder
 from suite.campaign.runs import warm_up
-from suite.campaign.runs.rounds import Run, repair_kernels, run_each
+from suite.campaign.runs.rounds import run_blocks
+from suite.campaign.runs.training import Run, repair_kernels
 from suite.campaign.schedule import known_rounds
 from suite.campaign.state import Campaign
 from suite.files.set_aside import set_aside
@@ -47,7 +48,7 @@ def run(campaign: Campaign, folder: Folder) -> None:
             set_aside(run.run_dir, "earlier")
     cases = [*(run.case for run in waiting), *known]
     reporter = Reporter(campaign.console, [*campaign.planned, *wanted], cases, total=len(waiting))
-    for record in run_each(campaign, folder, reporter, waiting):
+    for record in run_blocks(campaign, folder, reporter, ([run] for run in waiting)):
         if record.outcome == "completed":
             warm_up.remember(campaign.runtime.worker.cache_dir, record.case, campaign.machine)
         else:

@@ -63,9 +63,11 @@ def _provision(settings: ContainerSettings, asked: Asked) -> Runtime:
     check_options(engine, image, of_run)
     worker = provision_in_container(engine, image, project_root=ROOT, assets=options.setup.assets, on_message=asked.say)
     of_run = replace(of_run, asset_root=worker.asset_root, cache_dir=worker.cache_dir)
+    launch = functools.partial(run, engine=engine, image=image, options=of_run)
     return Runtime(
         worker=worker,
-        launch=functools.partial(run, engine=engine, image=image, options=of_run),
+        launch=launch,
+        launch_in_turns=launch,
         check=lambda: _check_inside(engine, image, Request(stack=asked.stack, device=asked.device)),
         python_path=None,
         image_digest=image.digest,
@@ -96,4 +98,5 @@ CONTAINER: Final = LauncherEntry(
     add_arguments=_add_arguments,
     image="an image of this machine's engine (default: what `build` made)",
     always_in_image=True,
+    takes_turns=True,
 )

@@ -62,8 +62,9 @@ def run(
     options: ContainerOptions,
     on_progress: Callable[[int], None] | None = None,
     stop: Event | None = None,
+    waits: Callable[[], bool] | None = None,
 ) -> LaunchResult:
-    """Run ``launch`` to its end in a container of ``image``; see ``suite.launch.Launcher``.
+    """Run ``launch`` to its end in a container of ``image``; see ``suite.launch.TurnsLauncher``.
 
     Raises:
         StoreError: the run directory cannot be written, or contains a finished round.
@@ -87,7 +88,7 @@ def run(
         started_s = time.monotonic()
         container.start()
         watch = Watch(launch.case, run_dir, on_progress)
-        ended_by = wait(container.exit_code, watch, stop)
+        ended_by = wait(container.exit_code, watch, stop, waits)
         exit_code = _end(container, ended_by, launch.grace_s)
         wall_time_s = time.monotonic() - started_s
         out_of_memory = ended_by is None and exit_code != 0 and container.was_out_of_memory()

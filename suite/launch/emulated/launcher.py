@@ -42,7 +42,7 @@ def _parts_of(settings: EmulatedSettings, machine: Environment) -> Resources:
 def _provision(_settings: EmulatedSettings, asked: Asked) -> Runtime:
     gpus = visible_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"), len(capture().gpus))
     launch = functools.partial(run, gpus=gpus, cpus=cores_in_order())
-    return in_this_image(replace(on_this_machine(asked), launch=launch))
+    return in_this_image(replace(on_this_machine(asked), launch=launch, launch_in_turns=None))
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

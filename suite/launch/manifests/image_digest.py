@@ -7,7 +7,7 @@ from threading import Event
 from typing import Final
 
 from suite.errors import UsageError
-from suite.launch import Launcher
+from suite.launch import Launcher, TurnsLauncher
 from suite.schema.launch_result import LaunchResult
 from suite.schema.record import Launch
 
@@ -45,3 +45,16 @@ def run(
 ) -> LaunchResult:
     """Run ``launch`` by ``inner`` and add the digest to the result; see ``suite.launch.Launcher``."""
     return replace(inner(launch, on_progress=on_progress, stop=stop), image_digest=digest)
+
+
+def run_in_turns(
+    launch: Launch,
+    *,
+    inner: TurnsLauncher,
+    digest: str,
+    on_progress: Callable[[int], None] | None = None,
+    stop: Event | None = None,
+    waits: Callable[[], bool] | None = None,
+) -> LaunchResult:
+    """The same for a run that waits for its turns; see ``suite.launch.TurnsLauncher``."""
+    return replace(inner(launch, on_progress=on_progress, stop=stop, waits=waits), image_digest=digest)

@@ -28,6 +28,7 @@ def on_this_machine(asked: Asked) -> Runtime:
     return Runtime(
         worker=worker,
         launch=run,
+        launch_in_turns=run,
         check=functools.partial(env_check, asked.request),
         python_path=os.environ.get("PYTHONPATH"),
     )
@@ -47,8 +48,10 @@ def in_this_image(here: Runtime) -> Runtime:
     digest = image_digest.digest_of(os.environ)
     if digest is None:
         return here
+    inner = here.launch_in_turns
+    in_turns = None if inner is None else functools.partial(image_digest.run_in_turns, inner=inner, digest=digest)
     launch = functools.partial(image_digest.run, inner=here.launch, digest=digest)
-    return replace(here, image_digest=digest, launch=launch)
+    return replace(here, image_digest=digest, launch=launch, launch_in_turns=in_turns)
 
 
 NATIVE: Final = LauncherEntry(
@@ -59,4 +62,5 @@ NATIVE: Final = LauncherEntry(
     picks_worker=True,
     can_profile=True,
     gives_cores=True,
+    takes_turns=True,
 )

@@ -13,8 +13,14 @@ from suite.schema.launch_result import LaunchResult
 from suite.schema.record import Launch
 
 
-def run(launch: Launch, *, on_progress: Callable[[int], None] | None = None, stop: Event | None = None) -> LaunchResult:
-    """Run ``launch`` to its end; see ``suite.launch.Launcher``.
+def run(
+    launch: Launch,
+    *,
+    on_progress: Callable[[int], None] | None = None,
+    stop: Event | None = None,
+    waits: Callable[[], bool] | None = None,
+) -> LaunchResult:
+    """Run ``launch`` to its end; see ``suite.launch.TurnsLauncher``.
 
     Raises:
         StoreError: the run directory cannot be written, or contains a finished round.
@@ -25,17 +31,16 @@ def run(launch: Launch, *, on_progress: Callable[[int], None] | None = None, sto
     run_dir = Path(launch.run_dir)
     prepare(run_dir, launch.case)
     with sampling(run_dir, launch.case, visible_gpus=launch.env.get("CUDA_VISIBLE_DEVICES")):
-        return _run(launch, run_dir, on_progress, stop)
+        return _run(launch, Watch(launch.case, run_dir, on_progress), stop, waits)
 
 
-def _run(launch: Launch, run_dir: Path, on_progress: Callable[[int], None] | None, stop: Event | None) -> LaunchResult:
-    with (run_dir / LOG).open("wb") as log:
+def _run(launch: Launch, watch: Watch, stop: Event | None, waits: Callable[[], bool] | None) -> LaunchResult:
+    with (Path(launch.run_dir) / LOG).open("wb") as log:
         started_utc = datetime.now(UTC).isoformat(timespec="seconds")
         started_s = time.monotonic()
         processes = RunProcesses.start(launch.argv, launch.env, log, cpus=launch.cpus)
-    watch = Watch(launch.case, run_dir, on_progress)
     try:
-        ended_by = wait(processes.exit_code, watch, stop)
+        ended_by = wait(processes.exit_code, watch, stop, waits)
         if ended_by in ("timeout", "hung"):
             processes.dump_stacks()
     finally:  # Ctrl-C too, and when it ended by itself, for what it left

@@ -128,7 +128,8 @@ def _shifted(content: TelemetryContent, offset_s: float) -> TelemetryContent:
 
 def _power(contents: Sequence[TelemetryContent], window: Window) -> Spread | None:
     """Power of all nodes' GPUs at the times of the first node's samples; the others' is interpolated."""
-    series = [points for content in contents if (points := clipped(total_power(content.samples), window)) is not None]
+    clips = [clipped(total_power(content.samples), window) for content in contents]
+    series = [[point for piece in pieces for point in piece] for pieces in clips if pieces is not None]
     if len(series) < len(contents):
         return None
     first, *others = series

@@ -15,7 +15,7 @@ from suite.records.rank_file import RankFile
 from suite.records.telemetry.file import Sample, TelemetryContent
 from suite.schema.record import RunRecord
 from suite.schema.telemetry import GpuTelemetry, RankTelemetry, Spread, TelemetrySummary
-from suite.statistics.reduce import steady_part
+from suite.statistics.reduce import starts_of_turns, steady_part
 
 AGREEMENT: Final = 0.05  # largest relative difference between counter and integral
 MAX_GAP_S: Final = 2.0  # ten samples; the power within a longer gap is unknown
@@ -29,7 +29,7 @@ Points = Sequence[tuple[float, float]]  # (time [s], value), in the order of tim
 
 
 @dataclass(frozen=True, kw_only=True)
-class Window:
+class Span:
     """An interval on the host's monotonic clock, which nobody sets while a round runs [s]."""
 
     start_s: float
@@ -39,8 +39,23 @@ class Window:
     def length_s(self) -> float:
         return self.end_s - self.start_s
 
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """The steady part of a round: one span, or one for each of its turns, in their order."""
+
+    spans: tuple[Span, ...]
+
+    @property
+    def start_s(self) -> float:
+        return self.spans[0].start_s
+
+    @property
+    def length_s(self) -> float:
+        return sum(span.length_s for span in self.spans)
+
     def contains(self, sample: Sample) -> bool:
-        return self.start_s <= sample.monotonic_s <= self.end_s
+        return any(span.start_s <= sample.monotonic_s <= span.end_s for span in self.spans)
 
 
 def window_of(record: RunRecord, rank_0: RankFile) -> tuple[Window, int | None]:
@@ -51,13 +66,22 @@ def window_of(record: RunRecord, rank_0: RankFile) -> tuple[Window, int | None]:
     part = steady_part(record)
     if rank_0.clock is None:
         raise ValueError("rank 0 did not write what its clock counts from")
-    samples = record.ranks[0].samples
-    starts_s, times_s = part.of(samples.get("start_s", ())), part.of(samples["iteration_time_s"])
+    starts_s = record.ranks[0].samples.get("start_s", ())
+    times_s = record.ranks[0].samples["iteration_time_s"]
+    borders = [part.start, *(index for index in starts_of_turns(record) if index > part.start), part.stop]
+    spans = [
+        _span(starts_s[first:after], times_s[first:after], rank_0.clock.zero_monotonic_s)
+        for first, after in itertools.pairwise(borders)
+    ]
+    frames = part.length * record.case.frames_per_iteration if record.case.has_frames else None
+    return Window(spans=tuple(spans)), frames
+
+
+def _span(starts_s: Sequence[float | None], times_s: Sequence[float | None], zero_s: float) -> Span:
+    """The span of iterations that follow each other, from the start of the first to the end of the last."""
     if not starts_s or starts_s[0] is None or starts_s[-1] is None or times_s[-1] is None:
         raise ValueError("rank 0 did not write when its iterations began")
-    zero_s = rank_0.clock.zero_monotonic_s
-    window = Window(start_s=zero_s + starts_s[0], end_s=zero_s + starts_s[-1] + times_s[-1])
-    return window, part.length * record.case.frames_per_iteration if record.case.has_frames else None
+    return Span(start_s=zero_s + starts_s[0], end_s=zero_s + starts_s[-1] + times_s[-1])
 
 
 def summarise(content: TelemetryContent, window: Window, *, frames: int | None, num_gpus: int) -> TelemetrySummary:
@@ -146,25 +170,25 @@ def _rank(rank: int, samples: Sequence[Sample]) -> RankTelemetry:
 
 def counted_energy_j(counter: Points, window: Window) -> float | None:
     """Difference of the driver's counter over the window; None if there is a gap, or if it went back."""
-    points = clipped(counter, window)
-    if points is None or any(later < earlier for (_, earlier), (_, later) in itertools.pairwise(points)):
+    pieces = clipped(counter, window)
+    if pieces is None or any(b < a for piece in pieces for (_, a), (_, b) in itertools.pairwise(piece)):
         return None
-    return rounded(points[-1][1] - points[0][1])
+    return rounded(sum(piece[-1][1] - piece[0][1] for piece in pieces))
 
 
 def integrated_energy_j(power: Points, window: Window) -> float | None:
     """Integrate power over the window by trapezoids; None if there is a gap."""
-    points = clipped(power, window)
-    return None if points is None else rounded(_integral(points))
+    pieces = clipped(power, window)
+    return None if pieces is None else rounded(sum(map(_integral, pieces)))
 
 
 def power_over_time(power: Points, window: Window) -> Spread | None:
     """Minimum, time-weighted mean and maximum of power in the window; None if there is a gap."""
-    points = clipped(power, window)
-    if points is None:
+    pieces = clipped(power, window)
+    if pieces is None:
         return None
-    values = [value for _, value in points]
-    mean = _integral(points) / window.length_s
+    values = [value for piece in pieces for _, value in piece]
+    mean = sum(map(_integral, pieces)) / window.length_s
     return Spread(min=rounded(min(values)), mean=rounded(mean), max=rounded(max(values)))
 
 
@@ -172,16 +196,22 @@ def _integral(points: Points) -> float:
     return sum((b_s - a_s) * (a_w + b_w) / 2 for (a_s, a_w), (b_s, b_w) in itertools.pairwise(points))
 
 
-def clipped(points: Points, window: Window) -> Points | None:
-    """Return the points in the window, with interpolated ones at its ends; None if there is a gap."""
+def clipped(points: Points, window: Window) -> list[Points] | None:
+    """Return the points in each span, with interpolated ones at its ends; None if there is a gap."""
+    pieces = [_in_span(points, span) for span in window.spans]
+    known = [piece for piece in pieces if piece is not None]
+    return known if len(known) == len(pieces) else None
+
+
+def _in_span(points: Points, span: Span) -> Points | None:
     times_s = [time_s for time_s, _ in points]
-    first, last = bisect_right(times_s, window.start_s) - 1, bisect_left(times_s, window.end_s)
+    first, last = bisect_right(times_s, span.start_s) - 1, bisect_left(times_s, span.end_s)
     if first < 0 or last == len(points):
         return None
     around = points[first : last + 1]
     if any(b_s - a_s > MAX_GAP_S for (a_s, _), (b_s, _) in itertools.pairwise(around)):
         return None
-    return [at(around[:2], window.start_s), *around[1:-1], at(around[-2:], window.end_s)]
+    return [at(around[:2], span.start_s), *around[1:-1], at(around[-2:], span.end_s)]
 
 
 def at(pair: Points, time_s: float) -> tuple[float, float]:

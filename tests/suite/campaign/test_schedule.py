@@ -4,6 +4,7 @@ import contextlib
 import io
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from suite.campaign import cases as cases_module
 from suite.campaign.cases import decision, ended_records, set_failures_aside, store_if_complete
 from suite.campaign.folder import Folder
 from suite.campaign.planning.plan import rule_of as rule_of_options
-from suite.campaign.schedule import known_rounds, rounds_to_run
+from suite.campaign.schedule import blocks_to_run, known_rounds
 from suite.campaign.state import Campaign
 from suite.errors import UsageError
 from suite.files.set_aside import set_aside
@@ -69,7 +70,7 @@ def run(
 ) -> Ran:
     """Run like ``run_all``, but write a record instead of training; ``kill_after`` stops before that record."""
     folder, ran = Folder(root=root), Ran()
-    for item, index in rounds_to_run(campaign, folder):
+    for item, index in chain.from_iterable(blocks_to_run(campaign, folder)):
         if kill_after == len(ran):
             return ran
         case = item.case
@@ -142,7 +143,7 @@ def test_killed_between_a_record_and_its_case_nothing_runs_again(tmp_path: Path,
         path.unlink()
     folder = Folder(root=tmp_path)
     assert len(whole) == 20
-    assert list(rounds_to_run(campaign, folder)) == []
+    assert list(blocks_to_run(campaign, folder)) == []
     assert known_rounds(campaign, folder) == []
 
 
@@ -234,7 +235,7 @@ def test_rounds_that_lack_upstream_beside_them_are_gone_through_again(tmp_path: 
             theirs = folder.run_dir(case, index) / "upstream" / "upstream.json"
             theirs.parent.mkdir()
             theirs.touch()
-    assert [(item.case, index) for item, index in rounds_to_run(beside, folder)] == [
+    assert [(item.case, index) for item, index in chain.from_iterable(blocks_to_run(beside, folder))] == [
         (FIRST, 0),
         (FIRST, 1),
         (FIRST, 2),

@@ -14,7 +14,7 @@ from suite.campaign import steps
 from suite.campaign.capacity.search import first_points, granularity, of_capacity
 from suite.campaign.planning.plan import make_plan
 from suite.campaign.runs import rounds
-from suite.campaign.runs.rounds import Run
+from suite.campaign.runs.training import Run
 from suite.campaign.state import Campaign
 from suite.errors import RunsFailed, StoreError, UsageError
 from suite.install.worker import Worker

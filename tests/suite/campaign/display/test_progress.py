@@ -60,7 +60,7 @@ def test_a_log_file_gets_a_line_at_start_and_end(make_case: CaseMaker) -> None:
     item = planned(make_case, "a/1", 10.0)
     output = io.StringIO()
     reporter = Reporter(Console(file=output, width=160), [item], [item.case])
-    with reporter.run(item.case, 0) as line:
+    with reporter.block([(item.case, 0)]) as (line,):
         line.update(2)
     record = plain_round(item.case, outcome="crashed", reason="rank 1: [oops]", exit_code=1, wall_time_s=12.0)
     reporter.ended(record, "")
@@ -74,7 +74,7 @@ def test_a_terminal_shows_iterations_and_time(make_case: CaseMaker) -> None:
     item = planned(make_case, "a/1", None)
     output = io.StringIO()
     reporter = Reporter(Console(file=output, force_terminal=True, width=160), [item], [item.case])
-    with reporter.run(item.case, 0) as line:
+    with reporter.block([(item.case, 0)]) as (line,):
         line.update(2)
         assert line.text().startswith("[1/1] a/1 round 0 iteration 2/3, 0:00")
     assert "a/1 round 0" in output.getvalue()
@@ -85,7 +85,7 @@ def test_a_narrow_terminal_still_shows_how_long_it_takes(make_case: CaseMaker) -
     item = planned(make_case, name, 27.0)
     output = io.StringIO()
     reporter = Reporter(Console(file=output, force_terminal=True, width=80), [item], [item.case])
-    with reporter.run(item.case, 0):
+    with reporter.block([(item.case, 0)]):
         pass
     assert "starting, 0:00 (elapsed 0:00, about 0:27 left): [1/1] cartpole-strong" in output.getvalue()
 
@@ -94,9 +94,9 @@ def test_a_run_that_was_not_expected_counts_from_then_on(make_case: CaseMaker) -
     item = planned(make_case, "a/1", None)
     output = io.StringIO()
     reporter = Reporter(Console(file=output, width=160), [item], [item.case])
-    with reporter.run(item.case, 0):
+    with reporter.block([(item.case, 0)]):
         pass
-    with reporter.run(item.case, 1):
+    with reporter.block([(item.case, 1)]):
         pass
     assert [line.split(" starting")[0] for line in output.getvalue().splitlines()] == [
         "[1/1] a/1 round 0",
@@ -112,7 +112,7 @@ def test_a_run_that_has_a_pace_says_itself_when_it_ends(make_case: CaseMaker, mo
     long = replace(long, case=replace(long.case, iterations=20))
     reporter = Reporter(Console(file=io.StringIO(), width=160), [long, after], [long.case, after.case])
     said = []
-    with reporter.run(long.case, 0) as line:
+    with reporter.block([(long.case, 0)]) as (line,):
         said.append(line.text())
         now_s += 60  # of starting up, and of kernels in the first iteration
         line.update(1)
@@ -129,7 +129,7 @@ def test_a_terminal_shows_a_line_while_a_run_goes_on(make_case: CaseMaker) -> No
     output = io.StringIO()
     reporter = Reporter(Console(file=output, force_terminal=True, width=160), items, [item.case for item in items])
     for item in items:
-        with reporter.run(item.case, 0) as line:
+        with reporter.block([(item.case, 0)]) as (line,):
             line.update(2)
         assert f"{item.case.case_id} round 0" in output.getvalue()
     assert output.getvalue().count("\x1b[?25l") == output.getvalue().count("\x1b[?25h") == 2  # shown, hidden, shown

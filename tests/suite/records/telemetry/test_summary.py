@@ -10,14 +10,14 @@ from suite.external.nvml.values import GpuReading
 from suite.records.rank_file import Clock, RankFile
 from suite.records.store import read_record, write_record
 from suite.records.telemetry.file import HostReading, RankReading, Sample, TelemetryContent
-from suite.records.telemetry.summary import Window, counted_energy_j, integrated_energy_j, summarise, window_of
+from suite.records.telemetry.summary import Span, Window, counted_energy_j, integrated_energy_j, summarise, window_of
 from suite.schema.record import RunRecord
 from suite.schema.telemetry import Spread, TelemetrySummary
 from tests.conftest import CaseMaker
 from tests.fixtures.results.generated_results import make_record
 
 UNIX_S = 1_700_000_000.0  # wall clock at zero of the monotonic one
-WINDOW = Window(start_s=1.03, end_s=11.03)  # between samples
+WINDOW = Window(spans=(Span(start_s=1.03, end_s=11.03),))  # between samples
 
 GpuAt = Callable[[float], tuple[GpuReading, ...]]
 
@@ -87,16 +87,16 @@ def test_two_gpus_have_figures_of_their_own() -> None:
 def test_rising_power_is_the_area_under_it() -> None:
     """100 W a second: its integral from a to b is 50 (b^2 - a^2), exact for trapezoids."""
     power = [(number / 5, 100 * number / 5) for number in range(100)]
-    expected_j = 50 * (WINDOW.end_s**2 - WINDOW.start_s**2)
+    expected_j = 50 * (WINDOW.spans[-1].end_s ** 2 - WINDOW.start_s**2)
     assert integrated_energy_j(power, WINDOW) == pytest.approx(expected_j, rel=1e-5)
 
 
 def test_the_ends_of_the_window_are_interpolated() -> None:
     points = [(0.0, 10.0), (1.0, 20.0), (2.0, 50.0)]
-    within_one_interval = Window(start_s=0.25, end_s=0.75)
+    within_one_interval = Window(spans=(Span(start_s=0.25, end_s=0.75),))
     assert integrated_energy_j(points, within_one_interval) == pytest.approx(15.0 * 0.5)
     assert counted_energy_j(points, within_one_interval) == pytest.approx(5.0)
-    assert counted_energy_j(points, Window(start_s=0.0, end_s=2.0)) == 40.0  # on the samples themselves
+    assert counted_energy_j(points, Window(spans=(Span(start_s=0.0, end_s=2.0),))) == 40.0  # on the samples themselves
     reset_before = [(number / 5, 9e9 if number < 3 else 300.0 * number / 5) for number in range(66)]
     assert counted_energy_j(reset_before, WINDOW) == pytest.approx(3000.0)
 
@@ -271,7 +271,7 @@ def test_the_sampler_says_what_it_costs() -> None:
 
 def test_unusable_content_is_refused() -> None:
     with pytest.raises(ValueError, match="none of 66 samples lies in the steady 5 s"):
-        summarise(content(), Window(start_s=100.0, end_s=105.0), frames=1, num_gpus=0)
+        summarise(content(), Window(spans=(Span(start_s=100.0, end_s=105.0),)), frames=1, num_gpus=0)
     torn = content()
     torn.corrupt = "line 3 is not an event"
     with pytest.raises(ValueError, match="line 3"):
@@ -290,7 +290,7 @@ def record(make_case: CaseMaker) -> RunRecord:
 def test_the_window_is_rank_0s_steady_part(record: RunRecord) -> None:
     rank_0 = RankFile(rank=0, clock=Clock(event="clock", zero_monotonic_s=1000.0))
     window, frames = window_of(record, rank_0)
-    assert (window.start_s, window.end_s) == (1005.0, 1009.5)
+    assert window.spans == (Span(start_s=1005.0, end_s=1009.5),)
     assert frames == 9 * record.case.frames_per_iteration
 
 

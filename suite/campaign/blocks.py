@@ -1,0 +1,64 @@
+"""The blocks of a campaign: which rounds start together on this machine, and what that costs."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from suite.campaign.cases import ended_records
+from suite.campaign.folder import Folder
+from suite.campaign.state import Campaign
+from suite.launch.registry import entry_of
+from suite.matrix.blocks import Need, Room, blocks
+from suite.schema.record import Case, PlannedCase, RunRecord
+from suite.statistics.turns_check import is_alone
+
+LEARNED: Final = 1.1  # a later round may need more memory than the most that an earlier one was seen to use
+
+
+def takes_turns(campaign: Campaign) -> bool:
+    """Whether the rounds of a campaign are measured in turns where they fit this machine together."""
+    options = campaign.options
+    is_possible = entry_of(options).takes_turns and not options.search.capacity
+    return options.rounds.turns and is_possible
+
+
+def blocks_of(
+    campaign: Campaign, items: Sequence[PlannedCase], folder: Folder | None = None
+) -> list[list[PlannedCase]]:
+    """Cut cases whose rounds run next into blocks: neighbours in ``items`` of one series that fit together.
+
+    A copy that is to run alone is a block of its own. Earlier rounds in ``folder`` say how much memory a case needs,
+    before the catalog does.
+    """
+    room = Room.of(campaign.machine) if takes_turns(campaign) else None
+    if room is None:
+        return [[item] for item in items]
+    by_series: dict[str, list[PlannedCase]] = {}
+    for item in items:
+        own = item.case.case_id if is_alone(item.case) else item.case.series
+        by_series.setdefault(own, []).append(item)
+
+    def need(item: PlannedCase) -> Need:
+        return need_of(campaign, item.case, folder)
+
+    return [block for group in by_series.values() for block in blocks(group, need, room)]
+
+
+def need_of(campaign: Campaign, case: Case, folder: Folder | None) -> Need:
+    """What a round of a case takes: as an earlier round that ran alone was seen to, else by the catalog."""
+    if case.nnodes > 1:
+        return Need(gpu_gb=None, host_gb=0.0, ranks=case.world_size, is_known=False)
+    seen = [need for record in (ended_records(folder, case) if folder else ()) if (need := _seen(record))]
+    return seen[-1] if seen else Need.planned(case, campaign.catalog)
+
+
+def _seen(record: RunRecord) -> Need | None:
+    """What a round took, if it ran alone and all of it was seen."""
+    seen = record.telemetry
+    if seen is None or record.turns is not None:
+        return None
+    gpus_gb = [gpu.memory_used_gb.max for gpu in seen.gpus if gpu.memory_used_gb]
+    ranks_gb = [rank.memory_gb.max for rank in seen.ranks if rank.memory_gb]
+    ranks = record.case.world_size
+    if len(ranks_gb) < ranks or len(gpus_gb) < (ranks if record.case.device == "cuda" else 0):
+        return None
+    return Need(gpu_gb=LEARNED * max(gpus_gb) if gpus_gb else None, host_gb=LEARNED * sum(ranks_gb), ranks=ranks)

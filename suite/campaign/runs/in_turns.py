@@ -1,0 +1,70 @@
+"""Train the rounds of a block: they start together and are measured in turns."""
+
+from collections.abc import Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
+from threading import Event
+
+from suite.campaign.display.progress import RunLine
+from suite.campaign.runs.keeper import TURN_S, Keeper, Seat
+from suite.campaign.runs.training import Run, collected, keep, launch_of, runtime_of, set_up
+from suite.campaign.state import Campaign
+from suite.errors import Interrupted
+from suite.files.set_aside import set_aside
+from suite.schema.record import Launch, RunRecord
+from suite.schema.turns import SOCKET, VARIABLE, TurnsTaken
+
+
+def train(campaign: Campaign, runs: Sequence[Run], lines: Sequence[RunLine]) -> list[RunRecord | None]:
+    """Train all runs and return their records, which are also kept; None for one that ran out of memory.
+
+    Alone it may fit: its attempt is set aside. If one run cannot be started or ended, the others are stopped.
+    """
+    for run in runs:
+        set_up(campaign, run)
+    seats = [Seat(case=run.case, run_dir=run.run_dir) for run in runs]
+    stop = Event()
+    with Keeper(seats) as keeper, ThreadPoolExecutor(len(runs)) as threads:
+        futures = [
+            threads.submit(_train, campaign, run, line, seat, keeper, stop, [one.case.case_id for one in runs])
+            for run, line, seat in zip(runs, lines, seats, strict=True)
+        ]
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+        finally:  # Ctrl-C too
+            stop.set()
+    return _results(futures)
+
+
+def _train(
+    campaign: Campaign, run: Run, line: RunLine, seat: Seat, keeper: Keeper, stop: Event, block: Sequence[str]
+) -> RunRecord | None:
+    """Train one run; its record is written in its own last turn."""
+    launch = _in_turns(launch_of(campaign, run))
+    train_one = runtime_of(campaign).launch_in_turns
+    if train_one is None:
+        raise AssertionError("the plan makes blocks only for launchers that take turns")
+    try:
+        result = train_one(launch, on_progress=line.update, stop=stop, waits=seat.waits)
+        beside = tuple(case_id for case_id in block if case_id != run.case.case_id)
+        turns = TurnsTaken(beside=beside, turns=seat.turns, turn_s=TURN_S)
+        record = collected(campaign, run, launch, result, turns)
+        if record.outcome == "oom":
+            set_aside(run.run_dir, "crowded")
+            return None
+        keep(run, record)
+        return record
+    finally:
+        keeper.ended(seat)
+
+
+def _in_turns(launch: Launch) -> Launch:
+    return replace(launch, env={**launch.env, VARIABLE: SOCKET})
+
+
+def _results(futures: Sequence[Future[RunRecord | None]]) -> list[RunRecord | None]:
+    """The results; raises the error for which the others were stopped."""
+    errors = [error for future in futures if (error := future.exception()) is not None]
+    for error in sorted(errors, key=lambda one: isinstance(one, Interrupted)):
+        raise error
+    return [future.result() for future in futures]

@@ -1,0 +1,124 @@
+"""The training of one round: its launch, the state of its folder before it starts, and the record after it ended."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from suite.campaign.folder import drop_checkpoints
+from suite.campaign.state import Campaign
+from suite.files.paths import ROOT
+from suite.files.set_aside import set_aside
+from suite.files.wording import counted
+from suite.install import damaged_kernels
+from suite.install.worker import Worker
+from suite.launch.runtime import Runtime
+from suite.matrix.plan import render_launch
+from suite.options.command_line import say
+from suite.records import store
+from suite.records.collect import collect
+from suite.schema.launch_result import LaunchResult
+from suite.schema.record import Case, Launch, RunRecord
+from suite.schema.telemetry import TelemetrySummary
+from suite.schema.turns import TurnsTaken
+
+
+def _as_it_is(launch: Launch) -> Launch:
+    return launch
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One run to execute. Its files go to ``run_dir``."""
+
+    case: Case
+    round: int
+    run_dir: Path
+    uncounted: str | None = None  # why it is not a result; None: it is a result
+    profiled_ranks: tuple[int, ...] = ()
+    adapt: Callable[[Launch], Launch] = _as_it_is  # changes its launch
+
+    @property
+    def record_path(self) -> Path:
+        return self.run_dir / "record.json"
+
+
+def runtime_of(campaign: Campaign) -> Runtime:
+    """The runtime of a campaign whose steps are in order."""
+    if campaign.runtime is None:
+        raise AssertionError("provision comes before rounds")
+    return campaign.runtime
+
+
+def launch_of(campaign: Campaign, run: Run) -> Launch:
+    """The command of a run, with its changes."""
+    runtime = runtime_of(campaign)
+    return run.adapt(
+        render(campaign, runtime.worker, run.run_dir, run.case, run.round, python_path=runtime.python_path)
+    )
+
+
+def set_up(campaign: Campaign, run: Run) -> None:
+    """Set an interrupted attempt aside, unless its job goes on without us, and repair the cache of kernels."""
+    runtime = runtime_of(campaign)
+    if not runtime.is_submitted(run.run_dir):
+        set_aside(run.run_dir, "interrupted")
+    repair_kernels(campaign, runtime.worker.cache_dir)
+
+
+def collected(
+    campaign: Campaign, run: Run, launch: Launch, result: LaunchResult, turns: TurnsTaken | None = None
+) -> RunRecord:
+    """The record of a run that ended. Raises as ``suite.records.collect.collect`` does."""
+    record = collect(run.run_dir, run.case, run.round, result, campaign.machine, argv=_without_paths(launch))
+    if turns is not None:
+        record = replace(record, telemetry=_without_memory_of_others(record.telemetry))
+    return replace(record, neighbours=0, turns=turns, profiled_ranks=run.profiled_ranks)
+
+
+def _without_memory_of_others(seen: TelemetrySummary | None) -> TelemetrySummary | None:
+    """Leave out the used memory of GPUs, which the rounds that wait have too."""
+    return seen and replace(seen, gpus=tuple(replace(gpu, memory_used_gb=None) for gpu in seen.gpus))
+
+
+def keep(run: Run, record: RunRecord) -> None:
+    """Write the record of a run, and delete what nobody needs after that."""
+    store.write_record(record, run.record_path)
+    if record.outcome == "completed":
+        drop_checkpoints(run.run_dir / "library")
+
+
+def repair_kernels(campaign: Campaign, cache_dir: Path) -> None:
+    """Move damaged modules out of the kernel cache, and print it."""
+    if found := damaged_kernels.set_damaged_aside(cache_dir):
+        say(
+            campaign.console,
+            f"Kernel cache: {counted(len(found), 'damaged module')} moved to {cache_dir / damaged_kernels.DAMAGED} "
+            f"({found[0].problem}). What this run needs is compiled again.",
+        )
+
+
+def render(
+    campaign: Campaign, worker: Worker, run_dir: Path, case: Case, round_index: int, *, python_path: str | None
+) -> Launch:
+    """Return the launch of a round of the campaign, whose files go to ``run_dir``."""
+    shares = campaign.cores_of_gpus[: case.nproc_per_node]
+    return render_launch(
+        case,
+        round_index=round_index,
+        worker_python=worker.python,
+        project_root=ROOT,
+        run_dir=run_dir,
+        asset_root=worker.asset_root,
+        cache_dir=worker.cache_dir,
+        cpus=(campaign.machine.num_cpus or 1) // (case.nnodes if campaign.resources.is_one_host else 1),
+        cores=tuple(core for share in shares for core in share),
+        visible_gpus=os.environ.get("CUDA_VISIBLE_DEVICES"),
+        python_path=python_path,
+    )
+
+
+def _without_paths(launch: Launch) -> tuple[str, ...]:
+    """The command for the record, without paths of this machine, because records are published."""
+    python, *rest = launch.argv
+    return (Path(python).name, *(part.replace(launch.run_dir, "RUN_DIR") for part in rest))

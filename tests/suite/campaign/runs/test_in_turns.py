@@ -1,0 +1,179 @@
+"""Blocks of real processes that take turns: what their records say, and faults in a turn and before it."""
+
+import io
+import os
+import signal
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from suite.campaign.runs.keeper import MIN_ITERATIONS
+from suite.campaign.state import Campaign
+from suite.matrix.resources import Resources
+from suite.schema.record import Case, Environment, PlannedCase, RunRecord
+from suite.schema.turns import FIRST_ITERATIONS, SOCKET
+from suite.statistics.reduce import counted_iterations, starts_of_turns
+from suite.statistics.stopping_rule import Rule
+from tests.fixtures.results.generated_results import make_case
+from tests.fixtures.runs.asked_options import options_with
+from tests.fixtures.runs.real_runs import marked_processes, wait_until
+from tests.fixtures.runs.simulated_campaign import records, run_all, said
+from tests.fixtures.runs.turning_ranks import AT, TurningHost
+
+ITERATIONS = 30
+CASES = [
+    replace(make_case("ant-weak", num_envs_global=size, scaling="weak"), iterations=ITERATIONS, hang_timeout_s=4.0)
+    for size in (64, 128, 256)
+]
+A, B, C = (case.case_id for case in CASES)
+
+
+def campaign_of(
+    host: TurningHost, environment: Environment, *, cases: Sequence[Case] = CASES, rounds: int = 1, turns: bool = True
+) -> Campaign:
+    planned = [
+        PlannedCase(case=case, rounds=rounds, infeasible=None, estimated_gpu_minutes=None, estimated_wall_s=None)
+        for case in cases
+    ]
+    return Campaign(
+        options=options_with(matrix="smoke", turns=turns),
+        console=Console(file=io.StringIO(), width=200),
+        machine=replace(environment, num_cpus=8, memory_gb=64.0),
+        device="cpu",
+        resources=Resources(nnodes=1, gpus_per_node=0, cpus_per_node=8),
+        planned=tuple(planned),
+        rule=Rule(rounds=rounds),
+        runtime=host.runtime(),
+    )
+
+
+def run(
+    environment: Environment, root: Path, faults: Mapping[tuple[str, int], str] | None = None, *, turns: bool = True
+) -> dict[str, RunRecord]:
+    host = TurningHost(faults=faults or {})
+    campaign = campaign_of(host, environment, turns=turns)
+    run_all(campaign, root)
+    assert marked_processes(host.mark) == []
+    print(said(campaign))
+    return {record.case.case_id: record for record in records(root)}
+
+
+def test_every_record_says_that_it_was_measured_in_turns_with_whom_and_how_often(
+    environment: Environment, tmp_path: Path
+) -> None:
+    found = run(environment, tmp_path)
+    assert {record.outcome for record in found.values()} == {"completed"}
+    for case_id, record in found.items():
+        assert record.turns is not None
+        assert sorted(record.turns.beside) == sorted({A, B, C} - {case_id})
+        numbers = record.ranks[0].samples["turn"]
+        assert numbers[:FIRST_ITERATIONS] == (None,) * FIRST_ITERATIONS
+        assert {number for number in numbers if number is not None} == set(range(1, record.turns.turns + 1))
+        starts = starts_of_turns(record)
+        assert len(starts) == record.turns.turns
+        assert not set(starts) & set(counted_iterations(record))
+        assert record.neighbours == 0
+    assert not list(tmp_path.rglob(SOCKET))
+
+
+def test_iterations_of_different_rounds_never_overlap(environment: Environment, tmp_path: Path) -> None:
+    found = run(environment, tmp_path)
+    spans = sorted(
+        (start_s, start_s + time_s, case_id)
+        for case_id, record in found.items()
+        for start_s, time_s, turn in zip(
+            *(record.ranks[0].samples[name] for name in ("start_s", "iteration_time_s", "turn")), strict=True
+        )
+        if start_s is not None and time_s is not None and turn is not None
+    )
+    assert all(end_s <= next_s for (_, end_s, _), (next_s, _, _) in pairwise(spans))
+    changes = [later[2] for earlier, later in pairwise(spans) if earlier[2] != later[2]]
+    assert len(changes) >= len(CASES)  # they took more than one turn each
+
+
+def test_without_turns_every_round_runs_alone(environment: Environment, tmp_path: Path) -> None:
+    found = run(environment, tmp_path, turns=False)
+    assert {record.turns for record in found.values()} == {None}
+    assert "turn" not in found[A].ranks[0].samples
+
+
+@pytest.mark.parametrize(
+    ("fault", "outcome"),
+    [("killed", "crashed"), ("hung", "hung"), ("crash at start", "crashed"), ("ends early", "invalid")],
+)
+def test_a_fault_ends_its_own_case_only(environment: Environment, tmp_path: Path, fault: str, outcome: str) -> None:
+    found = run(environment, tmp_path, {(B, 0): fault})
+    assert found[B].outcome == outcome
+    assert found[B].reason is not None
+    assert {found[A].outcome, found[C].outcome} == {"completed"}
+    assert {len(found[name].ranks[0].samples["iteration_time_s"]) for name in (A, C)} == {ITERATIONS}
+
+
+def test_a_round_that_runs_out_of_memory_in_its_block_runs_alone(environment: Environment, tmp_path: Path) -> None:
+    host = TurningHost(faults={(B, 0): "oom"})
+    campaign = campaign_of(host, environment)
+    run_all(campaign, tmp_path)
+    found = {record.case.case_id: record for record in records(tmp_path)}
+    assert {record.outcome for record in found.values()} == {"completed"}
+    assert (found[B].turns, found[A].turns is None) == (None, False)
+    assert f"{B} ran out of memory in its block, so it runs alone." in said(campaign)
+    assert list(tmp_path.glob(f"raw/{B}/r0.crowded-1/rank-0.jsonl"))
+
+
+def test_ctrl_c_keeps_finished_rounds_and_leaves_no_process(environment: Environment, tmp_path: Path) -> None:
+    short = replace(CASES[0], iterations=FIRST_ITERATIONS + MIN_ITERATIONS)
+    endless = replace(CASES[1], iterations=100_000)
+    host = TurningHost()
+    campaign = campaign_of(host, environment, cases=[short, endless])
+
+    def interrupt() -> None:
+        wait_until((tmp_path / "raw" / A / "r0" / "record.json").exists, timeout_s=20, what="one has ended")
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        run_all(campaign, tmp_path)
+    thread.join()
+    assert marked_processes(host.mark) == []
+    assert [record.case.case_id for record in records(tmp_path)] == [A]
+
+    again = campaign_of(host, environment, cases=[short, replace(endless, iterations=ITERATIONS)])
+    run_all(again, tmp_path)
+    found = {record.case.case_id: record for record in records(tmp_path)}
+    assert found[A].turns is not None  # kept from before
+    assert found[B].turns is None  # alone: nothing was left to start together with
+    assert list(tmp_path.glob(f"raw/{B}/r0.interrupted-1"))
+
+
+def test_a_killed_suite_leaves_no_process_and_goes_on_where_it_was(environment: Environment, tmp_path: Path) -> None:
+    host = TurningHost()
+    child = os.fork()
+    if not child:  # a suite of its own, which the test kills
+        try:
+            endless = [replace(case, iterations=100_000) for case in CASES]
+            run_all(campaign_of(host, environment, cases=endless), tmp_path)
+        finally:
+            os._exit(0)
+    try:
+        wait_until(
+            lambda: all((tmp_path / "raw" / name / "r0" / "rank-0.jsonl").exists() for name in (A, B, C)),
+            timeout_s=20,
+            what="all rounds have begun",
+        )
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    wait_until(lambda: not marked_processes(host.mark), timeout_s=10, what="no process is left")
+    found = run(environment, tmp_path)
+    assert {(record.outcome, record.turns is None) for record in found.values()} == {("completed", False)}
+    assert len(list(tmp_path.glob("raw/*/*/r0.interrupted-1"))) == len(CASES)
+
+
+def test_a_fault_happens_in_a_turn() -> None:
+    assert FIRST_ITERATIONS + MIN_ITERATIONS < AT < ITERATIONS

@@ -1,0 +1,202 @@
+"""Turns between real ranks on real sockets: who runs when, and what happens when one of them or the keeper is gone."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from suite.campaign.runs.keeper import MIN_ITERATIONS, Keeper, Seat, iterations_of_turn
+from suite.errors import CampaignError
+from suite.schema.record import Case
+from suite.schema.turns import FIRST_ITERATIONS, SOCKET
+from tasks.rank.turns import KeeperGone, Turns
+from tests.fixtures.runs.real_runs import wait_until
+
+ITERATION_S = 0.01
+TURN_S = 0.08
+
+
+@dataclass(kw_only=True)
+class Rank:
+    """A rank of a round, as a thread that connects to its seat's socket and notes each of its iterations."""
+
+    seat: Seat
+    ran: list[tuple[str, int, int | None]]  # of all ranks: case, iteration, turn
+    iterations: int | None = None  # when it ends; None: after all of the case
+    during: Callable[[int], None] = lambda _: time.sleep(ITERATION_S)
+    errors: list[Exception] = field(default_factory=list)
+
+    def run(self) -> None:
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(str(self.seat.run_dir / SOCKET))
+        turns = Turns(connection)
+        case = self.seat.case
+        try:
+            for iteration in range(self.iterations or case.iterations):
+                turn = turns.begin(iteration)
+                self.ran.append((case.case_id, iteration, turn))
+                self.during(iteration)
+        except KeeperGone as error:
+            self.errors.append(error)
+        finally:
+            connection.close()
+
+
+@pytest.fixture
+def seats(tmp_path: Path, make_case: Callable[..., Case]) -> list[Seat]:
+    """Seats of the cases a, b and c with 2 + 30 iterations and one rank each."""
+    cases = [make_case(case_id=name, iterations=FIRST_ITERATIONS + 30) for name in ("a", "b", "c")]
+    return [Seat(case=replace(case, nproc_per_node=1), run_dir=tmp_path / case.case_id) for case in cases]
+
+
+def play(keeper: Keeper, ranks: list[Rank]) -> None:
+    """Run all ranks; a seat has ended when none of its ranks is left, as a launcher would say."""
+
+    def run(seat: Seat) -> None:
+        threads = [threading.Thread(target=rank.run) for rank in ranks if rank.seat is seat]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        keeper.ended(seat)
+
+    seats = {id(one.seat): one.seat for one in ranks}.values()
+    launchers = [threading.Thread(target=run, args=(seat,)) for seat in seats]
+    for launcher in launchers:
+        launcher.start()
+    for launcher in launchers:
+        launcher.join(timeout=20)
+        assert not launcher.is_alive(), "a rank still waits for its turn"
+
+
+def turns_in_order(ran: list[tuple[str, int, int | None]]) -> list[tuple[str, int | None]]:
+    """Each turn once, in the order in which they were given."""
+    return list(dict.fromkeys((case_id, turn) for case_id, _, turn in ran if turn is not None))
+
+
+def test_cases_take_turns_in_alternating_order_and_never_run_together(seats: list[Seat]) -> None:
+    ran: list[tuple[str, int, int | None]] = []
+    running: set[str] = set()
+    most: list[int] = []
+
+    def alone(name: str) -> Callable[[int], None]:
+        def during(iteration: int) -> None:
+            if iteration >= FIRST_ITERATIONS:
+                running.add(name)
+                most.append(len(running))
+            time.sleep(ITERATION_S)
+            running.discard(name)
+
+        return during
+
+    with Keeper(seats, turn_s=TURN_S) as keeper:
+        play(keeper, [Rank(seat=seat, ran=ran, during=alone(seat.case.case_id)) for seat in seats])
+    assert max(most) == 1
+    order = [case_id for case_id, _ in turns_in_order(ran)]
+    assert order[:6] == ["a", "b", "c", "c", "b", "a"]
+    for seat in seats:
+        own = [(iteration, turn) for case_id, iteration, turn in ran if case_id == seat.case.case_id]
+        assert [iteration for iteration, _ in own] == list(range(seat.case.iterations))
+        assert [turn for _, turn in own[:FIRST_ITERATIONS]] == [None] * FIRST_ITERATIONS
+        assert {turn for _, turn in own[FIRST_ITERATIONS:]} == set(range(1, seat.turns + 1))
+    assert not any((seat.run_dir / SOCKET).exists() for seat in seats)
+
+
+def test_all_ranks_of_a_round_get_the_same_turns(seats: list[Seat]) -> None:
+    wide, other = replace(seats[0], case=replace(seats[0].case, nproc_per_node=3)), seats[1]
+    ran: list[tuple[str, int, int | None]] = []
+    own: list[list[tuple[str, int, int | None]]] = [[], [], []]
+    ranks = [
+        Rank(seat=wide, ran=mine, during=partial(lambda wait_s, _: time.sleep(wait_s), wait_s))
+        for mine, wait_s in zip(own, (0.001, 0.004, 0.02), strict=True)
+    ]
+    with Keeper([wide, other], turn_s=TURN_S) as keeper:
+        play(keeper, [*ranks, Rank(seat=other, ran=ran)])
+    assert own[0] == own[1] == own[2]
+    assert len(own[0]) == wide.case.iterations
+
+
+@pytest.mark.parametrize("last", [1, FIRST_ITERATIONS, FIRST_ITERATIONS + 7])
+def test_a_round_that_ends_early_passes_its_turn_on(seats: list[Seat], last: int) -> None:
+    ran: list[tuple[str, int, int | None]] = []
+    with Keeper(seats, turn_s=TURN_S) as keeper:
+        play(keeper, [Rank(seat=seat, ran=ran, iterations=last if seat is seats[1] else None) for seat in seats])
+    finished = {seat.case.case_id: sum(case_id == seat.case.case_id for case_id, _, _ in ran) for seat in seats}
+    assert finished == {"a": seats[0].case.iterations, "b": last, "c": seats[2].case.iterations}
+
+
+def test_a_round_that_ends_while_it_waits_delays_nobody(seats: list[Seat]) -> None:
+    ran: list[tuple[str, int, int | None]] = []
+    waiting, other = seats[:2]
+    with Keeper([waiting, other], turn_s=TURN_S) as keeper:
+        lost = socket.socket(socket.AF_UNIX)
+        lost.connect(str(waiting.run_dir / SOCKET))
+        lost.sendall(b"ready\n")
+        wait_until(waiting.waits, timeout_s=5, what="it waits")
+        lost.close()
+        keeper.ended(waiting)
+        play(keeper, [Rank(seat=other, ran=ran)])
+    assert len(ran) == other.case.iterations
+
+
+def test_a_round_that_starts_holds_all_turns_back(seats: list[Seat]) -> None:
+    early, late = seats[:2]
+    ran: list[tuple[str, int, int | None]] = []
+    with Keeper([early, late], turn_s=TURN_S) as keeper:
+        thread = threading.Thread(target=Rank(seat=early, ran=ran).run)
+        thread.start()
+        wait_until(early.waits, timeout_s=5, what="the early round waits")
+        time.sleep(0.5)
+        assert len(ran) == FIRST_ITERATIONS
+        keeper.ended(late)
+        thread.join(timeout=20)
+        keeper.ended(early)
+    assert len(ran) == early.case.iterations
+
+
+def test_without_a_keeper_a_rank_that_waits_ends_with_a_reason(seats: list[Seat]) -> None:
+    rank = Rank(seat=seats[0], ran=[])
+    with Keeper(seats, turn_s=TURN_S):
+        thread = threading.Thread(target=rank.run)
+        thread.start()
+        wait_until(seats[0].waits, timeout_s=5, what="it waits")
+    thread.join(timeout=5)
+    assert [str(error) for error in rank.errors] == [
+        "the process that gives turns has ended; run the same command again"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("left", "pace_s", "iterations"),
+    [
+        (100, None, MIN_ITERATIONS),
+        (100, 0.1, 25),
+        (100, 10.0, MIN_ITERATIONS),  # the clock of a turn is shorter than an iteration
+        (28, 0.1, 28),  # what is left would be too short for a turn
+        (30, 0.1, 25),
+        (3, None, 3),
+        (0, 0.1, 1),
+    ],
+)
+def test_iterations_of_a_turn(left: int, pace_s: float | None, iterations: int) -> None:
+    assert iterations_of_turn(left, pace_s, 2.5) == iterations
+
+
+def test_a_folder_with_a_long_name_has_turns_too(tmp_path: Path, seats: list[Seat]) -> None:
+    deep = replace(seats[0], run_dir=tmp_path / ("x" * 120) / "r0")
+    with Keeper([deep]):
+        assert (deep.run_dir / SOCKET).is_socket()
+
+
+def test_a_file_system_without_sockets_is_named(seats: list[Seat], monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(socket.socket, "bind", refuse)
+    with pytest.raises(CampaignError, match=r"Operation not supported\. Run with --no-turns"), Keeper(seats):
+        pass
