@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, NotRequired, TypedDict
+from typing import Annotated, Final, NotRequired, TypedDict
 
 from pydantic import ConfigDict, Field, with_config
 
@@ -22,6 +22,7 @@ from suite.records.store import read_record, read_record_of
 from suite.schema.record import Case, CaseResult, Launch, RunRecord
 from suite.statistics.reduce import counted_iterations
 
+_DIGITS: Final = 9  # significant ones, as of our own samples
 type _Time = Annotated[float, Field(gt=0, le=LARGEST)]
 
 
@@ -43,6 +44,7 @@ class Pair:
     ours_s: _Time
     theirs_s: _Time
     theirs_wall_s: _Time | None = None  # of upstream's whole process; None in old pairs
+    theirs_iterations_s: tuple[_Time, ...] | None = None  # every iteration of upstream's; None in old pairs
     library_s: _Time | None  # what the RL library reported in our own process, as upstream would have read it
 
     @property
@@ -123,6 +125,7 @@ def read_pair(case: Case, round_index: int, run_dir: Path) -> Pair | None:
         ours_s=ours_s,
         theirs_s=statistics.median(theirs[iteration] for iteration in counted_iterations(record)),
         theirs_wall_s=written.get("wall_time_s"),
+        theirs_iterations_s=tuple(float(f"{time_s:.{_DIGITS}g}") for time_s in theirs),
         library_s=library_s,
     )
 

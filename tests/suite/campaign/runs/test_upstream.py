@@ -62,6 +62,20 @@ def test_a_pair_compares_medians_of_rank_0_without_the_first_iteration(run_dir: 
     assert pair.clock_difference == pytest.approx(0.01)
 
 
+def test_a_pair_keeps_every_iteration_of_upstream(run_dir: Path, make_case: CaseMaker, tmp_path: Path) -> None:
+    times_s = [7.0, 1.0000000004, 1.02]
+    (run_dir / "upstream" / "upstream.json").write_text(json.dumps({"iteration_time_s": times_s}))
+    pair = upstream.read_pair(make_case(), 0, run_dir)
+    assert pair
+    assert pair.theirs_iterations_s == (7.0, 1.0, 1.02)  # to nine digits, as our own
+    upstream.write_pairs([pair], tmp_path / "pairs.json")
+    assert upstream.read_pairs(tmp_path / "pairs.json") == (pair,)
+    (old,) = json.loads((tmp_path / "pairs.json").read_text())
+    del old["theirs_iterations_s"]
+    (tmp_path / "pairs.json").write_text(json.dumps([old]))
+    assert upstream.read_pairs(tmp_path / "pairs.json") == (replace(pair, theirs_iterations_s=None),)
+
+
 @pytest.mark.parametrize("rl_library", ["rsl_rl", "rl_games", "skrl"])
 def test_a_library_that_kept_no_times_has_none(make_case: CaseMaker, rl_library: RlLibrary) -> None:
     case = replace(make_case(), rl_library=rl_library)
