@@ -28,7 +28,8 @@ DEFAULT_THRESHOLD: Final = 0.02  # smaller changes are seldom worth a search for
 AXES: Final = (
     "cpu_model", "num_cpus", "os", "kernel", "driver_version", "cuda_driver_version", "suite_version",
     "worker_pins_sha256", "worker_packages", "gpu_names", "image_digest", "versions.*", "settings.torch_num_threads",
-    "settings.cpus_allowed", "settings.backend", "settings.cuda*", "settings.cudnn*", "interconnect",
+    "settings.cpus_allowed", "settings.backend", "settings.cuda*", "settings.cudnn*", "settings.torch_allocator*",
+    "interconnect",
 )  # fmt: skip
 type Word = Literal["regression", "improvement", "unchanged", "inconclusive", "failed", "incomparable"]
 

@@ -12,13 +12,14 @@ ENVIRONMENT_IDENTITY: Final = (
     "cpu_model", "num_cpus", "os", "kernel", "driver_version", "cuda_driver_version", "suite_version",
     "worker_pins_sha256", "worker_packages", "asset_sha256",
 )  # fmt: skip
-# Said by the case, or by gpu_names, already.
-_NOT_OF_THE_SETTINGS: Final = frozenset({"seed", "num_envs", "device", "gpu_name"})
+# Said by the case, or by gpu_names, already; or places on a host, which its GPUs do not share.
+_NOT_OF_THE_SETTINGS: Final = frozenset({"seed", "num_envs", "device", "gpu_name", "gpu_numa_node", "cores_numa_nodes"})
 # Compared where both sides say it: one rank has none, and older results do not say.
 _WHERE_KNOWN: Final = frozenset(
     {
         "interconnect", "settings.cuda_graph", "settings.cuda_memory_pool_supported",
-        "settings.cuda_memory_pool_enabled", "settings.cuda_driver_version",
+        "settings.cuda_memory_pool_enabled", "settings.cuda_memory_pool_kept_bytes", "settings.cuda_driver_version",
+        "settings.torch_allocator_backend", "settings.torch_allocator_conf",
     }
 )  # fmt: skip
 

@@ -12,6 +12,12 @@ from suite.schema.record import CheckResult, CheckVerdict
 
 NAME: Final = "cuda_graph"
 NOT_IN_USE: Final = "cuda_graph_not_in_use"
+WARP_SETTINGS: Final = (
+    "cuda_memory_pool_supported",
+    "cuda_memory_pool_enabled",
+    "cuda_memory_pool_kept_bytes",  # unused memory above this goes back to the driver at each synchronisation
+    "cuda_driver_version",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,15 +33,19 @@ class GraphState:
 def warp_settings(device: str) -> dict[str, Any]:
     """Warp's settings for a rank's device; all None on a CPU."""
     if not device.startswith("cuda"):
-        return {"cuda_memory_pool_supported": None, "cuda_memory_pool_enabled": None, "cuda_driver_version": None}
+        return dict.fromkeys(WARP_SETTINGS)
     import warp
 
     version = getattr(warp, "get_cuda_driver_version", lambda: None)()  # Isaac Sim's own Warp may have none
-    return {
-        "cuda_memory_pool_supported": bool(warp.is_mempool_supported(device)),
-        "cuda_memory_pool_enabled": bool(warp.is_mempool_enabled(device)),
-        "cuda_driver_version": None if version is None else ".".join(map(str, version)),
-    }
+    is_supported = bool(warp.is_mempool_supported(device))
+    keeps = getattr(warp, "get_mempool_release_threshold", lambda _: None)  # as above
+    values = (
+        is_supported,
+        bool(warp.is_mempool_enabled(device)),
+        keeps(device) if is_supported else None,
+        None if version is None else ".".join(map(str, version)),
+    )
+    return dict(zip(WARP_SETTINGS, values, strict=True))
 
 
 def read(sim: Any, physics_cfg: Any) -> GraphState:

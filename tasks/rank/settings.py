@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from tasks.rank import cuda_graph
+from tasks.rank import cuda_graph, numa
 from tasks.rank.context import RankContext
 from tasks.rank.process_group import backend_of
 from tasks.rank.simulation import Simulation
@@ -16,13 +16,14 @@ DISTRIBUTIONS = (
     "isaaclab", "torch", "newton", "warp-lang", "mujoco-warp", "mujoco", "rsl-rl-lib", "rl-games", "skrl", "numpy",
     "gymnasium", "ovphysx", "ovstage",
 )  # fmt: skip
+ALLOCATOR_VARIABLES = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")  # torch reads the second if the first is unset
 
 
 def capture(context: RankContext, running: Simulation) -> dict[str, Any]:
     """Return this rank's settings as scalars; the version of a package that is not installed is None."""
     from isaaclab.benchmark.capture import run_config_from_env_cfg
 
-    device, ranks = context.device, context.ranks
+    device, ranks, cores = context.device, context.ranks, os.sched_getaffinity(0)
     backends = run_config_from_env_cfg(running.env_cfg)
     unwrapped = running.env.unwrapped
     return {
@@ -31,7 +32,10 @@ def capture(context: RankContext, running: Simulation) -> dict[str, Any]:
         "gpu_name": torch.cuda.get_device_name(device) if device.type == "cuda" else None,
         "backend": backend_of(device) if ranks.is_distributed else None,
         "torch_num_threads": torch.get_num_threads(),
-        "cpus_allowed": len(os.sched_getaffinity(0)),
+        "cpus_allowed": len(cores),
+        "cores_numa_nodes": numa.nodes_of_cores(cores),
+        "gpu_numa_node": numa.node_of_gpu(torch.cuda.get_device_properties(device)) if device.type == "cuda" else None,
+        **_torch_allocator(device),
         "cuda_matmul_allow_tf32": torch.backends.cuda.matmul.allow_tf32,
         "cudnn_allow_tf32": torch.backends.cudnn.allow_tf32,
         "cudnn_benchmark": torch.backends.cudnn.benchmark,
@@ -50,6 +54,17 @@ def extensions() -> list[str]:
     """Names of installed distributions that register tasks of their own."""
     found = importlib.metadata.entry_points(group="isaaclab.tasks")
     return sorted({entry_point.dist.name for entry_point in found if entry_point.dist})
+
+
+def _torch_allocator(device: torch.device) -> dict[str, str | None]:
+    """Return what allocates torch's GPU memory, and what its variable asks for, such as expandable segments."""
+    if device.type != "cuda":
+        return {"torch_allocator_backend": None, "torch_allocator_conf": None}
+    asked = (os.environ.get(name) for name in ALLOCATOR_VARIABLES)
+    return {
+        "torch_allocator_backend": torch.cuda.get_allocator_backend(),
+        "torch_allocator_conf": next((conf for conf in asked if conf), None),
+    }
 
 
 def _versions(device: torch.device) -> dict[str, str | None]:

@@ -28,7 +28,9 @@ def test_nodes_that_reached_each_other_otherwise_are_another_thing() -> None:
     assert words(compare(over("infiniband"), over(None))) == {"unchanged"}  # older results do not say
 
 
-@pytest.mark.parametrize("name", ["cuda_graph", "cuda_memory_pool_enabled", "cuda_driver_version"])
+@pytest.mark.parametrize(
+    "name", ["cuda_graph", "cuda_memory_pool_enabled", "cuda_driver_version", "torch_allocator_conf"]
+)
 def test_physics_without_its_cuda_graph_is_another_thing_where_both_sides_say_it(name: str) -> None:
     def saying(*, value: Scalar) -> Callable[[RunRecord], RunRecord]:
         return lambda record: replace(
@@ -37,10 +39,22 @@ def test_physics_without_its_cuda_graph_is_another_thing_where_both_sides_say_it
 
     on, off = (changed(results(), saying(value=value)) for value in (True, False))
     assert [item.name for item in first(compare(on, off)).differences] == [f"settings.{name}"]
-    assert words(compare(on, off, across=["settings.cuda*"])) == {"unchanged"}
+    assert words(compare(on, off, across=["settings.cuda*", "settings.torch_allocator*"])) == {"unchanged"}
     assert words(compare(results(), on)) == {"unchanged"}  # older results do not say
     partly = changed(results(), lambda record: saying(value=True)(record) if record.round else record)
     assert words(compare(partly, on)) == {"unchanged"}  # a campaign that a newer labscale went on with
+
+
+def test_the_numa_nodes_of_a_place_are_no_difference() -> None:
+    """Which GPU of a host ran a case does not make it another case."""
+
+    def at(node: int) -> Callable[[RunRecord], RunRecord]:
+        there: dict[str, Scalar] = {"gpu_numa_node": node, "cores_numa_nodes": str(node)}
+        return lambda record: replace(
+            record, ranks=tuple(replace(rank, settings={**rank.settings, **there}) for rank in record.ranks)
+        )
+
+    assert words(compare(changed(results(), at(0)), changed(results(), at(1)))) == {"unchanged"}
 
 
 def test_other_assets_are_refused_by_name() -> None:

@@ -64,11 +64,14 @@ def test_warp_is_asked_of_the_ranks_own_gpu(monkeypatch: pytest.MonkeyPatch) -> 
         get_cuda_driver_version=lambda: (13, 0),
         is_mempool_supported={"cuda:1": 1}.__getitem__,
         is_mempool_enabled={"cuda:1": 0}.__getitem__,
+        get_mempool_release_threshold={"cuda:1": 2**64 - 1}.__getitem__,
     )
     monkeypatch.setitem(sys.modules, "warp", fake)
-    assert cuda_graph.warp_settings("cuda:1") == {**POOL_OFF, "cuda_driver_version": "13.0"}
-    del fake.get_cuda_driver_version
-    assert cuda_graph.warp_settings("cuda:1")["cuda_driver_version"] is None
+    kept = {"cuda_memory_pool_kept_bytes": 2**64 - 1}
+    assert cuda_graph.warp_settings("cuda:1") == {**POOL_OFF, **kept, "cuda_driver_version": "13.0"}
+    del fake.get_cuda_driver_version, fake.get_mempool_release_threshold  # an older Warp
+    without = cuda_graph.warp_settings("cuda:1")
+    assert (without["cuda_driver_version"], without["cuda_memory_pool_kept_bytes"]) == (None, None)
     assert set(cuda_graph.warp_settings("cpu").values()) == {None}
 
 
