@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 
 import torch
 
-from suite.external.core_probe import core_probe_s
+from suite.external.core_probe import LONG_ENOUGH_S, core_probe_s
 from tasks.rank.profiling import Ranges
 from tasks.rank.rank_log import RankLog
 from tasks.rank.turns import Turns
@@ -231,7 +231,7 @@ class IterationTimer:
                 "all_reduce_time_s": all_reduce.time_s,
                 "all_reduce_calls": float(all_reduce.calls) if self._marked else None,
                 "all_reduce_bytes": float(self.all_reduce.drain_bytes()) if all_reduce.calls else None,
-                "core_probe_time_s": core_probe_s() if self._marked else None,
+                "core_probe_time_s": core_probe_s() if self._marked or iteration_time_s >= LONG_ENOUGH_S else None,
             }
         )
         if self._turns.are_kept:

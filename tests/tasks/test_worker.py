@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pytest
 
+from suite.external.core_probe import LONG_ENOUGH_S
 from suite.install.damaged_kernels import damaged_modules, modules
 from suite.install.worker import Worker
 from suite.launch import LaunchResult
@@ -16,6 +17,8 @@ from suite.records.collect import collect
 from suite.records.rank_file import rank_path
 from suite.schema.record import SAMPLE_COLUMNS, Case, Environment, RankRecord, RunRecord
 from suite.statistics.attribution import attribution
+from tasks.rank.cuda_graph import WARP_SETTINGS
+from tasks.rank.numa import nodes_of_cores
 from tests.fixtures.runs.real_runs import NUM_CPUS, events, launch_of, train
 from tests.fixtures.runs.trained_runs import RUNS, Trained, TrainedRun
 
@@ -79,7 +82,11 @@ def test_sections_add_up_to_the_iteration(trained: Trained) -> None:
         simulate, inference = only_when_marked(rank, "simulate_time_s"), only_when_marked(rank, "inference_time_s")
         assert 0 < simulate < environment < environment + inference < collection[2]
         assert inference > 0
-        assert 1e-6 < only_when_marked(rank, "core_probe_time_s") < 0.1
+        probes_s = rank.samples["core_probe_time_s"]
+        assert [probe_s is not None for probe_s in probes_s] == [
+            bool(marked) or time_s >= LONG_ENOUGH_S for marked, time_s in zip(MARKED, iteration, strict=True)
+        ]
+        assert all(1e-6 < probe_s < 0.1 for probe_s in probes_s if probe_s is not None)
         if has_camera(trained.case):
             assert 0 < only_when_marked(rank, "render_time_s") < environment
         else:
@@ -184,8 +191,9 @@ def test_settings_say_what_it_ran_with(trained: Trained) -> None:
         assert settings["torch_num_threads"] == max(1, NUM_CPUS // trained.case.nproc_per_node)
         assert (settings["cuda_matmul_allow_tf32"], settings["cudnn_allow_tf32"]) == (True, True)
         assert settings["physics"] == "newton_mjwarp"
-        graph = ("cuda_graph", "cuda_memory_pool_supported", "cuda_memory_pool_enabled", "cuda_driver_version")
-        assert {name: settings[name] for name in graph} == dict.fromkeys(graph)  # None on a CPU, and there
+        of_gpus = ("cuda_graph", *WARP_SETTINGS, "torch_allocator_backend", "torch_allocator_conf", "gpu_numa_node")
+        assert {name: settings[name] for name in of_gpus} == dict.fromkeys(of_gpus)  # None on a CPU, and there
+        assert settings["cores_numa_nodes"] == nodes_of_cores(range(NUM_CPUS))
         assert (settings["versions.isaaclab"], settings["versions.ovphysx"]) == ("3.0.0", None)
         for name in ("torch", "newton", "warp-lang", "rl-games", "rsl-rl-lib", "skrl", "python"):
             assert settings[f"versions.{name}"], name
