@@ -119,6 +119,10 @@ class Sampler:
         self._num_ranks = num_ranks  # that are to be seen
         self._cpu = HostCpu()
 
+    @property
+    def persistence(self) -> tuple[bool | None, ...]:
+        return self._gpus.persistence
+
     def sample(self) -> Sample:
         time_unix_s, monotonic_s = time.time(), time.perf_counter()
         gpus, ranks = self._gpus.read(), self._ranks.read()
@@ -163,7 +167,7 @@ def sample_until(
 
     ``is_over`` waits for at most the given seconds.
     """
-    stream.write(line_of(TelemetryStart(rate_hz=rate_hz)))
+    stream.write(line_of(TelemetryStart(rate_hz=rate_hz, persistence=sampler.persistence)))
     next_s, ends = clock_s(), False
     while not ends:
         next_s = max(next_s + 1 / rate_hz, clock_s())

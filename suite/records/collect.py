@@ -17,19 +17,9 @@ from suite.records.network.transport import transport_of
 from suite.records.rank_file import End, RankFile, nccl_log_path, rank_paths, read_rank_file
 from suite.records.redaction import public
 from suite.records.soundness import LARGEST, fault_of_record
-from suite.records.telemetry.file import (
-    SAMPLER_LOG,
-    TELEMETRY_FILE,
-    TelemetryContent,
-    read_telemetry,
-    sampler_log,
-    telemetry_path,
-)
-from suite.records.telemetry.nodes import summarise_nodes
-from suite.records.telemetry.summary import summarise, window_of
+from suite.records.telemetry.of_round import read_round
 from suite.schema.launch_result import LaunchResult
 from suite.schema.record import SAMPLE_COLUMNS, Case, CheckResult, Environment, Outcome, RankRecord, RunRecord, Scalar
-from suite.schema.telemetry import TelemetrySummary
 from suite.schema.transport import Transport
 
 _REQUIRED_COLUMN: Final = "iteration_time_s"
@@ -77,9 +67,9 @@ def collect(
     if record.outcome == "completed" and (fault := fault_of_record(record)):
         record = replace(record, outcome="invalid", reason=fault)
     record = replace(record, transport=_transport(run_dir, record, files))
-    telemetry, note = _telemetry(run_dir, record, files)
-    with_telemetry = replace(record, telemetry=telemetry, telemetry_note=note)
-    if telemetry is not None and (fault := fault_of_record(with_telemetry)):
+    seen = read_round(run_dir, record, files)
+    with_telemetry = replace(record, telemetry=seen.summary, telemetry_note=seen.note, readings=seen.readings)
+    if seen.summary is not None and (fault := fault_of_record(with_telemetry)):
         with_telemetry = replace(record, telemetry_note=f"the samplers' figures make no sense: {fault}")
     return _published(with_telemetry, run_dir, result.nodes)
 
@@ -105,43 +95,6 @@ def _transport(run_dir: Path, record: RunRecord, files: Sequence[RankFile]) -> T
         with suppress(OSError):
             logs[file.rank] = nccl_log_path(run_dir, file.rank).read_text(encoding="utf-8", errors="replace")
     return transport_of(record, files, logs)
-
-
-def _telemetry(
-    run_dir: Path, record: RunRecord, files: Sequence[RankFile]
-) -> tuple[TelemetrySummary | None, str | None]:
-    """Return the sampler's summary, or why there is none: telemetry never makes a round fail."""
-    if record.outcome != "completed":
-        return None, f"the round is {record.outcome}, so it has no steady part"
-    if record.case.nnodes > 1:
-        return _telemetry_of_nodes(run_dir, record, files)
-    try:
-        content = read_telemetry(run_dir / TELEMETRY_FILE)
-        if content is None:
-            return None, f"the sampler wrote no {TELEMETRY_FILE}; {SAMPLER_LOG} may say why"
-        window, frames = window_of(record, files[0])
-        num_gpus = record.case.world_size if record.case.device == "cuda" else 0
-        return summarise(content, window, frames=frames, num_gpus=num_gpus), None
-    except (OSError, ValueError, ArithmeticError) as error:
-        return None, f"{TELEMETRY_FILE}: {error}"
-
-
-def _telemetry_of_nodes(
-    run_dir: Path, record: RunRecord, files: Sequence[RankFile]
-) -> tuple[TelemetrySummary | None, str | None]:
-    contents: dict[int, TelemetryContent | str] = {}
-    for node in range(record.case.nnodes):
-        path = telemetry_path(run_dir, node)
-        try:
-            contents[node] = (
-                read_telemetry(path) or f"its sampler wrote no {path.name}; {sampler_log(node)} may say why"
-            )
-        except OSError as error:
-            contents[node] = f"{path.name}: {error.strerror}"
-    try:
-        return summarise_nodes(record, files[0], contents), None
-    except (ValueError, ArithmeticError) as error:
-        return None, str(error)
 
 
 def _verdict(run_dir: Path, case: Case, files: Sequence[RankFile], result: LaunchResult) -> tuple[Outcome, str | None]:

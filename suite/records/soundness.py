@@ -6,7 +6,7 @@ makes a round that fails the check ``invalid``.
 
 import re
 import reprlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from itertools import pairwise
@@ -50,10 +50,9 @@ def _faults(record: RunRecord) -> Iterator[str]:
     if record.started_utc is None and record.wall_time_s is not None:
         yield f"its wall_time_s is {record.wall_time_s:g} without a started_utc"
     for rank in record.ranks:
-        lengths = {name: len(column) for name, column in rank.samples.items()}
-        for (name, length), (other, other_length) in pairwise(lengths.items()):
-            if length != other_length:
-                yield f"rank {rank.rank} has {length} samples of {name} and {other_length} of {other}"
+        yield from _unequal(f"rank {rank.rank}", rank.samples, "samples")
+    for one in record.readings:
+        yield from _unequal(f"node {one.node}", one.columns, "readings")
     if record.outcome == "completed":
         yield from _faults_of_completed(record)
     yield from _too_large(record, "record")
@@ -80,6 +79,13 @@ def _faulty_times(rank: RankRecord) -> Iterator[str]:
     for iteration, time_s in enumerate(rank.samples.get("iteration_time_s", ())):
         if time_s is None or time_s < SHORTEST_S:
             yield f"rank {rank.rank}, iteration {iteration}: iteration_time_s is {time_s}, not a time above 0"
+
+
+def _unequal(who: str, columns: Mapping[str, Sequence[Any]], what: str) -> Iterator[str]:
+    lengths = {name: len(column) for name, column in columns.items()}
+    for (name, length), (other, other_length) in pairwise(lengths.items()):
+        if length != other_length:
+            yield f"{who} has {length} {what} of {name} and {other_length} of {other}"
 
 
 def _is_moment(text: str) -> bool:

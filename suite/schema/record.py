@@ -4,8 +4,9 @@ There are four parts, each made of the parts before it:
 
 - what is measured: ``Case``, ``PlannedCase``, ``Launch``;
 - where: ``Environment``, with ``Gpu`` and ``CheckResult``;
-- observations of a round: ``RankRecord`` from the ranks and ``NodeClock`` between nodes; ``TelemetrySummary`` from the
-  sampler is in ``suite.schema.telemetry``, ``Transport`` between ranks in ``suite.schema.transport``;
+- observations of a round: ``RankRecord`` from the ranks and ``NodeClock`` between nodes; ``TelemetrySummary`` and
+  ``NodeReadings`` from the sampler are in ``suite.schema.telemetry``, ``Transport`` between ranks in
+  ``suite.schema.transport``;
 - what is kept: ``RunRecord``, a round, and ``CaseResult``, all rounds of a case, which is one file.
 
 Both halves of labscale import this file, so it imports the standard library only and does no I/O. Names contain units:
@@ -19,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from suite.schema.telemetry import TelemetrySummary
+from suite.schema.telemetry import NodeReadings, TelemetrySummary
 from suite.schema.transport import Transport
 from suite.schema.turns import TurnsTaken
 
@@ -27,7 +28,10 @@ from suite.schema.turns import TurnsTaken
 # 1 (2026-11-21): first version. One document per case; rounds contain every rank's samples as columns.
 # 2 (2026-11-21): an environment has env_check's results (``checks``), a round ``image_digest``, ``workload`` and
 #   ``telemetry``, a rank ``validity``, a case ``ended_because`` and ``workload``.
-SCHEMA_VERSION: Final = 2
+# 3 (2026-11-25): a round has ``readings``, a GPU ``persistence``; a rank's settings have the NUMA nodes of its GPU and
+#   cores, torch's allocator and when Warp's memory pool gives memory back. The core probe is also after unmarked
+#   iterations.
+SCHEMA_VERSION: Final = 3
 
 RlLibrary = Literal["rl_games", "rsl_rl", "skrl"]
 Stack = Literal["kitless", "ovphysx", "isaacsim"]
@@ -49,7 +53,7 @@ SAMPLE_COLUMNS: Final = (
     "iteration_time_s",  # collection + learning, device synchronised once at its end
     "collection_time_s",  # rollout: policy inference, environment steps, book-keeping of the library
     "learning_time_s",  # returns, optimiser steps, gradient all-reduce
-    "marked",  # 1: the eight columns below were measured, which costs time; 0: they were not, at no cost
+    "marked",  # 1: the seven columns below were measured, which costs time; 0: they were not, at no cost
     "environment_step_time_s",  # inside env.step, part of collection
     "simulate_time_s",  # inside the physics steps, part of environment_step_time_s
     "render_time_s",  # inside the renderer, part of environment_step_time_s; None for a task without cameras
@@ -58,7 +62,9 @@ SAMPLE_COLUMNS: Final = (
     "all_reduce_calls",
     "all_reduce_bytes",  # input of one rank; None without an all-reduce
     "turn",  # number of the turn, from 1; None before the first. Missing if the round was measured alone
-    "core_probe_time_s",  # of a fixed piece of interpreter work after the iteration: shows how fast the core is
+    # Time of a fixed piece of interpreter work after the iteration: shows how fast the core is. After marked iterations
+    # and those of suite.external.core_probe.LONG_ENOUGH_S; before schema 3 only after marked ones.
+    "core_probe_time_s",
     "reward_mean",  # mean return of finished episodes, as the library keeps it; None before the first ends
     "episode_length_mean",  # environment steps
     "success_rate",  # the task's own metric, if it has one
@@ -260,6 +266,7 @@ class RunRecord:
     workload: Mapping[str, Scalar] | None = None  # the fingerprint, equal on all ranks; None if none was written
     telemetry: TelemetrySummary | None = None
     telemetry_note: str | None = None  # why there is none
+    readings: tuple[NodeReadings, ...] = ()  # of each node's sampler, about one a second; empty before schema 3
     profiled_ranks: tuple[int, ...] = ()  # ranks under a profiler, which slows all ranks
     neighbours: int | None = None  # largest number of other rounds at the same time on its host; None: unknown
     turns: TurnsTaken | None = None  # None: it was measured alone, from its start to its end

@@ -22,6 +22,7 @@ class GpuTelemetry:
 
     index: int  # on its node
     node: int = 0
+    persistence: bool | None = None  # whether the driver stays loaded without a program that uses it
     sm_utilisation_percent: Spread | None = None  # time in which any kernel ran, however small
     memory_utilisation_percent: Spread | None = None  # time in which memory was read or written
     memory_used_gb: Spread | None = None
@@ -57,6 +58,22 @@ class NodeTelemetry:
     host_cpu_percent: Spread | None = None
     host_memory_used_gb: Spread | None = None
     host_load: Spread | None = None
+
+
+type Reading = int | float | str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeReadings:
+    """A sampler's readings while the ranks trained, about one a second, as columns of one length.
+
+    Columns are ``time_s``, on the clock of rank 0's ``start_s``, and one for each value that was read:
+    ``gpu0.power_w`` (``suite.external.nvml.values.GpuReading``; slowdowns are joined by +, energy counts from the first
+    reading), ``rank0.core`` and ``host.load`` (``suite.records.telemetry.file``).
+    """
+
+    node: int = 0
+    columns: Mapping[str, tuple[Reading, ...]]
 
 
 @dataclass(frozen=True, kw_only=True)

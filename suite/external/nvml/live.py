@@ -7,7 +7,7 @@ from typing import Final
 
 import pynvml
 
-from suite.external.nvml.queries import COUNTERS, LIVE_QUERIES, Answers, Queries
+from suite.external.nvml.queries import COUNTERS, LIVE_QUERIES, QUERIES, Answers, Queries
 from suite.external.nvml.values import GpuReading
 from suite.external.nvml.visible import visible_handles
 
@@ -21,6 +21,7 @@ class LiveGpus:
 
     def __init__(self, count: int) -> None:
         self.notes: dict[str, str] = {}  # what could not be read -> NVML's reason
+        self.persistence: tuple[bool | None, ...] = ()  # mode of each GPU, read once: nobody sets it during a run
         self._handles: tuple[object, ...] = ()
         self._is_open = False
         self._counted_s = -math.inf  # when the energy counters were read
@@ -35,6 +36,7 @@ class LiveGpus:
             return
         if len(self._handles) < count:
             self.notes["GPUs"] = f"only {len(self._handles)} of {count} are visible"
+        self.persistence = tuple(self._persistence(index, handle) for index, handle in enumerate(self._handles))
 
     def read(self) -> tuple[GpuReading, ...]:
         """Return one reading of each GPU; about once a second it includes the energy counter."""
@@ -45,18 +47,27 @@ class LiveGpus:
         queries = {**LIVE_QUERIES, **COUNTERS} if is_counting else LIVE_QUERIES
         return tuple(self._reading(index, handle, queries) for index, handle in enumerate(self._handles))
 
+    def _persistence(self, index: int, handle: object) -> bool | None:
+        answers = Answers()
+        mode: bool | None = answers.ask("persistence", partial(QUERIES["persistence"], handle))
+        self._note(index, answers)
+        return mode
+
     def _reading(self, index: int, handle: object, queries: Queries) -> GpuReading:
         answers = Answers()
         utilisation = answers.ask("utilisation", partial(pynvml.nvmlDeviceGetUtilizationRates, handle))
         values = {name: answers.ask(name, partial(query, handle)) for name, query in queries.items()}
-        for name, reason in answers.refused.items():
-            self.notes.setdefault(f"GPU {index} {name}", reason)
+        self._note(index, answers)
         return GpuReading(
             index=index,
             sm_utilisation_percent=None if utilisation is None else utilisation.gpu,
             memory_utilisation_percent=None if utilisation is None else utilisation.memory,
             **values,
         )
+
+    def _note(self, index: int, answers: Answers) -> None:
+        for name, reason in answers.refused.items():
+            self.notes.setdefault(f"GPU {index} {name}", reason)
 
     def close(self) -> None:
         """Close NVML."""

@@ -101,6 +101,7 @@ def _reading(rank: int, process: psutil.Process) -> RankReading:
                 cpu_percent=process.cpu_percent(),
                 memory_gb=process.memory_info().rss / _GB,
                 threads=process.num_threads(),
+                core=process.cpu_num(),  # of its main thread: field 39 of /proc/PID/stat, which is read anyway
             )
     except psutil.Error:  # it has ended
         return RankReading(rank=rank)

@@ -19,6 +19,7 @@ _FINITE: Final = ConfigDict(allow_inf_nan=False)
 class TelemetryStart:
     event: Literal["start"] = "start"
     rate_hz: float  # the intended one
+    persistence: tuple[bool | None, ...] = ()  # persistence mode of each GPU of the case
 
 
 @validated(frozen=True, kw_only=True, config=_FINITE)
@@ -29,6 +30,7 @@ class RankReading:
     cpu_percent: float | None = None  # since the last sample; 100 is one core
     memory_gb: float | None = None  # resident
     threads: int | None = None
+    core: int | None = None  # that its main thread ran on last, in the kernel's numbering
 
 
 @validated(frozen=True, kw_only=True, config=_FINITE)
@@ -67,6 +69,7 @@ class TelemetryContent:
     """The readable events of one file."""
 
     rate_hz: float | None = None
+    persistence: tuple[bool | None, ...] = ()  # of each GPU, by its index
     samples: list[Sample] = field(default_factory=list)  # in the order of time
     notes: list[str] = field(default_factory=list)
     corrupt: str | None = None  # the first line that is not an event, and why it is none
@@ -97,7 +100,7 @@ def read_telemetry(path: Path) -> TelemetryContent | None:
     for event in events:
         match event:
             case TelemetryStart():
-                content.rate_hz = event.rate_hz
+                content.rate_hz, content.persistence = event.rate_hz, event.persistence
             case Sample():
                 content.samples.append(event)
             case Note():

@@ -99,7 +99,7 @@ def summarise(content: TelemetryContent, window: Window, *, frames: int | None, 
             f"none of {counted(len(content.samples), 'sample')} lies in the steady {window.length_s:.3g} s"
         )
     indices = sorted({gpu.index for sample in samples for gpu in sample.gpus})
-    gpus = tuple(_gpu(index, content.samples, window) for index in indices)
+    gpus = tuple(_gpu(index, content, window) for index in indices)
     is_complete = 0 < num_gpus == len(gpus)
     energy_j = total_energy_j(gpus) if is_complete else None
     reading_times_s = [sample.reading_time_s for sample in samples]
@@ -126,7 +126,8 @@ def summarise(content: TelemetryContent, window: Window, *, frames: int | None, 
     )
 
 
-def _gpu(index: int, samples: Sequence[Sample], window: Window) -> GpuTelemetry:
+def _gpu(index: int, content: TelemetryContent, window: Window) -> GpuTelemetry:
+    samples = content.samples
     timed = [(sample.monotonic_s, gpu) for sample in samples for gpu in sample.gpus if gpu.index == index]
     inside = [gpu for sample in samples if window.contains(sample) for gpu in sample.gpus if gpu.index == index]
     counter = [(time_s, gpu.energy_j) for time_s, gpu in timed if gpu.energy_j is not None]
@@ -135,6 +136,7 @@ def _gpu(index: int, samples: Sequence[Sample], window: Window) -> GpuTelemetry:
     reasons = [gpu.slowdowns for gpu in inside if gpu.slowdowns is not None]
     return GpuTelemetry(
         index=index,
+        persistence=content.persistence[index] if index < len(content.persistence) else None,
         sm_utilisation_percent=spread(gpu.sm_utilisation_percent for gpu in inside),
         memory_utilisation_percent=spread(gpu.memory_utilisation_percent for gpu in inside),
         memory_used_gb=spread(gpu.memory_used_gb for gpu in inside),

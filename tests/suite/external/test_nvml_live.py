@@ -24,6 +24,7 @@ def test_live_values_are_in_our_units(monkeypatch: pytest.MonkeyPatch) -> None:
         nvmlDeviceGetTotalEnergyConsumption=9_000_500,
         nvmlDeviceGetTemperatureV=64,
         nvmlDeviceGetCurrentClocksEventReasons=power_cap_and_idle,
+        nvmlDeviceGetPersistenceMode=1,
     )
     gpus = LiveGpus(1)
     expected = GpuReading(
@@ -31,6 +32,7 @@ def test_live_values_are_in_our_units(monkeypatch: pytest.MonkeyPatch) -> None:
         energy_j=9000.5, sm_clock_mhz=1980, memory_clock_mhz=3201, temperature_c=64, slowdowns=("idle", "power_cap"),
     )  # fmt: skip
     assert gpus.read() == (expected,)  # of the first visible GPU only, whose memory is the host's
+    assert gpus.persistence == (True,)
     assert gpus.notes == {"GPU 0 memory_used_gb": "Not Supported"}
     gpus.close()
     assert gpus.read() == ()
@@ -40,7 +42,8 @@ def test_live_values_that_nvml_refuses_are_none_and_noted_once_each() -> None:
     gpus = LiveGpus(2)
     assert gpus.read() == (GpuReading(index=0, memory_used_gb=1.0), GpuReading(index=1))
     notes = dict(gpus.notes)
-    assert len([what for what in notes if what.startswith("GPU 0 ")]) == 7
+    assert gpus.persistence == (None, None)
+    assert len([what for what in notes if what.startswith("GPU 0 ")]) == 8
     assert notes["GPU 1 power_w"] == "Not Supported"
     gpus.read()
     assert gpus.notes == notes

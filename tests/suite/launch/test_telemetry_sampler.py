@@ -1,5 +1,6 @@
 """The sampler for real: beside real processes, over real deaths. Only NVML, which needs a GPU, is taken away."""
 
+import itertools
 import json
 import os
 import signal
@@ -8,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +116,40 @@ def test_a_real_round_has_telemetry_and_the_sampler_says_what_it_costs(
     assert seen.sample_time_max_s is not None
     assert 0 < seen.sample_time_mean_s <= seen.sample_time_max_s
     assert samplers(tmp_path / "real") == []
+
+
+def test_a_real_round_keeps_the_core_of_its_main_thread_once_a_second(
+    one_rank: Case, tmp_path: Path, environment: Environment
+) -> None:
+    (readings,) = trained(one_rank, tmp_path, environment).readings
+    times_s = [time_s for time_s in readings.columns["time_s"] if isinstance(time_s, int | float)]
+    assert 3 <= len(times_s) <= 5  # in and around three seconds
+    assert all(0.9 < later - earlier < 2.0 for earlier, later in itertools.pairwise(times_s))
+    cores = set(readings.columns["rank0.core"]) - {None}  # it may not have begun, or have ended
+    assert cores
+    assert cores <= os.sched_getaffinity(0)
+    assert not any(name.startswith("gpu") for name in readings.columns)
+
+
+def is_a_python(pid: int) -> bool:
+    """Whether the process has become what taskset starts."""
+    return "-c" in psutil.Process(pid).cmdline()[:2]
+
+
+def test_a_rank_is_read_on_the_core_that_it_may_use(run_dir: Path) -> None:
+    program = "import threading, time; threading.Thread(target=time.sleep, args=(600,)).start(); time.sleep(600)"
+    for core in sorted(os.sched_getaffinity(0)):
+        argv = ["taskset", "--cpu-list", str(core), sys.executable, "-c", program, str(run_dir)]
+        with subprocess.Popen(argv) as process:
+            wait_until(partial(is_a_python, process.pid))
+            line = json.dumps({"event": "start", "rank": 0, "local_rank": 0, "pid": process.pid}) + "\n"
+            (run_dir / "rank-0.jsonl").write_text(line)
+            ranks = RankProcesses(run_dir, 1)
+            ranks.read()
+            (reading,) = ranks.read()
+            main_thread = Path(f"/proc/{process.pid}/task/{process.pid}/stat").read_text().rpartition(")")[2].split()
+            assert reading.core == core == int(main_thread[39 - 3])  # fields count from 1, and two were cut off
+            process.kill()
 
 
 @pytest.mark.parametrize(

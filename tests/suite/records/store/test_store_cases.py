@@ -63,7 +63,7 @@ def test_completed_rounds_are_the_samples_and_failed_ones_are_rows(
     assert machine["versions.torch"] == "2.11.0"
     assert document["commit_info"] == {"project": "labscale", "id": "0" * 40, "dirty": False}
 
-    assert document["labscale"]["schema_version"] == 2
+    assert document["labscale"]["schema_version"] == 3
     assert document["labscale"]["suite_version"] == "0.1.0"
     assert document["labscale"]["no_benchmarks_because"] is None
     assert (tmp_path / "cases" / "a.json").read_text(encoding="utf-8").count('"iteration_time_s"') == 6
@@ -156,7 +156,7 @@ def test_rounds_that_do_not_belong_together_are_refused(
 def test_the_client_of_pytest_benchmark_reads_stored_cases_in_the_checkout_too() -> None:
     """It reads ``tests/conftest.py`` there, and no folder of ours is on its path."""
     client = Path(sys.executable).with_name("pytest-benchmark")
-    golden = Path(__file__).parents[3] / "golden" / "store_case_v2.json"
+    golden = Path(__file__).parents[3] / "golden" / "store_case_v3.json"
     done = subprocess.run([client, "compare", str(golden)], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "cartpole-strong/rsl_rl-kitless-cpu-n64-1x2" in done.stdout

@@ -17,20 +17,28 @@ from suite.statistics import reduce
 from tests.fixtures.results.stored_rounds import ENVIRONMENT, written
 
 VERSION_1 = Path(__file__).parents[3] / "golden" / "store_case_v1.json"
-GOLDEN = VERSION_1.with_name("store_case_v2.json")
+VERSION_2 = VERSION_1.with_name("store_case_v2.json")
+GOLDEN = VERSION_1.with_name("store_case_v3.json")
 CHECK = CheckResult(name="libc", feature="host", verdict="ok", found="glibc 2.39", fault=None)
 
 
-def test_a_case_of_schema_version_1_has_no_checks_and_is_written_as_version_2(tmp_path: Path) -> None:
-    old, new = store.read_case(VERSION_1), store.read_case(GOLDEN)
+def test_a_case_of_schema_version_1_has_no_checks_and_is_written_as_version_3(tmp_path: Path) -> None:
+    old, new = store.read_case(VERSION_1), store.read_case(VERSION_2)
     assert {record.environment.checks for record in old.rounds} == {()}
     with_checks = tuple(
         replace(record, environment=replace(record.environment, checks=(CHECK,))) for record in old.rounds
     )
     assert replace(old, rounds=with_checks) == new
     again = written(old, tmp_path / "again.json")["labscale"]
-    assert again["schema_version"] == 2
-    assert {record["schema_version"] for record in again["case_result"]["rounds"]} == {2}
+    assert again["schema_version"] == 3
+    assert {record["schema_version"] for record in again["case_result"]["rounds"]} == {3}
+
+
+def test_a_case_of_schema_version_2_has_no_readings() -> None:
+    old, new = store.read_case(VERSION_2), store.read_case(GOLDEN)
+    assert [len(record.readings) for record in old.rounds] == [0, 0, 0]
+    assert [len(record.readings) for record in new.rounds] == [1, 0, 0]
+    assert replace(new, rounds=tuple(replace(record, readings=()) for record in new.rounds)) == old
 
 
 def test_the_golden_case_is_read_and_written_again_as_it_is(tmp_path: Path) -> None:
@@ -41,6 +49,7 @@ def test_the_golden_case_is_read_and_written_again_as_it_is(tmp_path: Path) -> N
     assert result.rounds[2].ranks[1].samples["iteration_time_s"] == (4.0, 2.3, 0.2)
     assert result.rounds[0].environment == replace(ENVIRONMENT, checks=(CHECK,))
     assert result.rounds[0].ranks[0].settings["tf32"] is False
+    assert result.rounds[0].readings[0].columns["gpu0.slowdowns"] == ("idle", "", None)
     document = json.loads(GOLDEN.read_text(encoding="utf-8"))
     assert [reduce.round_time_s(record) for record in result.completed] == document["benchmarks"][0]["stats"]["data"]
 
@@ -69,7 +78,7 @@ def rename_case(document: dict[str, Any], case_id: str) -> None:
         (lambda document: document.pop("labscale"), "not a case stored by labscale"),
         (
             lambda document: document["labscale"].update(schema_version=7),
-            "schema_version is 7; this labscale knows 1, 2",
+            "schema_version is 7; this labscale knows 1, 2, 3",
         ),
         (lambda document: document["labscale"]["case_result"].update(x=1), "x: Unexpected keyword argument"),
         (lambda document: document["labscale"]["case_result"]["rounds"].clear(), "has no rounds"),

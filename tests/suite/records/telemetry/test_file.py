@@ -21,10 +21,14 @@ SAMPLE = Sample(
     reading_time_s=0.001,
     sampler_cpu_s=0.2,
     gpus=(GpuReading(index=0, power_w=512.5, slowdowns=("power_cap",)), GpuReading(index=1)),
-    ranks=(RankReading(rank=0, cpu_percent=99.5, memory_gb=2.0, threads=40), RankReading(rank=1)),
+    ranks=(RankReading(rank=0, cpu_percent=99.5, memory_gb=2.0, threads=40, core=7), RankReading(rank=1)),
     host=HostReading(cpu_percent=50.0, memory_used_gb=3.0, load=1.5),
 )
-LINES = (line_of(TelemetryStart(rate_hz=5.0)), line_of(Note(text="GPU 1 power_w: Not Supported")), line_of(SAMPLE))
+LINES = (
+    line_of(TelemetryStart(rate_hz=5.0, persistence=(True, None))),
+    line_of(Note(text="GPU 1 power_w: Not Supported")),
+    line_of(SAMPLE),
+)
 
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
@@ -32,7 +36,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     path.write_bytes(b"".join(LINES))
     content = read_telemetry(path)
     assert content is not None
-    assert content.rate_hz == 5.0
+    assert (content.rate_hz, content.persistence) == (5.0, (True, None))
     assert content.notes == ["GPU 1 power_w: Not Supported"]
     assert content.samples == [SAMPLE]
     assert content.samples[0].gpus[1].power_w is None

@@ -72,6 +72,13 @@ def test_constant_power_is_power_times_time() -> None:
     assert seen.notes == ()
 
 
+def test_a_gpu_has_the_persistence_mode_that_was_read_at_the_start() -> None:
+    read = replace(content(both(constant(0), constant(1))), persistence=(False, None))
+    seen = summarise(read, WINDOW, frames=None, num_gpus=2)
+    assert [gpu.persistence for gpu in seen.gpus] == [False, None]
+    assert one_gpu(constant()).gpus[0].persistence is None  # a sampler of earlier versions
+
+
 def test_two_gpus_have_figures_of_their_own() -> None:
     def gpu(index: int) -> GpuAt:
         return lambda _: (
