@@ -25,7 +25,6 @@ MARKED_COLUMNS: Final = (
     *PARTS["environment_step_time_s"],
     "all_reduce_calls",
     "all_reduce_bytes",
-    "core_probe_time_s",
 )
 # Iterations follow each other, and parts lie within their whole; timers of a GPU and of its host differ by a little.
 SLACK: Final = 0.01
