@@ -28,9 +28,9 @@ from suite.schema.turns import TurnsTaken
 # 1 (2026-11-21): first version. One document per case; rounds contain every rank's samples as columns.
 # 2 (2026-11-21): an environment has env_check's results (``checks``), a round ``image_digest``, ``workload`` and
 #   ``telemetry``, a rank ``validity``, a case ``ended_because`` and ``workload``.
-# 3 (2026-11-25): a round has ``readings`` and ``turns``, its samples ``turn``, a GPU ``persistence``; a rank's settings have the NUMA nodes of its GPU and
-#   cores, torch's allocator and when Warp's memory pool gives memory back. The core probe is also after unmarked
-#   iterations.
+# 3 (2026-11-25): a round has ``readings`` and ``turns``, its samples ``turn``, a GPU ``persistence``; a rank's settings
+#   have the NUMA nodes of its GPU and cores, torch's allocator and when Warp's memory pool gives memory back. The core
+#   probe is also after unmarked iterations.
 SCHEMA_VERSION: Final = 3
 
 RlLibrary = Literal["rl_games", "rsl_rl", "skrl"]

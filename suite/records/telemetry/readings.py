@@ -11,7 +11,7 @@ from typing import Final
 from suite.external.nvml.values import GpuReading
 from suite.records.rank_file import RankFile
 from suite.records.telemetry.file import HostReading, RankReading, Sample, TelemetryContent
-from suite.records.telemetry.summary import Window
+from suite.records.telemetry.summary import Span
 from suite.schema.record import RunRecord
 from suite.schema.telemetry import NodeReadings, Reading
 
@@ -39,10 +39,10 @@ def kept_readings(
     return NodeReadings(node=node, columns=columns) if samples else None
 
 
-def _training(record: RunRecord, zero_s: float) -> Window:
+def _training(record: RunRecord, zero_s: float) -> Span:
     samples = record.ranks[0].samples
     starts_s, times_s = samples.get("start_s", ()), samples["iteration_time_s"]
-    return Window(start_s=zero_s + (starts_s[0] or 0.0), end_s=zero_s + (starts_s[-1] or 0.0) + (times_s[-1] or 0.0))
+    return Span(start_s=zero_s + (starts_s[0] or 0.0), end_s=zero_s + (starts_s[-1] or 0.0) + (times_s[-1] or 0.0))
 
 
 def _thinned(samples: Sequence[Sample]) -> list[Sample]:
@@ -57,11 +57,11 @@ def _thinned(samples: Sequence[Sample]) -> list[Sample]:
     return kept
 
 
-def _around(samples: Sequence[Sample], window: Window) -> list[Sample]:
-    """Return the samples in the window, with the last before it and the first after it."""
-    before = [sample for sample in samples if sample.monotonic_s < window.start_s]
-    after = [sample for sample in samples if sample.monotonic_s > window.end_s]
-    return [*before[-1:], *(sample for sample in samples if window.contains(sample)), *after[:1]]
+def _around(samples: Sequence[Sample], span: Span) -> list[Sample]:
+    """Return the samples in the span, with the last before it and the first after it."""
+    before = [sample for sample in samples if sample.monotonic_s < span.start_s]
+    after = [sample for sample in samples if sample.monotonic_s > span.end_s]
+    return [*before[-1:], *(sample for sample in samples if span.contains(sample)), *after[:1]]
 
 
 def _columns(samples: Sequence[Sample], zero_s: float) -> Iterator[tuple[str, tuple[Reading, ...]]]:

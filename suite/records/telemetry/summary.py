@@ -39,6 +39,9 @@ class Span:
     def length_s(self) -> float:
         return self.end_s - self.start_s
 
+    def contains(self, sample: Sample) -> bool:
+        return self.start_s <= sample.monotonic_s <= self.end_s
+
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
@@ -55,7 +58,7 @@ class Window:
         return sum(span.length_s for span in self.spans)
 
     def contains(self, sample: Sample) -> bool:
-        return any(span.start_s <= sample.monotonic_s <= span.end_s for span in self.spans)
+        return any(span.contains(sample) for span in self.spans)
 
 
 def window_of(record: RunRecord, rank_0: RankFile) -> tuple[Window, int | None]:
@@ -171,7 +174,12 @@ def _rank(rank: int, samples: Sequence[Sample]) -> RankTelemetry:
 
 
 def counted_energy_j(counter: Points, window: Window) -> float | None:
-    """Difference of the driver's counter over the window; None if there is a gap, or if it went back."""
+    """Difference of the driver's counter over the window; None if there is a gap, or if it went back.
+
+    None for turns too: the counter is read once a second, so the ends of a turn would get others' energy.
+    """
+    if len(window.spans) > 1:
+        return None
     pieces = clipped(counter, window)
     if pieces is None or any(b < a for piece in pieces for (_, a), (_, b) in itertools.pairwise(piece)):
         return None

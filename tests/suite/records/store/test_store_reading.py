@@ -50,6 +50,7 @@ def test_the_golden_case_is_read_and_written_again_as_it_is(tmp_path: Path) -> N
     assert result.rounds[0].environment == replace(ENVIRONMENT, checks=(CHECK,))
     assert result.rounds[0].ranks[0].settings["tf32"] is False
     assert result.rounds[0].readings[0].columns["gpu0.slowdowns"] == ("idle", "", None)
+    assert (result.rounds[0].turns, result.rounds[2].turns and result.rounds[2].turns.turns) == (None, 2)
     document = json.loads(GOLDEN.read_text(encoding="utf-8"))
     assert [reduce.round_time_s(record) for record in result.completed] == document["benchmarks"][0]["stats"]["data"]
 

@@ -10,7 +10,7 @@ from suite.records.rank_file import Clock, RankFile
 from suite.records.soundness import fault_of_record
 from suite.records.telemetry.file import HostReading, RankReading, Sample, TelemetryContent
 from suite.records.telemetry.readings import kept_readings
-from suite.records.telemetry.summary import Window, counted_energy_j, integrated_energy_j, summarise, window_of
+from suite.records.telemetry.summary import Span, Window, counted_energy_j, integrated_energy_j, summarise, window_of
 from suite.schema.record import RankRecord, RunRecord
 from suite.schema.telemetry import NodeReadings
 from tests.conftest import CaseMaker
@@ -91,14 +91,19 @@ def test_energy_utilisation_and_memory_can_be_computed_again(record: RunRecord) 
     summary = summarise(content(), window, frames=None, num_gpus=1)
     (gpu,) = summary.gpus
     columns = kept(content(), record).columns
-    own = Window(start_s=window.start_s - ZERO_S, end_s=window.end_s - ZERO_S)
+    (span,) = window.spans
+    own = Span(start_s=span.start_s - ZERO_S, end_s=span.end_s - ZERO_S)
 
     def points(name: str) -> list[tuple[float, float]]:
         pairs = zip(columns["time_s"], columns[name], strict=True)
         return [(float(time_s), float(value)) for time_s, value in pairs if time_s is not None and value is not None]
 
-    assert counted_energy_j(points("gpu0.energy_j"), own) == pytest.approx(gpu.energy_counter_j, rel=1e-6)
-    assert integrated_energy_j(points("gpu0.power_w"), own) == pytest.approx(gpu.energy_integrated_j, rel=1e-6)
+    assert counted_energy_j(points("gpu0.energy_j"), Window(spans=(own,))) == pytest.approx(
+        gpu.energy_counter_j, rel=1e-6
+    )
+    assert integrated_energy_j(points("gpu0.power_w"), Window(spans=(own,))) == pytest.approx(
+        gpu.energy_integrated_j, rel=1e-6
+    )
     assert gpu.sm_utilisation_percent is not None
     assert gpu.memory_used_gb is not None
     inside = [value for time_s, value in points("gpu0.sm_utilisation_percent") if own.start_s <= time_s <= own.end_s]
