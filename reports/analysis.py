@@ -9,11 +9,10 @@ import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from reports.curves import comparison_key, interconnect_of, line_of, variant_of
 from suite.schema.record import Case, CaseResult, Device, MinibatchRule, Outcome, RunRecord, Scaling
-from suite.statistics.intervals import Estimate, Interval, Pairing, Rounds, Timed, estimate, median_interval, pairing_of
+from suite.statistics.intervals import Estimate, Interval, Rounds, median_interval, ratio_of
 from suite.statistics.reduce import round_time_s, steady_part
 
 
@@ -62,7 +61,6 @@ class CaseRow:
     # Of cases of fewer than three rounds None, and of the baseline itself, whose speed-up is 1 by definition.
     speedup_interval: Interval | None = None
     scaling_efficiency_interval: Interval | None = None
-    speedup_pairing: Pairing | None = None  # see suite.statistics.intervals.pairing_of
 
     @property
     def rounds(self) -> int:
@@ -71,10 +69,9 @@ class CaseRow:
 
 @dataclass(frozen=True, kw_only=True)
 class CaseTimes:
-    """Seconds per iteration of every completed round, and when it began."""
+    """Seconds per iteration of every completed round."""
 
     times_s: Rounds
-    started: Mapping[int, datetime]
 
 
 def case_rows(results: Sequence[CaseResult]) -> tuple[CaseRow, ...]:
@@ -154,7 +151,7 @@ def _with_scaling(row: CaseRow, base: CaseRow, timed: Mapping[str, CaseTimes]) -
         return row  # the same ranks on more nodes: what nodes cost is reports.pairs_of_cases, and no scaling
     work = row.num_envs_global / base.num_envs_global
     ideal = row.world_size / base.world_size
-    speedup = speedup_of(own, its_base, work=work)
+    speedup = speedup_of(own.times_s, its_base.times_s, work=work)
     low_high = speedup.interval if row.case_id != base.case_id else None
     return replace(
         row,
@@ -164,17 +161,15 @@ def _with_scaling(row: CaseRow, base: CaseRow, timed: Mapping[str, CaseTimes]) -
         scaling_efficiency=speedup.value / ideal,
         speedup_interval=low_high,
         scaling_efficiency_interval=low_high and (low_high[0] / ideal, low_high[1] / ideal),
-        speedup_pairing=low_high and pairing_of([own, its_base]),
     )
 
 
-def speedup_of(case: Timed, base: Timed, *, work: float) -> Estimate:
+def speedup_of(case: Rounds, base: Rounds, *, work: float) -> Estimate:
     """Throughput over that of the baseline; ``work``: environment steps of an iteration over those of the baseline's.
 
     In strong scaling the work is the same, so it is t(base) / t(N).
     """
-    samples = [base.times_s, case.times_s]
-    return estimate(samples, lambda medians: work * medians[0] / medians[1], pairing_of([base, case]))
+    return ratio_of(base.values(), case.values(), factor=work)
 
 
 # --- within a round ----------------------------------------------------------------------------------------------
@@ -182,14 +177,7 @@ def speedup_of(case: Timed, base: Timed, *, work: float) -> Estimate:
 
 def case_times(result: CaseResult) -> CaseTimes:
     """Of the completed rounds."""
-    return CaseTimes(
-        times_s={record.round: round_time_s(record) for record in result.completed},
-        started={
-            record.round: datetime.fromisoformat(record.started_utc)
-            for record in result.completed
-            if record.started_utc is not None
-        },
-    )
+    return CaseTimes(times_s={record.round: round_time_s(record) for record in result.completed})
 
 
 def start_up_s(result: CaseResult) -> float | None:

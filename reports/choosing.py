@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from reports.scaling_groups import ScalingGroup, ScalingPoint
-from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, estimate, pairing_of
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, estimate, median_of, ratio_of
 
 # Of what a GPU gives where the fewest are used. A convention, stated so that everyone can judge by another.
 KNEE_WORTH: Final = 0.5
@@ -97,9 +97,7 @@ def at_least(value: Estimate, threshold: float) -> bool | None:
 
 
 def scaled(value: Estimate, factor: float) -> Estimate:
-    low_high = value.interval
-    interval = None if low_high is None else (factor * low_high[0], factor * low_high[1])
-    return Estimate(value=factor * value.value, interval=interval)
+    return value.mapped(lambda each: factor * each)
 
 
 def _rank_s_per_frame(point: ScalingPoint) -> float:
@@ -107,7 +105,7 @@ def _rank_s_per_frame(point: ScalingPoint) -> float:
 
 
 def _option(group: ScalingGroup, point: ScalingPoint, before: ScalingPoint | None, least: ScalingPoint) -> Option:
-    per_iteration = estimate([point.times_s], lambda medians: medians[0], "unpaired")
+    per_iteration = median_of(point.times_s.values())
     wall_s_per_frame = scaled(per_iteration, 1 / point.frames_per_iteration)
     return Option(
         world_size=point.world_size,
@@ -125,21 +123,20 @@ def _over(point: ScalingPoint, least: ScalingPoint) -> Estimate:
     if point is least:
         return Estimate(value=1.0, interval=None)
     work = (point.world_size / point.frames_per_iteration) / (least.world_size / least.frames_per_iteration)
-    samples = [point.times_s, least.times_s]
-    return estimate(samples, lambda medians: work * medians[0] / medians[1], pairing_of([point, least]))
+    return ratio_of(point.times_s.values(), least.times_s.values(), factor=work)
 
 
 def _worth(base: ScalingPoint, before: ScalingPoint, point: ScalingPoint) -> Estimate:
     """(FPS of ``point`` - of ``before``) for each rank between them, over the FPS of a rank of the baseline."""
-    # A baseline that is also the option before is drawn once, not twice.
-    drawn = [base, point] if before is base else [base, before, point]
+    # A baseline that is also the option before is one sample, not two.
+    points = [base, point] if before is base else [base, before, point]
 
     def gained(medians: tuple[float, ...]) -> float:
-        fps = [one.frames_per_iteration / time_s for one, time_s in zip(drawn, medians, strict=True)]
+        fps = [one.frames_per_iteration / time_s for one, time_s in zip(points, medians, strict=True)]
         each = (fps[-1] - fps[-2]) / (point.world_size - before.world_size)
         return each / (fps[0] / base.world_size)
 
-    return estimate([one.times_s for one in drawn], gained, pairing_of(drawn))
+    return estimate([one.times_s.values() for one in points], gained, scale="linear")
 
 
 def _cheapest(options: Sequence[Option], world_size: int) -> Pick:

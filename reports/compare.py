@@ -18,7 +18,7 @@ from suite.errors import UsageError
 from suite.files.wording import counted
 from suite.schema.record import CaseResult, RunRecord
 from suite.statistics.aa_noise import is_twin, is_within, noise_budget, twin_pairs
-from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, Pairing, Rounds, estimate, pairing_of
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, Rounds, ratio_of
 
 MAX_NAMED: Final = 12  # differences of a case in a sentence; a change of the task can bring a hundred
 MOST: Final = 0.5  # of the rounds: where more fail now, the case does
@@ -46,7 +46,6 @@ class CaseComparison:
     before_time_s: float | None  # median seconds per iteration
     after_time_s: float | None
     change: Estimate | None  # of the time, relative; above 0: slower. None when incomparable
-    pairing: Pairing | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +75,7 @@ def compare(
 ) -> Comparison:
     """``noise``: of an A/A run, relative; that of twins in the results counts too, the larger one wins.
 
-    ``across``: names or patterns of ``AXES``. Rounds are paired where the two sets ran interleaved, round by round.
+    ``across``: names or patterns of ``AXES``.
     Raises UsageError for an axis that is none, and a threshold or noise that is no share.
     """
     _check(across, threshold, noise)
@@ -116,13 +115,10 @@ def _compared(before: CaseResult, after: CaseResult, *, margin: float, across: S
     found = differences(before, after)
     declared = tuple(item for item in found if any(fnmatch.fnmatchcase(item.name, name) for name in across))
     refused = tuple(item for item in found if item not in declared)
-    timed = [case_times(before), case_times(after)]
-    old, new = (each.times_s for each in timed)
-    pairing: Pairing | None = None
+    old, new = case_times(before).times_s, case_times(after).times_s
     change: Estimate | None = None
     if not refused and old and new:
-        pairing = pairing_of(timed)
-        change = estimate([old, new], lambda medians: medians[1] / medians[0] - 1, pairing)
+        change = ratio_of(new.values(), old.values()).mapped(lambda ratio: ratio - 1)
     word: Word
     word, reason = ("incomparable", _names(refused)) if refused else _judged(before, after, change, margin)
     if change is not None:
@@ -138,7 +134,6 @@ def _compared(before: CaseResult, after: CaseResult, *, margin: float, across: S
         before_time_s=_median(old),
         after_time_s=_median(new),
         change=change,
-        pairing=pairing,
     )
 
 

@@ -120,14 +120,16 @@ def _gain(tuned: CaseResult, closed: CaseResult, noise: float | None) -> Gain:
         closed_rounds=len(base_times.times_s),
         fps=None if pace_s is None else case.frames_per_iteration / pace_s,
         closed_fps=None if base_pace_s is None else base.frames_per_iteration / base_pace_s,
-        gain=speedup_of(times, base_times, work=work) if is_measured else None,
+        gain=speedup_of(times.times_s, base_times.times_s, work=work) if is_measured else None,
         noise=noise,
         learns_the_same=bool(curves) and curves == base_curves and len(curves) == 1,
         rewards=_rewards(curves, base_curves, _equals(case, base, pace_s, base_pace_s)),
         target=target,
         iterations_to_target=(base_needed, needed),
         reached=(0 if target is None else len(_reached(curves, target)), len(curves)),
-        sooner=speedup_of(times, base_times, work=base_needed / needed) if needed and base_needed else None,
+        sooner=(
+            speedup_of(times.times_s, base_times.times_s, work=base_needed / needed) if needed and base_needed else None
+        ),
     )
 
 

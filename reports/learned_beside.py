@@ -14,7 +14,7 @@ from reports.pairs_of_cases import STACK_ORDER
 from reports.seeds import Size
 from suite.records.learning_check import reward_at
 from suite.schema.record import Case, CaseResult
-from suite.statistics.intervals import Estimate, median_interval
+from suite.statistics.intervals import Estimate, sum_of_means
 
 MIN_SHARED_SEEDS: Final = 5  # all of one sign by chance once in 16 times; of 3, once in 4
 MIN_ITERATIONS: Final = 20  # the first episodes' rewards say little of what is learned
@@ -47,7 +47,7 @@ class Beside:
         """The median over the seeds that both have; None where those are fewer than ``MIN_SHARED_SEEDS``."""
         if len(self.differences) < MIN_SHARED_SEEDS:
             return None
-        return Estimate(value=statistics.median(self.differences), interval=median_interval(self.differences))
+        return sum_of_means([self.differences], statistics.median(self.differences))
 
     @property
     def verdict(self) -> Word:

@@ -6,17 +6,17 @@ iteration's. All-reduce and waiting are lost whole. A part that takes less than 
 the rollout.
 """
 
+import math
 import statistics
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from reports.analysis import CaseTimes, case_times
+from reports.analysis import case_times
 from reports.campaign import Campaign
 from reports.findings import BETWEEN_RANKS, as_shipped, curves
 from reports.inside import PARTS, Part, part_shares
 from suite.schema.record import CaseResult, RunRecord
-from suite.statistics.intervals import Interval, percentile_interval, resampled_rounds
+from suite.statistics.intervals import Interval, Rounds, sum_of_means
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ def _loss(series: Campaign, baseline: CaseResult, other: CaseResult) -> Loss | N
         case_id=other.case.case_id,
         baseline_id=baseline.case.case_id,
         world_size=other.case.world_size,
-        parts=_parts(before, after, work),
+        parts=before.parts_of(after, work),
         lost_interval=kept and (1 - kept[1], 1 - kept[0]),
         part_intervals=_part_intervals(before, after, work),
     )
@@ -69,7 +69,7 @@ def _loss(series: Campaign, baseline: CaseResult, other: CaseResult) -> Loss | N
 class _Rounds:
     """What the completed rounds of a case took, and for what; by number of the round."""
 
-    times: CaseTimes
+    times_s: Rounds
     shares: Mapping[int, Mapping[Part, float]]  # of the rounds that say it
     names: set[Part]
 
@@ -77,16 +77,27 @@ class _Rounds:
     def of(cls, result: CaseResult) -> "_Rounds":
         split = {record.round: _split([record]) for record in result.completed}
         return cls(
-            times=case_times(result),
+            times_s=case_times(result).times_s,
             shares={number: shares for number, shares in split.items() if shares},
             names=set(_split(result.completed)),
         )
 
-    def only(self, numbers: Sequence[int]) -> tuple[float, dict[Part, float]]:
-        """Median time of the rounds of these numbers, and the mean share of each part."""
-        time_s = statistics.median(self.times.times_s[number] for number in numbers)
-        split = [self.shares[number] for number in numbers if number in self.shares]
-        return time_s, {part: statistics.fmean(shares[part] for shares in split) for part in self.names}
+    @property
+    def median_s(self) -> float:
+        return statistics.median(self.times_s.values())
+
+    @property
+    def mean_log_s(self) -> float:
+        return statistics.fmean(map(math.log, self.times_s.values()))
+
+    def share(self, part: Part) -> float:
+        """The mean over the rounds; 0 for a part that one rank does not have, as waiting."""
+        return statistics.fmean(shares.get(part, 0.0) for shares in self.shares.values())
+
+    def parts_of(self, after: "_Rounds", work: float) -> dict[Part, float]:
+        """What ``after`` loses against these, by part; ``work``: of an iteration of a rank, ideally."""
+        ideal = work * self.median_s / after.median_s
+        return {part: after.share(part) - ideal * self.share(part) for part in PARTS.values() if part in after.names}
 
 
 def _split(records: Sequence[RunRecord]) -> dict[Part, float]:
@@ -97,26 +108,25 @@ def _split(records: Sequence[RunRecord]) -> dict[Part, float]:
     return {part: share + (inference if part == rest else 0.0) for part, share in shares.items()}
 
 
-def _parts(
-    before: _Rounds, after: _Rounds, work: float, drawn: Sequence[Sequence[int]] | None = None
-) -> dict[Part, float]:
-    """``drawn``: the rounds of both that count, by default all; ``work``: of an iteration of a rank, ideally."""
-    of_before, of_after = drawn or (sorted(before.times.times_s), sorted(after.times.times_s))
-    before_s, before_shares = before.only(of_before)
-    after_s, after_shares = after.only(of_after)
-    ideal = work * before_s / after_s
-    return {
-        part: after_shares[part] - ideal * before_shares.get(part, 0.0)
-        for part in PARTS.values()
-        if part in after_shares
-    }
-
-
 def _part_intervals(before: _Rounds, after: _Rounds, work: float) -> dict[Part, Interval]:
-    if any(len(case.shares) < len(case.times.times_s) for case in (before, after)):
+    """The loss of a part is linear in the shares of both, and nearly so in the logarithms of their times."""
+    if any(len(case.shares) < len(case.times_s) for case in (before, after)):
         return {}
-    draws = Counter(resampled_rounds([before.times, after.times]) or ())  # a few rounds are drawn in few ways only
-    resampled: list[dict[Part, float]] = []
-    for drawn, times in draws.items():
-        resampled += [_parts(before, after, work, drawn)] * times
-    return {part: percentile_interval([parts[part] for parts in resampled]) for part in (resampled or [{}])[0]}
+    ideal = work * math.exp(before.mean_log_s - after.mean_log_s)
+    found = {}
+    for part, lost in before.parts_of(after, work).items():
+        was = before.share(part)
+        summands = [
+            [
+                shares[part] + ideal * was * (math.log(after.times_s[number]) - after.mean_log_s)
+                for number, shares in after.shares.items()
+            ],
+            [
+                -ideal * (shares.get(part, 0.0) + was * (math.log(before.times_s[number]) - before.mean_log_s))
+                for number, shares in before.shares.items()
+            ],
+        ]
+        interval = sum_of_means(summands, lost).interval
+        if interval is not None:
+            found[part] = interval
+    return found

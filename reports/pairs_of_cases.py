@@ -28,11 +28,7 @@ class CasePair:
     @property
     def slower_by(self) -> Estimate | None:
         """How much longer an iteration takes, as a share: the ratio's inverse, minus 1."""
-        if self.over_base is None:
-            return None
-        low_high = self.over_base.interval
-        interval = None if low_high is None else (1 / low_high[1] - 1, 1 / low_high[0] - 1)
-        return Estimate(value=1 / self.over_base.value - 1, interval=interval)
+        return self.over_base and self.over_base.mapped(lambda ratio: 1 / ratio - 1)
 
 
 def stacks_side_by_side(results: Sequence[CaseResult]) -> tuple[CasePair, ...]:
@@ -68,7 +64,7 @@ def _as_stack(case: Case) -> Case:
 
 
 def _pair(base: CaseResult, case: CaseResult) -> CasePair:
-    times, base_times = case_times(case), case_times(base)
-    is_measured = bool(times.times_s and base_times.times_s)
+    times, base_times = case_times(case).times_s, case_times(base).times_s
+    is_measured = bool(times and base_times)
     work = case.case.frames_per_iteration / base.case.frames_per_iteration
     return CasePair(base=base, case=case, over_base=speedup_of(times, base_times, work=work) if is_measured else None)

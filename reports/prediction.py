@@ -11,7 +11,7 @@ from typing import Final, Literal
 from reports.scaling_groups import ScalingGroup
 from reports.scaling_laws import MAX_RELATIVE_RESIDUAL, Law, NoFit, fit
 from suite.files.wording import counted
-from suite.statistics.intervals import Estimate, estimate
+from suite.statistics.intervals import Estimate, median_of
 
 # Twice the ranks is what holding out the largest point tries; one doubling more is the most that is worth saying.
 MAX_EXTRAPOLATION: Final = 4
@@ -105,5 +105,5 @@ def hold_out(law: Law, group: ScalingGroup) -> HeldOut | NoPrediction:
         world_size=largest.world_size,
         fitted_to=found.world_sizes,
         predicted_fps=found.total_fps(largest.world_size),
-        measured_fps=estimate([largest.times_s], lambda medians: largest.frames_per_iteration / medians[0], "unpaired"),
+        measured_fps=median_of(largest.times_s.values()).mapped(lambda time_s: largest.frames_per_iteration / time_s),
     )

@@ -82,7 +82,7 @@ def findings() -> str:
   {ant.world_size} GPUs, {_efficiency(ant, full)}.
 - **Cartpole, {cartpole.num_envs_global:,} environments in total** ({cartpole.rl_library}): on
   {cartpole.world_size} GPUs {_efficiency(cartpole, full)}.
-  With {slower.rl_library}, {slower.world_size} GPUs are no faster than one:
+  With {slower.rl_library}, {slower.world_size} GPUs are neither surely faster than one nor surely slower:
   {_times(slower.speedup, slower.speedup_interval, rsl_rl)}.
 - **Shadow Hand with a camera, {hand.num_envs:,} environments per GPU** ({hand.rl_library}): on
   {hand.world_size} GPUs {_efficiency(hand, shadow)}.

@@ -1,9 +1,8 @@
 """Cases that differ in nothing but the number of ranks: their points, speed-ups and efficiencies. Pure."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from reports.analysis import case_times, speedup_of, start_up_s
 from reports.curves import comparison_key, curve_label, is_emulated, was_skipped
@@ -19,7 +18,6 @@ class ScalingPoint:
     world_size: int
     frames_per_iteration: int
     times_s: Rounds  # seconds per iteration
-    started: Mapping[int, datetime]  # of every round
     start_up_s: float | None = None  # of a process, everything beyond its iterations at their steady pace
     case_id: str = ""
 
@@ -94,7 +92,6 @@ def _point(result: CaseResult) -> ScalingPoint:
         world_size=result.case.world_size,
         frames_per_iteration=result.case.frames_per_iteration,
         times_s=case_times(result).times_s,
-        started=case_times(result).started,
         start_up_s=start_up_s(result),
         case_id=result.case.case_id,
     )
@@ -103,11 +100,9 @@ def _point(result: CaseResult) -> ScalingPoint:
 def point_speedup(group: ScalingGroup, point: ScalingPoint) -> Estimate:
     """Throughput of ``point`` over the baseline's. Raises StatisticsError when one has no completed round."""
     work = point.frames_per_iteration / group.baseline.frames_per_iteration
-    return speedup_of(point, group.baseline, work=work)
+    return speedup_of(point.times_s, group.baseline.times_s, work=work)
 
 
 def point_efficiency(group: ScalingGroup, point: ScalingPoint) -> Estimate:
-    speedup = point_speedup(group, point)
     ideal = point.world_size / group.baseline.world_size
-    low_high = speedup.interval
-    return Estimate(value=speedup.value / ideal, interval=low_high and (low_high[0] / ideal, low_high[1] / ideal))
+    return point_speedup(group, point).mapped(lambda speedup: speedup / ideal)

@@ -1,15 +1,14 @@
 """Laws of scaling fitted to measured points: Amdahl, Gustafson, the universal scalability law, and Karp-Flatt. Pure.
 
 Every law is linear in coefficients that cannot be negative (seconds and rates are not), so it is fitted by non-negative
-least squares of the relative error. Intervals come from fitting anew to resampled rounds. What the points cannot
-support is a ``NoFit`` with its reason: too few points, none at the baseline, or points better than ideal.
+least squares of the relative error. Intervals come from fitting anew while each point moves by its standard error.
+What the points cannot support is a ``NoFit`` with its reason: too few points, none at the baseline, or points better
+than ideal.
 """
 
 import math
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Final, Literal
 
 import numpy as np
@@ -18,7 +17,7 @@ from scipy.optimize import nnls
 from reports.scaling_groups import ScalingGroup, ScalingPoint, point_efficiency
 from suite.files.wording import counted
 from suite.schema.record import Scaling
-from suite.statistics.intervals import Estimate, Pairing, estimate, pairing_of, percentile_interval, resampled_medians
+from suite.statistics.intervals import Estimate, Scale, estimate, ratio_of
 
 # Beyond this no law here describes a point. The two per cent are for a baseline that was slightly disturbed; the noise
 # of the rounds is in the intervals already.
@@ -38,9 +37,7 @@ class Fit:
     parameters: Mapping[str, Estimate]
     world_sizes: tuple[int, ...]  # that it was fitted to
     worst_residual: float  # the largest relative error of throughput at a fitted point
-    pairing: Pairing
-    coefficients: Coefficients = field(repr=False)
-    resampled: tuple[Coefficients, ...] | None = field(repr=False)  # None where a point has too few rounds
+    points: tuple[ScalingPoint, ...] = field(repr=False)
 
     @property
     def describes(self) -> bool:
@@ -49,8 +46,7 @@ class Fit:
     def total_fps(self, world_size: int) -> Estimate:
         """What the law says of ``world_size`` ranks, measured or not."""
         form = _FORMS[self.law]
-        interval = self.resampled and percentile_interval([form.fps(world_size, each) for each in self.resampled])
-        return Estimate(value=form.fps(world_size, self.coefficients), interval=interval or None)
+        return _estimate(form, self.points, lambda coefficients: form.fps(world_size, coefficients), scale="log")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,26 +134,13 @@ def fit(law: Law, group: ScalingGroup, *, check_points: int = 1) -> Fit | NoFit:
         return NoFit(law=law, reason=reason)
     points = group.measured
     world_sizes = tuple(point.world_size for point in points)
-    frames = tuple(point.frames_per_iteration for point in points)
-
-    @cache  # few rounds have few different medians
-    def solved(medians_s: tuple[float, ...]) -> Coefficients:
-        fps = [count / time_s for count, time_s in zip(frames, medians_s, strict=True)]
-        return _solved(form, world_sizes, fps)
-
-    samples = [point.times_s for point in points]
-    pairing = pairing_of(points)
-    drawn = resampled_medians(samples, pairing)
-    coefficients = solved(tuple(statistics.median(sample.values()) for sample in samples))
-    resampled = None if drawn is None else tuple(solved(medians_s) for medians_s in drawn)
+    coefficients = _solved(form, world_sizes, [point.total_fps for point in points])
     return Fit(
         law=law,
-        parameters={name: _parameter(value, coefficients, resampled) for name, value in form.parameters.items()},
+        parameters={name: _parameter(form, points, value) for name, value in form.parameters.items()},
         world_sizes=world_sizes,
         worst_residual=max(abs(form.fps(p.world_size, coefficients) / p.total_fps - 1) for p in points),
-        pairing=pairing,
-        coefficients=coefficients,
-        resampled=resampled,
+        points=points,
     )
 
 
@@ -186,11 +169,22 @@ def _solved(form: _Form, world_sizes: Sequence[int], fps: Sequence[float]) -> Co
     return tuple(float(value) for value in coefficients / scales)
 
 
-def _parameter(
-    value: Callable[[Coefficients], float], coefficients: Coefficients, resampled: Sequence[Coefficients] | None
+def _parameter(form: _Form, points: Sequence[ScalingPoint], value: Callable[[Coefficients], float]) -> Estimate:
+    """A parameter cannot be below 0, and neither can its interval."""
+    return _estimate(form, points, value, scale="linear").mapped(lambda each: max(0.0, each))
+
+
+def _estimate(
+    form: _Form, points: Sequence[ScalingPoint], value: Callable[[Coefficients], float], *, scale: Scale
 ) -> Estimate:
-    interval = None if resampled is None else percentile_interval([value(each) for each in resampled])
-    return Estimate(value=value(coefficients), interval=interval)
+    """Estimate a value of the coefficients that a fit to the points' medians has."""
+    world_sizes = [point.world_size for point in points]
+
+    def of_medians(medians_s: tuple[float, ...]) -> float:
+        fps = [point.frames_per_iteration / time_s for point, time_s in zip(points, medians_s, strict=True)]
+        return value(_solved(form, world_sizes, fps))
+
+    return estimate([point.times_s.values() for point in points], of_medians, scale=scale)
 
 
 def karp_flatt(group: ScalingGroup) -> tuple[KarpFlatt, ...]:
@@ -211,11 +205,8 @@ def _karp_flatt(group: ScalingGroup, point: ScalingPoint) -> KarpFlatt:
     if reason is not None:
         return KarpFlatt(world_size=point.world_size, serial_fraction=None, reason=reason)
     ranks = point.world_size / group.baseline.world_size
-    fraction = estimate(
-        [group.baseline.times_s, point.times_s],
-        lambda medians: (medians[1] / medians[0] - 1 / ranks) / (1 - 1 / ranks),
-        pairing_of([group.baseline, point]),
-    )
+    longer = ratio_of(point.times_s.values(), group.baseline.times_s.values())
+    fraction = longer.mapped(lambda ratio: (ratio - 1 / ranks) / (1 - 1 / ranks))
     return KarpFlatt(world_size=point.world_size, serial_fraction=fraction, reason=None)
 
 

@@ -14,7 +14,7 @@ from reports.analysis import CaseTimes, case_times
 from reports.choosing import Pick, at_least
 from suite.schema.record import CaseResult, Outcome
 from suite.statistics.aa_noise import is_twin
-from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, estimate, pairing_of
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, ratio_of
 
 # Of the most. A convention, stated so that everyone can judge by another.
 NEAR_MOST: Final = 0.95
@@ -89,8 +89,7 @@ def _size(result: CaseResult, times: CaseTimes, most: tuple[CaseResult, CaseTime
     work = result.case.frames_per_iteration / most[0].case.frames_per_iteration
     of_most = Estimate(value=1.0, interval=None)
     if result is not most[0]:
-        samples = [times.times_s, most[1].times_s]
-        of_most = estimate(samples, lambda medians: work * medians[1] / medians[0], pairing_of([times, most[1]]))
+        of_most = ratio_of(most[1].times_s.values(), times.times_s.values(), factor=work)
     return Size(
         case_id=result.case.case_id,
         num_envs=result.case.num_envs,

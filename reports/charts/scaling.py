@@ -36,7 +36,7 @@ from reports.charts.points import curves_of, of_scaling, powers_of_two, spoken, 
 from reports.figure import RULE, Figure
 from reports.inside import KIND_COLUMNS
 from reports.tables import Html
-from suite.statistics.intervals import CONFIDENCE, MIN_ROUNDS_FOR_INTERVAL, of_few_rounds
+from suite.statistics.intervals import CONFIDENCE, MIN_ROUNDS_FOR_INTERVAL
 
 SPEEDUP_PX: Final = 260
 EFFICIENCY_PX: Final = 220
@@ -224,7 +224,7 @@ def _like(y: alt.Y, field: str) -> alt.Y:
 def _whiskers(rows: Sequence[CaseRow]) -> str:
     if any(row.speedup_interval for row in rows):
         return (
-            f"Whiskers: {CONFIDENCE:.0%} bootstrap interval over rounds, where both cases have at least"
-            f" {MIN_ROUNDS_FOR_INTERVAL}. {of_few_rounds(row.rounds_completed for row in rows)}"
-        ).rstrip()
+            f"Whiskers: {CONFIDENCE:.0%} interval over rounds, where both cases have at least"
+            f" {MIN_ROUNDS_FOR_INTERVAL}."
+        )
     return f"No interval is known: that takes {MIN_ROUNDS_FOR_INTERVAL} rounds of both cases."

@@ -16,7 +16,7 @@ from suite.files.wording import counted
 from suite.matrix.catalog import load_catalog
 from suite.records.learning_check import OVER
 from suite.schema.record import CaseResult
-from suite.statistics.intervals import CONFIDENCE, held_by_range
+from suite.statistics.intervals import CONFIDENCE
 
 
 def has_seeds(version: Version) -> bool:
@@ -118,9 +118,8 @@ def stacks_rule() -> Html:
 def _difference_rule() -> str:
     return (
         "The difference is the median"
-        f" over the seeds that both have, with its interval at {CONFIDENCE:.0%}, which for few seeds is their range:"
-        f" that of {MIN_SHARED_SEEDS} holds the true median {held_by_range(MIN_SHARED_SEEDS):.0%} of the time; fewer"
-        f" than {MIN_SHARED_SEEDS} have none, and which learn more is unknown. Rounds that are no measurement because"
+        f" over the seeds that both have, with its interval at {CONFIDENCE:.0%} by Student's t. Fewer than"
+        f" {MIN_SHARED_SEEDS} seeds have none, and which learn more is unknown. Rounds that are no measurement because"
         " they learned less than their reference count here."
     )
 

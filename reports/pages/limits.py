@@ -13,7 +13,7 @@ from reports.result_sets import ResultSet, Version
 from reports.tables import Html, bullets, html_table, paragraph, together
 from suite.files.wording import counted
 from suite.schema.record import Case, RunRecord
-from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, of_few_rounds
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 from suite.statistics.reduce import steady_part
 
 MAX_SETS_APART: Final = 2  # of which the same is said one by one
@@ -77,9 +77,7 @@ def uncertain(version: Version) -> Html:
         return f"{sum(map(of_rounds, records))} of {counted(len(records), 'round')} {text}."
 
     with_interval = sum(row.iteration_time_interval_s is not None for row in rows)
-    fewest = (
-        f"An interval needs {MIN_ROUNDS_FOR_INTERVAL}, and is narrow only with more. {of_few_rounds(rounds)}".rstrip()
-    )
+    fewest = f"An interval needs {MIN_ROUNDS_FOR_INTERVAL}, and is narrow only with more."
     return bullets(
         [
             f"Completed rounds a case: {by_rounds}. {fewest}",

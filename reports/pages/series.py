@@ -15,16 +15,12 @@ from reports.result_sets import Version
 from reports.start_ups import SAID, start_up_table
 from reports.tables import Displayed, Html, bullets, heading, paragraph, together
 from suite.schema.record import CaseResult
-from suite.statistics import stopping_rule as repeats
-from suite.statistics.intervals import MAX_ROUNDS_OF_A_RANGE, MIN_ROUNDS_FOR_INTERVAL
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 from suite.statistics.round_flags import flags
 
-# Older results have it without the word exact.
-NO_EXACT_INTERVAL: Final = (
-    "Where these remarks say that there is no interval of the median, the exact one is meant, by which a campaign"
-    f" decides that a case is precise enough; it takes {repeats.MIN_ROUNDS_FOR_INTERVAL} rounds. Intervals above take"
-    f" {MIN_ROUNDS_FOR_INTERVAL}: of up to {MAX_ROUNDS_OF_A_RANGE} rounds they are their range, which holds the true"
-    " median less often."
+OLDER_RULE: Final = (
+    "Where these remarks say that there is no interval of the median, an older rule is meant, by which this campaign"
+    f" decided: its interval took six rounds. Intervals above take {MIN_ROUNDS_FOR_INTERVAL}."
 )
 
 
@@ -114,10 +110,10 @@ def remarks(version: Version, name: str) -> Html:
             for sentence in (*flags(result.rounds), *([result.ended_because] if result.ended_because else []))
         ]
         odd = bullets(notes) if notes else paragraph("Nothing is odd about the times of the rounds.")
-        without_exact = any("interval of the median from" in (result.ended_because or "") for result in series.results)
+        by_older_rule = any("interval of the median from" in (result.ended_because or "") for result in series.results)
         return [
             odd,
-            *([paragraph(NO_EXACT_INTERVAL)] if without_exact else []),
+            *([paragraph(OLDER_RULE)] if by_older_rule else []),
             paragraph(neighbours_sentence(series.completed)),
             *([paragraph(slowed)] if (slowed := series.slowed_cores) else []),
             series_tables.failures(series.failures, label=f"Rounds of {name} that did not complete"),

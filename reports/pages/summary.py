@@ -40,7 +40,6 @@ from reports.tables import (
 from reports.verdicts import verdict
 from suite.files.wording import counted
 from suite.schema.record import Outcome
-from suite.statistics.intervals import of_few_rounds
 
 JUDGED: Final = ("Efficiency", "Interval", "Verdict")
 
@@ -53,8 +52,7 @@ def opening(version: Version) -> Html:
         text = _measured(version.scaling[0], is_named=version.must_name_sets)
     else:
         text = _all_measured(version.scaling)
-    few = of_few_rounds(row.rounds_completed for one in version.scaling for row in one.campaign.rows)
-    parts: list[Displayed] = [paragraph(f"{text} {few}".rstrip())]
+    parts: list[Displayed] = [paragraph(text)]
     if version.foreign:
         sets = f"{counted(len(version.foreign), 'set')} of other tools, apart from these"
         parts.append(bullets([link(f"Imported results: {sets}", "foreign.html")]))

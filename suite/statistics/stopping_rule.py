@@ -1,11 +1,8 @@
 """Decide how many rounds a case gets, and in which order rounds run. Pure.
 
-A round is a fresh process. The interval of the median is distribution-free: for any distribution the true median lies
-between the k-th smallest and the k-th largest of n independent values with probability
-``1 - 2 P(Binomial(n, 1/2) < k)``. The rule takes the largest k that gives at least 95 %; the smallest n with one is 6.
+A round is a fresh process. Intervals are those of ``suite.statistics.intervals``.
 """
 
-import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,10 +10,9 @@ from typing import Final
 
 from suite.files.wording import counted
 from suite.schema.record import RunRecord
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, median_interval
 from suite.statistics.reduce import round_time_s
 
-CONFIDENCE: Final = 0.95
-MIN_ROUNDS_FOR_INTERVAL: Final = 6
 TARGET_PRECISION: Final = 0.01
 MAX_ROUNDS: Final = 10
 CUT_OFF: Final = "the campaign was cut off"  # starts the reason of a case that `nox -s store` ended, not its rule
@@ -79,21 +75,9 @@ def completed_times_s(records: Sequence[RunRecord]) -> list[float]:
     return [round_time_s(record) for record in records if record.counts]
 
 
-def exact_median_interval(values: Sequence[float]) -> tuple[float, float] | None:
-    """The interval of the median at ``CONFIDENCE`` or more; None for fewer than ``MIN_ROUNDS_FOR_INTERVAL`` values."""
-    count, below, rank = len(values), 0, 0  # below: outcomes of count coin tosses with at most ``rank - 1`` heads
-    while 2 * (below + math.comb(count, rank)) <= (1 - CONFIDENCE) * 2**count:
-        below += math.comb(count, rank)
-        rank += 1
-    if rank == 0:
-        return None
-    ordered = sorted(values)
-    return ordered[rank - 1], ordered[-rank]
-
-
 def relative_half_width(values: Sequence[float]) -> float | None:
     """Half the interval of the median, divided by the median; None without an interval."""
-    interval = exact_median_interval(values)
+    interval = median_interval(values)
     return None if interval is None else (interval[1] - interval[0]) / 2 / statistics.median(values)
 
 
@@ -107,5 +91,5 @@ def _reached(times_s: Sequence[float]) -> str:
     width = relative_half_width(times_s)
     rounds = counted(len(times_s), "round")
     if width is None:
-        return f"no exact interval of the median from {rounds} ({MIN_ROUNDS_FOR_INTERVAL} are needed)"
+        return f"no interval of the median from {rounds} ({MIN_ROUNDS_FOR_INTERVAL} are needed)"
     return f"the median is known to {width:.1%} after {rounds}"

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from suite.schema.record import RunRecord
+from suite.statistics.intervals import Interval, median_of
 from suite.statistics.reduce import iteration_times_s, starts_of_turns, steady_part
-from suite.statistics.stopping_rule import exact_median_interval
 
 MIN_MARKED: Final = 8  # with fewer, the median depends on single iterations
 
@@ -22,8 +22,8 @@ class TimingCost:
     """Time with marks relative to time without, minus 1."""
 
     iterations: int  # marked ones
-    median: float
-    interval: tuple[float, float]  # of the median, at 95 %
+    median: float  # over the rounds, each by the median of its own marked iterations
+    interval: Interval | None  # None for too few rounds
 
 
 def timing_cost(records: Sequence[RunRecord]) -> TimingCost | None:
@@ -31,13 +31,12 @@ def timing_cost(records: Sequence[RunRecord]) -> TimingCost | None:
 
     Raises ValueError for a round without steady iterations, as ``suite.statistics.reduce.steady_part`` does.
     """
-    costs = [cost for record in records for cost in iteration_costs(record)]
-    if len(costs) < MIN_MARKED:
+    costs = [own for record in records if (own := iteration_costs(record))]
+    iterations = sum(map(len, costs))
+    if iterations < MIN_MARKED:
         return None
-    interval = exact_median_interval(costs)
-    if interval is None:
-        raise AssertionError(f"{MIN_MARKED} values have an interval")
-    return TimingCost(iterations=len(costs), median=statistics.median(costs), interval=interval)
+    found = median_of([1 + statistics.median(own) for own in costs]).mapped(lambda ratio: ratio - 1)
+    return TimingCost(iterations=iterations, median=found.value, interval=found.interval)
 
 
 def iteration_costs(record: RunRecord) -> list[float]:

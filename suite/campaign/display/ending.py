@@ -12,17 +12,18 @@ from rich.console import Console
 from rich.table import Table
 
 from suite.campaign.display.progress import clock
-from suite.campaign.display.sureness import MIN_ROUNDS, Point, Range, Sureness, sureness
+from suite.campaign.display.sureness import Point, Sureness, sureness
 from suite.campaign.display.tables import print_summary, print_timing_cost
 from suite.campaign.state import Campaign
 from suite.files.wording import counted
 from suite.options.command_line import say
 from suite.records.worked import LEGEND, SPEEDS_MEAN_NOTHING, SYMBOLS, State, Worked, has_speeds, what_worked
 from suite.schema.record import Case, CaseResult
-from suite.statistics.stopping_rule import MIN_ROUNDS_FOR_INTERVAL
+from suite.statistics.intervals import CONFIDENCE, MIN_ROUNDS_FOR_INTERVAL, Interval
 
 STYLES: Final[dict[State, str]] = {"works": "green", "failed": "red", "none": "dim", "unknown": "yellow"}
 PLAIN: Final[dict[State, str]] = {"works": "yes", "failed": "NO", "none": "-", "unknown": "?"}  # without Unicode
+MORE_ROUNDS: Final = 6  # their interval is about 0.4 times as wide as that of three
 LAUNCHER_VARIABLE: Final = "LABSCALE_LAUNCHER"  # the program that started labscale, if it was not nox
 
 
@@ -81,7 +82,8 @@ def print_sureness(campaign: Campaign) -> None:
         )
     else:
         say(
-            console, f"  Efficiency on {most} GPUs: {found.efficiency:.1%}{_between(found.efficiency_range, '{:.1%}')}."
+            console,
+            f"  Efficiency on {most} GPUs: {found.efficiency:.1%}{_between(found.efficiency_interval, '{:.1%}')}.",
         )
     for line in _limits(found, campaign):
         say(console, f"  {line}")
@@ -90,28 +92,26 @@ def print_sureness(campaign: Campaign) -> None:
 def _in_words(point: Point) -> str:
     settled = "all settled" if point.settled == point.rounds else f"{point.settled} of them settled"
     return (
-        f"{counted(point.ranks, 'GPU')}: {point.fps:,.0f} frames/s{_between(point.fps_range, '{:,.0f}')}, "
+        f"{counted(point.ranks, 'GPU')}: {point.fps:,.0f} frames/s{_between(point.fps_interval, '{:,.0f}')}, "
         f"{counted(point.rounds, 'round')}, {settled}."
     )
 
 
-def _between(low_high: Range | None, form: str) -> str:
+def _between(low_high: Interval | None, form: str) -> str:
     return "" if low_high is None else f" ({form.format(low_high[0])} to {form.format(low_high[1])})"
 
 
 def _limits(found: Sureness, campaign: Campaign) -> list[str]:
     rounds = min(point.rounds for point in found.points)
-    if rounds < MIN_ROUNDS:
-        lines = [f"The spread between rounds is unknown with {counted(rounds, 'round')}."]
+    if rounds < MIN_ROUNDS_FOR_INTERVAL:
+        lines = [f"No interval is known with {counted(rounds, 'round')}."]
     else:
-        lines = [
-            f"A range spans all rounds. The true median lies inside it with a probability of {found.probability:.0%}."
-        ]
+        lines = [f"In brackets: the interval at {CONFIDENCE:.0%}, from the spread between rounds."]
     if not found.all_settled:
         lines.append("In a round that did not settle, iterations still became faster or slower by more than 5 %.")
-    if rounds < MIN_ROUNDS_FOR_INTERVAL:
-        more = f"{_command(campaign)} --repeats {MIN_ROUNDS_FOR_INTERVAL}"
-        lines.append(f"More certain, with {MIN_ROUNDS_FOR_INTERVAL} rounds (finished ones count): {more}")
+    if rounds < MORE_ROUNDS:
+        more = f"{_command(campaign)} --repeats {MORE_ROUNDS}"
+        lines.append(f"More certain, with {MORE_ROUNDS} rounds (finished ones count): {more}")
     return lines
 
 

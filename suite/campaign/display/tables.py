@@ -18,10 +18,11 @@ from suite.schema.record import Case, CaseResult, Environment, PlannedCase
 from suite.schema.telemetry import TelemetrySummary
 from suite.statistics.aa_noise import TwinPair, noise_budget
 from suite.statistics.core_speed import fastest_probes_s, slowed_cores
+from suite.statistics.intervals import median_interval
 from suite.statistics.reduce import round_time_s
 from suite.statistics.round_flags import flags, unsteady
 from suite.statistics.start_up import StartUp, classify, start_up
-from suite.statistics.stopping_rule import Rule, completed_times_s, exact_median_interval, relative_half_width
+from suite.statistics.stopping_rule import Rule, completed_times_s, relative_half_width
 from suite.statistics.timing_cost import timing_cost
 
 
@@ -230,7 +231,7 @@ def print_rounds(console: Console, results: Sequence[CaseResult]) -> None:
 
 def _lines_on_rounds(result: CaseResult) -> list[str]:
     times_s = completed_times_s(result.rounds)
-    interval, width = exact_median_interval(times_s), relative_half_width(times_s)
+    interval, width = median_interval(times_s), relative_half_width(times_s)
     lines = [f"rounds: {result.ended_because}"] if result.ended_because else []
     if interval and width is not None:
         lines.append(
@@ -286,10 +287,10 @@ def print_timing_cost(console: Console, results: Sequence[CaseResult]) -> None:
     cost = timing_cost([record for result in results if result.case.learns for record in result.completed])
     if cost is None:
         return
-    low, high = cost.interval
+    between = "" if cost.interval is None else "{:+.1%} to {:+.1%} at 95 %; ".format(*cost.interval)
     say(
         console,
-        f"Detailed timing changes the time of an iteration by {cost.median:+.1%} ({low:+.1%} to {high:+.1%} at 95 %; "
+        f"Detailed timing changes the time of an iteration by {cost.median:+.1%} ({between}"
         f"{cost.iterations} iterations had it). "
         "The times above are of the other iterations.",
     )

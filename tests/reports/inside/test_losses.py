@@ -1,5 +1,7 @@
 """What scaling loses and what a part takes alone, on GENERATED results whose answer is known, and of those in git."""
 
+import math
+import statistics
 from dataclasses import replace
 from pathlib import Path
 
@@ -103,8 +105,11 @@ def test_every_part_has_an_interval_that_holds_it_and_widens_with_the_rounds() -
     assert steady.part_intervals.keys() == steady.parts.keys()
     for part, interval in steady.part_intervals.items():
         assert interval == pytest.approx((steady.parts[part],) * 2)
-    # Steps are half of an iteration: 0.5 - 0.5 * 0.4 / 0.45 in the quickest round, over 0.6 in the slowest.
-    assert noisy.part_intervals["rest of steps"] == pytest.approx((0.5 - 0.2 / 0.45, 0.5 - 0.2 / 0.6))
+    # Steps are half of every iteration, so they lose 0.5 - 0.5 * 0.4 / time; only the time on four ranks varies.
+    logs = [math.log(time_s) for time_s in (0.45, 0.5, 0.6)]
+    ideal = 0.5 * 0.4 / math.exp(statistics.fmean(logs))
+    half_width = 4.302652729911275 * ideal * statistics.stdev(logs) / math.sqrt(3)
+    assert noisy.part_intervals["rest of steps"] == pytest.approx((0.5 - ideal - half_width, 0.5 - ideal + half_width))
     assert noisy.part_intervals["all-reduce"] == pytest.approx((0.1, 0.1))
     assert losses(Campaign.from_results([make_result(weak(1), 0.4), make_result(weak(4), 0.5)]))[0].part_intervals == {}
 
@@ -201,7 +206,8 @@ def test_an_all_reduce_is_that_of_the_rank_that_waited_least_and_of_one_library(
 def test_the_page_says_of_results_in_git_what_their_rounds_say(committed: Version) -> None:
     first, *said = page.lost(committed).text.splitlines()
     largest = {(one.name, loss.baseline_id): loss for one in committed.scaling for loss in losses(one.campaign)}
-    much = [loss for loss in largest.values() if loss.lost > 0.1]
+    sure = [loss for loss in largest.values() if loss.lost_interval is None or loss.lost_interval[0] > 0]
+    much = [loss for loss in sure if loss.lost > 0.1]
     waiting = sum(max(loss.parts, key=loss.parts.__getitem__) == "waiting" for loss in much)
     assert first.startswith(f"Over 10.0 % of ideal is lost at the most GPUs of {len(much)} of {len(largest)} curves;")
     assert f"waiting in {waiting}" in first
@@ -237,7 +243,7 @@ def test_what_the_notes_say_of_what_scaling_loses_holds(committed: Version) -> N
     assert max(ant.parts.values()) == ant.parts["waiting"]
     cases = (cartpole.baseline_id, cartpole.case_id)
     fps = {row.world_size: row.total_fps for row in campaign.rows if row.case_id in cases and row.total_fps is not None}
-    assert f"they lose {100 * cartpole.lost:.0f} %, and are slower than one" in said
+    assert f"they lose {100 * cartpole.lost:.0f} %, and may be slower than one" in said
     assert fps[4] < fps[1]
     shares = {row.world_size: campaign.inside[row.case_id].shares for row in campaign.rows if row.case_id in cases}
     for part in ("rest of steps", "learning"):

@@ -1,5 +1,6 @@
 """Several ranks beside one with as many environments: seeds of both are paired, others are shown and not compared."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -44,7 +45,9 @@ def test_seeds_that_both_have_are_paired() -> None:
     assert (pair.base_rewards, pair.other_rewards) == (alone, together)
     assert pair.differences == (-1.0, -2.0, -3.0, -4.0, -5.0)
     assert pair.difference is not None
-    assert (pair.difference.value, pair.difference.interval) == (-3.0, (-5.0, -1.0))
+    half_width = 2.7764451051977934 * math.sqrt(2.5 / 5)  # t of 4 degrees of freedom; the variance is 2.5
+    assert pair.difference.value == -3.0
+    assert pair.difference.interval == pytest.approx((-3.0 - half_width, -3.0 + half_width))
     assert pair.verdict == "less"
 
 

@@ -8,6 +8,7 @@ import pytest
 from reports.learning_curves import mean_rewards
 from reports.thresholds import SMOOTHING_WINDOW, common_reward, iterations_to_reward, smoothed, time_to_reward
 from suite.schema.record import CaseResult, RunRecord
+from suite.statistics.intervals import median_interval
 from tests.fixtures.results.committed_results import committed_version
 from tests.fixtures.results.generated_results import failed_result, make_case, make_record
 
@@ -78,7 +79,7 @@ def test_median_and_interval_over_rounds() -> None:
     found = time_to_reward(result_of(*records), 0.0, smoothing_window=1)
     assert found.round_times_s == pytest.approx({0: 4.0, 1: 5.0, 2: 6.0})
     assert found.time_s == pytest.approx(5.0)
-    assert found.interval_s == pytest.approx((4.0, 6.0))
+    assert found.interval_s == pytest.approx(median_interval([4.0, 5.0, 6.0]))
     assert time_to_reward(result_of(*records[:2]), 0.0).interval_s is None
 
 

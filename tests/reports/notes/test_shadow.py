@@ -27,7 +27,6 @@ def test_what_the_notes_say_they_lose_holds() -> None:
     found = committed_set("h200-x2-shadow")
     (loss,) = losses(found.campaign)
     told = {part for part, (low, high) in loss.part_intervals.items() if not low <= 0 <= high}
-    assert told == {"waiting", "all-reduce", "learning"}
-    waiting, all_reduce, learning = (100 * loss.parts[part] for part in ("waiting", "all-reduce", "learning"))
-    assert f"{waiting:.1f} % is lost to waiting for the other rank, {all_reduce:.1f} % to the all-reduce" in NOTES
-    assert f"{learning:.1f} % to slower learning" in NOTES
+    assert told == {"waiting"}
+    within = "what the all-reduce, learning, drawing, physics and the rest lose is within the noise."
+    assert f"{100 * loss.parts['waiting']:.1f} % is lost to waiting for the other rank; {within}" in NOTES

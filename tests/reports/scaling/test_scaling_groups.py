@@ -16,21 +16,13 @@ from suite.schema.transport import Transport
 from tests.fixtures.results.generated_results import full_results, make_case, make_record, make_result
 
 
-def test_speedups_of_paired_rounds_know_that_they_shared_a_disturbance() -> None:
-    # The second round was disturbed: everything took twice as long, and yet two ranks were twice as fast.
+def test_an_efficiency_is_the_speedup_over_the_ideal_one_with_its_interval() -> None:
     results = [make_result(make_case(world_size=ranks), 0.8 / ranks, 1.6 / ranks, 0.8 / ranks) for ranks in (1, 2)]
     (group,) = scaling_groups(results)
-    assert point_speedup(group, group.points[1]).interval == (2.0, 2.0)
-    assert point_efficiency(group, group.points[1]).interval == (1.0, 1.0)
-    case = make_case(world_size=2)
-    other_rounds = tuple(
-        make_record(case, index=index, iteration_time_s=time_s)
-        for index, time_s in zip((0, 1, 3), (0.4, 0.8, 0.4), strict=True)
-    )
-    (unpaired,) = scaling_groups([results[0], CaseResult(case=case, rounds=other_rounds)])
-    interval = point_speedup(unpaired, unpaired.points[1]).interval
-    assert interval is not None
-    assert interval[0] < 2 < interval[1]
+    speedup, efficiency = point_speedup(group, group.points[1]), point_efficiency(group, group.points[1])
+    assert speedup.interval is not None
+    assert speedup.interval[0] < speedup.value == 2.0 < speedup.interval[1]
+    assert efficiency.interval == tuple(bound / 2 for bound in speedup.interval)
 
 
 def test_figures_of_points_are_over_a_baseline_of_two_ranks() -> None:

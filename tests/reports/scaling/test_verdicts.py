@@ -1,3 +1,4 @@
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -28,13 +29,20 @@ def test_ideal_scaling_scales() -> None:
 
 
 def test_the_whole_interval_must_be_at_or_above_the_threshold() -> None:
-    assert judged(0.5 / SCALES_EFFICIENCY, 0.5, 0.5).word == "scales"
-    assert judged(0.51 / SCALES_EFFICIENCY, 0.5, 0.5).word == "inconclusive"
-    assert "lies on both sides of 0.80" in judged(0.51 / SCALES_EFFICIENCY, 0.5, 0.5).reason
-    assert judged(0.7, 0.71, 0.72).word == "limited"
+    spread = 0.01  # of the logarithms of three rounds, so their mean has a half-width of 4.3027 * 0.01 / sqrt(3)
+    half_width = 4.302652729911275 * spread / math.sqrt(3)
+
+    def with_bound(efficiency: float, side: int) -> Verdict:
+        middle_s = 0.5 / efficiency * math.exp(side * half_width)
+        return judged(*(middle_s * math.exp(step * spread) for step in (-1, 0, 1)))
+
+    assert with_bound(SCALES_EFFICIENCY + 1e-6, -1).word == "scales"
+    assert with_bound(SCALES_EFFICIENCY - 1e-6, -1).word == "inconclusive"
+    assert "lies on both sides of 0.80" in with_bound(SCALES_EFFICIENCY + 1e-6, 1).reason
+    assert with_bound(SCALES_EFFICIENCY - 1e-6, 1).word == "limited"
 
 
-@pytest.mark.parametrize(("times_s", "is_said"), [((1.2, 1.1, 1.3), True), ((1.2, 0.9, 1.3), False)])
+@pytest.mark.parametrize(("times_s", "is_said"), [((1.2, 1.15, 1.25), True), ((1.2, 0.9, 1.3), False)])
 def test_more_ranks_that_surely_make_fewer_frames_are_named(times_s: tuple[float, ...], is_said: bool) -> None:
     """Strong scaling, compared with 1 s on one rank."""
     found = judged(*times_s)
@@ -53,7 +61,7 @@ def test_a_word_has_to_hold_with_the_baselines_twin_too(twin_s: tuple[float, ...
     assert found.word == word
     if word == "inconclusive":
         assert found.reason == (
-            "scales by the baseline and inconclusive by its A/A twin, which is the same case: 0.70 to 1.00 at 2 ranks"
+            "scales by the baseline and inconclusive by its A/A twin, which is the same case: 0.53 to 1.48 at 2 ranks"
         )
 
 

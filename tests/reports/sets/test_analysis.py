@@ -5,6 +5,7 @@ import pytest
 from reports.analysis import CaseRow, case_rows, start_up_s
 from reports.learning_curves import learning_curve
 from suite.schema.record import Case, CaseResult, RankRecord
+from suite.statistics.intervals import ratio_of
 from tests.fixtures.results.generated_results import (
     failed_result,
     full_results,
@@ -148,19 +149,19 @@ def test_curves_name_only_what_differs_within_the_series() -> None:
     assert curves(one, make_case(world_size=4), spread) == ["rsl_rl", "rsl_rl, 2 nodes"]
 
 
-def test_speedups_have_intervals_over_paired_rounds() -> None:
+def test_speedups_have_the_interval_of_a_ratio() -> None:
     results = [make_result(make_case(world_size=ranks), *(t / ranks for t in (0.8, 0.9, 1.6))) for ranks in (1, 2)]
     rows = rows_by_ranks(results)
-    assert (rows[1].speedup, rows[1].speedup_interval, rows[1].speedup_pairing) == (1.0, None, None)
-    assert (rows[2].speedup_interval, rows[2].speedup_pairing) == ((2.0, 2.0), "paired")
-    assert rows[2].scaling_efficiency_interval == (1.0, 1.0)
+    assert (rows[1].speedup, rows[1].speedup_interval) == (1.0, None)
+    assert rows[2].speedup_interval == ratio_of([0.8, 0.9, 1.6], [0.4, 0.45, 0.8]).interval
+    low, high = rows[2].scaling_efficiency_interval or (0.0, 0.0)
+    assert (2 * low, 2 * high) == rows[2].speedup_interval
 
 
-def test_speedups_of_unequal_rounds_are_unpaired_and_of_few_rounds_without_interval() -> None:
+def test_speedups_of_unequal_rounds_have_an_interval_and_of_few_rounds_none() -> None:
     base = make_result(make_case(), 0.8, 0.9, 1.0, 1.1)
     (_, row) = case_rows([base, make_result(make_case(world_size=2), 0.4, 0.45, 0.5)])
-    assert row.speedup_pairing == "unpaired"
     assert row.speedup_interval is not None
     assert row.speedup_interval[0] < 2.0 < row.speedup_interval[1]
     (_, row) = case_rows([base, make_result(make_case(world_size=2), 0.4, 0.5)])
-    assert (row.speedup_interval, row.scaling_efficiency_interval, row.speedup_pairing) == (None, None, None)
+    assert (row.speedup_interval, row.scaling_efficiency_interval) == (None, None)

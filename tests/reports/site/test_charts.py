@@ -120,7 +120,7 @@ def test_whiskers_of_a_speedup_are_drawn_only_where_both_cases_have_three_rounds
     assert isinstance(single, Figure)
     assert isinstance(several, Figure)
     assert "No interval is known" in single.caption
-    assert "95% bootstrap interval" in several.caption
+    assert "95% interval over rounds" in several.caption
 
 
 def test_the_last_value_of_every_curve_stands_beside_its_point() -> None:

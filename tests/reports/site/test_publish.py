@@ -143,7 +143,7 @@ def test_the_switcher_keeps_the_page_and_older_versions_say_so(site: Path, brows
 def test_search_finds_a_word_and_leads_to_its_section(site: Path, browser: Browser) -> None:
     tab = Tab.opened(browser, (site / NEWER / "index.html").as_uri(), width=1440)
     tab.click("#query")
-    tab.write("bootstrap percentile")
+    tab.write("delta method")
     tab.wait_for("document.querySelector('#found a')")
     assert tab.value("document.querySelector('#found a').getAttribute('href')").startswith("methodology.html#")
     tab.click("#found a")

@@ -5,12 +5,12 @@ from typing import get_args
 
 import pytest
 
-from suite.campaign.display.sureness import MIN_ROUNDS
 from suite.matrix.cases import expand, on_nodes_of
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
 from suite.matrix.plan import plan
 from suite.schema.record import Case, Device, RlLibrary
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 
 CATALOG = load_catalog()
 
@@ -69,7 +69,7 @@ def test_smoke_has_every_task_on_one_and_two_ranks_and_every_library() -> None:
 
 def test_first_is_one_curve_of_full_on_one_gpu_and_on_all() -> None:
     matrix = load_matrix("first", CATALOG)
-    assert (matrix.rounds, matrix.precision, matrix.warm_up) == (MIN_ROUNDS, None, True)
+    assert (matrix.rounds, matrix.precision, matrix.warm_up) == (MIN_ROUNDS_FOR_INTERVAL, None, True)
     of_full = {case.case_id: case for case in cases_of("full")}
     for gpus, sizes in ((1, [1]), (4, [1, 4]), (6, [1, 6]), (8, [1, 8])):
         cases = expand(on_nodes_of(matrix, gpus), CATALOG, device="cuda", assets="offline")
@@ -82,8 +82,8 @@ def test_first_is_one_curve_of_full_on_one_gpu_and_on_all() -> None:
 def test_first_takes_about_five_minutes_at_most() -> None:
     cases = expand(on_nodes_of(load_matrix("first", CATALOG), 8), CATALOG, device="cuda", assets="offline")
     planned = plan(
-        cases, gpus_available=8, cpus_available=8, device="cuda", available_stacks=["kitless"], rounds=MIN_ROUNDS,
-        catalog=CATALOG,
+        cases, gpus_available=8, cpus_available=8, device="cuda", available_stacks=["kitless"],
+        rounds=MIN_ROUNDS_FOR_INTERVAL, catalog=CATALOG,
     )  # fmt: skip
     assert sum((item.estimated_wall_s or 1e9) * item.rounds for item in planned) <= 300
 

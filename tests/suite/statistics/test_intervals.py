@@ -1,119 +1,88 @@
+"""Intervals against values computed by hand and by scipy. How often they contain the truth: ``test_coverage``."""
+
 import math
-import random
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+import statistics
 
 import pytest
+from scipy import stats
 
-from suite.statistics import stopping_rule as repeats
-from suite.statistics.intervals import (
-    CONFIDENCE,
-    MAX_ROUNDS_OF_A_RANGE,
-    MIN_ROUNDS_FOR_INTERVAL,
-    estimate,
-    held_by_range,
-    median_interval,
-    of_few_rounds,
-    pairing_of,
-    resampled_medians,
-)
+from suite.statistics.intervals import estimate, median_interval, median_of, ratio_of, sum_of_means
+
+ONE_S, MANY_S = [1.00, 1.10, 1.21], [0.50, 0.52, 0.60, 0.55]
 
 
-def test_interval_of_the_median_needs_three_rounds_and_is_repeatable() -> None:
-    assert median_interval([1.0, 2.0]) is None
-    assert median_interval([1.0, 2.0, 3.0]) == (1.0, 3.0)
-    assert median_interval([2.0] * 5) == (2.0, 2.0)
-    values = dict(enumerate([1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 9.0]))
-    other = dict.fromkeys(values, 1.0)
-    ratios = [estimate([values, other], lambda medians: medians[0] / medians[1], "paired").interval for _ in range(2)]
-    assert ratios[0] == ratios[1]
-    assert ratios[0] is not None
-    assert 1.0 < ratios[0][0] < 1.3 < ratios[0][1] < 9.0
+def test_the_interval_of_a_figure_is_students_t_on_logarithms() -> None:
+    """Worked by hand: the logarithms are 0, a and 2a, so their mean is a and their standard deviation too."""
+    a = math.log(1.1)
+    half_width = 4.302652729911275 * a / math.sqrt(3)
+    found = median_of(ONE_S)
+    assert found.value == 1.1
+    assert found.interval == pytest.approx((math.exp(a - half_width), math.exp(a + half_width)))
 
 
-@pytest.mark.parametrize("rounds", range(MIN_ROUNDS_FOR_INTERVAL, MAX_ROUNDS_OF_A_RANGE + 1))
-def test_up_to_five_rounds_an_interval_is_their_range(rounds: int) -> None:
-    values = [float(value) for value in range(rounds)]
-    assert median_interval(values) == (values[0], values[-1])
+def test_the_interval_of_a_ratio_is_welchs() -> None:
+    logs = [[math.log(value) for value in values] for values in (ONE_S, MANY_S)]
+    expected = stats.ttest_ind(*logs, equal_var=False).confidence_interval(0.95)
+    found = ratio_of(ONE_S, MANY_S, factor=3.0)
+    assert found.value == 3.0 * statistics.median(ONE_S) / statistics.median(MANY_S)
+    assert found.interval == pytest.approx((3 * math.exp(expected.low), 3 * math.exp(expected.high)))
 
 
-@pytest.mark.parametrize("rounds", range(MAX_ROUNDS_OF_A_RANGE + 1, 15))
-def test_with_more_rounds_the_interval_of_a_case_is_that_by_which_it_is_decided(rounds: int) -> None:
-    """Only an interval of few rounds contains the true median less often than its level says."""
-    values = [float(value) for value in range(1, rounds + 1)]
-    low, high = median_interval(values) or (0.0, 0.0)
-    assert (low, high) == repeats.exact_median_interval(values)
-    below = low - 1  # values that are below the interval, and as many above
-    missed = 2 * sum(math.comb(rounds, number) for number in range(int(below) + 1)) / 2**rounds
-    assert 1 - missed >= CONFIDENCE
-    fps = estimate([dict(enumerate(values))], lambda medians: 1 / medians[0], "unpaired")
-    assert fps.interval == (1 / high, 1 / low)
+def test_a_ratio_and_its_inverse_have_the_same_interval() -> None:
+    inverse = ratio_of(MANY_S, ONE_S).mapped(lambda ratio: 1 / ratio).interval
+    assert inverse == pytest.approx(ratio_of(ONE_S, MANY_S).interval)
 
 
-@pytest.mark.parametrize("rounds", [3, 4, 5])
-def test_the_range_of_few_rounds_holds_the_median_less_often_than_it_says(rounds: int) -> None:
-    """Drawn: rounds in pairs, of which the true ratio is 1. Rounds alone have their range, as the tests above say."""
-    generator = random.Random(rounds)  # noqa: S311 - rounds, not secrets
-    draws = 300
-
-    def spans_the_true_ratio() -> bool:
-        common = [1 + 0.03 * generator.gauss(0, 1) for _ in range(rounds)]
-        first, second = ({i: c * (1 + 0.02 * generator.gauss(0, 1)) for i, c in enumerate(common)} for _ in range(2))
-        ratio = estimate([first, second], lambda medians: medians[1] / medians[0], "paired").interval
-        assert ratio is not None
-        return ratio[0] <= 1 <= ratio[1]
-
-    assert sum(spans_the_true_ratio() for _ in range(draws)) / draws == pytest.approx(held_by_range(rounds), abs=0.05)
+@pytest.mark.parametrize("count", [1, 2])
+def test_fewer_than_three_processes_of_any_sample_have_no_interval(count: int) -> None:
+    assert median_interval([1.0] * count) is None
+    found = ratio_of([2.0] * 5, [1.0] * count)
+    assert (found.value, found.interval) == (2.0, None)
+    assert sum_of_means([[-1.0, 0.0, 1.0], [1.0] * count], 1.0).interval is None
+    assert median_interval([]) is None
 
 
-def test_what_few_rounds_are_worth_is_said_of_those_that_are_there() -> None:
-    assert of_few_rounds([1, 2, 6, 10]) == ""
-    said = of_few_rounds([1, 3, 3, 4, 10])
-    assert said.endswith("with a probability below 95%: 75% with 3 rounds, 88% with 4 rounds.")
+def test_equal_values_have_an_interval_without_width() -> None:
+    assert median_interval([2.0] * 5) == pytest.approx((2.0, 2.0))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Ran:
-    times_s: Mapping[int, float]
-    started: Mapping[int, datetime]
+def test_an_interval_is_extended_to_contain_the_figure() -> None:
+    values = [1.0] * 6 + [1.1] * 5
+    logs = [math.log(value) for value in values]
+    margin = stats.sem(logs) * stats.t.ppf(0.975, 10)
+    assert math.exp(statistics.fmean(logs) - margin) > 1.0 == statistics.median(values)
+    assert median_interval(values) == pytest.approx((1.0, math.exp(statistics.fmean(logs) + margin)))
 
 
-def ran(**minutes: int) -> Ran:
-    """Rounds by number and the minute in which each began: ``r0=5``."""
-    begin = datetime(2026, 11, 21, tzinfo=UTC)
-    numbers = {int(name.removeprefix("r")): minute for name, minute in minutes.items()}
-    return Ran(
-        times_s=dict.fromkeys(numbers, 1.0),
-        started={number: begin + timedelta(minutes=minute) for number, minute in numbers.items()},
-    )
+def test_what_may_be_negative_is_estimated_on_a_linear_scale() -> None:
+    """The difference of two figures moves by the value of each, to first order in its logarithm."""
+    one, many = ([value * (1 + 1e-4 * index) for index in range(4)] for value in (1.0, 3.0))
+    found = estimate([one, many], lambda medians: medians[0] - medians[1], scale="linear")
+    expected = stats.ttest_ind(one, many, equal_var=False).confidence_interval(0.95)
+    assert found.interval == pytest.approx((expected.low, expected.high), rel=1e-6)
 
 
-def test_rounds_are_paired_when_all_ran_the_same_round_by_round() -> None:
-    assert pairing_of([ran(r0=0, r1=2), ran(r1=3, r0=1)]) == "paired"
-    assert pairing_of([ran(r0=0, r1=3), ran(r0=1, r1=2)]) == "paired"  # the order within a round may change
-    assert pairing_of([ran(r0=0, r1=1), ran(r0=2, r1=3)]) == "unpaired"  # one case after the other
-    assert pairing_of([ran(r0=0, r1=2), ran(r0=1, r2=3)]) == "unpaired"
-    assert pairing_of([ran(r0=0), replace(ran(r0=0), started={})]) == "unpaired"
+def test_a_statistic_that_becomes_infinite_has_no_interval() -> None:
+    found = estimate([ONE_S], lambda medians: math.inf if medians[0] > 1.11 else medians[0], scale="linear")
+    assert (found.value, found.interval) == (1.1, None)
+    assert estimate([ONE_S], lambda _: math.inf, scale="linear").interval is None
 
 
-def test_paired_rounds_are_drawn_together() -> None:
-    one = {0: 1.0, 1: 2.0, 2: 4.0}
-    ten = {index: 10 * value for index, value in one.items()}
-    drawn = resampled_medians([one, ten], "paired")
-    assert drawn is not None
-    assert {high / low for low, high in drawn} == {10.0}
-    apart = resampled_medians([one, ten], "unpaired")
-    assert apart is not None
-    assert {high / low for low, high in apart} > {10.0}
+def test_a_sum_of_means_is_estimated_from_numbers_of_any_sign() -> None:
+    rewards = [-1.0, 0.0, 2.0, 4.0, 0.5]
+    expected = stats.ttest_1samp(rewards, 0.0).confidence_interval(0.95)
+    found = sum_of_means([rewards], statistics.median(rewards))
+    assert found.value == 0.5
+    assert found.interval == pytest.approx((expected.low, expected.high))
 
 
-def test_different_rounds_cannot_be_paired() -> None:
-    rounds = {0: 1.0, 1: 2.0, 2: 4.0}
-    with pytest.raises(ValueError, match="cannot be paired"):
-        resampled_medians([rounds, {1: 1.0, 2: 2.0, 3: 4.0}], "paired")
+def test_a_falling_function_swaps_the_bounds() -> None:
+    low, high = median_interval(ONE_S) or (0.0, 0.0)
+    fps = median_of(ONE_S).mapped(lambda time_s: 100 / time_s)
+    assert fps.interval == (100 / high, 100 / low)
 
 
-def test_too_few_rounds_of_one_sample_are_no_interval() -> None:
-    found = estimate([{0: 2.0, 1: 4.0}, {0: 1.0, 1: 1.0, 2: 1.0}], lambda medians: medians[0] / medians[1], "unpaired")
-    assert (found.value, found.interval) == (3.0, None)
+@pytest.mark.parametrize("value", [0.0, -1.0])
+def test_a_time_that_is_not_above_zero_is_refused(value: float) -> None:
+    with pytest.raises(ValueError, match=r"math domain|positive"):
+        median_of([1.0, 1.0, value])

@@ -13,7 +13,7 @@ from rich.console import Console
 from suite.campaign import steps
 from suite.campaign.display.ending import LAUNCHER_VARIABLE
 from suite.campaign.display.progress import clock
-from suite.campaign.display.sureness import MIN_ROUNDS, sureness
+from suite.campaign.display.sureness import sureness
 from suite.campaign.runs.rounds import figures
 from suite.campaign.state import Campaign
 from suite.matrix.resources import Resources
@@ -133,10 +133,10 @@ def test_one_and_four_gpus_say_how_sure_they_are(tmp_path: Path) -> None:
     lines = ended(FOUR, tmp_path)
     start = lines.index("How certain this is")
     assert lines[start + 1 : start + 6] == [
-        "  1 GPU: 32,768 frames/s (32,125 to 33,437), 3 rounds, all settled.",
-        "  4 GPUs: 119,156 frames/s (117,029 to 121,363), 3 rounds, all settled.",
-        "  Efficiency on 4 GPUs: 90.9% (87.5% to 94.4%).",
-        "  A range spans all rounds. The true median lies inside it with a probability of 75%.",
+        "  1 GPU: 32,768 frames/s (31,184 to 34,442), 3 rounds, all settled.",
+        "  4 GPUs: 119,156 frames/s (113,906 to 124,676), 3 rounds, all settled.",
+        "  Efficiency on 4 GPUs: 90.9% (87.0% to 94.9%).",
+        "  In brackets: the interval at 95%, from the spread between rounds.",
         f"  More certain, with 6 rounds (finished ones count): {SURER} --out {tmp_path} --repeats 6",
     ]
     assert lines[-3].endswith("python3 -m nox -s plan -- --matrix full")
@@ -159,13 +159,13 @@ def test_one_round_and_rounds_that_had_not_settled_are_said(tmp_path: Path) -> N
     text = "\n".join(ended([FOUR[0], ant(4, 0.55, iterations=3)], tmp_path))
     assert "4 GPUs: 119,156 frames/s, 1 round, 0 of them settled." in text
     assert "Efficiency on 4 GPUs: 90.9%." in text
-    assert "The spread between rounds is unknown with 1 round." in text
+    assert "No interval is known with 1 round." in text
     assert "In a round that did not settle" in text
 
 
 def test_six_rounds_need_no_surer_command(tmp_path: Path) -> None:
     text = "\n".join(ended([ant(1, *(0.5 + 0.01 * index for index in range(6)))], tmp_path))
-    assert "with a probability of 97%" in text
+    assert "In brackets: the interval at 95%" in text
     assert "--repeats" not in text
 
 
@@ -180,7 +180,7 @@ def test_several_curves_are_left_to_the_page(extra: CaseResult) -> None:
     assert sureness([*FOUR, extra]) is None
 
 
-def test_a_range_takes_rounds_that_both_numbers_of_gpus_have() -> None:
-    found = sureness([ant(1, 0.5, 0.5, 0.5), ant(4, *(0.5,) * (MIN_ROUNDS - 1))])
+def test_an_interval_takes_three_rounds_of_both_numbers_of_gpus() -> None:
+    found = sureness([ant(1, 0.5, 0.5, 0.5), ant(4, 0.5, 0.5)])
     assert found is not None
-    assert (found.efficiency, found.efficiency_range) == (1.0, None)
+    assert (found.efficiency, found.efficiency_interval) == (1.0, None)

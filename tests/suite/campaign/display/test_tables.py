@@ -119,7 +119,7 @@ def test_each_case_says_why_it_ended_and_how_well_its_median_is_known() -> None:
     assert printed_rounds(replace(result, ended_because="precise enough: x")) == [
         result.case.case_id,
         "rounds: precise enough: x",
-        "median between 0.999 and 1.004 s/iteration at 95 % (half-width 0.2%)",
+        "median between 0.9995 and 1.003 s/iteration at 95 % (half-width 0.2%)",
         "warm start: 20.0 s (6 of 6 rounds)",
     ]
 
