@@ -120,7 +120,7 @@ def _measured(found: Inside) -> dict[str, float | None]:
         "throttled_share": median(found.throttled_share),
         "core_probe_us": median(found.core_probe_us),
         "slowed_core_share": found.core_speed.slowed_share if found.core_speed else None,
-        "full_core_speed_iteration_time_s": found.core_speed.full_speed_iteration_s if found.core_speed else None,
+        "unslowed_iteration_time_s": found.core_speed.unslowed_iteration_s if found.core_speed else None,
         "slower_after_slowed_core": found.core_speed.slower_by if found.core_speed else None,
         "stolen_cpu_share": median(found.stolen_share),
         "other_processes_cpu_share": median(found.others_share),

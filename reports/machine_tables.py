@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
+from reports.full_core_speed import SharedCase
 from reports.inside import core_probe_us
 from reports.places import Place
-from reports.tables import MISSING, Html, count, html_table, paragraph, together, where_it_ran
+from reports.tables import MISSING, Html, count, html_table, paragraph, seconds, together, where_it_ran
 from suite.files.wording import counted
-from suite.schema.record import CaseResult, CheckResult
+from suite.schema.record import Case, CaseResult, CheckResult
 from suite.statistics.reduce import round_time_s
 
 SHORT_HASH_LENGTH: Final = 12
@@ -85,6 +86,32 @@ def _platform_facts(place: Place) -> tuple[tuple[str, str | None], ...]:
         ("Hash of the assets", where.asset_sha256 and where.asset_sha256[:SHORT_HASH_LENGTH]),
         ("Packages", ", ".join(f"{name} {version}" for name, version in place.versions.items()) or None),
     )
+
+
+def core_speed_table(found: Sequence[SharedCase], *, label: str) -> Html:
+    """A row for each machine of each case, as measured and at full core speed."""
+
+    def fps(case: Case, iteration_s: float | None) -> str:
+        return count(case.frames_per_iteration / iteration_s if iteration_s and case.has_frames else None)
+
+    headings = ["Case", "Machine", "Rounds", "Iteration in s", "Frames/s", "Iteration in s at full core speed"]
+    headings += ["Frames/s at full core speed", "Iterations at full core speed", "Fastest probe in µs"]
+    rows = (
+        [
+            one.case.case_id,
+            machine.label,
+            str(machine.rounds),
+            seconds(machine.iteration_s),
+            fps(one.case, machine.iteration_s),
+            seconds(machine.full_s),
+            fps(one.case, machine.full_s),
+            MISSING if machine.full is None else f"{machine.full.iterations} of {machine.full.counted}",
+            count(machine.fastest_probe_s and 1e6 * machine.fastest_probe_s),
+        ]
+        for one in found
+        for machine in one.machines
+    )
+    return html_table(headings, rows, label=label, num_text_columns=2)
 
 
 def interference_rounds(test: CaseResult, *, label: str) -> Html:

@@ -55,11 +55,9 @@ def _slowed(found: Inside) -> str:
     return NOT_MEASURED if speed is None else f"{speed.slowed} of {speed.looks}"
 
 
-def _at_full_speed(found: Inside) -> str:
+def _unslowed(found: Inside) -> str:
     speed = found.core_speed
-    return (
-        NOT_MEASURED if speed is None or speed.full_speed_iteration_s is None else seconds(speed.full_speed_iteration_s)
-    )
+    return NOT_MEASURED if speed is None or speed.unslowed_iteration_s is None else seconds(speed.unslowed_iteration_s)
 
 
 _MEMORY: Final[Columns] = {
@@ -77,7 +75,7 @@ _ENERGY: Final[Columns] = {
 _HOST: Final[Columns] = {
     "Core probe in µs": lambda found: _median(found.core_probe_us, "{:.0f}"),
     "Looks that found a slowed core": _slowed,
-    "Iteration at full core speed in s": _at_full_speed,
+    "Iteration after a core that was not slowed in s": _unslowed,
     "CPU time taken by a hypervisor": lambda found: _median(found.stolen_share, "{:.1%}"),
     "CPU time of other processes": lambda found: _median(found.others_share, "{:.1%}"),
     "Sampler's share of a core": lambda found: _median(found.sampler_core_share, "{:.1%}"),

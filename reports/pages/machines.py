@@ -1,16 +1,20 @@
 """Where it ran, and what env_check said there."""
 
-from collections.abc import Hashable
+import statistics
+from collections.abc import Hashable, Sequence
 from typing import Final
 
 from reports import machine_tables
 from reports.cost import cost_table
+from reports.full_core_speed import SharedCase, shared_cases
 from reports.pages.contributors import byline
 from reports.pages.under_titles import under_titles
 from reports.places import Place
 from reports.result_sets import ResultSet, Version
-from reports.tables import Displayed, Html, bullets, heading, html_table, paragraph, together
+from reports.tables import Displayed, Html, bullets, heading, html_table, paragraph, ratio, together
+from suite.files.wording import counted
 from suite.statistics.aa_noise import NOISE_LEVEL
+from suite.statistics.core_speed import MIN_AT_FULL_SPEED, SLOWED
 
 NOISE_RULE: Final = (
     "A case that ran twice, as an A/A pair, is two cases by name alone. The noise is what their medians lie apart at"
@@ -18,6 +22,13 @@ NOISE_RULE: Final = (
     " no less than as they ran. It holds how the host drifted between rounds. A further case that differs by nothing"
     " lies beyond it in one of four cases with two or three rounds each, and in one of seven with four or five (by"
     " simulation of rounds that are independent). A set's noise is that of its pair that has most."
+)
+
+FULL_SPEED_RULE: Final = (
+    "The plain figure of a case is its headline everywhere. The figure at full core speed is the median of the steady"
+    " iterations without detailed timing whose core probes before and after took at most"
+    f" {SLOWED:g} times the fastest that any case of the machine saw on that rank. It is left out for fewer than"
+    f" {MIN_AT_FULL_SPEED} such iterations."
 )
 
 
@@ -91,6 +102,41 @@ def noise(version: Version) -> Html:
             *([paragraph(f"No case ran twice, so the noise is not known: {'; '.join(unknown)}.")] if unknown else []),
             *([bullets(slowed)] if slowed else []),
         ]
+    )
+
+
+def core_speed(version: Version) -> Html:
+    """Cases that several machines measured, as measured and at full core speed, and how far machines are apart."""
+    own = [one for one in version.sets if not one.contributor]
+    found = shared_cases(result for one in own for result in version.beside_others[one.name])
+    if not found:
+        return paragraph("No case ran on several machines with one kind of GPU.")
+    return together(
+        [
+            paragraph(FULL_SPEED_RULE),
+            paragraph(how_far_apart(found)),
+            machine_tables.core_speed_table(found, label="Cases on several machines"),
+        ]
+    )
+
+
+def how_far_apart(found: Sequence[SharedCase]) -> str:
+    """Say how far machines are apart, and whether full core speed brings them closer. Pure."""
+    most = found[0]
+    said = (
+        f"{counted(len(found), 'case')} ran on several machines with one kind of GPU. The slowest machine takes up to"
+        f" {ratio(most.apart)} times as long as the quickest ({most.case.case_id})."
+    )
+    both = [apart for one in found if (apart := one.both) is not None]
+    if not both:
+        return f"{said} No two machines have figures of one case at full core speed."
+    plain, full = (statistics.median(column) for column in zip(*both, strict=True))
+    closer = sum(at_full < as_measured for as_measured, at_full in both)
+    brings = "brings machines closer" if closer > len(both) / 2 and full < plain else "does not bring machines closer"
+    return (
+        f"{said} Two machines or more have figures at full core speed for {counted(len(both), 'case')}. Between these"
+        f" machines the slowest takes {ratio(plain)} times as long as measured and {ratio(full)} times at full core"
+        f" speed (medians of cases); they come closer in {closer} of {len(both)}. So full core speed {brings}."
     )
 
 

@@ -5,10 +5,13 @@ rank times a fixed piece of the interpreter's work, a probe, after every marked 
 (``suite.external.core_probe``). If another hardware thread or another tenant's machine shares the core, the probe takes
 up to twice as long, for seconds at a time. Utilisation and stolen time do not show this. Only GPU cases are examined:
 on CPU ranks the physics' own threads share the cores.
+
+``at_full_speed`` gives a case's figure at full core speed, beside its plain figure. It counts the iterations whose
+probes before and after were fast on every rank.
 """
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,13 +19,17 @@ from suite.files.wording import counted
 from suite.schema.record import CaseResult, Environment, RunRecord
 from suite.statistics.reduce import counted_iterations, iteration_times_s, marked_iterations
 
-# Multiple of the host's fastest probe. Probes form two groups, with almost none between 1.2 and 1.5 times the
-# fastest (H200 host H, reports/results/2026.11/h200-x2-envs).
+# Multiple of the fastest probe. Probes form two groups, with almost none between 1.2 and 1.5 times the host's fastest
+# (H200 host H, reports/results/2026.11/h200-x2-envs). On all 19 hosts of that version together, 44 % of 6,268 probes
+# take less than 1.3 times the fastest of their host and rank, 49 % over 1.6 times, and 7 % lie between. Fresh processes
+# differ by less: the fastest probe of nine in ten rounds is below 1.3.
 SLOWED: Final = 1.3
 MIN_LOOKS: Final = 5  # of each kind, so that the iterations after them can be compared
 WORTH_SAYING: Final = 0.05  # part of the looks; fewer do not move a median
+MIN_AT_FULL_SPEED: Final = 8  # iterations; with fewer, the median depends on single ones
 
 type Host = tuple[str | None, str | None]
+type RankOfHost = tuple[Host, int]
 type _Look = tuple[bool, float | None]
 
 
@@ -32,7 +39,7 @@ class CoreSpeed:
 
     looks: int
     slowed: int  # looks over ``SLOWED`` times the fastest probe of their host
-    full_speed_iteration_s: float | None = None  # median after looks that are not slowed; None for too few
+    unslowed_iteration_s: float | None = None  # median after looks that are not slowed; None for too few
     slowed_iteration_s: float | None = None  # median after slowed looks; None for too few
 
     @property
@@ -42,9 +49,18 @@ class CoreSpeed:
     @property
     def slower_by(self) -> float | None:
         """Relative change of the iteration time after a slowed look; None if one kind has too few."""
-        if self.full_speed_iteration_s is None or self.slowed_iteration_s is None:
+        if self.unslowed_iteration_s is None or self.slowed_iteration_s is None:
             return None
-        return self.slowed_iteration_s / self.full_speed_iteration_s - 1
+        return self.slowed_iteration_s / self.unslowed_iteration_s - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class FullSpeed:
+    """The iterations of one case between two probes, on every rank, that are not slowed."""
+
+    counted: int  # steady iterations without marks, of rounds whose cores were probed
+    iterations: int  # of them at full core speed
+    iteration_s: float | None  # their median over all rounds; None for fewer than ``MIN_AT_FULL_SPEED``
 
 
 def host_of(environment: Environment) -> Host:
@@ -63,6 +79,38 @@ def fastest_probes_s(records: Sequence[RunRecord]) -> dict[Host, float]:
     return fastest
 
 
+def fastest_rank_probes_s(records: Sequence[RunRecord]) -> dict[RankOfHost, float]:
+    """The shortest probe of each rank in any GPU case of a host: ranks use the same cores in every case."""
+    fastest: dict[RankOfHost, float] = {}
+    for record in records:
+        for rank, column in enumerate(_columns(record)):
+            place = host_of(record.environment), rank
+            known = (fastest.get(place), *column)
+            if any(known):
+                fastest[place] = min(probe_s for probe_s in known if probe_s is not None)
+    return fastest
+
+
+def at_full_speed(records: Sequence[RunRecord], fastest_s: Mapping[RankOfHost, float]) -> FullSpeed | None:
+    """The figure at full core speed of ``records`` of one case; None if no round probed all of its ranks.
+
+    ``fastest_s``: as ``fastest_rank_probes_s`` finds it, in these records and in others of their hosts. The
+    probe before an iteration is the last one before it, and the probe after it the next one: results before schema 3
+    have one after every fourth iteration.
+
+    Raises ValueError for a round without steady iterations, as ``suite.statistics.reduce.counted_iterations`` does.
+    """
+    probed = [record for record in records if (columns := _columns(record)) and all(map(any, columns))]
+    if not probed:
+        return None
+    times_s = [time_s for record in probed for time_s in _full_speed_times_s(record, fastest_s)]
+    return FullSpeed(
+        counted=sum(len(counted_iterations(record)) for record in probed),
+        iterations=len(times_s),
+        iteration_s=statistics.median(times_s) if len(times_s) >= MIN_AT_FULL_SPEED else None,
+    )
+
+
 def core_speed(records: Sequence[RunRecord], fastest_s: Mapping[Host, float]) -> CoreSpeed | None:
     """Core speed in ``records`` of one case. ``fastest_s`` has the fastest probe of each host. None without probes.
 
@@ -76,7 +124,7 @@ def core_speed(records: Sequence[RunRecord], fastest_s: Mapping[Host, float]) ->
     return CoreSpeed(
         looks=len(looks),
         slowed=sum(is_slowed for is_slowed, _ in looks),
-        full_speed_iteration_s=medians.get(False),
+        unslowed_iteration_s=medians.get(False),
         slowed_iteration_s=medians.get(True),
     )
 
@@ -115,6 +163,26 @@ def _looks(record: RunRecord, fastest_s: Mapping[Host, float]) -> Iterator[_Look
         probe_s = probes_s[index]
         if probe_s is not None:
             yield probe_s > limit_s, times_s[index + 1] if index + 1 in counted else None
+
+
+def _full_speed_times_s(record: RunRecord, fastest_s: Mapping[RankOfHost, float]) -> list[float]:
+    host, times_s = host_of(record.environment), iteration_times_s(record)
+    fast = [_between_fast(column, SLOWED * fastest_s[host, rank]) for rank, column in enumerate(_columns(record))]
+    return [times_s[index] for index in counted_iterations(record) if all(of_rank[index] for of_rank in fast)]
+
+
+def _between_fast(column: Sequence[float | None], limit_s: float) -> list[bool]:
+    """Whether the last probe before and the next one after each iteration are within the limit."""
+
+    def last_known(probes_s: Iterable[float | None]) -> Iterator[bool]:
+        is_fast = False
+        for probe_s in probes_s:
+            is_fast = is_fast if probe_s is None else probe_s <= limit_s
+            yield is_fast
+
+    before = [False, *last_known(column[:-1])]
+    after = [*last_known(reversed(column))][::-1]
+    return [one and other for one, other in zip(before, after, strict=True)]
 
 
 def _probes_s(record: RunRecord) -> list[float | None]:

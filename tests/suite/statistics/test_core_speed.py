@@ -8,15 +8,20 @@ import pytest
 from suite.records.store import load_results
 from suite.schema.record import CaseResult, RankRecord, RunRecord
 from suite.statistics.core_speed import (
+    MIN_AT_FULL_SPEED,
     MIN_LOOKS,
     SLOWED,
     CoreSpeed,
+    FullSpeed,
+    at_full_speed,
     core_speed,
     fastest_probes_s,
+    fastest_rank_probes_s,
     host_of,
     slowed_cores,
 )
-from tests.fixtures.results.committed_results import RESULTS
+from suite.statistics.reduce import counted_iterations, round_time_s
+from tests.fixtures.results.committed_results import RESULTS, committed_version
 from tests.fixtures.results.generated_results import make_case, make_record
 
 SWEEP = RESULTS / "h200-x2-envs"
@@ -55,7 +60,7 @@ def test_iterations_are_told_apart_by_the_look_before_them() -> None:
     found = core_speed([record], fastest_probes_s([record]))
     assert found is not None
     assert found.slowed_share == pytest.approx(0.5, abs=0.05)
-    assert (found.full_speed_iteration_s, found.slowed_iteration_s) == (1.0, 1.4)
+    assert (found.unslowed_iteration_s, found.slowed_iteration_s) == (1.0, 1.4)
     assert found.slower_by == pytest.approx(0.4)
 
 
@@ -95,7 +100,7 @@ def test_too_few_looks_of_a_kind_compare_nothing() -> None:
     assert found is not None
     assert found.slowed == MIN_LOOKS - 1
     assert (found.slowed_iteration_s, found.slower_by) == (None, None)
-    assert found.full_speed_iteration_s == 1.0
+    assert found.unslowed_iteration_s == 1.0
 
 
 def test_rounds_without_probes_and_cpu_ranks_say_nothing() -> None:
@@ -152,3 +157,133 @@ def test_in_git_an_iteration_goes_with_its_core() -> None:
     assert isinstance(found, CoreSpeed)
     assert found.looks == 88
     assert found.slower_by == pytest.approx(0.28, abs=0.01)
+
+
+def timed(times_s: Sequence[float], *probes_s: Sequence[float | None]) -> RunRecord:
+    """A round in which every fourth iteration is marked, with these probes of each rank."""
+    case = replace(CASE, nproc_per_node=len(probes_s), num_envs=128 // len(probes_s), iterations=len(times_s))
+    record = make_record(case, iteration_time_s=[1.0] * len(probes_s))
+    marked = tuple(float(index % 4 == 2) for index in range(len(times_s)))
+    ranks = tuple(
+        replace(
+            rank, samples={"iteration_time_s": tuple(times_s), "marked": marked, "core_probe_time_s": tuple(column)}
+        )
+        for rank, column in zip(record.ranks, probes_s, strict=True)
+    )
+    return replace(record, ranks=ranks)
+
+
+def full(*records: RunRecord) -> FullSpeed | None:
+    return at_full_speed(records, fastest_rank_probes_s(records))
+
+
+def test_iterations_between_fast_probes_make_the_figure_at_full_core_speed() -> None:
+    """A probe after every iteration; the core is slow in 12 of every 20 iterations, which take longer."""
+    record = timed(([1.0] * 8 + [1.4] * 12) * 4, ([FAST_S] * 8 + [SLOW_S] * 12) * 4)
+    assert round_time_s(record) == 1.4
+    counted = counted_iterations(record)
+    fast = [index for index in counted if 1 <= index % 20 < 8]  # the first of each stretch had a slow probe before it
+    assert full(record) == FullSpeed(counted=len(counted), iterations=len(fast), iteration_s=1.0)
+
+
+def test_the_iteration_in_which_a_core_changes_its_speed_is_left_out() -> None:
+    """One slow probe spoils the iteration before it and the one after it."""
+    spoilt = [FAST_S] * 40
+    spoilt[21] = SLOW_S
+    quiet, changed = full(timed([1.0] * 40, [FAST_S] * 40)), full(timed([1.0] * 40, spoilt))
+    assert quiet is not None
+    assert changed is not None
+    assert quiet.iterations == quiet.counted
+    assert changed.iterations == changed.counted - 1  # iteration 22 is marked and does not count anyway
+    spoilt[21], spoilt[24] = FAST_S, SLOW_S
+    again = full(timed([1.0] * 40, spoilt))
+    assert again is not None
+    assert again.iterations == again.counted - 2  # 24 and 25
+
+
+def test_results_with_a_probe_after_every_fourth_iteration_use_the_nearest_ones() -> None:
+    def sparse(*probes_s: float) -> list[float | None]:
+        return [probes_s[index // 4] if index % 4 == 2 else None for index in range(4 * len(probes_s))]
+
+    record = timed([1.0] * 40, sparse(*[FAST_S] * 5, SLOW_S, *[FAST_S] * 4))
+    counted = counted_iterations(record)
+    found = full(record)
+    assert found is not None
+    between = [index for index in counted if 3 <= index <= 17 or 27 <= index <= 37]
+    assert found == FullSpeed(counted=len(counted), iterations=len(between), iteration_s=1.0)
+    assert 0 < len(between) < len(counted)
+
+
+def test_every_rank_must_have_had_a_fast_core_by_its_own_fastest_probe() -> None:
+    """Rank 1 sits on a core that is always slower; only its own probes say when it is at full speed."""
+    own = ([SLOW_S] * 8 + [1.5 * SLOW_S] * 12) * 4
+    record = timed(([1.0] * 8 + [1.4] * 12) * 4, [FAST_S] * 80, own)
+    counted = counted_iterations(record)
+    fast = [index for index in counted if 1 <= index % 20 < 8]
+    assert full(record) == FullSpeed(counted=len(counted), iterations=len(fast), iteration_s=1.0)
+    faster_elsewhere = timed([1.0] * 40, [FAST_S] * 40, [FAST_S] * 40)
+    known = at_full_speed([record], fastest_rank_probes_s([record, faster_elsewhere]))
+    assert known == FullSpeed(counted=len(counted), iterations=0, iteration_s=None)
+
+
+@pytest.mark.parametrize(("fast", "iterations"), [(12, MIN_AT_FULL_SPEED), (11, MIN_AT_FULL_SPEED - 1)])
+def test_too_few_iterations_at_full_speed_have_no_figure_but_a_count(fast: int, iterations: int) -> None:
+    found = full(timed([1.0] * 40, [SLOW_S] * (40 - fast) + [FAST_S] * fast))
+    assert found is not None
+    assert found.iterations == iterations
+    assert found.iteration_s == (1.0 if iterations == MIN_AT_FULL_SPEED else None)
+
+
+def test_rounds_of_a_case_share_one_figure() -> None:
+    """A round that never had a fast core adds to the count of iterations, not to the figure."""
+    fast, slow = timed([1.0] * 40, [FAST_S] * 40), timed([1.4] * 40, [SLOW_S] * 40)
+    alone, both = full(fast), full(fast, slow)
+    assert alone is not None
+    assert both == replace(alone, counted=alone.counted + len(counted_iterations(slow)))
+
+
+def test_without_probes_on_every_rank_nothing_is_known_of_full_speed() -> None:
+    assert full(timed([1.0] * 40, [None] * 40)) is None
+    assert full(timed([1.0] * 40, [FAST_S] * 40, [None] * 40)) is None
+    on_cpu = replace(timed([1.0] * 40, [FAST_S] * 40), case=replace(CASE, device="cpu", iterations=40))
+    assert full(on_cpu) is None
+
+
+def test_the_limit_separates_the_probes_of_all_hosts_in_git() -> None:
+    records = [
+        record
+        for one in committed_version().sets
+        for result in (*one.campaign.results, *one.campaign.twins)
+        for record in result.completed
+    ]
+    fastest_s = fastest_rank_probes_s(records)
+    ratios, of_rounds = [], []
+    for record in records:
+        for rank in record.ranks:
+            place = host_of(record.environment), rank.rank
+            column = rank.samples.get("core_probe_time_s", ())
+            own = [probe_s / fastest_s[place] for probe_s in column if probe_s is not None and place in fastest_s]
+            if record.case.device == "cuda" and own:
+                ratios += own
+                of_rounds.append(min(own))
+    assert len({host for host, _ in fastest_s}) == 19
+    assert sum(ratio < SLOWED for ratio in ratios) / len(ratios) == pytest.approx(0.44, abs=0.01)
+    assert sum(SLOWED <= ratio < 1.6 for ratio in ratios) / len(ratios) == pytest.approx(0.07, abs=0.01)
+    assert sum(ratio < SLOWED for ratio in of_rounds) / len(of_rounds) > 0.9
+
+
+def test_in_git_a_case_is_quicker_at_full_core_speed() -> None:
+    (result,) = (
+        one
+        for one in load_results(RESULTS / "h200-x4-full")
+        if one.case.case_id == "ant-weak/rl_games-kitless-n1024-1x1"
+    )
+    fastest_s = fastest_rank_probes_s(
+        [each for one in load_results(RESULTS / "h200-x4-full") for each in one.completed]
+    )
+    found = at_full_speed(result.completed, fastest_s)
+    assert found is not None
+    assert (found.iterations, found.counted) == (15, 103)
+    assert found.iteration_s is not None
+    assert found.iteration_s == pytest.approx(0.1167, abs=1e-4)
+    assert min(round_time_s(record) for record in result.completed) > found.iteration_s
