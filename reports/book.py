@@ -70,6 +70,7 @@ def page_sources(version: Version) -> dict[str, str]:
         "learning": has_seeds(version),
         "comparison": version.older,
         "foreign": version.foreign,
+        "archive": version.archived,
     }
     names = [name for name, is_shown in is_there.items() if is_shown]
     about = ["machines", "methodology", "limits", "data"]

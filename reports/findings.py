@@ -16,7 +16,7 @@ from reports.inside import Kind, Values
 from reports.learning_curves import mean_rewards
 from reports.seeds import Seeds, Size
 from reports.thresholds import SMOOTHING_WINDOW, smoothed
-from suite.schema.record import CaseResult
+from suite.schema.record import Case, CaseResult
 from suite.statistics.reduce import round_time_s
 
 LEARNING: Final = "learning"  # parts of ``reports.inside.PARTS``
@@ -99,9 +99,9 @@ def _filling(result: CaseResult, group: Sequence[CaseResult], sweep: Campaign) -
 
 @dataclass(frozen=True, kw_only=True)
 class Places:
-    """One case in several places, as whoever measured labelled them."""
+    """The same training in several places, as whoever measured labelled them."""
 
-    case_id: str
+    case_id: str  # of one of the cases: series that share a training name it each in its own way
     fps: dict[str, float]  # by label, of all rounds there
     perhaps_beside: frozenset[str] = frozenset()  # labels with rounds of which it is not known what ran beside them
 
@@ -124,24 +124,40 @@ class Places:
 
 
 def places_of_cases(results: Iterable[CaseResult]) -> tuple[Places, ...]:
-    """GPU cases that completed in several places with one kind of GPU, the furthest apart first.
+    """Trainings that completed in several places with one kind of GPU, the furthest apart first.
 
     Rounds that are known to have run beside others are left out: their places would look slower than they are. So may
     places with rounds of which it is not known, as early records do not say: none of them counts as a slow one.
     """
-    found: dict[tuple[str, str], dict[str, list[CaseResult]]] = {}
+    found: dict[tuple[Case, str], dict[str, list[CaseResult]]] = {}
     alone = (replace(one, rounds=tuple(each for each in one.rounds if not each.neighbours)) for one in results)
     for result in as_shipped(alone):
         records = result.completed
         gpus = ", ".join(sorted({gpu.name for record in records for gpu in record.environment.gpus}))
         label = records[0].environment.host_label
         if gpus and label:
-            found.setdefault((result.case.case_id, gpus), {}).setdefault(label, []).append(result)
-    places = (_places(case_id, by_label) for (case_id, _), by_label in found.items())
+            found.setdefault((_training(result.case), gpus), {}).setdefault(label, []).append(result)
+    places = (_places(by_label) for by_label in found.values())
     return tuple(sorted((one for one in places if len(one.fps) > 1), key=lambda one: -one.ratio))
 
 
-def _places(case_id: str, by_label: Mapping[str, Sequence[CaseResult]]) -> Places:
+def _training(case: Case) -> Case:
+    """Return what a case trains, without its names and without how long, from which seed and on how many threads."""
+    return replace(
+        case,
+        case_id="",
+        series="",
+        scaling="weak",  # with its environments and minibatch a case trains the same under either name
+        minibatch_rule="fixed_minibatch",
+        iterations=0,
+        seed=0,
+        cpu_threads=None,
+        timeout_s=0.0,
+        hang_timeout_s=0.0,
+    )
+
+
+def _places(by_label: Mapping[str, Sequence[CaseResult]]) -> Places:
     fps = {label: _fps(those) for label, those in by_label.items()}
     perhaps_beside = frozenset(
         label
@@ -150,6 +166,7 @@ def _places(case_id: str, by_label: Mapping[str, Sequence[CaseResult]]) -> Place
     )
     slowest = min((fps[label] for label in fps.keys() - perhaps_beside), default=math.inf)
     kept = {label: value for label, value in fps.items() if label not in perhaps_beside or value > slowest}
+    case_id = next(result.case.case_id for those in by_label.values() for result in those)
     return Places(case_id=case_id, fps=kept, perhaps_beside=perhaps_beside & kept.keys())
 
 

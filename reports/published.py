@@ -87,7 +87,8 @@ class Table(Strict):
     title: str
     remark: str
     rows: tuple[Row, ...]
-    series: str | None = None  # of labscale, on the same terms
+    cpu: str | None = None  # None: not stated
+    series: str | None = None  # of labscale, which comes nearest
     tuned: str | None = None  # of labscale's open division, the same task tuned
     rl_library: str | None = None
     ours: str | None = None

@@ -11,13 +11,18 @@ from typing import Final
 from reports.analysis import CaseRow, case_rows
 from reports.divisions import Gain, gains
 from reports.places import Place, places
+from reports.scaling_groups import ScalingGroup, ScalingPoint, point_efficiency, point_speedup, scaling_groups
+from reports.verdicts import verdict
 from suite.errors import ReportError
 from suite.options.command_line import exit_code_of
 from suite.records.store import load_results
 from suite.schema.record import CaseResult
-from suite.statistics.aa_noise import noise_budget, twin_pairs
+from suite.statistics.aa_noise import SUFFIX, noise_budget, twin_pairs
+from suite.statistics.intervals import Estimate
+from suite.statistics.reduce import steady_part
 
 BEGIN: Final = "<!-- begin: made by `python -m reports.readme` -->"
+SETTLED: Final = "Settled runs no longer got faster or slower; none is left out."
 END: Final = "<!-- end -->"
 FOLDER: Final = "reports/results/2026.11"  # as README.md links to it
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -58,6 +63,16 @@ class Source:
         rows = [row for row in case_rows(self.results) if row.series == series and row.nnodes == 1 and row.total_fps]
         return max(rows, key=lambda row: row.world_size)
 
+    def group(self, row: CaseRow) -> ScalingGroup:
+        """The curve that a case is a point of, with the baseline's repeat."""
+        groups = scaling_groups([*self.results, *self.repeats])
+        return next(group for group in groups if row.case_id in {point.case_id for point in group.points})
+
+    def settled(self, *case_ids: str) -> str:
+        """How many runs of some cases had settled, such as ``3 of 6 runs settled``."""
+        records = [record for one in self.results if one.case.case_id in case_ids for record in one.completed]
+        return f"{sum(steady_part(record).flag is None for record in records)} of {len(records)} runs settled"
+
 
 def read(name: str) -> Source:
     folder = ROOT / FOLDER / name
@@ -83,30 +98,58 @@ def findings() -> str:
 - **Cartpole, {cartpole.num_envs_global:,} environments in total** ({cartpole.rl_library}): on
   {cartpole.world_size} GPUs {_efficiency(cartpole, full)}.
   With {slower.rl_library}, {slower.world_size} GPUs are neither surely faster than one nor surely slower:
-  {_times(slower.speedup, slower.speedup_interval, rsl_rl)}.
+  {_speedup(slower, rsl_rl)}.
 - **Shadow Hand with a camera, {hand.num_envs:,} environments per GPU** ({hand.rl_library}): on
   {hand.world_size} GPUs {_efficiency(hand, shadow)}.
 - **Cartpole, tuned** ({gain.case.rl_library}, one GPU): {gain.case.num_envs:,} environments in place of
-  {gain.closed.num_envs:,} make {_times(_known(gain.gain).value, _known(gain.gain).interval, tuned)}.
+  {gain.closed.num_envs:,} make {_gain(gain, tuned)}.
   More frames are not more learning: after {gain.case.iterations} iterations they had not reached the reward of the
   settings as shipped.
 
-Each figure is a median of {_one(runs)} runs. {_versions(sources)}."""
+Each figure is a median of {_one(runs)} runs. {SETTLED} {_versions(sources)}."""
 
 
 def widest(tuned: Source) -> Gain:
     """The tuned case with the most environments beside its case as shipped."""
-    return max(gains(tuned.results), key=lambda gain: gain.case.num_envs)
+    return max(gains(tuned.results, tuned.repeats), key=lambda gain: gain.case.num_envs)
 
 
 def _efficiency(row: CaseRow, source: Source) -> str:
     value, (low, high) = _known(row.scaling_efficiency), _known(row.scaling_efficiency_interval)
-    return f"an efficiency of {100 * value:.1f} % ({100 * low:.1f} to {100 * high:.1f};{_noise_and_place(source)})"
+    group = source.group(row)
+    twin = group.from_twin
+    repeated = None if twin is None else point_efficiency(twin, _point(group, row)).value
+    said = [
+        f"{100 * low:.1f} to {100 * high:.1f}",
+        *([] if repeated is None else [f"{100 * repeated:.1f} against the baseline's repeat"]),
+        f"verdict {verdict(group).word}",
+        source.settled(group.baseline.case_id, row.case_id),
+    ]
+    return f"an efficiency of {100 * value:.1f} % ({'; '.join(said)};{_noise_and_place(source)})"
 
 
-def _times(value: float | None, interval: tuple[float, float] | None, source: Source) -> str:
-    low, high = _known(interval)
-    return f"{_known(value):.2f} times the frames/s ({low:.2f} to {high:.2f};{_noise_and_place(source)})"
+def _speedup(row: CaseRow, source: Source) -> str:
+    group = source.group(row)
+    repeated = point_speedup(_known(group.from_twin), _point(group, row)).value
+    found = Estimate(value=_known(row.speedup), interval=row.speedup_interval)
+    settled = source.settled(group.baseline.case_id, row.case_id)
+    return _times(found, repeated, f"verdict {verdict(group).word}; {settled}", source)
+
+
+def _gain(gain: Gain, source: Source) -> str:
+    (repeated,) = (row.total_fps for row in case_rows(source.repeats) if row.case_id == gain.closed.case_id + SUFFIX)
+    settled = source.settled(gain.case.case_id, gain.closed.case_id)
+    return _times(_known(gain.gain), _known(gain.fps) / _known(repeated), f"{gain.speed}; {settled}", source)
+
+
+def _times(found: Estimate, repeated: float, judged: str, source: Source) -> str:
+    low, high = _known(found.interval)
+    said = f"{low:.2f} to {high:.2f}; {repeated:.2f} against the baseline's repeat; {judged}"
+    return f"{found.value:.2f} times the frames/s ({said};{_noise_and_place(source)})"
+
+
+def _point(group: ScalingGroup, row: CaseRow) -> ScalingPoint:
+    return next(point for point in group.points if point.case_id == row.case_id)
 
 
 def _noise_and_place(source: Source) -> str:

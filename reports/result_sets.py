@@ -66,8 +66,14 @@ class Version:
 
     @property
     def shown(self) -> tuple[ResultSet, ...]:
-        """The sets that are meant for the first page; every set where none is."""
-        return tuple(one for one in self.sets if one.role == "scaling") or self.sets
+        """The sets that are meant for the first page; where none is, every set that is not archived."""
+        kept = tuple(one for one in self.sets if one.role != "archive")
+        return tuple(one for one in kept if one.role == "scaling") or kept
+
+    @property
+    def archived(self) -> tuple[ResultSet, ...]:
+        """The sets whose figures stand on a page of their own, because evidence is missing."""
+        return tuple(one for one in self.sets if one.role == "archive")
 
     @property
     def scaling(self) -> tuple[ResultSet, ...]:

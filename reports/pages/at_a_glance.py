@@ -1,36 +1,44 @@
 """Every curve over numbers of ranks in one table, whichever set it is of."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from reports.pages.addresses import page_of
 from reports.result_sets import ResultSet, Version
-from reports.scaling_groups import ScalingGroup, point_efficiency, scaling_groups
+from reports.scaling_groups import ScalingGroup, ScalingPoint, point_efficiency, scaling_groups
 from reports.tables import MISSING, Cell, Html, count, html_table, link, paragraph, percent, percent_interval, together
 from reports.verdicts import verdict
+from suite.statistics.reduce import steady_part
 
 
 def curves(version: Version) -> Html:
+    """One row for each curve with several numbers of ranks, by series, with the rule; a sentence when there is none."""
+    shown = table(version.scaling, label="Every curve")
+    rule = (
+        "Frames per second and efficiency are those of the most ranks that completed. Of the rounds at each number of"
+        " ranks, 2/3 says that two of three had settled: iterations no longer got faster or slower. None is left out."
+        " Sets are of different hosts, so rows of two sets do not compare libraries or series: each is held against"
+        " fewer ranks of its own host. A verdict has to hold with the baseline's A/A twin too, where it ran; why each"
+        " is what it is stands below."
+    )
+    return together([shown, paragraph(rule)]) if any(_curves(version.scaling)) else shown
+
+
+def table(sets: Sequence[ResultSet], *, label: str) -> Html:
     """One row for each curve with several numbers of ranks, by series; a sentence when there is none."""
-    found = sorted(_curves(version), key=lambda curve: (curve[1].series, curve[1].curve))
+    found = sorted(_curves(sets), key=lambda curve: (curve[1].series, curve[1].curve))
     if not found:
         return paragraph("Nothing here ran on several numbers of ranks, so nothing is known of scaling.")
-    table = html_table(
-        ["Series", "Set", "Ranks", "Frames per second", "Efficiency", "Interval", "Rounds", "Verdict"],
+    return html_table(
+        ["Series", "Set", "Ranks", "Frames per second", "Efficiency", "Interval", "Rounds settled", "Verdict"],
         (_row(one, group) for one, group in found),
-        label="Every curve",
+        label=label,
         num_text_columns=2,
         text_headings=("Verdict",),
     )
-    rule = (
-        "Frames per second and efficiency are those of the most ranks that completed. Sets are of different hosts, so"
-        " rows of two sets do not compare libraries or series: each is held against fewer ranks of its own host. A"
-        " verdict has to hold with the baseline's A/A twin too, where it ran; why each is what it is stands below."
-    )
-    return together([table, paragraph(rule)])
 
 
-def _curves(version: Version) -> Iterator[tuple[ResultSet, ScalingGroup]]:
-    for one in version.scaling:
+def _curves(sets: Sequence[ResultSet]) -> Iterator[tuple[ResultSet, ScalingGroup]]:
+    for one in sets:
         if one.campaign.pairs_without_scaling or one.campaign.compares_stacks_alone:
             continue
         kept = {name for name in one.campaign.series_names if one.campaign.series(name).kind == "scaling"}
@@ -50,6 +58,12 @@ def _row(one: ResultSet, group: ScalingGroup) -> list[Cell]:
         count(most.total_fps),
         MISSING if efficiency is None else percent(efficiency.value),
         MISSING if efficiency is None else percent_interval(efficiency.interval),
-        ", ".join(str(len(point.times_s)) for point in group.measured),
+        ", ".join(_settled(one, point) for point in group.measured),
         verdict(group).word,
     ]
+
+
+def _settled(one: ResultSet, point: ScalingPoint) -> str:
+    """How many of the rounds had settled: their iterations no longer got faster or slower. Such as ``2/3``."""
+    records = [record for record in one.campaign.completed if record.case.case_id == point.case_id]
+    return f"{sum(steady_part(record).flag is None for record in records)}/{len(records)}"

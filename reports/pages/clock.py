@@ -3,6 +3,7 @@
 import statistics
 from collections.abc import Sequence
 
+from reports.evidence import missing
 from reports.result_sets import ResultSet, Version
 from reports.tables import MISSING, Displayed, Html, heading, html_table, paragraph, seconds, together
 from suite.campaign.runs.upstream import Pair, bracketed_differences
@@ -26,6 +27,7 @@ def _set(one: ResultSet) -> list[Displayed]:
             f"{counted(len(one.pairs), 'pair')} on {one.campaign.where}. Our iteration time against upstream's: median"
             f" {statistics.median(differences):+.1%}, from {min(differences):+.1%} to {max(differences):+.1%}. In the"
             " table a difference is the median of those of the pairs, and not that of the medians beside it."
+            f" {missing(one.campaign.results)}".rstrip()
         ),
         html_table(
             [

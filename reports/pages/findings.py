@@ -66,13 +66,13 @@ def sizes(version: Version) -> Html:
 
 
 def places(version: Version) -> Html:
-    """The same case in several places."""
+    """The same training in several places."""
     own = [one for one in version.sets if not one.contributor]
     found = findings.places_of_cases(result for one in own for result in version.beside_others[one.name])
     if not found:
-        return paragraph("No case ran in more than one place.")
+        return paragraph("Nothing ran in more than one place.")
     said = (
-        f"{counted(len(found), 'case')} ran in several places with the same kind of GPU, as labelled by whoever"
+        f"{counted(len(found), 'training')} ran in several places with the same kind of GPU, as labelled by whoever"
         f" measured. The quickest place makes {ratio(found[-1].ratio)} to {ratio(found[0].ratio)} times the frames per"
         " second of the slowest. Speed-ups compare within a set only."
     )
@@ -165,7 +165,15 @@ def _fillings(one: ResultSet, found: Sequence[Filling]) -> Html:
 
 def _places(found: Sequence[Places]) -> Html:
     return html_table(
-        ["Case", "Slowest", "FPS of the slowest", "Quickest", "FPS of the quickest", "Times", "Places"],
+        [
+            "Training, as the case",
+            "Slowest",
+            "FPS of the slowest",
+            "Quickest",
+            "FPS of the quickest",
+            "Times",
+            "Places",
+        ],
         (
             [
                 one.case_id,

@@ -85,6 +85,7 @@ def uncertain(version: Version) -> Html:
             share(
                 lambda record: steady_part(record).flag is not None, f"have not shown that they are steady: {_DRIFT}"
             ),
+            share(lambda record: bool(record.workload), f"stored a fingerprint of the work{_without_any(version)}"),
             share(lambda record: record.telemetry is not None, "have power and memory sampled beside them"),
             share(lambda record: bool(record.environment.checks), "have what env_check said of their machine"),
             share(
@@ -95,6 +96,13 @@ def uncertain(version: Version) -> Html:
             *_neighbours(version),
         ]
     )
+
+
+def _without_any(version: Version) -> str:
+    """Name the sets of which no round stored a fingerprint."""
+    without = [one for one in version.sets if one.campaign.completed]
+    without = [one for one in without if not any(record.workload for record in one.campaign.completed)]
+    return f"; none of {'; '.join(one.title or 'this campaign' for one in without)}" if without else ""
 
 
 def _emulated(records: Sequence[RunRecord]) -> str:

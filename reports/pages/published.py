@@ -1,4 +1,4 @@
-"""Published figures of others beside those of this report, on their terms."""
+"""Published figures of others, with the cases of this report that come nearest."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -81,12 +81,15 @@ def _table(version: Version, table: Table, source: Source) -> list[Displayed]:
     ours = _ours(version, table)
     parts: list[Displayed] = [
         heading(f"{table.title} ({source.author.partition(',')[0]})"),
-        paragraph(source.terms),
+        paragraph(f"{source.terms} CPU: {table.cpu or 'not stated'}."),
         paragraph(table.remark),
     ]
     if table.ours and ours:
         parts.append(
-            paragraph(f"Ours: {table.ours}. Where RL-Games prints the three figures, ours are what it printed.")
+            paragraph(
+                f"Ours: {table.ours}, on other GPUs and CPUs (page Machines). Where RL-Games prints the three figures,"
+                " ours are what it printed."
+            )
         )
     elif table.series:
         parts.append(paragraph(f"This version has no case of the series {table.series} to stand beside it."))
@@ -104,24 +107,33 @@ def _table(version: Version, table: Table, source: Source) -> list[Displayed]:
 
 def _tuned(version: Version, table: Table, source: Source) -> list[Displayed]:
     """The most that tuning brings, in words: only cases as they come stand in the table of what others published."""
-    most: dict[int, tuple[float, str]] = {}  # GPUs -> frames per second, and of what
+    most: dict[int, tuple[float, str, float]] = {}  # GPUs -> frames per second, of what, and as shipped on that host
     for series in version.series(table.tuned) if table.tuned else ():
         cases = {result.case.case_id: result.case for result in series.results}
+        shipped = {
+            row.world_size: row.total_fps
+            for row in series.rows
+            if (cases[row.case_id].division, row.rl_library) == ("closed", table.rl_library) and row.total_fps
+        }
         for row in series.rows:
             case = cases[row.case_id]
             is_like = (case.division, case.rl_library, case.device) == ("open", table.rl_library, "cuda")
-            if is_like and row.total_fps is not None:
+            if is_like and row.total_fps is not None and case.world_size in shipped:
                 said = f"({variant_of(case)}, {counted(row.rounds_completed, 'round')})"
-                most[case.world_size] = max(most.get(case.world_size, (row.total_fps, said)), (row.total_fps, said))
+                found = (row.total_fps, said, shipped[case.world_size])
+                most[case.world_size] = max(most.get(case.world_size, found), found)
     gpus, their_fps = max(((row.gpus, row.total.value) for row in table.rows if row.total), default=(0, None))
-    ours = [f"{count(fps)} with {counted(gpus, 'GPU')} {said}" for gpus, (fps, said) in sorted(most.items())]
+    ours = [
+        f"{count(fps)} with {counted(gpus, 'GPU')} {said} where the settings as shipped make {count(as_shipped)}"
+        for gpus, (fps, said, as_shipped) in sorted(most.items())
+    ]
     if not ours or their_fps is None:
         return []
     words = (
         f"Tuned through the libraries' own settings, labscale's most with {table.rl_library} is {', and '.join(ours)}"
         f" total FPS; that of {source.author.partition(',')[0]} is {count(their_fps)} with"
-        f" {counted(gpus, 'GPU')}. Tuned cases are no part of the figure and the table above, and frames are not"
-        " learning:"
+        f" {counted(gpus, 'GPU')}, as shipped, so it compares with the settings as shipped. Tuned cases are no part of"
+        " the figure and the table above, and frames are not learning:"
     )
     return [paragraph(words), bullets([link("What each change does to the reward", "division.html")])]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from reports import interference
+from reports.evidence import EVIDENCE, has_fingerprints
 from reports.findings import fillings, learned_in_strong_scaling
 from reports.pairs_of_cases import nodes_side_by_side
 from reports.seeds import seeds
@@ -37,6 +38,31 @@ def test_the_versions_that_the_notes_name_are_those_of_every_set() -> None:
     (driver,) = {record.environment.driver_version for record in on_gpus}
     (nccl,) = {rank.settings["versions.nccl"] for record in on_gpus for rank in record.ranks}
     assert f"driver {driver} and NCCL {nccl} on every GPU host" in NOTES
+
+
+def test_the_notes_name_the_sets_without_fingerprints_and_their_rounds() -> None:
+    version = committed_version()
+    without = [one for one in version.sets if not has_fingerprints(one.campaign.results)]
+    assert {one.role for one in without} == {"archive", "clock"}
+    for one in without:
+        records = one.campaign.completed
+        assert not any(has(record) for record in records for has in EVIDENCE.values())
+        assert {(record.started_utc or "")[:10] for record in records} == {"2026-11-21"}
+    named = [f"[{one.name}]({one.name}/SHA256SUMS) ({len(one.campaign.completed)}" for one in without]
+    said = NOTES.partition("No round of ")[2].partition(" stored a fingerprint")[0]
+    assert all(name in said for name in named)
+    assert said.count("SHA256SUMS") == len(without) == 4
+
+
+def test_what_the_notes_say_cannot_be_computed_again_is_not_stored() -> None:
+    sampled = {record.telemetry.rate_hz for one in committed_version().sets for record in one.campaign.completed
+               if record.telemetry}  # fmt: skip
+    assert sampled == {5.0}
+    assert "read five times a second, of which records keep the least, the mean and the most" in NOTES
+    assert {"theirs_s"} <= json.loads((RESULTS / "h200-x4-pairs" / "upstream.json").read_text())[0].keys()
+    assert "The raw samples were lost when the machine went back" in " ".join(
+        (RESULTS / "h200-x4-marks.log").read_text(encoding="utf-8").split()
+    )
 
 
 def pairs_in(folder: str) -> list[upstream.Pair]:
@@ -102,7 +128,7 @@ def test_what_the_notes_say_of_learning_in_strong_scaling_holds() -> None:
     (found,) = learned_in_strong_scaling(campaign, seeds(version.learned, (), lambda _: ()))
     one, two, four = found
     assert (one.world_size, two.world_size, four.world_size, one.iterations) == (1, 2, 4, 60)
-    assert f"reward was {one.reward:.1f} with 1 GPU, {two.reward:.1f} with 2 and {four.reward:.1f} with 4." in NOTES
+    assert f"reward was {one.reward:.1f} with 1 GPU, {two.reward:.1f} with 2 and {four.reward:.1f} with 4 (" in NOTES
     assert {len(each.of_seeds) for each in found} == {5}
     medians = "{:.1f}, {:.1f} and {:.1f}".format(*(statistics.median(each.of_seeds) for each in found))
     worst = "{:.1f}, {:.1f} and {:.1f}".format(*(each.of_seeds[0] for each in found))

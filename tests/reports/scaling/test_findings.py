@@ -211,7 +211,7 @@ def test_the_page_says_of_results_in_git_what_their_rounds_say(committed: Versio
     half = sum(split.learning > 0.5 for split in alone)
     assert f"more than half in {half} of {len(alone)} cases" in page.iterations(committed).text
     places = page.places(committed).text
-    assert "ant-weak/rl_games-kitless-n1024-1x1\tH200 host J\t" in places
+    assert "ant-weak/rl_games-kitless-n1024-1x1\tH200 host M\t" in places
     assert "up to 4 cases side by side (perhaps beside others)" in places
     assert "H200 host N (perhaps beside others)" not in places
     assert "After 60 iterations of as many frames" in page.learning(committed).text
@@ -258,7 +258,7 @@ def test_a_version_without_gpus_has_no_such_page_and_one_with_them_says_what_it_
     assert said == [
         "No case on one GPU says what its iterations go to.",
         "No series of this version varies environments alone.",
-        "No case ran in more than one place.",
+        "Nothing ran in more than one place.",
         "No set has slowed cores, or none was probed.",
         "No strong series with a fixed minibatch reports rewards at several numbers of GPUs.",
     ]

@@ -144,7 +144,7 @@ def test_of_several_sets_the_first_page_begins_with_every_curve_in_one_table() -
     rows = [line.split("\t") for line in summary.answers(version).text.splitlines()]
     curves = {(row[0], row[1]): row for row in rows if len(row) == 8}
     full = curves["ant-weak: rl_games", "Four H200s (host J), one node and two emulated"]
-    assert full[2:] == ["1, 2, 4", "375,811", "90.9 %", "75.9 to 104.3 %", "3, 3, 3", "inconclusive"]
+    assert full[2:] == ["1, 2, 4", "375,811", "90.9 %", "75.9 to 104.3 %", "1/3, 3/3, 0/3", "inconclusive"]
     of_host_t = next(row for row in curves.values() if "host T" in row[1])
     assert (of_host_t[0], of_host_t[-1]) == ("cartpole-per-gpu: rl_games", "inconclusive")  # with the twin
     judged = {row[0] for row in curves.values()}
@@ -162,7 +162,8 @@ def test_a_set_is_compared_with_older_ones_of_the_same_people_only(tmp_path: Pat
 
 def test_the_committed_version_has_scaling_pairs_and_checks() -> None:
     version = committed_version()
-    assert {"h200-x4"} <= {one.name for one in version.scaling}
+    assert {"h200-x4-full"} <= {one.name for one in version.scaling}
+    assert [one.name for one in version.archived] == ["h200-x4"]
     assert len(version.pairs) > 26
     assert {"h200-x2"} <= {path.stem for path in (RESULTS / "env_check").glob("*.json")}
     assert all(report.checks for report in version.env_checks)

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from reports import guide
-from reports.analysis import case_rows
+from reports.evidence import has_fingerprints
+from reports.findings import places_of_cases
 from reports.readme import BEGIN, END, findings, read, widest
 from suite.campaign.runs import upstream
 from suite.records.store import load_results
@@ -30,6 +31,15 @@ def test_every_page_of_the_guide_is_linked_from_the_readme() -> None:
     linked = {(ROOT / target).resolve() for target in re.findall(r"\]\(([^)#:]+)\)", README)}
     assert {path for path in linked if not path.exists()} == set()
     assert set(guide.PAGES.values()) <= linked
+
+
+def test_no_finding_is_of_a_set_without_fingerprints() -> None:
+    sets = set(re.findall(r"\(reports/results/2026\.11/([\w-]+)\)", README))
+    assert len(sets) == 4
+    assert all(has_fingerprints(load_results(RESULTS / name)) for name in sets)
+    without = [one.name for one in committed_version().sets if not has_fingerprints(one.campaign.results)]
+    assert len(without) == 4
+    assert "the four early campaigns without one" in SAID
 
 
 def test_the_words_around_the_findings_hold() -> None:
@@ -61,13 +71,28 @@ def test_what_the_readme_says_of_our_clock_holds_in_every_stored_run() -> None:
 
 
 def test_what_the_readme_says_of_hosts_holds() -> None:
-    first, second = (
-        {row.case_id: row for row in case_rows(load_results(RESULTS / name)) if row.world_size == 1}
-        for name in ("h200-x4-full", "h200-x4")
-    )
-    factors = [(second[case_id].total_fps or 0) / (row.total_fps or 0) for case_id, row in first.items()]
+    beside_others = committed_version().beside_others.values()
+    found = places_of_cases(result for results in beside_others for result in results)
+    of_one_gpu = {one.case_id: one for one in found if "-1x1" in one.case_id}
     for said in (SAID, NOTES):
-        assert f"by a factor of {min(factors):.1f} to {max(factors):.1f} on one GPU" in said
+        assert f"by a factor of up to {max(one.ratio for one in of_one_gpu.values()):.1f} on one GPU" in said
+    ant, cartpole = (
+        of_one_gpu[f"{name}-1x1"]
+        for name in ("ant-weak/rl_games-kitless-n1024", "cartpole-per-gpu/rl_games-kitless-n4096")
+    )
+    assert ant.slowest == cartpole.slowest == "H200 host M"
+    assert ant.quickest in ant.perhaps_beside
+    assert (
+        f"Ant with rl_games and 1024 environments makes {ant.fps[ant.slowest]:,.0f} frames per second on host M and "
+        f"{ant.fps[ant.quickest]:,.0f} on the first host; Cartpole with 4096 environments makes "
+        f"{cartpole.fps[cartpole.slowest]:,.0f} and {cartpole.fps[cartpole.quickest]:,.0f}, a factor of "
+        f"{cartpole.ratio:.1f} (H200s"
+    ) in NOTES
+    known = [
+        max(fps for label, fps in one.fps.items() if label not in one.perhaps_beside) / one.fps[one.slowest]
+        for one in (ant, cartpole)
+    ]
+    assert f"without that host the factors are {known[0]:.1f} and {known[1]:.1f}." in NOTES
 
 
 def test_what_the_notes_say_of_slowed_cores_holds() -> None:
