@@ -1,6 +1,7 @@
 """Compute every published figure again from the raw samples of the ranks, and say what differs.
 
 ``python -m reports.verify [DIR] [--write-hashes] [--json]``: DIR is a set of results, a version, or a folder of either.
+The work is done by ``reports.verification``, which shares no code with what made the figures.
 """
 
 import json
@@ -10,45 +11,38 @@ from dataclasses import asdict
 from pathlib import Path
 
 from reports.file_errors import told_when_unreadable
-from reports.foreign.foreign_set import is_foreign
-from reports.verification.foreign_folder import verify_foreign
-from reports.verification.hashes import SUMS, write_hashes
-from reports.verification.set_folder import Verified, verify_set
+from reports.verification import first
+from reports.verification.bundles import BUNDLES
+from reports.verification.case_file import CASES
+from reports.verification.finding import Finding, counted
+from reports.verification.first import Verified
+from reports.verification.hashes import SIGNATURE, SUMS, is_of_hashes, is_version, write_hashes
 from suite.errors import ResultsDiffer, StoreError, UsageError
 from suite.files.paths import ROOT
-from suite.files.wording import counted
 from suite.options.command_line import Parser, exit_code_of, results_path
-from suite.records import folders as result_folders
-from suite.records.folders import BUNDLES, CASES
 
 
 def verify(folder: Path) -> Verified:
-    """All sets at or below ``folder``, as one. Raises UsageError when there is none."""
-    found = [_verify_one(one, root=folder) for one in set_folders(folder)]
-    return Verified(
-        cases=sum(one.cases for one in found),
-        rounds=sum(one.rounds for one in found),
-        samples=sum(one.samples for one in found),
-        hashed_files=sum(one.hashed_files for one in found),
-        imported_cases=sum(one.imported_cases for one in found),
-        imported_runs=sum(one.imported_runs for one in found),
-        findings=tuple(finding for one in found for finding in one.findings),
-    )
+    """Verify all sets at or below ``folder``. Raises UsageError if there is none, ReportError if one is unreadable."""
+    set_folders(folder)
+    with told_when_unreadable(folder):
+        return first.verify(folder)
 
 
 def set_folders(folder: Path) -> list[Path]:
-    """Raises UsageError when there is none, and StoreError for a folder that cannot be read."""
-    found = result_folders.set_folders(folder)
+    """Raises UsageError if there is none, and ReportError for a folder that cannot be read."""
+    with told_when_unreadable(folder):
+        found = first.set_folders(folder)
     if not found:
         raise UsageError(
-            f"{folder} has no folder `{CASES}` or `{BUNDLES}` at or below it, so there is nothing to verify."
-            " Name a folder that `nox -s bench` wrote, or one below reports/results."
+            f"{folder} has no folder `{CASES}` or `{BUNDLES}` at or below it, so there is nothing to"
+            " verify. Name a folder that `nox -s bench` wrote, or one below reports/results."
         )
     return found
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0: nothing differs; otherwise the exit code of ResultsDiffer, or of what kept it from looking."""
+    """Return 0 if every finding is a known weakness; else the code of ResultsDiffer, or of what kept it from that."""
     return exit_code_of(lambda: _run(arguments))
 
 
@@ -56,7 +50,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     parser = Parser(
         prog="nox -s verify --",
         description="Compute every published figure again from the raw samples of every rank, and check schema, hashes"
-        f" and completeness. Exit code 0: nothing differs; {ResultsDiffer.exit_code}: something does.",
+        f" and completeness. Exit code 0: nothing differs but the known weaknesses of a version;"
+        f" {ResultsDiffer.exit_code}: something does.",
     )
     parser.add_argument(
         "folder",
@@ -66,11 +61,17 @@ def _run(arguments: Sequence[str] | None) -> int:
         metavar="DIR",
         help="a set of results, a version, or a folder of them (default: reports/results)",
     )
-    parser.add_argument("--write-hashes", action="store_true", help="write SHA256SUMS of every set that has no fault")
+    parser.add_argument(
+        "--write-hashes",
+        action="store_true",
+        help=f"write {SUMS} of every set and every version that has no fault",
+    )
     parser.add_argument("--json", action="store_true", help="print what was checked and what differs as JSON")
     options = parser.read(arguments)
     if options.write_hashes:
-        for folder in set_folders(options.folder):
+        sets = set_folders(options.folder)
+        versions = {one.parent for one in sets if is_version(one.parent) and one != options.folder}
+        for folder in (*sets, *sorted(versions)):
             print(_hash(folder))
     verified = verify(options.folder)
     show(verified, as_json=options.json)
@@ -85,47 +86,49 @@ def show(verified: Verified, *, as_json: bool) -> None:
         return
     for finding in verified.findings:
         print(finding)
-    imported = ""
+    imported = published = ""
     if verified.imported_runs:
         runs, cases = counted(verified.imported_runs, "imported run"), counted(verified.imported_cases, "case")
         imported = f"; {runs} in {cases}, without samples"
+    if verified.published_cases:
+        published = f", figures of {counted(verified.published_cases, 'published case')}"
     if not verified.hashed_files:
         print(
-            f"Without {SUMS} nothing tells whether the samples themselves are as they were measured: figures were held"
-            " to them, and they to each other. --write-hashes makes it."
+            f"Without {SUMS} nothing shows whether the samples themselves are as they were measured: figures were"
+            " compared with them, and they with each other. --write-hashes makes it."
         )
+    for sentence in verified.signatures:
+        print(sentence)
+    if verified.known_weaknesses:
+        print(f"{counted(len(verified.known_weaknesses), 'known weakness', 'known weaknesses')}, each listed with why.")
     found = "nothing differs" if not verified.findings else f"{counted(len(verified.findings), 'fault')} found"
-    print(
-        f"{counted(verified.cases, 'case')}, {counted(verified.rounds, 'round')}, {verified.samples:,} samples and"
-        f" {counted(verified.hashed_files, 'hashed file')}{imported}: {found}."
-    )
-
-
-def _verify_one(folder: Path, *, root: Path) -> Verified:
-    with told_when_unreadable(folder):
-        return verify_foreign(folder, root=root) if is_foreign(folder) else verify_set(folder, root=root)
+    read = f"{counted(verified.cases, 'case')}, {counted(verified.rounds, 'round')}, {verified.samples:,} samples"
+    print(f"{read}{published} and {counted(verified.hashed_files, 'hashed file')}{imported}: {found}.")
 
 
 def _hash(folder: Path) -> Path:
-    """Hashes are of what is right: a set with another fault gets none.
+    """Write the hashes of a set or a version that has no other fault.
 
     Raises ResultsDiffer, with every fault, and StoreError when the file cannot be written.
     """
-    faults = [
-        finding
-        for finding in _verify_one(folder, root=folder).findings
-        if "SHA" not in finding.what + finding.got and not finding.where.endswith(SUMS)
-    ]
+    faults = [finding for finding in verify(folder).findings if not is_of_hashes(finding)]
     if faults:
-        told = "\n".join(map(str, faults))
-        raise ResultsDiffer(f"{told}\nNo hashes were written for {folder}: what is wrong must not be sealed.")
+        raise ResultsDiffer(_refusal(folder, faults))
     try:
-        return write_hashes(folder)
+        path = write_hashes(folder)
     except OSError as error:
         raise StoreError(
             f"{error.filename or folder / SUMS} cannot be written: {error.strerror}. Check space and permissions, or"
             " write the hashes into a copy of the folder."
         ) from error
+    if (folder / SIGNATURE).is_file():
+        print(f"{folder / SIGNATURE} is of the hashes before: sign again, or remove it.", file=sys.stderr)
+    return path
+
+
+def _refusal(folder: Path, faults: Sequence[Finding]) -> str:
+    listed = "\n".join(map(str, faults))
+    return f"{listed}\nNo hashes were written for {folder}: what is wrong must not be sealed."
 
 
 if __name__ == "__main__":

@@ -1,20 +1,24 @@
-"""What differs, in the words of an error: where, what, got, expected, next step."""
+"""A finding: one place where stored results contradict themselves, with what was expected and what to do next."""
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-# Samples are stored to 9 digits and everything else is computed from those, so only the order of additions is open.
+type Json = dict[str, Any]
+
+# Samples are stored with 9 digits and every other figure is computed from those, so only rounding errors remain.
 RELATIVE_TOLERANCE: Final = 1e-9
 RESTORE: Final = "Restore the file from git or from the campaign's folder; results are never edited."
 RUN_AGAIN: Final = "Leave this round out of what is published, and run it again."
 STORE_ANEW: Final = "Store the case anew from the records of its rounds, with `nox -s bench` in its folder."
+OR_LIST: Final = "If it cannot be repaired, say in weaknesses.toml of the version why it stands."
+_LONGEST: Final = 160  # characters of a value that is shown
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    where: str  # path below the folder that was checked
+    where: str  # path below the folder that was verified
     what: str
     got: str
     expected: str
@@ -24,8 +28,8 @@ class Finding:
         return f"{self.where}: {self.what} is {self.got}, expected {self.expected}. {self.next_step}"
 
 
-def as_far_as_it_makes_sense(where: str, findings: Iterator[Finding]) -> Iterator[Finding]:
-    """All of them, up to a value that no labscale writes: from there on nothing can be said, which is a finding too."""
+def as_far_as_possible(where: str, findings: Iterator[Finding]) -> Iterator[Finding]:
+    """Yield all findings up to a value that labscale never writes; that value is the last finding."""
     try:
         yield from findings
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -36,7 +40,7 @@ def as_far_as_it_makes_sense(where: str, findings: Iterator[Finding]) -> Iterato
 def differing(
     where: str, what: str, got: Any, expected: Any, *, next_step: str = RESTORE, tolerance: float = RELATIVE_TOLERANCE
 ) -> Iterator[Finding]:
-    """Every place in which two plain values differ: numbers by ``tolerance``, all else exactly."""
+    """Yield every place in which two plain values differ: numbers beyond ``tolerance``, all else exactly."""
     if isinstance(expected, dict) and isinstance(got, dict):
         for name in sorted({*expected, *got}):
             there, wanted = got.get(name, "missing"), expected.get(name, "nothing")
@@ -44,30 +48,28 @@ def differing(
     elif isinstance(expected, list) and isinstance(got, list) and len(expected) == len(got):
         for index, (there, wanted) in enumerate(zip(got, expected, strict=True)):
             yield from differing(where, f"{what}[{index}]", there, wanted, next_step=next_step, tolerance=tolerance)
-    elif not _equal(got, expected, tolerance):
+    elif not (got == expected or (_are_numbers(got, expected) and math.isclose(got, expected, rel_tol=tolerance))):
         yield Finding(where=where, what=what, got=_shown(got), expected=_shown(expected), next_step=next_step)
 
 
 def outside(
     where: str, what: str, got: float | None, low: float, high: float, *, unit: str = "", next_step: str = RESTORE
 ) -> Iterator[Finding]:
-    """Whether a number lies beyond what others allow it; a value that was not measured does not."""
+    """Yield a finding if a number lies beyond ``low`` or ``high``; a value that was not measured is within them."""
     if got is not None and not low <= got <= high:
         unit = f" {unit}" if unit else ""
         expected = f"at least {low:g}{unit}" if high == math.inf else f"from {low:g} to {high:g}{unit}"
         yield Finding(where=where, what=what, got=f"{got:g}{unit}", expected=expected, next_step=next_step)
 
 
-def _equal(got: Any, expected: Any, tolerance: float) -> bool:
-    if _is_number(got) and _is_number(expected):
-        return math.isclose(got, expected, rel_tol=tolerance, abs_tol=0.0)
-    return bool(got == expected)
+def counted(number: int, noun: str, nouns: str = "") -> str:
+    return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _are_numbers(*values: Any) -> bool:
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
 def _shown(value: Any) -> str:
     text = str(value)
-    return text if len(text) <= 160 else f"{text[:160]}…"  # noqa: PLR2004 - a line of a terminal
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

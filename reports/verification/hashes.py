@@ -1,22 +1,31 @@
-"""``SHA256SUMS`` of a set: every file that belongs to it, as ``sha256sum --check`` reads it."""
+"""``SHA256SUMS`` of a set and of a version, as ``sha256sum --check`` reads it: every file, none missing, none extra."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from reports.foreign.foreign_set import bundle_paths
-from reports.interference import FILE, FOLDER
+from reports.verification.bundles import BUNDLES, bundle_paths
 from reports.verification.finding import Finding, differing
-from suite.records.folders import CASES, json_files
+from reports.verification.set_folder import PACKING, PLAN, case_paths
 
 SUMS: Final = "SHA256SUMS"
+SIGNATURE: Final = "SHA256SUMS.sig"
+REPORT: Final = "report.toml"  # a folder with it is a version
 _HASH_AGAIN: Final = "Restore the file; or, if it was added on purpose, write the hashes again with --write-hashes."
 
 
-def case_paths(folder: Path) -> list[Path]:
-    """Raises StoreError for a folder that cannot be read: it would look as if it held no case."""
-    return sorted(path for name in (CASES, "a_a", FOLDER) for path in json_files(folder / name))
+def is_version(folder: Path) -> bool:
+    return (folder / REPORT).is_file()
+
+
+def members(folder: Path) -> list[Path]:
+    """Return what belongs to a version or to a set. Raw files and a report that was built in a set do not."""
+    if is_version(folder):
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        return [path for path in files if path.parent != folder or path.name not in {SUMS, SIGNATURE}]
+    beside = [path for name in ("upstream.json", "noise.json", PACKING, PLAN) if (path := folder / name).is_file()]
+    return [*case_paths(folder), *bundle_paths(folder), *beside]
 
 
 def write_hashes(folder: Path) -> Path:
@@ -24,12 +33,6 @@ def write_hashes(folder: Path) -> Path:
     path = folder / SUMS
     path.write_text("".join(lines), encoding="utf-8")
     return path
-
-
-def members(folder: Path) -> list[Path]:
-    """What belongs to a set. Raw files and a report that was built there do not."""
-    beside = [path for name in ("upstream.json", "noise.json", FILE) if (path := folder / name).is_file()]
-    return [*case_paths(folder), *bundle_paths(folder), *beside]
 
 
 def read_hashes(folder: Path) -> Mapping[str, str]:
@@ -42,38 +45,38 @@ def read_hashes(folder: Path) -> Mapping[str, str]:
     return {name.strip().removeprefix("*") or digest: digest for digest, _, name in pairs}
 
 
-def check_hashes(folder: Path, root: Path, *, is_sealed: bool) -> Iterator[Finding]:
-    """``is_sealed``: there must be hashes. A campaign that just ended has none yet.
+def is_of_hashes(finding: Finding) -> bool:
+    """Return whether a finding is about hashes or a signature, which new hashes settle."""
+    return "SHA-256" in finding.what or SUMS in f"{finding.got} {finding.where} {finding.expected}"
 
-    ``root``: what paths are said relative to.
-    """
+
+def check_hashes(folder: Path, *, root: Path) -> Iterator[Finding]:
+    """Check the hashes of a set or a version. A campaign that just ended has none yet."""
+    is_published = is_version(folder) or is_version(folder.parent) or (folder / BUNDLES).is_dir()
     if not (folder / SUMS).is_file():
-        if is_sealed:
-            yield Finding(
-                where=below(folder / SUMS, root),
-                what="the file",
-                got="missing",
-                expected="there, with the hash of every file of the set",
-                next_step="Restore it; for a set that is new, write it with --write-hashes.",
-            )
+        if is_published:
+            where = (folder / SUMS).relative_to(root).as_posix()
+            expected = f"there, with the hash of every file of the {'version' if is_version(folder) else 'set'}"
+            step = "Restore it; for new results, write it with --write-hashes."
+            yield Finding(where=where, what="the file", got="missing", expected=expected, next_step=step)
         return
+    yield from _check_listed(folder, root, members(folder))
+
+
+def _check_listed(folder: Path, root: Path, found: Sequence[Path]) -> Iterator[Finding]:
     listed = read_hashes(folder)
-    there = {path.relative_to(folder).as_posix(): path for path in members(folder)}
+    there = {path.relative_to(folder).as_posix(): path for path in found}
+    sums = (folder / SUMS).relative_to(root).as_posix()
     for name in sorted({*listed, *there}):
-        where = name if folder == root else f"{below(folder, root)}/{name}"
+        where = (folder / name).relative_to(root).as_posix() if folder != root else name
         if name not in there:
-            yield Finding(where=where, what="the file", got="missing", expected=f"there, as {SUMS} says")
+            yield Finding(where=where, what="the file", got="missing", expected=f"there, as {sums} says")
         elif name not in listed:
-            yield Finding(
-                where=where, what="the file", got=f"not in {SUMS}", expected="listed there", next_step=_HASH_AGAIN
-            )
+            got, expected = f"not in {sums}", "listed there"
+            yield Finding(where=where, what="the file", got=got, expected=expected, next_step=_HASH_AGAIN)
         else:
             digest = _sha256(there[name])
-            yield from differing(where, "its SHA-256", digest, listed[name], next_step=_HASH_AGAIN)
-
-
-def below(path: Path, root: Path) -> str:
-    return path.relative_to(root).as_posix() or "."
+            yield from differing(where, f"its SHA-256 in {sums}", digest, listed[name], next_step=_HASH_AGAIN)
 
 
 def _sha256(path: Path) -> str:

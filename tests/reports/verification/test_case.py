@@ -1,31 +1,26 @@
 """A committed case, damaged in every way that matters: each damage has to be named."""
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from reports.verification.case_file import check_case
+from reports.verification.case_file import read_case
 from tests.fixtures.results.damaged_results import (
     CASE,
     PAIRS,
     RENDERING,
     TWO_GPUS,
     TWO_NODES,
+    VERSION,
     Damage,
     column,
-    copy_without_hashes,
-    damage,
     damaged_case,
-    findings,
     ranks,
     rounds,
     sample,
     scale,
     set_item,
 )
-from tests.fixtures.results.generated_results import full_results, make_case, make_result, write_results
 
 FAILED = {"name": "camera form", "feature": "cameras", "verdict": "failure", "found": "grey", "fault": "constant"}
 
@@ -71,7 +66,6 @@ def test_nothing_is_found_where_nothing_is_damaged(path: Path, tmp_path: Path) -
         (lambda d: rounds(d)[0]["ranks"][0].update(parameters_sha256="0" * 64), "round 0: the ranks' parameters"),
         (lambda d: rounds(d)[0]["ranks"][1].update(validity=[FAILED]), "round 0, rank 1: camera form"),
         (lambda d: rounds(d)[0].update(exit_code=1), "round 0: exit_code"),
-        (lambda d: rounds(d)[1].update(started_utc="2026-13-21T10:00:00Z"), "round 1"),
         (lambda d: set_item(column(d, "iteration_time_s"), 9, 5.0), "round 0, rank 1: iteration 9 of 5 s"),
         (lambda d: scale(column(d, "learning_time_s"), -1.0), "round 0, rank 1: learning_time_s of iteration"),
         (lambda d: scale(column(d, "all_reduce_time_s"), 99.0), "round 0, rank 1: all_reduce_time_s of iteration"),
@@ -91,17 +85,33 @@ def test_damage_in_a_case_is_named(tmp_path: Path, change: Damage, what: str) ->
     ("change", "said"),
     [
         (lambda d: set_item(d["labscale"], "schema_version", 99), "schema_version is 99"),
-        (lambda d: set_item(column(d, "iteration_time_s"), 3, "fast"), "Input should be a valid number"),
-        (lambda d: rounds(d)[0].update(extra="field"), "Unexpected keyword argument"),
-        (lambda d: rounds(d)[0]["ranks"][0].update(validity=[{**FAILED, "verdict": "okx"}]), "should be 'ok', "),
-        (lambda d: d.pop("labscale"), "not a case stored by labscale"),
+        (lambda d: set_item(column(d, "iteration_time_s"), 3, "fast"), "iteration_time_s is not a list of numbers"),
+        (lambda d: rounds(d)[0].update(extra="field"), "rounds[0].extra is not a field of the format"),
+        (lambda d: ranks(d)[0].update(validity=[{**FAILED, "verdict": "okx"}]), "verdict is 'okx', expected ok or"),
+        (lambda d: rounds(d)[0].update(outcome="done"), "outcome is 'done', expected completed or"),
+        (lambda d: d["labscale"]["case_result"]["case"].update(scaling="fast"), "scaling is 'fast', expected strong"),
+        (lambda d: d.pop("labscale"), "labscale is missing"),
+        (lambda d: d.update(machine_info=None), "machine_info is 'None', expected object"),
+        (lambda d: d.update(benchmarks=None), "benchmarks is 'None', expected list"),
+        (lambda d: d.update(benchmarks=[1]), "benchmarks[0] is not an object"),
+        (lambda d: d["benchmarks"][0].update(extra_info=[]), "benchmarks[0].extra_info is '[]', expected object"),
+        (lambda d: d["benchmarks"][0]["stats"].update(q3="much"), "benchmarks[0].stats has no numbers"),
+        (lambda d: rounds(d)[1].update(started_utc="2026-13-21T10:00:00Z"), "started_utc is '2026-13-21T10:00:00Z'"),
+        (lambda d: rounds(d)[0].update(wall_time_s=float("nan")), "NaN is no number of JSON"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_file_that_does_not_follow_the_schema_is_named(tmp_path: Path, change: Damage, said: str) -> None:
-    folder = copy_without_hashes(PAIRS, tmp_path / "set")
-    damage(folder / CASE, change)
-    (finding, *_) = [finding for finding in findings(folder) if finding.where == CASE]
+def test_a_file_that_is_not_of_the_format_is_named(tmp_path: Path, change: Damage, said: str) -> None:
+    (finding, *_) = damaged_case(TWO_GPUS, change, tmp_path)
+    assert finding.what == "the file"
     assert said in finding.got
+
+
+def test_a_field_that_is_there_twice_is_named(tmp_path: Path) -> None:
+    path = tmp_path / CASE
+    path.parent.mkdir(parents=True)
+    path.write_text((PAIRS / CASE).read_text().replace('"benchmarks": [', '"datetime": "x", "benchmarks": [', 1))
+    assert "the field datetime is there twice" in read_case(path, CASE)[1][0].got
 
 
 # h200-x2-shadow: two ranks, pictures, rsl_rl; round 0 is looked at, and iteration 2 is its first that is marked.
@@ -217,16 +227,13 @@ def test_gpus_of_several_kinds_and_a_clock_that_was_not_measured_are_no_damage(t
     assert damaged_case(TWO_NODES, lambda d: rounds(d)[0].update(clocks=[]), tmp_path) == []
 
 
-def test_rounds_of_different_work_are_named() -> None:
-    result = make_result(make_case(), 0.5, 0.5)
-    rounds = tuple(replace(record, workload={"envs": index}) for index, record in enumerate(result.rounds))
-    document: dict[str, Any] = {"labscale": {"case_result": {"rounds": [{"environment": {}}]}}}
-    found = check_case("x", document, replace(result, rounds=rounds))
-    assert "the workload's fingerprint" in {finding.what for finding in found}
+def test_rounds_of_different_work_are_named(tmp_path: Path) -> None:
+    found = damaged_case(TWO_GPUS, lambda d: rounds(d)[1]["workload"].update({"env.scene": "other"}), tmp_path)
+    assert [finding.what for finding in found] == ["the workload's fingerprint"]
 
 
-def test_a_document_without_samples_may_lack_figures_but_not_reasons(tmp_path: Path) -> None:
-    write_results(full_results()[-1:], tmp_path)
-    found = {finding.what for finding in findings(tmp_path)}
-    assert "the number of benchmarks" not in found
-    assert not any(what.startswith("the reason") for what in found)
+def test_a_case_whose_rounds_were_skipped_needs_no_figures(tmp_path: Path) -> None:
+    skipped = VERSION / "h200-x4-rsl/cases/ant-weak/rsl_rl-kitless-n4096-2x2.json"
+    assert damaged_case(skipped, lambda _: None, tmp_path) == []
+    found = damaged_case(skipped, lambda d: rounds(d)[0].update(reason=""), tmp_path)
+    assert [finding.what for finding in found] == ["the reason of round 0, skipped,"]

@@ -1,10 +1,10 @@
-"""Committed sets of results, damaged: each damage has to be named, and nothing else."""
+"""The command ``verify``: sets, versions, hashes, known weaknesses, and what it prints."""
 
 import json
 import shutil
 import subprocess
-from dataclasses import replace
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
@@ -12,10 +12,7 @@ from reports import verify as program
 from reports.verification.finding import RESTORE
 from reports.verification.hashes import SUMS, write_hashes
 from suite.errors import ResultsDiffer, StoreError, UsageError
-from suite.records import store
-from suite.statistics.aa_noise import twin_pairs, write_noise
 from tests.fixtures.results.damaged_results import (
-    CASE,
     COMMITTED,
     PAIRS,
     VERSION,
@@ -27,12 +24,33 @@ from tests.fixtures.results.damaged_results import (
     rounds,
     set_item,
 )
-from tests.fixtures.results.generated_results import make_case, make_result, write_results
+
+OPEN: Final = VERSION / "h200-open-rsl"  # has no known weakness but that it has no plan
+CASE: Final = "cases/cartpole-open/rsl_rl-kitless-n4096-1x1.json"
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return copy_without_hashes(PAIRS, tmp_path / "set")
+    return copy_without_hashes(OPEN, tmp_path / "set")
+
+
+@pytest.fixture
+def with_pairs(tmp_path: Path) -> Path:
+    return copy_without_hashes(VERSION / "h200-x2-pairs-2", tmp_path / "set")
+
+
+@pytest.fixture
+def version(tmp_path: Path) -> Path:
+    """A version of one set whose plan is missing, which is listed."""
+    shutil.copytree(OPEN, tmp_path / "2026.11" / "theirs")
+    (tmp_path / "2026.11" / "report.toml").write_text('[[set]]\nfolder = "theirs"\ncontributed_by = "Lab"\n')
+    (tmp_path / "2026.11" / "weaknesses.toml").write_text(weakness("plan.json", "missing in 1 of 1 sets"))
+    write_hashes(tmp_path / "2026.11")
+    return tmp_path / "2026.11"
+
+
+def weakness(what: str, got: str, where: str = ".") -> str:
+    return f'[[weakness]]\nwhere = "{where}"\nwhat = "{what}"\ngot = "{got}"\nwhy = "It was not stored."\n'
 
 
 def test_every_result_in_git_is_what_its_samples_say() -> None:
@@ -44,69 +62,69 @@ def test_every_result_in_git_is_what_its_samples_say() -> None:
     assert [folder for folder in program.set_folders(COMMITTED) if not (folder / SUMS).is_file()] == []
 
 
-def test_a_set_of_a_version_must_have_its_hashes(tmp_path: Path) -> None:
-    copy = shutil.copytree(PAIRS, tmp_path / "v" / "theirs")
-    (copy.parent / "report.toml").write_text('[[set]]\nfolder = "theirs"\ncontributed_by = "Lab"\n')
-    assert findings(copy) == []
-    (copy / SUMS).unlink()
-    assert [(one.where, one.got) for one in findings(copy)] == [(SUMS, "missing")]
-    assert program.main([str(copy.parent), "--write-hashes"]) == 0
-    sums = (copy / SUMS).read_text()
-    (copy / SUMS).write_text(sums.replace(sums[:8], "0" * 8, 1))
-    assert [finding.what for finding in findings(copy)] == ["its SHA-256"]
+def test_a_set_of_a_version_has_the_known_weaknesses_of_the_version() -> None:
+    verified = program.verify(PAIRS)
+    assert verified.findings == ()
+    assert {finding.what for finding in verified.known_weaknesses} >= {"the reason why no further round ran"}
 
 
-def test_a_torn_file_is_named(folder: Path) -> None:
-    text = (folder / CASE).read_text()
-    (folder / CASE).write_text(text[: len(text) // 2])
-    said = next(str(one) for one in findings(folder) if one.where == CASE)
-    assert "corrupt, not JSON" in said
-    assert "run again" not in said  # whoever verifies what others published has nothing to run
-    assert said.endswith(RESTORE)
+# --- known weaknesses ---
 
 
-@pytest.mark.parametrize("name", ["rl_games.step_inference_fps", "rl_games.total_fps"])
-def test_what_no_labscale_writes_is_named(folder: Path, name: str) -> None:
-    damage(folder / CASE, lambda stored: column(stored, name).__setitem__(3, 0.0))
-    (found,) = (one for one in findings(folder) if "cannot be checked to its end" in one.got)
-    assert found.where == CASE
-    assert program.main([str(folder)]) == ResultsDiffer.exit_code
+def test_only_a_weakness_in_the_very_words_is_known(version: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert program.main([str(version)]) == 0
+    assert "1 known weakness, each listed with why." in capsys.readouterr().out
+    listed = (version / "weaknesses.toml").read_text()
+    (version / "weaknesses.toml").write_text(listed.replace("1 of 1", "2 of 2"))
+    write_hashes(version)
+    said = [(finding.where, finding.got) for finding in findings(version)]
+    assert said == [(".", "missing in 1 of 1 sets"), ("weaknesses.toml", "not found any more")]
+    (version / "weaknesses.toml").write_text(listed * 2)
+    write_hashes(version)
+    assert [finding.got for finding in findings(version)] == ["listed 2 times"]
 
 
-def test_a_round_without_ranks_and_a_file_cut_short_are_named(folder: Path) -> None:
-    damage(folder / CASE, lambda d: rounds(d)[0].update(ranks=[]))
-    (folder / "upstream.json").write_text("[{")
-    found = {finding.where: finding.what for finding in findings(folder)}
-    assert found == {CASE: "round 0", "upstream.json": "the file"}
+@pytest.mark.parametrize("text", ['[[weakness]]\nwhat = "a"\n', "[[weakness", weakness("a", " "), "\xff"])
+def test_a_list_of_weaknesses_needs_all_of_each(version: Path, text: str) -> None:
+    (version / "weaknesses.toml").write_bytes(text.encode("latin-1"))
+    write_hashes(version)
+    assert "not valid" in {finding.where: finding.got for finding in findings(version)}["weaknesses.toml"]
 
 
-def test_a_line_of_hashes_that_was_cut_is_named(folder: Path) -> None:
-    sums = write_hashes(folder)
-    sums.write_bytes(sums.read_bytes()[:-10] + b"\n0123\n\xff")
-    assert {finding.got for finding in findings(folder)} >= {"missing", f"not in {SUMS}"}
-
-
-def test_a_file_under_another_name_and_a_case_twice_are_named(folder: Path) -> None:
-    other = folder / "cases" / "ant-weak" / "rl_games-kitless-n4096-1x4.json"
-    shutil.copy(folder / CASE, other)
-    found = [finding.what for finding in findings(folder)]
-    assert "the file's name" in found
-    assert "the case ant-weak/rl_games-kitless-n2048-1x2" in found
+# --- hashes ---
 
 
 @pytest.mark.parametrize(
-    ("change", "what"),
+    ("change", "where", "said"),
     [
-        (lambda d: set_item(d[3], "ours_s", 0.05), "[3].ours_s"),
-        (lambda d: set_item(d[3], "library_s", 0.05), "[3].library_s"),
-        (lambda d: set_item(d[3], "round", 7), "round 7 of"),
+        (lambda v: (v / "NOTES.md").write_text("new"), "NOTES.md", "not in SHA256SUMS"),
+        (lambda v: (v / "env_check").mkdir() or (v / "env_check" / "a.json").touch(), "env_check/a.json", "not in"),
+        (lambda v: (v / "theirs" / "run.log").touch(), "theirs/run.log", "not in SHA256SUMS"),
+        (lambda v: (v / "report.toml").write_text("# none\n"), "report.toml", ""),
+        (lambda v: (v / "theirs" / CASE).unlink(), f"theirs/{CASE}", "missing"),
+        (lambda v: (v / SUMS).unlink(), SUMS, "missing"),
+        (lambda v: (v / "theirs" / SUMS).unlink(), f"theirs/{SUMS}", "missing"),
     ],
 )
-def test_damage_in_a_pair_is_named(folder: Path, change: Damage, what: str) -> None:
-    damage(folder / "upstream.json", change)
-    (finding,) = findings(folder)
-    assert finding.where == "upstream.json"
-    assert what in finding.what
+def test_hashes_of_a_version_cover_every_file(version: Path, change: Any, where: str, said: str) -> None:
+    change(version)
+    assert any(finding.where == where and finding.got.startswith(said) for finding in findings(version))
+
+
+def test_hashes_are_written_of_sets_first(version: Path) -> None:
+    for path in version.rglob(SUMS):
+        path.unlink()
+    assert program.main([str(version), "--write-hashes"]) == 0
+    assert findings(version) == []
+    assert f"theirs/{SUMS}" in (version / SUMS).read_text()
+
+
+def test_hashes_of_what_is_wrong_are_not_written(version: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sums = (version / SUMS).read_text()
+    damage(version / "theirs" / CASE, lambda d: set_item(d["benchmarks"][0]["stats"], "median", 0.05))
+    assert program.main([str(version), "--write-hashes"]) == ResultsDiffer.exit_code
+    assert "No hashes were written" in capsys.readouterr().err
+    assert (version / SUMS).read_text() == sums
 
 
 def test_hashes_find_what_changes_no_figure(folder: Path) -> None:
@@ -115,43 +133,97 @@ def test_hashes_find_what_changes_no_figure(folder: Path) -> None:
     done = subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=folder, check=False)
     assert done.returncode == 0
     (folder / CASE).write_text((folder / CASE).read_text() + "\n")
-    assert [finding.what for finding in findings(folder)] == ["its SHA-256"]
+    assert [finding.what for finding in findings(folder)] == ["its SHA-256 in SHA256SUMS"]
+    (folder / SUMS).write_text((folder / SUMS).read_text()[:-10] + "\n0123\n")
+    assert {finding.got for finding in findings(folder)} >= {"missing", f"not in {SUMS}"}
+
+
+@pytest.mark.parametrize("line", ["word", "0123  /etc/passwd", "0123  ../other.json"])
+def test_lines_of_hashes_that_name_nothing_of_the_set_are_missing(folder: Path, line: str) -> None:
+    (folder / SUMS).write_text(f"{line}\n")
+    (found,) = (one for one in findings(folder) if one.got == "missing")
+    assert found.where == line.rsplit(maxsplit=1)[-1]
+
+
+def test_hashes_that_cannot_be_written_are_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / SUMS).mkdir()
+    assert program.main([str(folder), "--write-hashes"]) == StoreError.exit_code
+    assert f"{folder / SUMS} cannot be written: Is a directory" in capsys.readouterr().err
+
+
+# --- files of a set ---
+
+
+def test_a_torn_file_is_named(folder: Path) -> None:
+    text = (folder / CASE).read_text()
+    (folder / CASE).write_text(text[: len(text) // 2])
+    said = next(str(one) for one in findings(folder) if one.where == CASE)
+    assert "corrupt, not JSON" in said
+    assert said.endswith(RESTORE)
+
+
+@pytest.mark.parametrize("name", ["noise.json", "upstream.json", "packing.json", "plan.json"])
+@pytest.mark.parametrize("text", ["{", "\xff", "1", "[1]", '{"a": 1}', '[{"case_id": 1}]', '{"pairs": [1]}'])
+def test_a_file_beside_the_cases_that_nobody_wrote_so_is_named(folder: Path, name: str, text: str) -> None:
+    (folder / name).write_text(text, encoding="latin-1")
+    assert [(one.where, one.got[:34]) for one in findings(folder)] == [(name, "not valid (the file is not readabl")]
+
+
+def test_a_value_that_labscale_never_writes_is_named(folder: Path) -> None:
+    damage(folder / CASE, lambda stored: column(stored, "rsl_rl.total_fps", rank=0).__setitem__(3, 0.0))
+    (found,) = (one for one in findings(folder) if "cannot be checked to its end" in one.got)
+    assert found.where == CASE
+    assert program.main([str(folder)]) == ResultsDiffer.exit_code
+
+
+def test_a_round_without_ranks_is_named(folder: Path) -> None:
+    damage(folder / CASE, lambda d: rounds(d)[0].update(ranks=[]))
+    assert [(one.where, one.what) for one in findings(folder)] == [(CASE, "round 0")]
+
+
+def test_a_file_under_another_name_and_a_case_twice_are_named(folder: Path) -> None:
+    shutil.copy(folder / CASE, folder / CASE.replace("4096", "8192"))
+    found = [finding.what for finding in findings(folder)]
+    assert "the file's name" in found
+    assert "the case cartpole-open/rsl_rl-kitless-n4096-1x1" in found
+
+
+def test_a_twin_without_its_case_is_named(folder: Path) -> None:
     (folder / CASE).unlink()
-    missing = [finding for finding in findings(folder) if finding.where == CASE]
-    assert [finding.got for finding in missing] == ["missing"]
-    shutil.copy(PAIRS / CASE, folder / CASE)
-    shutil.copy(PAIRS / CASE, folder / "cases" / "ant-weak" / "new.json")
-    assert "not in SHA256SUMS" in {finding.got for finding in findings(folder)}
+    what = "the case that cartpole-open/rsl_rl-kitless-n4096-1x1-aa repeats"
+    assert [(one.what, one.got) for one in findings(folder)] == [(what, "missing")]
 
 
-def test_a_noise_budget_follows_from_the_twins(tmp_path: Path) -> None:
-    case = make_case()
-    twin = replace(case, case_id=f"{case.case_id}-aa")
-    results = [make_result(case, 1.0, 1.1, 1.2), make_result(twin, 1.0, 1.2, 1.3)]
-    write_results(results[:1], tmp_path)
-    path = tmp_path / "a_a" / f"{twin.case_id}.json"
-    path.parent.mkdir(parents=True)
-    (tmp_path / "cases" / f"{case.case_id}.json").rename(tmp_path / "kept.json")
-    for result, place in zip(results, (tmp_path / "cases" / f"{case.case_id}.json", path), strict=True):
-        store.write_case(result, place)
-    write_noise(twin_pairs(results), tmp_path / "noise.json")
-    assert findings(tmp_path) == []
-    damage(tmp_path / "noise.json", lambda d: d.update(noise_budget=0.001))
-    assert [finding.what for finding in findings(tmp_path)] == ["noise_budget"]
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (lambda d: set_item(d[1], "ours_s", 0.05), "[1].ours_s"),
+        (lambda d: set_item(d[1], "library_s", 0.05), "[1].library_s"),
+        (lambda d: set_item(d[1], "theirs_s", -1.0), "[1].theirs_s"),
+        (lambda d: set_item(d[1], "round", 7), "[1]: round 7 of"),
+    ],
+)
+def test_damage_in_a_pair_is_named(with_pairs: Path, change: Damage, what: str) -> None:
+    damage(with_pairs / "upstream.json", change)
+    (finding,) = findings(with_pairs)
+    assert finding.where == "upstream.json"
+    assert what in finding.what
 
 
 def test_the_verdict_of_an_interference_test_follows_from_its_rounds(tmp_path: Path) -> None:
-    copy = copy_without_hashes(VERSION / "h200-x2-envs", tmp_path / "set")
-    assert findings(copy) == []
-    damage(copy / "packing.json", lambda d: d.update(difference=0.001))
-    assert [(finding.where, finding.what) for finding in findings(copy)] == [("packing.json", ".difference")]
-    (test,) = store.load_results(copy / "interference")
-    path = copy / "interference" / f"{test.case.case_id}.json"
-    path.unlink()
-    store.write_case(replace(test, rounds=test.rounds[:11]), path)
-    assert [finding.got for finding in findings(copy)] == ["11"]
-    path.unlink()
-    assert [finding.got for finding in findings(copy)] == ["0"]
+    folder = copy_without_hashes(VERSION / "h200-x2-envs", tmp_path / "set")
+    assert findings(folder) == []
+    damage(folder / "packing.json", lambda d: d.update(difference=0.001, packed=False))
+    assert [(one.where, one.what) for one in findings(folder)] == [
+        ("packing.json", ".packed"),
+        ("packing.json", ".difference"),
+    ]
+    (test,) = (folder / "interference").rglob("*.json")
+    test.unlink()
+    assert [one.got for one in findings(folder)] == ["0"]
+
+
+# --- what it prints ---
 
 
 def test_the_program_says_what_differs_and_how_many_it_looked_at(
@@ -160,24 +232,22 @@ def test_the_program_says_what_differs_and_how_many_it_looked_at(
     shutil.copytree(folder / "cases", folder / "report" / "data" / "results" / "cases")  # for download: no other cases
     assert program.main([str(folder.parent)]) == 0
     said = capsys.readouterr().out
-    assert "9 cases, 26 rounds" in said
-    assert "Without SHA256SUMS nothing tells whether the samples themselves are as they were measured" in said
+    assert "8 cases, 24 rounds" in said
+    assert "Without SHA256SUMS nothing shows whether the samples themselves are as they were measured" in said
     damage(folder / CASE, lambda d: set_item(d["benchmarks"][0]["stats"], "median", 0.05))
     assert program.main([str(folder.parent)]) == ResultsDiffer.exit_code
     said = capsys.readouterr().out
-    assert f"set/{CASE}: stats.median is 0.05, expected 0.0905" in said
+    assert f"set/{CASE}: stats.median is 0.05, expected 0." in said
     assert said.endswith("hashed files: 1 fault found.\n")
     assert program.main([str(folder), "--write-hashes"]) == ResultsDiffer.exit_code
     assert not (folder / "SHA256SUMS").exists()
     assert program.main([str(folder), "--json"]) == ResultsDiffer.exit_code
     printed = capsys.readouterr().out
-    assert json.loads(printed[printed.index("{\n") :])["findings"][0]["got"] == "0.05"
-
-
-def test_hashes_that_cannot_be_written_are_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / SUMS).mkdir()
-    assert program.main([str(folder), "--write-hashes"]) == StoreError.exit_code
-    assert f"{folder / SUMS} cannot be written: Is a directory" in capsys.readouterr().err
+    found = json.loads(printed[printed.index("{\n") :])
+    assert found["findings"][0]["got"] == "0.05"
+    assert found.keys() >= {
+        "cases", "rounds", "samples", "hashed_files", "findings", "imported_cases", "imported_runs"
+    }  # fmt: skip
 
 
 def test_nothing_to_verify_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,138 @@
+"""Read this first: what is verified, in which order.
+
+This package shares no code with what made the figures. It imports the standard library and itself, reads raw JSON, and
+has formulas of its own. A reviewer can read it in this order:
+
+1. ``shape``: is each file a document of the format, with known words alone?
+2. ``rank_samples``: do the samples of a rank fit each other: lengths, order, parts, marks, the library's own clock?
+3. ``round_facts``, ``telemetry``: does everything else of a round fit its case, its machine, its samples, its energy?
+4. ``formulas``: seconds per iteration of a process, medians, intervals, ratios, noise; ``case_file``: does the document
+   have these numbers?
+5. ``set_folder``: noise, pairs with Isaac Lab's benchmark, the interference test; is everything there that was planned?
+6. ``across_rounds``: copies, overlapping clocks, several machines, missing evidence, over a set and over a version.
+7. ``published``: speed-ups, efficiencies, intervals and verdicts as ``figures.json`` and ``cases.csv`` publish them;
+   ``readme``: the figures of README.md.
+8. ``hashes``, ``signature``: is every file there as it was hashed, none missing, none extra, and who signed?
+9. ``weaknesses``: which findings are known and listed; every other finding is a fault.
+
+``bundles`` checks imported results of Isaac Lab's own benchmark, which have no samples.
+
+No verifier can find a consistent invention: samples that nobody measured, made to fit in all of these respects.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+
+from reports.verification.across_rounds import check_copies, check_evidence, check_overlaps
+from reports.verification.bundles import BUNDLES, number_of_cases, read_bundles
+from reports.verification.case_file import CASES
+from reports.verification.finding import OR_LIST, Finding, as_far_as_possible
+from reports.verification.hashes import check_hashes, is_version, read_hashes
+from reports.verification.published import check_figures
+from reports.verification.set_folder import PLAN, StoredSet, read_set
+from reports.verification.signature import check_signature
+from reports.verification.weaknesses import without_known
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verified:
+    """What was verified, and what of it differs."""
+
+    cases: int = 0
+    rounds: int = 0
+    samples: int = 0
+    hashed_files: int = 0
+    findings: tuple[Finding, ...] = ()
+    imported_cases: int = 0  # of other tools
+    imported_runs: int = 0
+    published_cases: int = 0  # whose figures in files were compared
+    known_weaknesses: tuple[Finding, ...] = ()
+    signatures: tuple[str, ...] = ()  # a sentence for each version
+
+
+def set_folders(folder: Path) -> list[Path]:
+    """Return every set at or below a folder. A set within a set repeats its cases as a download, and is left out."""
+    found = []
+    for at, folders, _ in folder.walk(on_error=_raise):
+        if {CASES, BUNDLES} & {*folders}:
+            found.append(at)
+            folders.clear()
+    return sorted(found)
+
+
+def verify(folder: Path) -> Verified:
+    """Verify every set at or below a folder, and every version: a folder of sets with a ``report.toml``."""
+    found = [_verify_group(parent, list(paths), folder) for parent, paths in groupby(set_folders(folder), _parent)]
+    return Verified(
+        cases=sum(one.cases for one in found),
+        rounds=sum(one.rounds for one in found),
+        samples=sum(one.samples for one in found),
+        hashed_files=sum(one.hashed_files for one in found),
+        findings=tuple(finding for one in found for finding in one.findings),
+        imported_cases=sum(one.imported_cases for one in found),
+        imported_runs=sum(one.imported_runs for one in found),
+        published_cases=sum(one.published_cases for one in found),
+        known_weaknesses=tuple(finding for one in found for finding in one.known_weaknesses),
+        signatures=tuple(sentence for one in found for sentence in one.signatures),
+    )
+
+
+def _parent(path: Path) -> Path:
+    return path.parent
+
+
+def _verify_group(parent: Path, paths: Sequence[Path], root: Path) -> Verified:
+    """Verify the sets of one folder, which is a version if ``root`` contains it and it has a ``report.toml``."""
+    sets = [read_set(path, root=root) for path in paths if (path / CASES).is_dir()]
+    foreign = [read_bundles(path, root=root) for path in paths if (path / BUNDLES).is_dir()]
+    findings = [finding for one in sets for finding in one.findings]
+    if is_version(parent):
+        findings += [finding for one in sets for finding in check_evidence(one.name, one.cases)]
+    findings += [finding for _, found in foreign for finding in found]
+    for path in paths:
+        findings += check_hashes(path, root=root)
+    records = [record for one in sets for stored in one.cases for record in stored.rounds]
+    columns = [column for record in records for rank in record["ranks"] for column in rank["samples"].values()]
+    verified = Verified(
+        cases=sum(len(one.cases) for one in sets),
+        rounds=len(records),
+        samples=sum(map(len, columns)),
+        hashed_files=sum(len(read_hashes(path)) for path in paths),
+        imported_cases=sum(number_of_cases(bundles) for bundles, _ in foreign),
+        imported_runs=sum(len(bundles) for bundles, _ in foreign),
+    )
+    runs = [run for one in sets for run in one.runs]
+    where = "." if root == paths[0] else parent.relative_to(root).as_posix()
+    findings += as_far_as_possible(where, check_copies(runs))
+    if root == paths[0]:  # one set alone, of a version or not
+        faults, known = without_known(parent, findings, root=root)
+        return replace(verified, findings=faults, known_weaknesses=known)
+    findings += as_far_as_possible(where, check_overlaps(where, runs, between_sets=True))
+    number, differing = check_figures(parent, sets, root=root)
+    verified, findings = replace(verified, published_cases=number), [*findings, *differing]
+    if not is_version(parent):
+        return replace(verified, findings=tuple(findings))
+    sentence, wrong = check_signature(parent, root=root)
+    findings += [*_check_plans(where, sets), *check_hashes(parent, root=root), *wrong]
+    faults, known = without_known(parent, findings, root=root)
+    return replace(
+        verified,
+        findings=faults,
+        known_weaknesses=known,
+        hashed_files=verified.hashed_files + len(read_hashes(parent)),
+        signatures=(sentence,),
+    )
+
+
+def _check_plans(where: str, sets: Sequence[StoredSet]) -> Iterator[Finding]:
+    without = [one.name for one in sets if not one.has_plan]
+    if without:
+        got = f"missing in {len(without)} of {len(sets)} sets"
+        expected = "in each: without it nobody can tell whether a case was left out"
+        yield Finding(where=where, what=PLAN, got=got, expected=expected, next_step=OR_LIST)
+
+
+def _raise(error: OSError) -> None:
+    raise error

@@ -1,0 +1,216 @@
+"""Published figures, computed again from the samples: ``figures.json`` of a version, ``cases.csv`` of its pages.
+
+A figure is the median over processes; a ratio of two cases is that of their medians. ``formulas`` has both, with their
+intervals. ``README.md`` has figures of ``figures.json``, rounded.
+"""
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from reports.verification import formulas
+from reports.verification.case_file import StoredCase
+from reports.verification.finding import Finding, Json, as_far_as_possible, differing
+from reports.verification.round_facts import world_size
+from reports.verification.set_folder import StoredSet, noise_of
+from reports.verification.shape import read_json
+
+FIGURES: Final = "figures.json"
+CSV: Final = "cases.csv"
+# Set this to True once the report's intervals are those of ``formulas``: Student's t on logarithms. Until then pages
+# have bootstrap intervals, so intervals and the verdicts that follow from them are not compared.
+COMPARES_INTERVALS: Final = False
+SCALES: Final = 0.80  # the whole interval of an efficiency is at least this
+SUPERLINEAR: Final = 1.02
+VERDICTS: Final = ("scales", "limited", "inconclusive", "superlinear")
+_OF_INTERVALS: Final = ("interval_s", "speedup_interval", "efficiency_interval", "gain_interval", "verdict")
+_BUILD_AGAIN: Final = "Write the file again with `python -m reports.figures_file`, or build the pages again."
+_COLUMNS: Final = {  # of cases.csv -> of figures.json
+    "rounds_completed": "processes",
+    "iteration_time_s": "seconds_per_iteration",
+    "total_fps": "frames_per_s",
+    "speedup": "speedup",
+    "scaling_efficiency": "efficiency",
+}
+_BOUNDS: Final = {"iteration_time": "interval_s", "scaling_efficiency": "efficiency_interval"}
+
+
+def figures_of(one: StoredSet) -> Json:
+    """Return what is published of one set: its noise, and a row for every case."""
+    cases = sorted(one.of_report, key=lambda stored: stored.case_id)
+    has_speeds = any(
+        stored.case["device"] == "cuda" and formulas.has_settled(record)
+        for stored in cases
+        for record in stored.completed
+        if stored.times_s
+    )
+    verdicts = _verdicts(one, cases) if has_speeds else {}
+    rows = {stored.case_id: {**_figure(stored), **_ratios(stored, cases, has_speeds=has_speeds)} for stored in cases}
+    return {
+        "noise": max((pair["noise"] for pair in noise_of(one.cases)), default=None),
+        "cases": {case_id: {**row, "verdict": verdicts.get(case_id)} for case_id, row in rows.items()},
+    }
+
+
+def _figure(stored: StoredCase) -> Json:
+    times_s = list(stored.times_s.values())
+    time_s = formulas.median(times_s) if times_s else None
+    span_s = formulas.interval(times_s)
+    return {
+        "processes": len(times_s),
+        "settled": sum(map(formulas.has_settled, stored.completed)) if times_s else 0,
+        "seconds_per_iteration": time_s,
+        "interval_s": span_s and list(span_s),
+        "frames_per_s": stored.frames / time_s if time_s and stored.case.get("workload") != "all_reduce" else None,
+    }
+
+
+def _ratios(stored: StoredCase, cases: Sequence[StoredCase], *, has_speeds: bool) -> Json:
+    """Return the speed-up against the baseline of its curve, and the gain against the case as shipped."""
+    found: Json = dict.fromkeys(
+        ("baseline", "speedup", "speedup_interval", "efficiency", "efficiency_interval", "as_shipped", "gain",
+         "gain_interval")
+    )  # fmt: skip
+    base = min((other for other in cases if _key(other) == _key(stored)), key=_size)
+    is_same_size = world_size(base.case) == world_size(stored.case) and base is not stored
+    if has_speeds and stored.times_s and base.times_s and not is_same_size:
+        ideal = world_size(stored.case) / world_size(base.case)
+        speedup, span = _ratio(base, stored)
+        span = None if base is stored else span
+        found |= {
+            "baseline": base.case_id,
+            "speedup": speedup,
+            "speedup_interval": span and list(span),
+            "efficiency": speedup / ideal,
+            "efficiency_interval": span and [bound / ideal for bound in span],
+        }
+    shipped = [other for other in cases if other.case.get("division") == "closed" and _beside(other) == _beside(stored)]
+    if stored.case.get("division") == "open" and shipped and shipped[-1].times_s and stored.times_s:
+        gain, span = _ratio(shipped[-1], stored)
+        found |= {"as_shipped": shipped[-1].case_id, "gain": gain, "gain_interval": span and list(span)}
+    return found
+
+
+def _ratio(base: StoredCase, other: StoredCase) -> tuple[float, formulas.Interval | None]:
+    times_s, other_s = list(base.times_s.values()), list(other.times_s.values())
+    return formulas.ratio(times_s, other_s, other.frames / base.frames)
+
+
+def _key(stored: StoredCase) -> tuple[Any, ...]:
+    """Cases with equal keys differ in their number of ranks alone, so they are one curve."""
+    case = stored.case
+    topology = f"-{case['nnodes']}x{case['nproc_per_node']}"
+    names = ("series", "task", "rl_library", "stack", "device", "minibatch_rule", "assets", "num_steps_per_env")
+    constant = case["num_envs_global"] if case["scaling"] == "strong" else case["num_envs"]
+    return (*(case[name] for name in names), constant, stored.case_id.rpartition(topology)[2])
+
+
+def _beside(stored: StoredCase) -> tuple[Any, ...]:
+    case = stored.case
+    return tuple(case[name] for name in ("series", "rl_library", "stack", "device", "nnodes", "nproc_per_node"))
+
+
+def _size(stored: StoredCase) -> tuple[Any, ...]:
+    return world_size(stored.case), stored.case["nnodes"], stored.case_id
+
+
+# --- verdicts ---
+
+
+def _verdicts(one: StoredSet, cases: Sequence[StoredCase]) -> dict[str, str]:
+    """Return the verdict of every curve, by the case id of its largest number of ranks."""
+    curves: dict[tuple[Any, ...], dict[int, StoredCase]] = {}
+    for stored in sorted(cases, key=_size):
+        curve = curves.setdefault(_key(stored), {})
+        emulated = any((record.get("transport") or {}).get("emulated") for record in stored.completed)
+        if not emulated and not (curve and _was_skipped(stored)):
+            curve.setdefault(world_size(stored.case), stored)
+    twins = {other.case_id: other for other in one.cases}
+    found = {}
+    for curve in curves.values():
+        points = list(curve.values())
+        if len(points) > 1:
+            twin = twins.get(f"{points[0].case_id}-aa")
+            found[points[-1].case_id] = _verdict(points, twin if twin and twin.times_s else None)
+    return found
+
+
+def _was_skipped(stored: StoredCase) -> bool:
+    return all(record["outcome"] == "skipped" for record in stored.rounds)
+
+
+def _verdict(points: Sequence[StoredCase], twin: StoredCase | None) -> str:
+    """Return the word; if the baseline ran twice, both have to give it, unless the twin has too few processes."""
+    word = _word(points)
+    if word == "inconclusive" or twin is None or len(twin.times_s) < formulas.MIN_PROCESSES:
+        return word
+    return word if _word([twin, *points[1:]]) == word else "inconclusive"
+
+
+def _word(points: Sequence[StoredCase]) -> str:
+    base, *others = points
+    spans = {
+        other.case_id: (span[0] / ideal, span[1] / ideal)
+        for other in others
+        if other.times_s and base.times_s and (span := _ratio(base, other)[1])
+        for ideal in [world_size(other.case) / world_size(base.case)]
+    }
+    if any(low > SUPERLINEAR for low, _ in spans.values()):
+        return "superlinear"
+    low, high = spans.get(others[-1].case_id, (0.0, float("inf")))
+    return "scales" if low >= SCALES else "limited" if high < SCALES else "inconclusive"
+
+
+# --- files ---
+
+
+def check_figures(version: Path, sets: Sequence[StoredSet], *, root: Path) -> tuple[int, list[Finding]]:
+    """Check the files of figures in a folder of sets; return how many values were compared, and what differs."""
+    expected = {one.folder.relative_to(version).as_posix(): figures_of(one) for one in sets}
+    findings: list[Finding] = []
+    number = 0
+    for name, check in ((FIGURES, _check_json), (CSV, _check_csv)):
+        path = version / name
+        if path.is_file():
+            findings += as_far_as_possible(path.relative_to(root).as_posix(), check(path, root, expected))
+            number += sum(len(one["cases"]) for one in expected.values())
+    return number, findings
+
+
+def _check_json(path: Path, root: Path, expected: Mapping[str, Json]) -> Iterator[Finding]:
+    where, stored = path.relative_to(root).as_posix(), read_json(path)["sets"]
+    yield from differing(where, "sets", sorted(stored), sorted(expected), next_step=_BUILD_AGAIN)
+    for name, wanted in expected.items():
+        found = stored.get(name, {"noise": None, "cases": {}})
+        yield from differing(where, f"{name}: noise", found["noise"], wanted["noise"], next_step=_BUILD_AGAIN)
+        ids = (sorted(found["cases"]), sorted(wanted["cases"]))
+        yield from differing(where, f"{name}: cases", *ids, next_step=_BUILD_AGAIN)
+        for case_id in sorted(found["cases"].keys() & wanted["cases"].keys()):
+            row, figures = dict(found["cases"][case_id]), dict(wanted["cases"][case_id])
+            if row["verdict"] not in (None, *VERDICTS):
+                what, words = f"{case_id}.verdict", " or ".join(VERDICTS)
+                yield Finding(where=where, what=what, got=row["verdict"], expected=words, next_step=_BUILD_AGAIN)
+            if not COMPARES_INTERVALS:
+                row, figures = ({k: v for k, v in one.items() if k not in _OF_INTERVALS} for one in (row, figures))
+            yield from differing(where, f"{name}: {case_id}", row, figures, next_step=_BUILD_AGAIN)
+
+
+def _check_csv(path: Path, root: Path, expected: Mapping[str, Json]) -> Iterator[Finding]:
+    where = path.relative_to(root).as_posix()
+    lines = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+    rows = {(line["set"], line["case_id"]): line for line in lines}
+    places = {(name, case_id) for name, one in expected.items() for case_id in one["cases"]}
+    yield from differing(where, "its cases", sorted(rows), sorted(places), next_step=_BUILD_AGAIN)
+    for name, case_id in sorted(rows.keys() & places):
+        line, figures = rows[name, case_id], expected[name]["cases"][case_id]
+        pairs = [(column, figures[figure]) for column, figure in _COLUMNS.items()]
+        if COMPARES_INTERVALS:
+            pairs += [
+                (f"{column}_{end}" + ("_s" if "time" in column else ""), (figures[figure] or [None, None])[index])
+                for column, figure in _BOUNDS.items()
+                for index, end in enumerate(("low", "high"))
+            ]
+        for column, wanted in pairs:
+            found = float(line[column]) if line[column] else None
+            yield from differing(where, f"{name}: {case_id}.{column}", found, wanted, next_step=_BUILD_AGAIN)

@@ -1,0 +1,226 @@
+"""Results forged by somebody who knows all formulas and writes all hashes again: ``verify`` names each forgery."""
+
+import copy
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fixtures.results.damaged_results import ranks, rounds, sample, scale, set_item, telemetry
+from tests.fixtures.results.forged_version import (
+    PER_GPU,
+    SHADOW,
+    SMALL,
+    Forgery,
+    findings,
+    forge,
+    write_all_hashes,
+    write_version,
+)
+
+TIMES = (
+    "iteration_time_s", "collection_time_s", "learning_time_s", "environment_step_time_s", "simulate_time_s",
+    "render_time_s", "inference_time_s", "all_reduce_time_s", "start_s",
+)  # fmt: skip
+PAIRS_2 = "h200-x2-pairs-2/upstream.json"
+NOISE = "h200-x2-shadow/noise.json"
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_version(tmp_path_factory.mktemp("original") / "2026.11")
+
+
+@pytest.fixture
+def version(original: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(original, tmp_path / "2026.11")
+
+
+def case_of(document: Any, **changes: object) -> None:
+    """Change the case, which is written down in the result and in every round."""
+    result = document["labscale"]["case_result"]
+    for case in (result["case"], *(one["case"] for one in result["rounds"])):
+        case.update(changes)
+
+
+def faster(document: Any, factor: float, names: tuple[str, ...], *, round_index: int = 0) -> None:
+    """Scale all named times of one round, on all ranks."""
+    for rank in rounds(document)[round_index]["ranks"]:
+        for name in names:
+            if name in rank["samples"]:
+                values = rank["samples"][name]
+                values[:] = [value and value * factor for value in values]
+
+
+def copied(document: Any, *, factor: float = 1.0) -> None:
+    """Replace the last round by the first, which was quicker, at another time of day."""
+    first, last = copy.deepcopy(rounds(document)[0]), rounds(document)[2]
+    for name in ("round", "started_utc"):
+        first[name] = last[name]
+    first["telemetry"]["window_start_unix_s"] = last["telemetry"]["window_start_unix_s"]
+    rounds(document)[2] = first
+    faster(document, factor, ("iteration_time_s",), round_index=2)
+
+
+def of_environments(document: Any, name: str, value: Any, *, first: int = 2) -> None:
+    for one in rounds(document)[first:]:
+        one["environment"][name] = value
+
+
+def both_ranks(document: Any, change: Callable[[Any], None]) -> None:
+    for rank in ranks(document):
+        change(rank)
+
+
+def shorten(rank: Any) -> None:
+    for values in rank["samples"].values():
+        values.pop()
+
+
+def test_nothing_is_found_in_the_version_before_it_is_forged(original: Path) -> None:
+    assert [str(finding) for finding in findings(original)] == []
+
+
+# What was forged, in which file, and which words the finding has.
+FORGERIES: list[tuple[str, str, Forgery, str]] = [
+    ("one slow iteration", SHADOW, lambda d: sample(d, "iteration_time_s", 9, 0.5), "collection_time_s of iteration 9"),
+    ("all times", SHADOW, lambda d: faster(d, 0.9, TIMES[:1]), "collection_time_s and learning_time_s of iteration"),
+    ("all times with parts", SHADOW, lambda d: faster(d, 0.9, TIMES[:8]), "the time by rsl_rl.collection_time_s"),
+    ("times and their clock", SHADOW, lambda d: faster(d, 0.9, TIMES), "telemetry.window_s"),
+    ("the library's clock", PER_GPU, lambda d: sample(d, "rl_games.total_fps", 9, 1.2), "the iteration by rl_games"),
+    ("a longer iteration", SHADOW, lambda d: sample(d, "iteration_time_s", 9, 1.5), "until the next began"),
+    ("a column is shorter", SHADOW, lambda d: set_item(ranks(d)[1]["samples"], "reward_mean", [1.0]), "rank 1 has"),
+    ("fewer iterations", SHADOW, lambda d: both_ranks(d, shorten), "the nu"),
+    ("a rank is left out", SHADOW, lambda d: ranks(d).pop(), "its ranks are [0], expected 2 ranks"),
+    ("a rank without a column", SHADOW, lambda d: ranks(d)[1]["samples"].pop("marked"), "rank 1: its columns"),
+    ("marks are moved", SHADOW, lambda d: both_ranks(d, lambda r: r["samples"]["marked"].reverse()), "marked of iter"),
+    ("a round is copied", SHADOW, copied, "its iteration times is those of h200-x2-shadow: shadow-horizontal/"),
+    ("a copy made faster", SHADOW, lambda d: copied(d, factor=0.99), "round 0, rank 0, up to a factor"),
+    ("a rank is copied", SHADOW, lambda d: ranks(d)[1].update(samples=ranks(d)[0]["samples"]), "its start times is"),
+    ("the last round is left out", SHADOW, lambda d: rounds(d).pop(), "rounds of cases with 'as many rounds as were"),
+    ("a slow round is left out", SHADOW, lambda d: rounds(d).pop(1), "the numbers of the rounds[1] is 2, expected 1"),
+    ("a failure is hidden", SHADOW, lambda d: rounds(d)[0].update(exit_code=1), "exit_code is 1 in a round called"),
+    ("a failed check is hidden", SHADOW, lambda d: ranks(d)[0]["validity"][0].update(verdict="failure"), "a failure ("),
+    ("a check has another word", SHADOW, lambda d: ranks(d)[0]["validity"][0].update(verdict="fine"), "is 'fine', exp"),
+    ("an outcome has another word", SHADOW, lambda d: rounds(d)[0].update(outcome="ok"), "outcome is 'ok', expected"),
+    ("policies differ", SHADOW, lambda d: ranks(d)[0].update(parameters_sha256="0" * 64), "the ranks' parameters is o"),
+    ("rounds at the same time", SHADOW, lambda d: rounds(d)[1].update(started_utc=rounds(d)[0]["started_utc"]), "sha"),
+    ("rounds overlap", SHADOW, lambda d: rounds(d)[0].update(wall_time_s=900.0), "the time on 'H200 host Q' is shared"),
+    ("an impossible wall time", SHADOW, lambda d: rounds(d)[0].update(wall_time_s=9.0), "wall_time_s around its start"),
+    ("another driver", SHADOW, lambda d: of_environments(d, "driver_version", "999"), "the driver_version of its"),
+    ("another kernel", SHADOW, lambda d: of_environments(d, "kernel", "5.4"), "the kernel of its rounds is 5.4 and 6"),
+    ("fewer GPUs", SHADOW, lambda d: rounds(d)[1]["environment"]["gpus"].pop(), "the number of GPUs of its rounds is"),
+    ("another GPU", SHADOW, lambda d: rounds(d)[1]["environment"]["gpus"][0].update(name="X"), "the kind of GPU of"),
+    ("more environments", SHADOW, lambda d: case_of(d, num_envs_global=2048), "num_envs times ranks is 1024, expected"),
+    ("more of them everywhere", SHADOW, lambda d: case_of(d, num_envs=1024, num_envs_global=2048), "which its id says"),
+    ("more steps", SHADOW, lambda d: case_of(d, num_steps_per_env=128), "workload.num_steps_per_env is 64, expected 1"),
+    ("smaller minibatches", SHADOW, lambda d: case_of(d, minibatch_size=64), "workload.minibatch_size is"),
+    ("another task", SHADOW, lambda d: case_of(d, task="Isaac-Ant"), "workload.task is Isaac-Reorient"),
+    ("another seed", SHADOW, lambda d: case_of(d, seed=7), "settings.seed is 42, expected 7"),
+    ("other work in one round", SHADOW, lambda d: rounds(d)[1]["workload"].update(x=1), "the workload's fingerprint"),
+    ("no fingerprint", SHADOW, lambda d: rounds(d)[1].update(workload=None), "fingerprint of the work is missing"),
+    ("no checks of the work", SHADOW, lambda d: ranks(d)[0].update(validity=[]), "a check of the work is missing in 1"),
+    ("less energy", SHADOW, lambda d: set_item(telemetry(d), "energy_j", 1.0), "telemetry.energy_j is 1.0, expected"),
+    ("less power", SHADOW, lambda d: scale_power(d, 0.5), "telemetry.gpus[0].power_w.mean is"),
+    ("more frames per joule", SHADOW, lambda d: set_item(telemetry(d), "frames_per_joule", 1e3), "frames_per_joule is"),
+    ("more memory than a GPU has", SHADOW, lambda d: ranks(d)[0].update(peak_memory_gb=500.0), "peak_memory_gb is 500"),
+    ("why it ended", SHADOW, lambda d: ended(d, None), "the reason why no further round ran is missing"),
+    ("how many were asked for", PER_GPU, lambda d: ended(d, "the budget of 5 rounds is spent"), "by ended_because is"),
+    ("our side of a pair", PAIRS_2, lambda d: d[0].update(ours_s=2.9), "[0].ours_s is 2.9, expected 2.88"),
+    ("the library's side", PAIRS_2, lambda d: d[1].update(library_s=2.9), "[1].library_s is 2.9, expected 2.87"),
+    ("a pair that never ran", PAIRS_2, lambda d: d[1].update(round=5), "round 5 of shadow-vertical"),
+    ("less noise", NOISE, lambda d: d.update(noise_budget=0.001), "noise_budget is 0.001, expected 0.05"),
+    ("a quicker twin", NOISE, lambda d: scale(d["pairs"][0]["twin_times_s"], 0.9), "pairs[0].twin_times_s[0] is"),
+]  # fmt: skip
+
+
+def scale_power(document: Any, factor: float) -> None:
+    for one in (telemetry(document), *telemetry(document)["gpus"]):
+        one["power_w"] = {name: value * factor for name, value in one["power_w"].items()}
+
+
+def ended(document: Any, why: str | None) -> None:
+    document["labscale"]["case_result"]["ended_because"] = why
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [pytest.param(name, change, words, id=what) for what, name, change, words in FORGERIES],
+)
+def test_a_forgery_of_a_file_is_named(version: Path, name: str, change: Forgery, words: str) -> None:
+    forge(version, name, change)
+    said = [str(finding) for finding in findings(version)]
+    assert any(words in sentence for sentence in said), said
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("stats.median", 0.5, "stats.median is 0.5, expected "),
+        ("stats.data", [0.5, 0.5, 0.5], "stats.data[0] is 0.5"),
+        ("extra_info.total_fps", [1e6, 1e6, 1e6], "extra_info.total_fps[0] is 1000000.0"),
+        ("extra_info.frames_per_iteration", 1, "extra_info.frames_per_iteration is 1, expected 65536"),
+        ("extra_info.statistic", "the best", "extra_info.statistic is 'the best'"),
+    ],
+)
+def test_a_forged_figure_of_a_document_is_named(version: Path, name: str, value: Any, words: str) -> None:
+    path = version / SHADOW
+    document = json.loads(path.read_text())
+    part, key = name.split(".")
+    document["benchmarks"][0][part][key] = value
+    path.write_text(json.dumps(document))
+    write_all_hashes(version)
+    assert any(words in str(finding) for finding in findings(version))
+
+
+def without(version: Path, name: str) -> None:
+    (version / name).unlink()
+
+
+def copy_case(version: Path) -> None:
+    """Publish a slow case as another, quicker one: its file twice, under another id."""
+    document = json.loads((version / SMALL).read_text().replace("n512-1x1", "n512-1x1-wide"))
+    (version / SMALL.replace("1x1", "1x1-wide")).write_text(json.dumps(document))
+
+
+def move_to_other_set(version: Path) -> None:
+    target = version / "h200-x2-per-gpu" / "/".join(SMALL.split("/")[1:])
+    target.parent.mkdir(parents=True)
+    shutil.copy(version / SMALL, target)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        pytest.param(lambda v: without(v, SHADOW), "n1024-1x2 is not stored, expected stored", id="a case is left out"),
+        pytest.param(lambda v: without(v, "h200-x2-shadow/plan.json"), "plan.json is missing in 1 of 4", id="a plan"),
+        pytest.param(copy_case, "-wide is stored, expected not: the plan", id="a case that no plan has"),
+        pytest.param(copy_case, "its iteration times is those of", id="a case is copied"),
+        pytest.param(move_to_other_set, "h200-x2-per-gpu: shadow-horizontal", id="a case is copied to another set"),
+        pytest.param(move_to_other_set, "2 sets that do not say so", id="sets at the same time on one host"),
+        pytest.param(lambda v: (v / SMALL).rename(v / SMALL.replace("n512", "n64")), "the file's name is", id="a name"),
+    ],
+)
+def test_a_forgery_of_several_files_is_named(version: Path, change: Callable[[Path], None], words: str) -> None:
+    change(version)
+    write_all_hashes(version)
+    said = [str(finding) for finding in findings(version)]
+    assert any(words in sentence for sentence in said), said
+
+
+def test_there_are_at_least_thirty_forgeries() -> None:
+    assert len(FORGERIES) >= 30
+
+
+def test_a_consistent_invention_is_not_found(version: Path) -> None:
+    """The limit of every verifier, said in the book: numbers that nobody measured, made to fit in all respects."""
+
+    def invent(document: Any) -> None:
+        for rank in ranks(document):
+            rank["samples"]["reward_mean"] = [value and value + 100 for value in rank["samples"]["reward_mean"]]
+
+    forge(version, SHADOW, invent)
+    assert findings(version) == []

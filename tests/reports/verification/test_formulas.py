@@ -1,0 +1,108 @@
+"""The verifier's formulas against those of scipy, of pytest-benchmark, and of the code that made the figures."""
+
+import math
+import random
+import statistics
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pytest_benchmark.stats import Stats
+from scipy import stats as scipy_stats
+
+from reports.scaling_laws import SUPERLINEAR_EFFICIENCY
+from reports.verdicts import SCALES_EFFICIENCY
+from reports.verification import formulas
+from reports.verification.finding import differing
+from reports.verification.published import SCALES, SUPERLINEAR
+from reports.verification.rank_samples import FIRST_MARKED, MARKED_EVERY
+from reports.verification.telemetry import AGREEMENT, HELD_BACK, MAX_GAP_S
+from suite.files.paths import ROOT
+from suite.records.telemetry import summary as telemetry_summary
+from suite.statistics import aa_noise, reduce, steady
+
+SPREAD = [0.10, 0.12, 0.11]
+OTHER = [0.055, 0.061, 0.052, 0.058]
+
+
+def samples() -> Iterator[list[float]]:
+    generator = random.Random(7)  # noqa: S311 - data, not secrets
+    for count in range(1, 16):
+        yield [generator.uniform(0.9, 1.1) for _ in range(count)] + ([3.0] if count > 5 else [])
+
+
+def test_figures_of_a_document_agree_with_pytest_benchmark() -> None:
+    for data in samples():
+        theirs: Any = Stats()  # type: ignore[no-untyped-call]
+        for value in data:
+            theirs.update(value)
+        expected = {name: value for name, value in theirs.as_dict().items() if name not in {"hd15iqr", "iterations"}}
+        ours = dict(formulas.benchmark_stats(data))
+        assert ours.pop("data") == data
+        assert [str(one) for one in differing("x", "stats", ours, expected)] == [], data
+        assert ours["median"] == statistics.median(data)
+
+
+def test_the_steady_part_is_the_same_by_both_programs() -> None:
+    generator = random.Random(1)  # noqa: S311 - data, not secrets
+    for count in range(2, 80):
+        warm_up = generator.randrange(count)
+        times_s = [1 + generator.random() / 10 + (index < warm_up) for index in range(count)]
+        for found in (times_s, [round(time_s, 1) for time_s in times_s], [1.0] * count):
+            assert formulas.steady_start(found) == steady.steady_window(found).start
+
+
+@pytest.mark.parametrize("degrees", [1, 2, 2.7, 3, 4.5, 9, 30, 400])
+def test_quantiles_of_students_distribution_agree_with_scipy(degrees: float) -> None:
+    assert formulas.student_t(degrees) == pytest.approx(scipy_stats.t.ppf(0.975, degrees), rel=1e-9)
+
+
+def test_an_interval_is_students_on_logarithms_and_contains_the_median() -> None:
+    logs = [math.log(value) for value in SPREAD]
+    low, high = scipy_stats.t.interval(0.95, 2, loc=statistics.mean(logs), scale=statistics.stdev(logs) / math.sqrt(3))
+    assert formulas.interval(SPREAD) == pytest.approx((math.exp(low), math.exp(high)), rel=1e-9)
+    skewed = [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 50.0]
+    assert formulas.interval(skewed) is not None
+    assert formulas.interval([2.0, 2.0, 2.0]) == pytest.approx((2.0, 2.0))
+    assert formulas.interval(SPREAD[:2]) is None
+
+
+def test_a_ratio_has_welchs_interval_on_logarithms() -> None:
+    value, span = formulas.ratio(SPREAD, OTHER, 2.0)
+    logs, others = ([math.log(one) for one in data] for data in (SPREAD, OTHER))
+    welch = scipy_stats.ttest_ind(logs, others, equal_var=False).confidence_interval(0.95)
+    assert value == pytest.approx(2 * 0.11 / statistics.median(OTHER))
+    assert span == pytest.approx((2 * math.exp(welch.low), 2 * math.exp(welch.high)), rel=1e-9)
+    assert formulas.ratio(SPREAD, OTHER[:2], 1.0)[1] is None
+
+
+def test_an_interval_is_extended_to_a_median_outside_it() -> None:
+    base, other = [1.0, 1.0, 1.0, 1.1, 9.0], [1.0, 1.0, 1.0]
+    value, span = formulas.ratio(base, other, 1.0)
+    assert value == 1.0
+    assert span is not None
+    assert span[0] <= value <= span[1]
+    far = [1.0] * 40 + [1000.0] * 39
+    low_high = formulas.interval(far)
+    assert low_high is not None
+    assert low_high[0] == 1.0  # without the median it would begin near 10
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3, 5, 8])
+def test_noise_is_the_same_by_both_programs(rounds: int) -> None:
+    generator = random.Random(rounds)  # noqa: S311 - data, not secrets
+    times_s, twin_s = ([generator.uniform(1, 2) for _ in range(rounds)] for _ in range(2))
+    pair = aa_noise.TwinPair(case_id="a", times_s=tuple(times_s), twin_times_s=tuple(twin_s))
+    assert formulas.noise(times_s, twin_s) == pytest.approx(pair.noise, rel=1e-12)
+
+
+def test_what_is_written_twice_is_the_same() -> None:
+    """Written a second time on purpose: another rule there is another version of what is stored."""
+    assert reduce.ROUND_STATISTIC == formulas.MSER_RULE
+    assert (steady.MIN_STEADY, steady.SETTLED_WITHIN) == (formulas.MIN_STEADY, formulas.SETTLED_WITHIN)
+    assert (SCALES, SUPERLINEAR) == (SCALES_EFFICIENCY, SUPERLINEAR_EFFICIENCY)
+    assert (AGREEMENT, MAX_GAP_S) == (telemetry_summary.AGREEMENT, telemetry_summary.MAX_GAP_S)
+    assert telemetry_summary.THROTTLING == HELD_BACK
+    timing = (ROOT / "tasks" / "rank" / "timing.py").read_text(encoding="utf-8")  # needs torch to be imported
+    assert f"MARKED_EVERY: Final = {MARKED_EVERY} " in timing
+    assert f"FIRST_MARKED: Final = {FIRST_MARKED} " in timing
