@@ -24,7 +24,7 @@ def takes_turns(campaign: Campaign) -> bool:
 def blocks_of(
     campaign: Campaign, items: Sequence[PlannedCase], folder: Folder | None = None
 ) -> list[list[PlannedCase]]:
-    """Cut cases whose rounds run next into blocks: neighbours in ``items`` of one series that fit together.
+    """Cut cases whose rounds run next into blocks: those that follow each other in ``items`` and fit together.
 
     A copy that is to run alone is a block of its own. Earlier rounds in ``folder`` say how much memory a case needs,
     before the catalog does.
@@ -32,15 +32,13 @@ def blocks_of(
     room = Room.of(campaign.machine) if takes_turns(campaign) else None
     if room is None:
         return [[item] for item in items]
-    by_series: dict[str, list[PlannedCase]] = {}
-    for item in items:
-        own = item.case.case_id if is_alone(item.case) else item.case.series
-        by_series.setdefault(own, []).append(item)
 
     def need(item: PlannedCase) -> Need:
         return need_of(campaign, item.case, folder)
 
-    return [block for group in by_series.values() for block in blocks(group, need, room)]
+    together = blocks([item for item in items if not is_alone(item.case)], need, room)
+    found = [*together, *([item] for item in items if is_alone(item.case))]
+    return sorted(found, key=lambda block: items.index(block[0]))
 
 
 def need_of(campaign: Campaign, case: Case, folder: Folder | None) -> Need:

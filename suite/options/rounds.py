@@ -52,8 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="turns",
         action="store_false",
         default=None,
-        help="measure rounds one after another (default: rounds of a series that fit the machine together start "
-        "together, and are measured in turns)",
+        help="measure rounds one after another (default: rounds that fit the machine together start together, "
+        "and are measured in turns)",
     )
 
 
