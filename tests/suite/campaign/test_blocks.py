@@ -1,0 +1,98 @@
+"""The blocks of a campaign, from its options and from what earlier rounds took."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from suite.campaign.blocks import blocks_of, need_of, takes_turns
+from suite.campaign.folder import Folder
+from suite.campaign.state import Campaign
+from suite.matrix.blocks import HOST_GB_OF_RANK
+from suite.records import store
+from suite.schema.record import Case, RunRecord
+from suite.schema.telemetry import GpuTelemetry, RankTelemetry, Spread, TelemetrySummary
+from suite.schema.turns import TurnsTaken
+from suite.statistics.turns_check import with_copies
+from tests.fixtures.results.generated_results import make_case, make_record
+from tests.fixtures.runs.asked_options import changed
+from tests.fixtures.runs.simulated_campaign import campaign_of
+from tests.fixtures.runs.simulated_host import SimulatedHost
+
+CASE = make_case("ant-weak", device="cuda", scaling="weak")
+pytestmark = pytest.mark.usefixtures("plain_case_files")
+
+
+def sizes(campaign: Campaign, folder: Folder | None = None) -> list[list[str]]:
+    return [[item.case.case_id for item in block] for block in blocks_of(campaign, campaign.planned, folder)]
+
+
+def turning(cases: list[Case]) -> Campaign:
+    found = campaign_of(SimulatedHost(), cases)
+    return replace(found, options=changed(found.options, turns=True))
+
+
+def seen(memory_gb: float, turns: TurnsTaken | None = None) -> RunRecord:
+    """A round whose GPU had ``memory_gb`` in use, and its process a tenth of that."""
+
+    def spread(value: float) -> Spread:
+        return Spread(min=value, mean=value, max=value)
+
+    telemetry = TelemetrySummary(
+        window_start_unix_s=0.0,
+        window_s=1.0,
+        rate_hz=5.0,
+        num_samples=5,
+        gpus=(GpuTelemetry(index=0, memory_used_gb=spread(memory_gb)),),
+        ranks=(RankTelemetry(rank=0, memory_gb=spread(memory_gb / 10)),),
+    )
+    return replace(make_record(CASE), telemetry=telemetry, turns=turns)
+
+
+def test_without_turns_every_round_is_a_block() -> None:
+    campaign = turning([CASE, replace(CASE, case_id=f"{CASE.case_id}-2")])
+    assert sizes(campaign) == [[CASE.case_id, f"{CASE.case_id}-2"]]
+    alone = replace(campaign, options=changed(campaign.options, turns=False))
+    assert not takes_turns(alone)
+    assert [len(block) for block in sizes(alone)] == [1, 1]
+
+
+@pytest.mark.parametrize("options", [{"launcher": "slurm"}, {"launcher": "ssh"}, {"capacity": True}])
+def test_what_cannot_take_turns_runs_alone(options: dict[str, object]) -> None:
+    campaign = turning([CASE])
+    assert takes_turns(campaign)
+    assert not takes_turns(replace(campaign, options=changed(campaign.options, **options)))
+
+
+def test_copies_of_the_turns_check_and_several_nodes_run_alone() -> None:
+    wide = replace(CASE, case_id=f"{CASE.case_id}-wide", nnodes=2)
+    other = replace(CASE, case_id=f"{CASE.case_id}-other")
+    campaign = turning([*with_copies([CASE, other]), wide])
+    assert sizes(campaign) == [
+        [CASE.case_id, other.case_id],
+        [f"{CASE.case_id}-alone"],
+        [f"{other.case_id}-alone"],
+        [wide.case_id],
+    ]
+
+
+def test_a_round_that_ran_alone_says_what_the_next_one_takes(tmp_path: Path) -> None:
+    campaign, folder = turning([CASE]), Folder(root=tmp_path)
+    assert need_of(campaign, CASE, folder).host_gb == HOST_GB_OF_RANK
+    store.write_record(seen(20.0), folder.record_path(CASE, 0))
+    learned = need_of(campaign, CASE, folder)
+    assert learned.gpu_gb == pytest.approx(22.0)
+    assert learned.host_gb == pytest.approx(2.2)
+    assert learned.is_known
+    beside = replace(seen(90.0, turns=TurnsTaken(beside=("x",), turns=3, turn_s=2.5)), round=1)
+    store.write_record(beside, folder.record_path(CASE, 1))
+    assert need_of(campaign, CASE, folder) == learned  # the memory of a block is not its own
+
+
+def test_a_task_that_nobody_measured_runs_alone_once(tmp_path: Path) -> None:
+    new = replace(CASE, case_id="own/task", series="own", task="Isaac-Somebodys-Task")
+    other = replace(CASE, case_id="ant-weak/other")
+    campaign, folder = turning([CASE, new, other]), Folder(root=tmp_path)
+    assert [len(block) for block in sizes(campaign, folder)] == [1, 1, 1]
+    store.write_record(replace(seen(5.0), case=new), folder.record_path(new, 0))
+    assert [len(block) for block in sizes(campaign, folder)] == [3]
