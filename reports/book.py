@@ -35,6 +35,7 @@ from reports.pages.addresses import page_of
 from reports.pages.findings import has_findings
 from reports.pages.learning import has_seeds
 from reports.pages.side_by_side import has_nodes, has_stacks
+from reports.pages.turns import has_check
 from reports.result_sets import Version, hand_on
 from reports.series_tables import series_title
 from suite.errors import ReportError
@@ -65,6 +66,7 @@ def page_sources(version: Version) -> dict[str, str]:
         "published": True,
         "stacks": has_stacks(version),
         "nodes": has_nodes(version),
+        "turns": has_check(version),
         "clock": version.pairs,
         "division": version.has_open_division,
         "learning": has_seeds(version),

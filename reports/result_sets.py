@@ -26,6 +26,7 @@ from reports.neighbours import with_other_campaigns
 from reports.series_kind import SeriesKind
 from suite.campaign.runs.upstream import Pair, read_pairs
 from suite.errors import ReportError
+from suite.records.folders import ALONE
 from suite.records.store import load_results
 from suite.schema.record import CaseResult
 from suite.statistics.aa_noise import TwinPair, noise_budget, twin_pairs
@@ -44,6 +45,7 @@ class ResultSet:
     campaign: Campaign
     pairs: tuple[Pair, ...] = ()  # beside upstream's own benchmark
     twin_pairs: tuple[TwinPair, ...] = ()  # cases and their A/A twins
+    copies: tuple[CaseResult, ...] = ()  # of cases, measured alone to compare with turns
     packing: Interference | None = None  # whether cases may run side by side; None when nobody asked
     contributor: Contributor | None = None  # None: the project's own
 
@@ -247,6 +249,7 @@ def _read_set(folder: Path, *, name: str, title: str, role: Role, contributor: C
         campaign=campaign,
         pairs=pairs,
         twin_pairs=twin_pairs((*results, *twins)),
+        copies=tuple(load_results(folder / ALONE)) if (folder / ALONE).is_dir() else (),
         packing=interference.read(folder / interference.FILE),
         contributor=contributor,
     )

@@ -1,0 +1,116 @@
+"""Whether rounds in turns are as fast as rounds that run alone, and what both cost. Pure."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from suite.schema.record import RunRecord
+from suite.statistics.intervals import Estimate, estimate, median_of, ratio_of
+from suite.statistics.stopping_rule import completed_times_s
+from suite.statistics.turns_check import BothWays
+
+SECONDS_OF_MINUTE = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """One case, measured both ways."""
+
+    case_id: str
+    in_turns_s: Estimate  # seconds per iteration
+    alone_s: Estimate
+    in_turns_rounds: int
+    alone_rounds: int
+    ratio: Estimate  # in turns over alone; above 1: turns are slower
+
+    @property
+    def is_within_noise(self) -> bool | None:
+        """Whether the interval contains 1; None without an interval."""
+        return _contains_one(self.ratio)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TurnsCheck:
+    """All cases of a campaign that were measured both ways."""
+
+    cases: tuple[Difference, ...]
+    over_all: Estimate  # geometric mean of the ratios
+    in_turns_minutes: float | None  # GPU-minutes (of the machine without GPUs) of a process; None: unknown
+    alone_minutes: float | None
+
+    @property
+    def is_within_noise(self) -> bool | None:
+        return _contains_one(self.over_all)
+
+    @property
+    def cost(self) -> float | None:
+        """Cost of a process in turns over that of one alone."""
+        if self.in_turns_minutes is None or not self.alone_minutes:
+            return None
+        return self.in_turns_minutes / self.alone_minutes
+
+
+def turns_check(pairs: Sequence[BothWays]) -> TurnsCheck | None:
+    """Compare; None without a case that has rounds of both kinds."""
+    if not pairs:
+        return None
+    times_s = [(completed_times_s(pair.in_turns.rounds), completed_times_s(pair.alone.completed)) for pair in pairs]
+    cases = tuple(
+        Difference(
+            case_id=pair.in_turns.case.case_id,
+            in_turns_s=median_of(turning_s),
+            alone_s=median_of(alone_s),
+            in_turns_rounds=len(turning_s),
+            alone_rounds=len(alone_s),
+            ratio=ratio_of(turning_s, alone_s),
+        )
+        for pair, (turning_s, alone_s) in zip(pairs, times_s, strict=True)
+    )
+    in_turns = [record for pair in pairs for record in pair.in_turns.rounds]
+    alone = [record for pair in pairs for record in pair.alone.completed]
+    return TurnsCheck(
+        cases=cases,
+        over_all=estimate([each for both in times_s for each in both], _mean_ratio),
+        in_turns_minutes=_minutes_of_a_process(in_turns),
+        alone_minutes=_minutes_of_a_process(alone),
+    )
+
+
+def _mean_ratio(medians: tuple[float, ...]) -> float:
+    """Geometric mean of the ratios of medians that alternate: one in turns, one alone."""
+    logs = [math.log(turning / alone) for turning, alone in zip(medians[::2], medians[1::2], strict=True)]
+    return math.exp(math.fsum(logs) / len(logs))
+
+
+def _minutes_of_a_process(records: Sequence[RunRecord]) -> float | None:
+    """GPU-minutes of all blocks over the number of processes; a round alone is a block of its own."""
+    blocks: dict[tuple[int, frozenset[str]], list[RunRecord]] = {}
+    for record in records:
+        beside = record.turns.beside if record.turns else ()
+        blocks.setdefault((record.round, frozenset((record.case.case_id, *beside))), []).append(record)
+    minutes = [_minutes(block) for block in blocks.values()]
+    known = [each for each in minutes if each is not None]
+    processes = sum(len(cases) for _, cases in blocks)  # those of other cases in the block were paid for too
+    return math.fsum(known) / processes if known and len(known) == len(minutes) else None
+
+
+def _minutes(block: Sequence[RunRecord]) -> float | None:
+    """From the first start to the last end, on as many GPUs as the largest case has; a CPU counts as one."""
+    spans = [
+        (started_s, started_s + record.wall_time_s)
+        for record in block
+        if record.wall_time_s is not None and (started_s := _started_s(record)) is not None
+    ]
+    if len(spans) < len(block):
+        return None
+    gpus = max(record.case.world_size if record.case.device == "cuda" else 1 for record in block)
+    return gpus * (max(end_s for _, end_s in spans) - min(start_s for start_s, _ in spans)) / SECONDS_OF_MINUTE
+
+
+def _started_s(record: RunRecord) -> float | None:
+    return None if record.started_utc is None else datetime.fromisoformat(record.started_utc).timestamp()
+
+
+def _contains_one(ratio: Estimate) -> bool | None:
+    return None if ratio.interval is None else ratio.interval[0] <= 1 <= ratio.interval[1]
