@@ -158,7 +158,7 @@ def test_the_commands_of_the_page_are_understood() -> None:
     assert [name for name, _ in commands] == ["plan", "bench"]
     for name, arguments in commands:
         options = options_of(parse([name, *shlex.split(arguments), "--worker-package", "../my-extension"]))
-        assert (options.selection.matrix, options.setup.worker_packages) == ("mine.toml", ("../my-extension",))
+        assert (options.selection.matrix, options.setup.worker_packages) == ("../mine.toml", ("../my-extension",))
 
 
 # ---- what it costs ----
