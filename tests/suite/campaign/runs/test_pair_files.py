@@ -1,14 +1,14 @@
 """What a campaign's stored cases say in pairs, when a command ran only some of them."""
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from suite.campaign.folder import Folder
 from suite.campaign.runs.pair_files import write_all
-from suite.campaign.runs.upstream import Pair, folder_of
+from suite.campaign.runs.upstream import Pair, folder_of, read_pairs
 from suite.campaign.steps import summarise
 from suite.records import store
 from suite.schema.record import CaseResult, Environment
@@ -42,7 +42,7 @@ def noise_of(folder: Folder) -> tuple[float | None, list[str]]:
 
 
 def upstream_of(folder: Folder) -> list[Pair]:
-    return [Pair(**pair) for pair in json.loads((folder.root / "upstream.json").read_text())]
+    return list(read_pairs(folder.root / "upstream.json"))
 
 
 def test_a_command_for_some_cases_keeps_what_the_others_say(folder: Folder, environment: Environment) -> None:
@@ -55,7 +55,7 @@ def test_a_command_for_some_cases_keeps_what_the_others_say(folder: Folder, envi
     options = changed(campaign.options, out=folder.root)
     summarise(replace(campaign, options=options, results=RESULTS[2:]))
     assert noise_of(folder) == before
-    assert [asdict(pair) for pair in upstream_of(folder)] == [asdict(pair) for pair in beside]
+    assert upstream_of(folder) == beside
 
 
 def test_pairs_that_are_none_any_more_do_not_stay(folder: Folder, plain_case_files: dict[Path, CaseResult]) -> None:
