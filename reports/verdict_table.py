@@ -9,7 +9,7 @@ from reports.scaling_laws import SUPERLINEAR_EFFICIENCY, Law, NoFit, fit, karp_f
 from reports.tables import MISSING, Html, count, html_table, paragraph, percent
 from reports.verdicts import SCALES_EFFICIENCY, verdict
 from suite.schema.record import CaseResult
-from suite.statistics.intervals import Estimate
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate
 
 LAW_NAMES: Final[Mapping[Law, str]] = {"amdahl": "Amdahl", "gustafson": "Gustafson", "usl": "universal scalability law"}
 
@@ -20,8 +20,8 @@ def rule() -> Html:
         f"A curve scales when the whole interval of its efficiency at the largest number of ranks is at least"
         f" {SCALES_EFFICIENCY:.0%}, and is limited when all of it is below. It is superlinear, which mostly means a"
         f" mistake, when at any number of ranks all of it is above {SUPERLINEAR_EFFICIENCY:.0%}. It is inconclusive"
-        " where it lies on both sides, or too few rounds ran to tell. Where the baseline ran twice as an A/A pair, the"
-        " word has to hold with either of them."
+        f" where it lies on both sides. Fewer than {MIN_ROUNDS_FOR_INTERVAL} rounds have no verdict."
+        " Where the baseline ran twice as an A/A pair, the word has to hold with either of them."
     )
 
 

@@ -4,7 +4,7 @@ The rule, in this order:
 
 1. ``superlinear``: at some number of ranks the whole interval of the efficiency is above ``SUPERLINEAR_EFFICIENCY``.
    More than ideal is mostly a mistake: environments per GPU counted as all of them, or a baseline that was disturbed.
-2. ``inconclusive``: the largest number of ranks, or the baseline, has too few rounds for an interval, or did not run.
+2. no verdict: the largest number of ranks, or the baseline, has too few rounds for an interval, or did not run.
 3. ``scales``: there, the whole interval is at or above ``SCALES_EFFICIENCY``.
 4. ``limited``: the whole interval is below it. The law that describes the points says by what.
 5. ``inconclusive``: the interval lies on both sides, too wide for either claim.
@@ -32,7 +32,7 @@ type Word = Literal["scales", "limited", "inconclusive", "superlinear"]
 class Verdict:
     """``efficiency`` is the one at ``world_size`` that decided; None where there is none to speak of."""
 
-    word: Word
+    word: Word | None  # None for too few rounds
     text: str  # the word as it is shown, with what to do where there is something
     reason: str
     world_size: int | None
@@ -43,7 +43,7 @@ def verdict(group: ScalingGroup) -> Verdict:
     """By the rule of this module."""
     found = _of_baseline(group)
     from_twin = group.from_twin
-    if found.word == "inconclusive" or from_twin is None:
+    if found.word in {None, "inconclusive"} or from_twin is None:
         return found
     other = _of_baseline(from_twin)
     if other.word == found.word or other.efficiency is None or other.efficiency.interval is None:
@@ -72,12 +72,12 @@ def _of_baseline(group: ScalingGroup) -> Verdict:
             )
     missing = _missing(group)
     if missing is not None:
-        return _verdict("inconclusive", missing, None)
+        return _verdict(None, missing, None)
     largest = group.points[-1].world_size
     efficiency = efficiencies[largest]
     decided = (largest, efficiency)
     if efficiency.interval is None:
-        return _verdict("inconclusive", _too_few_rounds(group.baseline, group.points[-1]), decided)
+        return _verdict(None, _too_few_rounds(group.baseline, group.points[-1]), decided)
     low, high = efficiency.interval
     if low >= SCALES_EFFICIENCY:
         return _verdict("scales", f"at least {SCALES_EFFICIENCY:.2f} of ideal at {largest} ranks", decided)
@@ -151,7 +151,9 @@ def _words(value: Estimate) -> str:
     return f"{value.value:.3g} ({value.interval[0]:.3g} to {value.interval[1]:.3g})"
 
 
-def _verdict(word: Word, reason: str, decided: tuple[int, Estimate] | None, *, advice: str | None = None) -> Verdict:
+def _verdict(
+    word: Word | None, reason: str, decided: tuple[int, Estimate] | None, *, advice: str | None = None
+) -> Verdict:
     world_size, efficiency = decided or (None, None)
-    text = word if advice is None else f"{word}: {advice}"
+    text = (word or "none") if advice is None else f"{word}: {advice}"
     return Verdict(word=word, text=text, reason=reason, world_size=world_size, efficiency=efficiency)

@@ -59,7 +59,7 @@ def _row(one: ResultSet, group: ScalingGroup) -> list[Cell]:
         MISSING if efficiency is None else percent(efficiency.value),
         MISSING if efficiency is None else percent_interval(efficiency.interval),
         ", ".join(_settled(one, point) for point in group.measured),
-        verdict(group).word,
+        verdict(group).word or MISSING,
     ]
 
 

@@ -263,7 +263,7 @@ def _in_words(campaign: Campaign, groups: Sequence[ScalingGroup], unit: str) -> 
             low, high = (f"{100 * value:.0f}" for value in (min(found), max(found)))
             kept = f"{low} %" if low == high else f"{low} to {high} %"
             parts.append(f"{kept} of ideal where the work {work}")
-    words = Counter(verdict(group).word for group in groups if len(group.points) > 1)
+    words = Counter(verdict(group).word or "without" for group in groups if len(group.points) > 1)
     said = ", ".join(f"{number} {word}" for word, number in words.most_common())
     return f"{counted(most, unit)} reach {', and '.join(parts)}. Verdicts by their intervals: {said}."
 
@@ -280,7 +280,7 @@ def _judged(rows: Sequence[CaseRow], group: ScalingGroup | None, series: str, cu
         return [MISSING, MISSING, MISSING]
     largest = max(measured, key=lambda row: row.world_size)
     efficiency_text = f"{percent(largest.scaling_efficiency)} at {largest.world_size}"
-    return [efficiency_text, percent_interval(largest.scaling_efficiency_interval), verdict(group).word]
+    return [efficiency_text, percent_interval(largest.scaling_efficiency_interval), verdict(group).word or MISSING]
 
 
 def _chart(series: Campaign, depth: int) -> Displayed:

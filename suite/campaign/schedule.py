@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from suite.campaign.blocks import blocks_of, takes_turns
-from suite.campaign.cases import decision, ended_records
+from suite.campaign.cases import baseline_records, decision, ended_records
 from suite.campaign.folder import Folder
 from suite.campaign.runs import upstream
 from suite.campaign.state import Campaign
@@ -70,7 +70,9 @@ def _is_done(campaign: Campaign, folder: Folder, case: Case, round_index: int) -
 def _goes_on(campaign: Campaign, folder: Folder, case: Case, round_index: int) -> bool:
     """Whether a case gets this round, which has no record: it is the next one, or was set aside."""
     finished = folder.finished(case)
-    return round_index < max(finished, default=0) or decision(campaign, ended_records(folder, case)).go_on
+    if round_index < max(finished, default=0):
+        return True
+    return decision(campaign, ended_records(folder, case), baseline_records(campaign, folder, case)).go_on
 
 
 def _order(campaign: Campaign, round_index: int) -> list[PlannedCase]:

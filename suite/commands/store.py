@@ -23,7 +23,7 @@ from suite.records import store
 from suite.records.folders import CAMPAIGN_FILE, json_files
 from suite.records.worked import has_speeds
 from suite.schema.record import Case, CaseResult, RunRecord
-from suite.statistics.aa_noise import twin_pairs
+from suite.statistics.aa_noise import baseline_of, twin_pairs
 from suite.statistics.stopping_rule import CUT_OFF, Rule, decide
 
 RECORD: Final = "record.json"
@@ -76,7 +76,10 @@ def store_finished(root: Path) -> list[CaseResult]:
         found = _finished(folder)
         if not found:
             raise StoreError(f"No round below {root / 'raw'} has ended, so there is nothing to store.")
-        results = [cases.write(folder, case, records, _why(records, rule, unknown)) for case, records in found]
+        results = [
+            cases.write(folder, case, records, _why(records, rule, unknown, _of_baseline(case, found)))
+            for case, records in found
+        ]
         pair_files.write_all(folder)
     return results
 
@@ -122,11 +125,17 @@ def _rule(root: Path) -> tuple[Rule | None, str]:
     return identity.rule_of(whose), ""
 
 
-def _why(records: Sequence[RunRecord], rule: Rule | None, unknown: str) -> str:
+def _of_baseline(case: Case, found: Sequence[tuple[Case, list[RunRecord]]]) -> list[RunRecord]:
+    """The rounds of the case that ``case`` is compared with; [] for a baseline itself."""
+    baseline = baseline_of(case, [each for each, _ in found])
+    return [record for each, records in found if each == baseline for record in records]
+
+
+def _why(records: Sequence[RunRecord], rule: Rule | None, unknown: str, baseline: Sequence[RunRecord]) -> str:
     """Why there are no more rounds, in the words of ``stopping_rule`` where the case was at its end."""
     if rule is None:
         return f"stored after {counted(len(records), 'round')}{unknown}"
-    decided = decide(records, rule)
+    decided = decide(records, rule, baseline=baseline)
     return f"{CUT_OFF}: {decided.reason}" if decided.go_on else decided.reason
 
 

@@ -29,7 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--target-precision", type=fraction, nargs="?", const=TARGET_PRECISION, metavar="FRACTION",
-        help="add rounds until half the width of the median's 95 %% interval is at most this fraction of the median "
+        help="add rounds until half the width of the 95 %% interval of the ratio to the baseline of the series (of a "
+        "baseline: of its median) is at most this fraction of it "
         f"(without a value: {TARGET_PRECISION}; default: the matrix's)",
     )  # fmt: skip
     parser.add_argument(

@@ -121,6 +121,21 @@ def with_twins(cases: Sequence[Case]) -> list[Case]:
     ]
 
 
+def baseline_of(case: Case, cases: Sequence[Case]) -> Case | None:
+    """The case that decides with ``case`` when it has enough rounds; None if it is a baseline or a twin itself.
+
+    The baseline is the first on the fewest ranks that differs from ``case`` in its work or its number of ranks, not in
+    its series, library or minibatch rule.
+    """
+
+    def kind(each: Case) -> tuple[str, ...]:
+        return each.series, each.workload, each.rl_library, each.minibatch_rule
+
+    like = [each for each in cases if kind(each) == kind(case) and not is_twin(each)]
+    first = min(like, key=lambda each: each.world_size, default=case)
+    return None if case.case_id in {first.case_id, first.case_id + SUFFIX} else first
+
+
 def twin_pairs(results: Sequence[CaseResult]) -> tuple[TwinPair, ...]:
     """The pairs of cases and twins that both have a completed round."""
     by_id = {result.case.case_id: completed_times_s(result.rounds) for result in results}

@@ -1,20 +1,20 @@
 """Decide how many rounds a case gets, and in which order rounds run. Pure.
 
-A round is a fresh process. Intervals are those of ``suite.statistics.intervals``.
+A round is a fresh process. Intervals are those of ``suite.statistics.intervals``. What counts is the precision of the
+figure that a reader sees: the ratio to the baseline of the case's series, or the time of the baseline itself.
 """
 
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from suite.files.wording import counted
 from suite.schema.record import RunRecord
-from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, median_interval
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, median_of, ratio_of
 from suite.statistics.reduce import round_time_s
 
 TARGET_PRECISION: Final = 0.01
-MAX_ROUNDS: Final = 10
+MAX_ROUNDS: Final = 12
 CUT_OFF: Final = "the campaign was cut off"  # starts the reason of a case that `nox -s store` ended, not its rule
 
 
@@ -23,7 +23,7 @@ class Rule:
     """When a case has enough rounds: after ``rounds``, or later at a precision or a limit."""
 
     rounds: int  # always run
-    precision: float | None = None  # relative half-width of the interval of the median; None: ``rounds`` and no more
+    precision: float | None = None  # relative half-width of the interval of the figure; None: ``rounds`` and no more
     max_rounds: int = MAX_ROUNDS  # of one case; unused without a precision
     budget_s: float | None = None  # wall time of one command, after which only the first ``rounds`` still run
 
@@ -40,8 +40,13 @@ class Decision:
     reason: str
 
 
-def decide(records: Sequence[RunRecord], rule: Rule, *, elapsed_s: float = 0.0) -> Decision:
+def decide(
+    records: Sequence[RunRecord], rule: Rule, *, baseline: Sequence[RunRecord] = (), elapsed_s: float = 0.0
+) -> Decision:
     """Decide whether one case goes on, from all its finished rounds, ``elapsed_s`` after the command started.
+
+    ``baseline``: the finished rounds of the case that it is compared with (``suite.statistics.aa_noise.baseline_of``).
+    If none of them completed, there is no ratio, and the case's own time counts.
 
     Raises ValueError if a completed round has no number, as ``suite.statistics.reduce.round_time_s`` does.
     """
@@ -49,9 +54,10 @@ def decide(records: Sequence[RunRecord], rule: Rule, *, elapsed_s: float = 0.0) 
         return Decision(go_on=True, reason=f"{len(records)} of {counted(rule.rounds, 'round')}")
     if rule.precision is None:
         return Decision(go_on=False, reason="as many rounds as were asked for")
-    times_s = completed_times_s(records)
-    width = relative_half_width(times_s)
-    reached = f"{_reached(times_s)}, {100 * rule.precision:g} % is the target"
+    times_s, base_s = completed_times_s(records), completed_times_s(baseline)
+    found = _figure(times_s, base_s)
+    width = None if found is None else relative_half_width(found)
+    reached = f"{_reached(width, times_s, base_s)}, {100 * rule.precision:g} % is the target"
     if width is not None and width <= rule.precision:
         return Decision(go_on=False, reason=f"precise enough: {reached}")
     if spent := _spent(len(records), rule, completed=len(times_s), elapsed_s=elapsed_s):
@@ -75,10 +81,15 @@ def completed_times_s(records: Sequence[RunRecord]) -> list[float]:
     return [round_time_s(record) for record in records if record.counts]
 
 
-def relative_half_width(values: Sequence[float]) -> float | None:
-    """Half the interval of the median, divided by the median; None without an interval."""
-    interval = median_interval(values)
-    return None if interval is None else (interval[1] - interval[0]) / 2 / statistics.median(values)
+def relative_half_width(found: Estimate) -> float | None:
+    """Half the interval, divided by the figure; None without an interval."""
+    return None if found.interval is None else (found.interval[1] - found.interval[0]) / 2 / found.value
+
+
+def _figure(times_s: Sequence[float], base_s: Sequence[float]) -> Estimate | None:
+    if not times_s:
+        return None
+    return ratio_of(base_s, times_s) if base_s else median_of(times_s)
 
 
 def rotated[T](items: Sequence[T], round_index: int) -> list[T]:
@@ -87,9 +98,11 @@ def rotated[T](items: Sequence[T], round_index: int) -> list[T]:
     return [*items[start:], *items[:start]]
 
 
-def _reached(times_s: Sequence[float]) -> str:
-    width = relative_half_width(times_s)
+def _reached(width: float | None, times_s: Sequence[float], base_s: Sequence[float]) -> str:
+    what = "the ratio to the baseline" if base_s else "the median"
     rounds = counted(len(times_s), "round")
+    if base_s:
+        rounds += f" beside {len(base_s)} of the baseline"
     if width is None:
-        return f"no interval of the median from {rounds} ({MIN_ROUNDS_FOR_INTERVAL} are needed)"
-    return f"the median is known to {width:.1%} after {rounds}"
+        return f"no interval of {what} from {rounds} ({MIN_ROUNDS_FOR_INTERVAL} are needed)"
+    return f"{what} is known to {width:.1%} after {rounds}"

@@ -18,7 +18,7 @@ from suite.schema.record import Case, CaseResult, Environment, PlannedCase
 from suite.schema.telemetry import TelemetrySummary
 from suite.statistics.aa_noise import TwinPair, noise_budget
 from suite.statistics.core_speed import fastest_probes_s, slowed_cores
-from suite.statistics.intervals import median_interval
+from suite.statistics.intervals import median_of
 from suite.statistics.reduce import round_time_s
 from suite.statistics.round_flags import flags, unsteady
 from suite.statistics.start_up import StartUp, classify, start_up
@@ -202,7 +202,8 @@ def print_rule(console: Console, rule: Rule) -> None:
     )
     say(
         console,
-        f"After {counted(rule.rounds, 'round')} a case goes on until the half-width of the 95 % interval of its median"
+        f"After {counted(rule.rounds, 'round')} a case goes on until the half-width of the 95 % interval of its ratio"
+        " to the baseline of its series (of a baseline: of its median)"
         f" is at most {100 * rule.precision:g} %, or it has {counted(rule.most_rounds, 'round')}{budget}.",
     )
 
@@ -231,7 +232,8 @@ def print_rounds(console: Console, results: Sequence[CaseResult]) -> None:
 
 def _lines_on_rounds(result: CaseResult) -> list[str]:
     times_s = completed_times_s(result.rounds)
-    interval, width = median_interval(times_s), relative_half_width(times_s)
+    found = median_of(times_s)
+    interval, width = found.interval, relative_half_width(found)
     lines = [f"rounds: {result.ended_because}"] if result.ended_because else []
     if interval and width is not None:
         lines.append(

@@ -115,18 +115,18 @@ def test_superlinear_in_between_is_seen_too() -> None:
     assert (found.word, found.world_size) == ("superlinear", 2)
 
 
-def test_too_few_rounds_are_inconclusive() -> None:
+def test_too_few_rounds_have_no_verdict() -> None:
     found = judged(0.5)
-    assert found.word == "inconclusive"
+    assert (found.word, found.text) == (None, "none")
     assert found.reason == "too few rounds for an interval, which needs 3: 1 at 2 ranks"
     assert found.efficiency is not None
     assert found.efficiency.value == 1
 
 
-def test_one_point_or_a_failed_one_is_inconclusive() -> None:
+def test_one_point_or_a_failed_one_has_no_verdict() -> None:
     assert "scaling needs two" in verdict(group_of(amdahl(0.0), world_sizes=(1,))).reason
     ok = [make_result(make_case(world_size=ranks), 1.0 / ranks, 1.0 / ranks, 1.0 / ranks) for ranks in (1, 2)]
     failed = failed_result(make_case(world_size=4), outcome="oom", reason="out of memory")
     (group,) = scaling_groups([*ok, failed])
     found = verdict(group)
-    assert (found.word, found.reason, found.efficiency) == ("inconclusive", "no round of 4 ranks completed", None)
+    assert (found.word, found.reason, found.efficiency) == (None, "no round of 4 ranks completed", None)

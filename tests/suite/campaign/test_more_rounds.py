@@ -35,7 +35,7 @@ def begun(environment: Environment, root: Path, rule: Rule) -> Path:
 
 
 @pytest.fixture(
-    params=[(FIXED, MORE), (ADAPTIVE, LONGER), (FIXED, Rule(rounds=3, precision=0.01, max_rounds=10))],
+    params=[(FIXED, MORE), (ADAPTIVE, LONGER), (FIXED, Rule(rounds=4, precision=0.01, max_rounds=10))],
     ids=["exact", "longer", "until precise"],
 )
 def rules(request: pytest.FixtureRequest) -> tuple[Rule, Rule]:
@@ -128,7 +128,7 @@ def test_a_case_whose_time_was_spent_goes_on_in_the_next_command(tmp_path: Path,
     campaign = campaign_of(environment, ADAPTIVE)
     assert {len(result.rounds) for result in stored(campaign, tmp_path).values()} == {2}
     assert go_on(late, tmp_path) == []
-    assert len(go_on(campaign, tmp_path)) == 14
+    assert len(go_on(campaign, tmp_path)) == 13
 
 
 def test_without_the_raw_records_nothing_is_added(tmp_path: Path, environment: Environment) -> None:

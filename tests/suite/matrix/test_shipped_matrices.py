@@ -10,6 +10,7 @@ from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
 from suite.matrix.plan import plan
 from suite.schema.record import Case, Device, RlLibrary
+from suite.statistics.aa_noise import baseline_of, is_twin, with_twins
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 
 CATALOG = load_catalog()
@@ -35,7 +36,7 @@ def test_the_other_matrices_have_a_fixed_number_of_rounds(name: str) -> None:
 def test_full_has_the_series_of_the_design() -> None:
     matrix = load_matrix("full", CATALOG)
     assert matrix.name == "full"
-    assert (matrix.rounds, matrix.precision, matrix.max_rounds, matrix.a_a) == (3, 0.01, 10, True)
+    assert (matrix.rounds, matrix.precision, matrix.max_rounds, matrix.a_a) == (6, 0.01, 12, True)
     points: dict[tuple[str, str, str], set[int]] = {}
     for case in cases_of("full"):
         points.setdefault((case.series, case.rl_library, case.minibatch_rule), set()).add(case.world_size)
@@ -57,6 +58,24 @@ def test_full_has_the_series_of_the_design() -> None:
         ("control-cartpole-all-reduce", "rsl_rl", "fixed_minibatch"): {2, 4, 8},
         ("control-shadow-all-reduce", "rsl_rl", "fixed_minibatch"): {2, 4, 8},
     }
+
+
+def test_every_case_of_full_is_decided_with_the_case_on_the_fewest_ranks_of_its_curve() -> None:
+    cases = with_twins(cases_of("full"))
+    for case in cases:
+        baseline = baseline_of(case, cases)
+        curve = [
+            each
+            for each in cases
+            if (each.series, each.rl_library, each.minibatch_rule)
+            == (case.series, case.rl_library, case.minibatch_rule)
+        ]
+        fewest = min(each.world_size for each in curve)
+        if baseline is None:
+            assert case.world_size == fewest
+        else:
+            assert (baseline in curve, baseline.world_size, is_twin(baseline)) == (True, fewest, False)
+    assert {is_twin(case) for case in cases if baseline_of(case, cases) is None} == {False, True}
 
 
 def test_smoke_has_every_task_on_one_and_two_ranks_and_every_library() -> None:

@@ -5,12 +5,13 @@ import math
 import random
 import statistics
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from suite.schema.record import RunRecord
 from suite.statistics import stopping_rule as repeats
-from suite.statistics.intervals import median_interval
+from suite.statistics.intervals import median_interval, median_of, ratio_of
 from suite.statistics.stopping_rule import Rule, decide, relative_half_width, rotated
 from tests.fixtures.results.generated_results import make_case, make_record
 
@@ -50,8 +51,8 @@ def test_the_interval_where_a_case_stops_contains_the_median_in_at_least_92_of_1
 def test_the_half_width_is_relative_to_the_median() -> None:
     values = [2.0, 2.0, 2.0, 2.0, 2.1, 1.9]
     low, high = median_interval(values) or (0.0, 0.0)
-    assert relative_half_width(values) == (high - low) / 4
-    assert relative_half_width(values[:2]) is None
+    assert relative_half_width(median_of(values)) == (high - low) / 4
+    assert relative_half_width(median_of(values[:2])) is None
 
 
 @pytest.mark.parametrize(
@@ -121,6 +122,33 @@ def test_time_ends_only_what_goes_beyond_the_rounds_of_the_matrix(count: int, el
     assert decision.reason.startswith("the budget of 1 minute is spent: ") != go_on
 
 
+def test_a_case_with_a_baseline_goes_on_until_their_ratio_is_known() -> None:
+    """The case alone is known well enough; the baseline is not, and the budget of the case ends first."""
+    steady, noisy = [1.0, 1.001, 0.999], [2.0, 2.2, 1.9, 2.1]
+    assert decide(rounds(steady), ADAPTIVE).reason.startswith("precise enough: the median is known to")
+    width = relative_half_width(ratio_of(noisy, steady))
+    assert width is not None
+    beside = f"the ratio to the baseline is known to {width:.1%} after 3 rounds beside 4 of the baseline"
+    decision = decide(rounds(steady), ADAPTIVE, baseline=rounds(noisy))
+    assert (decision.go_on, decision.reason) == (True, f"{beside}, 1 % is the target")
+    spent = decide(rounds(steady), replace(ADAPTIVE, max_rounds=3), baseline=rounds(noisy))
+    assert (spent.go_on, spent.reason) == (
+        False,
+        f"the budget of 3 rounds is spent: {beside}, 1 % is the target",
+    )
+    enough = decide(rounds(steady), ADAPTIVE, baseline=rounds([2.0, 2.001, 1.999]))
+    assert (enough.go_on, enough.reason.startswith("precise enough: the ratio to the baseline")) == (False, True)
+
+
+def test_two_rounds_of_the_baseline_are_no_ratio_and_none_leave_the_case_alone() -> None:
+    few = decide(rounds([1.0, 1.001, 0.999]), ADAPTIVE, baseline=rounds([2.0, None, 2.0]))
+    assert few.go_on
+    beside = "from 3 rounds beside 2 of the baseline"
+    assert few.reason.startswith(f"no interval of the ratio to the baseline {beside} (3 are needed)")
+    alone = decide(rounds([1.0, 1.001, 0.999]), ADAPTIVE, baseline=rounds([None, None]))
+    assert alone.reason.startswith("precise enough: the median is known")
+
+
 def test_every_run_of_decisions_ends() -> None:
     generator = random.Random(5)  # noqa: S311  (the same numbers every time)
     for precision, noise in itertools.product((0.001, 0.01, 0.1), (0.0, 0.02, 0.3)):
@@ -129,7 +157,7 @@ def test_every_run_of_decisions_ends() -> None:
         while decide(rounds(times_s), rule).go_on:
             times_s.append(1 + noise * generator.random())
         assert 3 <= len(times_s) <= 9
-        width = relative_half_width([time_s for time_s in times_s if time_s is not None])
+        width = relative_half_width(median_of([time_s for time_s in times_s if time_s is not None]))
         assert width is not None
         assert width <= precision or len(times_s) == 9
 

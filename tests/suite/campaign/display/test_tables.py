@@ -173,7 +173,8 @@ def test_the_rule_is_printed_only_where_it_is_one() -> None:
     assert output.getvalue() == ""
     print_rule(target, Rule(rounds=3, precision=0.01, max_rounds=10, budget_s=90.0))
     assert output.getvalue().strip() == (
-        "After 3 rounds a case goes on until the half-width of the 95 % interval of its median is at most 1 %, "
+        "After 3 rounds a case goes on until the half-width of the 95 % interval of its ratio to the baseline of "
+        "its series (of a baseline: of its median) is at most 1 %, "
         "or it has 10 rounds, or 1.5 minutes are over."
     )
 
