@@ -21,7 +21,8 @@ def caution(version: Version) -> Html:
         shown = "has not shown that it is" if drifting == 1 else "have not shown that they are"
         notes.append(
             f"{drifting} of {counted(len(records), 'round')} {shown} steady: iterations were still getting"
-            " faster or slower, or were too few. None is left out; the pages of the series name them."
+            " faster or slower, or were too few to find the end of the warm-up. None is left out; the pages of the"
+            " series name them."
         )
     labels = {place.environment.host_label for one in version.scaling for place in one.campaign.places}
     if len(labels) > 1:

@@ -23,8 +23,8 @@ _ALIKE: Final[Mapping[frozenset[int | None], str]] = {
 }
 _EMULATED: Final = " on nodes emulated on one host"
 _DRIFT: Final = (
-    "the halves of what is left after the warm-up lie too far apart, or too few iterations are left. None is left out;"
-    " the remarks of each series name them"
+    "the halves of what is left after the warm-up lie too far apart, too few iterations are left, or the warm-up may be"
+    " longer than half of the iterations. None is left out; the remarks of each series name them"
 )
 
 

@@ -7,6 +7,8 @@ dropping a usual one shrinks the length. As usual only the first half is searche
 alike by chance. labscale adds three things. The first iteration is never steady, because it compiles kernels and
 allocates memory. At least ``MIN_STEADY`` iterations are left if there are that many. The rule sees running medians of
 three (Tukey), because one slow iteration late in a round, as on shared hosts, would outweigh the whole warm-up.
+
+A start at the limit of the search is no answer: a later one might have been better. Such a round has not settled.
 """
 
 import statistics
@@ -15,6 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 MIN_STEADY: Final = 4  # fewer do not have two halves to compare
+AT_LIMIT: Final = "the warm-up may be longer than the half of the iterations that is searched for its end"
 SETTLED_WITHIN: Final = 0.05  # allowed difference of the steady part's halves; fresh processes differ by as much
 
 
@@ -25,6 +28,7 @@ class SteadyWindow:
     start: int
     stop: int
     change: float | None  # from the earlier half to the later, relative; None for too few iterations
+    is_at_limit: bool  # whether the search for the start ended at the last place it may take
 
     @property
     def length(self) -> int:
@@ -33,8 +37,12 @@ class SteadyWindow:
     @property
     def flag(self) -> str | None:
         """Why the round has no steady part; None if it has one."""
-        is_settled = self.change is not None and abs(self.change) <= SETTLED_WITHIN
-        return None if is_settled else why_unsteady([self])
+        return None if self.is_level and not self.is_at_limit else why_unsteady([self])
+
+    @property
+    def is_level(self) -> bool:
+        """Whether the halves are alike."""
+        return self.change is not None and abs(self.change) <= SETTLED_WITHIN
 
     def of[T](self, column: Sequence[T]) -> tuple[T, ...]:
         """The samples of a column within the window; () for a column that was never measured."""
@@ -50,7 +58,12 @@ def steady_window(times_s: Sequence[float]) -> SteadyWindow:
     last_start = max(1, min(count // 2, count - MIN_STEADY))
     smooth_s = _smoothed(times_s[1:])
     start = min(range(1, last_start + 1), key=lambda start: _marginal_standard_error(smooth_s[start - 1 :]))
-    return SteadyWindow(start=start, stop=max(start, count), change=_change(times_s[start:]))
+    return SteadyWindow(
+        start=start,
+        stop=max(start, count),
+        change=_change(times_s[start:]),
+        is_at_limit=start == last_start > 1,  # one place alone is no search
+    )
 
 
 def _smoothed(times_s: Sequence[float]) -> list[float]:
@@ -79,6 +92,11 @@ def _change(steady_s: Sequence[float]) -> float | None:
 
 def why_unsteady(windows: Sequence[SteadyWindow]) -> str:
     """Why these rounds of one case have no steady part, in words; numbers that differ are given as a range."""
+    uneven = [window for window in windows if not window.is_level]
+    if not uneven:
+        return f"not steady: {AT_LIMIT}; more iterations are needed"
+    if len(uneven) < len(windows):
+        return f"{why_unsteady(uneven)}; where the halves are alike, {AT_LIMIT}"
     lengths = " to ".join(dict.fromkeys(str(pick(window.length for window in windows)) for pick in (min, max)))
     changes = [window.change for window in windows if window.change is not None]
     if not changes:  # the same in all rounds: the case sets the number of iterations

@@ -14,6 +14,7 @@ from suite.campaign.display.tables import (
 )
 from suite.campaign.folder import Folder
 from suite.campaign.planning.registered_task import ask, unknown_tasks, with_answers
+from suite.campaign.planning.too_short import stored_results, too_short
 from suite.campaign.runs import warm_up
 from suite.campaign.runs.training import render
 from suite.campaign.state import Campaign, WholeMatrix
@@ -170,6 +171,8 @@ def show_plan(campaign: Campaign) -> Campaign:
     )
     print_warm_ups(campaign.console, list(missing))
     print_rule(campaign.console, campaign.rule)
+    for sentence in too_short([item.case for item in campaign.planned], stored_results(ROOT / "reports" / "results")):
+        say(campaign.console, sentence, style="yellow")
     return campaign
 
 

@@ -135,7 +135,7 @@ def test_rounds_that_are_not_steady_are_named_with_the_range_of_their_changes(
 
 
 def test_steady_parts_that_differ_in_length_have_a_range_too() -> None:
-    windows = [SteadyWindow(start=start, stop=150, change=0.1) for start in (2, 10, 5)]
+    windows = [SteadyWindow(start=start, stop=150, change=0.1, is_at_limit=False) for start in (2, 10, 5)]
     assert why_unsteady(windows).startswith("not steady: the later half of the last 140 to 148 iterations takes 10.0%")
 
 

@@ -6,7 +6,7 @@ import statistics
 import pytest
 
 from suite.files.wording import are, counted
-from suite.statistics.steady import MIN_STEADY, SETTLED_WITHIN, steady_window
+from suite.statistics.steady import AT_LIMIT, MIN_STEADY, SETTLED_WITHIN, steady_window, why_unsteady
 
 
 def noisy(seed: int, *levels: float) -> list[float]:
@@ -89,6 +89,25 @@ def test_times_that_go_on_falling_are_flagged() -> None:
     assert window.flag.startswith(
         "not steady: the later half of the last 10 iterations takes 41.0% less than the earlier"
     )
+
+
+def test_a_warm_up_of_more_than_half_is_at_the_limit_and_has_not_settled() -> None:
+    """The halves of what is left are alike, but a later start was never tried."""
+    window = steady_window([3.0] * 16 + [1.0] * 14)
+    assert (window.start, window.is_at_limit, window.is_level) == (15, True, True)
+    assert window.flag == f"not steady: {AT_LIMIT}; more iterations are needed"
+    earlier = steady_window([3.0] * 14 + [1.0] * 16)
+    assert (earlier.start, earlier.is_at_limit, earlier.flag) == (14, False, None)
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5])
+def test_a_round_without_a_choice_is_at_no_limit(count: int) -> None:
+    assert not steady_window([2.0 ** (count - index) for index in range(count)]).is_at_limit
+
+
+def test_rounds_at_the_limit_beside_uneven_ones_are_said_too() -> None:
+    at_limit, uneven = steady_window([3.0] * 16 + [1.0] * 14), steady_window([0.9**index for index in range(20)])
+    assert why_unsteady([uneven, at_limit]) == f"{uneven.flag}; where the halves are alike, {AT_LIMIT}"
 
 
 @pytest.mark.parametrize(("later", "steady"), [(1 + 0.9 * SETTLED_WITHIN, True), (1 + 1.1 * SETTLED_WITHIN, False)])
