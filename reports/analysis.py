@@ -47,6 +47,7 @@ class CaseRow:
     curve: str  # which line of the series' charts it belongs to
     outcome_counts: Mapping[Outcome, int]
     rounds_completed: int
+    rounds_settled: int  # of these
     failures: tuple[Failure, ...]
     iteration_time_s: float | None
     iteration_time_interval_s: Interval | None  # of the median
@@ -61,6 +62,14 @@ class CaseRow:
     # Of cases of fewer than three rounds None, and of the baseline itself, whose speed-up is 1 by definition.
     speedup_interval: Interval | None = None
     scaling_efficiency_interval: Interval | None = None
+
+    @property
+    def total_fps_interval(self) -> Interval | None:
+        if self.total_fps is None or self.iteration_time_s is None or self.iteration_time_interval_s is None:
+            return None
+        low_s, high_s = self.iteration_time_interval_s
+        frames = self.total_fps * self.iteration_time_s
+        return frames / high_s, frames / low_s
 
     @property
     def rounds(self) -> int:
@@ -111,6 +120,7 @@ def _measured_row(result: CaseResult, curve: str) -> CaseRow:
         curve=curve,
         outcome_counts=Counter(record.outcome for record in result.rounds),
         rounds_completed=len(result.completed),
+        rounds_settled=rounds_settled(result),
         failures=failures_of(result),
         iteration_time_s=time_s,
         iteration_time_interval_s=median_interval(times_s),
@@ -119,6 +129,11 @@ def _measured_row(result: CaseResult, curve: str) -> CaseRow:
         interconnect=interconnect_of(result),
         rank_skew=_median_over_rounds(result, _rank_skew),
     )
+
+
+def rounds_settled(result: CaseResult) -> int:
+    """How many completed rounds have a steady part."""
+    return sum(steady_part(record).flag is None for record in result.completed)
 
 
 def failures_of(result: CaseResult) -> tuple[Failure, ...]:

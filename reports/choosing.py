@@ -23,6 +23,7 @@ class Option:
 
     world_size: int
     rounds: int
+    settled: int  # of the rounds
     total_fps: float
     wall_s_per_frame: Estimate
     rank_s_per_frame: Estimate  # of all ranks together: what a budget pays for
@@ -110,6 +111,7 @@ def _option(group: ScalingGroup, point: ScalingPoint, before: ScalingPoint | Non
     return Option(
         world_size=point.world_size,
         rounds=len(point.times_s),
+        settled=point.settled,
         total_fps=point.total_fps,
         wall_s_per_frame=wall_s_per_frame,
         rank_s_per_frame=scaled(wall_s_per_frame, point.world_size),

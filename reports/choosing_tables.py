@@ -10,7 +10,7 @@ from typing import Final
 from reports.choosing import Choice, Option, scaled
 from reports.inside import GPU_MEMORY, Inside
 from reports.sizes import SizeChoice
-from reports.tables import MISSING, Html, count, estimated, html_table, percent, percent_interval, seconds
+from reports.tables import MISSING, Html, count, estimated, html_table, percent, percent_interval, rounds_text, seconds
 from reports.thresholds import TimeToReward
 from suite.files.wording import counted
 from suite.schema.record import CaseResult
@@ -57,6 +57,7 @@ def options(choices: Sequence[Choice], *, frames: int, unit: str, label: str) ->
             for option in one.options
         ),
         label=label,
+        text_headings=("Rounds",),
     )
 
 
@@ -67,7 +68,7 @@ def _option(option: Option, frames: int) -> list[str]:
         estimated(option.over_cheapest),
         estimated(option.worth),
         count(option.start_up_s),
-        str(option.rounds),
+        rounds_text([option.rounds], [option.settled]),
     ]
 
 
@@ -91,12 +92,13 @@ def sizes(choices: Sequence[SizeChoice], found: Mapping[str, Inside], *, label: 
                 percent_interval(size.of_most.interval),
                 _memory(found[size.case_id]),
                 _frames_per_joule(found[size.case_id]),
-                str(size.rounds),
+                rounds_text([size.rounds], [size.settled]),
             ]
             for one in choices
             for size in one.sizes
         ),
         label=label,
+        text_headings=("Rounds",),
     )
 
 

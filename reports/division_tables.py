@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from reports.curves import variant_of
 from reports.divisions import Equal, Gain
-from reports.tables import MISSING, Html, count, estimated, html_table, link, paragraph, percent, together
+from reports.tables import MISSING, Html, count, estimated, html_table, link, paragraph, percent, rounds_text, together
 from reports.thresholds import SMOOTHING_WINDOW
 from suite.schema.record import Case
 from suite.statistics.aa_noise import NOISE_LEVEL
@@ -32,7 +32,14 @@ def throughput(found: Sequence[Gain]) -> Html:
     table = html_table(
         ["Case", "Changed", "Total FPS", "Gain", "Against the noise", "Rounds"],
         [
-            [closed.case_id, "as upstream ships it", count(found[0].closed_fps), "1", "", str(found[0].closed_rounds)],
+            [
+                closed.case_id,
+                "as upstream ships it",
+                count(found[0].closed_fps),
+                "1",
+                "",
+                rounds_text([found[0].closed_rounds], [found[0].closed_settled]),
+            ],
             *(
                 [
                     gain.case.case_id,
@@ -40,14 +47,14 @@ def throughput(found: Sequence[Gain]) -> Html:
                     count(gain.fps),
                     estimated(gain.gain),
                     gain.speed,
-                    str(gain.rounds),
+                    rounds_text([gain.rounds], [gain.settled]),
                 ]
                 for gain in found
             ),
         ],
         label=f"Throughput of the open division beside {closed.case_id}",
         num_text_columns=2,
-        text_headings=("Against the noise",),
+        text_headings=("Against the noise", "Rounds"),
     )
     return together([table, paragraph(_noise(found[0].noise))])
 
@@ -126,6 +133,7 @@ def headline(found: Sequence[Gain], *, address: str, label: str) -> Html:
             "Against the noise",
             "Learns",
             "Sooner at the closed reward, times",
+            "Rounds, closed and tuned",
         ],
         (
             [
@@ -135,11 +143,12 @@ def headline(found: Sequence[Gain], *, address: str, label: str) -> Html:
                 gain.speed,
                 gain.learning,
                 gain.runs_with_target if gain.ended_before else estimated(gain.sooner),
+                rounds_text([gain.closed_rounds, gain.rounds], [gain.closed_settled, gain.settled]),
             ]
             for gain in found
         ),
         label=label,
-        text_headings=("Against the noise", "Learns"),
+        text_headings=("Against the noise", "Learns", "Rounds, closed and tuned"),
     )
 
 

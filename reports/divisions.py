@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from reports.analysis import CaseTimes, case_times, speedup_of
+from reports.analysis import CaseTimes, case_times, rounds_settled, speedup_of
 from reports.learning_curves import mean_rewards
 from reports.thresholds import SMOOTHING_WINDOW, iterations_to_reward, reward_of_all
 from suite.files.wording import counted
@@ -43,6 +43,8 @@ class Gain:
     changes: tuple[str, ...]
     rounds: int
     closed_rounds: int
+    settled: int  # of the rounds
+    closed_settled: int
     fps: float | None
     closed_fps: float | None
     gain: Estimate | None  # throughput over the closed case's; None where one of them has no completed round
@@ -118,6 +120,8 @@ def _gain(tuned: CaseResult, closed: CaseResult, noise: float | None) -> Gain:
         changes=changes(case, base),
         rounds=len(times.times_s),
         closed_rounds=len(base_times.times_s),
+        settled=rounds_settled(tuned),
+        closed_settled=rounds_settled(closed),
         fps=None if pace_s is None else case.frames_per_iteration / pace_s,
         closed_fps=None if base_pace_s is None else base.frames_per_iteration / base_pace_s,
         gain=speedup_of(times.times_s, base_times.times_s, work=work) if is_measured else None,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from reports.analysis import CaseRow
+from reports.analysis import CaseRow, rounds_settled
 from reports.inside import GPU_MEMORY, PARTS
 from reports.pairs_of_cases import CasePair
 from reports.stack_parts import StackPair
@@ -16,6 +16,7 @@ from reports.tables import (
     link,
     percent,
     percent_interval,
+    rounds_text,
     seconds,
 )
 from suite.statistics.intervals import Estimate
@@ -45,7 +46,7 @@ def stacks(pairs: Sequence[StackPair], rows: Mapping[str, CaseRow], *, label: st
             for pair in pairs
         ),
         label=label,
-        text_headings=("Stack", "Held against", "Against the noise"),
+        text_headings=("Stack", "Held against", "Against the noise", "Rounds"),
     )
 
 
@@ -130,7 +131,7 @@ def nodes(pairs: Sequence[CasePair], rows: Mapping[str, CaseRow], *, label: str)
             for pair in pairs
         ),
         label=label,
-        text_headings=("Nodes", "Interconnect", "Iteration in s", "All-reduce"),
+        text_headings=("Nodes", "Interconnect", "Iteration in s", "All-reduce", "Rounds"),
     )
 
 
@@ -148,4 +149,5 @@ def _against(pair: CasePair, rows: Mapping[str, CaseRow], shown: Callable[[CaseR
 
 
 def _rounds(pair: CasePair) -> str:
-    return f"{len(pair.case.completed)} and {len(pair.base.completed)}"
+    sides = pair.case, pair.base
+    return rounds_text([len(side.completed) for side in sides], [rounds_settled(side) for side in sides])

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from reports.analysis import case_times, speedup_of, start_up_s
+from reports.analysis import case_times, rounds_settled, speedup_of, start_up_s
 from reports.curves import comparison_key, curve_label, is_emulated, was_skipped
 from suite.schema.record import CaseResult, Scaling
 from suite.statistics.aa_noise import SUFFIX, is_twin
@@ -18,6 +18,7 @@ class ScalingPoint:
     world_size: int
     frames_per_iteration: int
     times_s: Rounds  # seconds per iteration
+    settled: int = 0  # of its rounds
     start_up_s: float | None = None  # of a process, everything beyond its iterations at their steady pace
     case_id: str = ""
 
@@ -92,6 +93,7 @@ def _point(result: CaseResult) -> ScalingPoint:
         world_size=result.case.world_size,
         frames_per_iteration=result.case.frames_per_iteration,
         times_s=case_times(result).times_s,
+        settled=rounds_settled(result),
         start_up_s=start_up_s(result),
         case_id=result.case.case_id,
     )

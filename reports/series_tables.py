@@ -11,18 +11,23 @@ from reports.tables import (
     Html,
     count,
     html_table,
+    interval_of,
     paragraph,
     percent,
     percent_interval,
     ratio,
+    rounds_text,
     seconds,
 )
 from suite.schema.record import Case
 
 
 def outcomes(row: CaseRow) -> str:
-    """``3 completed``, ``2 completed, 1 hung``."""
-    return ", ".join(f"{rounds} {name}" for name, rounds in sorted(row.outcome_counts.items())) or "none"
+    """``3 completed, 2 settled``, ``2 completed, 2 settled, 1 hung``."""
+    said = [f"{rounds} {name}" for name, rounds in sorted(row.outcome_counts.items())]
+    if row.rounds_completed:
+        said.insert(said.index(f"{row.outcome_counts['completed']} completed") + 1, f"{row.rounds_settled} settled")
+    return ", ".join(said) or "none"
 
 
 def all_cases(rows: Sequence[CaseRow], *, label: str) -> Html:
@@ -37,9 +42,9 @@ def all_cases(rows: Sequence[CaseRow], *, label: str) -> Html:
             [
                 row.case_id,
                 f"{row.world_size} ({row.topology})",
-                seconds(row.iteration_time_s),
-                count(row.total_fps),
-                *([ratio(row.speedup), percent(row.scaling_efficiency)] if has_scaling else []),
+                interval_of(row.iteration_time_s, row.iteration_time_interval_s, seconds),
+                interval_of(row.total_fps, row.total_fps_interval, count),
+                *(_scaling(row) if has_scaling else []),
                 *([row.interconnect or MISSING] if has_topologies else []),
                 outcomes(row),
             ]
@@ -48,6 +53,13 @@ def all_cases(rows: Sequence[CaseRow], *, label: str) -> Html:
         label=label,
         text_headings=("Interconnect",),
     )
+
+
+def _scaling(row: CaseRow) -> list[str]:
+    return [
+        interval_of(row.speedup, row.speedup_interval, ratio),
+        interval_of(row.scaling_efficiency, row.scaling_efficiency_interval, percent),
+    ]
 
 
 def speedups(rows: Sequence[CaseRow]) -> Html:
@@ -62,17 +74,27 @@ def speedups(rows: Sequence[CaseRow]) -> Html:
                 ratio(row.ideal_speedup),
                 percent(row.scaling_efficiency),
                 percent_interval(row.scaling_efficiency_interval),
-                str(row.rounds_completed),
+                rounds_text([row.rounds_completed], [row.rounds_settled]),
             ]
             for row in rows
         ),
         label="Speed-up and efficiency",
+        text_headings=("Rounds",),
     )
 
 
 def throughput(rows: Sequence[CaseRow], found: Mapping[str, Inside]) -> Html:
     return html_table(
-        ["Case", "Ranks", "Step FPS", "Step and inference FPS", "Total FPS", "Iteration time in s", "Interval in s"],
+        [
+            "Case",
+            "Ranks",
+            "Step FPS",
+            "Step and inference FPS",
+            "Total FPS",
+            "Iteration time in s",
+            "Interval in s",
+            "Rounds",
+        ],
         (
             [
                 row.case_id,
@@ -80,10 +102,12 @@ def throughput(rows: Sequence[CaseRow], found: Mapping[str, Inside]) -> Html:
                 *(_fps(found[row.case_id], kind) for kind in ("step", "step and inference", "total")),
                 seconds(row.iteration_time_s),
                 _interval(row.iteration_time_interval_s),
+                rounds_text([row.rounds_completed], [row.rounds_settled]),
             ]
             for row in rows
         ),
         label="Throughput and iteration time",
+        text_headings=("Rounds",),
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reports.analysis import CaseTimes, case_times
+from reports.analysis import CaseTimes, case_times, rounds_settled
 from reports.choosing import Pick, at_least
 from suite.schema.record import CaseResult, Outcome
 from suite.statistics.aa_noise import is_twin
@@ -27,6 +27,7 @@ class Size:
     case_id: str
     num_envs: int
     rounds: int
+    settled: int  # of the rounds
     total_fps: float
     of_most: Estimate  # throughput over the most of any size; no interval for the most itself
 
@@ -94,6 +95,7 @@ def _size(result: CaseResult, times: CaseTimes, most: tuple[CaseResult, CaseTime
         case_id=result.case.case_id,
         num_envs=result.case.num_envs,
         rounds=len(times.times_s),
+        settled=rounds_settled(result),
         total_fps=_fps(result, times),
         of_most=of_most,
     )

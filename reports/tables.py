@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from reports.places import Place, hardware
-from suite.statistics.intervals import Estimate
+from suite.statistics.intervals import Estimate, Interval
 
 MISSING = "n/a"
 MAX_COLUMNS, MAX_TEXT_COLUMNS = 16, 6  # that report.css knows
@@ -66,6 +66,16 @@ def estimated(value: Estimate | None, text: Callable[[float], str] = ratio) -> s
         return MISSING
     low_high = value.interval
     return text(value.value) + ("" if low_high is None else f" ({text(low_high[0])} to {text(low_high[1])})")
+
+
+def interval_of(value: float | None, interval: Interval | None, text: Callable[[float], str]) -> str:
+    """A value with its interval, as ``estimated`` shows it."""
+    return estimated(None if value is None else Estimate(value=value, interval=interval), text)
+
+
+def rounds_text(completed: Sequence[int], settled: Sequence[int]) -> str:
+    """Completed rounds with those of them that settled, for one case or several: ``3, 3 (2, 1 settled)``."""
+    return f"{', '.join(map(str, completed))} ({', '.join(map(str, settled))} settled)"
 
 
 # --- tables ------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from typing import Final
 from reports.prediction import NoPrediction, predict
 from reports.scaling_groups import ScalingGroup, scaling_groups
 from reports.scaling_laws import SUPERLINEAR_EFFICIENCY, Law, NoFit, fit, karp_flatt
-from reports.tables import MISSING, Html, count, html_table, paragraph, percent
+from reports.tables import MISSING, Html, count, html_table, paragraph, percent, rounds_text
 from reports.verdicts import SCALES_EFFICIENCY, verdict
 from suite.schema.record import CaseResult
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate
@@ -35,18 +35,20 @@ def verdicts(results: Sequence[CaseResult], *, label: str = "Verdicts") -> Html:
         return paragraph("No case ran with more than one number of ranks, so nothing can be said of scaling.")
     judged = [(group, verdict(group)) for group in groups]
     return html_table(
-        ["Curve", "Verdict", "Why", "Efficiency"],
+        ["Curve", "Verdict", "Why", "Efficiency", "Rounds"],
         (
             [
                 _name(group),
                 said.text,
                 said.reason,
                 MISSING if said.efficiency is None else f"{_percent(said.efficiency)} at {said.world_size}",
+                _rounds(group),
             ]
             for group, said in judged
         ),
         label=label,
         num_text_columns=3,
+        text_headings=("Rounds",),
     )
 
 
@@ -110,6 +112,10 @@ def _prediction_row(group: ScalingGroup) -> list[str]:
         count(found.total_fps.value),
         f"{100 * found.held_out.relative_error:+.1f} % at {found.held_out.world_size}",
     ]
+
+
+def _rounds(group: ScalingGroup) -> str:
+    return rounds_text([len(point.times_s) for point in group.points], [point.settled for point in group.points])
 
 
 def _percent(value: Estimate) -> str:

@@ -4,18 +4,31 @@ from collections.abc import Iterator, Sequence
 
 from reports.pages.addresses import page_of
 from reports.result_sets import ResultSet, Version
-from reports.scaling_groups import ScalingGroup, ScalingPoint, point_efficiency, scaling_groups
-from reports.tables import MISSING, Cell, Html, count, html_table, link, paragraph, percent, percent_interval, together
+from reports.scaling_groups import ScalingGroup, point_efficiency, scaling_groups
+from reports.tables import (
+    MISSING,
+    Cell,
+    Html,
+    count,
+    estimated,
+    html_table,
+    link,
+    paragraph,
+    percent,
+    percent_interval,
+    rounds_text,
+    together,
+)
 from reports.verdicts import verdict
-from suite.statistics.reduce import steady_part
+from suite.statistics.intervals import median_of
 
 
 def curves(version: Version) -> Html:
     """One row for each curve with several numbers of ranks, by series, with the rule; a sentence when there is none."""
     shown = table(version.scaling, label="Every curve")
     rule = (
-        "Frames per second and efficiency are those of the most ranks that completed. Of the rounds at each number of"
-        " ranks, 2/3 says that two of three had settled: iterations no longer got faster or slower. None is left out."
+        "Frames per second and efficiency are those of the most ranks that completed. Settled"
+        " rounds are those whose iterations no longer got faster or slower; none is left out."
         " Sets are of different hosts, so rows of two sets do not compare libraries or series: each is held against"
         " fewer ranks of its own host. A verdict has to hold with the baseline's A/A twin too, where it ran; why each"
         " is what it is stands below."
@@ -29,11 +42,11 @@ def table(sets: Sequence[ResultSet], *, label: str) -> Html:
     if not found:
         return paragraph("Nothing here ran on several numbers of ranks, so nothing is known of scaling.")
     return html_table(
-        ["Series", "Set", "Ranks", "Frames per second", "Efficiency", "Interval", "Rounds settled", "Verdict"],
+        ["Series", "Set", "Ranks", "Frames per second", "Efficiency", "Interval", "Rounds", "Verdict"],
         (_row(one, group) for one, group in found),
         label=label,
         num_text_columns=2,
-        text_headings=("Verdict",),
+        text_headings=("Rounds", "Verdict"),
     )
 
 
@@ -55,15 +68,9 @@ def _row(one: ResultSet, group: ScalingGroup) -> list[Cell]:
         link(f"{group.series}: {group.curve}", f"{page_of(group.series)}.html"),
         one.title,
         ", ".join(str(point.world_size) for point in group.measured),
-        count(most.total_fps),
+        estimated(median_of(most.times_s.values()).mapped(lambda time_s: most.frames_per_iteration / time_s), count),
         MISSING if efficiency is None else percent(efficiency.value),
         MISSING if efficiency is None else percent_interval(efficiency.interval),
-        ", ".join(_settled(one, point) for point in group.measured),
+        rounds_text([len(point.times_s) for point in group.measured], [point.settled for point in group.measured]),
         verdict(group).word or MISSING,
     ]
-
-
-def _settled(one: ResultSet, point: ScalingPoint) -> str:
-    """How many of the rounds had settled: their iterations no longer got faster or slower. Such as ``2/3``."""
-    records = [record for record in one.campaign.completed if record.case.case_id == point.case_id]
-    return f"{sum(steady_part(record).flag is None for record in records)}/{len(records)}"

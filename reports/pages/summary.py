@@ -29,10 +29,12 @@ from reports.tables import (
     count,
     heading,
     html_table,
+    interval_of,
     link,
     paragraph,
     percent,
     percent_interval,
+    rounds_text,
     seconds,
     side_by_side,
     together,
@@ -41,7 +43,7 @@ from reports.verdicts import verdict
 from suite.files.wording import counted
 from suite.schema.record import Outcome
 
-JUDGED: Final = ("Efficiency", "Interval", "Verdict")
+JUDGED: Final = ("Efficiency", "Interval", "Rounds", "Verdict")
 
 
 def opening(version: Version) -> Html:
@@ -271,16 +273,22 @@ def _in_words(campaign: Campaign, groups: Sequence[ScalingGroup], unit: str) -> 
 def _fps(rows: Sequence[CaseRow], series: str, curve: str, size: int) -> str:
     """Of the case on one node where several topologies have this many ranks."""
     found = [row for row in rows if (row.series, row.curve, row.world_size) == (series, curve, size)]
-    return count(min(found, key=lambda row: row.nnodes).total_fps) if found else MISSING
+    if not found:
+        return MISSING
+    row = min(found, key=lambda row: row.nnodes)
+    return interval_of(row.total_fps, row.total_fps_interval, count)
 
 
 def _judged(rows: Sequence[CaseRow], group: ScalingGroup | None, series: str, curve: str) -> list[str]:
     measured = [row for row in rows if (row.series, row.curve) == (series, curve) and row.scaling_efficiency]
     if group is None or not measured:
-        return [MISSING, MISSING, MISSING]
+        return [MISSING] * len(JUDGED)
     largest = max(measured, key=lambda row: row.world_size)
     efficiency_text = f"{percent(largest.scaling_efficiency)} at {largest.world_size}"
-    return [efficiency_text, percent_interval(largest.scaling_efficiency_interval), verdict(group).word or MISSING]
+    points = [point for point in group.points if point is group.baseline or point.case_id == largest.case_id]
+    rounds = rounds_text([len(point.times_s) for point in points], [point.settled for point in points])
+    interval = percent_interval(largest.scaling_efficiency_interval)
+    return [efficiency_text, interval, rounds, verdict(group).word or MISSING]
 
 
 def _chart(series: Campaign, depth: int) -> Displayed:

@@ -184,9 +184,9 @@ def test_the_tables_have_a_row_for_each_change(fast: Case, lost: Case) -> None:
     )
     lines = division_tables.throughput(found).text.splitlines()
     assert [line.split("\t")[0] for line in lines[1:4]] == [CLOSED.case_id, fast.case_id, lost.case_id]
-    assert lines[1].split("\t")[1:] == ["as upstream ships it", "4,096", "1", "", "3"]
-    assert lines[2].split("\t")[2:] == ["8,192", "2.00 (2.00 to 2.00)", "faster", "3"]
-    assert lines[3].split("\t")[2:] == ["n/a", "n/a", "unknown", "0"]
+    assert lines[1].split("\t")[1:] == ["as upstream ships it", "4,096", "1", "", "3 (3 settled)"]
+    assert lines[2].split("\t")[2:] == ["8,192", "2.00 (2.00 to 2.00)", "faster", "3 (3 settled)"]
+    assert lines[3].split("\t")[2:] == ["n/a", "n/a", "unknown", "0 (0 settled)"]
     lines = division_tables.learning(found).text.splitlines()
     assert lines[1].split("\t") == [
         fast.case_id, "the same", "9 / 9", "9 / 9", "3 / 9", "12 / 12", "2.00 (2.00 to 2.00)",
@@ -197,7 +197,8 @@ def test_the_tables_have_a_row_for_each_change(fast: Case, lost: Case) -> None:
 def test_the_headline_says_how_many_runs_had_the_reward_where_not_all_did(fast: Case) -> None:
     found = gains([rising(CLOSED, 1.0), rising(fast, 0.5, iteration_time_s=0.1)])
     rows = division_tables.headline(found, address="series-x.html", label="x").text.splitlines()
-    assert rows[1].split("\t") == ["fast", "20,480", "5.00", "unknown", "unknown", "0 of 1 run"]
+    rounds = "1, 1 (1, 1 settled)"
+    assert rows[1].split("\t") == ["fast", "20,480", "5.00", "unknown", "unknown", "0 of 1 run", rounds]
 
 
 def test_runs_are_counted_for_a_reward_of_zero_too_and_not_without_rewards(fast: Case) -> None:

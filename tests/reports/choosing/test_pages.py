@@ -48,7 +48,7 @@ def test_every_measured_number_of_gpus_has_its_hours_and_cost(tmp_path: Path) ->
     four = cells(text, "cartpole-strong: rl_games, 4 GPUs")
     assert one[:4] == ["0.677 (0.629 to 0.727)", "0.677", "1.00", "n/a"]
     assert four[1:3] == ["0.886", "1.31 (1.23 to 1.40)"]
-    assert one[-1] == "3"
+    assert one[-1] == "3 (3 settled)"
 
 
 def test_memory_of_a_gpu_that_others_use_is_not_the_cases_alone(tmp_path: Path) -> None:
@@ -110,8 +110,8 @@ def test_a_sweep_says_how_many_environments_and_none_says_that_none_was_measured
     swept[2] = replace(swept[2], rounds=(replace(record, telemetry=seen), *swept[2].rounds[1:]))
     text = choosing.sizes(version_of(swept, tmp_path / "sweep")).text
     assert "rsl_rl, kitless: 4,096 environments are the fewest with at least 95% of the most" in text
-    assert cells(text, "rsl_rl, kitless, 4,096")[-2:] == ["2,000", "3"]
-    assert cells(text, "rsl_rl, kitless, 1,024")[-2:] == ["not measured", "3"]
+    assert cells(text, "rsl_rl, kitless, 4,096")[-2:] == ["2,000", "3 (3 settled)"]
+    assert cells(text, "rsl_rl, kitless, 1,024")[-2:] == ["not measured", "3 (3 settled)"]
     unsure = version_of(sweep_results(rounds=1), tmp_path / "once")
     assert "inconclusive; by the medians 4,096" in choosing.sizes(unsure).text
     nothing = version_of(full_results(), tmp_path / "full")
@@ -157,7 +157,7 @@ def test_stacks_have_a_page_where_there_are_two(tmp_path: Path) -> None:
     assert "stacks" in book.page_sources(version)
     text = side_by_side.stacks(version).text
     first, *_ = [line for line in text.splitlines() if line.startswith("cartpole-physics/rsl_rl-ovphysx-n8192-1x2\t")]
-    assert first.split("\t")[-3:] == ["0.50 (0.50 to 0.50)", "slower", "3 and 3"]
+    assert first.split("\t")[-3:] == ["0.50 (0.50 to 0.50)", "slower", "3, 3 (3, 3 settled)"]
     assert (
         "an iteration takes 100.0 % longer (99.5 to 100.5 %) than on Newton, kit-less; that is more than noise,"
         " though no A/A pair ran. Its largest part is rest of steps, " in text

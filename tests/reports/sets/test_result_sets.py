@@ -144,7 +144,9 @@ def test_of_several_sets_the_first_page_begins_with_every_curve_in_one_table() -
     rows = [line.split("\t") for line in summary.answers(version).text.splitlines()]
     curves = {(row[0], row[1]): row for row in rows if len(row) == 8}
     full = curves["ant-weak: rl_games", "Four H200s (host J), one node and two emulated"]
-    assert full[2:] == ["1, 2, 4", "375,811", "90.9 %", "75.9 to 104.3 %", "1/3, 3/3, 0/3", "inconclusive"]
+    frames = "375,811 (310,205 to 453,631)"
+    rounds = "3, 3, 3 (1, 2, 0 settled)"
+    assert full[2:] == ["1, 2, 4", frames, "90.9 %", "75.9 to 104.3 %", rounds, "inconclusive"]
     of_host_t = next(row for row in curves.values() if "host T" in row[1])
     assert (of_host_t[0], of_host_t[-1]) == ("cartpole-per-gpu: rl_games", "inconclusive")  # with the twin
     judged = {row[0] for row in curves.values()}
