@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Final
 
 from reports.analysis import CaseRow
+from reports.figures_file import FILE, text
 from reports.foreign.foreign_set import bundle_paths
 from reports.inside import PARTS, Inside, Values
 from reports.result_sets import ResultSet, Version
 from reports.start_ups import StartUps, start_ups
 from reports.verification.hashes import SUMS, members
+from reports.verification.weaknesses import WEAKNESSES
 
 DATA_FOLDER: Final = "data"
 CSV_NAME: Final = "cases.csv"
@@ -21,7 +23,7 @@ _KINDS: Final = {"step": "step_fps", "step and inference": "step_inference_fps",
 
 def files(version: Version) -> dict[str, dict[str, bytes]]:
     """Title of a group -> address below ``DATA_FOLDER`` -> content."""
-    groups = {"All cases in one table": {CSV_NAME: cases_csv(version).encode()}} if version.sets else {}
+    groups = {"All cases in one table": _of_all(version)} if version.sets else {}
     for one in version.sets:
         name = one.name or "results"
         groups[one.title or "Results"] = {
@@ -35,6 +37,13 @@ def files(version: Version) -> dict[str, dict[str, bytes]]:
             f"{name}/{path.relative_to(foreign.folder).as_posix()}": path.read_bytes() for path in paths
         }
     return groups
+
+
+def _of_all(version: Version) -> dict[str, bytes]:
+    """The published figures, and the list of weaknesses, without which a check of these files would name them again."""
+    listed = version.folder / WEAKNESSES
+    known = {WEAKNESSES: listed.read_bytes()} if listed.is_file() else {}
+    return {CSV_NAME: cases_csv(version).encode(), FILE: text(version).encode(), **known}
 
 
 def write(version: Version, site: Path) -> None:
@@ -51,11 +60,11 @@ def cases_csv(version: Version) -> str:
     for one in version.sets:
         starts = {result.case.case_id: start_ups(result) for result in one.campaign.results}
         lines += [_line(one, row, starts[row.case_id]) for row in one.campaign.rows]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(lines[0]) if lines else [], lineterminator="\n")
+    table = io.StringIO()
+    writer = csv.DictWriter(table, fieldnames=list(lines[0]) if lines else [], lineterminator="\n")
     writer.writeheader()
     writer.writerows(lines)
-    return text.getvalue()
+    return table.getvalue()
 
 
 def _members(folder: Path) -> list[Path]:

@@ -1,25 +1,20 @@
-"""The findings of README.md, from results in git: ``python -m reports.readme`` prints what is between its marks."""
+"""The findings of README.md, from ``figures.json``: ``python -m reports.readme`` prints what is between its marks."""
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from reports.analysis import CaseRow, case_rows
 from reports.divisions import Gain, gains
+from reports.figures_file import read_figures
 from reports.places import Place, places
-from reports.scaling_groups import ScalingGroup, ScalingPoint, point_efficiency, point_speedup, scaling_groups
-from reports.verdicts import verdict
 from suite.errors import ReportError
 from suite.options.command_line import exit_code_of
 from suite.records.store import load_results
-from suite.schema.record import CaseResult
-from suite.statistics.aa_noise import SUFFIX, noise_budget, twin_pairs
-from suite.statistics.intervals import Estimate
-from suite.statistics.reduce import steady_part
+from suite.schema.record import Case, CaseResult
 
 BEGIN: Final = "<!-- begin: made by `python -m reports.readme` -->"
 SETTLED: Final = "Settled runs no longer got faster or slower; none is left out."
@@ -34,16 +29,12 @@ VERSIONS: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """A set of results with the place it ran in."""
+    """A set of results with the place it ran in, and its published figures by case id (``reports.figures_file``)."""
 
     name: str
     results: Sequence[CaseResult]
-    repeats: Sequence[CaseResult]  # of the baselines, to measure noise
-
-    @property
-    def noise(self) -> float:
-        """By how much medians of the same case lie apart here."""
-        return _known(noise_budget(twin_pairs((*self.results, *self.repeats))))
+    figures: Mapping[str, Mapping[str, Any]]
+    noise: float  # how far medians of the same case lie apart here
 
     @property
     def place(self) -> Place:
@@ -58,25 +49,27 @@ class Source:
         day = datetime.fromisoformat(self.place.first_started_utc or "")
         return f"[{gpus}, {environment.num_cpus} vCPU, {day.day} {day:%b %Y}]({FOLDER}/{self.name})"
 
-    def most_gpus(self, series: str) -> CaseRow:
+    def most_gpus(self, series: str) -> Case:
         """The completed case of a series with the most GPUs of one node."""
-        rows = [row for row in case_rows(self.results) if row.series == series and row.nnodes == 1 and row.total_fps]
-        return max(rows, key=lambda row: row.world_size)
+        cases = [one.case for one in self.results if one.completed]
+        return max(
+            (case for case in cases if case.series == series and case.nnodes == 1), key=lambda case: case.world_size
+        )
 
-    def group(self, row: CaseRow) -> ScalingGroup:
-        """The curve that a case is a point of, with the baseline's repeat."""
-        groups = scaling_groups([*self.results, *self.repeats])
-        return next(group for group in groups if row.case_id in {point.case_id for point in group.points})
+    def of(self, case: Case, name: str) -> Any:
+        """A published figure. Raises ReportError if the file does not have it."""
+        return _known(self.figures[case.case_id][name])
 
-    def settled(self, *case_ids: str) -> str:
+    def settled(self, *cases: Case) -> str:
         """How many runs of some cases had settled, such as ``3 of 6 runs settled``."""
-        records = [record for one in self.results if one.case.case_id in case_ids for record in one.completed]
-        return f"{sum(steady_part(record).flag is None for record in records)} of {len(records)} runs settled"
+        settled, runs = (sum(self.of(case, name) for case in cases) for name in ("settled", "processes"))
+        return f"{settled} of {runs} runs settled"
 
 
 def read(name: str) -> Source:
-    folder = ROOT / FOLDER / name
-    return Source(name=name, results=load_results(folder), repeats=load_results(folder / "a_a"))
+    stored = read_figures(ROOT / FOLDER)[name]
+    results = load_results(ROOT / FOLDER / name)
+    return Source(name=name, results=results, figures=stored["cases"], noise=_known(stored["noise"]))
 
 
 def findings() -> str:
@@ -91,9 +84,12 @@ def findings() -> str:
     ant, hand = full.most_gpus("ant-weak"), shadow.most_gpus("shadow-horizontal")
     cartpole, slower = full.most_gpus("cartpole-strong"), rsl_rl.most_gpus("cartpole-strong")
     gain = widest(tuned)
-    runs = {row.rounds_completed for row in (ant, cartpole, slower, hand)} | {gain.rounds, gain.closed_rounds}
+    shown = (full, ant), (full, cartpole), (rsl_rl, slower), (shadow, hand)
+    runs = {source.of(case, "processes") for source, case in shown}
+    runs |= {tuned.of(case, "processes") for case in (gain.case, gain.closed)}
+    ant_fps = full.of(ant, "frames_per_s")
     return f"""\
-- **Ant, {ant.num_envs:,} environments per GPU** ({ant.rl_library}): {_known(ant.total_fps):,.0f} training frames/s on
+- **Ant, {ant.num_envs:,} environments per GPU** ({ant.rl_library}): {ant_fps:,.0f} training frames/s on
   {ant.world_size} GPUs, {_efficiency(ant, full)}.
 - **Cartpole, {cartpole.num_envs_global:,} environments in total** ({cartpole.rl_library}): on
   {cartpole.world_size} GPUs {_efficiency(cartpole, full)}.
@@ -111,45 +107,32 @@ Each figure is a median of {_one(runs)} runs. {SETTLED} {_versions(sources)}."""
 
 def widest(tuned: Source) -> Gain:
     """The tuned case with the most environments beside its case as shipped."""
-    return max(gains(tuned.results, tuned.repeats), key=lambda gain: gain.case.num_envs)
+    return max(gains(tuned.results), key=lambda gain: gain.case.num_envs)
 
 
-def _efficiency(row: CaseRow, source: Source) -> str:
-    value, (low, high) = _known(row.scaling_efficiency), _known(row.scaling_efficiency_interval)
-    group = source.group(row)
-    twin = group.from_twin
-    repeated = None if twin is None else point_efficiency(twin, _point(group, row)).value
-    said = [
-        f"{100 * low:.1f} to {100 * high:.1f}",
-        *([] if repeated is None else [f"{100 * repeated:.1f} against the baseline's repeat"]),
-        f"verdict {verdict(group).word}",
-        source.settled(group.baseline.case_id, row.case_id),
-    ]
-    return f"an efficiency of {100 * value:.1f} % ({'; '.join(said)};{_noise_and_place(source)})"
+def _efficiency(case: Case, source: Source) -> str:
+    value, (low, high) = source.of(case, "efficiency"), source.of(case, "efficiency_interval")
+    said = f"{100 * low:.1f} to {100 * high:.1f}; {_judged(case, source)}"
+    return f"an efficiency of {100 * value:.1f} % ({said};{_noise_and_place(source)})"
 
 
-def _speedup(row: CaseRow, source: Source) -> str:
-    group = source.group(row)
-    repeated = point_speedup(_known(group.from_twin), _point(group, row)).value
-    found = Estimate(value=_known(row.speedup), interval=row.speedup_interval)
-    settled = source.settled(group.baseline.case_id, row.case_id)
-    return _times(found, repeated, f"verdict {verdict(group).word}; {settled}", source)
+def _speedup(case: Case, source: Source) -> str:
+    return _times(case, "speedup", _judged(case, source), source)
 
 
 def _gain(gain: Gain, source: Source) -> str:
-    (repeated,) = (row.total_fps for row in case_rows(source.repeats) if row.case_id == gain.closed.case_id + SUFFIX)
-    settled = source.settled(gain.case.case_id, gain.closed.case_id)
-    return _times(_known(gain.gain), _known(gain.fps) / _known(repeated), f"{gain.speed}; {settled}", source)
+    return _times(gain.case, "gain", f"{gain.speed}; {source.settled(gain.case, gain.closed)}", source)
 
 
-def _times(found: Estimate, repeated: float, judged: str, source: Source) -> str:
-    low, high = _known(found.interval)
-    said = f"{low:.2f} to {high:.2f}; {repeated:.2f} against the baseline's repeat; {judged}"
-    return f"{found.value:.2f} times the frames/s ({said};{_noise_and_place(source)})"
+def _times(case: Case, name: str, judged: str, source: Source) -> str:
+    low, high = source.of(case, f"{name}_interval")
+    said = f"{low:.2f} to {high:.2f}; {judged}"
+    return f"{source.of(case, name):.2f} times the frames/s ({said};{_noise_and_place(source)})"
 
 
-def _point(group: ScalingGroup, row: CaseRow) -> ScalingPoint:
-    return next(point for point in group.points if point.case_id == row.case_id)
+def _judged(case: Case, source: Source) -> str:
+    baseline = next(one.case for one in source.results if one.case.case_id == source.of(case, "baseline"))
+    return f"verdict {source.of(case, 'verdict')}; {source.settled(baseline, case)}"
 
 
 def _noise_and_place(source: Source) -> str:

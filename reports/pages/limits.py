@@ -11,6 +11,7 @@ from reports.pages.side_by_side import has_node_pairs, has_stacks
 from reports.pages.under_titles import under_titles
 from reports.result_sets import ResultSet, Version
 from reports.tables import Html, bullets, html_table, paragraph, together
+from reports.verification.weaknesses import Weakness, read_weaknesses
 from suite.files.wording import counted
 from suite.schema.record import Case, RunRecord
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
@@ -38,6 +39,23 @@ def failures(version: Version) -> Html:
 def _failures(one: ResultSet) -> Html:
     label = f"Rounds that did not complete, {one.title or 'this campaign'}"
     return series_tables.failures(one.campaign.failures, label=label)
+
+
+def weaknesses(version: Version) -> Html:
+    """What `nox -s verify` finds in the results and nobody can repair, with why it stands."""
+    listed = read_weaknesses(version.folder)
+    if not listed:
+        return paragraph("No weakness is known: `nox -s verify` finds nothing, or all that it finds is a fault.")
+    alike: dict[tuple[str, str], list[Weakness]] = {}
+    for weakness in listed:
+        alike.setdefault((weakness.what, weakness.why), []).append(weakness)
+    rows = ([what, "; ".join(map(_where, found)), why] for (what, why), found in alike.items())
+    return html_table(["What", "Found", "Why it stands"], rows, label="Known weaknesses", num_text_columns=3)
+
+
+def _where(weakness: Weakness) -> str:
+    where = "the version" if weakness.where == "." else weakness.where
+    return f"{where}: {weakness.got.partition(', as ')[0]}"
 
 
 def not_run(version: Version, planned: Sequence[Case], matrix: str) -> Html:

@@ -26,7 +26,11 @@ _CASE_ID: Final = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class StoredCase:
-    """A case as it is stored; ``times_s`` has the figure of every completed round, by its number."""
+    """A case as it is stored.
+
+    ``times_s`` has the figure of every completed round by the document's own rule, ``published_s`` by today's: a report
+    computes all figures from the samples by one rule, whatever rule was in force when they were stored.
+    """
 
     where: str
     case: Json
@@ -34,6 +38,7 @@ class StoredCase:
     ended_because: str | None
     rule: str
     times_s: dict[int, float] = field(default_factory=dict)
+    published_s: dict[int, float] = field(default_factory=dict)
 
     @property
     def case_id(self) -> str:
@@ -89,6 +94,7 @@ def _check(stored: StoredCase, document: Json) -> Iterator[Finding]:
         return  # there is no number to compare with
     for record in stored.completed:
         stored.times_s[record["round"]] = formulas.seconds_per_iteration(record, stored.rule)
+        stored.published_s[record["round"]] = formulas.seconds_per_iteration(record, formulas.MSER_RULE)
     source = next(iter(stored.completed), stored.rounds[0])["environment"]
     commit = {"project": "labscale", "id": source.get("git_commit"), "dirty": source.get("git_dirty")}
     machine = document["machine_info"].get("environment")

@@ -31,9 +31,10 @@ from reports.verification.case_file import CASES
 from reports.verification.finding import OR_LIST, Finding, as_far_as_possible
 from reports.verification.hashes import check_hashes, is_version, read_hashes
 from reports.verification.published import check_figures
+from reports.verification.readme import check_readme
 from reports.verification.set_folder import PLAN, StoredSet, read_set
 from reports.verification.signature import check_signature
-from reports.verification.weaknesses import without_known
+from reports.verification.weaknesses import WEAKNESSES, without_known
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +89,8 @@ def _verify_group(parent: Path, paths: Sequence[Path], root: Path) -> Verified:
     sets = [read_set(path, root=root) for path in paths if (path / CASES).is_dir()]
     foreign = [read_bundles(path, root=root) for path in paths if (path / BUNDLES).is_dir()]
     findings = [finding for one in sets for finding in one.findings]
-    if is_version(parent):
+    is_published = is_version(parent) or (parent / WEAKNESSES).is_file()  # a version, or its files for download
+    if is_published:
         findings += [finding for one in sets for finding in check_evidence(one.name, one.cases)]
     findings += [finding for _, found in foreign for finding in found]
     for path in paths:
@@ -112,18 +114,16 @@ def _verify_group(parent: Path, paths: Sequence[Path], root: Path) -> Verified:
     findings += as_far_as_possible(where, check_overlaps(where, runs, between_sets=True))
     number, differing = check_figures(parent, sets, root=root)
     verified, findings = replace(verified, published_cases=number), [*findings, *differing]
-    if not is_version(parent):
-        return replace(verified, findings=tuple(findings))
-    sentence, wrong = check_signature(parent, root=root)
-    findings += [*_check_plans(where, sets), *check_hashes(parent, root=root), *wrong]
+    if is_published:
+        findings += _check_plans(where, sets)
+    sentences: tuple[str, ...] = ()
+    if is_version(parent):
+        sentence, wrong = check_signature(parent, root=root)
+        sentences = (sentence,)
+        findings += [*check_readme(parent, sets), *check_hashes(parent, root=root), *wrong]
     faults, known = without_known(parent, findings, root=root)
-    return replace(
-        verified,
-        findings=faults,
-        known_weaknesses=known,
-        hashed_files=verified.hashed_files + len(read_hashes(parent)),
-        signatures=(sentence,),
-    )
+    hashed_files = verified.hashed_files + len(read_hashes(parent))
+    return replace(verified, findings=faults, known_weaknesses=known, hashed_files=hashed_files, signatures=sentences)
 
 
 def _check_plans(where: str, sets: Sequence[StoredSet]) -> Iterator[Finding]:

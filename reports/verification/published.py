@@ -1,7 +1,7 @@
 """Published figures, computed again from the samples: ``figures.json`` of a version, ``cases.csv`` of its pages.
 
 A figure is the median over processes; a ratio of two cases is that of their medians. ``formulas`` has both, with their
-intervals. ``README.md`` has figures of ``figures.json``, rounded.
+intervals.
 """
 
 import csv
@@ -43,7 +43,7 @@ def figures_of(one: StoredSet) -> Json:
         stored.case["device"] == "cuda" and formulas.has_settled(record)
         for stored in cases
         for record in stored.completed
-        if stored.times_s
+        if stored.published_s
     )
     verdicts = _verdicts(one, cases) if has_speeds else {}
     rows = {stored.case_id: {**_figure(stored), **_ratios(stored, cases, has_speeds=has_speeds)} for stored in cases}
@@ -54,7 +54,7 @@ def figures_of(one: StoredSet) -> Json:
 
 
 def _figure(stored: StoredCase) -> Json:
-    times_s = list(stored.times_s.values())
+    times_s = list(stored.published_s.values())
     time_s = formulas.median(times_s) if times_s else None
     span_s = formulas.interval(times_s)
     return {
@@ -74,7 +74,7 @@ def _ratios(stored: StoredCase, cases: Sequence[StoredCase], *, has_speeds: bool
     )  # fmt: skip
     base = min((other for other in cases if _key(other) == _key(stored)), key=_size)
     is_same_size = world_size(base.case) == world_size(stored.case) and base is not stored
-    if has_speeds and stored.times_s and base.times_s and not is_same_size:
+    if has_speeds and stored.published_s and base.published_s and not is_same_size:
         ideal = world_size(stored.case) / world_size(base.case)
         speedup, span = _ratio(base, stored)
         span = None if base is stored else span
@@ -86,14 +86,14 @@ def _ratios(stored: StoredCase, cases: Sequence[StoredCase], *, has_speeds: bool
             "efficiency_interval": span and [bound / ideal for bound in span],
         }
     shipped = [other for other in cases if other.case.get("division") == "closed" and _beside(other) == _beside(stored)]
-    if stored.case.get("division") == "open" and shipped and shipped[-1].times_s and stored.times_s:
+    if stored.case.get("division") == "open" and shipped and shipped[-1].published_s and stored.published_s:
         gain, span = _ratio(shipped[-1], stored)
         found |= {"as_shipped": shipped[-1].case_id, "gain": gain, "gain_interval": span and list(span)}
     return found
 
 
 def _ratio(base: StoredCase, other: StoredCase) -> tuple[float, formulas.Interval | None]:
-    times_s, other_s = list(base.times_s.values()), list(other.times_s.values())
+    times_s, other_s = list(base.published_s.values()), list(other.published_s.values())
     return formulas.ratio(times_s, other_s, other.frames / base.frames)
 
 
@@ -132,7 +132,7 @@ def _verdicts(one: StoredSet, cases: Sequence[StoredCase]) -> dict[str, str]:
         points = list(curve.values())
         if len(points) > 1:
             twin = twins.get(f"{points[0].case_id}-aa")
-            found[points[-1].case_id] = _verdict(points, twin if twin and twin.times_s else None)
+            found[points[-1].case_id] = _verdict(points, twin if twin and twin.published_s else None)
     return found
 
 
@@ -143,7 +143,7 @@ def _was_skipped(stored: StoredCase) -> bool:
 def _verdict(points: Sequence[StoredCase], twin: StoredCase | None) -> str:
     """Return the word; if the baseline ran twice, both have to give it, unless the twin has too few processes."""
     word = _word(points)
-    if word == "inconclusive" or twin is None or len(twin.times_s) < formulas.MIN_PROCESSES:
+    if word == "inconclusive" or twin is None or len(twin.published_s) < formulas.MIN_PROCESSES:
         return word
     return word if _word([twin, *points[1:]]) == word else "inconclusive"
 
@@ -153,7 +153,7 @@ def _word(points: Sequence[StoredCase]) -> str:
     spans = {
         other.case_id: (span[0] / ideal, span[1] / ideal)
         for other in others
-        if other.times_s and base.times_s and (span := _ratio(base, other)[1])
+        if other.published_s and base.published_s and (span := _ratio(base, other)[1])
         for ideal in [world_size(other.case) / world_size(base.case)]
     }
     if any(low > SUPERLINEAR for low, _ in spans.values()):
@@ -166,7 +166,7 @@ def _word(points: Sequence[StoredCase]) -> str:
 
 
 def check_figures(version: Path, sets: Sequence[StoredSet], *, root: Path) -> tuple[int, list[Finding]]:
-    """Check the files of figures in a folder of sets; return how many values were compared, and what differs."""
+    """Check the files of figures in a folder of sets; return how many cases they have, and what differs."""
     expected = {one.folder.relative_to(version).as_posix(): figures_of(one) for one in sets}
     findings: list[Finding] = []
     number = 0
@@ -174,7 +174,7 @@ def check_figures(version: Path, sets: Sequence[StoredSet], *, root: Path) -> tu
         path = version / name
         if path.is_file():
             findings += as_far_as_possible(path.relative_to(root).as_posix(), check(path, root, expected))
-            number += sum(len(one["cases"]) for one in expected.values())
+            number = sum(len(one["cases"]) for one in expected.values())
     return number, findings
 
 

@@ -97,7 +97,7 @@ def _checked(
 
 def noise_of(cases: Sequence[StoredCase]) -> list[Json]:
     """Return every case that has an A/A twin, with the noise between the two."""
-    by_id = {stored.case_id: list(stored.times_s.values()) for stored in cases}
+    by_id = {stored.case_id: list(stored.published_s.values()) for stored in cases}
     return [
         {
             "case_id": case_id,

@@ -10,6 +10,7 @@ from reports import book, export
 from reports.downloads import cases_csv
 from reports.pages import choosing, comparison, division, downloads, limits, machines, series, summary
 from reports.result_sets import read_version
+from reports.verification.weaknesses import read_weaknesses
 from suite.errors import ReportError
 from tests.fixtures.results.committed_results import RESULTS, committed_version
 from tests.fixtures.results.generated_results import (
@@ -206,6 +207,16 @@ def test_limits_say_once_of_many_sets_that_their_rounds_ran_alone() -> None:
     assert "(the first host)" not in alone  # of which it is not known
     assert "Of no round it is known" in said
     assert "One H200 (host H), Cartpole from 1024 to 65536 environments: 16 of 16 rounds" in said
+
+
+def test_limits_list_what_verification_finds_and_nobody_can_repair(tmp_path: Path) -> None:
+    said = limits.weaknesses(committed_version()).text
+    assert "h200-x4: missing in 35 of 35 completed rounds" in said
+    assert "the version: missing in" in said
+    listed = read_weaknesses(committed_version().folder)
+    assert all(weakness.why in said and weakness.what in said for weakness in listed)
+    write_results(on_gpus([make_result(make_case(), 1.0)]), tmp_path / "set")
+    assert "No weakness is known" in limits.weaknesses(read_version(tmp_path, name="v")).text
 
 
 def test_limits_say_which_nodes_were_emulated() -> None:

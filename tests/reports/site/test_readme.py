@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from reports import guide
+from reports.analysis import case_rows
 from reports.evidence import has_fingerprints
+from reports.figures_file import FILE, text
 from reports.findings import places_of_cases
 from reports.readme import BEGIN, END, findings, read, widest
 from suite.campaign.runs import upstream
@@ -21,6 +23,11 @@ NOTES = " ".join((RESULTS / "NOTES.md").read_text(encoding="utf-8").split())
 
 def test_the_readme_shows_the_findings_in_git() -> None:
     assert README.partition(BEGIN)[2].partition(END)[0].strip() == findings()
+
+
+def test_the_figures_in_git_are_those_of_the_report() -> None:
+    """Whoever changes a rule of figures writes the file anew: ``python -m reports.figures_file``."""
+    assert (RESULTS / FILE).read_text(encoding="utf-8") == text(committed_version())
 
 
 def test_the_readme_is_short() -> None:
@@ -44,9 +51,9 @@ def test_no_finding_is_of_a_set_without_fingerprints() -> None:
 
 def test_the_words_around_the_findings_hold() -> None:
     """ "Neither surely faster than one nor surely slower", and "had not reached the reward"."""
-    speedup = read("h200-x4-rsl").most_gpus("cartpole-strong").speedup_interval
-    assert speedup is not None
-    assert speedup[0] < 1 < speedup[1]
+    source = read("h200-x4-rsl")
+    low, high = source.of(source.most_gpus("cartpole-strong"), "speedup_interval")
+    assert low < 1 < high
     assert widest(read("h200-open-rsl")).ended_before
 
 

@@ -1,6 +1,7 @@
 """Results forged by somebody who knows all formulas and writes all hashes again: ``verify`` names each forgery."""
 
 import copy
+import csv
 import json
 import shutil
 from collections.abc import Callable
@@ -9,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from reports.verification import published
+from reports.verification.set_folder import read_set
 from tests.fixtures.results.damaged_results import ranks, rounds, sample, scale, set_item, telemetry
 from tests.fixtures.results.forged_version import (
     PER_GPU,
@@ -31,12 +34,13 @@ NOISE = "h200-x2-shadow/noise.json"
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_version(tmp_path_factory.mktemp("original") / "2026.11")
+    return write_version(tmp_path_factory.mktemp("original") / "reports" / "results" / "2026.11")
 
 
 @pytest.fixture
 def version(original: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(original, tmp_path / "2026.11")
+    shutil.copytree(original.parents[2], tmp_path, dirs_exist_ok=True)
+    return tmp_path / "reports" / "results" / "2026.11"
 
 
 def case_of(document: Any, **changes: object) -> None:
@@ -209,6 +213,93 @@ def test_a_forgery_of_several_files_is_named(version: Path, change: Callable[[Pa
     write_all_hashes(version)
     said = [str(finding) for finding in findings(version)]
     assert any(words in sentence for sentence in said), said
+
+
+ROW = "cartpole-per-gpu/rl_games-kitless-n8192-1x2"
+
+
+def of_row(name: str, value: Any) -> Forgery:
+    return lambda d: set_item(d["sets"]["h200-x2-per-gpu"]["cases"][ROW], name, value)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (of_row("frames_per_s", 1e6), f"{ROW}.frames_per_s is 1000000.0, expected"),
+        (of_row("seconds_per_iteration", 0.1), f"{ROW}.seconds_per_iteration is 0.1, expected"),
+        (of_row("efficiency", 0.99), f"{ROW}.efficiency is 0.99, expected"),
+        (of_row("speedup", None), f"{ROW}.speedup is None, expected"),
+        (of_row("baseline", ROW), f"{ROW}.baseline is {ROW}, expected cartpole-per-gpu/rl_games-kitless-n4096-1x1"),
+        (of_row("processes", 10), f"{ROW}.processes is 10, expected 3"),
+        (of_row("settled", 7), f"{ROW}.settled is 7, expected"),
+        (of_row("verdict", "perfect"), f"{ROW}.verdict is perfect, expected scales or limited or"),
+        (lambda d: set_item(d["sets"]["h200-x2-per-gpu"], "noise", 0.001), "h200-x2-per-gpu: noise is 0.001, expected"),
+        (lambda d: d["sets"]["h200-x2-per-gpu"]["cases"].pop(ROW), "h200-x2-per-gpu: cases is"),
+        (lambda d: d["sets"].pop("h200-x2-shadow"), "figures.json: sets is"),
+    ],
+)
+def test_a_forged_figure_of_the_version_is_named(version: Path, change: Forgery, words: str) -> None:
+    forge(version, "figures.json", change)
+    said = [str(finding) for finding in findings(version)]
+    assert any(words in sentence for sentence in said), said
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("interval_s", [0.1, 0.2], "interval_s[0] is 0.1, expected"),
+        ("efficiency_interval", [0.99, 1.0], "efficiency_interval[0] is 0.99, expected"),
+        ("speedup_interval", None, "speedup_interval is None, expected"),
+        ("verdict", "superlinear", "verdict is superlinear, expected"),
+    ],
+)
+def test_a_forged_interval_or_verdict_is_named_once_they_are_compared(
+    version: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: Any, words: str
+) -> None:
+    monkeypatch.setattr(published, "COMPARES_INTERVALS", True)
+    sets = {path.parent.name: read_set(path.parent, root=version) for path in version.glob("*/plan.json")}
+    right = {"sets": {folder: published.figures_of(one) for folder, one in sets.items()}}
+    (version / "figures.json").write_text(json.dumps(right))
+    (version / "cases.csv").unlink()
+    write_all_hashes(version)
+    assert [str(finding) for finding in findings(version)] == []
+    forge(version, "figures.json", of_row(name, value))
+    assert any(f"{ROW}.{words}" in str(finding) for finding in findings(version))
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "words"),
+    [
+        ("cases.csv", "h200-x2-per-gpu,,", "h200-x2-per-gpv,,", "cases.csv: its cases"),
+        (
+            "../../../README.md",
+            "training",
+            "0.99 training",
+            "README.md: the text before the link to h200-x2-per-gpu",
+        ),
+        ("../../../README.md", "h200-x2-per-gpu", "h200-x9", "README.md: a link is to 2026.11/h200-x9, expected to a"),
+        ("../../../README.md", "<!-- begin", "<!-- start", "README.md: what is made by a program is without a figure"),
+    ],
+)
+def test_a_forged_table_is_named(version: Path, name: str, old: str, new: str, words: str) -> None:
+    path = version / name
+    path.write_text(path.read_text().replace(old, new))
+    write_all_hashes(version)
+    said = [str(finding) for finding in findings(version)]
+    assert any(words in sentence for sentence in said), said
+
+
+def test_a_forged_rate_in_the_table_of_all_cases_is_named(version: Path) -> None:
+    with (version / "cases.csv").open(encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    lines[0]["total_fps"] = "1.0"
+    with (version / "cases.csv").open("w", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(lines[0]))
+        writer.writeheader()
+        writer.writerows(lines)
+    write_all_hashes(version)
+    (said,) = findings(version)
+    assert ".total_fps is 1.0, expected" in str(said)
 
 
 def test_there_are_at_least_thirty_forgeries() -> None:

@@ -8,9 +8,12 @@ from typing import Any, Final
 
 import pytest
 
+from reports import downloads
 from reports import verify as program
+from reports.result_sets import read_version
 from reports.verification.finding import RESTORE
 from reports.verification.hashes import SUMS, write_hashes
+from reports.verification.weaknesses import read_weaknesses
 from suite.errors import ResultsDiffer, StoreError, UsageError
 from tests.fixtures.results.damaged_results import (
     COMMITTED,
@@ -60,6 +63,15 @@ def test_every_result_in_git_is_what_its_samples_say() -> None:
     assert verified.samples > 37_000
     assert verified.hashed_files >= 33
     assert [folder for folder in program.set_folders(COMMITTED) if not (folder / SUMS).is_file()] == []
+
+
+def test_the_files_that_the_pages_offer_are_what_their_samples_say(tmp_path: Path) -> None:
+    version = read_version(COMMITTED / "2026.11", name="2026.11")
+    downloads.write(version, tmp_path)
+    verified = program.verify(tmp_path / "data")
+    assert [str(finding) for finding in verified.findings] == []
+    assert verified.published_cases > 300
+    assert len(verified.known_weaknesses) == len(read_weaknesses(VERSION))
 
 
 def test_a_set_of_a_version_has_the_known_weaknesses_of_the_version() -> None:

@@ -1,0 +1,61 @@
+"""The figures of README.md against ``figures.json`` of the version that it shows."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from reports.verification.finding import Finding, Json, as_far_as_possible
+from reports.verification.published import FIGURES
+from reports.verification.set_folder import StoredSet
+from reports.verification.shape import read_json
+
+_MADE: Final = re.compile(r"<!-- begin: made by.*?-->(.*?)<!-- end -->", re.DOTALL)
+_LINK: Final = re.compile(r"\[[^]]*\]\(reports/results/([^)/]+)/([^)/]+)[^)]*\)")
+_FIGURE: Final = re.compile(r"(?<![\w.-])(?:\d{1,3}(?:,\d{3})+|\d+\.\d+)(?![\w-]|\.\d)")
+_MAKE_AGAIN: Final = "Make it again with `python -m reports.readme`."
+
+
+def check_readme(version: Path, sets: Sequence[StoredSet]) -> list[Finding]:
+    """Check README.md of the repository, if the version is one of ``reports/results`` there and has figures."""
+    if version.resolve().parts[-3:-1] != ("reports", "results") or not (version / FIGURES).is_file():
+        return []
+    path = version.resolve().parents[2] / "README.md"
+    if not path.is_file():
+        return []
+    text = "".join(_MADE.findall(path.read_text(encoding="utf-8")))
+    return list(as_far_as_possible(path.name, _check(path.name, text, version, sets)))
+
+
+def _check(where: str, text: str, version: Path, sets: Sequence[StoredSet]) -> Iterator[Finding]:
+    """Check each text before a link to a set: all its figures are those of one case, sizes of cases, or the noise."""
+    published, by_name = read_json(version / FIGURES)["sets"], {one.folder.name: one for one in sets}
+    end, number = 0, 0
+    for link in _LINK.finditer(text):
+        figures, (version_name, name) = _FIGURE.findall(text[end : link.start()]), link.groups()
+        end, number = link.end(), number + len(figures)
+        if version_name != version.name or name not in by_name:
+            got, expected = f"to {version_name}/{name}", f"to a set of {version.name}"
+            yield Finding(where=where, what="a link", got=got, expected=expected, next_step=_MAKE_AGAIN)
+            continue
+        sizes = {one.case[size] for one in by_name[name].cases for size in ("num_envs", "num_envs_global")}
+        shared = {f"{size:,}" for size in sizes} | _roundings(published[name]["noise"])
+        unknown = min((_unknown(figures, row, shared) for row in published[name]["cases"].values()), key=len)
+        if unknown:
+            what, got = f"the text before the link to {name}", f"with {', '.join(unknown)}"
+            expected = f"with figures of one case of {name}"
+            yield Finding(where=where, what=what, got=got, expected=expected, next_step=_MAKE_AGAIN)
+    if not number:
+        got, expected = "without a figure", "figures, each with a link to its set"
+        yield Finding(where=where, what="what is made by a program", got=got, expected=expected, next_step=_MAKE_AGAIN)
+
+
+def _unknown(figures: Sequence[str], row: Json, shared: set[str]) -> list[str]:
+    values: list[Any] = [one for value in row.values() for one in (value if isinstance(value, list) else [value])]
+    known = shared.union(*(_roundings(value) for value in values if isinstance(value, float)))
+    return [figure for figure in figures if figure not in known]
+
+
+def _roundings(value: float | None) -> set[str]:
+    """Return how a figure may be written: a rate without decimals, a ratio with two, a percentage with one."""
+    return set() if value is None else {f"{value:,.0f}", f"{value:.2f}", f"{100 * value:.1f}"}
