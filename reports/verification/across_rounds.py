@@ -80,8 +80,9 @@ def check_overlaps(where: str, runs: Sequence[Run], *, between_sets: bool) -> It
     """Check that rounds of one host that ran at the same time say so; one finding a host."""
     hosts: dict[str, list[Run]] = {}
     for run in runs:
-        if run.host is not None:
-            hosts.setdefault(run.host, []).append(run)
+        host = run.host if between_sets else run.host or "its host"  # one set without a label is of one host
+        if host is not None:
+            hosts.setdefault(host, []).append(run)
     for host, found in hosts.items():
         ordered = sorted(found, key=lambda run: run.span_s)
         pairs = [pair for pair in _overlapping(ordered) if (pair[0].set_name != pair[1].set_name) == between_sets]

@@ -21,56 +21,47 @@ def bundle_paths(folder: Path) -> list[Path]:
     return [path for path in json_files(folder / BUNDLES) if path.parent == folder / BUNDLES]
 
 
-def read_bundles(folder: Path, *, root: Path) -> tuple[list[Any], list[Finding]]:
-    """Return every bundle that can be read, and what is wrong in the files."""
-    bundles: list[Any] = []
+def read_bundles(folder: Path, *, root: Path) -> tuple[list[str], list[Finding]]:
+    """Return the kind of work of every bundle that can be read, and what is wrong in the files."""
+    kinds: list[str] = []
     findings: list[Finding] = []
-    seen: dict[Any, str] = {}
+    seen: dict[str, str] = {}
     where = (folder / BUNDLES).relative_to(root).as_posix()
     for path in bundle_paths(folder):
         at = path.relative_to(root).as_posix()
         try:
             bundle = read_json(path)
-            fault = _fault_of(bundle)
+            if bundle.get("schema_version") == SCHEMA_VERSION:
+                kinds.append(_kind_of(bundle))
+                identity, fault = repr((bundle["run"]["run_id"], bundle["run"]["start_time_utc"])), None
+            else:
+                fault = f"schema_version is {bundle.get('schema_version', 'missing')!r}, not {SCHEMA_VERSION!r}"
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             fault = f"{type(error).__name__}: {error}"
         if fault:
             got, expected = f"not valid ({fault})", "a bundle"
             findings.append(Finding(where=at, what="the file", got=got, expected=expected, next_step=_IMPORT_AGAIN))
             continue
-        bundles.append(bundle)
         findings += as_far_as_possible(at, _check(at, bundle))
-        first = seen.setdefault((bundle["run"]["run_id"], bundle["run"]["start_time_utc"]), at)
+        first = seen.setdefault(identity, at)
         if first != at:
             got = f"there twice ({first} and {at} are the same run)"
             findings.append(Finding(where=where, what="a run", got=got, expected="one file"))
-    if not bundles and not findings:
+    if not kinds and not findings:
         findings.append(Finding(where=where, what="the folder", got="empty", expected="a bundle in it"))
-    return bundles, findings
+    return kinds, findings
 
 
-def _fault_of(bundle: Any) -> str | None:
-    found = bundle.get("schema_version", "missing")
-    if found != SCHEMA_VERSION:
-        return f"schema_version is {found!r}, not {SCHEMA_VERSION!r}"
-    missing = {"run", "versions", "hardware", "runtime", "learning"} - bundle.keys()
-    return f"{min(missing)} is missing" if missing else None
-
-
-def number_of_cases(bundles: list[Any]) -> int:
-    """Count the kinds of work: the same task, library, settings, ranks, environments, hardware and versions."""
-    kinds = set()
-    for bundle in bundles:
-        run, timing = bundle["run"], bundle["runtime"].get("environment_step_timing") or {}
-        same = [run[name] for name in ("task", "framework", "config", "num_envs")] + [run.get("max_iterations")]
-        extra = bundle.get("extra") or {}
-        ranks = [extra.get(name) for name in ("world_size", "num_nodes")]
-        labscale = extra.get("labscale_case_id") is None
-        hardware = {name: value for name, value in bundle["hardware"].items() if name not in {"hostname", "ram_gb"}}
-        steps = bundle["runtime"]["steps_per_iteration"]
-        key = [same, ranks, labscale, hardware, bundle["versions"], steps, timing.get("measurement_mode")]
-        kinds.add(json.dumps(key, sort_keys=True))
-    return len(kinds)
+def _kind_of(bundle: Any) -> str:
+    """Return what is equal in runs of one case: task, library, settings, ranks, environments, hardware, versions."""
+    run, timing = bundle["run"], bundle["runtime"].get("environment_step_timing") or {}
+    same = [run[name] for name in ("task", "framework", "config", "num_envs")] + [run.get("max_iterations")]
+    extra = bundle.get("extra") or {}
+    ranks = [extra.get(name) for name in ("world_size", "num_nodes")]
+    hardware = {name: value for name, value in bundle["hardware"].items() if name not in {"hostname", "ram_gb"}}
+    steps = bundle["runtime"]["steps_per_iteration"]
+    clock = [timing.get("measurement_mode"), extra.get("labscale_case_id") is None]  # labscale's bundles have its times
+    return json.dumps([same, ranks, hardware, bundle["versions"], steps, clock], sort_keys=True)
 
 
 def _check(where: str, bundle: Any) -> Iterator[Finding]:

@@ -118,8 +118,8 @@ def _size(stored: StoredCase) -> tuple[Any, ...]:
 # --- verdicts ---
 
 
-def _verdicts(one: StoredSet, cases: Sequence[StoredCase]) -> dict[str, str]:
-    """Return the verdict of every curve, by the case id of its largest number of ranks."""
+def _verdicts(one: StoredSet, cases: Sequence[StoredCase]) -> dict[str, str | None]:
+    """Return the verdict of every curve, by the case id of its largest number of ranks; None for too few processes."""
     curves: dict[tuple[Any, ...], dict[int, StoredCase]] = {}
     for stored in sorted(cases, key=_size):
         curve = curves.setdefault(_key(stored), {})
@@ -140,15 +140,16 @@ def _was_skipped(stored: StoredCase) -> bool:
     return all(record["outcome"] == "skipped" for record in stored.rounds)
 
 
-def _verdict(points: Sequence[StoredCase], twin: StoredCase | None) -> str:
+def _verdict(points: Sequence[StoredCase], twin: StoredCase | None) -> str | None:
     """Return the word; if the baseline ran twice, both have to give it, unless the twin has too few processes."""
     word = _word(points)
-    if word == "inconclusive" or twin is None or len(twin.published_s) < formulas.MIN_PROCESSES:
+    if word in {None, "inconclusive"} or twin is None or len(twin.published_s) < formulas.MIN_PROCESSES:
         return word
     return word if _word([twin, *points[1:]]) == word else "inconclusive"
 
 
-def _word(points: Sequence[StoredCase]) -> str:
+def _word(points: Sequence[StoredCase]) -> str | None:
+    """Return the word by one baseline; None if it or the largest number of ranks has too few processes."""
     base, *others = points
     spans = {
         other.case_id: (span[0] / ideal, span[1] / ideal)
@@ -158,7 +159,9 @@ def _word(points: Sequence[StoredCase]) -> str:
     }
     if any(low > SUPERLINEAR for low, _ in spans.values()):
         return "superlinear"
-    low, high = spans.get(others[-1].case_id, (0.0, float("inf")))
+    if others[-1].case_id not in spans:
+        return None
+    low, high = spans[others[-1].case_id]
     return "scales" if low >= SCALES else "limited" if high < SCALES else "inconclusive"
 
 
