@@ -17,6 +17,7 @@ from reports.verification.case_file import CASES
 from reports.verification.finding import Finding, counted
 from reports.verification.first import Verified
 from reports.verification.hashes import SIGNATURE, SUMS, is_of_hashes, is_version, write_hashes
+from reports.verification.weaknesses import WEAKNESSES
 from suite.errors import ResultsDiffer, StoreError, UsageError
 from suite.files.paths import ROOT
 from suite.options.command_line import Parser, exit_code_of, results_path
@@ -100,7 +101,8 @@ def show(verified: Verified, *, as_json: bool) -> None:
     for sentence in verified.signatures:
         print(sentence)
     if verified.known_weaknesses:
-        print(f"{counted(len(verified.known_weaknesses), 'known weakness', 'known weaknesses')}, each listed with why.")
+        known = counted(len(verified.known_weaknesses), "known weakness", "known weaknesses")
+        print(f"{known}, listed with why each stands in {WEAKNESSES}.")
     found = "nothing differs" if not verified.findings else f"{counted(len(verified.findings), 'fault')} found"
     read = f"{counted(verified.cases, 'case')}, {counted(verified.rounds, 'round')}, {verified.samples:,} samples"
     print(f"{read}{published} and {counted(verified.hashed_files, 'hashed file')}{imported}: {found}.")

@@ -109,10 +109,10 @@ def _overlapping(ordered: Sequence[Run]) -> Iterator[tuple[Run, Run]]:
 
 
 def check_environment(where: str, runs: Sequence[Run]) -> Iterator[Finding]:
-    """Check that a set has one driver, one kernel, one kind of GPU and one number of GPUs."""
+    """Check that a set is of one machine, by driver, kernel, cores, and kind and number of GPUs."""
     values: Mapping[str, set[Any]] = {
         name: {_of_machine(run.record["environment"], name) for run in runs}
-        for name in ("driver_version", "kernel", "kind of GPU", "number of GPUs")
+        for name in ("driver_version", "kernel", "cpu_model", "num_cpus", "kind of GPU", "number of GPUs")
     }
     for name, found in values.items():
         if len(found) > 1:

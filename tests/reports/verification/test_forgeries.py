@@ -115,6 +115,8 @@ FORGERIES: list[tuple[str, str, Forgery, str]] = [
     ("rounds overlap", SHADOW, lambda d: rounds(d)[0].update(wall_time_s=900.0), "the time on 'H200 host Q' is shared"),
     ("an impossible wall time", SHADOW, lambda d: rounds(d)[0].update(wall_time_s=9.0), "wall_time_s around its start"),
     ("another driver", SHADOW, lambda d: of_environments(d, "driver_version", "999"), "the driver_version of its"),
+    ("another processor", SHADOW, lambda d: of_environments(d, "cpu_model", "X"), "the cpu_model of its rounds is"),
+    ("fewer cores", SHADOW, lambda d: of_environments(d, "num_cpus", 8), "the num_cpus of its rounds is 32 and 8"),
     ("another kernel", SHADOW, lambda d: of_environments(d, "kernel", "5.4"), "the kernel of its rounds is 5.4 and 6"),
     ("fewer GPUs", SHADOW, lambda d: rounds(d)[1]["environment"]["gpus"].pop(), "the number of GPUs of its rounds is"),
     ("another GPU", SHADOW, lambda d: rounds(d)[1]["environment"]["gpus"][0].update(name="X"), "the kind of GPU of"),
