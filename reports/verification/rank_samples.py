@@ -28,6 +28,9 @@ FIRST_MARKED: Final = 2
 # Iterations follow each other, and parts lie within their whole; timers of a GPU and of its host differ by a little.
 SLACK: Final = 0.01
 SLACK_S: Final = 0.002
+BETWEEN: Final = (
+    0.1  # of a training run's time lies between its iterations, for book-keeping: at most 6.2 % until 2026-11
+)
 LIBRARY_SLACK: Final = 0.05  # a library's sections begin and end at other lines than ours: at most 3.4 % until 2026-11
 # Ours is a step's time on the GPU, theirs the host's, which goes on before the GPU is done: at most 10.3 % below ours
 # until 2026-11, where several campaigns shared a GPU.
@@ -57,6 +60,10 @@ def check_rank(where: str, at: str, rank: Json, record: Json) -> Iterator[Findin
         got = str(rank["parameters_sha256"])
         yield Finding(where=where, what=f"{at}: parameters_sha256", got=got, expected="a SHA-256")
     yield from _check_order(where, at, samples["start_s"], samples["iteration_time_s"])
+    if learns and not record.get("turns"):  # between its turns a process waits for others
+        run_s = samples["start_s"][-1] + samples["iteration_time_s"][-1] - samples["start_s"][0]
+        between = 1 - math.fsum(samples["iteration_time_s"]) / run_s
+        yield from outside(where, f"{at}: the share of its time between iterations", between, -SLACK, BETWEEN)
     for iteration in range(min(map(len, samples.values()))):
         row = {name: column[iteration] for name, column in samples.items()}
         here = f"of iteration {iteration}"
