@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from reports.verification.finding import Json, counted
 
-SCHEMA_VERSIONS: Final = (1, 2)
+SCHEMA_VERSIONS: Final = (1, 2, 3)  # 3: rounds may have ``readings`` and ``turns``
 LARGEST: Final = 1e18
 SHORTEST_S: Final = 1e-9  # no clock measures a shorter iteration
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -43,7 +43,7 @@ ROUND: Final = _fields(
     "case:object round:count outcome:completed|crashed|oom|timeout|hung|lost|skipped|invalid reason:text?"
     " exit_code:number? started_utc:moment? wall_time_s:number? environment:object argv:list ranks:list"
     " schema_version:count +image_digest:text? +workload:object? +telemetry:object? +telemetry_note:text?"
-    " +profiled_ranks:list +neighbours:count? +turns:any +clocks:list? +transport:object?"
+    " +profiled_ranks:list +neighbours:count? +turns:any +readings:list +clocks:list? +transport:object?"
 )
 RANK: Final = _fields(
     "rank:count local_rank:count phases_s:object settings:object samples:object parameters_sha256:text?"
