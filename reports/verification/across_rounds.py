@@ -61,11 +61,11 @@ def check_copies(runs: Sequence[Run]) -> Iterator[Finding]:
                 continue
             place = f"{run.name}, rank {rank['rank']}"
             ratios = tuple(round(time_s / times_s[0], DIGITS) for time_s in times_s)
-            alike = {"iteration times": ("times", ratios), "start times": ("starts", tuple(starts_s))}
+            alike = {"list of iteration times": ("times", ratios), "list of starts": ("starts", tuple(starts_s))}
             for what, key in alike.items():
                 first = seen.setdefault(key, place)
                 if first != place and len({*key[1]}) > 1:
-                    got, expected = f"those of {first}, up to a factor", "its own: no two processes take equal times"
+                    got, expected = f"that of {first}, up to a factor", "its own: no two processes take equal times"
                     yield Finding(
                         where=run.where, what=f"{place}: its {what}", got=got, expected=expected, next_step=RUN_AGAIN
                     )

@@ -183,12 +183,12 @@ def check_figures(version: Path, sets: Sequence[StoredSet], *, root: Path) -> tu
 
 def _check_json(path: Path, root: Path, expected: Mapping[str, Json]) -> Iterator[Finding]:
     where, stored = path.relative_to(root).as_posix(), read_json(path)["sets"]
-    yield from differing(where, "sets", sorted(stored), sorted(expected), next_step=_BUILD_AGAIN)
+    yield from differing(where, "the list of sets", sorted(stored), sorted(expected), next_step=_BUILD_AGAIN)
     for name, wanted in expected.items():
         found = stored.get(name, {"noise": None, "cases": {}})
         yield from differing(where, f"{name}: noise", found["noise"], wanted["noise"], next_step=_BUILD_AGAIN)
         ids = (sorted(found["cases"]), sorted(wanted["cases"]))
-        yield from differing(where, f"{name}: cases", *ids, next_step=_BUILD_AGAIN)
+        yield from differing(where, f"{name}: the list of cases", *ids, next_step=_BUILD_AGAIN)
         for case_id in sorted(found["cases"].keys() & wanted["cases"].keys()):
             row, figures = dict(found["cases"][case_id]), dict(wanted["cases"][case_id])
             if row["verdict"] not in (None, *VERDICTS):
@@ -204,7 +204,7 @@ def _check_csv(path: Path, root: Path, expected: Mapping[str, Json]) -> Iterator
     lines = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
     rows = {(line["set"], line["case_id"]): line for line in lines}
     places = {(name, case_id) for name, one in expected.items() for case_id in one["cases"]}
-    yield from differing(where, "its cases", sorted(rows), sorted(places), next_step=_BUILD_AGAIN)
+    yield from differing(where, "the list of its cases", sorted(rows), sorted(places), next_step=_BUILD_AGAIN)
     for name, case_id in sorted(rows.keys() & places):
         line, figures = rows[name, case_id], expected[name]["cases"][case_id]
         pairs = [(column, figures[figure]) for column, figure in _COLUMNS.items()]

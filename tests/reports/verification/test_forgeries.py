@@ -109,9 +109,9 @@ FORGERIES: list[tuple[str, str, Forgery, str]] = [
     ("a rank is left out", SHADOW, lambda d: ranks(d).pop(), "its ranks are [0], expected 2 ranks"),
     ("a rank without a column", SHADOW, lambda d: ranks(d)[1]["samples"].pop("marked"), "rank 1: its columns"),
     ("marks are moved", SHADOW, lambda d: both_ranks(d, lambda r: r["samples"]["marked"].reverse()), "marked of iter"),
-    ("a round is copied", SHADOW, copied, "its iteration times is those of h200-x2-shadow: shadow-horizontal/"),
+    ("a round is copied", SHADOW, copied, "its list of iteration times is that of h200-x2-shadow: shadow-horizontal/"),
     ("a copy made faster", SHADOW, lambda d: copied(d, factor=0.99), "round 0, rank 0, up to a factor"),
-    ("a rank is copied", SHADOW, lambda d: ranks(d)[1].update(samples=ranks(d)[0]["samples"]), "its start times is"),
+    ("a rank is copied", SHADOW, lambda d: ranks(d)[1].update(samples=ranks(d)[0]["samples"]), "its list of starts is"),
     ("the last round is left out", SHADOW, lambda d: rounds(d).pop(), "rounds of cases with 'as many rounds as were"),
     ("a slow round is left out", SHADOW, lambda d: rounds(d).pop(1), "the numbers of the rounds[1] is 2, expected 1"),
     ("a failure is hidden", SHADOW, lambda d: rounds(d)[0].update(exit_code=1), "exit_code is 1 in a round called"),
@@ -212,7 +212,7 @@ def move_to_other_set(version: Path) -> None:
         pytest.param(lambda v: without(v, SHADOW), "n1024-1x2 is not stored, expected stored", id="a case is left out"),
         pytest.param(lambda v: without(v, "h200-x2-shadow/plan.json"), "plan.json is missing in 1 of 4", id="a plan"),
         pytest.param(copy_case, "-wide is stored, expected not: the plan", id="a case that no plan has"),
-        pytest.param(copy_case, "its iteration times is those of", id="a case is copied"),
+        pytest.param(copy_case, "its list of iteration times is that of", id="a case is copied"),
         pytest.param(move_to_other_set, "h200-x2-per-gpu: shadow-horizontal", id="a case is copied to another set"),
         pytest.param(move_to_other_set, "2 sets that do not say so", id="sets at the same time on one host"),
         pytest.param(lambda v: (v / SMALL).rename(v / SMALL.replace("n512", "n64")), "the file's name is", id="a name"),
@@ -244,8 +244,8 @@ def of_row(name: str, value: Any) -> Forgery:
         (of_row("settled", 7), f"{ROW}.settled is 7, expected"),
         (of_row("verdict", "perfect"), f"{ROW}.verdict is perfect, expected scales or limited or"),
         (lambda d: set_item(d["sets"]["h200-x2-per-gpu"], "noise", 0.001), "h200-x2-per-gpu: noise is 0.001, expected"),
-        (lambda d: d["sets"]["h200-x2-per-gpu"]["cases"].pop(ROW), "h200-x2-per-gpu: cases is"),
-        (lambda d: d["sets"].pop("h200-x2-shadow"), "figures.json: sets is"),
+        (lambda d: d["sets"]["h200-x2-per-gpu"]["cases"].pop(ROW), "h200-x2-per-gpu: the list of cases is"),
+        (lambda d: d["sets"].pop("h200-x2-shadow"), "figures.json: the list of sets is"),
     ],
 )
 def test_a_forged_figure_of_the_version_is_named(version: Path, change: Forgery, words: str) -> None:
@@ -280,7 +280,7 @@ def test_a_forged_interval_or_verdict_is_named_once_they_are_compared(
 @pytest.mark.parametrize(
     ("name", "old", "new", "words"),
     [
-        ("cases.csv", "h200-x2-per-gpu,,", "h200-x2-per-gpv,,", "cases.csv: its cases"),
+        ("cases.csv", "h200-x2-per-gpu,,", "h200-x2-per-gpv,,", "cases.csv: the list of its cases"),
         (
             "../../../README.md",
             "training",
