@@ -110,7 +110,11 @@ def _bounds(interval: Interval | None) -> list[float] | None:
     return None if interval is None else list(interval)
 
 
-def _run(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
+    return exit_code_of(lambda: _run(arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     parser = Parser(prog="python -m reports.figures_file", description=f"Write {FILE} of a version.")
     parser.add_argument("version", type=results_path, nargs="?", default=NEWEST, metavar="VERSION")
     folder = parser.read(arguments).version
@@ -123,4 +127,4 @@ def _run(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(exit_code_of(_run))
+    sys.exit(main())
