@@ -26,14 +26,14 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
-from reports.verification.across_rounds import check_copies, check_evidence, check_overlaps
+from reports.verification.across_rounds import check_copies, check_environment, check_evidence, check_overlaps
 from reports.verification.bundles import BUNDLES, read_bundles
 from reports.verification.case_file import CASES
 from reports.verification.finding import OR_LIST, Finding, as_far_as_possible
 from reports.verification.hashes import check_hashes, is_version, read_hashes
 from reports.verification.published import check_figures
 from reports.verification.readme import check_readme
-from reports.verification.set_folder import PLAN, StoredSet, read_set
+from reports.verification.set_folder import PLAN, StoredSet, check_asked, read_set
 from reports.verification.signature import check_signature
 from reports.verification.weaknesses import WEAKNESSES, without_known
 
@@ -92,7 +92,7 @@ def _verify_group(parent: Path, paths: Sequence[Path], root: Path) -> Verified:
     findings = [finding for one in sets for finding in one.findings]
     is_published = is_version(parent) or (parent / WEAKNESSES).is_file()  # a version, or its files for download
     if is_published:
-        findings += [finding for one in sets for finding in check_evidence(one.name, one.cases)]
+        findings += [finding for one in sets for finding in _check_published(one)]
     findings += [finding for _, found in foreign for finding in found]
     for path in paths:
         findings += check_hashes(path, root=root)
@@ -125,6 +125,13 @@ def _verify_group(parent: Path, paths: Sequence[Path], root: Path) -> Verified:
     faults, known = without_known(parent, findings, root=root)
     hashed_files = verified.hashed_files + len(read_hashes(parent))
     return replace(verified, findings=faults, known_weaknesses=known, hashed_files=hashed_files, signatures=sentences)
+
+
+def _check_published(one: StoredSet) -> Iterator[Finding]:
+    """Check what only a published set must be: of one machine, with all evidence, and with the rounds asked for."""
+    yield from as_far_as_possible(one.name, check_environment(one.name, one.runs))
+    yield from check_evidence(one.name, one.cases)
+    yield from check_asked(one)
 
 
 def _check_plans(where: str, sets: Sequence[StoredSet]) -> Iterator[Finding]:

@@ -75,7 +75,6 @@ def read_set(folder: Path, *, root: Path) -> StoredSet:
         _check_ends(where, cases),
         across_rounds.check_one_work(where, cases),
         across_rounds.check_overlaps(where, runs, between_sets=False),
-        across_rounds.check_environment(where, runs),
     ):
         findings += as_far_as_possible(where, together)
     has_plan = (folder / PLAN).is_file()
@@ -207,6 +206,14 @@ def _check_plan(where: str, plan: Any, cases: Sequence[StoredCase]) -> Iterator[
         yield Finding(where=where, what=case_id, got="stored", expected="not: the plan does not have it")
 
 
+def check_asked(one: StoredSet) -> Iterator[Finding]:
+    """Check that all cases of a published set with as many rounds as were asked for have the same number of them."""
+    asked = {len(stored.rounds) for stored in one.cases if stored.ended_because == _ASKED}
+    if len(asked) > 1:
+        what, got = f"rounds of cases with {_ASKED!r}", " and ".join(map(str, sorted(asked)))
+        yield Finding(where=one.name, what=what, got=got, expected="one number", next_step=OR_LIST)
+
+
 def _check_twice(where: str, cases: Sequence[StoredCase]) -> Iterator[Finding]:
     ids = [stored.case_id for stored in cases]
     for case_id in sorted({case_id for case_id in ids if ids.count(case_id) > 1}):
@@ -223,10 +230,6 @@ def _check_ends(where: str, cases: Sequence[StoredCase]) -> Iterator[Finding]:
         got = f"missing in {len(silent)} of {counted(len(cases), 'case')}"
         what, expected = "the reason why no further round ran", "given in each (ended_because)"
         yield Finding(where=where, what=what, got=got, expected=expected, next_step=OR_LIST)
-    asked = {len(one.rounds) for one in cases if one.ended_because == _ASKED}
-    if len(asked) > 1:
-        got = " and ".join(map(str, sorted(asked)))
-        yield Finding(where=where, what=f"rounds of cases with {_ASKED!r}", got=got, expected="one number")
     total = sum(len(one.rounds) for one in cases if not one.where.rpartition(f"{INTERFERENCE}/")[1])
     for one in cases:
         said, why = None, one.ended_because or ""
