@@ -13,9 +13,10 @@ from suite.files.toml_file import TomlTable, Tuple, read_toml
 MANIFEST: Final = "report.toml"
 
 # scaling: has pages of its series. clock: was made to compare labscale's clock with upstream's, and is shown there.
+# turns: was made to compare rounds in turns with rounds alone, and is shown there.
 # learning: was made to see what a seed learns, and is shown there. archive: lacks evidence that other sets have, so its
 # figures are shown on a page of their own that says what is missing.
-type Role = Literal["scaling", "clock", "learning", "archive"]
+type Role = Literal["scaling", "clock", "turns", "learning", "archive"]
 type _Text = Annotated[str, Field(min_length=1)]
 
 

@@ -15,6 +15,8 @@ from reports.verification.telemetry import check_telemetry
 
 CASES: Final = "cases"
 TWINS: Final = "a_a"
+ALONE: Final = "alone"  # copies of cases in turns
+ALONE_SUFFIX: Final = "-alone"
 INTERFERENCE: Final = "interference"
 TWIN_SUFFIX: Final = "-aa"
 # What a case id says of its case: <series>/<library>-<stack>[-cpu]-n<num_envs_global>-<nnodes>x<nproc>[-<variant>]
@@ -82,7 +84,7 @@ def _check(stored: StoredCase, document: Json) -> Iterator[Finding]:
     where, case = stored.where, stored.case
     yield from _check_name(stored)
     yield from _check_rounds(stored)
-    if stored.rule not in (formulas.MSER_RULE, formulas.FIRST_RULE):
+    if stored.rule not in (formulas.TURNS_RULE, formulas.MSER_RULE, formulas.FIRST_RULE):
         expected = "one of the 2 rules that this labscale knows"
         next_step = "Use the labscale that stored it, or a newer one."
         what, got = "extra_info.statistic", repr(stored.rule)
@@ -137,7 +139,9 @@ def _check_name(stored: StoredCase) -> Iterator[Finding]:
     """Check the file's place against the case id, and the case id against the case."""
     where, case, case_id = stored.where, stored.case, stored.case_id
     of_test = case_id.endswith(("-packing", "-beside"))
-    folder = TWINS if case_id.endswith(TWIN_SUFFIX) else INTERFERENCE if of_test else CASES
+    kinds = {TWIN_SUFFIX: TWINS, ALONE_SUFFIX: ALONE}
+    folder = next((kind for suffix, kind in kinds.items() if case_id.endswith(suffix)), CASES)
+    folder = INTERFERENCE if of_test else folder
     wanted = f"{folder}/{case_id}.json"
     if not f"/{where}".endswith(f"/{wanted}"):
         yield Finding(where=where, what="the file's name", got=where, expected=wanted, next_step="Rename the file.")

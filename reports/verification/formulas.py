@@ -24,6 +24,10 @@ MSER_RULE: Final = (
     "three (White 1997: least sum of squared deviations from the mean over the square of the length), which is after "
     "the first iteration, within the first half and leaves 4 iterations where there are so many"
 )
+TURNS_RULE: Final = MSER_RULE.replace(
+    "are not marked (over all where every one is) of",
+    "are not marked (over all where every one is) and do not begin a turn, of",
+)  # the same numbers for rounds that ran alone
 FIRST_RULE: Final = (
     "median over the steady iterations (all but the first) of the slowest rank's iteration_time_s, in seconds"
 )
@@ -50,9 +54,8 @@ def steady_start(times_s: Sequence[float]) -> int:
     smooth = [median(rest[max(0, i - 1) : i + 2]) if 0 < i < len(rest) - 1 else value for i, value in enumerate(rest)]
     if len(rest) > 2:  # noqa: PLR2004 - the last value has no running median of its own
         smooth[-1] = smooth[-2]
-    last = max(1, min(count // 2, count - MIN_STEADY))
     best, start = math.inf, 1
-    for candidate in range(1, last + 1):
+    for candidate in range(1, _last_start(count) + 1):
         part = [value - smooth[candidate - 1] for value in smooth[candidate - 1 :]]
         mean = math.fsum(part) / len(part)
         error = math.fsum((value - mean) ** 2 for value in part) / len(part) ** 2
@@ -61,10 +64,21 @@ def steady_start(times_s: Sequence[float]) -> int:
     return start
 
 
+def _last_start(count: int) -> int:
+    """Return the last place where a steady part may start."""
+    return max(1, min(count // 2, count - MIN_STEADY))
+
+
 def has_settled(record: Json) -> bool:
-    """Return whether the later half of the steady part takes as long as the earlier, within ``SETTLED_WITHIN``."""
+    """Return whether the later half of the steady part takes as long as the earlier, within ``SETTLED_WITHIN``.
+
+    A steady part that starts at the last place that is searched is no answer: the warm-up may be longer.
+    """
     times_s = slowest_s(record)
-    steady = times_s[steady_start(times_s) :]
+    start = steady_start(times_s)
+    if start == _last_start(len(times_s)) > 1:
+        return False
+    steady = times_s[start:]
     half = len(steady) // 2
     if len(steady) < MIN_STEADY:
         return False
@@ -76,10 +90,17 @@ def counted_iterations(record: Json, rule: str) -> list[int]:
     times_s = slowest_s(record)
     if rule == FIRST_RULE:
         return list(range(1, len(times_s)))
-    steady = list(range(steady_start(times_s), len(times_s)))
+    begins_turn = starts_of_turns(record)
+    steady = [iteration for iteration in range(steady_start(times_s), len(times_s)) if iteration not in begins_turn]
     marks = record["ranks"][0]["samples"].get("marked")
     unmarked = [iteration for iteration in steady if marks is not None and marks[iteration] == 0]
     return unmarked or steady
+
+
+def starts_of_turns(record: Json) -> set[int]:
+    """Return the first iteration of each turn, before which another round ran; none of a round that ran alone."""
+    turns = record["ranks"][0]["samples"].get("turn", [])
+    return {index for index in range(1, len(turns)) if turns[index] != turns[index - 1]}
 
 
 def seconds_per_iteration(record: Json, rule: str) -> float:

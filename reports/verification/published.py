@@ -18,13 +18,9 @@ from reports.verification.shape import read_json
 
 FIGURES: Final = "figures.json"
 CSV: Final = "cases.csv"
-# Set this to True once the report's intervals are those of ``formulas``: Student's t on logarithms. Until then pages
-# have bootstrap intervals, so intervals and the verdicts that follow from them are not compared.
-COMPARES_INTERVALS: Final = False
 SCALES: Final = 0.80  # the whole interval of an efficiency is at least this
 SUPERLINEAR: Final = 1.02
 VERDICTS: Final = ("scales", "limited", "inconclusive", "superlinear")
-_OF_INTERVALS: Final = ("interval_s", "speedup_interval", "efficiency_interval", "gain_interval", "verdict")
 _BUILD_AGAIN: Final = "Write the file again with `python -m reports.figures_file`, or build the pages again."
 _COLUMNS: Final = {  # of cases.csv -> of figures.json
     "rounds_completed": "processes",
@@ -194,8 +190,6 @@ def _check_json(path: Path, root: Path, expected: Mapping[str, Json]) -> Iterato
             if row["verdict"] not in (None, *VERDICTS):
                 what, words = f"{case_id}.verdict", " or ".join(VERDICTS)
                 yield Finding(where=where, what=what, got=row["verdict"], expected=words, next_step=_BUILD_AGAIN)
-            if not COMPARES_INTERVALS:
-                row, figures = ({k: v for k, v in one.items() if k not in _OF_INTERVALS} for one in (row, figures))
             yield from differing(where, f"{name}: {case_id}", row, figures, next_step=_BUILD_AGAIN)
 
 
@@ -208,12 +202,11 @@ def _check_csv(path: Path, root: Path, expected: Mapping[str, Json]) -> Iterator
     for name, case_id in sorted(rows.keys() & places):
         line, figures = rows[name, case_id], expected[name]["cases"][case_id]
         pairs = [(column, figures[figure]) for column, figure in _COLUMNS.items()]
-        if COMPARES_INTERVALS:
-            pairs += [
-                (f"{column}_{end}" + ("_s" if "time" in column else ""), (figures[figure] or [None, None])[index])
-                for column, figure in _BOUNDS.items()
-                for index, end in enumerate(("low", "high"))
-            ]
+        pairs += [
+            (f"{column}_{end}" + ("_s" if "time" in column else ""), (figures[figure] or [None, None])[index])
+            for column, figure in _BOUNDS.items()
+            for index, end in enumerate(("low", "high"))
+        ]
         for column, wanted in pairs:
             found = float(line[column]) if line[column] else None
             yield from differing(where, f"{name}: {case_id}.{column}", found, wanted, next_step=_BUILD_AGAIN)

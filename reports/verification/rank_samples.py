@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Final
 
 from reports.verification.finding import RUN_AGAIN, Finding, Json, differing, outside
+from reports.verification.formulas import starts_of_turns
 
 REQUIRED_COLUMNS: Final = ("start_s", "iteration_time_s", "collection_time_s", "learning_time_s")
 # What is timed inside what; parts of one whole do not overlap.
@@ -66,12 +67,14 @@ def check_rank(where: str, at: str, rank: Json, record: Json) -> Iterator[Findin
         between = 1 - math.fsum(samples["iteration_time_s"]) / run_s
         most = max(BETWEEN, BETWEEN_S * len(samples["start_s"]) / run_s)
         yield from outside(where, f"{at}: the share of its time between iterations", between, -SLACK, most)
+    begins_turn = starts_of_turns(record)
     for iteration in range(min(map(len, samples.values()))):
         row = {name: column[iteration] for name, column in samples.items()}
         here = f"of iteration {iteration}"
         yield from _check_parts(where, at, here, row)
         yield from _check_marks(where, at, iteration, row)
-        yield from _check_library(where, at, here, row, case["num_envs_global"] * case["num_steps_per_env"])
+        if iteration not in begins_turn:  # the library counts the wait for the turn too
+            yield from _check_library(where, at, here, row, case["num_envs_global"] * case["num_steps_per_env"])
         yield from _check_learned(where, at, here, row, record)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from reports.verification import across_rounds, formulas
-from reports.verification.case_file import CASES, INTERFERENCE, TWIN_SUFFIX, TWINS, StoredCase, read_case
+from reports.verification.case_file import ALONE, CASES, INTERFERENCE, TWIN_SUFFIX, TWINS, StoredCase, read_case
 from reports.verification.finding import OR_LIST, STORE_ANEW, Finding, Json, as_far_as_possible, counted, differing
 from reports.verification.shape import json_files, read_json
 
@@ -43,7 +43,7 @@ class StoredSet:
 
 
 def case_paths(folder: Path) -> list[Path]:
-    return sorted(path for name in (CASES, TWINS, INTERFERENCE) for path in json_files(folder / name))
+    return sorted(path for name in (CASES, TWINS, ALONE, INTERFERENCE) for path in json_files(folder / name))
 
 
 def read_set(folder: Path, *, root: Path) -> StoredSet:

@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 from reports.verification.finding import Finding, Json, counted, differing, outside
-from reports.verification.formulas import slowest_s, steady_start
+from reports.verification.formulas import slowest_s, starts_of_turns, steady_start
 from reports.verification.round_facts import most_memory_gb, world_size
 
 TOLERANCE: Final = 1e-4  # its figures are stored to six digits
@@ -41,12 +42,13 @@ def check_telemetry(where: str, at: str, record: Json) -> Iterator[Finding]:
 
 def _check_window(where: str, at: str, seen: Json, record: Json) -> Iterator[Finding]:
     """Check that the window is the steady part of rank 0, and frames per joule against frames and energy."""
-    start = steady_start(slowest_s(record))
-    starts_s, times_s = (record["ranks"][0]["samples"][name][start:] for name in ("start_s", "iteration_time_s"))
-    window_s = starts_s[-1] + times_s[-1] - starts_s[0]
+    samples, start = record["ranks"][0]["samples"], steady_start(slowest_s(record))
+    starts_s, times_s = samples["start_s"], samples["iteration_time_s"]
+    borders = [start, *sorted(index for index in starts_of_turns(record) if index > start), len(times_s)]
+    window_s = sum(starts_s[after - 1] + times_s[after - 1] - starts_s[first] for first, after in pairwise(borders))
     yield from differing(where, f"{at}.window_s", seen["window_s"], window_s, tolerance=TOLERANCE)
     case, energy_j = record["case"], seen["energy_j"]
-    frames = len(times_s) * case["num_envs_global"] * case["num_steps_per_env"]
+    frames = (len(times_s) - start) * case["num_envs_global"] * case["num_steps_per_env"]
     has_frames = case.get("workload") != "all_reduce"
     expected = frames / energy_j if has_frames and energy_j else None
     yield from differing(where, f"{at}.frames_per_joule", seen["frames_per_joule"], expected, tolerance=TOLERANCE)

@@ -1,16 +1,28 @@
 """Decide whether a case gets another round, and write stored cases. A stored case follows from ``raw/`` alone."""
 
 from collections.abc import Sequence
+from typing import TypedDict
+
+from pydantic import with_config
 
 from suite.campaign.folder import Folder
 from suite.campaign.state import Campaign
 from suite.errors import StoreError
+from suite.files.json_file import STRICT, read_json, replace_json
 from suite.files.set_aside import set_aside
 from suite.files.wording import counted
 from suite.records import store
+from suite.records.folders import PLAN_FILE
 from suite.schema.record import Case, CaseResult, PlannedCase, RunRecord
 from suite.statistics.aa_noise import baseline_of
 from suite.statistics.stopping_rule import CUT_OFF, Decision, decide
+
+
+@with_config(STRICT)
+class StoredPlan(TypedDict):
+    """The content of ``plan.json``."""
+
+    cases: dict[str, int]
 
 
 def ended_records(folder: Folder, case: Case) -> tuple[RunRecord, ...]:
@@ -104,6 +116,18 @@ def _skipped(campaign: Campaign, item: PlannedCase) -> RunRecord:
         wall_time_s=None,
         environment=campaign.machine,
     )
+
+
+def note_plan(campaign: Campaign, folder: Folder) -> None:
+    """Write ``OUT/plan.json``: every case of all commands and how many rounds it always gets; 0 if it cannot run here.
+
+    ``verify`` reads it: a case that is missing among results must be explained.
+    """
+    path = folder.root / PLAN_FILE
+    earlier = read_json(path, StoredPlan, next_step="Remove it; it is written again.")
+    planned = {item.case.case_id: 0 if item.infeasible else campaign.rule.rounds for item in campaign.planned}
+    known = {**earlier["cases"], **planned} if earlier else planned
+    replace_json({"cases": dict(sorted(known.items()))}, path)
 
 
 def set_failures_aside(campaign: Campaign, folder: Folder) -> None:

@@ -135,6 +135,8 @@ def run_all(campaign: Campaign) -> Campaign:
         if campaign.options.rounds.retry_failed:
             cases.set_failures_aside(campaign, folder)
         cases.require_raw(campaign, folder)
+        with disk_errors(folder.root):
+            cases.note_plan(campaign, folder)
         _say_what_is_left(campaign, folder, len(known_rounds(campaign, folder)))
         warm_up_runs.run(campaign, folder)
         waiting = [item.case for item, _ in known_rounds(campaign, folder)]

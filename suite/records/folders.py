@@ -16,6 +16,7 @@ ALONE: Final = "alone"  # copies that run alone, to compare with rounds in turns
 RAW: Final = "raw"  # the files of each round of a campaign
 BUNDLES: Final = "isaaclab-bundles"  # imported results of another tool
 CAMPAIGN_FILE: Final = "campaign.json"  # describes the campaign of a folder
+PLAN_FILE: Final = "plan.json"  # the cases that a campaign was to measure
 _OF_A_ROUND: Final = frozenset({"case.json", "record.json"})
 MAX_NAMED: Final = 5
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from reports import guide
-from reports.analysis import case_rows
 from reports.evidence import has_fingerprints
 from reports.figures_file import FILE, text
 from reports.findings import places_of_cases

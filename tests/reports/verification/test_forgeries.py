@@ -263,10 +263,7 @@ def test_a_forged_figure_of_the_version_is_named(version: Path, change: Forgery,
         ("verdict", "superlinear", "verdict is superlinear, expected"),
     ],
 )
-def test_a_forged_interval_or_verdict_is_named_once_they_are_compared(
-    version: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: Any, words: str
-) -> None:
-    monkeypatch.setattr(published, "COMPARES_INTERVALS", True)
+def test_a_forged_interval_or_verdict_is_named(version: Path, name: str, value: Any, words: str) -> None:
     sets = {path.parent.name: read_set(path.parent, root=version) for path in version.glob("*/plan.json")}
     right = {"sets": {folder: published.figures_of(one) for folder, one in sets.items()}}
     (version / "figures.json").write_text(json.dumps(right))
