@@ -205,13 +205,13 @@ def _controls(one: ResultSet) -> Html:
         return Html(markup="", text="")
     sizes = sorted({row.world_size for row in rows})
     unit = "GPU" if all(row.device == "cuda" for row in rows) else "rank"
-    times_s = {(row.series, row.world_size): row.iteration_time_s for row in reversed(rows)}  # one node before several
+    by_size = {(row.series, row.world_size): row for row in reversed(rows)}  # one node before several
     table = html_table(
         ["Control", *(counted(size, unit) for size in sizes)],
         (
             [
                 link(f"{name}: {series_title(one.campaign.series(name).results[0].case)}", f"{page_of(name)}.html"),
-                *(seconds(times_s.get((name, size))) for size in sizes),
+                *(_with_rounds(by_size.get((name, size)), _time) for size in sizes),
             ]
             for name in dict.fromkeys(row.series for row in rows)
         ),
@@ -224,14 +224,14 @@ def _sweep(series: Campaign, title: str) -> Html:
     """Frames per second at every number of environments, one row a library."""
     name = series.rows[0].series
     sizes = sorted({row.num_envs for row in series.rows})
-    fps = {(row.rl_library, row.stack, row.num_envs): row.total_fps for row in series.rows}
+    by_size = {(row.rl_library, row.stack, row.num_envs): row for row in series.rows}
     kinds = dict.fromkeys((row.rl_library, row.stack) for row in series.rows)
     table = html_table(
         ["Series", *(f"{size:,}" for size in sizes)],
         (
             [
                 link(f"{name}: {library}, {stack}", f"{page_of(name)}.html"),
-                *(count(fps.get((library, stack, size))) for size in sizes),
+                *(_with_rounds(by_size.get((library, stack, size)), _frames) for size in sizes),
             ]
             for library, stack in kinds
         ),
@@ -265,7 +265,7 @@ def _in_words(campaign: Campaign, groups: Sequence[ScalingGroup], unit: str) -> 
             low, high = (f"{100 * value:.0f}" for value in (min(found), max(found)))
             kept = f"{low} %" if low == high else f"{low} to {high} %"
             parts.append(f"{kept} of ideal where the work {work}")
-    words = Counter(verdict(group).word or "without" for group in groups if len(group.points) > 1)
+    words = Counter(verdict(group).word or "with too few rounds" for group in groups if len(group.points) > 1)
     said = ", ".join(f"{number} {word}" for word, number in words.most_common())
     return f"{counted(most, unit)} reach {', and '.join(parts)}. Verdicts by their intervals: {said}."
 
@@ -275,7 +275,20 @@ def _fps(rows: Sequence[CaseRow], series: str, curve: str, size: int) -> str:
     found = [row for row in rows if (row.series, row.curve, row.world_size) == (series, curve, size)]
     if not found:
         return MISSING
-    row = min(found, key=lambda row: row.nnodes)
+    return _frames(min(found, key=lambda row: row.nnodes))
+
+
+def _with_rounds(row: CaseRow | None, shown: Callable[[CaseRow], str]) -> str:
+    if row is None or not row.rounds_completed:
+        return MISSING
+    return f"{shown(row)}; {rounds_text([row.rounds_completed], [row.rounds_settled])}"
+
+
+def _time(row: CaseRow) -> str:
+    return interval_of(row.iteration_time_s, row.iteration_time_interval_s, seconds)
+
+
+def _frames(row: CaseRow) -> str:
     return interval_of(row.total_fps, row.total_fps_interval, count)
 
 
@@ -285,8 +298,7 @@ def _judged(rows: Sequence[CaseRow], group: ScalingGroup | None, series: str, cu
         return [MISSING] * len(JUDGED)
     largest = max(measured, key=lambda row: row.world_size)
     efficiency_text = f"{percent(largest.scaling_efficiency)} at {largest.world_size}"
-    points = [point for point in group.points if point is group.baseline or point.case_id == largest.case_id]
-    rounds = rounds_text([len(point.times_s) for point in points], [point.settled for point in points])
+    rounds = rounds_text([len(point.times_s) for point in group.points], [point.settled for point in group.points])
     interval = percent_interval(largest.scaling_efficiency_interval)
     return [efficiency_text, interval, rounds, verdict(group).word or MISSING]
 

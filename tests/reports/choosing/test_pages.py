@@ -129,7 +129,9 @@ def test_the_first_page_shows_a_sweep_by_its_environments(tmp_path: Path) -> Non
     version = version_of(sweep_results(), tmp_path)
     text = summary.answers(version).text
     assert cells(text, "Series") == ["1,024", "2,048", "4,096", "8,192"]
-    shown = [float(cell.replace(",", "")) for cell in cells(text, "ant-envs: rsl_rl, kitless")]
+    found = cells(text, "ant-envs: rsl_rl, kitless")
+    assert all(cell.endswith("; 3 (3 settled)") for cell in found)
+    shown = [float(cell.partition(" (")[0].replace(",", "")) for cell in found]
     assert shown == pytest.approx([16 * size / time_s for size, time_s in SWEPT.items()], rel=0.002)
     assert "scaling" not in text
     assert "ant-envs" in summary.charts(version).text
@@ -236,11 +238,11 @@ def test_the_summary_says_in_a_sentence_what_is_left_of_ideal(tmp_path: Path) ->
     # Eight ranks by Amdahl with serial parts of 0.10 and 0.04, and iterations 1.6 and 1.24 times as long; their slowest
     # takes 0.9 % more: 1 / 1.6 / 1.009 = 0.62.
     assert said.startswith("8 GPUs reach 62 to 80 % of ideal where the work grows with them, and 58 to 77 % of")
-    assert "2 without, 2 inconclusive" in said
+    assert "2 with too few rounds, 2 inconclusive" in said
     assert "79.9 % at 8\t74.8 to 85.4 %" in said  # what was skipped on 16 GPUs decides nothing
     beside = make_result(make_case(minibatch_rule="fixed_updates"), 0.5)  # a curve of one point is not in the table
     again = summary.answers(version_of([*full_results(), beside], tmp_path / "beside")).text
-    assert "2 without, 2 inconclusive" in again
+    assert "2 with too few rounds, 2 inconclusive" in again
     alone = [make_result(make_case(), 0.5)]
     assert "nothing is known of scaling" in summary.answers(version_of(alone, tmp_path / "alone")).text
 
