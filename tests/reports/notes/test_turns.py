@@ -47,12 +47,14 @@ def test_what_the_notes_say_of_turns_holds() -> None:
         1e6 * median(median(probes_s(record)) for record in result.completed) for result in (pair.in_turns, pair.alone)
     )
     fast, fast_alone = (between_fast_probes_s(one.completed, limit_s) for one in (pair.in_turns, pair.alone))
+    over_all, own = (100 * (1 - value) for value in (found.over_all.value, outside.ratio.value))
+    minutes = found.in_turns_minutes
     said = (
-        f"an iteration takes {100 * (1 - found.over_all.value):.1f} % less in turns ({low:.1f} to {high:+.1f} %). "
-        f"Three cases are within their noise. Ant with rl_games takes {100 * (1 - outside.ratio.value):.1f} % less in turns "
-        f"({least:.1f} to {most:.1f} %), on faster cores: the core probe takes {turning_us:.0f} µs there and "
-        f"{alone_us:.0f} µs alone, in the median of the rounds. Between two fast probes its iterations take "
-        f"{median(fast):.3f} s in turns ({len(fast)} iterations) and {median(fast_alone):.3f} s alone "
-        f"({len(fast_alone)}). A round in turns cost {found.in_turns_minutes:.2f} GPU-minutes and one alone {found.alone_minutes:.2f}."
+        f"an iteration takes {over_all:.1f} % less in turns ({low:.1f} to {high:+.1f} %). Three cases are within their "
+        f"noise. Ant with rl_games takes {own:.1f} % less in turns ({least:.1f} to {most:.1f} %), on faster cores: the "
+        f"core probe takes {turning_us:.0f} µs there and {alone_us:.0f} µs alone, in the median of the rounds. Between "
+        f"two fast probes its iterations take {median(fast):.3f} s in turns ({len(fast)} iterations) and "
+        f"{median(fast_alone):.3f} s alone ({len(fast_alone)}). A round in turns cost {minutes:.2f} GPU-minutes and one "
+        f"alone {found.alone_minutes:.2f}."
     )
     assert said in NOTES
