@@ -54,7 +54,7 @@ def test_what_the_notes_say_of_turns_holds() -> None:
         f"noise. Ant with rl_games takes {own:.1f} % less in turns ({least:.1f} to {most:.1f} %), on faster cores: the "
         f"core probe takes {turning_us:.0f} µs there and {alone_us:.0f} µs alone, in the median of the rounds. Between "
         f"two fast probes its iterations take {median(fast):.3f} s in turns ({len(fast)} iterations) and "
-        f"{median(fast_alone):.3f} s alone ({len(fast_alone)}). A round in turns cost {minutes:.2f} GPU-minutes and one "
-        f"alone {found.alone_minutes:.2f}."
+        f"{median(fast_alone):.3f} s alone ({len(fast_alone)}). A round in turns cost {minutes:.2f} GPU-minutes and "
+        f"one alone {found.alone_minutes:.2f}."
     )
     assert said in NOTES
