@@ -2,7 +2,17 @@
 
 from reports.pages.under_titles import under_titles
 from reports.result_sets import ResultSet, Version
-from reports.tables import MISSING, Html, estimated, html_table, paragraph, percent, seconds, together
+from reports.tables import (
+    MISSING,
+    Html,
+    estimated,
+    html_table,
+    paragraph,
+    percent,
+    percent_interval,
+    seconds,
+    together,
+)
 from reports.turns_check import Difference, TurnsCheck, turns_check
 from suite.files.wording import are, counted
 from suite.statistics.intervals import Estimate
@@ -54,14 +64,17 @@ def _change(ratio: Estimate) -> Estimate:
 def _answer(found: TurnsCheck) -> str:
     judged = [case for case in found.cases if case.is_within_noise is not None]
     outside = sum(not case.is_within_noise for case in judged)
-    over_all = f"Over all cases a round in turns takes {estimated(_change(found.over_all), percent)} more time."
+    change = _change(found.over_all)
+    amount, word = percent(abs(change.value)), "more" if change.value > 0 else "less"
+    within = "" if change.interval is None else f" ({percent_interval(change.interval)})"
+    over_all = f"Over all cases an iteration takes {amount} {word} time in turns than alone{within}."
     if not judged:
         return f"{over_all} No case has the three processes each way that an interval needs."
     if not outside:
         return f"{over_all} The difference of no case exceeds its noise ({counted(len(judged), 'case')})."
     return (
-        f"{over_all} {outside} of {counted(len(judged), 'case')} {are(outside)} outside the noise: measure "
-        "such a case with --no-turns."
+        f"{over_all} {outside} of {counted(len(judged), 'case')} {are(outside)} outside the noise. If the core probes "
+        "do not explain it, measure such a case with --no-turns."
     )
 
 

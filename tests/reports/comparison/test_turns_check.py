@@ -90,7 +90,7 @@ def test_the_page_says_the_answer(tmp_path: Path) -> None:
     version = read_version(tmp_path, name="test")
     assert turns.has_check(version)
     said = turns.check(version).text
-    assert "Over all cases a round in turns takes 19.8 %" in said
+    assert "Over all cases an iteration takes 19.8 % more time in turns than alone (" in said
     assert "2 of 2 cases are outside the noise" in said
     assert "0.50 times as much" in said
     assert ALONE_SUFFIX not in said

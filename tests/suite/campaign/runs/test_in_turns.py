@@ -135,11 +135,15 @@ def test_ctrl_c_keeps_finished_rounds_and_leaves_no_process(environment: Environ
         wait_until((tmp_path / "raw" / A / "r0" / "record.json").exists, timeout_s=20, what="one has ended")
         os.kill(os.getpid(), signal.SIGINT)
 
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores Ctrl-C
     thread = threading.Thread(target=interrupt)
     thread.start()
-    with pytest.raises(KeyboardInterrupt):
-        run_all(campaign, tmp_path)
-    thread.join()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_all(campaign, tmp_path)
+    finally:
+        thread.join()
+        signal.signal(signal.SIGINT, before)
     assert marked_processes(host.mark) == []
     assert [record.case.case_id for record in records(tmp_path)] == [A]
 
