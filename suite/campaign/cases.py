@@ -127,7 +127,8 @@ def note_plan(campaign: Campaign, folder: Folder) -> None:
     earlier = read_json(path, StoredPlan, next_step="Remove it; it is written again.")
     planned = {item.case.case_id: 0 if item.infeasible else campaign.rule.rounds for item in campaign.planned}
     known = {**earlier["cases"], **planned} if earlier else planned
-    replace_json({"cases": dict(sorted(known.items()))}, path)
+    if earlier is None or known != earlier["cases"]:
+        replace_json({"cases": dict(sorted(known.items()))}, path)
 
 
 def set_failures_aside(campaign: Campaign, folder: Folder) -> None:

@@ -19,9 +19,10 @@ REPORTS_EXCEPTIONS = {
 }
 # Path prefix -> what it may import besides the standard library. The longest prefix wins.
 ALLOWED = {
-    "suite/schema/record.py": {"suite.schema.telemetry", "suite.schema.transport"},
+    "suite/schema/record.py": {"suite.schema.telemetry", "suite.schema.transport", "suite.schema.turns"},
     "suite/schema/telemetry.py": set[str](),
     "suite/schema/transport.py": set[str](),
+    "suite/schema/turns.py": set[str](),
     "suite/errors.py": set[str](),
     "suite/files/wording.py": set[str](),
     "suite/external/core_probe.py": set[str](),
@@ -33,8 +34,8 @@ ALLOWED = {
     "suite/install/install_bundle.py": set[str](),
     "suite/launch/nodes/node.py": set[str](),  # in the worker environment
     "tasks/": {
-        "suite.schema.record", "suite.schema.transport", "suite.errors", "suite.external.core_probe", "tasks", "torch",
-        "isaaclab", "isaaclab_rl", "isaaclab_tasks", "warp", "rsl_rl", "rl_games", "skrl", "gymnasium", "newton", "pxr",
+        "suite.schema.record", "suite.schema.transport", "suite.schema.turns", "suite.errors",
+        "suite.external.core_probe", "tasks", "torch", "isaaclab", "isaaclab_rl", "isaaclab_tasks", "warp", "rsl_rl", "rl_games", "skrl", "gymnasium", "newton", "pxr",
         "PIL",
     },
     "reports/": {

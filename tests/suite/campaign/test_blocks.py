@@ -29,7 +29,7 @@ def sizes(campaign: Campaign, folder: Folder | None = None) -> list[list[str]]:
 
 def turning(cases: list[Case]) -> Campaign:
     found = campaign_of(SimulatedHost(), cases)
-    return replace(found, options=changed(found.options, turns=True))
+    return replace(found, options=changed(found.options, turns=True), runtime=None)
 
 
 def seen(memory_gb: float, turns: TurnsTaken | None = None) -> RunRecord:

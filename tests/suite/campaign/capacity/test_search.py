@@ -87,7 +87,7 @@ def test_running_out_of_memory_is_a_point_and_no_failure(
     matrix: Path, environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran: list[str] = []
-    monkeypatch.setattr(rounds, "_run", made_up_gpu(3000, ran))
+    monkeypatch.setattr(rounds, "_train", made_up_gpu(3000, ran))
     campaign = steps.find_capacity(planned(matrix, environment, rl_libraries=("rl_games",)))
     steps.judge(campaign)
     (found,) = json.loads((campaign.out / "capacity.json").read_text())["found"]
@@ -117,7 +117,7 @@ def test_each_library_has_an_answer_and_each_point_its_rounds(
     matrix: Path, environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran: list[str] = []
-    monkeypatch.setattr(rounds, "_run", made_up_gpu(600, ran))
+    monkeypatch.setattr(rounds, "_train", made_up_gpu(600, ran))
     campaign = steps.find_capacity(planned(matrix, environment, repeats=2))
     found = json.loads((campaign.out / "capacity.json").read_text())["found"]
     assert [item["first_case_id"] for item in found] == [
@@ -136,7 +136,7 @@ def test_each_library_has_an_answer_and_each_point_its_rounds(
 def test_an_answer_stays_when_another_library_is_searched_alone(
     matrix: Path, environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rounds, "_run", made_up_gpu(600, []))
+    monkeypatch.setattr(rounds, "_train", made_up_gpu(600, []))
     for library in ("rsl_rl", "rl_games", "rsl_rl"):
         campaign = steps.find_capacity(planned(matrix, environment, rl_libraries=(library,)))
     path = campaign.out / "capacity.json"
@@ -154,7 +154,7 @@ def test_a_limit_below_the_first_number_is_refused_before_anything_runs(
     matrix: Path, environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran: list[str] = []
-    monkeypatch.setattr(rounds, "_run", made_up_gpu(600, ran))
+    monkeypatch.setattr(rounds, "_train", made_up_gpu(600, ran))
     with pytest.raises(UsageError, match="--most-envs is 511, allowed is 512 or more"):
         steps.find_capacity(planned(matrix, environment, most_envs=511))
     assert ran == []
@@ -163,7 +163,7 @@ def test_a_limit_below_the_first_number_is_refused_before_anything_runs(
 def test_a_crash_ends_the_search_and_the_command_with_an_error(
     matrix: Path, environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rounds, "_run", made_up_gpu(600, [], else_="crashed"))
+    monkeypatch.setattr(rounds, "_train", made_up_gpu(600, [], else_="crashed"))
     campaign = steps.find_capacity(planned(matrix, environment, rl_libraries=("rsl_rl",)))
     (found,) = json.loads((campaign.out / "capacity.json").read_text())["found"]
     assert (found["capacity"]["bound"], found["capacity"]["num_envs"]) == ("failure", 512)
