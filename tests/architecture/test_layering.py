@@ -35,8 +35,8 @@ ALLOWED = {
     "suite/launch/nodes/node.py": set[str](),  # in the worker environment
     "tasks/": {
         "suite.schema.record", "suite.schema.transport", "suite.schema.turns", "suite.errors",
-        "suite.external.core_probe", "tasks", "torch", "isaaclab", "isaaclab_rl", "isaaclab_tasks", "warp", "rsl_rl", "rl_games", "skrl", "gymnasium", "newton", "pxr",
-        "PIL",
+        "suite.external.core_probe", "tasks", "torch", "isaaclab", "isaaclab_rl", "isaaclab_tasks", "warp", "rsl_rl",
+        "rl_games", "skrl", "gymnasium", "newton", "pxr", "PIL",
     },
     "reports/": {
         "suite.schema", "suite.statistics", "suite.errors", "suite.records", "suite.files", "suite.__version__",
