@@ -20,8 +20,8 @@ from suite.schema.record import CaseResult, Environment, RunRecord
 from suite.statistics.reduce import counted_iterations, iteration_times_s, marked_iterations
 
 # Multiple of the fastest probe. Probes form two groups, with almost none between 1.2 and 1.5 times the host's fastest
-# (H200 host H, reports/results/2026.11/h200-x2-envs). On all 19 hosts of that version together, 44 % of 6,268 probes
-# take less than 1.3 times the fastest of their host and rank, 49 % over 1.6 times, and 7 % lie between. Fresh processes
+# (H200 host H, reports/results/2026.11/h200-x2-envs). On all 20 hosts of that version together, 42 % of 7,851 probes
+# take less than 1.3 times the fastest of their host and rank, 49 % over 1.6 times, and 9 % lie between. Fresh processes
 # differ by less: the fastest probe of nine in ten rounds is below 1.3.
 SLOWED: Final = 1.3
 MIN_LOOKS: Final = 5  # of each kind, so that the iterations after them can be compared
