@@ -1,5 +1,6 @@
 """Where it ran, and what env_check said there."""
 
+import math
 import statistics
 from collections.abc import Hashable, Sequence
 from typing import Final
@@ -16,6 +17,7 @@ from suite.files.wording import counted
 from suite.statistics.aa_noise import NOISE_LEVEL
 from suite.statistics.core_speed import MIN_AT_FULL_SPEED, SLOWED
 
+CHANCE: Final = 0.05  # what is as probable by chance shows nothing
 NOISE_RULE: Final = (
     "A case that ran twice, as an A/A pair, is two cases by name alone. The noise is what their medians lie apart at"
     f" most in {NOISE_LEVEL:.0%} of all ways to deal their rounds into two, of up to three rounds each in any way, and"
@@ -132,12 +134,22 @@ def how_far_apart(found: Sequence[SharedCase]) -> str:
         return f"{said} No two machines have figures of one case at full core speed."
     plain, full = (statistics.median(column) for column in zip(*both, strict=True))
     closer = sum(at_full < as_measured for as_measured, at_full in both)
-    brings = "brings machines closer" if closer > len(both) / 2 and full < plain else "does not bring machines closer"
     return (
         f"{said} Two machines or more have figures at full core speed for {counted(len(both), 'case')}. Between these"
         f" machines the slowest takes {ratio(plain)} times as long as measured and {ratio(full)} times at full core"
-        f" speed (medians of cases); they come closer in {closer} of {len(both)}. So full core speed {brings}."
+        f" speed (medians of cases); they come closer in {closer} of {len(both)}."
+        f" {_what_that_shows(closer, len(both), is_smaller=full < plain)}"
     )
+
+
+def _what_that_shows(closer: int, cases: int, *, is_smaller: bool) -> str:
+    """Judge by the sign test: how probable so many cases are if each comes closer or further by chance."""
+    if not is_smaller or closer <= cases / 2:
+        return "So full core speed does not bring machines closer."
+    by_chance = sum(math.comb(cases, number) for number in range(closer, cases + 1)) / 2**cases
+    if by_chance > CHANCE:
+        return f"So many come closer by chance with a probability of {by_chance:.0%}: that shows nothing."
+    return "So full core speed brings machines closer."
 
 
 def side_by_side(version: Version) -> Html:

@@ -33,7 +33,7 @@ def blocks_of(
     if room is None:
         return [[item] for item in items]
 
-    def need(item: PlannedCase) -> Need:
+    def need(item: PlannedCase) -> Need | None:
         return need_of(campaign, item.case, folder)
 
     together = blocks([item for item in items if not is_alone(item.case)], need, room)
@@ -41,15 +41,15 @@ def blocks_of(
     return sorted(found, key=lambda block: items.index(block[0]))
 
 
-def need_of(campaign: Campaign, case: Case, folder: Folder | None) -> Need:
-    """What a round of a case takes: as an earlier round that ran alone was seen to, else by the catalog."""
+def need_of(campaign: Campaign, case: Case, folder: Folder | None) -> Need | None:
+    """What a round of a case takes, as an earlier round that ran alone was seen to, else by the catalog."""
     if case.nnodes > 1:
-        return Need(gpu_gb=None, host_gb=0.0, ranks=case.world_size, is_known=False)
-    seen = [need for record in (ended_records(folder, case) if folder else ()) if (need := _seen(record))]
+        return None
+    seen = [need for record in (ended_records(folder, case) if folder else ()) if (need := need_seen(record))]
     return seen[-1] if seen else Need.planned(case, campaign.catalog)
 
 
-def _seen(record: RunRecord) -> Need | None:
+def need_seen(record: RunRecord) -> Need | None:
     """What a round took, if it ran alone and all of it was seen."""
     seen = record.telemetry
     if seen is None or record.turns is not None:

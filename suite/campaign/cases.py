@@ -126,7 +126,8 @@ def note_plan(campaign: Campaign, folder: Folder) -> None:
     path = folder.root / PLAN_FILE
     earlier = read_json(path, StoredPlan, next_step="Remove it; it is written again.")
     planned = {item.case.case_id: 0 if item.infeasible else campaign.rule.rounds for item in campaign.planned}
-    known = {**earlier["cases"], **planned} if earlier else planned
+    before = earlier["cases"] if earlier else {one.case.case_id: 0 for one in folder.stored()}  # of earlier versions
+    known = {**before, **planned}
     if earlier is None or known != earlier["cases"]:
         replace_json({"cases": dict(sorted(known.items()))}, path)
 

@@ -31,7 +31,7 @@ class Runtime:
     launch_in_turns: TurnsLauncher | None = None  # for rounds that start together; None: each runs alone
     check: Callable[[], Report]  # runs env_check in that place
     python_path: str | None  # the caller's, where it means the same
-    image_digest: str | None = None
+    image_digest: str | None = None  # of the image that every round runs in
     command: Callable[[Sequence[str]], Command] = lambda arguments: ((sys.executable, *arguments), {})
     wrap: Callable[[Launch], Launch] | None = None  # into a container, for a program that starts it elsewhere
     machine: Environment | None = None  # where rounds run, unless it is this machine

@@ -37,33 +37,29 @@ class Room:
 class Need:
     """What a round takes."""
 
-    gpu_gb: float | None  # of each of its GPUs; None: unknown, or it uses none
+    gpu_gb: float | None  # of each of its GPUs; None if it uses none
     host_gb: float
     ranks: int
-    is_known: bool = True
 
     @classmethod
-    def planned(cls, case: Case, catalog: Catalog) -> "Need":
-        """The need of a case by the catalog."""
+    def planned(cls, case: Case, catalog: Catalog) -> "Need | None":
+        """The need of a case of one node by the catalog; None if nobody measured it."""
         gpu_gb = catalog.gpu_memory_gb(case) if case.device == "cuda" else None
-        return cls(
-            gpu_gb=gpu_gb,
-            host_gb=HOST_GB_OF_RANK * case.world_size,
-            ranks=case.world_size,
-            is_known=case.device == "cpu" or gpu_gb is not None,
-        )
+        if case.device == "cuda" and gpu_gb is None:
+            return None
+        return cls(gpu_gb=gpu_gb, host_gb=HOST_GB_OF_RANK * case.world_size, ranks=case.world_size)
 
 
-def blocks[Item](items: Sequence[Item], need_of: Callable[[Item], Need], room: Room) -> list[list[Item]]:
+def blocks[Item](items: Sequence[Item], need_of: Callable[[Item], Need | None], room: Room) -> list[list[Item]]:
     """Cut ``items``, in their order, into blocks that fit. An item of unknown need is a block of its own."""
     found: list[list[Item]] = []
     rest: Room | None = None  # of the last block; None: nothing is added to it
     for item in items:
         need = need_of(item)
-        left = None if rest is None or not need.is_known else _left(rest, need)
+        left = None if rest is None or need is None else _left(rest, need)
         if left is None:
             found.append([])
-            left = _left(room, need) if need.is_known else None
+            left = None if need is None else _left(room, need)
         found[-1].append(item)
         rest = left
     return found
@@ -71,11 +67,10 @@ def blocks[Item](items: Sequence[Item], need_of: Callable[[Item], Need], room: R
 
 def _left(room: Room, need: Need) -> Room | None:
     """The room that is left after ``need``; None if that does not fit."""
-    gpu_gb = None if room.gpu_gb is None else room.gpu_gb - (need.gpu_gb or 0.0)
-    host_gb, ranks = room.host_gb - need.host_gb, room.ranks - need.ranks
-    if min(host_gb, ranks, 0.0 if gpu_gb is None else gpu_gb) < 0:
-        return None
-    return Room(gpu_gb=gpu_gb, host_gb=host_gb, ranks=ranks)
+    gpu_gb = room.gpu_gb if room.gpu_gb is None or need.gpu_gb is None else room.gpu_gb - need.gpu_gb
+    left = Room(gpu_gb=gpu_gb, host_gb=room.host_gb - need.host_gb, ranks=room.ranks - need.ranks)
+    has_room = left.host_gb >= 0 and left.ranks >= 0 and (gpu_gb is None or gpu_gb >= 0)
+    return left if has_room else None
 
 
 def wall_s(block: Sequence[PlannedCase]) -> float | None:

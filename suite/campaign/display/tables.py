@@ -55,19 +55,20 @@ def print_plan(
     _print_total(console, planned)
 
 
-def print_blocks(console: Console, blocks: Sequence[Sequence[PlannedCase]], needs: Mapping[str, Need]) -> None:
+def print_blocks(console: Console, blocks: Sequence[Sequence[PlannedCase]], needs: Mapping[str, Need | None]) -> None:
     """Print the blocks of a round with their memory, and what measuring in turns saves; nothing without a block."""
     together = [block for block in blocks if len(block) > 1]
     if not together:
         return
     say(console, f"\nRounds of {counted(len(together), 'block')} start together and are measured in turns:")
     for block in together:
-        gpu_gb = sum(needs[item.case.case_id].gpu_gb or 0.0 for item in block)
-        host_gb = sum(needs[item.case.case_id].host_gb for item in block)
-        memory = f"{f'{gpu_gb:.0f} GB of a GPU, ' if gpu_gb else ''}{host_gb:.0f} GB of the host"
+        known = [need for item in block if (need := needs[item.case.case_id]) is not None]
+        gpus_gb = [need.gpu_gb for need in known if need.gpu_gb is not None]
+        of_gpu = f"{sum(gpus_gb):.0f} GB of a GPU, " if gpus_gb else ""
+        memory = f"{of_gpu}{sum(need.host_gb for need in known):.0f} GB of the host"
         say(console, f"  {', '.join(item.case.case_id for item in block)}")
         say(console, f"    at most {memory}{_saved(block)}", style="dim")
-    if unknown := [item.case.case_id for item in chain(*blocks) if not needs[item.case.case_id].is_known]:
+    if unknown := [item.case.case_id for item in chain(*blocks) if needs[item.case.case_id] is None]:
         say(console, f"  First alone, as nobody measured their memory: {', '.join(unknown)}", style="dim")
 
 

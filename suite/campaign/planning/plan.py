@@ -60,9 +60,7 @@ def make_plan(campaign: Campaign) -> Campaign:
     )
     if has_twins:
         cases = with_twins(cases)  # after the selection, so that every campaign measures its noise
-    cases = select(
-        copied(cases), case_glob=options.selection.case_globs
-    )  # after with_twins: a twin has an id of its own
+    cases = select(copied(cases), case_glob=options.selection.case_globs)  # twins and copies have ids of their own
     judged = partial(
         plan,
         gpus_available=campaign.resources.gpus_per_node,

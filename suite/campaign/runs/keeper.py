@@ -56,7 +56,9 @@ class Seat:
         return self.state == "ready"
 
     def asked(self, rank: socket.socket) -> None:
-        """Note that a rank asked for a turn: it has finished its iterations."""
+        """Note that a rank asked for a turn: it has finished its iterations. A rank that is gone may be heard late."""
+        if self.state == "ended":
+            return
         self._asking.append(rank)
         if len(self._asking) == self.case.world_size:
             if self._given:

@@ -70,7 +70,8 @@ def collected(
     campaign: Campaign, run: Run, launch: Launch, result: LaunchResult, turns: TurnsTaken | None = None
 ) -> RunRecord:
     """The record of a run that ended. Raises as ``suite.records.collect.collect`` does."""
-    record = collect(run.run_dir, run.case, run.round, result, campaign.machine, argv=_without_paths(launch))
+    in_image = replace(result, image_digest=result.image_digest or runtime_of(campaign).image_digest)
+    record = collect(run.run_dir, run.case, run.round, in_image, campaign.machine, argv=_without_paths(launch))
     if turns is not None:
         record = replace(record, telemetry=_without_memory_of_others(record.telemetry))
     return replace(record, neighbours=0, turns=turns, profiled_ranks=run.profiled_ranks)

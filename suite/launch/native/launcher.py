@@ -8,7 +8,7 @@ from typing import Final
 from suite.env_check.report import env_check
 from suite.files.paths import ROOT
 from suite.install.worker import provision_worker
-from suite.launch.manifests import image_digest
+from suite.launch.manifests.image_digest import digest_of
 from suite.launch.native.run import run
 from suite.launch.runtime import Asked, LauncherEntry, NoSettings, Runtime
 from suite.matrix.resources import Resources
@@ -44,14 +44,8 @@ def _native(_settings: NoSettings, asked: Asked) -> Runtime:
 
 
 def in_this_image(here: Runtime) -> Runtime:
-    """Record the digest of the image that labscale itself runs in, if it runs in one and knows the digest."""
-    digest = image_digest.digest_of(os.environ)
-    if digest is None:
-        return here
-    inner = here.launch_in_turns
-    in_turns = None if inner is None else functools.partial(image_digest.run_in_turns, inner=inner, digest=digest)
-    launch = functools.partial(image_digest.run, inner=here.launch, digest=digest)
-    return replace(here, image_digest=digest, launch=launch, launch_in_turns=in_turns)
+    """Name the image that labscale itself runs in, if it runs in one and was told its digest."""
+    return replace(here, image_digest=digest_of(os.environ))
 
 
 NATIVE: Final = LauncherEntry(

@@ -92,8 +92,11 @@ def test_the_sentence_says_whether_machines_come_closer() -> None:
         "1 case ran on several machines with one kind of GPU. The slowest machine takes up to 2.00 times as long as the"
         f" quickest ({CASE.case_id}). Two machines or more have figures at full core speed for 1 case. Between these"
         " machines the slowest takes 2.00 times as long as measured and 1.10 times at full core speed (medians of"
-        " cases); they come closer in 1 of 1. So full core speed brings machines closer."
+        " cases); they come closer in 1 of 1. So many come closer by chance with a probability of 50%: that shows"
+        " nothing."
     )
+    often = how_far_apart([*shared(NOISY, QUIET)] * 5)
+    assert often.endswith("they come closer in 5 of 5. So full core speed brings machines closer.")
     odd = measured("odd", *[(8, 3.0, FAST_S), (16, 1.0, SLOW_S)] * 4)
     further = how_far_apart(shared(QUIET, odd))
     assert further.endswith("they come closer in 0 of 1. So full core speed does not bring machines closer.")
@@ -107,7 +110,9 @@ def test_the_page_shows_the_machines_of_the_version_in_git() -> None:
     (host_o,) = (line for line in lines if line.startswith("ant-weak/rl_games-kitless-n1024-1x1\tH200 host O\t"))
     assert host_o.split("\t")[2:] == ["3", "0.131", "125,284", "0.108", "151,086", "42 of 101", "87"]
     assert "takes up to 2.30 times as long as the quickest (ant-weak/rl_games-kitless-n1024-1x1)" in text
-    assert "come closer in 7 of 12. So full core speed brings machines closer." in text
+    assert (
+        "come closer in 7 of 12. So many come closer by chance with a probability of 39%: that shows nothing." in text
+    )
 
 
 def test_a_version_of_one_machine_has_nothing_to_compare() -> None:

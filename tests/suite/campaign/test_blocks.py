@@ -78,12 +78,14 @@ def test_copies_of_the_turns_check_and_several_nodes_run_alone() -> None:
 
 def test_a_round_that_ran_alone_says_what_the_next_one_takes(tmp_path: Path) -> None:
     campaign, folder = turning([CASE]), Folder(root=tmp_path)
-    assert need_of(campaign, CASE, folder).host_gb == HOST_GB_OF_RANK
+    planned = need_of(campaign, CASE, folder)
+    assert planned is not None
+    assert planned.host_gb == HOST_GB_OF_RANK
     store.write_record(seen(20.0), folder.record_path(CASE, 0))
     learned = need_of(campaign, CASE, folder)
+    assert learned is not None
     assert learned.gpu_gb == pytest.approx(22.0)
     assert learned.host_gb == pytest.approx(2.2)
-    assert learned.is_known
     beside = replace(seen(90.0, turns=TurnsTaken(beside=("x",), turns=3, turn_s=2.5)), round=1)
     store.write_record(beside, folder.record_path(CASE, 1))
     assert need_of(campaign, CASE, folder) == learned  # the memory of a block is not its own

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import chain
@@ -11,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from suite.campaign import cases as cases_module
-from suite.campaign.cases import decision, ended_records, set_failures_aside, store_if_complete
+from suite.campaign.cases import decision, ended_records, note_plan, set_failures_aside, store_if_complete
 from suite.campaign.folder import Folder
 from suite.campaign.planning.plan import rule_of as rule_of_options
 from suite.campaign.schedule import blocks_to_run, known_rounds
@@ -270,3 +271,23 @@ def test_the_rule_is_what_options_and_matrix_say() -> None:
 def test_limits_without_a_target_are_refused(options: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         rule_of("smoke", **options)
+
+
+def test_the_plan_of_a_folder_names_the_cases_of_all_commands(tmp_path: Path, environment: Environment) -> None:
+    def planned() -> dict[str, int]:
+        found: dict[str, int] = json.loads((tmp_path / "plan.json").read_text(encoding="utf-8"))["cases"]
+        return found
+
+    folder = Folder(root=tmp_path)
+    run(campaign_of(environment, FIXED, (QUIET,)), tmp_path)
+    quiet = campaign_of(environment, FIXED, (QUIET,))
+    store_if_complete(quiet, folder, quiet.planned[0])  # by a version that wrote no plan
+    loud = campaign_of(environment, ADAPTIVE, (LOUD,))
+    note_plan(loud, folder)
+    assert planned() == {QUIET.case_id: 0, LOUD.case_id: ADAPTIVE.rounds}
+    unable = replace(campaign_of(environment, FIXED, (FIRST,)).planned[0], infeasible="no GPU")
+    note_plan(replace(quiet, planned=(*quiet.planned, unable)), folder)
+    assert planned() == {QUIET.case_id: FIXED.rounds, LOUD.case_id: ADAPTIVE.rounds, FIRST.case_id: 0}
+    written = (tmp_path / "plan.json").stat().st_mtime_ns
+    note_plan(loud, folder)
+    assert (tmp_path / "plan.json").stat().st_mtime_ns == written

@@ -22,7 +22,6 @@ from suite.launch.images.table import SUITE_PYTHON, find_image
 from suite.launch.manifests import image_digest
 from suite.launch.runtime import Runtime
 from suite.options.options import Options
-from suite.schema.record import Launch
 from tests.conftest import CaseMaker
 from tests.fixtures.machines.container_engine import FORGOTTEN_SOCKETS
 from tests.fixtures.runs.asked_options import changed, options_with
@@ -99,16 +98,14 @@ def test_without_apptainer_the_way_on_is_named(tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.parametrize("told", [f"sha256:{'0123456789abcdef' * 4}", None])
 @pytest.mark.parametrize("launcher", ["native", "emulated"])
-def test_rounds_inside_an_image_have_the_digest_that_it_was_told(
-    told: str | None, launcher: str, make_case: CaseMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_labscale_inside_an_image_names_the_digest_that_it_was_told(
+    told: str | None, launcher: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A shell stands for torchrun; the worker is not needed for that."""
     monkeypatch.setenv(image_digest.DIGEST, told or "")
     worker = Worker(python=Path("python"), pins_sha256=None, asset_root=None, asset_sha256=None, cache_dir=tmp_path)
     monkeypatch.setattr("suite.launch.native.launcher.provision_worker", lambda **_: worker)
     place = provision(options_with(matrix="smoke", launcher=launcher))
-    launch = Launch(case=make_case(), round=0, argv=("true",), env={}, run_dir=str(tmp_path / "r0"))
-    assert (place.launch(launch).image_digest, place.image_digest) == (told, told)
+    assert place.image_digest == told
 
 
 def test_a_digest_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

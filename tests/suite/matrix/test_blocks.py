@@ -5,15 +5,17 @@ from dataclasses import replace
 
 import pytest
 
+from suite.campaign.blocks import LEARNED, need_seen
 from suite.matrix.blocks import USABLE, Need, Room, blocks, gpu_minutes, wall_s
 from suite.matrix.catalog import load_catalog
 from suite.schema.record import Case, Environment, Gpu, PlannedCase
+from tests.fixtures.results.committed_results import committed_version
 
 ROOM = Room(gpu_gb=100.0, host_gb=100.0, ranks=8)
 SMALL = Need(gpu_gb=10.0, host_gb=10.0, ranks=1)
 
 
-def cut(*needs: Need, room: Room = ROOM) -> list[int]:
+def cut(*needs: Need | None, room: Room = ROOM) -> list[int]:
     """The sizes of the blocks."""
     return [len(block) for block in blocks(list(enumerate(needs)), lambda item: item[1], room)]
 
@@ -27,11 +29,11 @@ def cut(*needs: Need, room: Room = ROOM) -> list[int]:
         ([replace(SMALL, host_gb=60.0)] * 2, [1, 1]),
         ([replace(SMALL, ranks=4)] * 3, [2, 1]),
         ([replace(SMALL, gpu_gb=400.0), SMALL, SMALL], [1, 2]),  # the first is too large for any block
-        ([SMALL, replace(SMALL, is_known=False), SMALL, SMALL], [1, 1, 2]),
+        ([SMALL, None, SMALL, SMALL], [1, 1, 2]),
         ([], []),
     ],
 )
-def test_items_that_follow_each_other_fill_a_block(needs: list[Need], sizes: list[int]) -> None:
+def test_items_that_follow_each_other_fill_a_block(needs: list[Need | None], sizes: list[int]) -> None:
     assert cut(*needs) == sizes
 
 
@@ -51,11 +53,11 @@ def test_the_catalog_says_how_much_memory_a_case_takes(make_case: Callable[..., 
     case = make_case(task="Isaac-Ant", device="cuda", num_envs=1000, nproc_per_node=2)
     (entry,) = (entry for entry in catalog.tasks["Isaac-Ant"].gpu_memory if entry.stack == case.stack)
     need = Need.planned(case, catalog)
+    assert need is not None
     assert need.gpu_gb == pytest.approx(entry.start_gb + entry.per_1000_envs_gb)
     assert need.ranks == 2
-    assert need.is_known
-    assert not Need.planned(replace(case, task="Isaac-Somebodys-Task"), catalog).is_known
-    assert Need.planned(replace(case, task="Isaac-Somebodys-Task", device="cpu"), catalog).is_known
+    assert Need.planned(replace(case, task="Isaac-Somebodys-Task"), catalog) is None
+    assert Need.planned(replace(case, task="Isaac-Somebodys-Task", device="cpu"), catalog) is not None
 
 
 def test_a_block_costs_its_longest_start_and_all_iterations(make_case: Callable[..., Case]) -> None:
@@ -74,3 +76,24 @@ def test_a_block_costs_its_longest_start_and_all_iterations(make_case: Callable[
     assert gpu_minutes(block) == 4 * 55.0 / 60
     assert wall_s([*block, planned(None, None, 1)]) is None
     assert gpu_minutes([*block, planned(None, None, 1)]) is None
+
+
+def test_the_catalog_has_room_for_every_round_that_was_measured_alone() -> None:
+    """Sets of what is learned are left out: several ran at a time on one GPU, which their rounds do not know."""
+    catalog, seen = load_catalog(), 0
+    for one in committed_version().sets:
+        for result in one.campaign.results if one.role != "learning" else ():
+            needed = Need.planned(result.case, catalog)
+            for record in result.completed:
+                is_alone = record.neighbours == 0 and "taken by another process" not in (
+                    record.environment.host_label or ""
+                )
+                is_one_node = result.case.device == "cuda" and result.case.nnodes == 1
+                took = need_seen(record) if is_alone and is_one_node else None
+                if took is not None and took.gpu_gb is not None:
+                    assert needed is not None, result.case.case_id
+                    assert needed.gpu_gb is not None
+                    assert took.gpu_gb / LEARNED <= needed.gpu_gb, result.case.case_id
+                    assert took.host_gb / LEARNED <= needed.host_gb, result.case.case_id
+                    seen += 1
+    assert seen > 100

@@ -102,6 +102,13 @@ def test_without_turns_every_round_runs_alone(environment: Environment, tmp_path
     assert "turn" not in found[A].ranks[0].samples
 
 
+def test_a_record_names_the_image_that_labscale_was_told(environment: Environment, tmp_path: Path) -> None:
+    campaign = campaign_of(TurningHost(), environment, cases=CASES[:1])
+    assert campaign.runtime is not None
+    run_all(replace(campaign, runtime=replace(campaign.runtime, image_digest="sha256:ab")), tmp_path)
+    assert [record.image_digest for record in records(tmp_path)] == ["sha256:ab"]
+
+
 @pytest.mark.parametrize(
     ("fault", "outcome"),
     [("killed", "crashed"), ("hung", "hung"), ("crash at start", "crashed"), ("ends early", "invalid")],
