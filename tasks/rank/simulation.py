@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from suite.schema.record import Case
@@ -79,6 +80,8 @@ def simulation(context: RankContext, *, agent_entry_point: str) -> Iterator[Simu
     env_cfg.seed = context.seed
     env_cfg.sim.device = str(context.device)
     env_cfg.log_dir = context.library_dir
+    # Upstream's Shadow Hand makes it where it is missing; ranks that do so at the same moment would fail.
+    Path(context.library_dir).mkdir(exist_ok=True)
     flags = scoped_torch_backend_flags(
         cuda_matmul_allow_tf32=True, cudnn_allow_tf32=True, cudnn_deterministic=False, cudnn_benchmark=False
     )
