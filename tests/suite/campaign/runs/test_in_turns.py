@@ -15,6 +15,7 @@ from rich.console import Console
 from suite.campaign.runs.keeper import MIN_ITERATIONS
 from suite.campaign.state import Campaign
 from suite.matrix.resources import Resources
+from suite.records.rank_file import rank_path, read_rank_file
 from suite.schema.record import Case, Environment, PlannedCase, RunRecord
 from suite.schema.turns import FIRST_ITERATIONS, SOCKET
 from suite.statistics.reduce import counted_iterations, starts_of_turns
@@ -84,16 +85,25 @@ def test_every_record_says_that_it_was_measured_in_turns_with_whom_and_how_often
 def test_iterations_of_different_rounds_never_overlap(environment: Environment, tmp_path: Path) -> None:
     found = run(environment, tmp_path)
     spans = sorted(
-        (start_s, start_s + time_s, case_id)
-        for case_id, record in found.items()
-        for start_s, time_s, turn in zip(
-            *(record.ranks[0].samples[name] for name in ("start_s", "iteration_time_s", "turn")), strict=True
-        )
-        if start_s is not None and time_s is not None and turn is not None
+        span for case_id in found for span in in_turns(rank_path(tmp_path / "raw" / case_id / "r0", 0), case_id)
     )
     assert all(end_s <= next_s for (_, end_s, _), (next_s, _, _) in pairwise(spans))
     changes = [later[2] for earlier, later in pairwise(spans) if earlier[2] != later[2]]
     assert len(changes) >= len(CASES)  # they took more than one turn each
+
+
+def in_turns(path: Path, case_id: str) -> list[tuple[float, float, str]]:
+    """Start and end of a rank's iterations in turns, on the clock that all processes share; records round them."""
+    file = read_rank_file(0, path)
+    assert file.clock is not None
+    starts_s, times_s, turns = (
+        [one.samples[name] for one in file.iterations] for name in ("start_s", "iteration_time_s", "turn")
+    )
+    return [
+        (file.clock.zero_monotonic_s + start_s, file.clock.zero_monotonic_s + start_s + time_s, case_id)
+        for start_s, time_s, turn in zip(starts_s, times_s, turns, strict=True)
+        if start_s is not None and time_s is not None and turn is not None
+    ]
 
 
 def test_without_turns_every_round_runs_alone(environment: Environment, tmp_path: Path) -> None:
