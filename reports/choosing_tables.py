@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from reports.analysis import rounds_settled
 from reports.choosing import Choice, Option, scaled
 from reports.inside import GPU_MEMORY, Inside
 from reports.sizes import SizeChoice
@@ -105,9 +106,10 @@ def sizes(choices: Sequence[SizeChoice], found: Mapping[str, Inside], *, label: 
 def rewards(rows: Sequence[tuple[str, CaseResult, TimeToReward]], *, unit: str, label: str) -> Html:
     """One row a case, with the reward that all of its curve reached. ``rows``: curve, case, time."""
     return html_table(
-        ["Series", "Reward", "Iterations", "Seconds", "Interval in s", f"{unit}-seconds"],
+        ["Series", "Reward", "Iterations", "Seconds", "Interval in s", f"{unit}-seconds", "Rounds"],
         ([f"{curve}, {counted(result.case.world_size, unit)}", *_reward(result, time)] for curve, result, time in rows),
         label=label,
+        text_headings=("Rounds",),
     )
 
 
@@ -119,6 +121,7 @@ def _reward(result: CaseResult, time: TimeToReward) -> list[str]:
         seconds(time.time_s),
         "{} to {}".format(*map(seconds, time.interval_s)) if time.interval_s else MISSING,
         MISSING if time.time_s is None else seconds(time.time_s * result.case.world_size),
+        rounds_text([len(result.completed)], [rounds_settled(result)]),
     ]
 
 

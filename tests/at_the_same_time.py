@@ -14,7 +14,7 @@ from xdist.scheduler import LoadFileScheduling
 SHARED: Final = {
     "running_engine": (
         "suite/launch/images/test_build", "suite/launch/containers/test_container",
-        "suite/launch/containers/test_refusals",
+        "suite/launch/containers/test_refusals", "suite/launch/containers/test_turns_in_containers",
         "suite/launch/images/test_whole_image", "suite/launch/containers/test_worker",
         "suite/launch/images/test_graphics_layer", "suite/launch/images/test_image_registry",
     ),

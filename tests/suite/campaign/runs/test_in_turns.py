@@ -1,56 +1,25 @@
 """Blocks of real processes that take turns: what their records say, and faults in a turn and before it."""
 
-import io
 import os
 import signal
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from suite.campaign.runs.keeper import MIN_ITERATIONS
-from suite.campaign.state import Campaign
-from suite.matrix.resources import Resources
 from suite.records.rank_file import rank_path, read_rank_file
-from suite.schema.record import Case, Environment, PlannedCase, RunRecord
+from suite.schema.record import Environment, RunRecord
 from suite.schema.turns import FIRST_ITERATIONS, SOCKET
 from suite.statistics.reduce import counted_iterations, starts_of_turns
-from suite.statistics.stopping_rule import Rule
-from tests.fixtures.results.generated_results import make_case
-from tests.fixtures.runs.asked_options import options_with
 from tests.fixtures.runs.real_runs import marked_processes, wait_until
 from tests.fixtures.runs.simulated_campaign import records, run_all, said
-from tests.fixtures.runs.turning_ranks import AT, TurningHost
+from tests.fixtures.runs.turning_ranks import AT, CASES, ITERATIONS, TurningHost, campaign_of
 
-ITERATIONS = 30
-CASES = [
-    replace(make_case("ant-weak", num_envs_global=size, scaling="weak"), iterations=ITERATIONS, hang_timeout_s=4.0)
-    for size in (64, 128, 256)
-]
 A, B, C = (case.case_id for case in CASES)
-
-
-def campaign_of(
-    host: TurningHost, environment: Environment, *, cases: Sequence[Case] = CASES, rounds: int = 1, turns: bool = True
-) -> Campaign:
-    planned = [
-        PlannedCase(case=case, rounds=rounds, infeasible=None, estimated_gpu_minutes=None, estimated_wall_s=None)
-        for case in cases
-    ]
-    return Campaign(
-        options=options_with(matrix="smoke", turns=turns),
-        console=Console(file=io.StringIO(), width=200),
-        machine=replace(environment, num_cpus=8, memory_gb=64.0),
-        device="cpu",
-        resources=Resources(nnodes=1, gpus_per_node=0, cpus_per_node=8),
-        planned=tuple(planned),
-        rule=Rule(rounds=rounds),
-        runtime=host.runtime(),
-    )
 
 
 def run(
