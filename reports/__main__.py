@@ -11,13 +11,13 @@ from typing import Final
 from suite.options.command_line import exit_code_of
 
 MODULES: Final = {
-    "report": "reports.build",
-    "publish": "reports.publish",
-    "export": "reports.export",
-    "import": "reports.import_command",
-    "verify": "reports.verify",
-    "compare": "reports.compare_command",
-    "learning_references": "reports.learning_references",
+    "report": "reports.site.build",
+    "publish": "reports.site.publish",
+    "export": "reports.topics.data.export",
+    "import": "reports.topics.others.import_command",
+    "verify": "reports.verification.command",
+    "compare": "reports.topics.history.command",
+    "learning_references": "reports.topics.tuning.learning_references",
 }
 
 

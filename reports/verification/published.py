@@ -21,7 +21,7 @@ CSV: Final = "cases.csv"
 SCALES: Final = 0.80  # the whole interval of an efficiency is at least this
 SUPERLINEAR: Final = 1.02
 VERDICTS: Final = ("scales", "limited", "inconclusive", "superlinear")
-_BUILD_AGAIN: Final = "Write the file again with `python -m reports.figures_file`, or build the pages again."
+_BUILD_AGAIN: Final = "Write the file again with `python -m reports.sets.figures_file`, or build the pages again."
 _COLUMNS: Final = {  # of cases.csv -> of figures.json
     "rounds_completed": "processes",
     "iteration_time_s": "seconds_per_iteration",

@@ -13,7 +13,7 @@ from reports.verification.shape import read_json
 _MADE: Final = re.compile(r"<!-- begin: made by.*?-->(.*?)<!-- end -->", re.DOTALL)
 _LINK: Final = re.compile(r"\[[^]]*\]\(reports/results/([^)/]+)/([^)/]+)[^)]*\)")
 _FIGURE: Final = re.compile(r"(?<![\w.-])(?:\d{1,3}(?:,\d{3})+|\d+\.\d+)(?![\w-]|\.\d)")
-_MAKE_AGAIN: Final = "Make it again with `python -m reports.readme`."
+_MAKE_AGAIN: Final = "Make it again with `python -m reports.site.readme`."
 
 
 def check_readme(version: Path, sets: Sequence[StoredSet]) -> list[Finding]:

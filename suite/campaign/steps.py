@@ -220,7 +220,7 @@ def build_report(campaign: Campaign) -> Campaign:
     if not campaign.options.results.with_report:
         return _ended(campaign)
     page = campaign.out / "report"
-    command = [sys.executable, "-m", "reports.build", str(campaign.out / "cases"), "--out", str(page)]
+    command = [sys.executable, "-m", "reports.site.build", str(campaign.out / "cases"), "--out", str(page)]
     again = f"nox -s report -- {shlex.quote(str(campaign.out))}"
     if importlib.util.find_spec("altair") is None:
         say(

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import pytest
 
-from reports.book import path_with_node
-from tests.reports.comparison.test_changed_sets import GOLDEN
+from reports.site.book import path_with_node
+from tests.reports.topics.history.test_changed_sets import GOLDEN
 
 SCRIPT: Final = Path(__file__).resolve().parents[2] / ".github" / "comment.cjs"
 MARK: Final = "<!-- labscale: comparison of result sets -->"

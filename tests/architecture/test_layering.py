@@ -44,11 +44,10 @@ ALLOWED = {
     },
     # A fault that both share would be invisible, so the verifier shares nothing with what makes the figures.
     "reports/verification/": {"reports.verification"},
-    "reports/verify.py": {
-        "reports.verification", "reports.file_errors", "suite.errors", "suite.options.command_line",
+    "reports/verification/command.py": {
+        "reports.verification", "reports.sets.file_errors", "suite.errors", "suite.options.command_line",
         "suite.files.paths",
     },
-    "reports/charts/": {"suite.schema", "suite.statistics", "suite.files.wording", "reports", "altair"},
 }  # fmt: skip
 # One file knows each foreign tool.
 EXTRA = {
@@ -57,21 +56,25 @@ EXTRA = {
     "suite/env_check/libraries/elf.py": {"elftools"},
     "suite/env_check/probes/vulkan_frame.py": {"wgpu"},
     "suite/env_check/probes/egl_frame.py": {"moderngl"},
-    "reports/figure.py": {"vl_convert"},
-    "reports/scaling_laws.py": {"numpy", "scipy"},
-    "reports/compare_command.py": {"rich"},
-    "reports/book.py": {"nbclient", "nbformat", "jupytext", "vl_convert", "traitlets"},
-    "reports/published.py": {"pydantic"},
-    "reports/foreign/bundle.py": {"pydantic"},
-    "reports/foreign/reading.py": {"pydantic", "pydantic_core"},
-    "reports/manifest.py": {"pydantic"},
-    "reports/interference.py": {"pydantic"},
+    "reports/display/figure.py": {"vl_convert"},
+    "reports/analysis/scaling/scaling_laws.py": {"numpy", "scipy"},
+    "reports/topics/history/command.py": {"rich"},
+    "reports/site/book.py": {"nbclient", "nbformat", "jupytext", "vl_convert", "traitlets"},
+    "reports/topics/others/published.py": {"pydantic"},
+    "reports/sets/imported/bundle.py": {"pydantic"},
+    "reports/sets/imported/reading.py": {"pydantic", "pydantic_core"},
+    "reports/sets/manifest.py": {"pydantic"},
+    "reports/sets/interference.py": {"pydantic"},
 }
 # Packages of suite, from the ground up: none imports from one above it.
 FLOORS = (
     "schema", "errors", "files", "replay", "external", "statistics", "matrix", "options", "records", "install",
     "env_check", "launch", "campaign", "commands", "__main__",
 )  # fmt: skip
+# Packages of reports likewise. A topic is a floor of its own beside the other topics.
+REPORTS_FLOORS = ("verification", "analysis", "sets", "display", "topics", "site", "__main__")
+# Topic -> other topics that it imports: their first page and the pages of series still show parts of others.
+TOPICS_EXCEPTIONS = {"results": {"others", "tasks", "tuning"}, "tasks": {"others", "tuning"}}
 FILES = sorted(path for folder in ("suite", "tasks", "reports") for path in (ROOT / folder).rglob("*.py"))
 
 
@@ -89,7 +92,7 @@ def imported_modules(path: Path) -> set[str]:
 def forbidden_imports(relative: str, imported: set[str]) -> set[str]:
     """Names that the file at this path of the checkout imports and must not."""
     allowed = ALLOWED[max((prefix for prefix in ALLOWED if relative.startswith(prefix)), key=len)]
-    allowed = allowed | EXTRA.get(relative, set())
+    allowed = allowed | EXTRA.get(relative, set()) | ({"altair"} if is_chart(relative) else set())
     return {
         name
         for name in imported
@@ -123,6 +126,37 @@ def test_no_package_imports_from_above() -> None:
     assert from_above("suite/files/cache.py", {"suite.launch.native", "suite.errors.StoreError"}) == {
         "suite.launch.native"
     }
+
+
+def reports_from_above(relative: str, imported: set[str]) -> set[str]:
+    """Names of reports that a file of reports imports from a package above its own, or from another topic."""
+    package, _, rest = relative.removeprefix("reports/").removesuffix(".py").partition("/")
+    own = REPORTS_FLOORS.index(package)
+    names = [name for name in imported if name.startswith("reports.")]
+    above = {name for name in names if REPORTS_FLOORS.index(name.split(".")[1]) > own}
+    return above | {
+        name for name in names if package == name.split(".")[1] == "topics" and name.split(".")[2] != rest.split("/")[0]
+    }
+
+
+def test_reports_import_downwards_and_topics_not_each_other() -> None:
+    """``verification`` asks nobody below it either, see ``ALLOWED``; its command reads the files' errors."""
+    found: dict[str, set[str]] = {}
+    for path in FILES:
+        relative = path.relative_to(ROOT).as_posix()
+        if relative.startswith("reports/") and path.name != "__init__.py" and "verification/" not in relative:
+            for name in reports_from_above(relative, imported_modules(path)):
+                parts = name.split(".")
+                found.setdefault(relative.split("/")[2], set()).add(parts[2] if parts[1] == "topics" else name)
+    assert found == TOPICS_EXCEPTIONS
+    assert reports_from_above("reports/sets/version.py", {"reports.display.html"}) == {"reports.display.html"}
+
+
+def is_chart(relative: str) -> bool:
+    """Whether a file may import Altair."""
+    return relative.startswith("reports/display/charts/") or (
+        relative.startswith("reports/topics/") and relative.endswith("chart.py")
+    )
 
 
 def launcher_names_compared(source: str) -> set[str]:

@@ -12,7 +12,11 @@ from unittest import mock
 
 from rich.console import Console
 
-from reports import build, compare_command, export, import_command, publish, verify
+from reports.site import build, publish
+from reports.topics.data import export
+from reports.topics.history import command as compare_command
+from reports.topics.others import import_command
+from reports.verification import command as verify
 from suite import __main__ as suite_command
 from suite.campaign import steps as campaign
 from suite.campaign.capacity.search import of_capacity

@@ -11,7 +11,7 @@ from typing import Final
 
 from packaging.requirements import Requirement
 
-from reports.import_command import import_bundles, summary
+from reports.topics.others.import_command import import_bundles, summary
 from suite.env_check.graphics import icd_manifests as manifests
 from suite.env_check.graphics.icd_search import Candidate
 from suite.env_check.host import assets

@@ -15,9 +15,14 @@ from typing import Any, Final
 import jupytext
 import pytest
 
-from reports import compare_command, export, figure, interference, result_sets, verify
-from reports.book import page_sources
-from reports.import_command import import_bundles, summary
+from reports.display import figure
+from reports.sets import interference
+from reports.sets import version as result_sets
+from reports.site.pages import page_sources
+from reports.topics.data import export
+from reports.topics.history import command as compare_command
+from reports.topics.others.import_command import import_bundles, summary
+from reports.verification import command as verify
 from reports.verification.hashes import write_hashes
 from suite.campaign.runs import upstream
 from suite.files.json_file import replace_json

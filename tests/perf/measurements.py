@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from reports import build as report
-from reports import publish as publishing
+from reports.site import build as report
+from reports.site import publish as publishing
 from suite.files.paths import ROOT
 from suite.install.worker import provision_worker
 from suite.launch.native.run import run as run_native

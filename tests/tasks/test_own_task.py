@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from reports import guide
-from reports.verify import main as verify
+from reports.site import guide
+from reports.verification.command import main as verify
 from suite.install.worker import Worker
 from suite.launch.watch import prepare
 from suite.schema.record import Case
 from tests.conftest import CaseMaker
 from tests.fixtures.runs.own_task_runs import OwnTasks
 from tests.fixtures.runs.worker_probes import probe
-from tests.reports.site.test_page_worked import SPEEDS
 from tests.reports.site.test_report import read_pages, text_of
+from tests.reports.topics.results.test_what_worked import SPEEDS
 
 pytestmark = pytest.mark.worker
 

@@ -1,6 +1,6 @@
 """What the notes of version 2026.11 say of Cartpole on two GPUs and of memory is what results in git say."""
 
-from reports.lost import losses
+from reports.topics.losses.losses import losses
 from suite.statistics.aa_noise import noise_budget, twin_pairs
 from tests.fixtures.results.committed_results import NOTES, committed_set
 

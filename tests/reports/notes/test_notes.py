@@ -3,21 +3,20 @@
 import json
 import statistics
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
-from reports import interference
-from reports.evidence import EVIDENCE, has_fingerprints
-from reports.findings import fillings, learned_in_strong_scaling
-from reports.pairs_of_cases import nodes_side_by_side
-from reports.seeds import seeds
+from reports.analysis.pairs_of_cases import nodes_side_by_side
+from reports.analysis.seeds import seeds
+from reports.sets import interference
+from reports.sets.evidence import EVIDENCE, has_fingerprints
+from reports.topics.losses.findings import fillings, learned_in_strong_scaling
 from suite.campaign.runs import upstream
+from suite.files.paths import ROOT
 from suite.records.store import load_results
 from suite.statistics.core_speed import fastest_probes_s, slowed_cores
 from tests.fixtures.results.committed_results import NOTES, RESULTS, committed_set, committed_version
 
-ROOT = Path(__file__).resolve().parents[3]
 README = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
 
 

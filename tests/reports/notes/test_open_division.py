@@ -2,11 +2,11 @@
 
 import pytest
 
-from reports.analysis import case_rows
-from reports.curves import variant_of
-from reports.divisions import Gain, gains
-from reports.published import read_published
-from reports.result_sets import ResultSet
+from reports.analysis.curves import variant_of
+from reports.analysis.divisions import Gain, gains
+from reports.analysis.rows import case_rows
+from reports.sets.version import ResultSet
+from reports.topics.others.published import read_published
 from suite.statistics.aa_noise import SUFFIX, is_within
 from tests.fixtures.results.committed_results import NOTES, committed_set
 

@@ -1,9 +1,9 @@
 """What the notes of version 2026.11 say of how many environments to give a GPU is what results in git say."""
 
-from reports.campaign import Campaign
-from reports.findings import fillings
-from reports.inside import inside, part_shares
-from reports.sizes import size_choices
+from reports.analysis.analysed_set import Campaign
+from reports.analysis.time_split import inside, part_shares
+from reports.topics.cost.sizes import size_choices
+from reports.topics.losses.findings import fillings
 from tests.fixtures.results.committed_results import NOTES, committed_version
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from statistics import median
 
-from reports.turns_check import turns_check
+from reports.topics.trust.turns_check import turns_check
 from suite.schema.record import RunRecord
 from suite.statistics.core_speed import SLOWED
 from suite.statistics.reduce import counted_iterations, iteration_times_s

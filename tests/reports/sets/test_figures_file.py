@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from reports import figures_file
-from reports.figures_file import FILE, read_figures
+from reports.sets import figures_file
+from reports.sets.figures_file import FILE, read_figures
 from tests.fixtures.results.generated_results import make_case, make_result, on_gpus, write_results
 
 

@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from reports import build, compare_command, export, import_command, publish, verify
+from reports.site import build, publish
+from reports.topics.data import export
+from reports.topics.history import command as compare_command
+from reports.topics.others import import_command
+from reports.verification import command as verify
 from reports.verification.hashes import write_hashes
 from suite import __main__ as suite_command
 from suite.errors import CampaignError, ForeignResultError, ReportError, StoreError, UsageError, WorkerEnvironmentError

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from reports import interference
-from reports.interference import ORDER, judged, verdict
+from reports.sets import interference
+from reports.sets.interference import ORDER, judged, verdict
 from suite.errors import StoreError
 from suite.schema.case_suffixes import PROBE_SUFFIX
 from suite.schema.record import RunRecord

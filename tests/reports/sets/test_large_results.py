@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from reports import build as report
-from reports.curves import curve_label
+from reports.analysis.curves import curve_label
+from reports.site import build as report
 from suite.__main__ import main
 from suite.campaign.planning.plan import rule_of
 from suite.matrix.cases import expand

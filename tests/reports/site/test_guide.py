@@ -2,16 +2,15 @@
 
 import re
 import shlex
-from pathlib import Path
 
 import pytest
 
-from reports import guide
+from reports.site import guide
 from suite.__main__ import parse
 from suite.commands.campaign_options import options_of
+from suite.files.paths import ROOT
 from tests.architecture.test_workflows import sessions
 
-ROOT = Path(__file__).resolve().parents[3]
 README = ROOT / "README.md"
 PARSED = ("bench", "plan", "env_check", "build", "bundle")  # the others want folders that exist
 SOURCES = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "suite" / "env_check").rglob("*.py"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reports import publish as publishing
+from reports.site import publish as publishing
 from suite.errors import ReportError, UsageError
 from tests.fixtures.machines.browser import Browser, Tab
 from tests.fixtures.results.generated_results import smoke_results, write_results

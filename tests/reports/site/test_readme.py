@@ -1,20 +1,19 @@
 """README.md says what results in git say, is short, and the pages it leads to are those of the book."""
 
 import re
-from pathlib import Path
 
 import pytest
 
-from reports import guide
-from reports.evidence import has_fingerprints
-from reports.figures_file import FILE, text
-from reports.findings import places_of_cases
-from reports.readme import BEGIN, END, findings, read, widest
+from reports.sets.evidence import has_fingerprints
+from reports.sets.figures_file import FILE, text
+from reports.site import guide
+from reports.site.readme import BEGIN, END, findings, read, widest
+from reports.topics.losses.findings import places_of_cases
 from suite.campaign.runs import upstream
+from suite.files.paths import ROOT
 from suite.records.store import load_results
 from tests.fixtures.results.committed_results import RESULTS, committed_version
 
-ROOT = Path(__file__).resolve().parents[3]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SAID = " ".join(README.split())
 NOTES = " ".join((RESULTS / "NOTES.md").read_text(encoding="utf-8").split())
@@ -25,7 +24,7 @@ def test_the_readme_shows_the_findings_in_git() -> None:
 
 
 def test_the_figures_in_git_are_those_of_the_report() -> None:
-    """Whoever changes a rule of figures writes the file anew: ``python -m reports.figures_file``."""
+    """Whoever changes a rule of figures writes the file anew: ``python -m reports.sets.figures_file``."""
     assert (RESULTS / FILE).read_text(encoding="utf-8") == text(committed_version())
 
 

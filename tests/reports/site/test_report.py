@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from reports import book, guide, result_sets
-from reports import build as report
-from reports.book import sockets_in
+from reports.sets import version as result_sets
+from reports.site import book, guide
+from reports.site import build as report
+from reports.site.book import sockets_in
 from suite.errors import ReportError, StoreError, UsageError
+from suite.files.paths import ROOT
 from tests.fixtures.results.generated_results import LABEL, full_results, on_gpus, smoke_results, write_results
 
 RESULTS = [*on_gpus(smoke_results()), *full_results()[-1:]]
@@ -162,7 +164,7 @@ def test_the_stored_results_can_be_taken_away_unchanged(site: Path, results_dir:
 
 def test_the_folder_holds_no_path_of_the_builder(site: Path, results_dir: Path, pages: dict[str, Page]) -> None:
     for name in pages:
-        assert str(book.ROOT) not in text_of(site, name)
+        assert str(ROOT) not in text_of(site, name)
         assert str(results_dir) not in text_of(site, name)
     assert {path.name for path in site.iterdir()} == {"assets", "data", *pages}
 
@@ -243,7 +245,7 @@ def test_a_report_that_cannot_be_copied_to_its_place_is_one_message(
     (tmp_path / "site").mkdir()
     for name, stand_in in {"_execute": None, "_write_project": None, "_run_jupyter_book": tmp_path / "site"}.items():
         monkeypatch.setattr(book, name, lambda *_, result=stand_in, **__: result)
-    monkeypatch.setattr("reports.downloads.write", lambda *_: None)
+    monkeypatch.setattr("reports.topics.data.downloads.write", lambda *_: None)
     monkeypatch.setattr(shutil, "copytree", disk_full)
     out = tmp_path / "out"
     assert report.main([str(results_dir), "--out", str(out)]) == ReportError.exit_code

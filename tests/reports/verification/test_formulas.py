@@ -10,8 +10,8 @@ import pytest
 from pytest_benchmark.stats import Stats
 from scipy import stats as scipy_stats
 
-from reports.scaling_laws import SUPERLINEAR_EFFICIENCY
-from reports.verdicts import SCALES_EFFICIENCY
+from reports.analysis.scaling.scaling_laws import SUPERLINEAR_EFFICIENCY
+from reports.analysis.scaling.verdicts import SCALES_EFFICIENCY
 from reports.verification import formulas
 from reports.verification.finding import differing
 from reports.verification.published import SCALES, SUPERLINEAR

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import pytest
 
-from reports import downloads
-from reports import verify as program
-from reports.result_sets import read_version
+from reports.sets.version import read_version
+from reports.topics.data import downloads
+from reports.verification import command as program
 from reports.verification.finding import RESTORE
 from reports.verification.hashes import SUMS, write_hashes
 from reports.verification.weaknesses import read_weaknesses

@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from reports import build, compare_command, export, import_command, learning_references, publish, verify
+from reports.site import build, publish
+from reports.topics.data import export
+from reports.topics.history import command as compare_command
+from reports.topics.others import import_command
+from reports.topics.tuning import learning_references
+from reports.verification import command as verify
 from suite import __main__ as suite_command
 from suite.errors import UsageError
 from suite.launch.images import pins_command

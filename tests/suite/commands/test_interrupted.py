@@ -22,8 +22,8 @@ SENTENCE = "Interrupted. The results are as they were; run the same command agai
 CELLS = """
 import sys
 from pathlib import Path
-from reports.book import _execute, _notebook
-from reports.result_sets import Version
+from reports.site.book import _execute, _notebook
+from reports.sets.version import Version
 from suite.options.command_line import exit_code_of
 
 cell = "import os, signal, time; os.kill(os.getppid(), signal.SIGINT); time.sleep(1e6)"

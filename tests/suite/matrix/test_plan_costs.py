@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from reports.analysis import case_times
+from reports.analysis.rows import case_times
 from suite.matrix.catalog import CostEntry, load_catalog
 from suite.records.store import load_results
 from suite.schema.record import Case, CaseResult, Stack

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from reports.pages.machines import NOISE_RULE
+from reports.topics.hardware.page import NOISE_RULE
 from suite.campaign.folder import Folder
 from suite.campaign.planning.plan import make_plan
 from suite.campaign.state import Campaign

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from reports import build, compare_command, export
+from reports.site import build
+from reports.topics.data import export
+from reports.topics.history import command as compare_command
 from suite.errors import StoreError
 from suite.records import store
 from suite.records.folders import BUNDLES

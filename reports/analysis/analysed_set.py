@@ -1,0 +1,177 @@
+"""What a page's cells read: the results of one campaign, analysed, whole and by series. Pure."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from reports.analysis.cost import Cost, cost
+from reports.analysis.curves import comparison_key
+from reports.analysis.environments import Place, places, where_it_ran
+from reports.analysis.learning_curves import CurvePoint, learning_curve
+from reports.analysis.pairs_of_cases import CasePair, nodes_side_by_side, stacks_side_by_side
+from reports.analysis.rows import CaseRow, Failure, case_rows, failures_of
+from reports.analysis.series_kind import SeriesKind, series_kind
+from reports.analysis.time_split import Inside, inside
+from suite.records.worked import has_speeds
+from suite.schema.record import CaseResult, RunRecord
+from suite.statistics.core_speed import Host, fastest_probes_s, slowed_cores
+
+
+@dataclass(frozen=True, kw_only=True)
+class Campaign:
+    """Results with their rows; a series is a campaign of its own cases."""
+
+    results: tuple[CaseResult, ...]
+    rows: tuple[CaseRow, ...]
+    name: str = ""  # of its folder; empty where there is but one
+    title: str = ""
+    twins: tuple[CaseResult, ...] = ()  # of the A/A run
+    packing: CaseResult | None = None  # the interference test's own rounds
+    beside: tuple[CaseResult, ...] = ()  # rounds that ran beside those, and do not count
+    upstream_wall_s: Mapping[str, float] = field(default_factory=dict)  # case id -> seconds of one process
+    is_contributed: bool = False  # somebody else's; the title says whose
+    fastest_probe_s: Mapping[Host, float] = field(default_factory=dict)  # by host, of the whole campaign
+    # Shared with the campaigns of its series: a page asks for one in each of its sections.
+    _inside: dict[str, Inside] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def from_results(
+        cls,
+        results: Sequence[CaseResult],
+        *,
+        name: str = "",
+        title: str = "",
+        twins: Sequence[CaseResult] = (),
+        packing: CaseResult | None = None,
+        beside: Sequence[CaseResult] = (),
+        upstream_wall_s: Mapping[str, float] | None = None,
+        is_contributed: bool = False,
+    ) -> "Campaign":
+        campaign = cls(
+            results=tuple(results),
+            rows=case_rows(results),
+            name=name,
+            title=title,
+            twins=tuple(twins),
+            packing=packing,
+            beside=tuple(beside),
+            upstream_wall_s=upstream_wall_s or {},
+            is_contributed=is_contributed,
+        )
+        everything = (*campaign.results, *campaign.overhead)
+        fastest_s = fastest_probes_s([record for result in everything for record in result.completed])
+        return replace(campaign, fastest_probe_s=fastest_s)
+
+    @property
+    def completed(self) -> tuple[RunRecord, ...]:
+        return tuple(record for result in self.results for record in result.completed)
+
+    @property
+    def has_speeds(self) -> bool:
+        """Whether any round ran on a GPU and settled; nothing is said of speed where none did."""
+        return has_speeds(self.results)
+
+    @property
+    def series_names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(row.series for row in self.rows))
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        return places(self.results)
+
+    @property
+    def where(self) -> str:
+        """Hardware and label of every environment, for captions; the largest, where one label names several."""
+        by_label: dict[str, Place] = {}
+        for place in self.places:
+            label = place.environment.host_label or where_it_ran(place)
+            if label not in by_label or len(place.environment.gpus) > len(by_label[label].environment.gpus):
+                by_label[label] = place
+        return "; ".join(where_it_ran(place) for place in by_label.values()) or "nothing yet"
+
+    @property
+    def overhead(self) -> tuple[CaseResult, ...]:
+        """What was measured of the host: A/A twins, the interference test. It costs, and is no case of its own."""
+        return (*self.twins, *((self.packing,) if self.packing else ()), *self.beside)
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """Rounds that did not complete, of A/A twins and of the interference test too."""
+        return tuple(failure for result in (*self.results, *self.overhead) for failure in failures_of(result))
+
+    @property
+    def with_twins(self) -> tuple[CaseResult, ...]:
+        return (*self.results, *self.twins)
+
+    @property
+    def cost(self) -> Cost | None:
+        return cost(self.results, overhead=self.overhead, upstream_wall_s=self.upstream_wall_s)
+
+    @property
+    def learning_curves(self) -> tuple[CurvePoint, ...]:
+        by_case = {result.case.case_id: result for result in self.results}
+        return tuple(point for row in self.rows for point in learning_curve(by_case[row.case_id], row))
+
+    @property
+    def inside(self) -> Mapping[str, Inside]:
+        """By case id."""
+        for result in self.results:
+            if result.case.case_id not in self._inside:
+                self._inside[result.case.case_id] = inside(result, self.fastest_probe_s)
+        return {result.case.case_id: self._inside[result.case.case_id] for result in self.results}
+
+    @property
+    def slowed_cores(self) -> str | None:
+        """What slowed cores did to its GPU cases, a sentence; None where nothing is worth saying, or known."""
+        return slowed_cores((*self.results, *self.overhead), self.fastest_probe_s)
+
+    @property
+    def is_training(self) -> bool:
+        """Whether any case trains; the others are controls."""
+        return any(result.case.learns for result in self.results)
+
+    @property
+    def kind(self) -> SeriesKind:
+        """Of a series."""
+        return series_kind(result.case for result in self.results)
+
+    @property
+    def is_sweep(self) -> bool:
+        return self.kind == "sweep"
+
+    @property
+    def is_tuned(self) -> bool:
+        return self.kind == "tuned"
+
+    @property
+    def pairs_without_scaling(self) -> tuple[CasePair, ...]:
+        """Of cases that differ in their nodes alone; none where ranks are varied too, whatever became of those."""
+        kinds = {comparison_key(result.case) for result in self.results}
+        sizes = {(comparison_key(result.case), result.case.world_size) for result in self.results}
+        return nodes_side_by_side(self.results) if len(kinds) == len(sizes) else ()
+
+    @property
+    def compares_stacks_alone(self) -> bool:
+        """Whether all that completed ran on one number of ranks and has its like on another stack beside it."""
+        completed = [result for result in self.results if result.completed]
+        pairs = stacks_side_by_side(completed)
+        paired = {side.case.case_id for pair in pairs for side in (pair.base, pair.case)}
+        return (
+            len({result.case.world_size for result in completed}) == 1
+            and all(result.case.case_id in paired for result in completed)
+            and all(self.series(name).kind == "scaling" for name in self.series_names)
+        )
+
+    def series(self, name: str) -> "Campaign":
+        return self.only(lambda result: result.case.series == name)
+
+    def only(self, is_wanted: Callable[[CaseResult], bool]) -> "Campaign":
+        results = tuple(result for result in self.results if is_wanted(result))
+        kept = {result.case.case_id for result in results}
+        return replace(
+            self,
+            results=results,
+            rows=tuple(row for row in self.rows if row.case_id in kept),
+            twins=tuple(filter(is_wanted, self.twins)),
+            packing=self.packing if self.packing and is_wanted(self.packing) else None,
+            beside=tuple(filter(is_wanted, self.beside)),
+        )

@@ -1,0 +1,108 @@
+"""Which cases lie on one line of a chart, what the line is called, and what its data crossed. Pure."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from suite.schema.record import Case, CaseResult
+
+
+def variant_of(case: Case) -> str:
+    """Suffix of the case id; empty for the plain case."""
+    return case.case_id.rpartition(f"-{case.topology}")[2].removeprefix("-")
+
+
+def _size(case: Case) -> int:
+    """What the series holds constant: all environments in strong scaling, those of a rank in weak scaling."""
+    return case.num_envs_global if case.scaling == "strong" else case.num_envs
+
+
+def comparison_key(case: Case) -> tuple[str | int, ...]:
+    """Cases with equal keys differ in nothing but the number of ranks, so a speed-up between them means something."""
+    return (
+        case.series,
+        case.task,
+        case.rl_library,
+        case.stack,
+        case.device,
+        case.minibatch_rule,
+        case.assets,
+        case.num_steps_per_env,
+        _size(case),
+        variant_of(case),
+    )
+
+
+def curve_label(case: Case, cases: Sequence[Case]) -> str:
+    """Label of a case's line: its library, and whatever else differs within the series.
+
+    Nodes are named where the same number of ranks is there on fewer nodes too: that compares networks. More ranks
+    than a node holds go on with the line.
+    """
+    siblings = [other for other in cases if other.series == case.series]
+
+    def differs(value: Callable[[Case], object]) -> bool:
+        return len({value(other) for other in siblings}) > 1
+
+    tuned = any(other.division == "open" for other in siblings)
+    sized = [other for other in siblings if variant_of(other) == variant_of(case)] if tuned else siblings
+    parts: list[str] = []
+    if tuned:  # then the change tells most, and is not followed by what all have
+        parts.append(variant_of(case) or "as shipped")
+    if not tuned or differs(lambda other: other.rl_library):
+        parts.append(case.rl_library)
+    if differs(lambda other: other.stack):
+        parts.append(case.stack)
+    if differs(lambda other: other.device):
+        parts.append(case.device)
+    if len({_size(other) for other in sized}) > 1:
+        parts.append(f"{_size(case)} environments" + (" a rank" if case.scaling == "weak" else ""))
+    if differs(lambda other: other.minibatch_rule):
+        parts.append(case.minibatch_rule)
+    if variant_of(case) and variant_of(case) not in parts:
+        parts.append(variant_of(case))
+    key = comparison_key(case)
+    if any(
+        other.world_size == case.world_size and other.nnodes < case.nnodes and comparison_key(other) == key
+        for other in siblings
+    ):
+        parts.append(f"{case.nnodes} nodes")
+    return ", ".join(parts)
+
+
+def interconnect_of(result: CaseResult) -> str | None:
+    """In words, of every round that says it: ``nvlink``, ``emulated (host_memory)``."""
+    found = [record.transport.interconnect for record in result.completed if record.transport]
+    return ", ".join(dict.fromkeys(word.replace("_", " ") for word in found if word)) or None
+
+
+def was_skipped(result: CaseResult) -> bool:
+    """Never tried, since the machine is not of that size."""
+    return bool(result.rounds) and all(record.outcome == "skipped" for record in result.rounds)
+
+
+def is_emulated(result: CaseResult) -> bool:
+    """Whether in any round several nodes were parts of one machine."""
+    return any(record.transport is not None and record.transport.emulated for record in result.completed)
+
+
+def line_of(result: CaseResult, cases: Sequence[Case]) -> str:
+    """Of its line; emulated nodes have one of their own, since what they say holds of no network."""
+    return curve_label(result.case, cases) + (", emulated" if is_emulated(result) else "")
+
+
+def as_shipped(results: Iterable[CaseResult]) -> list[CaseResult]:
+    """Cases on GPUs of one node that train, as upstream ships them, with a completed round."""
+    return [
+        result
+        for result in results
+        if result.completed
+        and result.case.learns
+        and (result.case.device, result.case.division, result.case.nnodes) == ("cuda", "closed", 1)
+    ]
+
+
+def curves(results: Sequence[CaseResult]) -> list[list[CaseResult]]:
+    """Cases that differ in nothing but GPUs, fewest first."""
+    groups: dict[tuple[str | int, ...], list[CaseResult]] = {}
+    for result in sorted(results, key=lambda result: result.case.world_size):
+        groups.setdefault(comparison_key(result.case), []).append(result)
+    return list(groups.values())

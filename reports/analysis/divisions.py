@@ -1,0 +1,205 @@
+"""What each change of the open division gains on what upstream ships, and whether it still learns. Pure.
+
+A tuned case is held against the closed case of its series with the same library, stack, device and topology. More
+frames a second that learn less are no gain. So the rewards after equal frames, equal iterations and equal time stand
+beside the throughput, and how much sooner the tuned case has the reward of the closed one.
+"""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from reports.analysis.learning_curves import mean_rewards
+from reports.analysis.rows import CaseTimes, case_times, rounds_settled, speedup_of
+from reports.analysis.time_to_reward import SMOOTHING_WINDOW, iterations_to_reward, reward_of_all
+from suite.files.wording import counted
+from suite.schema.record import Case, CaseResult
+from suite.statistics.aa_noise import is_twin, noise_budget, twin_pairs
+from suite.statistics.intervals import Estimate
+from suite.statistics.noise import Speed, against_noise
+
+type Learning = Literal["the same", "not surely less", "less", "unknown"]
+type Equal = Literal["frames", "iterations", "time"]
+type _Curve = tuple[float | None, ...]  # mean reward of every iteration
+
+_MIN_RUNS: Final = 3  # of either side, before all of one below all of the other says something: by chance 1 in 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rewards:
+    """At one point of training. One value for each run that learned otherwise: the same seed mostly learns the same."""
+
+    closed: tuple[float, ...]
+    tuned: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gain:
+    """A case of the open division beside its closed one."""
+
+    case: Case
+    closed: Case
+    changes: tuple[str, ...]
+    rounds: int
+    closed_rounds: int
+    settled: int  # of the rounds
+    closed_settled: int
+    fps: float | None
+    closed_fps: float | None
+    gain: Estimate | None  # throughput over the closed case's; None where one of them has no completed round
+    noise: float | None  # of the A/A pairs here, see suite.statistics.aa_noise; None where none ran
+    learns_the_same: bool  # every round of both has the same reward in every iteration
+    rewards: Mapping[Equal, Rewards]
+    target: float | None  # the most that every round of the closed case reached; None where that is no rise
+    iterations_to_target: tuple[float | None, float | None]  # closed and tuned, medians; None: not every run had it
+    reached: tuple[int, int]  # how many of the tuned runs had it, of how many that learned otherwise, see Rewards
+    sooner: Estimate | None  # time of the closed case to the target over the tuned one's, at their steady pace
+
+    @property
+    def speed(self) -> Speed:
+        """Whether the gain is more than what nothing differs by: the A/A noise, and the interval where there is one."""
+        return against_noise(self.gain, self.noise)
+
+    @property
+    def ended_before(self) -> bool:
+        """Whether a run ended before it had the closed case's reward; not where none reported any."""
+        is_known = self.target is not None and bool(self.rewards["iterations"].tuned)
+        return is_known and self.iterations_to_target[1] is None
+
+    @property
+    def runs_with_target(self) -> str:
+        """Such as ``3 of 5 runs``."""
+        return f"{self.reached[0]} of {counted(self.reached[1], 'run')}"
+
+    @property
+    def learning(self) -> Learning:
+        """``less`` where after equal frames every run is below every run of the closed case, and there are enough."""
+        if self.learns_the_same:
+            return "the same"
+        at = self.rewards["frames"]
+        if min(len(at.tuned), len(at.closed)) < _MIN_RUNS:
+            return "unknown"
+        return "less" if max(at.tuned) < min(at.closed) else "not surely less"
+
+
+def gains(results: Sequence[CaseResult], twins: Sequence[CaseResult] = ()) -> tuple[Gain, ...]:
+    """One per case of the open division that has a closed case beside it, in the order of ``results``.
+
+    ``twins``: of the A/A run; those among ``results`` count too.
+    """
+    closed = {
+        _beside(result.case): result
+        for result in results
+        if result.case.division == "closed" and not is_twin(result.case)
+    }
+    noise = noise_budget(twin_pairs((*results, *twins)))
+    return tuple(
+        _gain(result, closed[_beside(result.case)], noise)
+        for result in results
+        if result.case.division == "open" and _beside(result.case) in closed
+    )
+
+
+def _beside(case: Case) -> tuple[str, ...]:
+    return case.series, case.rl_library, case.stack, case.device, case.topology
+
+
+def _gain(tuned: CaseResult, closed: CaseResult, noise: float | None) -> Gain:
+    case, base = tuned.case, closed.case
+    times, base_times = case_times(tuned), case_times(closed)
+    pace_s, base_pace_s = _pace_s(times), _pace_s(base_times)
+    curves, base_curves = _curves(tuned), _curves(closed)
+    target = reward_of_all(base_curves)
+    needed, base_needed = _iterations(curves, target), _iterations(base_curves, target)
+    is_measured = pace_s is not None and base_pace_s is not None
+    work = case.frames_per_iteration / base.frames_per_iteration
+    return Gain(
+        case=case,
+        closed=base,
+        changes=changes(case, base),
+        rounds=len(times.times_s),
+        closed_rounds=len(base_times.times_s),
+        settled=rounds_settled(tuned),
+        closed_settled=rounds_settled(closed),
+        fps=None if pace_s is None else case.frames_per_iteration / pace_s,
+        closed_fps=None if base_pace_s is None else base.frames_per_iteration / base_pace_s,
+        gain=speedup_of(times.times_s, base_times.times_s, work=work) if is_measured else None,
+        noise=noise,
+        learns_the_same=bool(curves) and curves == base_curves and len(curves) == 1,
+        rewards=_rewards(curves, base_curves, _equals(case, base, pace_s, base_pace_s)),
+        target=target,
+        iterations_to_target=(base_needed, needed),
+        reached=(0 if target is None else len(_reached(curves, target)), len(curves)),
+        sooner=(
+            speedup_of(times.times_s, base_times.times_s, work=base_needed / needed) if needed and base_needed else None
+        ),
+    )
+
+
+def changes(case: Case, base: Case) -> tuple[str, ...]:
+    """What the tuned case has that the closed one has not, as a reader would set it."""
+    names = ("num_envs", "minibatch_size", "optimiser_steps", "cpu_threads", "pin_cpus")
+    changed = [f"{name}={getattr(case, name)}" for name in names if getattr(case, name) != getattr(base, name)]
+    # A size of minibatches is an override too.
+    said = f".minibatch_size={case.minibatch_size}"
+    tokens = (token for token in case.overrides if token not in base.overrides and not token.endswith(said))
+    return (*changed, *tokens)
+
+
+# --- learning ----------------------------------------------------------------------------------------------------
+
+
+def _pace_s(times: CaseTimes) -> float | None:
+    return statistics.median(times.times_s.values()) if times.times_s else None
+
+
+def _curves(result: CaseResult) -> tuple[_Curve, ...]:
+    """Of the completed rounds that report rewards, each curve once."""
+    curves = (tuple(mean_rewards(record)) for record in result.completed)
+    return tuple(dict.fromkeys(curve for curve in curves if any(reward is not None for reward in curve)))
+
+
+def _iterations(curves: Sequence[_Curve], target: float | None) -> float | None:
+    """Median over the curves; None where one of them ends before it gets there."""
+    if target is None or not curves:
+        return None
+    reached = _reached(curves, target)
+    return statistics.median(reached) if len(reached) == len(curves) else None
+
+
+def _reached(curves: Sequence[_Curve], target: float) -> list[int]:
+    needed = [iterations_to_reward(curve, target, smoothing_window=SMOOTHING_WINDOW) for curve in curves]
+    return [iterations for iterations in needed if iterations is not None]
+
+
+def _equals(case: Case, base: Case, pace_s: float | None, base_pace_s: float | None) -> dict[Equal, tuple[int, int]]:
+    """Iterations of the closed and of the tuned case after which the one that has less of it ends."""
+    frames = min(one.frames_per_iteration * one.iterations for one in (case, base))
+    both = min(case.iterations, base.iterations)
+    ends: dict[Equal, tuple[int, int]] = {
+        "frames": (frames // base.frames_per_iteration, frames // case.frames_per_iteration),
+        "iterations": (both, both),
+    }
+    if pace_s is not None and base_pace_s is not None:
+        # Whole iterations; the first, which compiles, counts as any other.
+        time_s = min(case.iterations * pace_s, base.iterations * base_pace_s)
+        ends["time"] = (min(base.iterations, round(time_s / base_pace_s)), min(case.iterations, round(time_s / pace_s)))
+    return ends
+
+
+def _rewards(
+    curves: Sequence[_Curve], base_curves: Sequence[_Curve], ends: Mapping[Equal, tuple[int, int]]
+) -> dict[Equal, Rewards]:
+    return {
+        equal: Rewards(closed=_at(base_curves, base_end), tuned=_at(curves, end))
+        for equal, (base_end, end) in ends.items()
+    }
+
+
+def _at(curves: Sequence[_Curve], end: int) -> tuple[float, ...]:
+    """Median reward of each curve over the iterations that end at ``end``; curves without any there are left out."""
+    windows = (
+        [reward for reward in curve[max(0, end - SMOOTHING_WINDOW) : end] if reward is not None] for curve in curves
+    )
+    return tuple(statistics.median(window) for window in windows if window)

@@ -1,0 +1,60 @@
+"""Where results came from: environments, and the versions that ran in them. Pure."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from suite.schema.record import CaseResult, Environment, RunRecord
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """An environment that results came from, with what ran in it."""
+
+    environment: Environment
+    versions: Mapping[str, str]  # package -> version, of every rank; several versions are joined by commas
+    num_rounds: int  # that were run
+    first_started_utc: str | None
+    last_started_utc: str | None
+
+
+def places(results: Sequence[CaseResult]) -> tuple[Place, ...]:
+    """Every distinct environment of the results, in order of first appearance."""
+    by_environment: dict[Environment, list[RunRecord]] = {}
+    for result in results:
+        for record in result.rounds:
+            by_environment.setdefault(record.environment, []).append(record)
+    return tuple(_place(environment, records) for environment, records in by_environment.items())
+
+
+def _place(environment: Environment, records: Sequence[RunRecord]) -> Place:
+    started = sorted(record.started_utc for record in records if record.started_utc is not None)
+    versions: dict[str, set[str]] = {}
+    for record in records:
+        for rank in record.ranks:
+            for name, value in rank.settings.items():
+                if name.startswith("versions.") and value is not None:
+                    versions.setdefault(name.removeprefix("versions."), set()).add(str(value))
+    return Place(
+        environment=environment,
+        versions={name: ", ".join(sorted(found)) for name, found in sorted(versions.items())},
+        num_rounds=sum(record.outcome != "skipped" for record in records),
+        first_started_utc=started[0] if started else None,
+        last_started_utc=started[-1] if started else None,
+    )
+
+
+def hardware(environment: Environment) -> str:
+    """What the work ran on, in words: GPUs if there are any, else the processor."""
+    if environment.gpus:
+        counts = Counter(gpu.name for gpu in environment.gpus)
+        return ", ".join(f"{count} x {name}" for name, count in counts.items())
+    if environment.cpu_model is None:
+        return "unknown hardware"
+    cores = "" if environment.num_cpus is None else f" ({environment.num_cpus} CPUs)"
+    return environment.cpu_model + cores
+
+
+def where_it_ran(place: Place) -> str:
+    label = "" if place.environment.host_label is None else f" [{place.environment.host_label}]"
+    return hardware(place.environment) + label

@@ -1,0 +1,243 @@
+"""What the stored results say: one ``CaseRow`` per case, with its speed-up against a baseline. Pure.
+
+A round is a fresh process. Its iteration time is ``suite.statistics.reduce.round_time_s``; a case's is the median over
+its completed rounds. Nothing here guesses: a value without its measurement is ``None``.
+"""
+
+import re
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from reports.analysis.curves import comparison_key, interconnect_of, line_of, variant_of
+from suite.schema.record import Case, CaseResult, Device, MinibatchRule, Outcome, RunRecord, Scaling
+from suite.statistics.intervals import Estimate, Interval, Rounds, median_interval, ratio_of
+from suite.statistics.reduce import round_time_s, steady_part
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """One round that did not complete."""
+
+    case_id: str
+    round: int
+    outcome: Outcome
+    reason: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseRow:
+    """One case with what is derived from its rounds; what goes on inside them is ``reports.analysis.time_split``."""
+
+    case_id: str
+    series: str
+    scaling: Scaling
+    task: str
+    rl_library: str
+    stack: str
+    device: Device
+    minibatch_rule: MinibatchRule
+    topology: str
+    nnodes: int
+    world_size: int
+    num_envs: int
+    num_envs_global: int
+    variant: str  # suffix of the case id; empty for the plain case
+    curve: str  # which line of the series' charts it belongs to
+    outcome_counts: Mapping[Outcome, int]
+    rounds_completed: int
+    rounds_settled: int  # of these
+    failures: tuple[Failure, ...]
+    iteration_time_s: float | None
+    iteration_time_interval_s: Interval | None  # of the median
+    total_fps: float | None
+    all_reduce_share: float | None  # of the iteration time
+    interconnect: str | None  # what the data of its ranks crossed; None for one rank, and where it is not known
+    rank_skew: float | None  # slowest over median rank, minus 1; None for one rank
+    baseline_world_size: int | None = None
+    speedup: float | None = None
+    ideal_speedup: float | None = None
+    scaling_efficiency: float | None = None
+    # Of cases of fewer than three rounds None, and of the baseline itself, whose speed-up is 1 by definition.
+    speedup_interval: Interval | None = None
+    scaling_efficiency_interval: Interval | None = None
+
+    @property
+    def total_fps_interval(self) -> Interval | None:
+        if self.total_fps is None or self.iteration_time_s is None or self.iteration_time_interval_s is None:
+            return None
+        low_s, high_s = self.iteration_time_interval_s
+        frames = self.total_fps * self.iteration_time_s
+        return frames / high_s, frames / low_s
+
+    @property
+    def rounds(self) -> int:
+        return sum(self.outcome_counts.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseTimes:
+    """Seconds per iteration of every completed round."""
+
+    times_s: Rounds
+
+
+def case_rows(results: Sequence[CaseResult]) -> tuple[CaseRow, ...]:
+    """One row per result, ordered by series, curve, world size and case id, with speed-ups filled in."""
+    cases = [result.case for result in results]
+    rows = [_measured_row(result, line_of(result, cases)) for result in results]
+    bases = _baselines(rows, cases)
+    timed = {result.case.case_id: case_times(result) for result in results}
+    scaled = (_with_scaling(row, bases[comparison_key(case)], timed) for row, case in zip(rows, cases, strict=True))
+    return tuple(sorted(scaled, key=lambda row: (row.series, _natural(row.curve), row.world_size, row.case_id)))
+
+
+def _natural(text: str) -> list[tuple[int, int | str]]:
+    """Numbers in a text count as numbers: 2048 environments come before 16384."""
+    return [(0, int(part)) if part.isdigit() else (1, part) for part in re.findall(r"\d+|\D+", text)]
+
+
+def _measured_row(result: CaseResult, curve: str) -> CaseRow:
+    case = result.case
+    times_s = list(case_times(result).times_s.values())
+    time_s = statistics.median(times_s) if times_s else None
+    return CaseRow(
+        case_id=case.case_id,
+        series=case.series,
+        scaling=case.scaling,
+        task=case.task,
+        rl_library=case.rl_library,
+        stack=case.stack,
+        device=case.device,
+        minibatch_rule=case.minibatch_rule,
+        topology=case.topology,
+        nnodes=case.nnodes,
+        world_size=case.world_size,
+        num_envs=case.num_envs,
+        num_envs_global=case.num_envs_global,
+        variant=variant_of(case),
+        curve=curve,
+        outcome_counts=Counter(record.outcome for record in result.rounds),
+        rounds_completed=len(result.completed),
+        rounds_settled=rounds_settled(result),
+        failures=failures_of(result),
+        iteration_time_s=time_s,
+        iteration_time_interval_s=median_interval(times_s),
+        total_fps=case.frames_per_iteration / time_s if time_s and case.has_frames else None,
+        all_reduce_share=_median_over_rounds(result, lambda record: _share(record, "all_reduce_time_s")),
+        interconnect=interconnect_of(result),
+        rank_skew=_median_over_rounds(result, _rank_skew),
+    )
+
+
+def rounds_settled(result: CaseResult) -> int:
+    """How many completed rounds have a steady part."""
+    return sum(steady_part(record).flag is None for record in result.completed)
+
+
+def failures_of(result: CaseResult) -> tuple[Failure, ...]:
+    """Every round that did not complete, skipped ones among them."""
+    return tuple(
+        Failure(case_id=result.case.case_id, round=record.round, outcome=record.outcome, reason=record.reason)
+        for record in result.rounds
+        if record.outcome != "completed"
+    )
+
+
+# --- speed-up and efficiency -------------------------------------------------------------------------------------
+
+
+def _baselines(rows: Sequence[CaseRow], cases: Sequence[Case]) -> dict[tuple[str | int, ...], CaseRow]:
+    """The smallest world size of every comparison, measured or not: a failed baseline is not replaced by another."""
+    bases: dict[tuple[str | int, ...], CaseRow] = {}
+    for row, case in sorted(
+        zip(rows, cases, strict=True), key=lambda pair: (pair[0].world_size, pair[0].nnodes, pair[0].case_id)
+    ):
+        bases.setdefault(comparison_key(case), row)
+    return bases
+
+
+def _with_scaling(row: CaseRow, base: CaseRow, timed: Mapping[str, CaseTimes]) -> CaseRow:
+    own, its_base = timed[row.case_id], timed[base.case_id]
+    if not own.times_s or not its_base.times_s:
+        return row
+    if row.world_size == base.world_size and row.case_id != base.case_id:
+        return row  # the same ranks on more nodes: what nodes cost is reports.analysis.pairs_of_cases, and no scaling
+    work = row.num_envs_global / base.num_envs_global
+    ideal = row.world_size / base.world_size
+    speedup = speedup_of(own.times_s, its_base.times_s, work=work)
+    low_high = speedup.interval if row.case_id != base.case_id else None
+    return replace(
+        row,
+        baseline_world_size=base.world_size,
+        speedup=speedup.value,
+        ideal_speedup=ideal,
+        scaling_efficiency=speedup.value / ideal,
+        speedup_interval=low_high,
+        scaling_efficiency_interval=low_high and (low_high[0] / ideal, low_high[1] / ideal),
+    )
+
+
+def speedup_of(case: Rounds, base: Rounds, *, work: float) -> Estimate:
+    """Throughput over that of the baseline; ``work``: environment steps of an iteration over those of the baseline's.
+
+    In strong scaling the work is the same, so it is t(base) / t(N).
+    """
+    return ratio_of(base.values(), case.values(), factor=work)
+
+
+# --- within a round ----------------------------------------------------------------------------------------------
+
+
+def case_times(result: CaseResult) -> CaseTimes:
+    """Of the completed rounds."""
+    return CaseTimes(times_s={record.round: round_time_s(record) for record in result.completed})
+
+
+def start_up_s(result: CaseResult) -> float | None:
+    """What a process takes beyond its iterations at their steady pace, median over the completed rounds."""
+    times_s = case_times(result).times_s
+    beyond = [
+        record.wall_time_s - result.case.iterations * times_s[record.round]
+        for record in result.completed
+        if record.wall_time_s is not None
+    ]
+    return statistics.median(beyond) if beyond else None
+
+
+def _present(values: Iterable[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
+
+
+def _median_over_rounds(result: CaseResult, value: Callable[[RunRecord], float | None]) -> float | None:
+    values = _present(value(record) for record in result.completed)
+    return statistics.median(values) if values else None
+
+
+def _share(record: RunRecord, column: str) -> float | None:
+    """Time in ``column`` over iteration time, both summed over all ranks and steady iterations."""
+    part_s = whole_s = 0.0
+    steady = steady_part(record)
+    for rank in record.ranks:
+        parts = steady.of(rank.samples.get(column, ()))
+        wholes = steady.of(rank.samples.get("iteration_time_s", ()))
+        for part, whole in zip(parts, wholes, strict=False):  # a column that was never measured is empty
+            if part is not None and whole is not None:
+                part_s += part
+                whole_s += whole
+    return part_s / whole_s if whole_s else None
+
+
+def _rank_skew(record: RunRecord) -> float | None:
+    """Median over steady iterations of (slowest rank / median rank - 1)."""
+    steady = steady_part(record)
+    columns = [steady.of(rank.samples.get("iteration_time_s", ())) for rank in record.ranks]
+    if len(columns) < 2:  # noqa: PLR2004 - one rank has nothing to be compared with
+        return None
+    skews = [
+        max(times) / statistics.median(times) - 1
+        for times in (_present(values) for values in zip(*columns, strict=False))
+        if len(times) == len(columns)
+    ]
+    return statistics.median(skews) if skews else None

@@ -1,0 +1,214 @@
+"""Laws of scaling fitted to measured points: Amdahl, Gustafson, the universal scalability law, and Karp-Flatt. Pure.
+
+Every law is linear in coefficients that cannot be negative (seconds and rates are not), so it is fitted by non-negative
+least squares of the relative error. Intervals come from fitting anew while each point moves by its standard error.
+What the points cannot support is a ``NoFit`` with its reason: too few points, none at the baseline, or points better
+than ideal.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+import numpy as np
+from scipy.optimize import nnls
+
+from reports.analysis.scaling.scaling_groups import ScalingGroup, ScalingPoint, point_efficiency
+from suite.files.wording import counted
+from suite.schema.record import Scaling
+from suite.statistics.intervals import Estimate, Scale, estimate, ratio_of
+
+# Beyond this no law here describes a point. The two per cent are for a baseline that was slightly disturbed; the noise
+# of the rounds is in the intervals already.
+SUPERLINEAR_EFFICIENCY: Final = 1.02
+# A law that misses a measured point by more describes something else: its parameters mean nothing then.
+MAX_RELATIVE_RESIDUAL: Final = 0.10
+
+type Law = Literal["amdahl", "gustafson", "usl"]
+type Coefficients = tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """``parameters`` by name; ``peak_world_size`` is infinite where throughput never falls."""
+
+    law: Law
+    parameters: Mapping[str, Estimate]
+    world_sizes: tuple[int, ...]  # that it was fitted to
+    worst_residual: float  # the largest relative error of throughput at a fitted point
+    points: tuple[ScalingPoint, ...] = field(repr=False)
+
+    @property
+    def describes(self) -> bool:
+        return self.worst_residual <= MAX_RELATIVE_RESIDUAL
+
+    def total_fps(self, world_size: int) -> Estimate:
+        """What the law says of ``world_size`` ranks, measured or not."""
+        form = _FORMS[self.law]
+        return _estimate(form, self.points, lambda coefficients: form.fps(world_size, coefficients), scale="log")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoFit:
+    law: Law
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class KarpFlatt:
+    """The serial fraction that explains one point by itself: rising with the ranks, it is overhead and not serial work.
+
+    ``serial_fraction`` is None where ``reason`` says why.
+    """
+
+    world_size: int
+    serial_fraction: Estimate | None
+    reason: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Form:
+    """target(N, fps) = sum of coefficients times basis(N). ``target`` is its own inverse in the second argument."""
+
+    scaling: Scaling | None  # that the law is about; None for both
+    target: Callable[[int, float], float]
+    basis: Callable[[int], tuple[float, ...]]
+    parameters: Mapping[str, Callable[[Coefficients], float]]
+
+    def fps(self, world_size: int, coefficients: Coefficients) -> float:
+        products = (a * b for a, b in zip(coefficients, self.basis(world_size), strict=True))
+        return self.target(world_size, math.fsum(products))
+
+
+def _serial_fraction(coefficients: Coefficients) -> float:
+    return coefficients[0] / sum(coefficients)
+
+
+def _over_first(index: int) -> Callable[[Coefficients], float]:
+    return lambda coefficients: coefficients[index] / coefficients[0] if coefficients[0] else math.inf
+
+
+def _peak_world_size(coefficients: Coefficients) -> float:
+    """Where the universal scalability law has its most throughput: sqrt((1 - sigma) / kappa), at least 1."""
+    one, sigma, kappa = coefficients
+    if not kappa:
+        return math.inf if sigma < one else 1.0
+    return max(1.0, math.sqrt(max(0.0, one - sigma) / kappa))
+
+
+_FORMS: Final[Mapping[Law, _Form]] = {
+    # seconds per frame: a serial part, and one that is divided by the ranks
+    "amdahl": _Form(
+        scaling="strong",
+        target=lambda _, fps: 1 / fps,
+        basis=lambda n: (1.0, 1 / n),
+        parameters={"serial_fraction": _serial_fraction},
+    ),
+    # frames per second: a part that stays as it is, and one that every rank adds to
+    "gustafson": _Form(
+        scaling="weak",
+        target=lambda _, fps: fps,
+        basis=lambda n: (1.0, n),
+        parameters={"serial_fraction": _serial_fraction},
+    ),
+    # rank-seconds per frame: what one rank needs, contention (sigma), and every rank talking to every other (kappa)
+    "usl": _Form(
+        scaling=None,
+        target=lambda n, value: n / value,
+        basis=lambda n: (1.0, n - 1, n * (n - 1)),
+        parameters={"sigma": _over_first(1), "kappa": _over_first(2), "peak_world_size": _peak_world_size},
+    ),
+}
+
+
+def fit(law: Law, group: ScalingGroup, *, check_points: int = 1) -> Fit | NoFit:
+    """Fit ``law``; ``check_points``: how many points it needs beyond its coefficients.
+
+    With 0 the fit goes through every point and nothing says whether the law is right; only a prediction that is then
+    compared with a measurement asks for that.
+    """
+    form = _FORMS[law]
+    reason = _unfit(form, group, needed=len(form.basis(1)) + check_points)
+    if reason is not None:
+        return NoFit(law=law, reason=reason)
+    points = group.measured
+    world_sizes = tuple(point.world_size for point in points)
+    coefficients = _solved(form, world_sizes, [point.total_fps for point in points])
+    return Fit(
+        law=law,
+        parameters={name: _parameter(form, points, value) for name, value in form.parameters.items()},
+        world_sizes=world_sizes,
+        worst_residual=max(abs(form.fps(p.world_size, coefficients) / p.total_fps - 1) for p in points),
+        points=points,
+    )
+
+
+def _unfit(form: _Form, group: ScalingGroup, *, needed: int) -> str | None:
+    """Why the points cannot support the law; None when they can."""
+    if form.scaling not in {None, group.scaling}:
+        return f"the law is about {form.scaling} scaling, and this is {group.scaling} scaling"
+    if not group.baseline.times_s:
+        return f"the baseline, {_ranks(group.baseline.world_size)}, has no completed round"
+    if len(group.measured) < needed:
+        sizes = ", ".join(str(point.world_size) for point in group.measured)
+        return f"measured for {sizes} ranks only, and it needs {needed} different numbers of ranks"
+    for point in group.measured:
+        efficiency = point.total_fps / group.baseline.total_fps / (point.world_size / group.baseline.world_size)
+        if efficiency > SUPERLINEAR_EFFICIENCY:
+            return f"superlinear: {_ranks(point.world_size)} have an efficiency of {efficiency:.2f}"
+    return None
+
+
+def _solved(form: _Form, world_sizes: Sequence[int], fps: Sequence[float]) -> Coefficients:
+    """Least squares of the relative error: every row is divided by its target, which then is 1."""
+    targets = [form.target(n, value) for n, value in zip(world_sizes, fps, strict=True)]
+    rows = np.array([form.basis(n) for n in world_sizes]) / np.array(targets)[:, None]
+    scales = np.linalg.norm(rows, axis=0)  # the columns differ by orders of magnitude
+    coefficients, _ = nnls(rows / scales, np.ones(len(targets)))
+    return tuple(float(value) for value in coefficients / scales)
+
+
+def _parameter(form: _Form, points: Sequence[ScalingPoint], value: Callable[[Coefficients], float]) -> Estimate:
+    """A parameter cannot be below 0, and neither can its interval."""
+    return _estimate(form, points, value, scale="linear").mapped(lambda each: max(0.0, each))
+
+
+def _estimate(
+    form: _Form, points: Sequence[ScalingPoint], value: Callable[[Coefficients], float], *, scale: Scale
+) -> Estimate:
+    """Estimate a value of the coefficients that a fit to the points' medians has."""
+    world_sizes = [point.world_size for point in points]
+
+    def of_medians(medians_s: tuple[float, ...]) -> float:
+        fps = [point.frames_per_iteration / time_s for point, time_s in zip(points, medians_s, strict=True)]
+        return value(_solved(form, world_sizes, fps))
+
+    return estimate([point.times_s.values() for point in points], of_medians, scale=scale)
+
+
+def karp_flatt(group: ScalingGroup) -> tuple[KarpFlatt, ...]:
+    """(1/S - 1/p) / (1 - 1/p) of every point beyond the baseline, p times the baseline's ranks with speed-up S."""
+    return tuple(_karp_flatt(group, point) for point in group.points[1:])
+
+
+def _karp_flatt(group: ScalingGroup, point: ScalingPoint) -> KarpFlatt:
+    reason: str | None = None
+    if group.scaling != "strong":
+        reason = f"the metric is about strong scaling, and this is {group.scaling} scaling"
+    elif not group.baseline.times_s:
+        reason = f"the baseline, {_ranks(group.baseline.world_size)}, has no completed round"
+    elif not point.times_s:
+        reason = "it has no completed round"
+    elif (efficiency := point_efficiency(group, point).value) > SUPERLINEAR_EFFICIENCY:
+        reason = f"superlinear: an efficiency of {efficiency:.2f}"
+    if reason is not None:
+        return KarpFlatt(world_size=point.world_size, serial_fraction=None, reason=reason)
+    ranks = point.world_size / group.baseline.world_size
+    longer = ratio_of(point.times_s.values(), group.baseline.times_s.values())
+    fraction = longer.mapped(lambda ratio: (ratio - 1 / ranks) / (1 - 1 / ranks))
+    return KarpFlatt(world_size=point.world_size, serial_fraction=fraction, reason=None)
+
+
+def _ranks(world_size: int) -> str:
+    return counted(world_size, "rank")

@@ -1,0 +1,159 @@
+"""Whether a group of cases scales, in one word with its reason. Pure.
+
+The rule, in this order:
+
+1. ``superlinear``: at some number of ranks the whole interval of the efficiency is above ``SUPERLINEAR_EFFICIENCY``.
+   More than ideal is mostly a mistake: environments per GPU counted as all of them, or a baseline that was disturbed.
+2. no verdict: the largest number of ranks, or the baseline, has too few rounds for an interval, or did not run.
+3. ``scales``: there, the whole interval is at or above ``SCALES_EFFICIENCY``.
+4. ``limited``: the whole interval is below it. The law that describes the points says by what.
+5. ``inconclusive``: the interval lies on both sides, too wide for either claim.
+
+Where the baseline ran twice (A/A), the word has to hold with either of the two, which are one case; else the curve is
+``inconclusive``. A twin with too few rounds for an interval says nothing.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from reports.analysis.scaling.scaling_groups import ScalingGroup, ScalingPoint, point_efficiency
+from reports.analysis.scaling.scaling_laws import SUPERLINEAR_EFFICIENCY, Fit, NoFit, fit
+from suite.files.wording import counted
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate
+
+# At most a fifth of the GPUs paid for may be lost. A convention, stated so that everyone can judge by another.
+SCALES_EFFICIENCY: Final = 0.80
+
+type Word = Literal["scales", "limited", "inconclusive", "superlinear"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """``efficiency`` is the one at ``world_size`` that decided; None where there is none to speak of."""
+
+    word: Word | None  # None for too few rounds
+    text: str  # the word as it is shown, with what to do where there is something
+    reason: str
+    world_size: int | None
+    efficiency: Estimate | None
+
+
+def verdict(group: ScalingGroup) -> Verdict:
+    """By the rule of this module."""
+    found = _of_baseline(group)
+    from_twin = group.from_twin
+    if found.word in {None, "inconclusive"} or from_twin is None:
+        return found
+    other = _of_baseline(from_twin)
+    if other.word == found.word or other.efficiency is None or other.efficiency.interval is None:
+        return found
+    low, high = other.efficiency.interval
+    reason = (
+        f"{found.word} by the baseline and {other.word} by its A/A twin, which is the same case: {low:.2f} to"
+        f" {high:.2f} at {_ranks(group.points[-1].world_size)}"
+    )
+    return replace(found, word="inconclusive", text="inconclusive", reason=reason)
+
+
+def _of_baseline(group: ScalingGroup) -> Verdict:
+    efficiencies = {
+        point.world_size: point_efficiency(group, point)
+        for point in group.points[1:]
+        if point.times_s and group.baseline.times_s
+    }
+    for world_size, efficiency in efficiencies.items():
+        if efficiency.interval is not None and efficiency.interval[0] > SUPERLINEAR_EFFICIENCY:
+            return _verdict(
+                "superlinear",
+                f"more than {SUPERLINEAR_EFFICIENCY:.2f} of ideal at {world_size} ranks",
+                (world_size, efficiency),
+                advice="check per-GPU versus global environments",
+            )
+    missing = _missing(group)
+    if missing is not None:
+        return _verdict(None, missing, None)
+    largest = group.points[-1].world_size
+    efficiency = efficiencies[largest]
+    decided = (largest, efficiency)
+    if efficiency.interval is None:
+        return _verdict(None, _too_few_rounds(group.baseline, group.points[-1]), decided)
+    low, high = efficiency.interval
+    if low >= SCALES_EFFICIENCY:
+        return _verdict("scales", f"at least {SCALES_EFFICIENCY:.2f} of ideal at {largest} ranks", decided)
+    if high < SCALES_EFFICIENCY:
+        slower = high * largest < group.baseline.world_size  # not even the frames of the fewest ranks
+        loss = f"; {_ranks(largest)} are slower than {group.baseline.world_size}" if slower else ""
+        return _verdict("limited", limit(group) + loss, decided)
+    return _verdict(
+        "inconclusive",
+        f"the interval at {largest} ranks, {low:.2f} to {high:.2f}, lies on both sides of {SCALES_EFFICIENCY:.2f}",
+        decided,
+    )
+
+
+def limit(group: ScalingGroup) -> str:
+    """What keeps ``group`` from scaling, as far as a law describes its points; the special law is tried first.
+
+    Communication that grows with every rank (kappa of the universal scalability law) is named only when its interval
+    excludes zero: any curve is fitted better by one more coefficient. It is of one rank's own time, so where the law
+    leaves that none it is infinite and says nothing.
+    """
+    usl = fit("usl", group)
+    if isinstance(usl, Fit) and usl.describes and _surely_positive(usl.parameters["kappa"]):
+        peak = usl.parameters["peak_world_size"]
+        kappa = usl.parameters["kappa"]
+        return (
+            f"by what every rank has to do with every other (universal scalability law, kappa {_words(kappa)}):"
+            f" throughput is predicted to peak at {_ranks(round(peak.value))}"
+        )
+    serial = fit("amdahl" if group.scaling == "strong" else "gustafson", group)
+    if isinstance(serial, NoFit):
+        return f"by what is not known: {serial.reason}"
+    fraction = serial.parameters["serial_fraction"]
+    if not serial.describes:
+        return f"by what is not known: {serial.law.capitalize()}'s law misses a point by {serial.worst_residual:.0%}"
+    if serial.law == "gustafson":
+        return f"by a part that does not grow with the ranks (Gustafson, serial fraction {_words(fraction)})"
+    most = 1 / fraction.value if fraction.value else math.inf
+    return f"by a serial part (Amdahl, serial fraction {_words(fraction)}): at most {most:.1f} times one rank"
+
+
+def _missing(group: ScalingGroup) -> str | None:
+    if len(group.points) == 1:
+        return f"only {group.baseline.world_size} was measured, and scaling needs two numbers of ranks"
+    for point in (group.baseline, group.points[-1]):
+        if not point.times_s:
+            return f"no round of {_ranks(point.world_size)} completed"
+    return None
+
+
+def _too_few_rounds(*points: ScalingPoint) -> str:
+    few = ", ".join(
+        f"{len(point.times_s)} at {_ranks(point.world_size)}"
+        for point in points
+        if len(point.times_s) < MIN_ROUNDS_FOR_INTERVAL
+    )
+    return f"too few rounds for an interval, which needs {MIN_ROUNDS_FOR_INTERVAL}: {few}"
+
+
+def _ranks(world_size: int) -> str:
+    return counted(world_size, "rank")
+
+
+def _surely_positive(value: Estimate) -> bool:
+    return value.interval is not None and value.interval[0] > 0 and math.isfinite(value.interval[1])
+
+
+def _words(value: Estimate) -> str:
+    if value.interval is None:
+        return f"{value.value:.3g}"
+    return f"{value.value:.3g} ({value.interval[0]:.3g} to {value.interval[1]:.3g})"
+
+
+def _verdict(
+    word: Word | None, reason: str, decided: tuple[int, Estimate] | None, *, advice: str | None = None
+) -> Verdict:
+    world_size, efficiency = decided or (None, None)
+    text = (word or "none") if advice is None else f"{word}: {advice}"
+    return Verdict(word=word, text=text, reason=reason, world_size=world_size, efficiency=efficiency)

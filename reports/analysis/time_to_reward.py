@@ -1,0 +1,100 @@
+"""Time to a reward: how long training runs until it is as good as asked for. Pure.
+
+The time is that of the iterations alone, the first with its compilation included, each as long as its slowest rank.
+Start-up before the first iteration is not in it. More environments learn more per iteration, but not in proportion:
+this is the figure that throughput is for.
+"""
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from reports.analysis.learning_curves import mean_rewards
+from suite.schema.record import CaseResult, RunRecord
+from suite.statistics.intervals import Interval, median_interval
+from suite.statistics.reduce import iteration_times_s
+
+# Iterations that a reward is the median of, the current one and those before, as in suite.records.learning_check. The
+# libraries take the mean of a hundred episodes already, but one iteration may leap: when the first episodes of full
+# length end, all that did not fail do so together.
+SMOOTHING_WINDOW: Final = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimeToReward:
+    """``time_s`` is the median over the completed rounds, where one that never got there counts as longer than any.
+
+    So it is None where half of them or more did not, and ``interval_s`` where any did not or there are too few.
+    """
+
+    case_id: str
+    reward: float
+    smoothing_window: int
+    round_times_s: Mapping[int, float | None]  # None: the round ended before
+    round_iterations: Mapping[int, int | None]  # iterations needed, from 1
+    time_s: float | None
+    interval_s: Interval | None
+
+
+def time_to_reward(result: CaseResult, reward: float, *, smoothing_window: int = SMOOTHING_WINDOW) -> TimeToReward:
+    """Raises ValueError as ``suite.statistics.reduce.iteration_times_s`` does, and for a window below 1."""
+    if smoothing_window < 1:
+        raise ValueError(f"smoothing_window is {smoothing_window}; it is a number of iterations, at least 1")
+    iterations = {
+        record.round: iterations_to_reward(mean_rewards(record), reward, smoothing_window=smoothing_window)
+        for record in result.completed
+    }
+    times_s = {record.round: _time_s(record, iterations[record.round]) for record in result.completed}
+    reached = [time_s for time_s in times_s.values() if time_s is not None]
+    censored = statistics.median([math.inf if time_s is None else time_s for time_s in times_s.values()] or [math.inf])
+    return TimeToReward(
+        case_id=result.case.case_id,
+        reward=reward,
+        smoothing_window=smoothing_window,
+        round_times_s=times_s,
+        round_iterations=iterations,
+        time_s=censored if math.isfinite(censored) else None,
+        interval_s=median_interval(reached) if len(reached) == len(times_s) else None,
+    )
+
+
+def common_reward(results: Sequence[CaseResult]) -> float | None:
+    """Of every completed round of every case, as ``reward_of_all``."""
+    return reward_of_all([mean_rewards(record) for result in results for record in result.completed])
+
+
+def reward_of_all(curves: Sequence[Sequence[float | None]]) -> float | None:
+    """The highest reward that every curve reached, smoothed as ``time_to_reward`` does by default.
+
+    None where a curve began with as much: then nobody waits for it. None too for one without enough rewards.
+    """
+    known = [smoothed(curve, SMOOTHING_WINDOW) for curve in curves]
+    if not known or not all(known):
+        return None
+    reward = min(map(max, known))
+    return reward if reward > max(curve[0] for curve in known) else None
+
+
+def smoothed(rewards: Sequence[float | None], smoothing_window: int) -> list[float]:
+    """The median of every window that is full and has a reward in every iteration, in their order."""
+    windows = (rewards[end - smoothing_window : end] for end in range(smoothing_window, len(rewards) + 1))
+    known = ([value for value in window if value is not None] for window in windows)
+    return [statistics.median(window) for window in known if len(window) == smoothing_window]
+
+
+def iterations_to_reward(rewards: Sequence[float | None], reward: float, *, smoothing_window: int) -> int | None:
+    """Iterations until the median of the last ``smoothing_window`` rewards is at least ``reward``; None if never.
+
+    A window counts only when it is full and every iteration in it has a reward.
+    """
+    for end in range(smoothing_window, len(rewards) + 1):
+        window = [value for value in rewards[end - smoothing_window : end] if value is not None]
+        if len(window) == smoothing_window and statistics.median(window) >= reward:
+            return end
+    return None
+
+
+def _time_s(record: RunRecord, iterations: int | None) -> float | None:
+    return None if iterations is None else math.fsum(iteration_times_s(record)[:iterations])

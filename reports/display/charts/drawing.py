@@ -1,0 +1,264 @@
+"""What the charts share: colours, axes, labels at the marks, legends that select. Pure."""
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Literal
+
+import altair as alt
+
+from reports.analysis.analysed_set import Campaign
+from reports.analysis.rows import CaseRow
+from reports.display.charts.points import case_points, curves_of
+from reports.display.figure import PADDING, RULE, SMALL_WIDTH_PX, STATIC_WIDTH_PX, Figure, make_figure
+from reports.display.html import Html, named_of
+
+SCHEMA_URL: Final[str] = alt.SCHEMA_URL
+PALETTE: Final = ("#0072B2", "#D55E00", "#007A5A", "#AA4499", "#7A6000", "#4B5563")
+SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+DASHES: Final = ([1, 0], [6, 3], [2, 2])
+RULE_DASH: Final = [5, 4]
+SHORT_NUMBER: Final = "format(datum.value, '~s')"  # 0, 500, 1k: the axis' own format would write 0k
+PLAIN_NUMBER: Final = ",~f"  # as many decimals as the steps need; "~g" makes 200 of large axes 2e+2
+FADED: Final = 0.15
+SPEC_DIGITS: Final = 6
+# Of the longest two, which may stand side by side.
+TWO_COLUMNS_CHARACTERS, TWO_COLUMNS_CHARACTERS_ON_A_PHONE = 40, 24
+LABEL_SEPARATION_PX: Final = 6  # between the numbers of an axis, which read as one number where they touch
+LABEL_GAP_PX: Final = 14  # between two labels, so that neither touches the other
+LABEL_MARGIN_PX: Final = 52  # right of the last point
+# In pixels; more would leave no room for bars on a phone. A drawing that is not live has no container.
+_ON_A_PHONE: Final = "containerSize()[0] && containerSize()[0] < 500"
+CASE_LABEL_LIMIT: Final = f"{_ON_A_PHONE} ? 120 : 230"
+
+type Layer = alt.Chart | alt.LayerChart
+
+
+def figure_id(campaign: Campaign, chart: str) -> str:
+    """Unique on the site: set, series, chart."""
+    return "-".join(re.sub(r"[^A-Za-z0-9]+", "-", part) for part in _name(campaign, chart))
+
+
+def _name(campaign: Campaign, chart: str) -> list[str]:
+    return [part for part in (campaign.name, campaign.rows[0].series, chart) if part]
+
+
+def figure(
+    layers: Sequence[Layer],
+    campaign: Campaign,
+    *,
+    chart: str,
+    height: int,
+    alt_text: str,
+    caption: str,
+    data: Html,
+    is_labelled: bool = False,
+    is_small: bool = False,
+    others: Sequence[Campaign] = (),
+) -> Figure:
+    """``is_labelled`` leaves room on the right for the labels of ``end_labels``.
+
+    The caption says where the campaign ran and ``others`` that it shows, unless the figure is a small one among many.
+    """
+    where = "; ".join(dict.fromkeys(one.where for one in (campaign, *others)))
+    padding = {**PADDING, "right": LABEL_MARGIN_PX} if is_labelled else alt.Undefined
+    # All at once: each ``properties`` would copy the whole chart.
+    drawn = alt.LayerChart(layer=list(layers), width="container", height=height, description=alt_text, padding=padding)
+    spec = _rounded(drawn.to_dict())
+    return make_figure(
+        spec,
+        figure_id=figure_id(campaign, chart),
+        alt_text=alt_text,
+        caption=caption if is_small else f"{caption} Ran on {where}.",
+        data=named_of(data, " ".join(_name(campaign, chart))),
+        static_width_px=SMALL_WIDTH_PX if is_small else STATIC_WIDTH_PX,
+    )
+
+
+def rows_data(rows: Iterable[CaseRow]) -> alt.InlineData:
+    return alt.InlineData(values=case_points(rows))
+
+
+def tip(field: str, title: str, number_format: str | None = None) -> alt.Tooltip:
+    return (
+        alt.Tooltip(field, title=title)
+        if number_format is None
+        else alt.Tooltip(field, title=title, format=number_format)
+    )
+
+
+def ranks_axis(rows: Sequence[CaseRow]) -> alt.X:
+    unit = "GPUs" if all(row.device == "cuda" for row in rows) else "Ranks"
+    return counts_axis("world_size", unit, (row.world_size for row in rows))
+
+
+def counts_axis(field: str, unit: str, counts: Iterable[int], *, is_crowded: bool = False) -> alt.X:
+    """Doublings are equally far apart, and every count has its number, unless they are ``is_crowded``."""
+    overlap: Literal["greedy"] | alt.UndefinedType = "greedy" if is_crowded else alt.Undefined
+    return alt.X(
+        f"{field}:Q",
+        title=f"{unit}, log scale",
+        scale=alt.Scale(type="log", base=2, padding=24, nice=False),
+        axis=alt.Axis(
+            values=sorted(set(counts)),
+            format="d",
+            grid=False,
+            labelOverlap=overlap,
+            labelSeparation=LABEL_SEPARATION_PX,
+        ),
+    )
+
+
+def fps_axis(values: Sequence[float]) -> alt.Y:
+    ticks = log_ticks(min(values), max(values))
+    return alt.Y(
+        "fps:Q",
+        title="Frames per second, log scale",
+        scale=alt.Scale(type="log", domain=[ticks[0], ticks[-1]], nice=False),
+        axis=alt.Axis(labelExpr=SHORT_NUMBER, values=ticks),
+    )
+
+
+def efficiency_axis(field: str, *, top: float, title: str = "Scaling efficiency") -> alt.Y:
+    """From zero, so that heights can be compared."""
+    return alt.Y(
+        f"{field}:Q",
+        title=title,
+        scale=alt.Scale(domain=[0, top], nice=False),
+        axis=alt.Axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1]),
+    )
+
+
+def dashed_line_at(y: float) -> alt.Chart:
+    """What a figure's points are held against."""
+    shown = alt.Chart(alt.InlineData(values=[{}]))
+    line: alt.Chart = shown.mark_rule(color=RULE, strokeDash=RULE_DASH).encode(y=alt.datum(y))
+    return line
+
+
+def pick(field: str) -> alt.Parameter:
+    """A click on a legend's entry fades the others. It has to be added to the first layer that has this legend.
+
+    The name is fixed: a counter would change from build to build.
+    """
+    return alt.selection_point(name="picked", fields=[field], bind="legend")
+
+
+def faded_unless(picked: alt.Parameter, opacity: float = 1) -> Any:
+    return alt.condition(picked, alt.value(opacity), alt.value(FADED))
+
+
+def legend_of(values: Sequence[str]) -> alt.Legend | None:
+    """Only where there is more than one thing to tell apart; in two columns where they fit."""
+    if len(values) <= 1:
+        return None
+    longest = sum(sorted(map(len, values))[-2:])
+    on_a_phone, columns = (
+        1 if longest > most else 2 for most in (TWO_COLUMNS_CHARACTERS_ON_A_PHONE, TWO_COLUMNS_CHARACTERS)
+    )
+    return alt.Legend(
+        columns=alt.ExprRef(f"{_ON_A_PHONE} ? {on_a_phone} : {columns}"),
+        labelLimit=alt.ExprRef(f"{_ON_A_PHONE} ? 210 : 260"),
+    )
+
+
+def colour(values: Sequence[str], field: str = "curve", colours: Sequence[str] = PALETTE) -> alt.Color:
+    legend = legend_of(values)
+    return alt.Color(
+        f"{field}:N", title=None, sort=list(values), scale=alt.Scale(domain=values, range=colours), legend=legend
+    )
+
+
+def shape(values: Sequence[str], field: str = "curve") -> alt.Shape:
+    legend = legend_of(values)
+    return alt.Shape(
+        f"{field}:N", title=None, sort=list(values), scale=alt.Scale(domain=values, range=SHAPES), legend=legend
+    )
+
+
+def lines_and_points(
+    base: alt.Chart, rows: Sequence[CaseRow], *, y: alt.Y, tooltip: list[alt.Tooltip], picked: alt.Parameter
+) -> list[Layer]:
+    curves = curves_of(rows)
+    coloured = base.encode(y=y, color=colour(curves), opacity=faded_unless(picked))
+    points = coloured.mark_point(filled=True, size=75).encode(
+        shape=shape(curves), tooltip=[tip("case_id:N", "Case"), *tooltip]
+    )
+    points = points.add_params(picked)
+    return [points, coloured.mark_line(strokeWidth=2)]
+
+
+def intervals(rows: Sequence[CaseRow], *, x: alt.X, low: str, high: str, picked: alt.Parameter) -> list[Layer]:
+    """Whiskers where there is an interval; no layer where there is none."""
+    shown = [point for point in case_points(rows) if low in point]
+    if not shown:
+        return []
+    base = alt.Chart(alt.InlineData(values=shown)).encode(
+        x=x, color=colour(curves_of(rows)), opacity=faded_unless(picked)
+    )
+    whisker = base.mark_rule(strokeWidth=2).encode(y=f"{low}:Q", y2=f"{high}:Q")
+    caps = [base.mark_tick(thickness=2, size=9).encode(y=f"{name}:Q") for name in (low, high)]
+    return [whisker, *caps]
+
+
+def end_labels(
+    values: Mapping[str, tuple[float, str]], *, to_px: Mapping[str, float], colours: Mapping[str, str], x: alt.X
+) -> list[Layer]:
+    """The last value of every curve, in its colour, right of its last point; none touches another.
+
+    ``values``: curve -> world size and text; ``to_px``: curve -> pixels from the top of the plot.
+    """
+    placed = spread(to_px)
+    return [
+        alt.Chart(alt.InlineData(values=[{"world_size": world_size}]))
+        .mark_text(text=text, align="left", dx=9, fontSize=12, fontWeight=600, color=colours[curve])
+        .encode(x=x, y=alt.value(placed[curve]))
+        for curve, (world_size, text) in values.items()
+    ]
+
+
+def spread(wanted_px: Mapping[str, float]) -> dict[str, float]:
+    """Positions at least ``LABEL_GAP_PX`` apart, in the order of the wanted ones, as a group where they were wanted."""
+    placed: dict[str, float] = {}
+    below = float("-inf")
+    for name, position in sorted(wanted_px.items(), key=lambda item: item[1]):
+        placed[name] = below = max(position, below + LABEL_GAP_PX)
+    if not placed:
+        return placed
+    shift = (sum(wanted_px.values()) - sum(placed.values())) / len(placed)
+    return {name: position + shift for name, position in placed.items()}
+
+
+def curve_colours(rows: Iterable[CaseRow]) -> dict[str, str]:
+    return {curve: PALETTE[index % len(PALETTE)] for index, curve in enumerate(curves_of(rows))}
+
+
+def last_rows(rows: Iterable[CaseRow]) -> dict[str, CaseRow]:
+    """The row with the most ranks of every curve."""
+    last: dict[str, CaseRow] = {}
+    for row in sorted(rows, key=lambda row: row.world_size):
+        last[row.curve] = row
+    return last
+
+
+def ideal_line(base: alt.Chart, y: alt.Y, detail: str) -> alt.Chart:
+    line: alt.Chart = base.mark_line(color=RULE, strokeDash=RULE_DASH, strokeWidth=1.5).encode(y=y, detail=detail)
+    return line
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """1, 2 and 5 of every power of ten from below ``low`` to above ``high``."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks = [step * 10.0**power for power in powers for step in (1, 2, 5)]
+    first = max(index for index, tick in enumerate(ticks) if tick <= low)
+    last = min(index for index, tick in enumerate(ticks) if tick >= high)
+    return ticks[first : last + 1]
+
+
+def _rounded(value: Any) -> Any:
+    """Six significant digits: more than a screen has, and a third of the bytes."""
+    if isinstance(value, float):
+        return float(f"{value:.{SPEC_DIGITS}g}")
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    return [_rounded(item) for item in value] if isinstance(value, list) else value

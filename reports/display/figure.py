@@ -1,0 +1,144 @@
+"""A chart as the page shows it: a static SVG, the Vega-Lite spec that replaces it when seen, words, and the data.
+
+The SVG is what print, a reader without JavaScript and a screen reader get. Both halves come from one spec, and nothing
+in them is random, so the same results give the same bytes.
+"""
+
+import html
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import vl_convert
+
+from reports.display.html import Html
+
+STATIC_WIDTH_PX, SMALL_WIDTH_PX = 640, 380
+INK, MUTED_INK, RULE = "#111827", "#374151", "#6b7280"
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif"
+CONFIG: Mapping[str, Any] = {
+    "background": None,
+    "font": FONT,
+    "view": {"stroke": None},
+    "axis": {
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": 600,
+        "labelColor": MUTED_INK,
+        "titleColor": INK,
+        "domainColor": RULE,
+        "tickColor": RULE,
+        "gridColor": "#e3e6ea",
+    },
+    "legend": {
+        "orient": "top",
+        "labelFontSize": 12,
+        "labelColor": MUTED_INK,
+        "columnPadding": 16,
+        "layout": {"top": {"anchor": "start", "direction": "vertical", "margin": 4}},  # two do not fit a phone
+    },
+}
+# The static figure is drawn with the builder's fonts and read with the reader's, which may be wider.
+PADDING: Mapping[str, int] = {"left": 24, "right": 12, "top": 4, "bottom": 4}
+
+_UNSEEN: Final = tuple(
+    (re.compile(pattern), replacement)
+    for pattern, replacement in (
+        (r' (?:aria-[a-z]+|role|pointer-events|class|version|xmlns:xlink|font-family)="[^"]*"', ""),
+        (r' opacity="1"', ""),
+        (r'<path(?: d="(?:M0,0h0v0h0Z)?"| display="none")+/>', ""),
+        (r' transform="translate\(0,0\)"', ""),
+        (r'<path d="M0,0h[\d.]+v[\d.]+h-[\d.]+Z"/>', ""),  # a plot's background, which has no colour
+        (r"<g></g>", ""),
+        (
+            r'<path transform="translate\(([-\d.]+),([-\d.]+)\)" d="M([\d.]+),0A\3,\3,0,1,1,-\3,0A\3,\3,0,1,1,\3,0"',
+            r'<circle cx="\1" cy="\2" r="\3"',
+        ),
+    )
+)
+_NUMBER: Final = re.compile(r"-?\d+\.\d{3,}")
+_LEAF: Final = r"<(?:circle|line|path|text|rect)\b[^>]*(?:/>|>[^<]*</text>)"
+_LEAVES: Final = re.compile(rf"<g>((?:{_LEAF}){{2,}})</g>")
+# What SVG hands down from a group to what it holds.
+_INHERITED: Final = re.compile(
+    r' (?:fill|fill-opacity|font-size|font-weight|font-style|stroke|stroke-width|stroke-dasharray|text-anchor)="[^"]*"'
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """What a notebook cell displays; ``figure_id`` is unique on the site."""
+
+    figure_id: str
+    spec: Mapping[str, Any]
+    svg: str
+    alt_text: str
+    caption: str
+    data: Html
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        # "</" would end the script element early. The theme moves the spec into a script of its own.
+        spec = json.dumps(self.spec, separators=(",", ":")).replace("</", "<\\/")
+        markup = (
+            f'<figure class="vega-figure" id="{self.figure_id}">'
+            f'<div class="vega-static">{self.svg}</div>'
+            f'<script type="application/json">{spec}</script>'
+            f"<figcaption>{html.escape(self.caption)}"
+            f"<details><summary>Data of this figure</summary>{self.data.markup}</details></figcaption></figure>"
+        )
+        return {"text/html": markup, "text/plain": self.alt_text}
+
+
+def make_figure(
+    chart: Mapping[str, Any],
+    *,
+    figure_id: str,
+    alt_text: str,
+    caption: str,
+    data: Html,
+    static_width_px: int = STATIC_WIDTH_PX,
+) -> Figure:
+    """``chart``: a Vega-Lite spec as wide as its container, of the version that its ``$schema`` says."""
+    spec = {"padding": PADDING, **chart, "config": CONFIG}
+    return Figure(
+        figure_id=figure_id,
+        spec=spec,
+        svg=_static_svg(spec, alt_text=alt_text, width_px=static_width_px),
+        alt_text=alt_text,
+        caption=caption,
+        data=data,
+    )
+
+
+def vega_lite_version(schema: str) -> str:
+    """``6.4`` of ``…/v6.4.1.json``, as vl-convert names it."""
+    major, minor, *_ = schema.rpartition("/")[2].removeprefix("v").split(".")
+    return f"{major}.{minor}"
+
+
+def _static_svg(spec: Mapping[str, Any], *, alt_text: str, width_px: int) -> str:
+    svg: str = vl_convert.vegalite_to_svg({**spec, "width": width_px}, vl_version=vega_lite_version(spec["$schema"]))
+    label = f'<svg role="img" aria-label="{html.escape(alt_text)}" font-family="{FONT}" '
+    return _lean(svg).replace("<svg ", label, 1)
+
+
+def _lean(svg: str) -> str:
+    """Without what nobody sees: it is half of the bytes.
+
+    The picture as a whole has a label, so its parts need none. A tenth of a hundredth of a pixel is not seen either.
+    """
+    for pattern, replacement in _UNSEEN:
+        svg = pattern.sub(replacement, svg)
+    svg = _LEAVES.sub(lambda match: _said_once(match[1]), svg)
+    return _NUMBER.sub(lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), svg)
+
+
+def _said_once(leaves: str) -> str:
+    """A group's elements, with what all of them say of themselves said by the group: hundreds of ticks and dots do."""
+    tags = [match[0] for match in re.finditer(r"<(?:circle|line|path|text|rect)\b[^>]*>", leaves)]
+    shared = [attribute for attribute in _INHERITED.findall(tags[0]) if all(attribute in tag for tag in tags)]
+    for attribute in shared:
+        leaves = leaves.replace(attribute, "")
+    return f"<g{''.join(shared)}>{leaves}</g>"

@@ -1,0 +1,202 @@
+"""Values, paragraphs and tables as HTML. Pure.
+
+Every table is read in a browser and by screen readers, so cells say their unit in the heading and ``n/a`` where nothing
+was measured.
+"""
+
+import html
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from suite.statistics.intervals import Estimate, Interval
+
+MISSING = "n/a"
+MAX_COLUMNS, MAX_TEXT_COLUMNS = 16, 6  # that report.css knows
+_REGION = 'role="region" aria-label="'
+_NUMBER = re.compile(r"\d[\d.,]*")
+_LONG_NAME = re.compile(r"\b[a-z_]+(?:\.\w+){2,}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Html:
+    """Markup with the text a terminal would show instead; a notebook displays it."""
+
+    markup: str
+    text: str
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return {"text/html": self.markup, "text/plain": self.text}
+
+
+type Cell = str | Html  # text is escaped
+
+
+# --- values as text ----------------------------------------------------------------------------------------------
+
+
+def seconds(value: float | None) -> str:
+    """Three significant digits: ``0.0123``, ``1.23``, ``123``."""
+    if value is None:
+        return MISSING
+    return f"{value:.0f}" if value >= 100 else f"{value:#.3g}"  # noqa: PLR2004 - where three digits need no point
+
+
+def count(value: float | None) -> str:
+    return MISSING if value is None else f"{value:,.0f}"
+
+
+def ratio(value: float | None) -> str:
+    return MISSING if value is None else f"{value:.2f}"
+
+
+def percent(value: float | None) -> str:
+    return MISSING if value is None else f"{100 * value:.1f} %"
+
+
+def percent_interval(interval: tuple[float, float] | None) -> str:
+    return MISSING if interval is None else f"{100 * interval[0]:.1f} to {100 * interval[1]:.1f} %"
+
+
+def estimated(value: Estimate | None, text: Callable[[float], str] = ratio) -> str:
+    """``1.90``, or ``1.90 (1.85 to 1.93)`` where the interval is known."""
+    if value is None:
+        return MISSING
+    low_high = value.interval
+    return text(value.value) + ("" if low_high is None else f" ({text(low_high[0])} to {text(low_high[1])})")
+
+
+def interval_of(value: float | None, interval: Interval | None, text: Callable[[float], str]) -> str:
+    """A value with its interval, as ``estimated`` shows it."""
+    return estimated(None if value is None else Estimate(value=value, interval=interval), text)
+
+
+def rounds_text(completed: Sequence[int], settled: Sequence[int]) -> str:
+    """Completed rounds with those of them that settled, for one case or several: ``3, 3 (2, 1 settled)``."""
+    return f"{', '.join(map(str, completed))} ({', '.join(map(str, settled))} settled)"
+
+
+# --- tables ------------------------------------------------------------------------------------------------------
+
+
+def html_table(
+    headings: Sequence[str],
+    rows: Iterable[Sequence[Cell]],
+    *,
+    label: str,
+    num_text_columns: int = 1,
+    text_headings: Collection[str] = (),
+) -> Html:
+    """A table in a region that scrolls sideways.
+
+    All columns are figures but the first ``num_text_columns`` and those below ``text_headings``.
+
+    The first cell of a row is its heading.
+    """
+    num_text_columns = min(num_text_columns, len(headings))
+    if len(headings) > MAX_COLUMNS or MAX_TEXT_COLUMNS < num_text_columns < len(headings):
+        raise ValueError(f"{len(headings)} columns, {num_text_columns} of text: report.css knows fewer; add them there")
+    rows = [list(row) for row in rows]
+    kinds = [' class="words"' if heading in text_headings else "" for heading in headings]
+    head = "".join(
+        f'<th scope="col"{kind}>{html.escape(name)}</th>' for kind, name in zip(kinds, headings, strict=True)
+    )
+    # On a phone a row is a block of its own, whose lines begin with the headings: report.css takes them from here, so
+    # that not every cell has to have its own. The first cell says what it is itself, but for a bare number.
+    shown = list(enumerate(headings, start=1))[0 if any(_is_number(row[0]) for row in rows) else 1 :]
+    names = ";".join(f"--h{index}:{_css_text(heading)}" for index, heading in shown)
+    body = "".join(f"<tr>{_cells(row, kinds)}</tr>\n" for row in rows)
+    markup = (
+        f'<div class="scroll" tabindex="0" {_REGION}{html.escape(label)}">'
+        f'<table class="words-{num_text_columns}" style="{html.escape(names)}"><thead><tr>{head}</tr></thead>\n'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+    lines = [[cell if isinstance(cell, str) else cell.text for cell in row] for row in rows]
+    return Html(markup=markup, text="\n".join("\t".join(line) for line in [list(headings), *lines]))
+
+
+def named_of(table: Html, whole: str) -> Html:
+    """The table as that of ``whole``: a page with the same table in several places has a name for each."""
+    markup = table.markup.replace(_REGION, f"{_REGION}{html.escape(whole)}: ", 1)
+    return replace(table, markup=markup)
+
+
+def _css_text(text: str) -> str:
+    """A string of CSS. Raises ValueError for what would have to be escaped."""
+    if '"' in text or "\\" in text:
+        raise ValueError(f"{text!r} is no heading of a table: it has a quotation mark or a backslash")
+    return f'"{text}"'
+
+
+def _cells(row: Sequence[Cell], kinds: Sequence[str]) -> str:
+    first, *rest = row
+    # A case id may break after its series.
+    heading = html.escape(first).replace("/", "/<wbr>", 1) if isinstance(first, str) else first.markup
+    cells = "".join(f"<td{kind}>{_markup(cell)}</td>" for kind, cell in zip(kinds[1:], rest, strict=True))
+    kind = ' class="number"' if _is_number(first) else ""
+    return f'<th scope="row"{kind}>{heading}</th>{cells}'
+
+
+def _is_number(cell: Cell) -> bool:
+    return isinstance(cell, str) and _NUMBER.fullmatch(cell) is not None
+
+
+def _markup(cell: Cell) -> str:
+    if not isinstance(cell, str):
+        return cell.markup
+    # The name of a setting may break after its dots.
+    return _LONG_NAME.sub(lambda name: name[0].replace(".", ".<wbr>"), html.escape(cell))
+
+
+def paragraph(text: str) -> Html:
+    return Html(markup=f"<p>{html.escape(text)}</p>", text=text)
+
+
+class Displayed(Protocol):
+    """What a cell of a page shows."""
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]: ...
+
+
+def together(parts: Iterable[Displayed]) -> Html:
+    """Several things, one below the other."""
+    bundles = [part._repr_mimebundle_() for part in parts]
+    return Html(
+        markup="\n".join(bundle["text/html"] for bundle in bundles),
+        text="\n".join(bundle["text/plain"] for bundle in bundles),
+    )
+
+
+def heading(title: str | Html, *, depth: int = 3) -> Html:
+    """Without an anchor: a page's contents list what its Markdown heads."""
+    text, markup = (title, html.escape(title)) if isinstance(title, str) else (title.text, title.markup)
+    return Html(markup=f"<h{depth}>{markup}</h{depth}>", text=text)
+
+
+def bullets(items: Iterable[Cell]) -> Html:
+    items = list(items)
+    markup = "".join(f"<li>{_markup(item)}</li>" for item in items)
+    return Html(
+        markup=f"<ul>{markup}</ul>", text="\n".join(item if isinstance(item, str) else item.text for item in items)
+    )
+
+
+def aside(title: str, notes: Sequence[str]) -> Html:
+    """A box that cannot be overlooked; nothing where there are no notes."""
+    body = "".join(f"<p>{html.escape(note)}</p>" for note in notes)
+    markup = f'<aside class="admonition warning"><p class="admonition-title">{html.escape(title)}</p>{body}</aside>'
+    return Html(markup=markup if notes else "", text="\n".join(notes))
+
+
+def side_by_side(parts: Iterable[Displayed]) -> Html:
+    """In two columns where the screen is wide enough."""
+    cells = [part._repr_mimebundle_() for part in parts]
+    markup = "".join(f"<div>{cell['text/html']}</div>" for cell in cells if cell["text/html"])
+    return Html(
+        markup=f'<div class="side-by-side">{markup}</div>', text="\n".join(cell["text/plain"] for cell in cells)
+    )
+
+
+def link(text: str, address: str) -> Html:
+    return Html(markup=f'<a href="{html.escape(address)}">{html.escape(text)}</a>', text=text)

@@ -1,0 +1,220 @@
+"""Tables and words about the cases of a series. Pure."""
+
+from collections.abc import Mapping, Sequence
+
+from reports.analysis.learning_curves import CurvePoint
+from reports.analysis.rows import CaseRow, Failure
+from reports.analysis.series_kind import SeriesKind
+from reports.analysis.time_split import PARTS, Inside, Kind, Values
+from reports.display.html import (
+    MISSING,
+    Html,
+    count,
+    html_table,
+    interval_of,
+    paragraph,
+    percent,
+    percent_interval,
+    ratio,
+    rounds_text,
+    seconds,
+)
+from suite.schema.record import Case
+
+STACK_NAMES: Mapping[str, str] = {
+    "kitless": "Newton, kit-less",
+    "ovphysx": "PhysX without Isaac Sim",
+    "isaacsim": "PhysX and RTX in Isaac Sim",
+}
+
+
+def outcomes(row: CaseRow) -> str:
+    """``3 completed, 2 settled``, ``2 completed, 2 settled, 1 hung``."""
+    said = [f"{rounds} {name}" for name, rounds in sorted(row.outcome_counts.items())]
+    if row.rounds_completed:
+        said.insert(said.index(f"{row.outcome_counts['completed']} completed") + 1, f"{row.rounds_settled} settled")
+    return ", ".join(said) or "none"
+
+
+def all_cases(rows: Sequence[CaseRow], *, label: str) -> Html:
+    """Every case, whatever became of it. On one number of ranks nothing is sped up."""
+    has_scaling = len({row.world_size for row in rows}) > 1
+    has_topologies = len({row.topology for row in rows}) > 1
+    scaling = ["Speed-up", "Efficiency"] if has_scaling else []
+    crossed = ["Interconnect"] if has_topologies else []
+    return html_table(
+        ["Case", "Ranks", "Iteration time in s", "Total FPS", *scaling, *crossed, "Rounds"],
+        (
+            [
+                row.case_id,
+                f"{row.world_size} ({row.topology})",
+                interval_of(row.iteration_time_s, row.iteration_time_interval_s, seconds),
+                interval_of(row.total_fps, row.total_fps_interval, count),
+                *(_scaling(row) if has_scaling else []),
+                *([row.interconnect or MISSING] if has_topologies else []),
+                outcomes(row),
+            ]
+            for row in rows
+        ),
+        label=label,
+        text_headings=("Interconnect",),
+    )
+
+
+def _scaling(row: CaseRow) -> list[str]:
+    return [
+        interval_of(row.speedup, row.speedup_interval, ratio),
+        interval_of(row.scaling_efficiency, row.scaling_efficiency_interval, percent),
+    ]
+
+
+def speedups(rows: Sequence[CaseRow]) -> Html:
+    return html_table(
+        ["Case", "Ranks", "Baseline ranks", "Speed-up", "Ideal", "Efficiency", "Interval", "Rounds"],
+        (
+            [
+                row.case_id,
+                str(row.world_size),
+                count(row.baseline_world_size),
+                ratio(row.speedup),
+                ratio(row.ideal_speedup),
+                percent(row.scaling_efficiency),
+                percent_interval(row.scaling_efficiency_interval),
+                rounds_text([row.rounds_completed], [row.rounds_settled]),
+            ]
+            for row in rows
+        ),
+        label="Speed-up and efficiency",
+        text_headings=("Rounds",),
+    )
+
+
+def throughput(rows: Sequence[CaseRow], found: Mapping[str, Inside]) -> Html:
+    return html_table(
+        [
+            "Case",
+            "Ranks",
+            "Step FPS",
+            "Step and inference FPS",
+            "Total FPS",
+            "Iteration time in s",
+            "Interval in s",
+            "Rounds",
+        ],
+        (
+            [
+                row.case_id,
+                str(row.world_size),
+                *(_fps(found[row.case_id], kind) for kind in ("step", "step and inference", "total")),
+                seconds(row.iteration_time_s),
+                _interval(row.iteration_time_interval_s),
+                rounds_text([row.rounds_completed], [row.rounds_settled]),
+            ]
+            for row in rows
+        ),
+        label="Throughput and iteration time",
+        text_headings=("Rounds",),
+    )
+
+
+def _fps(found: Inside, kind: Kind) -> str:
+    return count(found.fps[kind].median) if kind in found.fps else MISSING
+
+
+def _interval(interval: tuple[float, float] | None) -> str:
+    return MISSING if interval is None else f"{seconds(interval[0])} to {seconds(interval[1])}"
+
+
+def time_split(rows: Sequence[CaseRow], found: Mapping[str, Inside]) -> Html:
+    """One column for every part that any of the cases has."""
+    parts = [part for part in PARTS.values() if any(part in found[row.case_id].shares for row in rows)]
+    return html_table(
+        ["Case", "Ranks", *(part.capitalize() for part in parts)],
+        (
+            [row.case_id, str(row.world_size), *(percent(found[row.case_id].shares.get(part)) for part in parts)]
+            for row in rows
+        ),
+        label="Shares of the iteration time",
+    )
+
+
+def rank_ratios(rows: Sequence[CaseRow], found: Mapping[str, Inside]) -> Html:
+    """The rank that is fastest in the median round, and the one that is slowest, with how far from the median rank."""
+    return html_table(
+        ["Case", "Ranks", "Fastest rank", "Against the median", "Slowest rank", "Against the median rank"],
+        (
+            [row.case_id, str(row.world_size), *_extremes(found[row.case_id].rank_ratios)]
+            for row in rows
+            if found[row.case_id].rank_ratios
+        ),
+        label="Iteration time by rank",
+    )
+
+
+def _extremes(ratios: Sequence[Values]) -> list[str]:
+    ordered = sorted(range(len(ratios)), key=lambda rank: ratios[rank].median)
+    ends = (ordered[0], ordered[-1])
+    return [text for rank in ends for text in (str(rank), f"{100 * (ratios[rank].median - 1):+.2f} %")]
+
+
+def final_rewards(last: Sequence[CurvePoint]) -> Html:
+    return html_table(
+        ["Case", "Last iteration", "Mean return"],
+        ([point.case_id, str(point.iteration), f"{point.reward:.3g}"] for point in last),
+        label="Mean return at the end",
+    )
+
+
+def failures(failed: Sequence[Failure], *, label: str) -> Html:
+    """Every round that did not complete, with its reason; a sentence when there is none."""
+    if not failed:
+        return paragraph("Every round of every case completed.")
+    return html_table(
+        ["Case", "Round", "Outcome", "Reason"],
+        (
+            [failure.case_id, str(failure.round), failure.outcome, failure.reason or "no reason was recorded"]
+            for failure in failed
+        ),
+        label=label,
+        num_text_columns=4,
+    )
+
+
+def series_title(case: Case, kind: SeriesKind = "scaling") -> str:
+    """``Cartpole-Direct, 8,192 environments in all``: what a series is about, from one of its cases."""
+    task = case.task.removeprefix("Isaac-")
+    if case.workload == "all_reduce":
+        return f"{task}, all-reduce of the gradient alone"
+    if kind == "tuned":
+        return f"{task}, as upstream ships it and tuned"
+    if kind == "sweep":
+        return f"{task}, from few to many environments on {case.world_size} rank{'s' if case.world_size > 1 else ''}"
+    size = f"{case.num_envs_global:,} environments in all"
+    if case.scaling == "weak":
+        size = f"{case.num_envs:,} environments a rank"
+    what = {
+        "environment_step": ", stepped without training",
+        "rendering": ", rendering alone",
+    }
+    return f"{task}, {size}{what.get(case.workload, '')}"
+
+
+def series_facts(rows: Sequence[CaseRow], kind: SeriesKind = "scaling") -> Html:
+    """What the cases of one series have in common."""
+
+    def values(name: str) -> str:
+        return ", ".join(dict.fromkeys(str(getattr(row, name)) for row in rows))
+
+    constant = "environments of all ranks together" if rows[0].scaling == "strong" else "environments of each rank"
+    what = f"{values('task')} with {values('rl_library')} on the stack {values('stack')}, device {values('device')}"
+    rule = f"minibatch rule {values('minibatch_rule')}"
+    if kind == "tuned":
+        return paragraph(
+            f"{what}, {rule}. Varied: one setting of the libraries at a time, on {values('topology')} nodes x ranks."
+        )
+    if kind == "sweep":
+        return paragraph(f"{what}, {rule}. Varied: the number of environments, on {values('topology')} nodes x ranks.")
+    if len({row.world_size for row in rows}) == 1:
+        return paragraph(f"{what}, {rule}, on {values('topology')} nodes x ranks.")
+    scaling = values("scaling").capitalize()
+    return paragraph(f"{scaling} scaling of {what}, {rule}. Held constant: the number of {constant}.")

@@ -1,0 +1,1 @@
+"""Reads a version: its sets, what report.toml says of them, and results of other tools."""

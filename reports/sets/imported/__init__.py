@@ -1,0 +1,1 @@
+"""Results of Isaac Lab's own benchmark, read and checked."""

@@ -1,0 +1,280 @@
+"""A version of the report: the result sets below one folder, read. The only reader of ``reports`` besides ``verify``.
+
+A set is what one campaign stored: a folder with ``cases``. A version is a folder of sets; one set alone is a version
+too, so that a report of a campaign that just ended looks the same. ``report.toml`` beside the sets says their titles,
+their order and what they are for; a set that it does not name is shown after the others, under its folder's name.
+Imported results of other tools are sets of another kind, ``Version.foreign``, which nothing computes with ours.
+"""
+
+import os
+import pickle
+import re
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Final
+
+from reports.analysis.analysed_set import Campaign
+from reports.analysis.pairs_of_cases import nodes_side_by_side, stacks_side_by_side
+from reports.analysis.series_kind import SeriesKind
+from reports.sets import interference
+from reports.sets.concurrent_rounds import with_other_campaigns
+from reports.sets.env_checks import EnvCheckReport, read_env_checks
+from reports.sets.imported.imported_set import ForeignSet, is_foreign, read_foreign_set
+from reports.sets.interference import Interference
+from reports.sets.manifest import Contributor, Entry, Role, read_manifest
+from suite.campaign.runs.upstream import Pair, read_pairs
+from suite.errors import ReportError
+from suite.records.folders import ALONE
+from suite.records.store import load_results
+from suite.schema.record import CaseResult
+from suite.statistics.aa_noise import TwinPair, noise_budget, twin_pairs
+
+VERSION_VARIABLE: Final = "LABSCALE_REPORT_VERSION"  # of a file that only a build of pages writes
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultSet:
+    """``name`` is the folder's; empty when the folder is the whole report."""
+
+    name: str
+    title: str
+    role: Role
+    folder: Path
+    campaign: Campaign
+    pairs: tuple[Pair, ...] = ()  # beside upstream's own benchmark
+    twin_pairs: tuple[TwinPair, ...] = ()  # cases and their A/A twins
+    copies: tuple[CaseResult, ...] = ()  # of cases, measured alone to compare with turns
+    packing: Interference | None = None  # whether cases may run side by side; None when nobody asked
+    contributor: Contributor | None = None  # None: the project's own
+
+    @property
+    def noise(self) -> float | None:
+        """Of the pair that has most, relative; None where there is none."""
+        return noise_budget(self.twin_pairs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Version:
+    """``older`` are the versions that this one can be compared with, newest first."""
+
+    name: str
+    folder: Path
+    sets: tuple[ResultSet, ...]
+    env_checks: tuple[EnvCheckReport, ...] = ()
+    foreign: tuple[ForeignSet, ...] = ()  # measured by other tools
+    older: tuple["Version", ...] = field(default=(), repr=False)
+
+    @property
+    def shown(self) -> tuple[ResultSet, ...]:
+        """The sets that are meant for the first page; where none is, every set that is not archived."""
+        kept = tuple(one for one in self.sets if one.role != "archive")
+        return tuple(one for one in kept if one.role == "scaling") or kept
+
+    @property
+    def archived(self) -> tuple[ResultSet, ...]:
+        """The sets whose figures stand on a page of their own, because evidence is missing."""
+        return tuple(one for one in self.sets if one.role == "archive")
+
+    @property
+    def scaling(self) -> tuple[ResultSet, ...]:
+        """Those that have pages of their series."""
+        return tuple(one for one in self.shown if one.campaign.has_speeds)
+
+    @property
+    def without_speeds(self) -> tuple[ResultSet, ...]:
+        """Those of which nothing is said but what worked."""
+        return tuple(one for one in self.shown if not one.campaign.has_speeds)
+
+    @property
+    def must_name_all_sets(self) -> bool:
+        """As ``must_name_sets``, on pages that show sets which have no pages of their series too."""
+        return len(self.sets) > 1 or any(one.contributor for one in self.sets)
+
+    @property
+    def must_name_sets(self) -> bool:
+        """Whether it must be said which set a figure is of: there are several, or it is somebody else's."""
+        return len(self.scaling) > 1 or any(one.contributor for one in self.scaling)
+
+    @property
+    def series_names(self) -> tuple[str, ...]:
+        """Of training first, then of the controls that explain it."""
+        names: dict[str, bool] = {}
+        for one in self.scaling:
+            for result in one.campaign.results:
+                names.setdefault(result.case.series, result.case.learns)
+        return tuple(sorted(names, key=lambda name: not names[name]))
+
+    def series(self, name: str) -> tuple[Campaign, ...]:
+        """The part of every set that has this series."""
+        parts = (one.campaign.series(name) for one in self.scaling)
+        return tuple(part for part in parts if part.rows)
+
+    def kind(self, name: str) -> SeriesKind:
+        """Of a series in every set; where they differ, it is shown as scaling."""
+        kinds = {part.kind for part in self.series(name)}
+        return kinds.pop() if len(kinds) == 1 else "scaling"
+
+    def is_control(self, name: str) -> bool:
+        """Whether a series runs a part of an iteration alone, in every set that has it."""
+        return not any(part.is_training for part in self.series(name))
+
+    def has_one_size(self, name: str) -> bool:
+        """Whether all that completed of a series ran on one number of ranks of one node: nothing of it can scale."""
+        sizes = {
+            (result.case.world_size, result.case.nnodes)
+            for part in self.series(name)
+            for result in part.results
+            if result.completed
+        }
+        return len(sizes) == 1 and all(nnodes == 1 for _, nnodes in sizes)
+
+    @property
+    def has_open_division(self) -> bool:
+        return any(result.case.division == "open" for one in self.scaling for result in one.campaign.results)
+
+    @property
+    def has_stacks(self) -> bool:
+        """Whether a case ran on two stacks."""
+        return any(stacks_side_by_side(one.campaign.results) for one in self.scaling)
+
+    @property
+    def has_node_pairs(self) -> bool:
+        """Whether the same number of ranks was planned on one node and on several."""
+        return any(nodes_side_by_side(one.campaign.results) for one in self.scaling)
+
+    @property
+    def slowed_cores(self) -> tuple[str, ...]:
+        """What slowed cores did, a sentence for each set where that is worth saying."""
+        said = [(one.title or "This campaign", one.campaign.slowed_cores) for one in self.scaling]
+        return tuple(f"{title}: {slowed}" for title, slowed in said if slowed)
+
+    @property
+    def learned(self) -> tuple[CaseResult, ...]:
+        """Of the sets that were made to see what is learned."""
+        return tuple(result for one in self.sets if one.role == "learning" for result in one.campaign.results)
+
+    @cached_property
+    def beside_others(self) -> Mapping[str, tuple[CaseResult, ...]]:
+        """The results of every set by its name; their neighbours are those of other sets of the same people too.
+
+        Labels of hosts are whoever's measured, so another's host of the same label is another host.
+        """
+        found: dict[str, tuple[CaseResult, ...]] = {}
+        for who in dict.fromkeys(one.contributor for one in self.sets):
+            theirs = [one for one in self.sets if one.contributor == who]
+            with_others = with_other_campaigns([one.campaign.results for one in theirs])
+            found |= {one.name: results for one, results in zip(theirs, with_others, strict=True)}
+        return found
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        return tuple(pair for one in self.sets for pair in one.pairs)
+
+
+def read_version(folder: Path, *, name: str, older: Sequence[Version] = ()) -> Version:
+    """Read every set below ``folder``, or ``folder`` as the only one.
+
+    Raises ReportError when there is nothing to read or the manifest is wrong, StoreError for a result that is invalid.
+    """
+    if not folder.is_dir():
+        raise ReportError(f"There is no folder {folder}. Name the folder that `nox -s bench` wrote.")
+    found = [path for path in sorted(folder.iterdir()) if (path / "cases").is_dir() or is_foreign(path)]
+    if folder.name == "cases":  # bench names the cases themselves
+        folder = folder.parent
+    is_alone = (folder / "cases").is_dir() or is_foreign(folder) or not found
+    entries = [Entry(folder=".")] if is_alone else read_manifest(folder, [path.name for path in found])
+    read = [_read_either(folder / entry.folder, entry, is_alone=is_alone) for entry in entries]
+    return Version(
+        name=name,
+        folder=folder,
+        sets=tuple(one for one in read if isinstance(one, ResultSet)),
+        foreign=tuple(one for one in read if isinstance(one, ForeignSet)),
+        env_checks=read_env_checks(folder / "env_check"),
+        older=tuple(older),
+    )
+
+
+def version_order(name: str) -> list[tuple[int, int | str]]:
+    """Numbers in a version's name count as numbers, so 2026.9 is before 2026.11."""
+    return [(0, int(part)) if part.isdigit() else (1, part) for part in re.findall(r"\d+|\D+", name)]
+
+
+@cache
+def version_of_page() -> Version:
+    """For the cells of a page: what the build reads, which it hands on in a file. Reading it again takes as long."""
+    path = os.environ.get(VERSION_VARIABLE)
+    if path is None:
+        raise ReportError(
+            f"The page does not know its results: the variable {VERSION_VARIABLE} is not set."
+            " Build the page with `nox -s report -- RESULTS_DIR`."
+        )
+    version = pickle.loads(Path(path).read_bytes())  # noqa: S301  written by the process that started this one
+    if not isinstance(version, Version):
+        raise ReportError(f"{path} holds no version of results. Build the page with `nox -s report -- RESULTS_DIR`.")
+    return version
+
+
+def hand_on(version: Version, path: Path) -> dict[str, str]:
+    """Write the version for the cells of its pages; return what their environment has to have."""
+    path.write_bytes(pickle.dumps(version))
+    return {VERSION_VARIABLE: str(path)}
+
+
+def _read_either(folder: Path, entry: Entry, *, is_alone: bool) -> ResultSet | ForeignSet:
+    """``is_alone``: the folder is the whole report, which has no manifest."""
+    name, title = ("", "") if is_alone else (entry.folder, entry.full_title)
+    if not is_foreign(folder):
+        return _read_set(folder, name=name, title=title, role=entry.role, contributor=entry.contributor)
+    if (folder / "cases").is_dir():
+        raise ReportError(
+            f"{folder} holds cases of labscale and imported bundles, which are never mixed. Move one away."
+        )
+    if entry.role != "scaling":
+        raise ReportError(f"{folder} holds imported bundles, which have no role {entry.role}. Leave the role out.")
+    return read_foreign_set(folder, name=name, title=title, contributor=entry.contributor)
+
+
+def _read_set(folder: Path, *, name: str, title: str, role: Role, contributor: Contributor | None = None) -> ResultSet:
+    pairs = read_pairs(folder / "upstream.json")
+    of_test = _of_interference_test(folder / interference.FOLDER)
+    results = load_results(folder)
+    twins = load_results(folder / "a_a") if (folder / "a_a").is_dir() else ()
+    campaign = Campaign.from_results(
+        results,
+        name=name,
+        title=title,
+        twins=twins,
+        packing=next((one for one in of_test if interference.is_probe(one.case)), None),
+        beside=[one for one in of_test if not interference.is_probe(one.case)],
+        upstream_wall_s=_upstream_walls(pairs),
+        is_contributed=contributor is not None,
+    )
+    return ResultSet(
+        name=name,
+        title=title,
+        role=role,
+        folder=folder,
+        campaign=campaign,
+        pairs=pairs,
+        twin_pairs=twin_pairs((*results, *twins)),
+        copies=tuple(load_results(folder / ALONE)) if (folder / ALONE).is_dir() else (),
+        packing=interference.read(folder / interference.FILE),
+        contributor=contributor,
+    )
+
+
+def _of_interference_test(folder: Path) -> Sequence[CaseResult]:
+    """Its own rounds, and those that ran beside them where that was then not allowed."""
+    return load_results(folder) if folder.is_dir() else ()
+
+
+def _upstream_walls(pairs: Sequence[Pair]) -> dict[str, float]:
+    """Seconds of one process of upstream by case id, the median over the rounds in which it was timed."""
+    walls: dict[str, list[float]] = {}
+    for pair in pairs:
+        if pair.theirs_wall_s is not None:
+            walls.setdefault(pair.case_id, []).append(pair.theirs_wall_s)
+    return {case_id: statistics.median(times_s) for case_id, times_s in walls.items()}

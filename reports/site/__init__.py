@@ -1,0 +1,1 @@
+"""Builds the pages, and publishes all versions."""

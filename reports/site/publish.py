@@ -1,0 +1,189 @@
+"""Assemble the public site: every version of the results in git, rebuilt, and one switcher over all of them.
+
+``python -m reports.site.publish [--results DIR] [--out DIR]``
+
+``OUT/<version>/`` is a version's stable address, ``OUT/latest/`` a copy of the newest, ``OUT/index.html`` leads there.
+A version is not built again when nothing that it is made of has changed. All links are relative, so the site works
+under any address and from a disk.
+"""
+
+import hashlib
+import json
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from reports.sets.file_errors import told_when_unreadable, told_when_unwritable
+from reports.sets.manifest import MANIFEST
+from reports.sets.version import Version, read_version, version_order
+from reports.site.book import Sibling, build_site
+from reports.site.pages import BOOK, page_files
+from suite.errors import ReportError
+from suite.files.paths import ROOT
+from suite.options.command_line import Parser, any_path, exit_code_of, results_path
+
+RESULTS: Final = ROOT / "reports" / "results"
+LATEST: Final = "latest"
+INCOMING: Final = "incoming"  # where the workflow that measures proposes results
+VERSIONS_FILE: Final = "versions.json"
+STAMP: Final = Path("assets") / "inputs.sha256"
+
+_ENTRANCE: Final = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="refresh" content="0; url=latest/index.html">
+<title>labscale</title>
+<link rel="icon" href="data:,">
+</head>
+<body>
+<p><a href="latest/index.html">To the latest report</a></p>
+</body>
+</html>
+"""
+
+
+def publish(results_dir: Path, out_dir: Path) -> tuple[str, ...]:
+    """Write the site of every version below ``results_dir`` to ``out_dir``; return the versions built, newest first.
+
+    Versions that are there and unchanged are kept, those that no longer have results are removed. Raises ReportError
+    when there is no version, a page fails, or ``out_dir`` holds something else or cannot be written.
+    """
+    with told_when_unreadable(results_dir):
+        names = version_names(results_dir)
+    _check_replaceable(out_dir)
+    versions: list[Version] = []
+    for name in reversed(names):
+        with told_when_unreadable(results_dir / name):
+            read = read_version(results_dir / name, name=name)
+        versions.insert(0, replace(read, older=tuple(versions)))
+    siblings = tuple(Sibling(name=version.name, pages=page_files(version)) for version in versions)
+    with told_when_unwritable(out_dir):
+        return _write_site(versions, siblings, out_dir)
+
+
+def _write_site(versions: Sequence[Version], siblings: Sequence[Sibling], out_dir: Path) -> tuple[str, ...]:
+    out_dir.mkdir(parents=True, exist_ok=True)
+    built = [version.name for version in versions if _build(version, out_dir / version.name, siblings)]
+    names = [version.name for version in versions]
+    _remove_others(out_dir, names)
+    _copy(out_dir / names[0], out_dir / LATEST)
+    (out_dir / "index.html").write_text(_ENTRANCE, encoding="utf-8")
+    (out_dir / ".nojekyll").write_text("", encoding="utf-8")  # GitHub Pages would leave out what begins with _
+    known = [{"name": sibling.name, "pages": sibling.pages} for sibling in siblings]
+    (out_dir / VERSIONS_FILE).write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+    return tuple(built)
+
+
+def version_names(results_dir: Path) -> list[str]:
+    """Newest first: numbers in a name count as numbers, so 2026.9 is before 2026.11. Raises ReportError for none."""
+    names = [path.name for path in results_dir.iterdir() if path.is_dir()] if results_dir.is_dir() else []
+    if (results_dir / MANIFEST).is_file():  # its sets would become versions
+        raise ReportError(
+            f"{results_dir} is one version, and a site is of a folder of them. Name {results_dir.parent}, or build the"
+            f" pages of this one alone: nox -s report -- {results_dir}"
+        )
+    if not names:
+        raise ReportError(f"{results_dir} has no folder of a version. Put the results of a version into one.")
+    reserved = sorted(set(names) & {LATEST})
+    if reserved:
+        raise ReportError(f"{results_dir / LATEST} cannot be a version: that is the address of the newest. Rename it.")
+    if INCOMING in names:
+        raise ReportError(
+            f"{results_dir / INCOMING} is no version: results that a workflow proposes are there until somebody has"
+            f" looked at them. Move each of its folders to {results_dir / 'YEAR.MONTH' / 'HOST'} and name it in the"
+            " report.toml there."
+        )
+    return sorted(names, key=version_order, reverse=True)
+
+
+def _build(version: Version, out_dir: Path, siblings: Sequence[Sibling]) -> bool:
+    stamp = _inputs_sha256(version, siblings)
+    if (out_dir / STAMP).is_file() and (out_dir / STAMP).read_text(encoding="utf-8") == stamp:
+        return False
+    build_site(version, out_dir, siblings=siblings)
+    (out_dir / STAMP).write_text(stamp, encoding="utf-8")
+    return True
+
+
+def _inputs_sha256(version: Version, siblings: Sequence[Sibling]) -> str:
+    """Of everything that a version's pages are made of: results, pages, theme, code, pins, other versions."""
+    digest = hashlib.sha256(repr(siblings).encode())
+    folders = [version.folder, *(older.folder for older in version.older), BOOK]
+    for path in [*_files(folders), *_code()]:
+        with told_when_unreadable(path):  # the site's folder is not at fault
+            content = path.read_bytes()
+        digest.update(f"{path.name} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def _files(folders: Sequence[Path]) -> Iterator[Path]:
+    for folder in folders:
+        yield from sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _code() -> Iterator[Path]:
+    for folder in ("reports", "suite", "tasks/matrices"):
+        yield from sorted(
+            path
+            for pattern in ("*.py", "*.toml")
+            for path in (ROOT / folder).rglob(pattern)
+            if RESULTS not in path.parents
+        )
+    yield ROOT / "tasks" / "catalog.toml"
+    yield ROOT / "containers" / "pins" / "report.txt"
+
+
+def _check_replaceable(out_dir: Path) -> None:
+    with told_when_unwritable(out_dir):
+        if out_dir.is_dir() and any(out_dir.iterdir()) and not (out_dir / VERSIONS_FILE).is_file():
+            raise ReportError(
+                f"{out_dir} holds files that are no site, and a site would replace them."
+                " Choose a new or an empty folder."
+            )
+        if out_dir.exists() and not out_dir.is_dir():
+            raise ReportError(f"{out_dir} is a file, so no site can be written there. Choose another folder.")
+
+
+def _remove_others(out_dir: Path, names: Sequence[str]) -> None:
+    for path in out_dir.iterdir():
+        if path.is_dir() and path.name not in (*names, LATEST):
+            shutil.rmtree(path)
+
+
+def _copy(source: Path, target: Path) -> None:
+    if target.exists():
+        shutil.rmtree(target)
+    shutil.copytree(source, target)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    return exit_code_of(lambda: _run(arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    parser = Parser(prog="nox -s publish --", description="Build the site of all versions.")
+    parser.add_argument(
+        "--results",
+        type=results_path,
+        default=RESULTS,
+        metavar="DIR",
+        help="folder of versions (default: reports/results)",
+    )
+    parser.add_argument(
+        "--out", type=any_path, default=Path("site"), metavar="DIR", help="folder to write (default: %(default)s)"
+    )
+    options = parser.read(arguments)
+    built = publish(options.results, options.out)
+    print(f"built {', '.join(built) or 'nothing: no version has changed'}")
+    print(options.out / "index.html")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

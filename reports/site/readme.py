@@ -1,0 +1,167 @@
+"""Print the findings of README.md, made from ``figures.json``: ``python -m reports.site.readme``."""
+
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from reports.analysis.divisions import Gain, gains
+from reports.analysis.environments import Place, places
+from reports.sets.figures_file import read_figures
+from suite.errors import ReportError
+from suite.files.paths import ROOT
+from suite.options.command_line import exit_code_of
+from suite.records.store import load_results
+from suite.schema.record import Case, CaseResult
+
+BEGIN: Final = "<!-- begin: made by `python -m reports.site.readme` -->"
+SETTLED: Final = "Settled runs no longer got faster or slower; none is left out."
+END: Final = "<!-- end -->"
+FOLDER: Final = "reports/results/2026.11"  # as README.md links to it
+VERSIONS: Final = {
+    "Isaac Lab": "isaaclab", "Newton": "newton", "torch": "torch", "rl-games": "rl-games", "rsl-rl-lib": "rsl-rl-lib",
+    "NCCL": "nccl",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A set of results with the place it ran in, and its published figures by case id."""
+
+    name: str
+    results: Sequence[CaseResult]
+    figures: Mapping[str, Mapping[str, Any]]
+    noise: float  # how far medians of the same case lie apart here
+
+    @property
+    def place(self) -> Place:
+        return max(places(self.results), key=lambda place: len(place.environment.gpus))
+
+    @property
+    def where(self) -> str:
+        """A link to the set that says hardware and date, such as ``4 x H200, 64 vCPU, 22 Nov 2026``."""
+        environment = self.place.environment
+        counts = Counter(gpu.name.removeprefix("NVIDIA ") for gpu in environment.gpus)
+        gpus = ", ".join(f"{count} x {name}" for name, count in counts.items())
+        day = datetime.fromisoformat(self.place.first_started_utc or "")
+        return f"[{gpus}, {environment.num_cpus} vCPU, {day.day} {day:%b %Y}]({FOLDER}/{self.name})"
+
+    def most_gpus(self, series: str) -> Case:
+        """The completed case of a series with the most GPUs of one node."""
+        cases = [one.case for one in self.results if one.completed]
+        return max(
+            (case for case in cases if case.series == series and case.nnodes == 1), key=lambda case: case.world_size
+        )
+
+    def of(self, case: Case, name: str) -> Any:
+        """A published figure. Raises ReportError if the file does not have it."""
+        return _known(self.figures[case.case_id][name])
+
+    def settled(self, *cases: Case) -> str:
+        """How many runs of some cases had settled, such as ``3 of 6 runs settled``."""
+        settled, runs = (sum(self.of(case, name) for case in cases) for name in ("settled", "processes"))
+        return f"{settled} of {runs} runs settled"
+
+
+def read(name: str) -> Source:
+    stored = read_figures(ROOT / FOLDER)[name]
+    results = load_results(ROOT / FOLDER / name)
+    return Source(name=name, results=results, figures=stored["cases"], noise=_known(stored["noise"]))
+
+
+def findings() -> str:
+    """Four findings with their ranges and places, and the versions that all of them share.
+
+    Raises:
+        ReportError: a figure is missing, or the sets differ in a version or in their number of runs.
+    """
+    sources = full, rsl_rl, shadow, tuned = [
+        read(name) for name in ("h200-x4-full", "h200-x4-rsl", "h200-x2-shadow", "h200-open-rsl")
+    ]
+    ant, hand = full.most_gpus("ant-weak"), shadow.most_gpus("shadow-horizontal")
+    cartpole, slower = full.most_gpus("cartpole-strong"), rsl_rl.most_gpus("cartpole-strong")
+    gain = widest(tuned)
+    shown = (full, ant), (full, cartpole), (rsl_rl, slower), (shadow, hand)
+    runs = {source.of(case, "processes") for source, case in shown}
+    runs |= {tuned.of(case, "processes") for case in (gain.case, gain.closed)}
+    ant_fps = full.of(ant, "frames_per_s")
+    return f"""\
+- **Ant, {ant.num_envs:,} environments per GPU** ({ant.rl_library}): {ant_fps:,.0f} training frames/s on
+  {ant.world_size} GPUs, {_efficiency(ant, full)}.
+- **Cartpole, {cartpole.num_envs_global:,} environments in total** ({cartpole.rl_library}): on
+  {cartpole.world_size} GPUs {_efficiency(cartpole, full)}.
+  With {slower.rl_library}, {slower.world_size} GPUs are neither surely faster than one nor surely slower:
+  {_speedup(slower, rsl_rl)}.
+- **Shadow Hand with a camera, {hand.num_envs:,} environments per GPU** ({hand.rl_library}): on
+  {hand.world_size} GPUs {_efficiency(hand, shadow)}.
+- **Cartpole, tuned** ({gain.case.rl_library}, one GPU): {gain.case.num_envs:,} environments in place of
+  {gain.closed.num_envs:,} make {_gain(gain, tuned)}.
+  More frames are not more learning: after {gain.case.iterations} iterations they had not reached the reward of the
+  settings as shipped.
+
+Each figure is a median of {_one(runs)} runs. {SETTLED} {_versions(sources)}."""
+
+
+def widest(tuned: Source) -> Gain:
+    """The tuned case with the most environments beside its case as shipped."""
+    return max(gains(tuned.results), key=lambda gain: gain.case.num_envs)
+
+
+def _efficiency(case: Case, source: Source) -> str:
+    value, (low, high) = source.of(case, "efficiency"), source.of(case, "efficiency_interval")
+    said = f"{100 * low:.1f} to {100 * high:.1f}; {_judged(case, source)}"
+    return f"an efficiency of {100 * value:.1f} % ({said};{_noise_and_place(source)})"
+
+
+def _speedup(case: Case, source: Source) -> str:
+    return _times(case, "speedup", _judged(case, source), source)
+
+
+def _gain(gain: Gain, source: Source) -> str:
+    return _times(gain.case, "gain", f"{gain.speed}; {source.settled(gain.case, gain.closed)}", source)
+
+
+def _times(case: Case, name: str, judged: str, source: Source) -> str:
+    low, high = source.of(case, f"{name}_interval")
+    said = f"{low:.2f} to {high:.2f}; {judged}"
+    return f"{source.of(case, name):.2f} times the frames/s ({said};{_noise_and_place(source)})"
+
+
+def _judged(case: Case, source: Source) -> str:
+    baseline = next(one.case for one in source.results if one.case.case_id == source.of(case, "baseline"))
+    return f"verdict {source.of(case, 'verdict')}; {source.settled(baseline, case)}"
+
+
+def _noise_and_place(source: Source) -> str:
+    return f" noise {100 * source.noise:.1f} %;\n  {source.where}"
+
+
+def _versions(sources: Sequence[Source]) -> str:
+    named = [
+        f"{spoken} {_one({source.place.versions[name] for source in sources})}" for spoken, name in VERSIONS.items()
+    ]
+    driver = _one({source.place.environment.driver_version for source in sources})
+    return f"Versions: {', '.join(named)}, driver {driver}"
+
+
+def _one[T](values: set[T]) -> T:
+    if len(values) != 1:
+        raise ReportError(f"The sets behind README.md's findings differ: {sorted(map(str, values))}. Say so there.")
+    return values.pop()
+
+
+def _known[T](value: T | None) -> T:
+    if value is None:
+        raise ReportError("A finding of README.md has no figure or no interval. Choose another set or case.")
+    return value
+
+
+def _run() -> int:
+    print(BEGIN, findings(), END, sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(exit_code_of(_run))

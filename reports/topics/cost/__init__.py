@@ -1,0 +1,1 @@
+"""What a training takes, in hours and GPU-hours."""

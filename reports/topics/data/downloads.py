@@ -1,0 +1,137 @@
+"""The files that a site offers: each set's results as they are in git, and one CSV of all cases."""
+
+import csv
+import io
+import statistics
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from reports.analysis.rows import CaseRow
+from reports.analysis.start_ups import StartUps, start_ups
+from reports.analysis.time_split import PARTS, Inside, Values
+from reports.sets.figures_file import FILE, text
+from reports.sets.imported.imported_set import bundle_paths
+from reports.sets.version import ResultSet, Version
+from reports.verification.hashes import SUMS, members
+from reports.verification.weaknesses import WEAKNESSES
+
+DATA_FOLDER: Final = "data"
+CSV_NAME: Final = "cases.csv"
+_KINDS: Final = {"step": "step_fps", "step and inference": "step_inference_fps", "total": "total_fps"}
+
+
+def files(version: Version) -> dict[str, dict[str, bytes]]:
+    """Title of a group -> address below ``DATA_FOLDER`` -> content."""
+    groups = {"All cases in one table": _of_all(version)} if version.sets else {}
+    for one in version.sets:
+        name = one.name or "results"
+        groups[one.title or "Results"] = {
+            f"{name}/{path.relative_to(one.folder).as_posix()}": path.read_bytes() for path in _members(one.folder)
+        }
+    for foreign in version.foreign:
+        sums = foreign.folder / SUMS
+        paths = [*bundle_paths(foreign.folder), *([sums] if sums.is_file() else [])]
+        name = foreign.name or "imported"
+        groups[foreign.title or "Imported bundles"] = {
+            f"{name}/{path.relative_to(foreign.folder).as_posix()}": path.read_bytes() for path in paths
+        }
+    return groups
+
+
+def _of_all(version: Version) -> dict[str, bytes]:
+    """The published figures, and the list of weaknesses, without which a check of these files would name them again."""
+    listed = version.folder / WEAKNESSES
+    known = {WEAKNESSES: listed.read_bytes()} if listed.is_file() else {}
+    return {CSV_NAME: cases_csv(version).encode(), FILE: text(version).encode(), **known}
+
+
+def write(version: Version, site: Path) -> None:
+    for group in files(version).values():
+        for name, content in group.items():
+            path = site / DATA_FOLDER / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+
+
+def cases_csv(version: Version) -> str:
+    """One line a case; an empty field is a value that was not measured. Units are in the names."""
+    lines = []
+    for one in version.sets:
+        starts = {result.case.case_id: start_ups(result) for result in one.campaign.results}
+        lines += [_line(one, row, starts[row.case_id]) for row in one.campaign.rows]
+    table = io.StringIO()
+    writer = csv.DictWriter(table, fieldnames=list(lines[0]) if lines else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    return table.getvalue()
+
+
+def _members(folder: Path) -> list[Path]:
+    """What a campaign's folder has to publish: not its raw files, which hold paths of the machine."""
+    found = members(folder)
+    sums = folder / SUMS
+    return [*(found or sorted(folder.glob("*.json"))), *([sums] if found and sums.is_file() else [])]
+
+
+def _line(one: ResultSet, row: CaseRow, starts: StartUps) -> Mapping[str, str | float | None]:
+    found = one.campaign.inside[row.case_id]
+    low, high = row.iteration_time_interval_s or (None, None)
+    least, most = row.scaling_efficiency_interval or (None, None)
+    scales = one.campaign.has_speeds
+    return {
+        "set": one.name,
+        "contributed_by": one.contributor.name if one.contributor else None,
+        "case_id": row.case_id,
+        "series": row.series,
+        "scaling": row.scaling,
+        "task": row.task,
+        "rl_library": row.rl_library,
+        "stack": row.stack,
+        "device": row.device,
+        "minibatch_rule": row.minibatch_rule,
+        "topology": row.topology,
+        "world_size": row.world_size,
+        "num_envs": row.num_envs,
+        "num_envs_global": row.num_envs_global,
+        "rounds": row.rounds,
+        "rounds_completed": row.rounds_completed,
+        "iteration_time_s": row.iteration_time_s,
+        "iteration_time_low_s": low,
+        "iteration_time_high_s": high,
+        "baseline_world_size": row.baseline_world_size,
+        "speedup": row.speedup if scales else None,
+        "ideal_speedup": row.ideal_speedup if scales else None,
+        "scaling_efficiency": row.scaling_efficiency if scales else None,
+        "scaling_efficiency_low": least if scales else None,
+        "scaling_efficiency_high": most if scales else None,
+        "interconnect": row.interconnect,
+        "rank_skew": row.rank_skew,
+        "warm_start_s": starts.median_s("warm"),
+        "cold_start_s": starts.median_s("cold"),
+        "cold_start_kernels": statistics.median(starts.kernels_compiled) if starts.kernels_compiled else None,
+        **_measured(found),
+    }
+
+
+def _measured(found: Inside) -> dict[str, float | None]:
+    def median(values: Values | None) -> float | None:
+        return None if values is None else values.median
+
+    return {
+        **{name: found.fps[kind].median if kind in found.fps else None for kind, name in _KINDS.items()},  # type: ignore[index]
+        **{f"share_{name}": found.shares.get(part) for name, part in PARTS.items()},
+        "peak_memory_gb": median(found.peak_memory_gb),
+        "gpu_memory_gb": median(found.gpu_memory_gb),
+        "gpu_utilisation_percent": median(found.gpu_utilisation_percent),
+        "power_w": median(found.power_w),
+        "joules_per_million_frames": median(found.joules_per_million_frames),
+        "throttled_share": median(found.throttled_share),
+        "core_probe_us": median(found.core_probe_us),
+        "slowed_core_share": found.core_speed.slowed_share if found.core_speed else None,
+        "unslowed_iteration_time_s": found.core_speed.unslowed_iteration_s if found.core_speed else None,
+        "slower_after_slowed_core": found.core_speed.slower_by if found.core_speed else None,
+        "stolen_cpu_share": median(found.stolen_share),
+        "other_processes_cpu_share": median(found.others_share),
+        "sampler_core_share": median(found.sampler_core_share),
+    }

@@ -1,0 +1,101 @@
+"""A ReFrame test made of measured cases, for a cluster's acceptance suite. Pure: rows in, a Python file out."""
+
+import json
+from collections.abc import Sequence
+from string import Template
+from typing import Final
+
+from reports.analysis.rows import CaseRow
+
+# An accepted system may be this much slower; being faster is never a failure.
+ALLOWED_LOSS: Final = 0.10
+
+_TEST: Final = Template('''"""labscale as a ReFrame test. References were measured on $where.
+
+Made by `nox -s export -- RESULTS --format reframe`. It needs nox (`python3 -m pip install 'nox[uv]'`), a checkout of
+labscale whose path is in LABSCALE, and `_rfm_gpu` among the partition's resources where a scheduler hands out GPUs:
+
+    LABSCALE=~/labscale reframe -C your_system.py -c labscale_reframe.py --exec-policy serial --run -S rounds=3
+
+Serial, because cases beside each other on one node would be slower. Cases of several nodes are left out: they need
+labscale's own launchers.
+"""
+
+import json
+import os
+import pathlib
+import shlex
+
+import reframe as rfm
+import reframe.utility.sanity as sn
+from reframe.core.builtins import parameter, performance_function, run_after, run_before, sanity_function, variable
+
+# case id -> frames per second that were measured, and on how many GPUs
+REFERENCES = $references
+MATRIX = $matrix
+ALLOWED_LOSS = $allowed_loss
+
+
+@rfm.simple_test
+class LabscaleCase(rfm.RunOnlyRegressionTest):
+    """One case: train it, and compare its frames per second with the reference."""
+
+    descr = "Training throughput of NVIDIA Isaac Lab"
+    case_id = parameter(sorted(REFERENCES))
+    valid_systems = ["*"]
+    valid_prog_environs = ["*"]
+    executable = "python3"
+    time_limit = "2h"
+    exclusive_access = True
+    rounds = variable(int, value=3)  # fresh processes; their median is compared
+
+    @run_after("init")
+    def name_tags(self):
+        self.tags = {self.case_id.split("/")[0], "labscale"}
+
+    @run_after("init")
+    def ask_for_gpus(self):
+        if REFERENCES[self.case_id]["gpus"]:
+            self.num_gpus_per_node = REFERENCES[self.case_id]["gpus"]
+
+    @run_before("run")
+    def set_command(self):
+        checkout = os.path.abspath(os.path.expanduser(os.environ.get("LABSCALE", ".")))
+        out = os.path.join(self.stagedir, "campaign")
+        figures = os.path.join(self.stagedir, "figures.json")
+        nox = ["-m", "nox", "--noxfile", os.path.join(checkout, "noxfile.py")]
+        case = ["--matrix", MATRIX, "--case", self.case_id, "--repeats", str(self.rounds)]
+        bench = [*nox, "-s", "bench", "--", *case, "--out", out]
+        self.executable_opts = [shlex.quote(word) for word in bench]
+        export = [*nox, "-s", "export", "--", out, "--format", "bencher", "--out", figures]
+        self.postrun_cmds = [shlex.join(["python3", *export])]
+        expected = REFERENCES[self.case_id]["total_fps"]
+        self.reference = {"*": {"total_fps": (expected, -ALLOWED_LOSS, None, "frames/s")}}
+
+    def figures(self):
+        path = pathlib.Path(self.stagedir, "figures.json")
+        return json.loads(path.read_text()) if path.is_file() else {}
+
+    @sanity_function
+    def completed(self):
+        return sn.assert_in(self.case_id, self.figures(), msg=f"{self.case_id} did not complete: see {self.stdout}")
+
+    @performance_function("frames/s")
+    def total_fps(self):
+        return self.figures()[self.case_id]["total-fps"]["value"]
+''')
+
+
+def render(rows: Sequence[CaseRow], *, where: str, matrix: str) -> str:
+    """One parametrised test of every case of one node that was measured; ``matrix``: that has the cases."""
+    references = {
+        row.case_id: {"total_fps": round(row.total_fps), "gpus": row.world_size if row.device == "cuda" else 0}
+        for row in rows
+        if row.total_fps is not None and row.nnodes == 1
+    }
+    return _TEST.substitute(
+        where=where.replace('"', "'"),
+        references=json.dumps(references, indent=4),
+        matrix=json.dumps(matrix),
+        allowed_loss=repr(ALLOWED_LOSS),
+    )

@@ -1,0 +1,1 @@
+"""Machines: what they are, how fast their cores are, what was checked."""

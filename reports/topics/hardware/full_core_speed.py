@@ -1,0 +1,112 @@
+"""Cases that several machines measured: how far apart machines are, as measured and at full core speed. Pure."""
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Final
+
+from reports.analysis.curves import as_shipped
+from suite.schema.record import Case, CaseResult, RunRecord
+from suite.statistics.core_speed import (
+    FullSpeed,
+    Host,
+    RankOfHost,
+    at_full_speed,
+    fastest_rank_probes_s,
+    host_of,
+)
+from suite.statistics.reduce import round_time_s
+
+# What does not change an iteration: names, limits, the seed, and how many iterations there are.
+_NOT_OF_AN_ITERATION: Final = frozenset(
+    {"case_id", "series", "scaling", "timeout_s", "hang_timeout_s", "seed", "iterations"}
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineSpeed:
+    """One case on one machine, as whoever measured labelled it."""
+
+    label: str
+    rounds: int
+    iteration_s: float  # the plain figure: the median over rounds
+    full: FullSpeed | None  # None if no round probed its cores
+    fastest_probe_s: float | None  # of any of the case's ranks, in any case of the machine
+
+    @property
+    def full_s(self) -> float | None:
+        return None if self.full is None else self.full.iteration_s
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedCase:
+    """A case that several machines with one kind of GPU measured, the quickest first."""
+
+    case: Case  # of one of them: the others differ in nothing that changes an iteration
+    gpus: str
+    machines: tuple[MachineSpeed, ...]
+
+    @property
+    def apart(self) -> float:
+        """The slowest machine's plain figure over the quickest's."""
+        return _apart([machine.iteration_s for machine in self.machines])
+
+    @property
+    def both(self) -> tuple[float, float] | None:
+        """The same, plain and at full core speed, of the machines that have both; None for fewer than two."""
+        having = [(machine.iteration_s, machine.full_s) for machine in self.machines if machine.full_s is not None]
+        if len(having) < 2:  # noqa: PLR2004  (one machine has none to be compared with)
+            return None
+        return _apart([plain_s for plain_s, _ in having]), _apart([full_s for _, full_s in having if full_s])
+
+
+def shared_cases(results: Iterable[CaseResult]) -> tuple[SharedCase, ...]:
+    """Find the cases that several machines measured, the furthest apart first.
+
+    They trained on GPUs of one node as shipped. Rounds that are known to have run beside others are left out: their
+    machines would look slower than they are.
+    """
+    alone = (replace(one, rounds=tuple(each for each in one.rounds if not each.neighbours)) for one in results)
+    shipped = [one for one in as_shipped(alone) if one.completed[0].environment.host_label]
+    fastest_s = fastest_rank_probes_s([record for result in shipped for record in result.completed])
+    found: dict[tuple[str, ...], list[CaseResult]] = {}
+    for result in shipped:
+        found.setdefault((_gpus(result), *_work(result.case)), []).append(result)
+    shared = (_shared(those, fastest_s) for those in found.values())
+    return tuple(sorted((one for one in shared if len(one.machines) > 1), key=lambda one: -one.apart))
+
+
+def _work(case: Case) -> tuple[str, ...]:
+    return tuple(repr(getattr(case, item.name)) for item in fields(case) if item.name not in _NOT_OF_AN_ITERATION)
+
+
+def _gpus(result: CaseResult) -> str:
+    return ", ".join(sorted({gpu.name for record in result.completed for gpu in record.environment.gpus}))
+
+
+def _shared(results: Sequence[CaseResult], fastest_s: Mapping[RankOfHost, float]) -> SharedCase:
+    by_host: dict[Host, list[RunRecord]] = {}
+    for result in results:
+        for record in result.completed:
+            by_host.setdefault(host_of(record.environment), []).append(record)
+    machines = (_machine(host, records, fastest_s) for host, records in by_host.items())
+    return SharedCase(
+        case=results[0].case,
+        gpus=_gpus(results[0]),
+        machines=tuple(sorted(machines, key=lambda machine: machine.iteration_s)),
+    )
+
+
+def _machine(host: Host, records: Sequence[RunRecord], fastest_s: Mapping[RankOfHost, float]) -> MachineSpeed:
+    ranks = range(records[0].case.world_size)
+    return MachineSpeed(
+        label=host[0] or "",
+        rounds=len(records),
+        iteration_s=statistics.median(round_time_s(record) for record in records),
+        full=at_full_speed(records, fastest_s),
+        fastest_probe_s=min((fastest_s[host, rank] for rank in ranks if (host, rank) in fastest_s), default=None),
+    )
+
+
+def _apart(times_s: Sequence[float]) -> float:
+    return max(times_s) / min(times_s)

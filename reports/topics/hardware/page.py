@@ -1,0 +1,177 @@
+"""Where it ran, and what env_check said there."""
+
+import math
+import statistics
+from collections.abc import Hashable, Sequence
+from typing import Final
+
+from reports.analysis.environments import Place
+from reports.display.contributors import byline
+from reports.display.html import Displayed, Html, bullets, heading, html_table, paragraph, ratio, together
+from reports.display.per_set import under_titles
+from reports.sets.version import ResultSet, Version
+from reports.topics.hardware import tables as machine_tables
+from reports.topics.hardware.cost_table import cost_table
+from reports.topics.hardware.full_core_speed import SharedCase, shared_cases
+from suite.files.wording import counted
+from suite.statistics.aa_noise import NOISE_LEVEL
+from suite.statistics.core_speed import MIN_AT_FULL_SPEED, SLOWED
+
+CHANCE: Final = 0.05  # what is as probable by chance shows nothing
+NOISE_RULE: Final = (
+    "A case that ran twice, as an A/A pair, is two cases by name alone. The noise is what their medians lie apart at"
+    f" most in {NOISE_LEVEL:.0%} of all ways to deal their rounds into two, of up to three rounds each in any way, and"
+    " no less than as they ran. It holds how the host drifted between rounds. A further case that differs by nothing"
+    " lies beyond it in one of four cases with two or three rounds each, and in one of seven with four or five (by"
+    " simulation of rounds that are independent). A set's noise is that of its pair that has most."
+)
+
+FULL_SPEED_RULE: Final = (
+    "The plain figure of a case is its headline everywhere. The figure at full core speed is the median of the steady"
+    " iterations without detailed timing whose core probes before and after took at most"
+    f" {SLOWED:g} times the fastest that any case of the machine saw on that rank. It is left out for fewer than"
+    f" {MIN_AT_FULL_SPEED} such iterations."
+)
+
+
+def environments(version: Version) -> Html:
+    """Every host, then what many of them have in common; whose a set is, where it is not the project's own."""
+    sets = [(one.title, one.campaign.places) for one in version.sets]
+    if not any(places for _, places in sets):
+        return together(())
+    return together(
+        [
+            machine_tables.hosts_table(sets, label="Hosts"),
+            *(byline(one.contributor) for one in version.sets),
+            heading("Platforms"),
+            machine_tables.platforms_table(sets, label="Platforms"),
+        ]
+    )
+
+
+def env_checks(version: Version) -> Html:
+    """Of the hosts of the records, those of which the same was said together, then of reports beside the results."""
+    alike: dict[Hashable, list[tuple[str, Place]]] = {}
+    for one in version.sets:
+        firsts: dict[Hashable, Place] = {}
+        for place in one.campaign.places:
+            firsts.setdefault((place.environment.host_label, _verdicts(place)), place)
+        for place in firsts.values():
+            shown = machine_tables.worth_showing(place.environment.checks)
+            alike.setdefault((_verdicts(place), shown), []).append((one.title, place))
+    parts: list[Displayed] = []
+    for number, hosts in enumerate(alike.values(), start=1):
+        names = [
+            f"{title or 'This campaign'}: {place.environment.host_label or 'this machine'}" for title, place in hosts
+        ]
+        parts += [heading("The same of several"), bullets(names)] if len(hosts) > 1 else [heading(names[0])]
+        parts.append(machine_tables.checks(hosts[0][1].environment.checks, {}, label=f"Checks of hosts, {number}"))
+    for report in version.env_checks:
+        parts.append(heading(f"{report.host}, stack {report.stack} ({report.name})"))
+        parts.append(machine_tables.checks(report.checks, report.repairs, label=f"Checks of {report.name}"))
+    return together(parts)
+
+
+def _verdicts(place: Place) -> Hashable:
+    """What was said of a host, without what changes by the minute, as free space does."""
+    return tuple((check.name, check.verdict, check.fault) for check in place.environment.checks)
+
+
+def noise(version: Version) -> Html:
+    """What no difference at all looks like there: the baseline of every series ran twice."""
+    pairs = [(one, pair) for one in version.sets for pair in one.twin_pairs]
+    table = html_table(
+        ["Set", "Case", "Rounds", "Medians as they ran", "Noise"],
+        (
+            [
+                one.title or "This campaign",
+                pair.case_id,
+                f"{len(pair.times_s)} and {len(pair.twin_times_s)}",
+                f"{pair.difference:+.1%}",
+                f"{pair.noise:.1%}",
+            ]
+            for one, pair in pairs
+        ),
+        label="A/A pairs",
+        num_text_columns=2,
+    )
+    unknown = [one.title or "This campaign" for one in version.sets if not one.twin_pairs]
+    slowed = [f"{one.title}: {said}" for one in version.sets if (said := one.campaign.slowed_cores)]
+    return together(
+        [
+            paragraph(NOISE_RULE),
+            *([table] if pairs else []),
+            *([paragraph(f"No case ran twice, so the noise is not known: {'; '.join(unknown)}.")] if unknown else []),
+            *([bullets(slowed)] if slowed else []),
+        ]
+    )
+
+
+def core_speed(version: Version) -> Html:
+    """Cases that several machines measured, as measured and at full core speed, and how far machines are apart."""
+    own = [one for one in version.sets if not one.contributor]
+    found = shared_cases(result for one in own for result in version.beside_others[one.name])
+    if not found:
+        return paragraph("No case ran on several machines with one kind of GPU.")
+    return together(
+        [
+            paragraph(FULL_SPEED_RULE),
+            paragraph(how_far_apart(found)),
+            machine_tables.core_speed_table(found, label="Cases on several machines"),
+        ]
+    )
+
+
+def how_far_apart(found: Sequence[SharedCase]) -> str:
+    """Say how far machines are apart, and whether full core speed brings them closer. Pure."""
+    most = found[0]
+    said = (
+        f"{counted(len(found), 'case')} ran on several machines with one kind of GPU. The slowest machine takes up to"
+        f" {ratio(most.apart)} times as long as the quickest ({most.case.case_id})."
+    )
+    both = [apart for one in found if (apart := one.both) is not None]
+    if not both:
+        return f"{said} No two machines have figures of one case at full core speed."
+    plain, full = (statistics.median(column) for column in zip(*both, strict=True))
+    closer = sum(at_full < as_measured for as_measured, at_full in both)
+    return (
+        f"{said} Two machines or more have figures at full core speed for {counted(len(both), 'case')}. Between these"
+        f" machines the slowest takes {ratio(plain)} times as long as measured and {ratio(full)} times at full core"
+        f" speed (medians of cases); they come closer in {closer} of {len(both)}."
+        f" {_what_that_shows(closer, len(both), is_smaller=full < plain)}"
+    )
+
+
+def _what_that_shows(closer: int, cases: int, *, is_smaller: bool) -> str:
+    """Judge by the sign test: how probable so many cases are if each comes closer or further by chance."""
+    if not is_smaller or closer <= cases / 2:
+        return "So full core speed does not bring machines closer."
+    by_chance = sum(math.comb(cases, number) for number in range(closer, cases + 1)) / 2**cases
+    if by_chance > CHANCE:
+        return f"So many come closer by chance with a probability of {by_chance:.0%}: that shows nothing."
+    return "So full core speed brings machines closer."
+
+
+def side_by_side(version: Version) -> Html:
+    """Every verdict on whether cases may run side by side, with the rounds that it was found from."""
+    asked = [one for one in version.sets if one.packing]
+    if not asked:
+        return paragraph("No campaign here asked.")
+    return under_titles(asked, _verdict_on_neighbours, are_named=version.must_name_all_sets)
+
+
+def _verdict_on_neighbours(one: ResultSet) -> Html:
+    said = paragraph(str(one.packing))
+    if one.campaign.packing is None:
+        return said
+    label = f"Rounds of the interference test, {one.title or 'this campaign'}"
+    return together([said, machine_tables.interference_rounds(one.campaign.packing, label=label)])
+
+
+def cost(version: Version) -> Html:
+    """What each set cost, against a plain loop over Isaac Lab's own command line."""
+    return under_titles(
+        version.shown,
+        lambda one: cost_table(one.campaign.cost, title=one.title),
+        are_named=len(version.shown) > 1 or version.must_name_sets,
+    )

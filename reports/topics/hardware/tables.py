@@ -1,0 +1,157 @@
+"""Where results came from, as tables: machines, versions, and what env_check said there. Pure."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from reports.analysis.environments import Place, where_it_ran
+from reports.analysis.time_split import core_probe_us
+from reports.display.html import MISSING, Html, count, html_table, paragraph, seconds, together
+from reports.topics.hardware.full_core_speed import SharedCase
+from suite.files.wording import counted
+from suite.schema.record import Case, CaseResult, CheckResult
+from suite.statistics.reduce import round_time_s
+
+SHORT_HASH_LENGTH: Final = 12
+WORTH_SHOWING: Final = ("failure", "warning", "not_checked")
+
+
+def hosts_table(sets: Sequence[tuple[str, Sequence[Place]]], *, label: str) -> Html:
+    """A row for each host of each set, given with its title, if it has one.
+
+    What many hosts have in common is a platform, whose number is that of ``platforms_table``.
+    """
+    platforms = _platforms(sets)
+    rows: dict[tuple[str, ...], list[Place]] = {}
+    for title, places in sets:
+        for place in places:
+            number = platforms.index(_platform_facts(place)) + 1
+            rows.setdefault((title, *_host_facts(place), str(number)), []).append(place)
+    headings = ["Set", "Hardware and label", "Commit of labscale", "Measured (UTC)"]
+    headings += ["CPUs", "Memory in GB", "Platform", "Rounds"]
+    skipped = 0 if any(title for title, _ in sets) else 1
+    cells = (
+        [title, where, commit, _measured(places), *numbers, str(sum(place.num_rounds for place in places))]
+        for (title, where, commit, *numbers), places in rows.items()
+    )
+    return html_table(headings[skipped:], (row[skipped:] for row in cells), label=label, num_text_columns=4 - skipped)
+
+
+def platforms_table(sets: Sequence[tuple[str, Sequence[Place]]], *, label: str) -> Html:
+    """A column for each distinct processor, driver and set of versions, in order of first appearance."""
+    found = [dict(facts) for facts in _platforms(sets)]
+    headings = ["Fact", *(f"Platform {number}" for number in range(1, len(found) + 1))]
+    rows = ([name, *(column[name] or MISSING for column in found)] for name in found[0])
+    return html_table(headings, rows, label=label, num_text_columns=len(headings))
+
+
+def _platforms(sets: Sequence[tuple[str, Sequence[Place]]]) -> list[tuple[tuple[str, str | None], ...]]:
+    return list(dict.fromkeys(_platform_facts(place) for _, places in sets for place in places))
+
+
+def _host_facts(place: Place) -> tuple[str, ...]:
+    where = place.environment
+    commit = where.git_commit and where.git_commit[:SHORT_HASH_LENGTH]
+    return (
+        where_it_ran(place),
+        f"{commit}, with local changes" if commit and where.git_dirty else commit or MISSING,
+        count(where.num_cpus),
+        count(where.memory_gb),
+    )
+
+
+def _measured(places: Sequence[Place]) -> str:
+    """From the first start of a round to the last."""
+    starts = [place.first_started_utc for place in places] + [place.last_started_utc for place in places]
+    known = sorted(datetime.fromisoformat(start).astimezone(UTC) for start in starts if start is not None)
+    if not known:
+        return MISSING
+    first, last = known[0], known[-1]
+    until = f"{last:%H:%M}" if last.date() == first.date() else f"{last:%Y-%m-%d %H:%M}"
+    return f"{first:%Y-%m-%d %H:%M} to {until}"
+
+
+def _platform_facts(place: Place) -> tuple[tuple[str, str | None], ...]:
+    where = place.environment
+    return (
+        ("Processor", where.cpu_model),
+        ("GPU driver", where.driver_version),
+        ("CUDA of the driver", where.cuda_driver_version),
+        ("Operating system", where.os),
+        ("Kernel", where.kernel),
+        ("labscale", where.suite_version),
+        ("Hash of the worker's pins", where.worker_pins_sha256 and where.worker_pins_sha256[:SHORT_HASH_LENGTH]),
+        ("Packages added to the worker", ", ".join(where.worker_packages) or None),
+        ("Hash of the assets", where.asset_sha256 and where.asset_sha256[:SHORT_HASH_LENGTH]),
+        ("Packages", ", ".join(f"{name} {version}" for name, version in place.versions.items()) or None),
+    )
+
+
+def core_speed_table(found: Sequence[SharedCase], *, label: str) -> Html:
+    """A row for each machine of each case, as measured and at full core speed."""
+
+    def fps(case: Case, iteration_s: float | None) -> str:
+        return count(case.frames_per_iteration / iteration_s if iteration_s and case.has_frames else None)
+
+    headings = ["Case", "Machine", "Rounds", "Iteration in s", "Frames/s", "Iteration in s at full core speed"]
+    headings += ["Frames/s at full core speed", "Iterations at full core speed", "Fastest probe in µs"]
+    rows = (
+        [
+            one.case.case_id,
+            machine.label,
+            str(machine.rounds),
+            seconds(machine.iteration_s),
+            fps(one.case, machine.iteration_s),
+            seconds(machine.full_s),
+            fps(one.case, machine.full_s),
+            MISSING if machine.full is None else f"{machine.full.iterations} of {machine.full.counted}",
+            count(machine.fastest_probe_s and 1e6 * machine.fastest_probe_s),
+        ]
+        for one in found
+        for machine in one.machines
+    )
+    return html_table(headings, rows, label=label, num_text_columns=2)
+
+
+def interference_rounds(test: CaseResult, *, label: str) -> Html:
+    """What the rounds of an interference test took, in the order in which they ran."""
+    return html_table(
+        ["Round", "Others beside it", "Iteration time in s", "Core probe in µs"],
+        (
+            [str(record.round), count(record.neighbours), f"{round_time_s(record):.4f}", count(core_probe_us(record))]
+            for record in test.completed
+        ),
+        label=label,
+    )
+
+
+def worth_showing(found: Sequence[CheckResult]) -> tuple[CheckResult, ...]:
+    """The checks that did not simply say ok."""
+    return tuple(check for check in found if check.verdict in WORTH_SHOWING)
+
+
+def checks(found: Sequence[CheckResult], repairs: Mapping[str, str], *, label: str) -> Html:
+    """How many checks said what, and every one that did not say ok."""
+    if not found:
+        return paragraph("env_check was not part of labscale yet when this was measured, so nothing is known.")
+    counts = Counter(check.verdict.replace("_", " ") for check in found)
+    said = ", ".join(f"{number} {verdict}" for verdict, number in counts.most_common())
+    shown = worth_showing(found)
+    if not shown:
+        return paragraph(f"{counted(len(found), 'check')}: {said}.")
+    table = html_table(
+        ["Check", "Verdict", "Found", *(["Repair"] if repairs else [])],
+        (
+            [
+                check.name,
+                check.verdict.replace("_", " "),
+                check.found,
+                *([repairs.get(check.name, MISSING)] if repairs else []),
+            ]
+            for check in shown
+        ),
+        label=label,
+        num_text_columns=4,
+    )
+    return together([paragraph(f"{counted(len(found), 'check')}: {said}."), table])

@@ -1,0 +1,108 @@
+"""Which result sets a change adds or changes, and what each is compared with. Reads folders of versions.
+
+A changed set is compared with itself before the change; an added one with the set of the same name in the newest
+earlier version that was there before the change. Where there is none, the reason is said instead.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from reports.sets.imported.imported_set import is_foreign
+from reports.sets.version import version_order
+from reports.topics.history.comparison import Comparison, compare
+from suite.errors import LabscaleError
+from suite.records.store import load_results
+from suite.schema.record import CaseResult
+
+type Kind = Literal["added", "changed", "removed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangedSet:
+    """``name`` and ``since`` are ``<version>/<set>``. Either ``comparison`` is there, or the ``reason`` why not.
+
+    ``reason`` is in our words; ``error`` may hold any text of the files that could not be read.
+    """
+
+    name: str
+    kind: Kind
+    since: str | None = None  # None: nothing to compare with
+    comparison: Comparison | None = None
+    reason: str = ""
+    error: str = ""
+
+
+def changed_sets(before: Path, after: Path, *, threshold: float) -> tuple[ChangedSet, ...]:
+    """``before`` and ``after`` are folders of versions, as ``reports/results``. Sets that are equal are left out."""
+    old, new = _sets(before), _sets(after)
+    found = []
+    for name in sorted(old.keys() | new.keys(), key=version_order):
+        if name not in new:
+            found.append(ChangedSet(name=name, kind="removed", reason="It is no longer there."))
+        elif name not in old:
+            found.append(_compared(name, "added", _earlier(name, old), old, new, threshold))
+        elif _sha256(old[name]) != _sha256(new[name]):
+            found.append(_compared(name, "changed", name, old, new, threshold))
+    return tuple(found)
+
+
+def results_with_twins(folder: Path) -> list[CaseResult]:
+    """The stored cases and, where they are there, the twins of the A/A runs, which give the noise.
+
+    Raises StoreError as ``load_results`` does.
+    """
+    twins = folder / "a_a"
+    return [*load_results(folder), *(load_results(twins) if twins.is_dir() else ())]
+
+
+def _sets(results: Path) -> dict[str, Path]:
+    versions = (path for path in results.iterdir() if path.is_dir()) if results.is_dir() else ()
+    return {
+        f"{version.name}/{path.name}": path
+        for version in versions
+        for path in version.iterdir()
+        if (path / "cases").is_dir() or is_foreign(path)
+    }
+
+
+def _earlier(name: str, old: dict[str, Path]) -> str | None:
+    version, _, folder = name.partition("/")
+    names = [
+        other
+        for other in old
+        if other.endswith(f"/{folder}") and version_order(other.partition("/")[0]) < version_order(version)
+    ]
+    return max(names, key=version_order, default=None)
+
+
+def _compared(
+    name: str, kind: Kind, since: str | None, old: dict[str, Path], new: dict[str, Path], threshold: float
+) -> ChangedSet:
+    if since is None:
+        reason = "No earlier version has a set of this name, so there is nothing to compare it with."
+        return ChangedSet(name=name, kind=kind, reason=reason)
+    if is_foreign(new[name]) or is_foreign(old[since]):
+        reason = "It was measured by another tool, and nothing is computed with such figures."
+        return ChangedSet(name=name, kind=kind, since=since, reason=reason)
+    try:
+        sides: Sequence[list[CaseResult]] = [results_with_twins(folder) for folder in (old[since], new[name])]
+    except LabscaleError as error:
+        return ChangedSet(name=name, kind=kind, since=since, reason="One of the two cannot be read.", error=str(error))
+    return ChangedSet(name=name, kind=kind, since=since, comparison=compare(*sides, threshold=threshold))
+
+
+def _sha256(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for name, content in _contents(folder):
+        digest.update(f"{name} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def _contents(folder: Path) -> Iterator[tuple[str, bytes]]:
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            yield path.relative_to(folder).as_posix(), path.read_bytes()

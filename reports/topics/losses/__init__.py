@@ -1,0 +1,1 @@
+"""Where time is lost."""

@@ -1,0 +1,199 @@
+"""What the results of a version say together, across its series and sets. Pure.
+
+Each function answers one question that no series answers alone: what an iteration goes to, how busy the GPU is, how far
+places of one kind differ, and what more GPUs do to learning.
+"""
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from reports.analysis.analysed_set import Campaign
+from reports.analysis.curves import as_shipped, curves
+from reports.analysis.learned import Learned, learned
+from reports.analysis.seeds import Seeds
+from reports.analysis.time_split import Kind, Values
+from suite.schema.record import Case, CaseResult
+from suite.statistics.reduce import round_time_s
+
+LEARNING: Final = "learning"  # parts of ``reports.analysis.time_split.PARTS``
+BETWEEN_RANKS: Final = ("all-reduce", "waiting")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Split:
+    """Where an iteration of one case goes, as shares of it that add up to 1."""
+
+    case_id: str
+    rollout: float
+    learning: float
+    between_ranks: float | None  # None for one rank
+    busy_percent: float | None  # of the time any kernel ran on a GPU, however small
+    power_w: float | None  # of a GPU
+
+
+def splits(campaign: Campaign) -> tuple[Split, ...]:
+    """Of the GPU cases that train on one node as upstream ships them, by series at the fewest and at the most GPUs."""
+    found = []
+    for series in (campaign.series(name) for name in campaign.series_names):
+        for result in _ends(as_shipped(series.results) if series.kind == "scaling" else []):
+            seen = series.inside[result.case.case_id]
+            several = result.case.world_size > 1
+            if not {LEARNING, *(BETWEEN_RANKS if several else ())} <= seen.shares.keys():
+                continue
+            learning = seen.shares[LEARNING]
+            between = sum(seen.shares[part] for part in BETWEEN_RANKS) if several else None
+            found.append(
+                Split(
+                    case_id=result.case.case_id,
+                    rollout=1 - learning - (between or 0.0),
+                    learning=learning,
+                    between_ranks=between,
+                    busy_percent=_median(seen.gpu_utilisation_percent),
+                    power_w=None if (power_w := _median(seen.power_w)) is None else power_w / result.case.world_size,
+                )
+            )
+    return tuple(found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filling:
+    """What one number of environments makes of a GPU."""
+
+    case_id: str
+    who: str  # library and stack
+    num_envs: int
+    fps: dict[Kind, float]
+    of_most: dict[Kind, float]  # over the most of any number of environments, of the same library and stack
+    busy_percent: float | None
+    power_w: float | None
+
+
+def fillings(sweep: Campaign) -> tuple[tuple[Filling, ...], ...]:
+    """Of a series that varies environments alone: by library and stack, fewest environments first."""
+    groups: dict[tuple[str, str], list[CaseResult]] = {}
+    for result in sorted(sweep.results, key=lambda result: result.case.num_envs):
+        if result.completed and result.case.device == "cuda":
+            groups.setdefault((result.case.rl_library, result.case.stack), []).append(result)
+    return tuple(tuple(_filling(result, group, sweep) for result in group) for group in groups.values())
+
+
+def _filling(result: CaseResult, group: Sequence[CaseResult], sweep: Campaign) -> Filling:
+    seen = sweep.inside[result.case.case_id]
+    fps = {kind: values.median for kind, values in seen.fps.items()}
+    every = [sweep.inside[other.case.case_id].fps for other in group]
+    most = {kind: max(values[kind].median for values in every if kind in values) for kind in fps}
+    return Filling(
+        case_id=result.case.case_id,
+        who=f"{result.case.rl_library}, {result.case.stack}",
+        num_envs=result.case.num_envs,
+        fps=fps,
+        of_most={kind: value / most[kind] for kind, value in fps.items()},
+        busy_percent=_median(seen.gpu_utilisation_percent),
+        power_w=_median(seen.power_w),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Places:
+    """The same training in several places, as whoever measured labelled them."""
+
+    case_id: str  # of one of the cases: series that share a training name it each in its own way
+    fps: dict[str, float]  # by label, of all rounds there
+    perhaps_beside: frozenset[str] = frozenset()  # labels with rounds of which it is not known what ran beside them
+
+    @property
+    def quickest(self) -> str:
+        return max(self.fps, key=self.fps.__getitem__)
+
+    @property
+    def is_least(self) -> bool:
+        """Whether the ratio may be larger: what ran beside the quickest, if anything did, slowed it."""
+        return self.quickest in self.perhaps_beside
+
+    @property
+    def slowest(self) -> str:
+        return min(self.fps, key=self.fps.__getitem__)
+
+    @property
+    def ratio(self) -> float:
+        return self.fps[self.quickest] / self.fps[self.slowest]
+
+
+def places_of_cases(results: Iterable[CaseResult]) -> tuple[Places, ...]:
+    """Trainings that completed in several places with one kind of GPU, the furthest apart first.
+
+    Rounds that are known to have run beside others are left out: their places would look slower than they are. So may
+    places with rounds of which it is not known, as early records do not say: none of them counts as a slow one.
+    """
+    found: dict[tuple[Case, str], dict[str, list[CaseResult]]] = {}
+    alone = (replace(one, rounds=tuple(each for each in one.rounds if not each.neighbours)) for one in results)
+    for result in as_shipped(alone):
+        records = result.completed
+        gpus = ", ".join(sorted({gpu.name for record in records for gpu in record.environment.gpus}))
+        label = records[0].environment.host_label
+        if gpus and label:
+            found.setdefault((_training(result.case), gpus), {}).setdefault(label, []).append(result)
+    places = (_places(by_label) for by_label in found.values())
+    return tuple(sorted((one for one in places if len(one.fps) > 1), key=lambda one: -one.ratio))
+
+
+def _training(case: Case) -> Case:
+    """Return what a case trains, without its names and without how long, from which seed and on how many threads."""
+    return replace(
+        case,
+        case_id="",
+        series="",
+        scaling="weak",  # with its environments and minibatch a case trains the same under either name
+        minibatch_rule="fixed_minibatch",
+        iterations=0,
+        seed=0,
+        cpu_threads=None,
+        timeout_s=0.0,
+        hang_timeout_s=0.0,
+    )
+
+
+def _places(by_label: Mapping[str, Sequence[CaseResult]]) -> Places:
+    fps = {label: _fps(those) for label, those in by_label.items()}
+    perhaps_beside = frozenset(
+        label
+        for label, those in by_label.items()
+        if any(record.neighbours is None for one in those for record in one.completed)
+    )
+    slowest = min((fps[label] for label in fps.keys() - perhaps_beside), default=math.inf)
+    kept = {label: value for label, value in fps.items() if label not in perhaps_beside or value > slowest}
+    case_id = next(result.case.case_id for those in by_label.values() for result in those)
+    return Places(case_id=case_id, fps=kept, perhaps_beside=perhaps_beside & kept.keys())
+
+
+def learned_in_strong_scaling(campaign: Campaign, of_seeds: Sequence[Seeds] = ()) -> tuple[tuple[Learned, ...], ...]:
+    """One entry for each strong series with a fixed minibatch whose cases all report rewards, fewest GPUs first.
+
+    The same number of iterations has the same number of frames there, and fewer optimiser steps on more GPUs.
+    ``of_seeds``: what other seeds learned, of any number of ranks, since all rounds of a campaign have one seed.
+    """
+    found = []
+    for curve in curves(as_shipped(campaign.results)):
+        if (curve[0].case.scaling, curve[0].case.minibatch_rule) != ("strong", "fixed_minibatch"):
+            continue
+        known = tuple(one for one in (learned(result, of_seeds) for result in curve) if one is not None)
+        if len(known) == len(curve) and len({one.world_size for one in known}) > 1:
+            found.append(known)
+    return tuple(found)
+
+
+def _ends(results: Sequence[CaseResult]) -> list[CaseResult]:
+    """Of each curve the cases with the fewest and with the most GPUs."""
+    return [end for curve in curves(results) for end in (curve[:1] + curve[1:][-1:])]
+
+
+def _fps(results: Sequence[CaseResult]) -> float:
+    times_s = [round_time_s(record) for result in results for record in result.completed]
+    return results[0].case.frames_per_iteration / statistics.median(times_s)
+
+
+def _median(values: Values | None) -> float | None:
+    return None if values is None else values.median

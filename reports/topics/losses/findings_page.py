@@ -1,0 +1,222 @@
+"""What a version's results say together: the page that says what was learned from measuring."""
+
+import statistics
+from collections.abc import Callable, Sequence
+
+from reports.analysis.learned import Learned
+from reports.analysis.seeds import seeds
+from reports.analysis.time_to_reward import SMOOTHING_WINDOW
+from reports.display.addresses import page_of
+from reports.display.html import (
+    MISSING,
+    Displayed,
+    Html,
+    bullets,
+    count,
+    heading,
+    html_table,
+    link,
+    paragraph,
+    percent,
+    ratio,
+    together,
+)
+from reports.sets.version import ResultSet, Version
+from reports.topics.losses import findings
+from reports.topics.losses.findings import Filling, Places, Split
+from suite.files.wording import counted
+
+
+def has_findings(version: Version) -> bool:
+    """Whether there is anything measured on GPUs; of a CPU only the chain itself is shown."""
+    return any(one.campaign.only(lambda result: result.case.device == "cuda").completed for one in version.scaling)
+
+
+def iterations(version: Version) -> Html:
+    """Where an iteration goes, at the fewest and the most GPUs of every series."""
+    found = [(one, findings.splits(one.campaign)) for one in version.scaling]
+    alone = [split for _, those in found for split in those if split.between_ranks is None]
+    if not alone:
+        return paragraph("No case on one GPU says what its iterations go to.")
+    learning = sorted(split.learning for split in alone)
+    most = sum(split.learning > 0.5 for split in alone)  # noqa: PLR2004 - half
+    said = (
+        f"In series that vary GPUs or stacks, on one GPU, learning takes {percent(learning[0])} to"
+        f" {percent(learning[-1])} of an iteration, and more than half in {most} of {counted(len(alone), 'case')}."
+    )
+    busy = sorted(split.busy_percent for split in alone if split.busy_percent is not None)
+    if busy:
+        said += (
+            f" Any kernel at all runs in {busy[0]:.0f} to {busy[-1]:.0f} % of the time there, where a sampler looked:"
+            " in the rest the GPU has nothing to do."
+        )
+    return together([paragraph(said), _by_set(version, found, _splits)])
+
+
+def sizes(version: Version) -> Html:
+    """How full a GPU gets with more environments."""
+    parts: list[Displayed] = []
+    for one in version.scaling:
+        for series in (one.campaign.series(name) for name in one.campaign.series_names):
+            found = findings.fillings(series) if series.is_sweep and series.is_training else ()
+            if found:
+                name = series.rows[0].series
+                parts += [heading(link(f"{name}: {one.title}" if one.title else name, f"{page_of(name)}.html"))]
+                parts += [part for those in found for part in (paragraph(_filling(those)), _fillings(one, those))]
+    return together(parts or [paragraph("No series of this version varies environments alone.")])
+
+
+def places(version: Version) -> Html:
+    """The same training in several places."""
+    own = [one for one in version.sets if not one.contributor]
+    found = findings.places_of_cases(result for one in own for result in version.beside_others[one.name])
+    if not found:
+        return paragraph("Nothing ran in more than one place.")
+    said = (
+        f"{counted(len(found), 'training')} ran in several places with the same kind of GPU, as labelled by whoever"
+        f" measured. The quickest place makes {ratio(found[-1].ratio)} to {ratio(found[0].ratio)} times the frames per"
+        " second of the slowest. Speed-ups compare within a set only."
+    )
+    least = sum(one.is_least for one in found)
+    if least:
+        said += (
+            f" In {least} of them it is not known whether other cases ran beside the quickest, as early records do not"
+            " say. Neighbours slow, so there it makes at least so many times as many."
+        )
+    return together([paragraph(said), _places(found)])
+
+
+def cores(version: Version) -> Html:
+    """What slowed cores did, set by set."""
+    said = version.slowed_cores
+    return bullets(said) if said else paragraph("No set has slowed cores, or none was probed.")
+
+
+def learning(version: Version) -> Html:
+    """What strong scaling with a fixed minibatch does to learning."""
+    of_seeds = seeds(version.learned, (), lambda _: ())
+    found = [(one, findings.learned_in_strong_scaling(one.campaign, of_seeds)) for one in version.scaling]
+    if not any(those for _, those in found):
+        return paragraph("No strong series with a fixed minibatch reports rewards at several numbers of GPUs.")
+    return _by_set(version, found, lambda one, those: together(_learned(one, each) for each in those))
+
+
+def _by_set[T](
+    version: Version,
+    found: Sequence[tuple[ResultSet, Sequence[T]]],
+    show: Callable[[ResultSet, Sequence[T]], Displayed],
+) -> Html:
+    """Sets that have nothing of it are left out."""
+    parts: list[Displayed] = []
+    for one, those in found:
+        if those:
+            parts += [*([heading(one.title)] if version.must_name_sets else []), show(one, those)]
+    return together(parts)
+
+
+def _splits(one: ResultSet, found: Sequence[Split]) -> Html:
+    return html_table(
+        ["Case", "Rollout", "Learning", "All-reduce and waiting", "Any kernel runs", "W a GPU"],
+        (
+            [
+                split.case_id,
+                percent(split.rollout),
+                percent(split.learning),
+                percent(split.between_ranks),
+                percent(None if split.busy_percent is None else split.busy_percent / 100),
+                count(split.power_w),
+            ]
+            for split in found
+        ),
+        label=f"Where iterations go {one.title}".strip(),
+    )
+
+
+def _filling(found: Sequence[Filling]) -> str:
+    least, most = found[0], found[-1]
+    half = [one for one in found if "step" in one.of_most and one.of_most["step"] >= 0.5]  # noqa: PLR2004
+    middle = f"half of the most needs {count(half[0].num_envs if half else None)}"
+    if half and half[0] is least:
+        middle = "the fewest that ran have half of the most already, so fewer may have it too"
+    return (
+        f"{least.who}: environment steps alone go from {count(least.fps.get('step'))} a second with {least.num_envs:,}"
+        f" environments to {count(most.fps.get('step'))} with {most.num_envs:,}; {middle}. With learning it is"
+        f" {count(least.fps.get('total'))} and {count(most.fps.get('total'))}."
+    )
+
+
+def _fillings(one: ResultSet, found: Sequence[Filling]) -> Html:
+    return html_table(
+        ["Case", "Step FPS", "Step, of the most", "Total FPS", "Total, of the most", "Any kernel runs", "W"],
+        (
+            [
+                size.case_id,
+                count(size.fps.get("step")),
+                percent(size.of_most.get("step")),
+                count(size.fps.get("total")),
+                percent(size.of_most.get("total")),
+                percent(None if size.busy_percent is None else size.busy_percent / 100),
+                count(size.power_w),
+            ]
+            for size in found
+        ),
+        label=f"How full a GPU gets {one.title} {found[0].case_id}",
+    )
+
+
+def _places(found: Sequence[Places]) -> Html:
+    return html_table(
+        [
+            "Training, as the case",
+            "Slowest",
+            "FPS of the slowest",
+            "Quickest",
+            "FPS of the quickest",
+            "Times",
+            "Places",
+        ],
+        (
+            [
+                one.case_id,
+                one.slowest,
+                count(one.fps[one.slowest]),
+                f"{one.quickest} (perhaps beside others)" if one.is_least else one.quickest,
+                count(one.fps[one.quickest]),
+                ratio(one.ratio),
+                str(len(one.fps)),
+            ]
+            for one in found
+        ),
+        label="Cases in several places",
+        text_headings=("Slowest", "Quickest"),
+    )
+
+
+def _learned(one: ResultSet, found: Sequence[Learned]) -> Html:
+    first, last = found[0], found[-1]
+    said = (
+        f"After {first.iterations} iterations of as many frames: a reward of {first.reward:.3g} with"
+        f" {counted(first.world_size, 'GPU')} and {first.optimiser_steps} optimiser steps an iteration,"
+        f" {last.reward:.3g} with {counted(last.world_size, 'GPU')} and {last.optimiser_steps}. A reward is the"
+        f" median of the last {SMOOTHING_WINDOW} iterations. That is one seed, {first.seed}."
+    )
+    if any(each.of_seeds for each in found):
+        said += (
+            " Other seeds, with as many frames and steps on any machine and number of ranks, show how far seeds differ."
+        )
+    table = html_table(
+        ["Case", "Optimiser steps an iteration", "Iterations", "Reward", "Other seeds: worst, median, best"],
+        (
+            [each.case_id, str(each.optimiser_steps), str(each.iterations), f"{each.reward:.3g}", _of_seeds(each)]
+            for each in found
+        ),
+        label=f"Rewards in strong scaling {one.title} {first.case_id}",
+    )
+    return together([paragraph(said), table])
+
+
+def _of_seeds(each: Learned) -> str:
+    if not each.of_seeds:
+        return MISSING
+    worst, best = each.of_seeds[0], each.of_seeds[-1]
+    return f"{worst:.3g}, {statistics.median(each.of_seeds):.3g}, {best:.3g} of {len(each.of_seeds)}"

@@ -1,0 +1,1 @@
+"""Two ways beside each other: physics, nodes, Isaac Lab's own clock, publications."""

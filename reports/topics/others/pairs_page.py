@@ -1,0 +1,120 @@
+"""Stacks beside each other, and several nodes beside one: the same task and ranks, and one thing that differs."""
+
+from collections.abc import Callable, Sequence
+
+from reports.analysis.analysed_set import Campaign
+from reports.analysis.curves import interconnect_of, is_emulated
+from reports.analysis.pairs_of_cases import CasePair, nodes_side_by_side, stacks_side_by_side
+from reports.display.addresses import page_of
+from reports.display.html import Displayed, Html, bullets, heading, link, paragraph, together
+from reports.display.series_tables import STACK_NAMES
+from reports.sets.version import ResultSet, Version
+from reports.topics.others import pair_tables
+from reports.topics.others import pairs_chart as charts
+from reports.topics.others.stack_parts import stack_pairs
+from suite.files.wording import counted
+from suite.schema.record import CaseResult
+
+type Find = Callable[[Sequence[CaseResult]], tuple[CasePair, ...]]
+
+
+def has_nodes(version: Version) -> bool:
+    """Also pairs that no round completed of: other pages send the reader there."""
+    return version.has_node_pairs or any(
+        result.case.nnodes > 1 and result.completed for one in version.scaling for result in one.campaign.results
+    )
+
+
+def stacks(version: Version) -> Html:
+    """Of every series with more than one stack: chart, table, and what the difference is made of."""
+
+    def shown(series: Campaign, pairs: Sequence[CasePair], label: str) -> list[Displayed]:
+        found = stack_pairs(series)
+        table = pair_tables.stacks(found, {row.case_id: row for row in series.rows}, label=label)
+        names = STACK_NAMES
+        return [
+            charts.ratios(series, pairs, name_of=lambda stack: names[stack], data=table),
+            table,
+            bullets(map(pair_tables.stack_in_words, found)),
+            pair_tables.parts_of_stacks(found, label=f"Parts of iterations: {label}"),
+        ]
+
+    return _of_every_series(version, stacks_side_by_side, shown)
+
+
+def stacks_in_words(version: Version) -> Html:
+    """A sentence for each case on another stack, and the way to their page."""
+    campaigns = (one.campaign for one in version.scaling)
+    series = (campaign.series(name) for campaign in campaigns for name in campaign.series_names)
+    said = [pair_tables.stack_in_words(pair) for one in series for pair in stack_pairs(one)]
+    if not said:
+        return paragraph("No case ran on two stacks.")
+    return together([bullets(said), bullets([link("Stacks side by side", "stacks.html")])])
+
+
+def stacks_of_set(one: ResultSet) -> Html:
+    """The table of a set on the first page: every series in one."""
+    found = [pair for name in one.campaign.series_names for pair in stack_pairs(one.campaign.series(name))]
+    rows = {row.case_id: row for row in one.campaign.rows}
+    words = "The same case on one number of GPUs, on another stack: frames per second, learning included."
+    table = pair_tables.stacks(found, rows, label=f"Stacks {one.title}".strip())
+    return together([paragraph(words), table, bullets([link("Stacks side by side", "stacks.html")])])
+
+
+def stacks_of(version: Version, name: str) -> Html:
+    """The sentences of one series; nothing where it ran on one stack."""
+    said = [pair_tables.stack_in_words(pair) for part in version.series(name) for pair in stack_pairs(part)]
+    return together([bullets(said), bullets([link("Stacks side by side", "stacks.html")])] if said else [])
+
+
+def nodes(version: Version) -> Html:
+    """Of every series with cases on several nodes: chart and table."""
+
+    def shown(series: Campaign, pairs: Sequence[CasePair], label: str) -> list[Displayed]:
+        table = pair_tables.nodes(pairs, {row.case_id: row for row in series.rows}, label=label)
+        return [charts.costs(series, pairs, data=table), table]
+
+    return _of_every_series(version, nodes_side_by_side, shown)
+
+
+def where_nodes_were(version: Version) -> Html:
+    """What the nodes were and spoke through; cases on several nodes that nothing can be held against."""
+    return bullets(sentence for one in version.scaling for sentence in _about_nodes(one))
+
+
+def _about_nodes(one: ResultSet) -> list[str]:
+    spread = [result for result in one.campaign.results if result.case.nnodes > 1 and result.completed]
+    title = one.title or "This campaign"
+    labels = dict.fromkeys(record.environment.host_label or "no label" for r in spread for record in r.completed)
+    crossed = dict.fromkeys(interconnect_of(result) or "not recorded" for result in spread)
+    sentences = [
+        (
+            f"{title}: {counted(len(spread), 'case')} on several nodes. Hosts as labelled: {', '.join(labels)}."
+            f" Interconnect: {', '.join(crossed)}."
+        )
+    ]
+    if any(map(is_emulated, spread)):
+        sentences.append(
+            f"{title}: emulated. The nodes are parts of one host that were made to talk as nodes do, so what a real"
+            " network costs was not measured."
+        )
+    paired = {pair.case.case.case_id for pair in nodes_side_by_side(one.campaign.results)}
+    alone = [result.case.case_id for result in spread if result.case.case_id not in paired]
+    if alone:
+        sentences.append(f"{title}: not measured on fewer nodes, so held against nothing: {', '.join(alone)}.")
+    return sentences if spread else []
+
+
+def _of_every_series(
+    version: Version, find: Find, show: Callable[[Campaign, Sequence[CasePair], str], list[Displayed]]
+) -> Html:
+    parts: list[Displayed] = []
+    for one in version.scaling:
+        for name in one.campaign.series_names:
+            series = one.campaign.series(name)
+            pairs = find(series.results)
+            if pairs:
+                title = f"{name}: {one.title}" if len(version.scaling) > 1 else name
+                parts.append(heading(link(title, f"{page_of(name)}.html")))
+                parts += show(series, pairs, f"{find.__name__.replace('_', ' ').capitalize()} of {title}")
+    return together(parts)

@@ -1,0 +1,1 @@
+"""How a task behaves: one page for each series."""

@@ -1,0 +1,155 @@
+"""The page of one series. Every function shows the part of each set that has this series, one below the other."""
+
+from collections.abc import Callable
+from typing import Final
+
+from reports.analysis.analysed_set import Campaign
+from reports.analysis.start_ups import SAID
+from reports.display import resource_tables, series_tables
+from reports.display.charts import learning as learning_charts
+from reports.display.charts import scaling as scaling_charts
+from reports.display.charts import sweep as sweep_charts
+from reports.display.charts import time_split as inside_charts
+from reports.display.html import Displayed, Html, bullets, heading, paragraph, together
+from reports.sets.concurrent_rounds import neighbours_sentence
+from reports.sets.version import Version
+from reports.topics.others import pair_tables
+from reports.topics.tasks import verdict_table
+from reports.topics.tasks.start_up_table import start_up_table
+from reports.topics.tuning import division_page as division
+from suite.schema.record import CaseResult
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
+from suite.statistics.round_flags import flags
+
+OLDER_RULE: Final = (
+    "Where these remarks say that there is no interval of the median, an older rule is meant, by which this campaign"
+    f" decided: its interval took six rounds. Intervals above take {MIN_ROUNDS_FOR_INTERVAL}."
+)
+
+
+def facts(version: Version, name: str) -> Html:
+    return _of_every_set(version, name, lambda series: [series_tables.series_facts(series.rows, series.kind)])
+
+
+def cases(version: Version, name: str) -> Html:
+    return _of_every_set(
+        version,
+        name,
+        lambda series: [series_tables.all_cases(series.rows, label=f"Cases of {name} {series.title}".strip())],
+    )
+
+
+def verdicts(version: Version, name: str) -> Html:
+    return _of_every_set(
+        version,
+        name,
+        lambda series: [
+            verdict_table.verdicts(series.with_twins, label=f"Verdicts {series.title}".strip()),
+            *verdict_table.serial_fractions(series.results, label=f"Serial fractions {series.title}".strip()),
+        ],
+    )
+
+
+def speedup(version: Version, name: str) -> Html:
+    return _of_every_set(version, name, lambda series: [_over_ranks(series, scaling_charts.speedup)])
+
+
+def efficiency(version: Version, name: str) -> Html:
+    return _of_every_set(version, name, lambda series: [_over_ranks(series, scaling_charts.efficiency)])
+
+
+def throughput(version: Version, name: str) -> Html:
+    return _of_every_set(version, name, lambda series: [_throughput(series)])
+
+
+def _throughput(series: Campaign) -> Displayed:
+    return sweep_charts.environments(series) if series.is_sweep else scaling_charts.throughput(series)
+
+
+def environments(version: Version, name: str) -> Html:
+    return _of_every_set(version, name, lambda series: [sweep_charts.environments(series)])
+
+
+def gains(version: Version, name: str) -> Html:
+    return _of_every_set(version, name, lambda series: [division.of_series(series)])
+
+
+def time_split(version: Version, name: str) -> Html:
+    return _of_every_set(version, name, lambda series: [inside_charts.time_split(series)])
+
+
+def rank_skew(version: Version, name: str) -> Html:
+    return _of_every_set(version, name, lambda series: [inside_charts.rank_skew(series)])
+
+
+def resources(version: Version, name: str) -> Html:
+    def shown(series: Campaign) -> list[Displayed]:
+        label = f"The host's cores, {name} {series.title}".strip()
+        host = resource_tables.host(series.rows, series.inside, label=label)
+        return [inside_charts.memory(series), inside_charts.energy(series), host]
+
+    return _of_every_set(version, name, shown)
+
+
+def start_up(version: Version, name: str) -> Html:
+    def shown(series: Campaign) -> list[Displayed]:
+        label = f"Start-up of {name} {series.title}".strip()
+        return [start_up_table(_in_order(series), label=label)]
+
+    return together([_of_every_set(version, name, shown), paragraph(SAID)])
+
+
+def learning(version: Version, name: str) -> Html:
+    return _of_every_set(version, name, lambda series: [learning_charts.learning(series)])
+
+
+def remarks(version: Version, name: str) -> Html:
+    """What is odd about the rounds, why cases got no more of them, and rounds that did not complete."""
+
+    def shown(series: Campaign) -> list[Displayed]:
+        notes = [
+            f"{result.case.case_id}: {sentence}"
+            for result in _in_order(series)
+            for sentence in (*flags(result.rounds), *([result.ended_because] if result.ended_because else []))
+        ]
+        odd = bullets(notes) if notes else paragraph("Nothing is odd about the times of the rounds.")
+        by_older_rule = any("interval of the median from" in (result.ended_because or "") for result in series.results)
+        return [
+            odd,
+            *([paragraph(OLDER_RULE)] if by_older_rule else []),
+            paragraph(neighbours_sentence(series.completed)),
+            *([paragraph(slowed)] if (slowed := series.slowed_cores) else []),
+            series_tables.failures(series.failures, label=f"Rounds of {name} that did not complete"),
+        ]
+
+    return _of_every_set(version, name, shown)
+
+
+def _in_order(series: Campaign) -> list[CaseResult]:
+    """As its tables have them: 2048 before 16384."""
+    by_case = {result.case.case_id: result for result in series.results}
+    return [by_case[row.case_id] for row in series.rows]
+
+
+def _over_ranks(series: Campaign, chart: Callable[[Campaign], Displayed]) -> Displayed:
+    """Where there is something to show over them: a set may vary the environments alone, as a search for capacity."""
+    if series.is_sweep:
+        return paragraph("Different numbers of environments on one number of ranks: no speed-up to show.")
+    if not series.pairs_without_scaling:
+        return chart(series)
+    return together(
+        [
+            paragraph("The same ranks on one node and on several: no speed-up to show."),
+            pair_tables.more_on_nodes(),
+        ]
+    )
+
+
+def _of_every_set(version: Version, name: str, show: Callable[[Campaign], list[Displayed]]) -> Html:
+    parts: list[Displayed] = []
+    found = version.series(name)
+    for series in found:
+        if len(found) > 1 or series.is_contributed:
+            parts.append(heading(series.title, depth=3))
+        parts += show(series)
+    return together(parts)

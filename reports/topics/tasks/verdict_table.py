@@ -1,0 +1,125 @@
+"""What the curves say, as tables: verdict, serial fractions, law and one prediction of every curve. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from reports.analysis.scaling.prediction import NoPrediction, predict
+from reports.analysis.scaling.scaling_groups import ScalingGroup, scaling_groups
+from reports.analysis.scaling.scaling_laws import SUPERLINEAR_EFFICIENCY, Law, NoFit, fit, karp_flatt
+from reports.analysis.scaling.verdicts import SCALES_EFFICIENCY, verdict
+from reports.display.html import MISSING, Html, count, html_table, paragraph, percent, rounds_text
+from suite.schema.record import CaseResult
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate
+
+LAW_NAMES: Final[Mapping[Law, str]] = {"amdahl": "Amdahl", "gustafson": "Gustafson", "usl": "universal scalability law"}
+
+
+def rule() -> Html:
+    """What the words mean, with their limits."""
+    return paragraph(
+        f"A curve scales when the whole interval of its efficiency at the largest number of ranks is at least"
+        f" {SCALES_EFFICIENCY:.0%}, and is limited when all of it is below. It is superlinear, which mostly means a"
+        f" mistake, when at any number of ranks all of it is above {SUPERLINEAR_EFFICIENCY:.0%}. It is inconclusive"
+        f" where it lies on both sides. Fewer than {MIN_ROUNDS_FOR_INTERVAL} rounds have no verdict."
+        " Where the baseline ran twice as an A/A pair, the word has to hold with either of them."
+    )
+
+
+def verdicts(results: Sequence[CaseResult], *, label: str = "Verdicts") -> Html:
+    """One row for each curve with more than one number of ranks; a sentence when there is none.
+
+    ``results``: with A/A twins, where there are any.
+    """
+    groups = _curves(results)
+    if not groups:
+        return paragraph("No case ran with more than one number of ranks, so nothing can be said of scaling.")
+    judged = [(group, verdict(group)) for group in groups]
+    return html_table(
+        ["Curve", "Verdict", "Why", "Efficiency", "Rounds"],
+        (
+            [
+                _name(group),
+                said.text,
+                said.reason,
+                MISSING if said.efficiency is None else f"{_percent(said.efficiency)} at {said.world_size}",
+                _rounds(group),
+            ]
+            for group, said in judged
+        ),
+        label=label,
+        num_text_columns=3,
+        text_headings=("Rounds",),
+    )
+
+
+def serial_fractions(results: Sequence[CaseResult], *, label: str = "Serial fractions") -> list[Html]:
+    """Karp and Flatt's metric at every number of ranks of the strong curves; nothing where there is none."""
+    strong = [group for group in _curves(results) if group.scaling == "strong"]
+    if not strong:
+        return []
+    rows = [
+        [
+            _name(group),
+            str(point.world_size),
+            f"none: {point.reason}" if point.serial_fraction is None else _percent(point.serial_fraction),
+        ]
+        for group in strong
+        for point in karp_flatt(group)
+    ]
+    return [
+        html_table(["Curve", "Ranks", "Serial fraction"], rows, label=label),
+        paragraph(
+            "The serial fraction of an iteration that would explain each number of ranks by itself, by Karp and Flatt."
+            " Where it rises with the ranks, what is lost is overhead that grows with them and not serial work; above"
+            " 100 % they are slower than the fewest."
+        ),
+    ]
+
+
+def predictions(results: Sequence[CaseResult], *, label: str = "Predictions, not measurements") -> Html:
+    """Total FPS at twice the largest number of ranks by the law of the curve's kind; nothing where no curve has one."""
+    groups = _curves(results)
+    if not groups:
+        return paragraph("")
+    return html_table(
+        ["Curve", "Law", "Serial fraction", "Predicted for ranks", "Predicted total FPS", "Off by at the largest"],
+        (_prediction_row(group) for group in groups),
+        label=label,
+        num_text_columns=2,
+    )
+
+
+def _curves(results: Sequence[CaseResult]) -> list[ScalingGroup]:
+    return [group for group in scaling_groups(results) if len(group.points) > 1]
+
+
+def _name(group: ScalingGroup) -> str:
+    return f"{group.series}: {group.curve}"
+
+
+def _prediction_row(group: ScalingGroup) -> list[str]:
+    law: Law = "amdahl" if group.scaling == "strong" else "gustafson"
+    fitted = fit(law, group)
+    found = predict(law, group, 2 * max((point.world_size for point in group.measured), default=1))
+    if isinstance(fitted, NoFit) or isinstance(found, NoPrediction):
+        reason = fitted.reason if isinstance(fitted, NoFit) else found.reason if isinstance(found, NoPrediction) else ""
+        return [_name(group), f"none: {reason}", MISSING, MISSING, MISSING, MISSING]
+    return [
+        _name(group),
+        LAW_NAMES[law],
+        _percent(fitted.parameters["serial_fraction"]),
+        str(found.world_size),
+        count(found.total_fps.value),
+        f"{100 * found.held_out.relative_error:+.1f} % at {found.held_out.world_size}",
+    ]
+
+
+def _rounds(group: ScalingGroup) -> str:
+    return rounds_text([len(point.times_s) for point in group.points], [point.settled for point in group.points])
+
+
+def _percent(value: Estimate) -> str:
+    if value.interval is None:
+        return percent(value.value)
+    low, high = value.interval
+    return f"{percent(value.value)} ({percent(low)} to {percent(high)})"

@@ -1,0 +1,164 @@
+"""What these numbers cannot say: rounds that failed, cases that were never run, intervals that are missing."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from reports.analysis.curves import is_emulated
+from reports.display import series_tables
+from reports.display.html import Html, bullets, html_table, paragraph, together
+from reports.display.per_set import under_titles
+from reports.sets.concurrent_rounds import neighbours_sentence
+from reports.sets.version import ResultSet, Version
+from reports.verification.weaknesses import Weakness, read_weaknesses
+from suite.files.wording import counted
+from suite.schema.record import Case, RunRecord
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
+from suite.statistics.reduce import steady_part
+
+MAX_SETS_APART: Final = 2  # of which the same is said one by one
+_ALIKE: Final[Mapping[frozenset[int | None], str]] = {
+    frozenset({0}): "No round ran beside other cases on its host",
+    frozenset({None}): "Of no round it is known whether others ran beside it",
+}
+_EMULATED: Final = " on nodes emulated on one host"
+_DRIFT: Final = (
+    "the halves of what is left after the warm-up lie too far apart, too few iterations are left, or the warm-up may be"
+    " longer than half of the iterations. None is left out; the remarks of each series name them"
+)
+
+
+def failures(version: Version) -> Html:
+    failed = [one for one in version.sets if one.campaign.failures]
+    if not failed:
+        return paragraph("Every round of every case completed.")
+    return under_titles(failed, _failures, are_named=version.must_name_all_sets)
+
+
+def _failures(one: ResultSet) -> Html:
+    label = f"Rounds that did not complete, {one.title or 'this campaign'}"
+    return series_tables.failures(one.campaign.failures, label=label)
+
+
+def weaknesses(version: Version) -> Html:
+    """What `nox -s verify` finds in the results and nobody can repair, with why it stands."""
+    listed = read_weaknesses(version.folder)
+    if not listed:
+        return paragraph("No weakness is known: `nox -s verify` finds nothing, or all that it finds is a fault.")
+    alike: dict[tuple[str, str], list[Weakness]] = {}
+    for weakness in listed:
+        alike.setdefault((weakness.what, weakness.why), []).append(weakness)
+    rows = ([what, "; ".join(map(_where, found)), why] for (what, why), found in alike.items())
+    return html_table(["What", "Found", "Why it stands"], rows, label="Known weaknesses", num_text_columns=3)
+
+
+def _where(weakness: Weakness) -> str:
+    where = "the version" if weakness.where == "." else weakness.where
+    return f"{where}: {weakness.got.partition(', as ')[0]}"
+
+
+def not_run(version: Version, planned: Sequence[Case], matrix: str) -> Html:
+    """Cases of ``matrix`` that no set of the version has, by series."""
+    results = [result for one in version.sets for result in one.campaign.results if result.completed]
+    measured = {result.case.case_id for result in results}
+    on_nodes = {result.case.case_id for result in results if not is_emulated(result)}
+    missing = [case for case in planned if case.case_id not in measured]
+    emulated = sum(case.case_id in measured - on_nodes for case in planned)
+    sentence = (
+        f"Of the {len(planned)} cases of the matrix {matrix} of this labscale {len(planned) - len(missing)} have a"
+        f" completed round here{f', {emulated} of them{_EMULATED} alone' if emulated else ''};"
+        f" {len(missing)} were not measured."
+    )
+    by_series: dict[str, list[Case]] = {}
+    for case in missing:
+        by_series.setdefault(case.series, []).append(case)
+    rows = ([name, *_missing(cases)] for name, cases in by_series.items())
+    table = html_table(
+        ["Series", "Not measured", "Topologies (nodes x ranks)", "Libraries"],
+        rows,
+        label=f"Cases of {matrix} that were not measured",
+        num_text_columns=4,
+    )
+    return together([paragraph(sentence), *([table] if missing else [])])
+
+
+def uncertain(version: Version) -> Html:
+    """How many cases have an interval, telemetry, and checks of the machine: what every number lacks."""
+    results = [result for one in version.sets for result in one.campaign.results if result.completed]
+    records = [record for result in results for record in result.completed]
+    rows = [row for one in version.sets for row in one.campaign.rows if row.rounds_completed]
+    rounds = Counter(row.rounds_completed for row in rows)
+    by_rounds = ", ".join(f"{number} with {count}" for count, number in sorted(rounds.items()))
+
+    def share(of_rounds: Callable[[RunRecord], bool], text: str) -> str:
+        return f"{sum(map(of_rounds, records))} of {counted(len(records), 'round')} {text}."
+
+    with_interval = sum(row.iteration_time_interval_s is not None for row in rows)
+    fewest = f"An interval needs {MIN_ROUNDS_FOR_INTERVAL}, and is narrow only with more."
+    return bullets(
+        [
+            f"Completed rounds a case: {by_rounds}. {fewest}",
+            f"{with_interval} of {counted(len(rows), 'case')} with an interval.",
+            share(
+                lambda record: steady_part(record).flag is not None, f"have not shown that they are steady: {_DRIFT}"
+            ),
+            share(lambda record: bool(record.workload), f"stored a fingerprint of the work{_without_any(version)}"),
+            share(lambda record: record.telemetry is not None, "have power and memory sampled beside them"),
+            share(lambda record: bool(record.environment.checks), "have what env_check said of their machine"),
+            share(
+                lambda record: record.case.assets == "official", "used NVIDIA's own assets; the others used stand-ins"
+            ),
+            share(lambda record: record.case.nnodes > 1, f"ran on more than one node{_emulated(records)}"),
+            *_not_compared(version),
+            *_neighbours(version),
+        ]
+    )
+
+
+def _without_any(version: Version) -> str:
+    """Name the sets of which no round stored a fingerprint."""
+    without = [one for one in version.sets if one.campaign.completed]
+    without = [one for one in without if not any(record.workload for record in one.campaign.completed)]
+    return f"; none of {'; '.join(one.title or 'this campaign' for one in without)}" if without else ""
+
+
+def _emulated(records: Sequence[RunRecord]) -> str:
+    """How many had parts of one host for nodes, which is no network."""
+    emulated = sum(record.transport is not None and bool(record.transport.emulated) for record in records)
+    return f", {emulated} of them{_EMULATED}" if emulated else ""
+
+
+def _not_compared(version: Version) -> list[str]:
+    """What has no page because nothing was measured of it."""
+    questions = {
+        "The same case on two stacks": version.has_stacks,
+        "The same number of GPUs on one node and on several": version.has_node_pairs,
+        "How many environments to give a GPU": any(version.kind(name) == "sweep" for name in version.series_names),
+    }
+    return [f"{what}: not measured." for what, is_measured in questions.items() if not is_measured]
+
+
+def _neighbours(version: Version) -> list[str]:
+    """Of every set, which may have run alone, packed, or while another campaign ran; those alike in one sentence."""
+    alike: dict[frozenset[int | None], list[tuple[str, list[RunRecord]]]] = {}
+    for one in version.sets:
+        records = [record for result in version.beside_others[one.name] for record in result.completed]
+        alike.setdefault(frozenset(record.neighbours for record in records), []).append((one.title, records))
+    apart, as_one = [], []
+    for numbers, sets in alike.items():
+        if numbers in _ALIKE and len(sets) > MAX_SETS_APART:
+            as_one.append(f"{_ALIKE[numbers]}, in {len(sets)} sets: {'; '.join(title for title, _ in sets)}.")
+        else:
+            apart += [
+                f"{f'{title}: ' if len(version.sets) > 1 else ''}{neighbours_sentence(records)}"
+                for title, records in sets
+            ]
+    return apart + as_one
+
+
+def _missing(cases: Sequence[Case]) -> list[str]:
+    return [
+        str(len(cases)),
+        ", ".join(dict.fromkeys(case.topology for case in cases)),
+        ", ".join(dict.fromkeys(case.rl_library for case in cases)),
+    ]

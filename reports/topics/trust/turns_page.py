@@ -1,0 +1,87 @@
+"""Rounds in turns beside rounds that run alone."""
+
+from reports.display.html import (
+    MISSING,
+    Html,
+    estimated,
+    html_table,
+    paragraph,
+    percent,
+    percent_interval,
+    seconds,
+    together,
+)
+from reports.display.per_set import under_titles
+from reports.sets.version import ResultSet, Version
+from reports.topics.trust.turns_check import Difference, TurnsCheck, turns_check
+from suite.files.wording import are, counted
+from suite.statistics.intervals import Estimate
+from suite.statistics.turns_check import measured_both_ways
+
+
+def has_check(version: Version) -> bool:
+    return any(_of(one) for one in version.sets)
+
+
+def check(version: Version) -> Html:
+    """Show for every set that measured cases both ways the answer, the differences and the cost."""
+    asked = [one for one in version.sets if _of(one)]
+    return under_titles(asked, _shown, are_named=version.must_name_all_sets)
+
+
+def _of(one: ResultSet) -> TurnsCheck | None:
+    return turns_check(measured_both_ways((*one.campaign.results, *one.copies)))
+
+
+def _shown(one: ResultSet) -> Html:
+    found = _of(one)
+    if found is None:
+        raise AssertionError("only sets with a check are shown")
+    table = html_table(
+        ["Case", "In turns, s/iteration", "Alone, s/iteration", "Processes", "Difference", "Within the noise"],
+        [_row(case) for case in found.cases],
+        label=f"Rounds in turns and alone{f', {one.title}' if one.title else ''}",
+    )
+    return together([paragraph(_answer(found)), table, paragraph(f"{one.campaign.where}. {_cost(found)}")])
+
+
+def _row(case: Difference) -> list[str]:
+    within = {True: "yes", False: "no", None: MISSING}[case.is_within_noise]
+    return [
+        case.case_id,
+        estimated(case.in_turns_s, seconds),
+        estimated(case.alone_s, seconds),
+        f"{case.in_turns_rounds} and {case.alone_rounds}",
+        estimated(_change(case.ratio), percent),
+        within,
+    ]
+
+
+def _change(ratio: Estimate) -> Estimate:
+    return ratio.mapped(lambda value: value - 1)
+
+
+def _answer(found: TurnsCheck) -> str:
+    judged = [case for case in found.cases if case.is_within_noise is not None]
+    outside = sum(not case.is_within_noise for case in judged)
+    change = _change(found.over_all)
+    amount, word = percent(abs(change.value)), "more" if change.value > 0 else "less"
+    within = "" if change.interval is None else f" ({percent_interval(change.interval)})"
+    over_all = f"Over all cases an iteration takes {amount} {word} time in turns than alone{within}."
+    if not judged:
+        return f"{over_all} No case has the three processes each way that an interval needs."
+    if not outside:
+        return f"{over_all} The difference of no case exceeds its noise ({counted(len(judged), 'case')})."
+    return (
+        f"{over_all} {outside} of {counted(len(judged), 'case')} {are(outside)} outside the noise. If the core probes "
+        "do not explain it, measure such a case with --no-turns."
+    )
+
+
+def _cost(found: TurnsCheck) -> str:
+    if found.cost is None:
+        return "What both ways cost is not known."
+    return (
+        f"A process in turns cost {found.in_turns_minutes:.2f} GPU-minutes and one alone {found.alone_minutes:.2f}: "
+        f"{found.cost:.2f} times as much."
+    )

@@ -1,0 +1,1 @@
+"""What tuned settings gain, and what is learned with them."""

@@ -1,0 +1,137 @@
+"""Compute every published figure again from the raw samples of the ranks, and say what differs.
+
+``python -m reports.verification.command [DIR] [--write-hashes] [--json]``: DIR is a set of results, a version, or a
+folder of either. The work is done by ``reports.verification``, which shares no code with what made the figures.
+"""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from reports.sets.file_errors import told_when_unreadable
+from reports.verification import first
+from reports.verification.bundles import BUNDLES
+from reports.verification.case_file import CASES
+from reports.verification.finding import Finding, counted
+from reports.verification.first import Verified
+from reports.verification.hashes import SIGNATURE, SUMS, is_of_hashes, is_version, write_hashes
+from reports.verification.weaknesses import WEAKNESSES
+from suite.errors import ResultsDiffer, StoreError, UsageError
+from suite.files.paths import ROOT
+from suite.options.command_line import Parser, exit_code_of, results_path
+
+
+def verify(folder: Path) -> Verified:
+    """Verify all sets at or below ``folder``. Raises UsageError if there is none, ReportError if one is unreadable."""
+    set_folders(folder)
+    with told_when_unreadable(folder):
+        return first.verify(folder)
+
+
+def set_folders(folder: Path) -> list[Path]:
+    """Raises UsageError if there is none, and ReportError for a folder that cannot be read."""
+    with told_when_unreadable(folder):
+        found = first.set_folders(folder)
+    if not found:
+        raise UsageError(
+            f"{folder} has no folder `{CASES}` or `{BUNDLES}` at or below it, so there is nothing to"
+            " verify. Name a folder that `nox -s bench` wrote, or one below reports/results."
+        )
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Return 0 if every finding is a known weakness; else the code of ResultsDiffer, or of what kept it from that."""
+    return exit_code_of(lambda: _run(arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    parser = Parser(
+        prog="nox -s verify --",
+        description="Compute every published figure again from the raw samples of every rank, and check schema, hashes"
+        f" and completeness. Exit code 0: nothing differs but the known weaknesses of a version;"
+        f" {ResultsDiffer.exit_code}: something does.",
+    )
+    parser.add_argument(
+        "folder",
+        type=results_path,
+        nargs="?",
+        default=ROOT / "reports" / "results",
+        metavar="DIR",
+        help="a set of results, a version, or a folder of them (default: reports/results)",
+    )
+    parser.add_argument(
+        "--write-hashes",
+        action="store_true",
+        help=f"write {SUMS} of every set and every version that has no fault",
+    )
+    parser.add_argument("--json", action="store_true", help="print what was checked and what differs as JSON")
+    options = parser.read(arguments)
+    if options.write_hashes:
+        sets = set_folders(options.folder)
+        versions = {one.parent for one in sets if is_version(one.parent) and one != options.folder}
+        for folder in (*sets, *sorted(versions)):
+            print(_hash(folder))
+    verified = verify(options.folder)
+    show(verified, as_json=options.json)
+    if verified.findings:
+        raise ResultsDiffer(f"{options.folder} is not what its samples say: see each line above for what to do.")
+    return 0
+
+
+def show(verified: Verified, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(asdict(verified), indent=1))
+        return
+    for finding in verified.findings:
+        print(finding)
+    imported = published = ""
+    if verified.imported_runs:
+        runs, cases = counted(verified.imported_runs, "imported run"), counted(verified.imported_cases, "case")
+        imported = f"; {runs} in {cases}, without samples"
+    if verified.published_cases:
+        published = f", figures of {counted(verified.published_cases, 'published case')}"
+    if not verified.hashed_files:
+        print(
+            f"Without {SUMS} nothing shows whether the samples themselves are as they were measured: figures were"
+            " compared with them, and they with each other. --write-hashes makes it."
+        )
+    for sentence in verified.signatures:
+        print(sentence)
+    if verified.known_weaknesses:
+        known = counted(len(verified.known_weaknesses), "known weakness", "known weaknesses")
+        print(f"{known}, listed with why each stands in {WEAKNESSES}.")
+    found = "nothing differs" if not verified.findings else f"{counted(len(verified.findings), 'fault')} found"
+    read = f"{counted(verified.cases, 'case')}, {counted(verified.rounds, 'round')}, {verified.samples:,} samples"
+    print(f"{read}{published} and {counted(verified.hashed_files, 'hashed file')}{imported}: {found}.")
+
+
+def _hash(folder: Path) -> Path:
+    """Write the hashes of a set or a version that has no other fault.
+
+    Raises ResultsDiffer, with every fault, and StoreError when the file cannot be written.
+    """
+    faults = [finding for finding in verify(folder).findings if not is_of_hashes(finding)]
+    if faults:
+        raise ResultsDiffer(_refusal(folder, faults))
+    try:
+        path = write_hashes(folder)
+    except OSError as error:
+        raise StoreError(
+            f"{error.filename or folder / SUMS} cannot be written: {error.strerror}. Check space and permissions, or"
+            " write the hashes into a copy of the folder."
+        ) from error
+    if (folder / SIGNATURE).is_file():
+        print(f"{folder / SIGNATURE} is of the hashes before: sign again, or remove it.", file=sys.stderr)
+    return path
+
+
+def _refusal(folder: Path, faults: Sequence[Finding]) -> str:
+    listed = "\n".join(map(str, faults))
+    return f"{listed}\nNo hashes were written for {folder}: what is wrong must not be sealed."
+
+
+if __name__ == "__main__":
+    sys.exit(main())

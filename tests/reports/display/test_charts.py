@@ -1,0 +1,251 @@
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from reports.analysis.analysed_set import Campaign
+from reports.display.charts import drawing, learning, scaling, sweep
+from reports.display.charts import time_split as inside
+from reports.display.figure import Figure
+from reports.display.html import Html
+from suite.schema.record import CaseResult
+from tests.fixtures.results.generated_results import (
+    failed_result,
+    full_results,
+    make_case,
+    make_record,
+    make_result,
+    smoke_results,
+)
+
+CAMPAIGNS = {
+    "one_rank": [make_result(make_case(), 0.5)],
+    "two_ranks": smoke_results(),
+    "eight_ranks": full_results(),
+    "slower_than_one_rank": [make_result(make_case(world_size=ranks), 0.5 * ranks) for ranks in (1, 2, 4)],
+}
+
+
+def series_figures(results: list[CaseResult]) -> list[Figure | Html]:
+    campaign = Campaign.from_results(results)
+    drawn = [
+        scaling.speedup, scaling.efficiency, scaling.throughput, inside.time_split, inside.rank_skew, inside.memory,
+        inside.energy, learning.learning,
+    ]  # fmt: skip
+    return [chart(campaign.series(name)) for name in campaign.series_names for chart in drawn]
+
+
+@pytest.mark.parametrize("name", CAMPAIGNS)
+def test_every_figure_has_a_drawing_words_and_data(name: str) -> None:
+    figures = [figure for figure in series_figures(CAMPAIGNS[name]) if isinstance(figure, Figure)]
+    kinds = {figure.figure_id.removeprefix("cartpole-strong-") for figure in figures}
+    assert kinds >= {"speedup", "efficiency", "throughput", "time-split", "learning"}
+    ids = [figure.figure_id for figure in figures]
+    assert len(ids) == len(set(ids))
+    for figure in figures:
+        root = ET.fromstring(figure.svg)  # noqa: S314 - our own drawing
+        assert root.get("role") == "img"
+        assert root.get("aria-label") == figure.alt_text
+        assert "NaN" not in figure.svg
+        assert "generated data, not measured" in figure.caption
+        assert "<table " in figure.data.markup
+
+
+def test_figures_are_the_same_every_time() -> None:
+    first, second = (series_figures(CAMPAIGNS["two_ranks"][:2]) for _ in range(2))
+    assert [figure._repr_mimebundle_() for figure in first] == [figure._repr_mimebundle_() for figure in second]
+
+
+def test_markup_holds_the_live_spec_and_cannot_end_its_script_early() -> None:
+    record = make_record(make_case())
+    environment = replace(record.environment, host_label="</script><b>host</b>")
+    result = CaseResult(case=record.case, rounds=(replace(record, environment=environment),))
+    campaign = Campaign.from_results([result], name="a.b_c")
+    figure = scaling.throughput(campaign)
+    assert isinstance(figure, Figure)
+    markup = figure._repr_mimebundle_()["text/html"]
+    assert markup.count("</script>") == 1
+    assert "<b>host" not in markup
+    assert figure.figure_id == "a-b-c-cartpole-strong-throughput"
+    spec: Mapping[str, Any] = json.loads(markup.partition('json">')[2].partition("</script>")[0])
+    assert spec["width"] == "container"
+    assert spec["description"] == figure.alt_text
+
+
+def test_speedup_says_its_values_in_words() -> None:
+    results = [make_result(make_case(world_size=ranks), 1.0 / ranks) for ranks in (1, 2)]
+    figure = scaling.speedup(Campaign.from_results(results))
+    assert isinstance(figure, Figure)
+    assert figure.alt_text == "Speed-up over ranks. rsl_rl: 1.00 at 1x1, 2.00 at 1x2."
+
+
+def test_a_series_that_failed_has_sentences_instead_of_charts() -> None:
+    figures = series_figures([failed_result(make_case(), outcome="oom", reason="out of memory")])
+    assert {type(figure) for figure in figures} == {Html}
+
+
+def test_throughput_has_no_line_for_cases_that_never_ran() -> None:
+    """`full` without a launcher for several nodes once had `rsl_rl, 2 nodes` in the legend but not in the chart."""
+    cases = [make_case("ant-weak", world_size=ranks, scaling="weak", num_envs_global=32 * ranks) for ranks in (1, 2)]
+    nodes = make_case("ant-weak", world_size=2, nnodes=2, scaling="weak", num_envs_global=64)
+    skipped = failed_result(nodes, outcome="skipped", reason="needs a multi-node launcher and 2 nodes, available: 1")
+    results = [*(make_result(case, 0.4) for case in cases), skipped]
+    assert "2 nodes" in {row.curve.rpartition(", ")[2] for row in Campaign.from_results(results).rows}
+    assert "2 nodes" not in json.dumps(figure_of(scaling.throughput(Campaign.from_results(results))).spec)
+
+
+def layers(figure: Figure | Html) -> list[Mapping[str, Any]]:
+    assert isinstance(figure, Figure)
+    return list(figure.spec["layer"])
+
+
+def marks(figure: Figure | Html) -> list[str]:
+    return [layer["mark"]["type"] for layer in layers(figure)]
+
+
+def test_whiskers_of_a_speedup_are_drawn_only_where_both_cases_have_three_rounds() -> None:
+    one, three = (
+        Campaign.from_results(
+            [make_result(make_case(world_size=ranks), *(time_s / ranks for time_s in times_s)) for ranks in (1, 2)]
+        )
+        for times_s in ((0.5,), (0.5, 0.6, 0.7))
+    )
+    for chart in (scaling.speedup, scaling.efficiency):
+        assert "tick" not in marks(chart(one))
+        assert marks(chart(three)).count("tick") == 2
+    single, several = scaling.speedup(one), scaling.speedup(three)
+    assert isinstance(single, Figure)
+    assert isinstance(several, Figure)
+    assert "No interval is known" in single.caption
+    assert "95% interval over rounds" in several.caption
+
+
+def test_the_last_value_of_every_curve_stands_beside_its_point() -> None:
+    results = [make_result(make_case(world_size=ranks), 1.0 / ranks) for ranks in (1, 2, 4)]
+    figure = scaling.efficiency(Campaign.from_results(results))
+    assert [layer["mark"]["text"] for layer in layers(figure) if "text" in layer["mark"]] == ["100%"]
+
+
+def test_labels_are_moved_apart_and_keep_their_order() -> None:
+    placed = drawing.spread({"a": 100.0, "b": 101.0, "c": 103.0, "far": 10.0})
+    assert sorted(placed, key=placed.__getitem__) == ["far", "a", "b", "c"]
+    ordered = sorted(placed.values())
+    assert all(later - earlier >= drawing.LABEL_GAP_PX for earlier, later in pairwise(ordered))
+
+
+def test_efficiency_starts_at_zero_and_log_axes_say_so() -> None:
+    campaign = Campaign.from_results([make_result(make_case(world_size=ranks), 1.0 / ranks) for ranks in (1, 2)])
+    encodings = [layer["encoding"]["y"] for layer in layers(scaling.efficiency(campaign)) if "y" in layer["encoding"]]
+    assert next(y for y in encodings if y.get("scale"))["scale"]["domain"][0] == 0
+    for chart in (scaling.speedup, scaling.throughput):
+        titles = {
+            layer["encoding"][axis].get("title")
+            for layer in layers(chart(campaign))
+            for axis in ("x", "y")
+            if layer["encoding"].get(axis, {}).get("scale", {}).get("type") == "log"
+        }
+        assert titles
+        assert all(title.endswith("log scale") for title in titles)
+
+
+def test_numbers_of_an_axis_do_not_run_into_each_other() -> None:
+    campaign = Campaign.from_results([make_result(make_case(world_size=ranks), 1.0 / ranks) for ranks in (1, 2)])
+    sizes = [make_result(make_case("ant-envs", scaling="weak", num_envs_global=number), 0.5) for number in (512, 1024)]
+    for figure in (scaling.efficiency(campaign), sweep.environments(Campaign.from_results(sizes))):
+        axes = [layer["encoding"].get("x", {}).get("axis") for layer in layers(figure)]
+        assert any(axes)
+        assert all(axis["labelSeparation"] > 0 for axis in axes if axis)
+
+
+@pytest.mark.parametrize(("low", "high", "ticks"), [(3, 40, [2, 5, 10, 20, 50]), (1, 1, [1]), (0.5, 2, [0.5, 1, 2])])
+def test_ticks_of_a_log_axis_hold_the_data(low: float, high: float, ticks: list[float]) -> None:
+    assert drawing.log_ticks(low, high) == pytest.approx(ticks)
+
+
+def test_time_split_adds_up_to_the_iteration() -> None:
+    figure = inside.time_split(Campaign.from_results([make_result(make_case(world_size=2), 0.5)]))
+    assert isinstance(figure, Figure)
+    points = figure.spec["datasets"][figure.spec["data"]["name"]]
+    assert [point["part"] for point in points] == [
+        "rest of steps",
+        "rest of rollout",
+        "learning",
+        "all-reduce",
+        "waiting",
+    ]
+    assert sum(point["time_s"] for point in points) == pytest.approx(0.5)
+
+
+def test_a_drawing_keeps_its_shapes_and_loses_what_nobody_sees() -> None:
+    figure = scaling.speedup(Campaign.from_results([make_result(make_case(), 0.5)]))
+    assert isinstance(figure, Figure)
+    assert "aria-roledescription" not in figure.svg
+    assert figure.svg.count("font-family") == 1
+    assert "<text" in figure.svg
+    assert len(figure.svg) < 8_000
+
+
+def test_long_learning_curves_are_thinned() -> None:
+    case = make_case(iterations=1001)
+    result = CaseResult(case=case, rounds=(make_record(case),))
+    figure = learning.learning(Campaign.from_results([result]))
+    assert isinstance(figure, Figure)
+    assert len(json.dumps(figure.spec)) < 60_000
+
+
+def test_a_sweep_is_drawn_over_environments_in_their_order() -> None:
+    sizes = (1024, 2048, 16384)
+    results = [make_result(make_case(scaling="weak", num_envs_global=size), size / 1e5) for size in sizes]
+    campaign = Campaign.from_results(results)
+    assert campaign.is_sweep
+    assert [row.num_envs for row in campaign.rows] == list(sizes)
+    figure = sweep.environments(campaign)
+    assert isinstance(figure, Figure)
+    (points,) = figure.spec["datasets"].values()
+    assert [point["num_envs"] for point in points] == list(sizes)
+    assert not Campaign.from_results([make_result(make_case(), 0.5)]).is_sweep
+
+
+def test_a_sweep_shows_where_memory_ran_out() -> None:
+    ran = [make_result(make_case(scaling="weak", num_envs_global=size), size / 1e5) for size in (1024, 2048)]
+    failed = failed_result(make_case(scaling="weak", num_envs_global=4096), outcome="oom", reason="out of memory")
+    figure = sweep.environments(Campaign.from_results([*ran, failed]))
+    assert isinstance(figure, Figure)
+    _, too_many = figure.spec["datasets"].values()
+    assert [(point["num_envs"], point["said"]) for point in too_many] == [(4096, "out of memory")]
+    assert figure.alt_text.endswith("4096: out of memory.")
+    assert "Dashed: no round had room in memory." in figure.caption
+
+
+def test_learning_in_a_sweep_has_a_colour_for_each_number_of_environments() -> None:
+    sizes = (1024, 2048, 16384)
+    results = [
+        make_result(make_case(scaling="weak", num_envs_global=size, rl_library=library), size / 1e5)
+        for size in sizes
+        for library in ("rsl_rl", "skrl")
+    ]
+    spec = figure_of(learning.learning(Campaign.from_results(results))).spec
+    (line,) = spec["layer"]
+    assert line["encoding"]["color"]["scale"]["domain"] == ["1,024", "2,048", "16,384"]
+    assert len(set(line["encoding"]["color"]["scale"]["range"])) >= len(sizes)
+    assert line["encoding"]["strokeDash"]["sort"] == ["rsl_rl", "skrl"]
+    by_ranks = [make_result(make_case(world_size=ranks), 0.5) for ranks in (1, 2)]
+    (other,) = figure_of(learning.learning(Campaign.from_results(by_ranks))).spec["layer"]
+    assert other["encoding"]["color"]["scale"]["domain"] == ["1x1", "1x2"]
+
+
+def test_curves_of_one_number_of_ranks_are_left_out_of_scaling() -> None:
+    tuned = make_result(make_case(variant="tuned"), 0.4)
+    results = [tuned, *(make_result(make_case(world_size=ranks), 1.0 / ranks) for ranks in (1, 2))]
+    campaign = Campaign.from_results(results)
+    assert "tuned" not in figure_of(scaling.efficiency(campaign)).alt_text
+    assert "tuned" in figure_of(scaling.efficiency(Campaign.from_results([tuned]))).alt_text
+
+
+def figure_of(drawn: Figure | Html) -> Figure:
+    assert isinstance(drawn, Figure)
+    return drawn

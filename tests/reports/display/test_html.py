@@ -1,0 +1,46 @@
+"""Tables as a reader sees them: on a phone the headings stand in the rows."""
+
+from pathlib import Path
+from typing import Final
+
+from reports.display.html import html_table
+from tests.fixtures.machines.browser import Browser, Tab
+
+ASSETS: Final = Path(__file__).resolve().parents[3] / "book" / "theme" / "assets"
+PHONE_PX: Final = 400
+DESK_PX: Final = 1440
+BEFORE: Final = r"""
+[...document.querySelectorAll('tbody tr :is(th, td)')].map((cell) => {
+  const { content } = getComputedStyle(cell, '::before');
+  return content === 'none' ? '' : content.replaceAll('"', '').trim();
+})
+"""  # what stands before each cell
+
+
+def page_of(markup: str, path: Path) -> Path:
+    path.write_text(
+        '<!doctype html><html lang="en"><head><title>A table</title><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<link rel="stylesheet" href="{(ASSETS / "report.css").as_uri()}"></head><body>{markup}</body></html>',
+        encoding="utf-8",
+    )
+    return path
+
+
+def test_on_a_phone_a_bare_number_has_its_heading_before_it(browser: Browser, tmp_path: Path) -> None:
+    table = html_table(
+        ["Iteration", "Reward"], [["40", "1.5"], ["1,024", "2.5"], ["the last", "3.5"]], label="What was learned"
+    )
+    page = page_of(table.markup, tmp_path / "page.html")
+    phone = Tab.opened(browser, page.as_uri(), width=PHONE_PX)
+    assert phone.value(BEFORE) == ["Iteration", "Reward", "Iteration", "Reward", "", "Reward"]
+    phone.close()
+    desk = Tab.opened(browser, page.as_uri(), width=DESK_PX)
+    assert desk.value(BEFORE) == [""] * 6
+    desk.close()
+
+
+def test_only_tables_with_bare_numbers_say_their_first_heading_again() -> None:
+    assert "--h1" not in html_table(["Case", "Ranks"], [["ant-weak/1x2", "2"]], label="x").markup
+    assert "--h1" not in html_table(["Link", "Ranks"], [["25 Gb/s TCP", "2"]], label="x").markup
+    assert "--h1:&quot;GPUs&quot;" in html_table(["GPUs", "Ranks"], [["8", "2"]], label="x").markup

@@ -1,0 +1,68 @@
+"""Hosts and platforms as tables: what is one host is one row, and what many share is said once."""
+
+from dataclasses import replace
+
+from reports.analysis.environments import Place
+from reports.topics.hardware import tables as machine_tables
+from suite.schema.record import CheckResult
+from tests.fixtures.results.generated_results import GPU_HOST
+
+ONE = Place(
+    environment=replace(GPU_HOST, host_label="a"),
+    versions={"torch": "2.11.0"},
+    num_rounds=3,
+    first_started_utc="2026-11-21T23:50:00+00:00",
+    last_started_utc="2026-11-21T23:58:00+00:00",
+)
+
+
+def rows(sets: list[tuple[str, list[Place]]]) -> list[list[str]]:
+    return [line.split("\t") for line in machine_tables.hosts_table(sets, label="x").text.splitlines()]
+
+
+def test_a_host_is_one_row_whatever_was_checked_of_it_meanwhile() -> None:
+    later = replace(
+        ONE,
+        environment=replace(ONE.environment, checks=()),
+        num_rounds=2,
+        first_started_utc="2026-11-22T00:10:00+00:00",
+        last_started_utc=None,
+    )
+    heading, row = rows([("", [ONE, later])])
+    assert heading[0] == "Hardware and label"
+    assert row[2:] == ["2026-11-21 23:50 to 2026-11-22 00:10", *row[3:5], "1", "5"]
+
+
+def test_hosts_that_differ_have_rows_of_their_own_and_name_their_platform() -> None:
+    other = replace(ONE, environment=replace(ONE.environment, driver_version="999.1"))
+    more = replace(
+        ONE, environment=replace(ONE.environment, git_commit="f" * 40, git_dirty=True), first_started_utc=None
+    )
+    heading, *found = rows([("first", [ONE, other]), ("second", [ONE, replace(more, last_started_utc=None)])])
+    platform, measured = heading.index("Platform"), heading.index("Measured (UTC)")
+    assert [(row[0], row[platform]) for row in found] == [
+        ("first", "1"), ("first", "2"), ("second", "1"), ("second", "1"),
+    ]  # fmt: skip
+    assert found[0][measured] == "2026-11-21 23:50 to 23:58"
+    assert found[3][measured] == "n/a"
+    assert found[3][2] == "ffffffffffff, with local changes"
+
+
+def test_platforms_say_what_is_the_same_once_and_what_nobody_knows() -> None:
+    other = replace(ONE, environment=replace(ONE.environment, driver_version=None))
+    table = machine_tables.platforms_table([("first", [ONE, other]), ("second", [ONE])], label="x")
+    found = {name: values for name, *values in (line.split("\t") for line in table.text.splitlines())}
+    assert found["Fact"] == ["Platform 1", "Platform 2"]
+    assert found["GPU driver"] == [GPU_HOST.driver_version, "n/a"]
+    assert found["Packages"] == ["torch 2.11.0", "torch 2.11.0"]
+
+
+def test_checks_have_a_column_for_repairs_where_there_are_any() -> None:
+    warning = CheckResult(name="core_speed", feature="cpu", verdict="warning", found="slow", fault="cores_slowed")
+    fine = replace(warning, name="driver", verdict="ok", fault=None)
+    plain = machine_tables.checks([warning, fine], {}, label="x").text.splitlines()
+    assert plain == ["2 checks: 1 warning, 1 ok.", "Check\tVerdict\tFound", "core_speed\twarning\tslow"]
+    repaired = machine_tables.checks([warning, fine], {"core_speed": "Ask for whole cores."}, label="x").text
+    assert repaired.splitlines()[1:] == [
+        "Check\tVerdict\tFound\tRepair", "core_speed\twarning\tslow\tAsk for whole cores.",
+    ]  # fmt: skip

@@ -1,0 +1,180 @@
+"""What two stacks spend an iteration on, against GENERATED results and those in git."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reports.analysis.analysed_set import Campaign
+from reports.display import series_tables
+from reports.display.charts.scaling import throughput
+from reports.display.figure import Figure
+from reports.sets.version import read_version
+from reports.site.pages import page_sources
+from reports.topics.cost import page as choosing
+from reports.topics.others import pairs_page as side_by_side
+from reports.topics.others.pair_tables import parts_of_stacks, stack_in_words
+from reports.topics.others.stack_parts import StackPair, stack_pairs
+from reports.topics.results import page as summary
+from suite.schema.record import CaseResult
+from suite.statistics.aa_noise import SUFFIX
+from suite.statistics.intervals import Estimate
+from suite.statistics.noise import against_noise, noise_band
+from tests.fixtures.results.committed_results import RESULTS, committed_set
+from tests.fixtures.results.generated_results import failed_result, make_case, make_result, stack_results, write_results
+
+
+def one_gpu(newton_s: float, physx_s: float, *, twin_s: float | None = None, rounds: int = 3) -> list[CaseResult]:
+    newton, physx = (result.case for result in stack_results()[:2])
+    results = [make_result(newton, *[newton_s] * rounds), make_result(physx, *[physx_s] * rounds)]
+    if twin_s is not None:
+        twin = replace(newton, case_id=newton.case_id + SUFFIX)
+        results.append(make_result(twin, *[twin_s] * rounds))
+    return results
+
+
+def the_pair(results: list[CaseResult]) -> StackPair:
+    (pair,) = stack_pairs(Campaign.from_results(results))
+    return pair
+
+
+@pytest.mark.parametrize(
+    ("ratio", "interval", "noise", "speed"),
+    [
+        (0.8, (0.7, 0.85), 0.1, "slower"),
+        (0.8, (0.7, 0.85), 0.3, "within the noise"),
+        (0.8, (0.7, 1.1), 0.1, "within the noise"),
+        (1.3, None, 0.1, "faster"),
+        (1.3, (1.2, 1.4), None, "faster"),
+        (1.3, None, None, "unknown"),
+    ],
+)
+def test_a_ratio_is_more_than_noise_only_beyond_both(
+    ratio: float, interval: tuple[float, float] | None, noise: float | None, speed: str
+) -> None:
+    assert against_noise(Estimate(value=ratio, interval=interval), noise) == speed
+
+
+def test_nothing_measured_is_unknown_and_the_band_is_symmetric_in_time() -> None:
+    assert against_noise(None, 0.1) == "unknown"
+    assert noise_band(0.25) == (0.8, 1.25)
+    assert noise_band(None) == (1, 1)
+
+
+def test_the_parts_of_both_add_up_to_their_iterations_and_to_the_difference() -> None:
+    pair = the_pair(one_gpu(0.5, 1.0))
+    for side, time_s in ((pair.base, 0.5), (pair.case, 1.0)):
+        assert side.iteration_time_s == pytest.approx(time_s)
+        assert sum(side.parts_s.values()) == pytest.approx(time_s)
+    assert sum(pair.longer_s.values()) == pytest.approx(0.5)
+    assert pair.base.reward is not None
+
+
+def test_a_difference_within_what_a_case_differs_from_itself_is_no_finding() -> None:
+    pair = the_pair(one_gpu(0.5, 0.54, twin_s=0.55))
+    assert pair.noise == pytest.approx(0.1)
+    said = stack_in_words(pair)
+    assert "8.0 % longer" in said
+    assert said.endswith(
+        "that is within the noise: medians of rounds of one case, an A/A pair's, lie up to 10.0 % apart."
+    )
+    assert "shorter" in stack_in_words(the_pair(one_gpu(0.5, 0.4, twin_s=0.51)))
+
+
+def test_a_stack_that_failed_has_no_parts_and_says_so() -> None:
+    newton, physx = one_gpu(0.5, 1.0)
+    crashed = failed_result(physx.case, outcome="crashed", reason="generated")
+    pair = the_pair([newton, crashed])
+    assert (pair.case.iteration_time_s, pair.case.reward, pair.speed) == (None, None, "unknown")
+    assert pair.longer_s == {}
+    assert "did not both complete" in stack_in_words(pair)
+    row = parts_of_stacks([pair], label="generated").text.splitlines()[2]
+    assert set(row.split("\t")[1:]) == {"n/a"}
+
+
+def test_one_round_without_an_a_a_pair_is_not_called_slower() -> None:
+    said = stack_in_words(the_pair(one_gpu(0.5, 1.0, rounds=1)))
+    assert said.endswith(
+        "100.0 % longer than on Newton, kit-less; it is unknown whether that is noise: no A/A pair ran."
+    )
+
+
+def test_a_campaign_of_stacks_on_one_gpu_shows_its_table_and_nothing_of_scaling(tmp_path: Path) -> None:
+    version = read_version(write_results(one_gpu(0.5, 1.0), tmp_path / "one"), name="v")
+    shown = summary.answers(version).text
+    assert "cartpole-physics/rsl_rl-ovphysx-n4096-1x1\tPhysX without Isaac Sim\t" in shown
+    assert "Efficiency" not in shown
+    assert "nothing is known of scaling" in summary.verdicts(version).text
+    page = page_sources(version)["series-cartpole-physics"]
+    assert "## Speed-up" not in page
+    assert "nothing can be said of how it scales" in page
+    assert "100.0 % longer" in side_by_side.stacks_of(version, "cartpole-physics").text
+    assert "nothing to choose from" in choosing.in_short(version).text
+    assert "cartpole-physics: rsl_rl, ovphysx" in choosing.rewards(version).text
+    several = read_version(write_results(stack_results(), tmp_path / "several"), name="v")
+    assert "Efficiency" in summary.answers(several).text
+    assert "cartpole-physics: rsl_rl, ovphysx" in choosing.in_short(several).text
+    assert "## Speed-up" in page_sources(several)["series-cartpole-physics"]
+
+
+def test_other_cases_on_one_gpu_are_not_hidden_behind_pairs_of_stacks(tmp_path: Path) -> None:
+    alone = make_result(make_case("ant-weak", scaling="weak", num_envs_global=1024, device="cuda"), 0.5)
+    version = read_version(write_results([*one_gpu(0.5, 1.0), alone], tmp_path), name="v")
+    assert "ant-weak: rsl_rl" in summary.answers(version).text
+
+
+def test_one_number_of_ranks_has_no_efficiency(tmp_path: Path) -> None:
+    """The page once showed 100 % at 1 rank and `inconclusive`."""
+    version = read_version(write_results([one_gpu(0.5, 1.0)[0]], tmp_path), name="v")
+    shown = summary.answers(version).text
+    assert "nothing is known of scaling" in shown
+    assert "inconclusive" not in shown
+    assert side_by_side.stacks_of(version, "cartpole-physics").text == ""
+
+
+@pytest.mark.parametrize("name", ["h200-physx", "h200-physx-rsl"])
+def test_physx_in_git_takes_longer_than_newton_mostly_in_physics(name: str) -> None:
+    campaign = committed_set(name).campaign
+    pairs = [pair for name in campaign.series_names for pair in stack_pairs(campaign.series(name))]
+    assert [pair.case.case.series for pair in pairs] == ["ant-physics", "cartpole-physics"]
+    said = " ".join((RESULTS / "NOTES.md").read_text(encoding="utf-8").split())
+    memory_gb = [
+        [side.gpu_memory_gb for side in sides] for sides in zip(*((p.base, p.case) for p in pairs), strict=True)
+    ]
+    base, case = (" and ".join(f"{gb:.1f}" for gb in each if gb is not None) for each in memory_gb)
+    assert f"PhysX takes {case} GB of the GPU where Newton takes {base}." in said
+    noise = " and ".join(f"{100 * pair.noise:.1f} %" for pair in pairs if pair.noise is not None)
+    assert f"The noise of an A/A pair is {noise}." in said
+    ranks = [rank for pair in pairs for record in pair.ratio.case.completed for rank in record.ranks]
+    assert {rank.settings["versions.ovphysx"] for rank in ranks} == {"0.6.4.72118723"}
+    assert "ovphysx 0.6.4," in said
+    for pair in pairs:
+        assert pair.speed == "slower"
+        assert max(pair.longer_s, key=pair.longer_s.__getitem__) == "physics"
+        assert pair.ratio.slower_by is not None
+        assert pair.ratio.slower_by.interval is not None
+        assert pair.noise is not None
+        low, high = (100 * bound for bound in pair.ratio.slower_by.interval)
+        task = pair.case.case.task.split("-")[1]
+        assert f"{100 * pair.ratio.slower_by.value:.0f} % longer on {task} ({low:.0f} to {high:.0f})" in said
+        assert f"{1e3 * pair.longer_s['physics']:.0f} of {1e3 * sum(pair.longer_s.values()):.0f} ms" in said
+
+
+def caption_of(campaign: Campaign) -> str:
+    drawn = throughput(campaign)
+    assert isinstance(drawn, Figure)
+    return drawn.caption
+
+
+def test_a_series_of_one_number_of_ranks_is_not_said_to_scale() -> None:
+    """Its page said "weak scaling", and named ideal lines that one point does not have."""
+    one = Campaign.from_results(one_gpu(0.5, 1.0))
+    facts = series_tables.series_facts(one.rows).text
+    assert facts.endswith("minibatch rule fixed_minibatch, on 1x1 nodes x ranks.")
+    assert "scaling" not in facts
+    assert "ideal scaling" not in caption_of(one)
+    (case,) = {result.case for result in one.results if result.case.stack == "kitless"}
+    two = replace(case, case_id=f"{case.case_id}-two", nproc_per_node=2, num_envs_global=2 * case.num_envs)
+    several = Campaign.from_results([make_result(case, 0.5), make_result(two, 0.5)])
+    assert series_tables.series_facts(several.rows).text.startswith("Weak scaling of ")
+    assert "ideal scaling" in caption_of(several)

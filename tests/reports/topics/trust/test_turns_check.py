@@ -1,0 +1,96 @@
+"""Rounds in turns beside rounds that run alone: differences, cost and the page."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from reports.sets.version import read_version
+from reports.topics.trust import turns_page as turns
+from reports.topics.trust.turns_check import TurnsCheck, turns_check
+from suite.records.folders import ALONE
+from suite.schema.case_suffixes import ALONE_SUFFIX
+from suite.schema.record import CaseResult, RunRecord
+from suite.schema.turns import TurnsTaken
+from suite.statistics.turns_check import is_alone, measured_both_ways, with_copies
+from tests.fixtures.results.generated_results import make_case, make_record, on_gpus, write_results
+
+BEGIN = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)
+CASES = [make_case("ant-turns", num_envs_global=size, scaling="weak") for size in (64, 128)]
+WALL_S = 60.0
+
+
+def result(times_s: Sequence[float], *, place: int, in_turns: bool) -> CaseResult:
+    """A case or its copy: rounds of ten minutes, in which all in turns start together and those alone one by one."""
+    case, copy = with_copies([CASES[place]])
+    beside = TurnsTaken(beside=tuple(one.case_id for one in CASES if one != case), turns=3, turn_s=2.5)
+    records: list[RunRecord] = []
+    for index, time_s in enumerate(times_s):
+        start = BEGIN + timedelta(minutes=10 * index, seconds=0 if in_turns else 120 + WALL_S * place)
+        record = make_record(case if in_turns else copy, index=index, iteration_time_s=time_s)
+        timed = replace(record, started_utc=start.isoformat(timespec="seconds"), wall_time_s=WALL_S)
+        records.append(replace(timed, turns=beside if in_turns else None))
+    return CaseResult(case=records[0].case, rounds=tuple(records), ended_because="for a test")
+
+
+def results_of(turning_s: Sequence[float], alone_s: Sequence[float]) -> list[CaseResult]:
+    return [
+        result(times_s, place=place, in_turns=in_turns)
+        for place in range(len(CASES))
+        for times_s, in_turns in ((turning_s, True), (alone_s, False))
+    ]
+
+
+def checked(turning_s: Sequence[float], alone_s: Sequence[float]) -> TurnsCheck:
+    found = turns_check(measured_both_ways(results_of(turning_s, alone_s)))
+    assert found is not None
+    return found
+
+
+def test_equal_times_are_within_the_noise() -> None:
+    found = checked([1.0, 1.1, 0.9], [0.9, 1.0, 1.1])
+    assert [case.case_id for case in found.cases] == [case.case_id for case in CASES]
+    assert found.over_all.value == pytest.approx(1.0)
+    assert found.is_within_noise
+    assert all(case.is_within_noise for case in found.cases)
+
+
+def test_a_slower_way_is_outside_the_noise() -> None:
+    found = checked([1.2, 1.21, 1.22], [1.0, 1.01, 1.02])
+    assert found.over_all.value == pytest.approx(1.21 / 1.01)
+    assert [case.is_within_noise for case in found.cases] == [False, False]
+
+
+def test_two_processes_each_way_have_no_verdict() -> None:
+    found = checked([1.0, 1.1], [1.0, 1.1])
+    assert {case.is_within_noise for case in found.cases} == {None}
+
+
+def test_a_block_is_paid_for_once() -> None:
+    found = checked([1.0, 1.0, 1.0], [1.0, 1.0, 1.0])
+    assert found.alone_minutes == pytest.approx(WALL_S / 60)
+    assert found.in_turns_minutes == pytest.approx(WALL_S / 60 / len(CASES))
+    assert found.cost == pytest.approx(1 / len(CASES))
+
+
+def test_rounds_that_ran_alone_in_spite_of_the_plan_do_not_count() -> None:
+    original, copy = results_of([1.0, 1.0, 1.0], [1.0, 1.0, 1.0])[:2]
+    crowded = replace(original, rounds=(replace(original.rounds[0], turns=None), *original.rounds[1:]))
+    (pair,) = measured_both_ways([crowded, copy])
+    assert len(pair.in_turns.rounds) == 2
+    assert measured_both_ways([original]) == ()
+
+
+def test_the_page_says_the_answer(tmp_path: Path) -> None:
+    both = on_gpus(results_of([1.2, 1.21, 1.22], [1.0, 1.01, 1.02]))
+    write_results([one for one in both if not is_alone(one.case)], tmp_path / "cases")
+    write_results([one for one in both if is_alone(one.case)], tmp_path / ALONE)
+    version = read_version(tmp_path, name="test")
+    assert turns.has_check(version)
+    said = turns.check(version).text
+    assert "Over all cases an iteration takes 19.8 % more time in turns than alone (" in said
+    assert "2 of 2 cases are outside the noise" in said
+    assert "0.50 times as much" in said
+    assert ALONE_SUFFIX not in said

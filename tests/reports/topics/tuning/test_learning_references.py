@@ -1,0 +1,149 @@
+"""References are computed from runs with several seeds, and hold those runs to nothing they did not reach."""
+
+import tomllib
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.analysis import seeds
+from reports.topics.tuning.learning_references import Size, catalog_lines, least_rewards, main
+from suite.errors import UsageError
+from suite.files.paths import ROOT
+from suite.matrix.catalog import AgentEntry, load_catalog
+from suite.records.learning_check import check_learning
+from suite.records.store import load_results, write_case
+from suite.schema.record import CaseResult
+from tests.fixtures.results.generated_results import held_to_a_reference, make_case, make_record
+
+FINAL = {1: 5.0, 2: 5.5, 3: 6.0, 4: 5.25, 5: 5.75}  # reward by seed
+
+
+def run(seed: int, *, reward: float | None, iterations: int = 20) -> CaseResult:
+    """The reward rises by 1 in each iteration, up to ``reward``."""
+    case = make_case(iterations=iterations, seed=seed)
+    record = make_record(case)
+    rewards = tuple(None if reward is None else min(reward, float(index)) for index in range(iterations))
+    (rank,) = record.ranks
+    return CaseResult(
+        case=case, rounds=(replace(record, ranks=(replace(rank, samples={**rank.samples, "reward_mean": rewards}),)),)
+    )
+
+
+def runs() -> list[CaseResult]:
+    return [run(seed, reward=reward) for seed, reward in FINAL.items()]
+
+
+def test_each_size_and_count_has_its_own_as_far_below_the_worst_seed_as_that_below_the_best() -> None:
+    """All seeds have a reward of 2 at iteration 5."""
+    case = make_case(iterations=20)
+    of_case = seeds.Size.of(case)
+    assert least_rewards(runs(), [5, 20, 40]) == {Size(*of_case, 5): 1.8, Size(*of_case, 20): 4.0}
+
+
+def test_another_stack_has_a_reference_of_its_own() -> None:
+    physx = [replace(result, case=replace(result.case, stack="ovphysx")) for result in runs()]
+    found = least_rewards([*runs(), *physx], [20])
+    assert [size.stack for size in found] == ["kitless", "ovphysx"]
+    lines = list(catalog_lines(found, source="a test"))
+    assert [line.split(",")[0].strip() for line in lines if "stack" in line] == [
+        '{ stack = "kitless"',
+        '{ stack = "ovphysx"',
+    ]
+
+
+def test_a_seed_counts_by_its_worst_run() -> None:
+    assert list(least_rewards([*runs(), run(1, reward=4.5)], [20]).values()) == [3.0]
+    assert list(least_rewards([run(1, reward=4.5), *runs()], [20]).values()) == [3.0]
+
+
+def test_a_seed_below_the_reference_there_was_lowers_it() -> None:
+    """Its rounds are invalid for that alone; left out, a reference could only rise."""
+    assert list(least_rewards([*runs(), held_to_a_reference(run(1, reward=4.5))], [20]).values()) == [3.0]
+    crashed = held_to_a_reference(run(1, reward=4.5), also="bodies_fell")
+    assert least_rewards([*runs(), crashed], [20]) == least_rewards(runs(), [20])
+
+
+@pytest.mark.parametrize(
+    "other", [{"division": "open"}, {"assets": "official"}, {"workload": "environment_step"}], ids=str
+)
+def test_what_is_tuned_of_other_assets_or_a_control_is_no_reference(other: dict[str, Any]) -> None:
+    odd = run(1, reward=1.0)
+    odd = replace(odd, case=replace(odd.case, **other))
+    assert least_rewards([*runs(), odd], [20]) == least_rewards(runs(), [20])
+
+
+def test_seeds_that_lie_close_together_leave_a_tenth_of_the_best() -> None:
+    close = [run(seed, reward=reward) for seed, reward in enumerate((8.0, 8.0, 8.0, 8.0, 7.9))]
+    assert list(least_rewards(close, [20]).values()) == pytest.approx([7.1])
+
+
+def test_the_catalog_takes_what_is_printed_and_judges_by_it() -> None:
+    text = "\n".join(catalog_lines(least_rewards(runs(), [20, 5]), source="a test"))
+    case = make_case(iterations=20)
+    (agents,) = tomllib.loads(text)["tasks"].values()
+    entry = agents["agents"][case.rl_library]
+    references = AgentEntry(num_steps_per_env=16, minibatch_size=128, learning_epochs=5, **entry).learning_references
+    assert [(item.iterations, item.reward_at_least) for item in references] == [(5, 1.8), (20, 4.0)]
+    verdicts = [check_learning(case, [reward] * 20, references).verdict for reward in (*FINAL.values(), 3.9)]
+    assert verdicts == ["ok"] * len(FINAL) + ["failure"]
+
+
+@pytest.mark.parametrize(
+    ("results", "why"),
+    [
+        (runs()[:4], "4 of 4 seeds with a reward at iteration 20"),
+        ([*runs()[:4], run(1, reward=9.0)], "4 of 4 seeds"),  # the same seed twice is no other run
+        ([*runs(), run(1, reward=None)], "4 of 5 seeds"),  # and once without a reward is without
+        ([*runs(), run(6, reward=None)], "5 of 6 seeds"),
+        ([run(1, reward=1.0, iterations=19)], "no run has 20 iterations"),
+        ([], "no run has 20 iterations"),
+    ],
+)
+def test_too_little_is_refused(results: list[CaseResult], why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        least_rewards(results, [20])
+
+
+def test_the_command_reads_a_folder_for_each_seed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folders = [tmp_path / str(result.case.seed) for result in runs()]
+    for folder, result in zip(folders, runs(), strict=True):
+        path = folder / "cases" / f"{result.case.case_id}.json"
+        path.parent.mkdir(parents=True)
+        write_case(result, path)
+    assert main([*map(str, folders), "--at", "20", "--source", "seeds of a test"]) == 0
+    said = capsys.readouterr().out
+    assert "iterations = 20, reward_at_least = 4.0000" in said
+    assert 'source = "seeds of a test"' in said
+    assert main([*map(str, folders), "--at", "20", "--case", "ant-open/*"]) == UsageError.exit_code
+    assert "no run has 20 iterations" in capsys.readouterr().err
+    assert main([str(folders[0]), "--at", "20"]) == UsageError.exit_code
+    assert "1 of 1 seed with" in capsys.readouterr().err
+
+
+def test_the_catalog_says_what_its_sources_do() -> None:
+    """Every reference is computed again from the results in git that it names, separated by spaces, ``*`` allowed."""
+    results_of = cache(load_results)
+    held = []
+    for task, entry in load_catalog().tasks.items():
+        for library, agent in entry.agents.items():
+            for reference in agent.learning_references:
+                folders = [folder for pattern in reference.source.split() for folder in sorted(ROOT.glob(pattern))]
+                assert folders, reference.source
+                results = [result for folder in folders for result in results_of(folder)]
+                size = Size(
+                    task,
+                    library,
+                    reference.stack,
+                    reference.world_size,
+                    reference.frames_per_iteration,
+                    reference.optimiser_steps,
+                    reference.iterations,
+                )
+                of_size = [result for result in results if seeds.Size.of(result.case) == size[:-1]]
+                (least,) = least_rewards(of_size, [reference.iterations]).values()
+                assert reference.reward_at_least == pytest.approx(least, abs=1e-4)
+                held.append(size)
+    assert held
