@@ -36,7 +36,7 @@ const project = config.projects[0];
 const fileOf = (slug) => `${slug}.html`;
 // A page, or the title of a group of the pages after it.
 const contents = [
-  { slug: project.index, title: "Summary", file: "index.html" },
+  { slug: project.index, title: "Results", file: "index.html" },
   ...project.pages.map((page) => (page.slug ? { slug: page.slug, title: page.title, file: fileOf(page.slug) } : { group: page.title })),
 ];
 const site = {

@@ -44,11 +44,25 @@ function sectionLinks(sections) {
   return `<p class="nav-title">On this page</p><ul class="sections">${items.join("")}</ul>`;
 }
 
+// Pages above all parts, and the first of every part: the ways in.
+function mainLinks(site, current) {
+  if (site.pages.length < 2) return "";
+  const entries = site.contents.flatMap((entry, index) => {
+    if (entry.slug) return site.contents.slice(0, index).every(({ slug }) => slug) ? [entry] : [];
+    const first = site.contents[index + 1];
+    return first?.slug ? [{ ...first, title: entry.group }] : [];
+  });
+  const items = entries.map((entry) => `<li><a href="${entry.file}"${entry.slug === current.slug ? ' aria-current="page"' : ""}>${escapeHtml(entry.short ?? entry.title)}</a></li>`);
+  return `<nav class="main-links" aria-label="Main pages"><ul>${items.join("")}</ul></nav>`;
+}
+
 export function pageHtml({ site, page, body, frontmatter, renderer }) {
   const title = escapeHtml(frontmatter.title);
   const name = escapeHtml(site.title);
   const version = escapeHtml(site.version);
   const links = pageLinks(site, page) + sectionLinks(renderer.sections);
+  const isFirst = page.file === "index.html";
+  const calculator = body.includes('class="calculator"') ? '<script defer src="assets/calculator.js"></script>\n' : "";
   const vega = renderer.hasFigures ? '<script defer src="assets/vega-bundle.js"></script>\n' : "";
   return `<!doctype html>
 <html lang="en">
@@ -61,22 +75,23 @@ export function pageHtml({ site, page, body, frontmatter, renderer }) {
 <title>${title}, ${name} ${version}</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="assets/report.css">
-${vega}<script defer src="assets/report.js"></script>
+${vega}${calculator}<script defer src="assets/report.js"></script>
 </head>
-<body data-page="${page.slug}">
+<body data-page="${page.slug}"${isFirst ? ' class="front"' : ""}>
 <a class="skip" href="#main">Skip to content</a>
 <header>
 <a class="brand" href="index.html">${name}</a>
+${mainLinks(site, page)}
 <search hidden><label for="query">Search</label> <input id="query" type="search" autocomplete="off" aria-controls="found"><ul id="found" aria-live="polite"></ul></search>
 ${versionSwitcher(site, page)}
 </header>
 <div class="columns">
-<nav aria-label="Contents"><details id="contents" open><summary>Contents</summary>${links}</details></nav>
+<nav aria-label="Contents"><details id="contents"${isFirst ? "" : " open"}><summary>${isFirst ? "All pages" : "Contents"}</summary>${links}</details></nav>
 <main id="main">
 ${olderNotice(site, page)}<h1>${title}</h1>
 ${page.file === "index.html" || !frontmatter.description ? "" : `<p class="lead">${escapeHtml(frontmatter.description)}</p>\n`}${body}</main>
 </div>
-<footer>Report ${version}, built with Jupyter Book and Altair. Licences of the chart code: <a href="assets/vega-licences.txt">Vega</a>.</footer>
+<footer>Report ${version}, built with Jupyter Book and Altair. Text and data: CC-BY-4.0. Code: BSD-3-Clause. Chart code: <a href="assets/vega-licences.txt">Vega</a>.</footer>
 </body>
 </html>
 `;

@@ -1,8 +1,11 @@
 """Which cases lie on one line of a chart, what the line is called, and what its data crossed. Pure."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
 
 from suite.schema.record import Case, CaseResult
+
+TASKS: Final[Mapping[str, str]] = {"Isaac-Reorient-Cube-Shadow-Camera-Direct": "Shadow Hand with camera"}
 
 
 def variant_of(case: Case) -> str:
@@ -106,3 +109,8 @@ def curves(results: Sequence[CaseResult]) -> list[list[CaseResult]]:
     for result in sorted(results, key=lambda result: result.case.world_size):
         groups.setdefault(comparison_key(result.case), []).append(result)
     return list(groups.values())
+
+
+def task_name(task: str) -> str:
+    """A task's name without its framework: ``Isaac-Cartpole-Direct`` is ``Cartpole``."""
+    return TASKS.get(task, task.removeprefix("Isaac-").removesuffix("-Direct").replace("-", " "))

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from suite.schema.record import CaseResult, Environment, RunRecord
 
@@ -58,3 +59,16 @@ def hardware(environment: Environment) -> str:
 def where_it_ran(place: Place) -> str:
     label = "" if place.environment.host_label is None else f" [{place.environment.host_label}]"
     return hardware(place.environment) + label
+
+
+def plain_name(place: Place) -> str:
+    """What a person would call a machine on a day: ``4 x H200, 64 vCPU, 22 Nov 2026``."""
+    environment = place.environment
+    counts = Counter(gpu.name.removeprefix("NVIDIA ") for gpu in environment.gpus)
+    parts = [f"{number} x {name}" for name, number in counts.items()]
+    if environment.num_cpus:
+        parts.append(f"{environment.num_cpus} vCPU")
+    if place.first_started_utc:
+        day = datetime.fromisoformat(place.first_started_utc)
+        parts.append(f"{day.day} {day:%b %Y}")
+    return ", ".join(parts) or "an unknown machine"

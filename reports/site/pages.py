@@ -10,12 +10,17 @@ from functools import partial
 from typing import Any, Final
 
 from reports.display.addresses import page_of
+from reports.display.card import Card, cards
+from reports.display.html import Html, heading, together
 from reports.display.series_tables import series_title
 from reports.sets.version import Version
 from reports.site import guide
+from reports.topics.cost.card import card as cost_card
+from reports.topics.losses.card import card as losses_card
 from reports.topics.losses.findings_page import has_findings
 from reports.topics.others.pairs_page import has_nodes
 from reports.topics.trust.turns_page import has_check
+from reports.topics.tuning.card import card as tuning_card
 from reports.topics.tuning.learning_page import has_seeds
 from suite.files.paths import ROOT
 
@@ -33,6 +38,7 @@ class Page:
     is_shown: Callable[[Version], object]  # its truth counts
     made: Callable[[Version], Texts] | None = None  # None: one page, named as its text, or ``name``
     name: str | None = None
+    card: Callable[[Version], Card | None] | None = None  # what it has on the first page
 
     def texts(self, version: Version) -> Texts:
         """Return its pages of this version; empty if it is not shown."""
@@ -78,20 +84,25 @@ def _of_series(version: Version, name: str) -> str:
     return string.Template(read_text(text)).substitute(series=name, title=title.replace('"', "'"))
 
 
+def _is_tuned(version: Version) -> bool:
+    return version.has_open_division
+
+
 SIDES: Final = "Side by side"
 ABOUT: Final = "About these results"
 PAGES: Final = (
     Page(text="index", is_shown=_has_speeds),
     Page(text="worked", name="index", is_shown=_only_works),
-    Page(text="choosing", is_shown=_has_speeds),
-    Page(text="findings", is_shown=_speeds_and(has_findings)),
+    Page(text="choosing", is_shown=_has_speeds, card=cost_card),
+    Page(text="curves", is_shown=_has_speeds),
+    Page(text="findings", is_shown=_speeds_and(has_findings), card=losses_card),
     Page(text="series", part="Series", is_shown=_has_speeds, made=partial(_series, are_controls=False)),
     Page(text="control", part="Controls", is_shown=_has_speeds, made=partial(_series, are_controls=True)),
     Page(text="published", part=SIDES, is_shown=_has_speeds),
     Page(text="stacks", part=SIDES, is_shown=_speeds_and(lambda version: version.has_stacks)),
     Page(text="nodes", part=SIDES, is_shown=_speeds_and(has_nodes)),
     Page(text="clock", part=SIDES, is_shown=lambda version: version.pairs),
-    Page(text="division", part=SIDES, is_shown=_speeds_and(lambda version: version.has_open_division)),
+    Page(text="division", part=SIDES, is_shown=_speeds_and(_is_tuned), card=tuning_card),
     Page(text="learning", part=SIDES, is_shown=has_seeds),
     Page(text="comparison", part=SIDES, is_shown=_speeds_and(lambda version: version.older)),
     Page(text="foreign", part=SIDES, is_shown=lambda version: version.foreign),
@@ -117,6 +128,13 @@ def contents(version: Version) -> list[dict[str, Any]]:
     parts["Run it"] = list(guide.PAGES)
     first = parts.pop(None)
     return [*_files(first), *({"title": part, "children": _files(names)} for part, names in parts.items() if names)]
+
+
+def found_elsewhere(version: Version) -> Html:
+    """The cards of all pages that are shown and have one."""
+    found = [page.card(version) for page in PAGES if page.card and page.is_shown(version)]
+    shown = [card for card in found if card is not None]
+    return together([heading("What else the measurements show", depth=2), cards(shown)]) if shown else cards([])
 
 
 def _files(names: Sequence[str]) -> list[dict[str, str]]:

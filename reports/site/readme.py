@@ -1,14 +1,12 @@
 """Print the findings of README.md, made from ``figures.json``: ``python -m reports.site.readme``."""
 
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final
 
 from reports.analysis.divisions import Gain, gains
-from reports.analysis.environments import Place, places
+from reports.analysis.environments import Place, places, plain_name
 from reports.sets.figures_file import read_figures
 from suite.errors import ReportError
 from suite.files.paths import ROOT
@@ -42,11 +40,7 @@ class Source:
     @property
     def where(self) -> str:
         """A link to the set that says hardware and date, such as ``4 x H200, 64 vCPU, 22 Nov 2026``."""
-        environment = self.place.environment
-        counts = Counter(gpu.name.removeprefix("NVIDIA ") for gpu in environment.gpus)
-        gpus = ", ".join(f"{count} x {name}" for name, count in counts.items())
-        day = datetime.fromisoformat(self.place.first_started_utc or "")
-        return f"[{gpus}, {environment.num_cpus} vCPU, {day.day} {day:%b %Y}]({FOLDER}/{self.name})"
+        return f"[{plain_name(self.place)}]({FOLDER}/{self.name})"
 
     def most_gpus(self, series: str) -> Case:
         """The completed case of a series with the most GPUs of one node."""

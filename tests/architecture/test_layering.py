@@ -73,8 +73,8 @@ FLOORS = (
 )  # fmt: skip
 # Packages of reports likewise. A topic is a floor of its own beside the other topics.
 REPORTS_FLOORS = ("verification", "analysis", "sets", "display", "topics", "site", "__main__")
-# Topic -> other topics that it imports: their first page and the pages of series still show parts of others.
-TOPICS_EXCEPTIONS = {"results": {"others", "tasks", "tuning"}, "tasks": {"others", "tuning"}}
+# Topic -> other topics that it imports: the pages of series still show parts of others.
+TOPICS_EXCEPTIONS = {"tasks": {"others", "tuning"}}
 FILES = sorted(path for folder in ("suite", "tasks", "reports") for path in (ROOT / folder).rglob("*.py"))
 
 

@@ -64,7 +64,7 @@ def figure(
     padding = {**PADDING, "right": LABEL_MARGIN_PX} if is_labelled else alt.Undefined
     # All at once: each ``properties`` would copy the whole chart.
     drawn = alt.LayerChart(layer=list(layers), width="container", height=height, description=alt_text, padding=padding)
-    spec = _rounded(drawn.to_dict())
+    spec = rounded(drawn.to_dict())
     return make_figure(
         spec,
         figure_id=figure_id(campaign, chart),
@@ -255,10 +255,10 @@ def log_ticks(low: float, high: float) -> list[float]:
     return ticks[first : last + 1]
 
 
-def _rounded(value: Any) -> Any:
+def rounded(value: Any) -> Any:
     """Six significant digits: more than a screen has, and a third of the bytes."""
     if isinstance(value, float):
         return float(f"{value:.{SPEC_DIGITS}g}")
     if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
-    return [_rounded(item) for item in value] if isinstance(value, list) else value
+        return {key: rounded(item) for key, item in value.items()}
+    return [rounded(item) for item in value] if isinstance(value, list) else value

@@ -179,7 +179,7 @@ def _pick(options: Sequence[Option], world_size: int, unsure: Option | None, rea
 def _why(options: Sequence[Option], unsure: Option, value: Estimate, threshold: float) -> str:
     if value.interval is not None:
         low, high = value.interval
-        return f"the interval at {unsure.world_size}, {low:.2f} to {high:.2f}, holds {threshold:g}"
+        return f"the interval at {unsure.world_size}, {low:.2f} to {high:.2f}, contains {threshold:g}"
     few = ", ".join(
         f"{option.rounds} at {option.world_size}" for option in options if option.rounds < MIN_ROUNDS_FOR_INTERVAL
     )

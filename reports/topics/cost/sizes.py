@@ -125,4 +125,4 @@ def _unsure(size: Size) -> str:
     if size.of_most.interval is None:
         return f"too few rounds for an interval, which needs {MIN_ROUNDS_FOR_INTERVAL}"
     low, high = size.of_most.interval
-    return f"the interval at {size.num_envs:,}, {low:.0%} to {high:.0%}, holds {NEAR_MOST:.0%}"
+    return f"the interval at {size.num_envs:,}, {low:.0%} to {high:.0%}, contains {NEAR_MOST:.0%}"

@@ -13,7 +13,7 @@ from reports.display.figure import Figure
 from reports.sets.version import read_version
 from reports.site import pages
 from reports.topics.cost import page as choosing
-from reports.topics.results import page as summary
+from reports.topics.tasks import curves_page as summary
 from reports.topics.tasks import page as series_pages
 from reports.topics.tuning import division_page as division
 from reports.topics.tuning import division_tables

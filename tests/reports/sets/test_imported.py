@@ -24,7 +24,7 @@ from reports.topics.data import downloads
 from reports.topics.hardware import page as machines
 from reports.topics.others import import_command
 from reports.topics.others import imported_page as foreign
-from reports.topics.results import page as summary
+from reports.topics.tasks import curves_page as summary
 from reports.verification import command as verify
 from suite.errors import ForeignResultError, ReportError, ResultsDiffer
 from suite.records.folders import BUNDLES

@@ -14,7 +14,7 @@ from reports.topics.data import page as downloads
 from reports.topics.data.downloads import cases_csv
 from reports.topics.hardware import page as machines
 from reports.topics.history import page as comparison
-from reports.topics.results import page as summary
+from reports.topics.tasks import curves_page as summary
 from reports.topics.tasks import page as series
 from reports.topics.trust import limits_page as limits
 from reports.topics.tuning import division_page as division

@@ -108,7 +108,7 @@ def test_on_a_phone_from_a_disk_in_the_dark(published_site: Path, browser: Brows
         bring_figures_to_life(tab)
         assert cut_texts(tab) == [], page
         open_details(tab)
-        # Figures are the same light cards in the dark. Another width and other colours change no other rule's answer.
+        # Drawings are the light ones, inverted. Another width and other colours change no other rule's answer.
         assert axe_violations(tab, axe_script, without="figure svg", rules=RULES_OF_LOOKS) == [], page
         assert tab.value("document.documentElement.scrollWidth") <= PHONE_PX, page
         assert tab.complaints == [], page

@@ -109,13 +109,13 @@ def test_an_interval_on_both_sides_decides_nothing() -> None:
     found = choice_of({1: rounds(1.5, 0.1), 2: rounds(0.99, -0.1)})
     assert found.knee is not None
     assert (found.knee.number, found.knee.word) == (2, "inconclusive")
-    assert f"holds {KNEE_WORTH:g}" in found.knee.reason
+    assert f"contains {KNEE_WORTH:g}" in found.knee.reason
 
 
 def test_costs_that_may_be_equal_decide_nothing() -> None:
     found = choice_of({1: rounds(1.0, 0.05), 2: rounds(0.505, -0.05)})
     assert (found.cheapest.number, found.cheapest.word) == (1, "inconclusive")
-    assert "holds 1" in found.cheapest.reason
+    assert "contains 1" in found.cheapest.reason
 
 
 def test_too_few_rounds_decide_nothing_and_say_so() -> None:

@@ -12,8 +12,8 @@ from reports.site import pages
 from reports.topics.cost import page as choosing
 from reports.topics.others import clock_page as clock
 from reports.topics.others import pairs_page as side_by_side
-from reports.topics.results import page as summary
 from reports.topics.results.caution import caution
+from reports.topics.tasks import curves_page as summary
 from reports.topics.tasks import page as series
 from reports.topics.trust import limits_page as limits
 from suite.schema.record import CaseResult, CheckResult
@@ -102,7 +102,7 @@ def test_what_was_skipped_is_not_called_too_short_for_a_reward(tmp_path: Path) -
 def test_in_short_says_how_sure_it_is(tmp_path: Path) -> None:
     text = choosing.in_short(version_of(full_results(), tmp_path)).text
     assert cells(text, "ant-weak: rsl_rl")[2:] == ["8", "decided"]
-    unsure = "fewest hours inconclusive: the interval at 2, 0.98 to 1.12, holds 1"
+    unsure = "fewest hours inconclusive: the interval at 2, 0.98 to 1.12, contains 1"
     assert cells(text, "cartpole-strong: rsl_rl")[2:] == ["8", unsure]
     assert cells(text, "cartpole-strong: rl_games")[2] == "4"
     assert "too few rounds for an interval, which needs 3: 2 at 8" in cells(text, "cartpole-strong: rl_games")[3]

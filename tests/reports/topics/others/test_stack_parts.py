@@ -15,7 +15,7 @@ from reports.topics.cost import page as choosing
 from reports.topics.others import pairs_page as side_by_side
 from reports.topics.others.pair_tables import parts_of_stacks, stack_in_words
 from reports.topics.others.stack_parts import StackPair, stack_pairs
-from reports.topics.results import page as summary
+from reports.topics.tasks import curves_page as summary
 from suite.schema.record import CaseResult
 from suite.statistics.aa_noise import SUFFIX
 from suite.statistics.intervals import Estimate

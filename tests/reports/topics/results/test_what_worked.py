@@ -15,8 +15,8 @@ from reports.topics.data import export
 from reports.topics.data import page as downloads
 from reports.topics.data.downloads import cases_csv
 from reports.topics.hardware import page as machines
-from reports.topics.results import page as summary
 from reports.topics.results import what_worked as worked
+from reports.topics.tasks import curves_page as summary
 from reports.topics.trust import limits_page as limits
 from suite.records.worked import LEGEND
 from suite.schema.record import CheckResult, CheckVerdict

@@ -1,0 +1,57 @@
+"""What several GPUs lose most to, as a card of the first page."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from reports.analysis.curves import task_name
+from reports.analysis.time_split import Part
+from reports.display.card import Card
+from reports.sets.version import Version
+from reports.topics.losses.losses import Loss, losses
+from suite.files.wording import counted
+from suite.schema.record import Case
+
+NAMES: Final[Mapping[Part, str]] = {
+    "physics": "slower physics",
+    "rendering": "slower rendering",
+    "rest of steps": "slower environment steps",
+    "rest of rollout": "a slower rollout",
+    "learning": "slower learning",
+    "all-reduce": "exchanging gradients",
+    "waiting": "waiting for the slowest GPU",
+}
+WORTH_A_BAR: Final = 0.01
+
+
+def card(version: Version) -> Card | None:
+    """Of the weak scaling curve with the most GPUs that loses most; None if no curve surely loses."""
+    found = [
+        (loss, result.case)
+        for one in version.scaling
+        for loss in losses(one.campaign)
+        for result in one.campaign.results
+        if result.case.case_id == loss.case_id and result.case.scaling == "weak" and _is_sure(loss)
+    ]
+    if not found:
+        return None
+    loss, case = max(found, key=lambda each: (each[0].world_size, each[0].lost))
+    return _card(loss, case)
+
+
+def _is_sure(loss: Loss) -> bool:
+    return loss.lost_interval is not None and min(loss.lost_interval) > 0
+
+
+def _card(loss: Loss, case: Case) -> Card:
+    parts = sorted(loss.parts.items(), key=lambda part: -part[1])
+    most = parts[0][0]
+    shown = {"work done": 1 - loss.lost, **{NAMES[name]: lost for name, lost in parts if lost >= WORTH_A_BAR}}
+    low, high = loss.lost_interval or (loss.lost, loss.lost)
+    return Card(
+        title=f"{counted(loss.world_size, 'GPU')} lose most to {NAMES[most]}",
+        text=f"{task_name(case.task)} with {case.rl_library}, {case.num_envs:,} environments on each GPU:"
+        f" {100 * loss.lost:.0f} % of ideal is lost ({100 * low:.0f} to {100 * high:.0f}).",
+        bars={name: (share / max(shown.values()), f"{100 * share:.0f} %") for name, share in shown.items()},
+        link="Where the time goes",
+        address="findings.html",
+    )

@@ -1,0 +1,191 @@
+"""Speed-up over the number of GPUs: every line of one way to share the work, with its intervals. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import altair as alt
+
+from reports.display.charts.drawing import (
+    PALETTE,
+    SCHEMA_URL,
+    counts_axis,
+    faded_unless,
+    rounded,
+    tip,
+)
+from reports.display.figure import RULE, SMALL_WIDTH_PX, Figure, make_figure
+from reports.display.html import Html, estimated, html_table, ratio, rounds_text
+from reports.topics.results.model import Line, Mode
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
+
+HEIGHT_PX: Final = 250
+HEADROOM: Final = 1.06
+CHARACTER_PX, SYMBOL_PX = 7, 200  # of a legend; the axis beside it included
+OF_AN_INTERVAL: Final = 0.25  # opacity
+DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [12, 4], [1, 4])
+TITLES: Final[Mapping[Mode, str]] = {
+    "own": "Each GPU runs its own environments",
+    "split": "A fixed number is split over the GPUs",
+}
+CAPTIONS: Final[Mapping[Mode, str]] = {
+    "own": "The work grows with the GPUs (weak scaling).",
+    "split": "The work stays the same (strong scaling).",
+}
+
+
+def speedups(lines: Sequence[Line], mode: Mode, *, top: float) -> Figure:
+    """Draw the lines of a mode. ``top``: the largest speed-up that the axis shows, the same for both modes."""
+    shown = [line for line in lines if line.mode == mode]
+    tasks = sorted({line.task for line in lines})
+    dashes_of = _dashes(lines)
+    libraries = [library for library in dashes_of if any(line.library == library for line in shown)]
+    points = [point for line in shown for point in _points(line)]
+    counts = sorted({point["gpus"] for point in points})
+    picked = alt.selection_point(name="picked", fields=["task"], bind="legend")
+    y = alt.Y(
+        "speedup:Q",
+        title="Speed-up over one GPU",
+        axis=alt.Axis(labelExpr="datum.label + '\\u00d7'", format="~g", titlePadding=14),
+        scale=alt.Scale(domain=[0, top], nice=False),
+    )
+    base = alt.Chart(alt.InlineData(values=points)).encode(
+        x=counts_axis("gpus", "GPUs", counts),
+        y=y,
+        color=alt.Color("task:N", title=None, scale=alt.Scale(domain=tasks, range=PALETTE), legend=_legend(tasks)),
+        detail="line:N",
+    )
+    dashes = alt.StrokeDash(
+        "library:N",
+        title=None,
+        scale=alt.Scale(domain=libraries, range=[dashes_of[library] for library in libraries]),
+        legend=_legend(libraries),
+    )
+    tooltip = [
+        tip("task:N", "Task"),
+        tip("library:N", "Library"),
+        tip("work:N", "Environments"),
+        tip("machine:N", "Machine"),
+        tip("gpus:Q", "GPUs"),
+        tip("said:N", "Speed-up"),
+        tip("runs:N", "Runs"),
+    ]
+    sure, unsure = ([point for point in points if point["is_sure"] == wanted] for wanted in (True, False))
+    layers = [
+        _ideal(counts).encode(y=y),
+        *_intervals(base, points, y),
+        base.mark_line(strokeWidth=2).encode(strokeDash=dashes, opacity=faded_unless(picked)).add_params(picked),
+    ]
+    if sure:
+        layers.append(_with(base, sure).mark_point(filled=True, size=70, opacity=1).encode(tooltip=tooltip))
+    if unsure:
+        layers.append(_with(base, unsure).mark_point(fill="#ffffff", size=60, strokeWidth=2).encode(tooltip=tooltip))
+    alt_text = f"{TITLES[mode]}: {spoken(shown)}."
+    drawn = alt.LayerChart(layer=layers, width="container", height=HEIGHT_PX, description=alt_text)
+    spec: dict[str, Any] = rounded({**drawn.to_dict(), "$schema": SCHEMA_URL})
+    return make_figure(
+        spec,
+        figure_id=f"speedup-{mode}",
+        alt_text=alt_text,
+        caption=CAPTIONS[mode],
+        data=_table(shown, mode),
+        static_width_px=SMALL_WIDTH_PX,
+    )
+
+
+def _ideal(counts: Sequence[int]) -> alt.Chart:
+    ends = [{"gpus": count, "speedup": count} for count in (counts[0], counts[-1])]
+    line = alt.Chart(alt.InlineData(values=ends)).mark_line(color=RULE, strokeDash=[2, 3], strokeWidth=1, clip=True)
+    found: alt.Chart = line.encode(x="gpus:Q")
+    return found
+
+
+def _with(base: alt.Chart, points: Sequence[Mapping[str, Any]]) -> alt.Chart:
+    """``base`` with other points. A filter that leaves none would make Vega warn."""
+    found: alt.Chart = base.properties(data=alt.InlineData(values=list(points)))
+    return found
+
+
+def _intervals(base: alt.Chart, points: Sequence[Mapping[str, Any]], y: alt.Y) -> list[alt.Chart]:
+    """Bars from the lowest to the highest of each interval; no layer without one."""
+    known = [point for point in points if "low" in point]
+    if not known:
+        return []
+    low = y.copy()
+    low.shorthand = "low:Q"
+    return [_with(base, known).mark_rule(strokeWidth=6, opacity=OF_AN_INTERVAL).encode(y=low, y2="high:Q")]
+
+
+def _dashes(lines: Sequence[Line]) -> dict[str, list[int]]:
+    """Library -> the dashes of its lines, the same in every chart; those without an addition come first."""
+    names = sorted({line.library for line in lines}, key=lambda name: ("," in name, name))
+    return {name: list(DASHES[index % len(DASHES)]) for index, name in enumerate(names)}
+
+
+def _legend(values: Sequence[str]) -> alt.Legend | None:
+    """In two columns where they fit."""
+    if len(values) <= 1:
+        return None
+    least_px = SYMBOL_PX + CHARACTER_PX * sum(sorted(map(len, values))[-2:])
+    columns = alt.ExprRef(f"(containerSize()[0] || {SMALL_WIDTH_PX}) < {least_px} ? 1 : 2")
+    return alt.Legend(columns=columns, labelLimit=260, symbolOpacity=1)
+
+
+def axis_top(lines: Sequence[Line]) -> float:
+    """The largest speed-up or bound of an interval of any line."""
+    values = [
+        value
+        for line in lines
+        for point in line.points
+        for value in (point.speedup.value, *(point.speedup.interval or ()))
+    ]
+    return HEADROOM * float(max(values))
+
+
+def spoken(lines: Sequence[Line]) -> str:
+    return "; ".join(
+        f"{line.task}, {line.library}, {line.machine}: "
+        + ", ".join(f"{ratio(point.speedup.value)} on {point.gpus}" for point in line.points[1:])
+        for line in lines
+    )
+
+
+def _points(line: Line) -> list[dict[str, Any]]:
+    found = []
+    for point in line.points:
+        values: dict[str, Any] = {
+            "task": line.task,
+            "library": line.library,
+            "work": line.work,
+            "machine": line.machine,
+            "line": f"{line.series} {line.library} {line.machine}",
+            "gpus": point.gpus,
+            "speedup": point.speedup.value,
+            "said": estimated(point.speedup),
+            "runs": rounds_text([point.runs], [point.settled]),
+            "is_sure": point.runs >= MIN_ROUNDS_FOR_INTERVAL,
+        }
+        if point.speedup.interval:
+            values["low"], values["high"] = point.speedup.interval
+        found.append(values)
+    return found
+
+
+def _table(lines: Sequence[Line], mode: Mode) -> Html:
+    return html_table(
+        ["Task, library", "Environments", "Machine", "GPUs", "Speed-up", "Runs"],
+        (
+            [
+                f"{line.task}, {line.library}",
+                line.work,
+                line.machine,
+                str(point.gpus),
+                estimated(point.speedup),
+                rounds_text([point.runs], [point.settled]),
+            ]
+            for line in lines
+            for point in line.points[1:]
+        ),
+        label=f"Speed-ups: {TITLES[mode]}",
+        num_text_columns=3,
+        text_headings=("Runs",),
+    )

@@ -1,0 +1,123 @@
+"""What the first page compares: the speed-up of every machine, by task, library and how GPUs share the work. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from reports.analysis.curves import task_name
+from reports.analysis.environments import places, plain_name
+from reports.analysis.scaling.scaling_groups import ScalingGroup, ScalingPoint, point_speedup, scaling_groups
+from reports.sets.version import ResultSet, Version
+from suite.schema.record import CaseResult
+from suite.statistics.aa_noise import is_twin
+from suite.statistics.intervals import Estimate, median_of
+
+type Mode = Literal["own", "split"]
+
+# Scaling of a series -> how its GPUs share the work.
+MODES: Final[Mapping[str, Mode]] = {"weak": "own", "strong": "split"}
+RULES: Final[Mapping[str, str]] = {"fixed_updates": "updates kept", "fixed_minibatch": "minibatch kept"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """A number of GPUs on a line."""
+
+    gpus: int
+    fps: Estimate  # frames per second, learning included
+    speedup: Estimate  # over one GPU; without an interval for one GPU itself
+    runs: int
+    settled: int  # of the runs
+    case_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One machine: points that differ in nothing but the number of GPUs, fewest first. The first has one GPU."""
+
+    task: str
+    library: str  # with the minibatch rule where a task has both
+    mode: Mode
+    num_envs: int  # of each GPU, or of all
+    machine: str
+    gpu: str  # model, without its maker
+    series: str
+    points: tuple[Point, ...]
+
+    @property
+    def work(self) -> str:
+        """Such as ``1,024 on each GPU``."""
+        return f"{self.num_envs:,} {'on each GPU' if self.mode == 'own' else 'in all'}"
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """Lines of one key do the same on machines with the same GPUs."""
+        return self.task, self.library, self.work, self.gpu
+
+    def at(self, gpus: int) -> Point | None:
+        return next((point for point in self.points if point.gpus == gpus), None)
+
+
+def lines(version: Version) -> tuple[Line, ...]:
+    """Every line of GPUs that train as Isaac Lab ships its settings, by task, mode and library."""
+    found = [replace(line, machine=_named(line.machine, one)) for one in version.scaling for line in _lines_of(one)]
+    found = [_plain(line, found) for line in found]
+    return tuple(sorted(found, key=lambda line: (line.task, line.mode, line.library, line.num_envs, line.machine)))
+
+
+def _named(machine: str, one: ResultSet) -> str:
+    """With whose it is, if it is not the project's own."""
+    return f"{machine}, by {one.contributor.name}" if one.contributor else machine
+
+
+def _lines_of(one: ResultSet) -> list[Line]:
+    campaign = one.campaign
+    kept = {name for name in campaign.series_names if campaign.series(name).kind == "scaling"}
+    shipped = [result for result in campaign.results if result.case.series in kept and _counts(result)]
+    results = {result.case.case_id: result for result in shipped if not is_twin(result.case)}
+    return [
+        _line(group, results)
+        for group in scaling_groups(list(results.values()))
+        if len(group.measured) > 1 and group.baseline.times_s and group.baseline.world_size == 1
+    ]
+
+
+def _counts(result: CaseResult) -> bool:
+    """Whether a case trained on GPUs, of any number of nodes, with the settings as Isaac Lab ships them."""
+    case = result.case
+    return bool(result.completed) and case.learns and (case.device, case.division) == ("cuda", "closed")
+
+
+def _line(group: ScalingGroup, results: Mapping[str, CaseResult]) -> Line:
+    case = results[group.baseline.case_id].case
+    machine = max(places([results[point.case_id] for point in group.measured]), key=lambda place: place.num_rounds)
+    return Line(
+        task=task_name(case.task),
+        library=f"{case.rl_library}, {RULES[case.minibatch_rule]}",
+        mode=MODES[group.scaling],
+        num_envs=case.num_envs,
+        machine=plain_name(machine),
+        gpu=machine.environment.gpus[0].name.removeprefix("NVIDIA ") if machine.environment.gpus else "GPU",
+        series=group.series,
+        points=tuple(_point(group, point, is_first=point is group.baseline) for point in group.measured),
+    )
+
+
+def _point(group: ScalingGroup, point: ScalingPoint, *, is_first: bool) -> Point:
+    time_s = median_of(list(point.times_s.values()))
+    return Point(
+        gpus=point.world_size,
+        fps=time_s.mapped(lambda value: point.frames_per_iteration / value),
+        speedup=Estimate(value=1.0, interval=None) if is_first else point_speedup(group, point),
+        runs=len(point.times_s),
+        settled=point.settled,
+        case_id=point.case_id,
+    )
+
+
+def _plain(line: Line, all_lines: Sequence[Line]) -> Line:
+    """Without the minibatch rule where lines of the task, library and mode have only one."""
+    library = line.library.partition(", ")[0]
+    alike = [each for each in all_lines if (each.task, each.mode) == (line.task, line.mode)]
+    rules = {each.library for each in alike if each.library.partition(", ")[0] == library}
+    return line if len(rules) > 1 else replace(line, library=library)

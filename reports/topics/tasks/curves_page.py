@@ -1,0 +1,328 @@
+"""The first page: what was measured, the answer in one table, a chart for each series, verdicts in words."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from reports.analysis.analysed_set import Campaign
+from reports.analysis.curves import is_emulated
+from reports.analysis.pairs_of_cases import CasePair
+from reports.analysis.rows import CaseRow
+from reports.analysis.scaling.scaling_groups import ScalingGroup, scaling_groups
+from reports.analysis.scaling.verdicts import verdict
+from reports.display import all_curves as at_a_glance
+from reports.display.addresses import page_of
+from reports.display.charts.points import curves_of, of_scaling
+from reports.display.charts.scaling import efficiency
+from reports.display.charts.sweep import environments
+from reports.display.contributors import byline
+from reports.display.html import (
+    MISSING,
+    Cell,
+    Displayed,
+    Html,
+    bullets,
+    count,
+    heading,
+    html_table,
+    interval_of,
+    link,
+    paragraph,
+    percent,
+    percent_interval,
+    rounds_text,
+    seconds,
+    side_by_side,
+    together,
+)
+from reports.display.per_set import under_titles
+from reports.display.series_tables import series_title
+from reports.sets.version import ResultSet, Version
+from reports.topics.others import pair_tables
+from reports.topics.others import pairs_page as side_by_side_page
+from reports.topics.tasks import verdict_table
+from reports.topics.tuning import division_page as division
+from suite.files.wording import counted
+from suite.schema.record import Outcome
+
+JUDGED: Final = ("Efficiency", "Interval", "Rounds", "Verdict")
+
+
+def opening(version: Version) -> Html:
+    """How many cases of what, on what, and what became of them; of each of several sets below its own title."""
+    if not version.scaling:
+        text = "Nothing here was measured by labscale."
+    elif len(version.scaling) == 1:
+        text = _measured(version.scaling[0], is_named=version.must_name_sets)
+    else:
+        text = _all_measured(version.scaling)
+    parts: list[Displayed] = [paragraph(text)]
+    if version.foreign:
+        sets = f"{counted(len(version.foreign), 'set')} of other tools, apart from these"
+        parts.append(bullets([link(f"Imported results: {sets}", "foreign.html")]))
+    return together(parts)
+
+
+def _all_measured(sets: Sequence[ResultSet]) -> str:
+    campaigns = [one.campaign for one in sets]
+    environments = [place.environment for one in sets for place in one.campaign.places]
+    names = {name for one in environments for name in ({gpu.name for gpu in one.gpus} or {one.cpu_model or "unknown"})}
+    num_cases = sum(len(one.rows) for one in campaigns)
+    counts = f"{counted(len(sets), 'set')}, {counted(num_cases, 'case')}, on {' and '.join(sorted(names))}"
+    compared = "A set is one campaign; frames per second are compared within a set, not between two."
+    return f"{counts}: {_rounds(campaigns)}. {compared}"
+
+
+def _measured(one: ResultSet, *, is_named: bool) -> str:
+    name, campaign = f"{one.title}: " if is_named else "", one.campaign
+    cases = f"{counted(len(campaign.rows), 'case')} in {len(campaign.series_names)} series"
+    return f"{name}{cases} on {campaign.where}: {_rounds([campaign])}."
+
+
+def _rounds(campaigns: Sequence[Campaign]) -> str:
+    """Of the cases; what failed beside them, in A/A twins and interference tests, is said apart."""
+    rows = [row for campaign in campaigns for row in campaign.rows]
+    completed = counted(sum(row.rounds_completed for row in rows), "round")
+    of_cases = Counter(failure.outcome for row in rows for failure in row.failures)
+    beside = Counter(failure.outcome for campaign in campaigns for failure in campaign.failures) - of_cases
+    said = ", ".join([f"{completed} completed", *_by_outcome(of_cases)])
+    return said + (
+        f"; beside them, in A/A twins or interference tests, {', '.join(_by_outcome(beside))}" if beside else ""
+    )
+
+
+def _by_outcome(failed: Mapping[Outcome, int]) -> list[str]:
+    return [f"{number} {name}" for name, number in sorted(failed.items())]
+
+
+def answers(version: Version) -> Html:
+    """One row a curve; of several sets the curves alone, and ``set_by_set`` has the rest."""
+    return at_a_glance.curves(version) if len(version.scaling) > 1 else _every_answer(version)
+
+
+def set_by_set(version: Version) -> Html:
+    """What each of several sets answers, a section; nothing where there is one."""
+    if len(version.scaling) < 2:  # noqa: PLR2004 - several
+        return together(())
+    return together([heading("Set by set", depth=2), _every_answer(version)])
+
+
+def _every_answer(version: Version) -> Html:
+    """Frames per second at every number of ranks, efficiency at the largest, verdict; or what a set is about."""
+
+    def shown(one: ResultSet) -> Html:
+        where = [paragraph(_measured(one, is_named=False))] if len(version.scaling) > 1 else []
+        return together([byline(one.contributor), *where, _answers(one)])
+
+    depth = 3 if len(version.scaling) > 1 else 2
+    return under_titles(version.scaling, shown, are_named=version.must_name_sets, depth=depth)
+
+
+def charts(version: Version) -> Html:
+    """Scaling efficiency of every series that trains, side by side on a wide screen."""
+    depth = 4 if version.must_name_sets else 3
+    return _by_set_that_scales(
+        version,
+        lambda one: side_by_side(_chart(one.campaign.series(name), depth) for name in one.campaign.series_names),
+        with_all=True,
+    )
+
+
+def verdicts(version: Version) -> Html:
+    return _by_set_that_scales(
+        version,
+        lambda one: verdict_table.verdicts(_scaling(one.campaign).with_twins, label=f"Verdicts {one.title}".strip()),
+    )
+
+
+def predictions(version: Version) -> Html:
+    return _by_set_that_scales(
+        version,
+        lambda one: verdict_table.predictions(
+            _scaling(one.campaign).results, label=f"Predictions {one.title}, not measurements"
+        ),
+    )
+
+
+def _by_set_that_scales(version: Version, show: Callable[[ResultSet], Displayed], *, with_all: bool = False) -> Html:
+    """Without the sets that compare nodes or stacks alone; ``with_all``: with those that train and vary anything."""
+    sets = [
+        one
+        for one in version.scaling
+        if not (one.campaign.pairs_without_scaling or one.campaign.compares_stacks_alone)
+        and (_trained(one.campaign) if with_all else _scaling(one.campaign)).results
+    ]
+    if version.scaling and not sets:
+        return paragraph("Every case has as many ranks as what it is held against: nothing is known of scaling.")
+    return under_titles(sets, show, are_named=version.must_name_sets)
+
+
+def _answers(one: ResultSet) -> Html:
+    if pairs := one.campaign.pairs_without_scaling:
+        return _cost_of_nodes(one, pairs)
+    if one.campaign.compares_stacks_alone:
+        return side_by_side_page.stacks_of_set(one)
+    campaign = _scaling(one.campaign)
+    if not campaign.results:
+        parts = [_without_scaling(one.campaign.series(name), one.title) for name in one.campaign.series_names]
+        return together([*parts, _controls(one)])
+    sizes = sorted({row.world_size for row in campaign.rows if row.rounds_completed})
+    unit = "GPU" if all(row.device == "cuda" for row in campaign.rows) else "rank"
+    scales = len(sizes) != 1
+    groups = {(group.series, group.curve): group for group in scaling_groups(campaign.with_twins)}
+    rows: list[list[Cell]] = [
+        [
+            link(f"{series}: {curve}", f"{page_of(series)}.html"),
+            *(_fps(campaign.rows, series, curve, size) for size in sizes),
+            *(_judged(campaign.rows, groups.get((series, curve)), series, curve) if scales else []),
+        ]
+        for series in campaign.series_names
+        for curve in curves_of(_tried(of_scaling(campaign.series(series).rows)))
+    ]
+    headings = ["Series", *(counted(size, unit) for size in sizes), *(JUDGED if scales else ())]
+    in_words = paragraph(_in_words(campaign, list(groups.values()), unit))
+    left = ", and what is left of ideal at the most" if scales else ""
+    explanation = f"Frames per second, learning included, by number of {unit}s{left}:"
+    return together(
+        [in_words, paragraph(explanation), html_table(headings, rows, label=f"Headline {one.title}".strip())]
+    )
+
+
+def _without_scaling(series: Campaign, title: str) -> Html:
+    if series.is_tuned:
+        return division.headline(series, label=f"Headline {title} {series.rows[0].series}".strip())
+    return _sweep(series, title) if series.is_sweep else Html(markup="", text="")
+
+
+def _tried(rows: Sequence[CaseRow]) -> Sequence[CaseRow]:
+    """Without the cases that the hardware had no place for, unless there are no others: *Limits* has them."""
+    failed = [row.case_id for row in rows if any(failure.outcome != "skipped" for failure in row.failures)]
+    return [row for row in rows if row.rounds_completed or row.case_id in failed] or rows
+
+
+def _controls(one: ResultSet) -> Html:
+    """Seconds an iteration of every control, by number of ranks; nothing where there is none."""
+    rows = [row for row in one.campaign.only(lambda result: not result.case.learns).rows if row.rounds_completed]
+    if not rows:
+        return Html(markup="", text="")
+    sizes = sorted({row.world_size for row in rows})
+    unit = "GPU" if all(row.device == "cuda" for row in rows) else "rank"
+    by_size = {(row.series, row.world_size): row for row in reversed(rows)}  # one node before several
+    table = html_table(
+        ["Control", *(counted(size, unit) for size in sizes)],
+        (
+            [
+                link(f"{name}: {series_title(one.campaign.series(name).results[0].case)}", f"{page_of(name)}.html"),
+                *(_with_rounds(by_size.get((name, size)), _time) for size in sizes),
+            ]
+            for name in dict.fromkeys(row.series for row in rows)
+        ),
+        label=f"Controls {one.title}".strip(),
+    )
+    return together([paragraph("One part of an iteration and nothing else: seconds an iteration."), table])
+
+
+def _sweep(series: Campaign, title: str) -> Html:
+    """Frames per second at every number of environments, one row a library."""
+    name = series.rows[0].series
+    sizes = sorted({row.num_envs for row in series.rows})
+    by_size = {(row.rl_library, row.stack, row.num_envs): row for row in series.rows}
+    kinds = dict.fromkeys((row.rl_library, row.stack) for row in series.rows)
+    table = html_table(
+        ["Series", *(f"{size:,}" for size in sizes)],
+        (
+            [
+                link(f"{name}: {library}, {stack}", f"{page_of(name)}.html"),
+                *(_with_rounds(by_size.get((library, stack, size)), _frames) for size in sizes),
+            ]
+            for library, stack in kinds
+        ),
+        label=f"Headline {title} {name}".strip(),
+    )
+    return together([paragraph("Frames per second, learning included, by number of environments:"), table])
+
+
+def _cost_of_nodes(one: ResultSet, pairs: Sequence[CasePair]) -> Html:
+    rows = {row.case_id: row for row in one.campaign.rows}
+    table = pair_tables.nodes(pairs, rows, label=f"Cost of nodes {one.title}".strip())
+    words = "The same ranks on more nodes and on fewer: how much longer an iteration takes, and nothing of scaling."
+    return together([paragraph(words), table, pair_tables.more_on_nodes()])
+
+
+def _in_words(campaign: Campaign, groups: Sequence[ScalingGroup], unit: str) -> str:
+    """What is left of ideal where most ranks ran, by kind of scaling, and how many curves say something for sure.
+
+    Of the curves that the table has, but for emulated nodes, which say nothing of scaling.
+    """
+    real = campaign.only(lambda result: not is_emulated(result))
+    shown = [row for name in real.series_names for row in of_scaling(real.series(name).rows)]
+    scaled = [row for row in shown if row.scaling_efficiency and row.world_size != row.baseline_world_size]
+    if not scaled:
+        return f"No case completed on several {unit}s together with its baseline, so nothing is known of scaling."
+    most = max(row.world_size for row in scaled)
+    parts = []
+    for kind, work in (("weak", "grows with them"), ("strong", "stays the same")):
+        found = [row.scaling_efficiency or 0 for row in scaled if row.world_size == most and row.scaling == kind]
+        if found:
+            low, high = (f"{100 * value:.0f}" for value in (min(found), max(found)))
+            kept = f"{low} %" if low == high else f"{low} to {high} %"
+            parts.append(f"{kept} of ideal where the work {work}")
+    words = Counter(verdict(group).word or "with too few rounds" for group in groups if len(group.points) > 1)
+    said = ", ".join(f"{number} {word}" for word, number in words.most_common())
+    return f"{counted(most, unit)} reach {', and '.join(parts)}. Verdicts by their intervals: {said}."
+
+
+def _fps(rows: Sequence[CaseRow], series: str, curve: str, size: int) -> str:
+    """Of the case on one node where several topologies have this many ranks."""
+    found = [row for row in rows if (row.series, row.curve, row.world_size) == (series, curve, size)]
+    if not found:
+        return MISSING
+    return _frames(min(found, key=lambda row: row.nnodes))
+
+
+def _with_rounds(row: CaseRow | None, shown: Callable[[CaseRow], str]) -> str:
+    if row is None or not row.rounds_completed:
+        return MISSING
+    return f"{shown(row)}; {rounds_text([row.rounds_completed], [row.rounds_settled])}"
+
+
+def _time(row: CaseRow) -> str:
+    return interval_of(row.iteration_time_s, row.iteration_time_interval_s, seconds)
+
+
+def _frames(row: CaseRow) -> str:
+    return interval_of(row.total_fps, row.total_fps_interval, count)
+
+
+def _judged(rows: Sequence[CaseRow], group: ScalingGroup | None, series: str, curve: str) -> list[str]:
+    measured = [row for row in rows if (row.series, row.curve) == (series, curve) and row.scaling_efficiency]
+    if group is None or not measured:
+        return [MISSING] * len(JUDGED)
+    largest = max(measured, key=lambda row: row.world_size)
+    efficiency_text = f"{percent(largest.scaling_efficiency)} at {largest.world_size}"
+    rounds = rounds_text([len(point.times_s) for point in group.points], [point.settled for point in group.points])
+    interval = percent_interval(largest.scaling_efficiency_interval)
+    return [efficiency_text, interval, rounds, verdict(group).word or MISSING]
+
+
+def _chart(series: Campaign, depth: int) -> Displayed:
+    if not series.is_training:
+        return Html(markup="", text="")
+    name = series.rows[0].series
+    title = f"{name}: {series_title(series.results[0].case, series.kind)}"
+    chart = division.first_chart(series) if series.is_tuned else _plain_chart(series)
+    return together([heading(link(title, f"{page_of(name)}.html"), depth=depth), chart])
+
+
+def _plain_chart(series: Campaign) -> Displayed:
+    return environments(series, is_small=True) if series.is_sweep else efficiency(series, is_small=True)
+
+
+def _trained(campaign: Campaign) -> Campaign:
+    return campaign.only(lambda result: result.case.learns)
+
+
+def _scaling(campaign: Campaign) -> Campaign:
+    """Without the controls, sweeps of environments and tuned series: they have pages of their own."""
+    others = [name for name in campaign.series_names if campaign.series(name).kind != "scaling"]
+    return campaign.only(lambda result: result.case.learns and result.case.series not in others)

@@ -1,0 +1,155 @@
+"""The first page: its answer, its calculator, its cards; on sets with and without what they need."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reports.sets.manifest import Contributor
+from reports.sets.version import Version, read_version
+from reports.site.pages import found_elsewhere
+from reports.topics.hardware.models import models
+from reports.topics.results import page
+from reports.topics.results.answer import advice, answer
+from reports.topics.results.calculator import FRAMES, calculator
+from reports.topics.results.model import Line, Mode, Point, lines
+from suite.schema.record import CaseResult
+from suite.statistics.intervals import Estimate
+from tests.fixtures.results.committed_results import committed_version
+from tests.fixtures.results.generated_results import (
+    full_results,
+    make_case,
+    make_result,
+    on_gpus,
+    sweep_results,
+    write_results,
+)
+
+
+def version_of(results: list[CaseResult], folder: Path) -> Version:
+    return read_version(write_results(results, folder), name="v")
+
+
+def line(*speedups: float, mode: Mode = "own", runs: int = 3, gpu: str = "H200", machine: str = "one") -> Line:
+    """A line over 1, 2, 4 … GPUs, whose single GPU makes 1,000 frames per second."""
+    points = tuple(
+        Point(
+            gpus=2**index,
+            fps=Estimate(value=1000 * speedup, interval=None),
+            speedup=Estimate(value=speedup, interval=(speedup - 0.1, speedup + 0.1) if runs > 2 else None),
+            runs=runs,
+            settled=0,
+            case_id=f"case-{index}",
+        )
+        for index, speedup in enumerate((1.0, *speedups))
+    )
+    return Line(
+        task="Ant", library="rsl_rl", mode=mode, num_envs=1024, machine=machine, gpu=gpu, series="ant", points=points
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            [line(1.9, 3.6), line(1.8, 2.8), line(1.2)],
+            "Give every GPU its own environments, and four H200s process 2.8 to 3.6 times the frames of one.",
+        ),
+        (
+            [line(1.9, gpu="H100"), line(1.91)],
+            "Give every GPU its own environments, and two GPUs process 1.9 times the frames of one.",
+        ),
+        (
+            [line(0.8, mode="split"), line(1.7, mode="split")],
+            (
+                "Split a fixed number of environments between two, and they process 1.7 times the frames at best,"
+                " at worst 0.8 times, which is less than one alone."
+            ),
+        ),
+        ([], "Nothing here ran on one GPU and on several, so nothing is known of how training scales."),
+    ],
+)
+def test_the_answer_has_the_range_over_the_most_gpus(given: list[Line], said: str) -> None:
+    assert answer(given) == said
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([line(1.9, 3.8)], "Use 4 GPUs if you can get them: 3.8 times sooner, for 5 % more GPU-hours."),
+        ([line(4.1 / 2, 4.1)], "Use 4 GPUs if you can get them: 4.1 times sooner, for no more GPU-hours."),
+        (
+            [line(1.5, 2.0), line(1.6, 2.5)],
+            "Use 4 GPUs if time matters, one if cost does: 2.0 to 2.5 times sooner, for 60 to 100 % more GPU-hours.",
+        ),
+        (
+            [line(0.8, runs=1)],
+            "Use one GPU: 2 GPUs are not faster, and take 150 % more GPU-hours. That is of too few runs to be sure.",
+        ),
+    ],
+)
+def test_the_advice_weighs_time_against_gpu_hours(given: list[Line], said: str) -> None:
+    assert advice(given) == said
+
+
+def test_the_calculator_gives_hours_of_one_machine_or_their_range_over_several() -> None:
+    markup = calculator([line(2.0), line(1.0, machine="other"), line(4.0, mode="split")]).markup
+    rows = re.findall(r'<tr data-key="([^"]+)">.*?<th scope="row">(\d+)</th>(.*?)</tr>', markup)
+    shown = {
+        (json.loads(key.replace("&quot;", '"'))["environments"], int(gpus)): re.sub("<[^>]+>", " ", cells).split()
+        for key, gpus, cells in rows
+    }
+    hours = FRAMES / 1000 / 3600
+    assert shown["1,024 on each GPU", 1] == [f"{hours:.0f}", f"{hours:.0f}", "3", "+", "3"]
+    assert shown["1,024 on each GPU", 2][:3] == [f"{hours / 2:.0f}", "to", f"{hours:.0f}"]
+    assert shown["1,024 in all", 2] == ["69.4", f"{hours / 2:.0f}", "3"]
+    per_frame = [float(value) for value in re.findall(r'data-per-frame="([^"]+)"', markup)]
+    assert hours / FRAMES == pytest.approx(per_frame[0], rel=1e-4)
+
+
+def test_a_machine_is_a_line_and_says_whose_it_is(tmp_path: Path) -> None:
+    version = version_of(full_results(), tmp_path)
+    found = lines(version)
+    assert {(each.task, each.library, each.mode) for each in found} == {
+        (task, library, mode) for task, mode in (("Cartpole", "split"), ("Ant", "own")) for library in LIBRARIES
+    }
+    assert all([point.gpus for point in each.points] == [1, 2, 4, 8] for each in found)
+    assert all(each.points[-1].speedup.interval for each in found if each.library == "rsl_rl")
+    theirs = replace(version.sets[0], contributor=Contributor(name="Lab", link=None))
+    assert all(each.machine.endswith(", by Lab") for each in lines(replace(version, sets=(theirs,))))
+
+
+LIBRARIES = ("rl_games", "rsl_rl")
+
+
+def test_the_first_page_of_the_published_version_answers_and_says_how_sure_it_is() -> None:
+    version = committed_version()
+    opening = page.opening(version).text
+    assert "measured 21 to 25 November 2026 on NVIDIA H100 80GB HBM3 and NVIDIA H200" in opening
+    assert "four H200s process" in opening
+    shown = page.main(version).markup
+    assert shown.count('<figure class="vega-figure"') == 2
+    assert 'class="calculator"' in shown
+    assert "Shadow Hand with camera" in shown
+    sure = page.sureness(version).text
+    assert "More than 4 GPUs of a machine, several real nodes" in sure
+    assert re.search(r"\d+ of \d+ speed-ups have an interval; \d+ of \d+ runs settled", sure)
+    cards = found_elsewhere(version).text
+    assert "lose most to waiting for the slowest GPU" in cards
+    assert "Settings gain more than GPUs" in cards
+    assert "nobody has sent results yet" in models(version).text
+    assert f"report {version.name}" in page.citation(version).text
+
+
+def test_without_several_numbers_of_gpus_there_is_no_chart_and_no_calculator(tmp_path: Path) -> None:
+    version = version_of(on_gpus([make_result(make_case("cartpole-strong"), 0.5)]), tmp_path)
+    assert "nothing is known of how training scales" in page.opening(version).text
+    assert page.main(version).markup == ""
+    assert "Nothing here compares numbers of GPUs." in page.sureness(version).text
+    assert found_elsewhere(version).text == ""
+
+
+def test_a_sweep_of_environments_has_its_card(tmp_path: Path) -> None:
+    assert "environments fill one GPU" in found_elsewhere(version_of(sweep_results(), tmp_path)).text
