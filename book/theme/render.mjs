@@ -4,6 +4,7 @@ import fs from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 
+import { FIGURES, withFiles } from "./figures.mjs";
 import { PageRenderer } from "./nodes.mjs";
 import { sectionsOf } from "./search.mjs";
 import { pageHtml } from "./shell.mjs";
@@ -60,6 +61,7 @@ function withoutSpecs(html) {
 }
 
 await copyAssets();
+await fs.mkdir(path.join(outDir, FIGURES), { recursive: true });
 const searched = [];
 for (const page of site.pages) {
   const document = await fetchJson(`/content/${page.slug}.json`);
@@ -69,7 +71,9 @@ for (const page of site.pages) {
     const script = `globalThis.figureSpecs = ${JSON.stringify(specs)};\n`;
     await fs.writeFile(path.join(outDir, "assets", `figures-${page.slug}.js`), script);
   }
-  const html = pageHtml({ site, page, body, frontmatter: document.frontmatter, renderer });
+  const { withLinks, files } = withFiles(body);
+  for (const [name, content] of files) await fs.writeFile(path.join(outDir, name), content);
+  const html = pageHtml({ site, page, body: withLinks, frontmatter: document.frontmatter, renderer });
   await fs.writeFile(path.join(outDir, page.file), html);
   searched.push(...sectionsOf(body, page));
 }

@@ -1,5 +1,6 @@
 """A real report from GENERATED results, once for all tests here: Jupyter Book runs, so it takes seconds."""
 
+import csv
 import json
 import re
 import shutil
@@ -122,6 +123,18 @@ def test_every_figure_is_drawn(site: Path) -> None:
     assert text_of(site, "index.html").count("<svg ") == 2  # one for each way to share the work
 
 
+def test_a_figure_can_be_taken_away_as_a_drawing_and_as_a_table(site: Path) -> None:
+    text = text_of(site, "index.html")
+    for mode in ("own", "split"):
+        assert f'href="#speedup-{mode}"' in text
+        assert ' xmlns="http://www.w3.org/2000/svg"' in text_of(site, f"figures/speedup-{mode}.svg")
+        with (site / "figures" / f"speedup-{mode}.csv").open(encoding="utf-8") as file:
+            headings, *rows = csv.reader(file)
+        assert headings[:4] == ["Task, library", "Environments", "Machine", "GPUs"]
+        assert rows
+        assert all(len(row) == len(headings) for row in rows)
+
+
 def test_nothing_is_loaded_from_another_host(site: Path, pages: dict[str, Page]) -> None:
     for page in pages.values():
         assert page.loaded
@@ -169,7 +182,7 @@ def test_the_folder_holds_no_path_of_the_builder(site: Path, results_dir: Path, 
     for name in pages:
         assert str(ROOT) not in text_of(site, name)
         assert str(results_dir) not in text_of(site, name)
-    assert {path.name for path in site.iterdir()} == {"assets", "data", *pages}
+    assert {path.name for path in site.iterdir()} == {"assets", "data", "figures", *pages}
 
 
 def test_what_brings_figures_to_life_is_a_script_of_its_own(site: Path) -> None:
