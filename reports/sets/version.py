@@ -18,6 +18,7 @@ from typing import Final
 
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.pairs_of_cases import nodes_side_by_side, stacks_side_by_side
+from reports.analysis.scaling.lines import Line, in_order, lines
 from reports.analysis.series_kind import SeriesKind
 from reports.sets import interference
 from reports.sets.concurrent_rounds import with_other_campaigns
@@ -134,6 +135,12 @@ class Version:
     @property
     def has_open_division(self) -> bool:
         return any(result.case.division == "open" for one in self.scaling for result in one.campaign.results)
+
+    @cached_property
+    def lines(self) -> tuple[Line, ...]:
+        """The speed-ups over one GPU of every machine of all sets."""
+        found = (lines(one.campaign, by=one.contributor.name if one.contributor else None) for one in self.scaling)
+        return in_order([line for of_set in found for line in of_set])
 
     @property
     def has_stacks(self) -> bool:

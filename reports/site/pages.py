@@ -9,16 +9,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from reports.display.addresses import page_of
+from reports.display.addresses import page_of, page_of_gpu, page_of_task
 from reports.display.card import Card, cards
 from reports.display.html import Html, heading, together
 from reports.display.series_tables import series_title
 from reports.sets.version import Version
 from reports.site import guide
 from reports.topics.cost.card import card as cost_card
+from reports.topics.hardware.gpu_page import models
 from reports.topics.losses.card import card as losses_card
 from reports.topics.losses.findings_page import has_findings
 from reports.topics.others.pairs_page import has_nodes
+from reports.topics.tasks.overview import tasks
 from reports.topics.trust.turns_page import has_check
 from reports.topics.tuning.card import card as tuning_card
 from reports.topics.tuning.learning_page import has_seeds
@@ -88,16 +90,32 @@ def _is_tuned(version: Version) -> bool:
     return version.has_open_division
 
 
-SIDES: Final = "Side by side"
-ABOUT: Final = "About these results"
+def _tasks(version: Version) -> Texts:
+    """One page for each task."""
+    template = string.Template(read_text("task"))
+    return {page_of_task(task): template.substitute(title=task.replace('"', "'")) for task in tasks(version)}
+
+
+def _hardware(version: Version) -> Texts:
+    """One page for each GPU model, and one for machines without."""
+    template = string.Template(read_text("hardware"))
+    return {page_of_gpu(model): template.substitute(model=model.replace('"', "'")) for model in models(version)}
+
+
+SIDES: Final = "Compared"
+HARDWARE: Final = "Hardware"
+ABOUT: Final = "How we measure"
 PAGES: Final = (
     Page(text="index", is_shown=_has_speeds),
     Page(text="worked", name="index", is_shown=_only_works),
     Page(text="choosing", is_shown=_has_speeds, card=cost_card),
     Page(text="curves", is_shown=_has_speeds),
     Page(text="findings", is_shown=_speeds_and(has_findings), card=losses_card),
+    Page(text="task", part="Tasks", is_shown=_has_speeds, made=_tasks),
     Page(text="series", part="Series", is_shown=_has_speeds, made=partial(_series, are_controls=False)),
-    Page(text="control", part="Controls", is_shown=_has_speeds, made=partial(_series, are_controls=True)),
+    Page(text="control", part="Series", is_shown=_has_speeds, made=partial(_series, are_controls=True)),
+    Page(text="machines", part=HARDWARE, is_shown=lambda _: True),
+    Page(text="hardware", part=HARDWARE, is_shown=_has_speeds, made=_hardware),
     Page(text="published", part=SIDES, is_shown=_has_speeds),
     Page(text="stacks", part=SIDES, is_shown=_speeds_and(lambda version: version.has_stacks)),
     Page(text="nodes", part=SIDES, is_shown=_speeds_and(has_nodes)),
@@ -108,7 +126,6 @@ PAGES: Final = (
     Page(text="foreign", part=SIDES, is_shown=lambda version: version.foreign),
     Page(text="turns", part=ABOUT, is_shown=_speeds_and(has_check)),
     Page(text="archive", part=ABOUT, is_shown=_speeds_and(lambda version: version.archived)),
-    Page(text="machines", part=ABOUT, is_shown=lambda _: True),
     Page(text="methodology", part=ABOUT, is_shown=_has_speeds),
     Page(text="limits", part=ABOUT, is_shown=lambda _: True),
     Page(text="data", part=ABOUT, is_shown=lambda _: True),

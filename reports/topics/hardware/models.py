@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from reports.analysis.curves import task_name
+from reports.display.addresses import page_of_gpu
 from reports.display.html import Cell, Html, html_table, link
 from reports.sets.version import Version
 from suite.files.wording import counted
@@ -33,4 +34,5 @@ def _rows(by_model: Mapping[str, list[RunRecord]]) -> Iterator[list[Cell]]:
     for model, records in sorted(by_model.items()):
         sizes = sorted({record.case.world_size for record in records})
         said = ", ".join(sorted({task_name(record.case.task) for record in records}))
-        yield [link(model, "machines.html"), ", ".join(map(str, sizes)), f"{said}; {counted(len(records), 'run')}"]
+        runs = f"{said}; {counted(len(records), 'run')}"
+        yield [link(model, f"{page_of_gpu(model)}.html"), ", ".join(map(str, sizes)), runs]

@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import Final
 
 from reports.analysis.curves import task_name
-from reports.display.html import Displayed, Html, link, paragraph, together
+from reports.analysis.scaling.answer import answer
+from reports.analysis.scaling.lines import Line
+from reports.display.calculator import calculator
+from reports.display.charts.speedups import panels
+from reports.display.html import Html, link, paragraph, together
 from reports.sets.version import Version
-from reports.topics.results.answer import answer
-from reports.topics.results.calculator import calculator
-from reports.topics.results.chart import TITLES, axis_top, speedups
-from reports.topics.results.model import Line, lines
 from suite.files.wording import counted
 from suite.schema.record import RunRecord
 from suite.statistics.intervals import CONFIDENCE, MIN_ROUNDS_FOR_INTERVAL
@@ -30,7 +30,7 @@ def opening(version: Version) -> Html:
     if not records:
         return paragraph("Nothing here was measured by labscale.")
     kicker = f"{_versions(records)} · measured {_days(records)} on {_gpus(records)}"
-    said = answer(lines(version))
+    said = answer(version.lines)
     return Html(
         markup=f'<p class="kicker">{html.escape(kicker)}</p><p class="answer">{html.escape(said)}</p>',
         text=f"{kicker}\n{said}",
@@ -39,29 +39,18 @@ def opening(version: Version) -> Html:
 
 def main(version: Version) -> Html:
     """Show both charts beside the calculator; nothing where no machine ran on several numbers of GPUs."""
-    found = lines(version)
+    found = version.lines
     if not found:
         return Html(markup="", text="")
-    top = axis_top(found)
-    modes = [mode for mode in TITLES if any(line.mode == mode for line in found)]
-    charts = [_panel(TITLES[mode], speedups(found, mode, top=top)) for mode in modes]
-    left = together([*charts])
+    left = panels(found)
     right = calculator(found)
     links = together([link("Every curve and its verdict", "curves.html"), link("All files, CSV", "data.html")])
     markup = (
-        f'<div class="first"><div><div class="panels">{left.markup}</div>'
+        f'<div class="first"><div>{left.markup}'
         f'<p class="how"><b>How to read it.</b> {html.escape(HOW_TO_READ)}</p><p class="links">{links.markup}</p></div>'
         f"{right.markup}</div>"
     )
     return Html(markup=markup, text=f"{left.text}\n{HOW_TO_READ}\n{right.text}")
-
-
-def _panel(title: str, figure: Displayed) -> Html:
-    bundle = figure._repr_mimebundle_()
-    return Html(
-        markup=f"<div><h2>{html.escape(title)}</h2>{bundle['text/html']}</div>",
-        text=f"{title}\n{bundle['text/plain']}",
-    )
 
 
 def sureness(version: Version) -> Html:
@@ -71,7 +60,7 @@ def sureness(version: Version) -> Html:
         return Html(markup="", text="")
     facts = {
         "What was measured": _measured(records),
-        "How sure is it": _sure(version, lines(version)),
+        "How sure is it": _sure(version, version.lines),
         "What is not known": _unknown(records),
         "Can I check it": "Every sample of every run can be downloaded, and one command computes each figure again.",
     }

@@ -31,6 +31,10 @@ ABOUT = {
     "methodology.html",
     "limits.html",
     "data.html",
+    "hardware-generated-accelerator.html",
+    "task-ant.html",
+    "task-cartpole.html",
+    "task-shadow-hand-with-camera.html",
 }
 
 

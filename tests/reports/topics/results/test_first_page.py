@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from reports.analysis.scaling.answer import advice, answer
+from reports.analysis.scaling.lines import Line, Mode, Point
+from reports.display.calculator import FRAMES, calculator
 from reports.sets.manifest import Contributor
 from reports.sets.version import Version, read_version
 from reports.site.pages import found_elsewhere
 from reports.topics.hardware.models import models
 from reports.topics.results import page
-from reports.topics.results.answer import advice, answer
-from reports.topics.results.calculator import FRAMES, calculator
-from reports.topics.results.model import Line, Mode, Point, lines
 from suite.schema.record import CaseResult
 from suite.statistics.intervals import Estimate
 from tests.fixtures.results.committed_results import committed_version
@@ -111,14 +111,14 @@ def test_the_calculator_gives_hours_of_one_machine_or_their_range_over_several()
 
 def test_a_machine_is_a_line_and_says_whose_it_is(tmp_path: Path) -> None:
     version = version_of(full_results(), tmp_path)
-    found = lines(version)
+    found = version.lines
     assert {(each.task, each.library, each.mode) for each in found} == {
         (task, library, mode) for task, mode in (("Cartpole", "split"), ("Ant", "own")) for library in LIBRARIES
     }
     assert all([point.gpus for point in each.points] == [1, 2, 4, 8] for each in found)
     assert all(each.points[-1].speedup.interval for each in found if each.library == "rsl_rl")
     theirs = replace(version.sets[0], contributor=Contributor(name="Lab", link=None))
-    assert all(each.machine.endswith(", by Lab") for each in lines(replace(version, sets=(theirs,))))
+    assert all(each.machine.endswith(", by Lab") for each in replace(version, sets=(theirs,)).lines)
 
 
 LIBRARIES = ("rl_games", "rsl_rl")

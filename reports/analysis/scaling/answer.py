@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from reports.topics.results.model import Line, Mode, Point
+from reports.analysis.scaling.lines import Line, Mode, Point
 from suite.files.wording import counted
 
 NUMBERS: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")

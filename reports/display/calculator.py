@@ -9,9 +9,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from reports.analysis.scaling.answer import advice
+from reports.analysis.scaling.lines import Line, Point
 from reports.display.html import Html, seconds
-from reports.topics.results.answer import advice
-from reports.topics.results.model import Line, Point
 
 FRAMES: Final = 10**9
 FRAMES_SAID: Final = "1 billion"

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import altair as alt
 
+from reports.analysis.scaling.lines import Line, Mode
 from reports.display.charts.drawing import (
     PALETTE,
     SCHEMA_URL,
@@ -13,9 +14,8 @@ from reports.display.charts.drawing import (
     rounded,
     tip,
 )
-from reports.display.figure import RULE, SMALL_WIDTH_PX, Figure, make_figure
+from reports.display.figure import RULE, SMALL_WIDTH_PX, STATIC_WIDTH_PX, Figure, make_figure
 from reports.display.html import Html, estimated, html_table, ratio, rounds_text
-from reports.topics.results.model import Line, Mode
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 
 HEIGHT_PX: Final = 250
@@ -33,7 +33,7 @@ CAPTIONS: Final[Mapping[Mode, str]] = {
 }
 
 
-def speedups(lines: Sequence[Line], mode: Mode, *, top: float) -> Figure:
+def speedups(lines: Sequence[Line], mode: Mode, *, top: float, of: str = "", is_alone: bool = False) -> Figure:
     """Draw the lines of a mode. ``top``: the largest speed-up that the axis shows, the same for both modes."""
     shown = [line for line in lines if line.mode == mode]
     tasks = sorted({line.task for line in lines})
@@ -84,11 +84,11 @@ def speedups(lines: Sequence[Line], mode: Mode, *, top: float) -> Figure:
     spec: dict[str, Any] = rounded({**drawn.to_dict(), "$schema": SCHEMA_URL})
     return make_figure(
         spec,
-        figure_id=f"speedup-{mode}",
+        figure_id=f"speedup-{of}{mode}",
         alt_text=alt_text,
         caption=CAPTIONS[mode],
-        data=_table(shown, mode),
-        static_width_px=SMALL_WIDTH_PX,
+        data=_table(shown, mode, of),
+        static_width_px=STATIC_WIDTH_PX if is_alone else SMALL_WIDTH_PX,
     )
 
 
@@ -128,6 +128,19 @@ def _legend(values: Sequence[str]) -> alt.Legend | None:
     least_px = SYMBOL_PX + CHARACTER_PX * sum(sorted(map(len, values))[-2:])
     columns = alt.ExprRef(f"(containerSize()[0] || {SMALL_WIDTH_PX}) < {least_px} ? 1 : 2")
     return alt.Legend(columns=columns, labelLimit=260, symbolOpacity=1)
+
+
+def panels(lines: Sequence[Line], *, of: str = "") -> Html:
+    """Both ways to share the work beside each other, those that were measured. ``of``: whose lines, on its own page."""
+    top = axis_top(lines)
+    modes = [mode for mode in TITLES if any(line.mode == mode for line in lines)]
+    shown = [
+        (TITLES[mode], speedups(lines, mode, top=top, of=of, is_alone=len(modes) == 1)._repr_mimebundle_())
+        for mode in modes
+    ]
+    markup = "".join(f"<div><h2>{title}</h2>{figure['text/html']}</div>" for title, figure in shown)
+    text = "\n".join(f"{title}\n{figure['text/plain']}" for title, figure in shown)
+    return Html(markup=f'<div class="panels">{markup}</div>', text=text)
 
 
 def axis_top(lines: Sequence[Line]) -> float:
@@ -170,7 +183,7 @@ def _points(line: Line) -> list[dict[str, Any]]:
     return found
 
 
-def _table(lines: Sequence[Line], mode: Mode) -> Html:
+def _table(lines: Sequence[Line], mode: Mode, of: str) -> Html:
     return html_table(
         ["Task, library", "Environments", "Machine", "GPUs", "Speed-up", "Runs"],
         (
@@ -185,7 +198,7 @@ def _table(lines: Sequence[Line], mode: Mode) -> Html:
             for line in lines
             for point in line.points[1:]
         ),
-        label=f"Speed-ups: {TITLES[mode]}",
+        label=f"Speed-ups {of}: {TITLES[mode]}",
         num_text_columns=3,
         text_headings=("Runs",),
     )

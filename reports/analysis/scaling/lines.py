@@ -1,13 +1,13 @@
-"""What the first page compares: the speed-up of every machine, by task, library and how GPUs share the work. Pure."""
+"""Speed-ups of machines over one GPU, by task, library and how GPUs share the work. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from reports.analysis.analysed_set import Campaign
 from reports.analysis.curves import task_name
 from reports.analysis.environments import places, plain_name
 from reports.analysis.scaling.scaling_groups import ScalingGroup, ScalingPoint, point_speedup, scaling_groups
-from reports.sets.version import ResultSet, Version
 from suite.schema.record import CaseResult
 from suite.statistics.aa_noise import is_twin
 from suite.statistics.intervals import Estimate, median_of
@@ -58,28 +58,23 @@ class Line:
         return next((point for point in self.points if point.gpus == gpus), None)
 
 
-def lines(version: Version) -> tuple[Line, ...]:
-    """Every line of GPUs that train as Isaac Lab ships its settings, by task, mode and library."""
-    found = [replace(line, machine=_named(line.machine, one)) for one in version.scaling for line in _lines_of(one)]
-    found = [_plain(line, found) for line in found]
-    return tuple(sorted(found, key=lambda line: (line.task, line.mode, line.library, line.num_envs, line.machine)))
-
-
-def _named(machine: str, one: ResultSet) -> str:
-    """With whose it is, if it is not the project's own."""
-    return f"{machine}, by {one.contributor.name}" if one.contributor else machine
-
-
-def _lines_of(one: ResultSet) -> list[Line]:
-    campaign = one.campaign
+def lines(campaign: Campaign, *, by: str | None = None) -> list[Line]:
+    """Every line of GPUs of a campaign that train as Isaac Lab ships its settings; ``by``: whose, if not ours."""
     kept = {name for name in campaign.series_names if campaign.series(name).kind == "scaling"}
     shipped = [result for result in campaign.results if result.case.series in kept and _counts(result)]
     results = {result.case.case_id: result for result in shipped if not is_twin(result.case)}
-    return [
+    found = [
         _line(group, results)
         for group in scaling_groups(list(results.values()))
         if len(group.measured) > 1 and group.baseline.times_s and group.baseline.world_size == 1
     ]
+    return [replace(line, machine=f"{line.machine}, by {by}") for line in found] if by else found
+
+
+def in_order(found: Sequence[Line]) -> tuple[Line, ...]:
+    """Lines of several campaigns by task, mode and library, without the minibatch rule where it distinguishes none."""
+    plain = [_plain(line, found) for line in found]
+    return tuple(sorted(plain, key=lambda line: (line.task, line.mode, line.library, line.num_envs, line.machine)))
 
 
 def _counts(result: CaseResult) -> bool:

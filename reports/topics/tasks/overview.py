@@ -1,0 +1,132 @@
+"""The page of a task: how it scales, what it costs, and which series have the details."""
+
+import statistics
+from collections.abc import Sequence
+
+from reports.analysis.analysed_set import Campaign
+from reports.analysis.curves import task_name
+from reports.analysis.rows import case_times
+from reports.analysis.scaling.answer import answer
+from reports.display.addresses import page_of, page_of_task
+from reports.display.calculator import calculator
+from reports.display.charts.speedups import panels
+from reports.display.charts.sweep import environments
+from reports.display.html import Displayed, Html, count, heading, html_table, link, paragraph, together
+from reports.display.series_tables import series_title
+from reports.sets.version import Version
+from suite.files.wording import counted
+from suite.schema.record import CaseResult, RunRecord
+
+
+def tasks(version: Version) -> tuple[str, ...]:
+    """The plain names of all tasks that trained, in order."""
+    return tuple(sorted({task_name(each.case.task) for each in _results(version) if each.case.learns}))
+
+
+def opening(version: Version, task: str) -> Html:
+    """How the task scales, the most that was made of it, and what it is."""
+    results = [result for result in _results(version) if task_name(result.case.task) == task]
+    found = [line for line in version.lines if line.task == task]
+    said = [answer(found) if found else f"{task} ran on one number of GPUs only, so nothing is known of its scaling."]
+    if best := max((each for each in results if _fps(each)), key=_fps, default=None):
+        case = best.case
+        unit = "GPU" if case.device == "cuda" else "process"
+        number = f"{counted(case.world_size, unit)}{'' if unit == 'GPU' or case.world_size == 1 else 'es'}"
+        settings = ", with tuned settings" if case.division == "open" else ""
+        said.append(
+            f"The most that was measured is {count(_fps(best))} frames per second with learning, on {number} with"
+            f" {case.rl_library} and {case.num_envs:,} environments on each{settings}."
+        )
+    return together([_answer(" ".join(said)), paragraph(_what_it_is(results))])
+
+
+def _answer(text: str) -> Html:
+    shown = paragraph(text)
+    return Html(markup=shown.markup.replace("<p>", '<p class="answer">', 1), text=text)
+
+
+def scaling(version: Version, task: str) -> Html:
+    """Both charts and the calculator; nothing if no machine ran it on several numbers of GPUs."""
+    found = [line for line in version.lines if line.task == task]
+    if not found:
+        return Html(markup="", text="")
+    of = page_of_task(task).removeprefix("task-")
+    return together([panels(found, of=f"{of}-"), calculator(found)])
+
+
+def sweeps(version: Version, task: str) -> Html:
+    """How many environments a GPU takes, of every set that asked; nothing if none did."""
+    parts: list[Displayed] = []
+    for series in _series(version, task):
+        if series.is_sweep and series.is_training:
+            name = series.rows[0].series
+            title = f"{name}: {series.title}" if series.title else name
+            parts += [heading(link(title, f"{page_of(name)}.html")), environments(series)]
+    return together([heading("How many environments on a GPU", depth=2), *parts]) if parts else together([])
+
+
+def details(version: Version, task: str) -> Html:
+    """Every series of the task, with what it has."""
+    rows: dict[str, list[Campaign]] = {}
+    for series in _series(version, task):
+        rows.setdefault(series.rows[0].series, []).append(series)
+    return html_table(
+        ["Series", "What it varies", "Cases", "Completed runs", "Machines"],
+        (
+            [
+                link(name, f"{page_of(name)}.html"),
+                series_title(parts[0].results[0].case, version.kind(name)),
+                str(sum(len(part.rows) for part in parts)),
+                str(sum(row.rounds_completed for part in parts for row in part.rows)),
+                str(len(parts)),
+            ]
+            for name, parts in rows.items()
+        ),
+        label=f"Series of {task}",
+        num_text_columns=2,
+    )
+
+
+def _series(version: Version, task: str) -> list[Campaign]:
+    """Each series of the task in each set, those that train first."""
+    return [
+        part
+        for name in version.series_names
+        for part in version.series(name)
+        if task_name(part.results[0].case.task) == task
+    ]
+
+
+def _results(version: Version) -> list[CaseResult]:
+    return [result for one in version.scaling for result in one.campaign.results]
+
+
+def _fps(result: CaseResult) -> float:
+    """Frames per second of a case that trained; 0 without any."""
+    case = result.case
+    if not (result.completed and case.learns and case.has_frames):
+        return 0.0
+    return case.frames_per_iteration / statistics.median(case_times(result).times_s.values())
+
+
+def _what_it_is(results: Sequence[CaseResult]) -> str:
+    """Observations, actions, rewards and steps, as the runs stored them."""
+    records = [record for result in results for record in result.completed if record.workload]
+    if not records:
+        return "No run stored what the task consists of."
+    return _facts(records[0])
+
+
+def _facts(record: RunRecord) -> str:
+    known = record.workload or {}
+    sizes = {name.partition(".")[2]: value for name, value in known.items() if name.startswith("observation_size.")}
+    parts = [f"{value} numbers ({name})" for name, value in sizes.items()]
+    said = [f"The policy observes {' and '.join(parts)}"] if parts else []
+    if "action_size" in known:
+        said.append(f"it acts with {counted(int(str(known['action_size'])), 'number')}")
+    step_s = known.get("physics_dt_s")
+    if isinstance(step_s, float) and "decimation" in known:
+        said.append(f"a physics step is {1000 * step_s:.3g} ms, and an action lasts {known['decimation']} of them")
+    if known.get("reward_terms") not in (None, "None"):
+        said.append(f"the reward adds up {str(known['reward_terms']).replace(',', ', ')}")
+    return f"{record.case.task}. {'; '.join(said)}."

@@ -1,0 +1,37 @@
+"""The page of a GPU model."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from reports.sets.version import read_version
+from reports.site.pages import page_sources
+from reports.topics.hardware import gpu_page
+from tests.fixtures.results.committed_results import committed_version
+from tests.fixtures.results.generated_results import full_results, write_results
+
+
+def test_each_model_has_its_own_machines_and_nothing_of_others() -> None:
+    version = committed_version()
+    assert gpu_page.models(version) == (gpu_page.CPUS, "NVIDIA H100 80GB HBM3", "NVIDIA H200")
+    part = gpu_page.of_model(version, "NVIDIA H100 80GB HBM3")
+    assert 0 < len(part.sets) < len(version.sets)
+    assert "with up to 2 GPUs" in gpu_page.opening(part, "NVIDIA H100 80GB HBM3").text
+    rows = [row.split("\t") for row in gpu_page.machines(part, "NVIDIA H100 80GB HBM3").text.splitlines()[1:]]
+    assert rows
+    assert all("H100" in row[0] for row in rows)
+    assert [row[1] for row in rows] == sorted(row[1] for row in rows)  # oldest first
+    assert "CPUs: " in gpu_page.opening(gpu_page.of_model(version, gpu_page.CPUS), gpu_page.CPUS).text
+
+
+def test_the_most_frames_are_of_the_quickest_case_of_each_task_and_number_of_gpus(tmp_path: Path) -> None:
+    results = full_results()
+    version = read_version(write_results(results, tmp_path), name="v")
+    (model,) = gpu_page.models(version)
+    rows = [row.split("\t") for row in gpu_page.most(version, model).text.splitlines()[1:]]
+    assert [(row[0], row[1]) for row in rows] == [
+        (task, str(gpus)) for task in ("Ant", "Cartpole") for gpus in (1, 2, 4, 8)
+    ]
+    assert all(row[3].startswith("rsl_rl, ") for row in rows)  # the generated rl_games is slower everywhere
+    assert "hardware-generated-accelerator" in page_sources(version)
+    nothing = replace(version, sets=())
+    assert gpu_page.models(nothing) == ()

@@ -1,0 +1,48 @@
+"""The page of a task, on generated results and on the published version."""
+
+import re
+from pathlib import Path
+
+from reports.sets.version import read_version
+from reports.site.pages import page_sources
+from reports.topics.tasks import overview
+from tests.fixtures.results.committed_results import committed_version
+from tests.fixtures.results.generated_results import full_results, on_gpus, sweep_results, write_results
+
+
+def test_the_page_of_a_task_says_how_it_scales_and_what_it_is() -> None:
+    version = committed_version()
+    assert overview.tasks(version) == ("Ant", "Cartpole", "Shadow Hand with camera")
+    said = overview.opening(version, "Ant").text
+    assert re.search(r"four H200s process \d\.\d to \d\.\d times the frames of one\.", said)
+    assert "The policy observes 60 numbers (policy); it acts with 8 numbers" in said
+    assert "progress, alive, upright" in said
+    assert "it acts with 1 number;" in overview.opening(version, "Cartpole").text
+    assert "with tuned settings" in overview.opening(version, "Cartpole").text
+    shown = overview.scaling(version, "Ant").markup
+    assert shown.count('<figure class="vega-figure"') == 1  # nobody split a fixed number of Ants
+    assert "Cartpole" not in shown
+    assert "ant-envs" in overview.sweeps(version, "Ant").text
+    assert overview.sweeps(version, "Shadow Hand with camera").text == ""
+
+
+def test_every_series_of_a_task_is_listed_with_its_runs(tmp_path: Path) -> None:
+    version = read_version(write_results([*full_results(), *on_gpus(sweep_results())], tmp_path), name="v")
+    rows = [row.split("\t") for row in overview.details(version, "Ant").text.splitlines()]
+    assert [row[0] for row in rows[1:]] == ["ant-envs", "ant-weak"]
+    weak = next(row for row in rows if row[0] == "ant-weak")
+    assert weak[2:] == ["9", "23", "1"]  # eight cases of three runs, one of which hung, and one that was skipped
+    assert [row.split("\t")[0] for row in overview.details(version, "Cartpole").text.splitlines()] == [
+        "Series",
+        "cartpole-strong",
+    ]
+    assert {name for name in page_sources(version) if name.startswith("task-")} == {"task-ant", "task-cartpole"}
+
+
+def test_a_task_on_one_number_of_gpus_has_no_chart(tmp_path: Path) -> None:
+    version = read_version(write_results(on_gpus(sweep_results()), tmp_path), name="v")
+    (task,) = overview.tasks(version)
+    said = overview.opening(version, task).text
+    assert "ran on one number of GPUs only" in said
+    assert "No run stored what the task consists of." in said
+    assert overview.scaling(version, task).markup == ""
