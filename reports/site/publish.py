@@ -20,6 +20,7 @@ from reports.sets.file_errors import told_when_unreadable, told_when_unwritable
 from reports.sets.manifest import MANIFEST
 from reports.sets.version import Version, read_version, version_order
 from reports.site.book import Sibling, build_site
+from reports.site.feed import FEED_FILE, feed
 from reports.site.pages import BOOK, page_files
 from suite.errors import ReportError
 from suite.files.paths import ROOT
@@ -74,6 +75,7 @@ def _write_site(versions: Sequence[Version], siblings: Sequence[Sibling], out_di
     _copy(out_dir / names[0], out_dir / LATEST)
     (out_dir / "index.html").write_text(_ENTRANCE, encoding="utf-8")
     (out_dir / ".nojekyll").write_text("", encoding="utf-8")  # GitHub Pages would leave out what begins with _
+    (out_dir / FEED_FILE).write_text(feed(versions), encoding="utf-8")
     known = [{"name": sibling.name, "pages": sibling.pages} for sibling in siblings]
     (out_dir / VERSIONS_FILE).write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
     return tuple(built)

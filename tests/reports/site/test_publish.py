@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import xml.etree.ElementTree as ET
 from itertools import pairwise
 from pathlib import Path
 
@@ -33,11 +34,21 @@ def bytes_of(site: Path) -> dict[str, bytes]:
 
 def test_every_version_has_its_address_and_the_newest_two(site: Path) -> None:
     assert {path.name for path in site.iterdir()} == {
-        OLDER, NEWER, "latest", "index.html", "versions.json", ".nojekyll",
+        OLDER, NEWER, "latest", "index.html", "versions.json", "feed.xml", ".nojekyll",
     }  # fmt: skip
     assert bytes_of(site / "latest") == bytes_of(site / NEWER)
     assert [version["name"] for version in json.loads((site / "versions.json").read_text())] == [NEWER, OLDER]
     assert 'url=latest/index.html"' in (site / "index.html").read_text()
+
+
+def test_the_feed_has_the_answer_of_every_version_newest_first(site: Path) -> None:
+    feed = ET.parse(site / "feed.xml").getroot()  # noqa: S314 - our own file
+    entries = feed.findall("{*}entry")
+    assert [entry.findtext("{*}title") for entry in entries] == [f"Version {NEWER}", f"Version {OLDER}"]
+    assert all("frames of one" in (entry.findtext("{*}summary") or "") for entry in entries)
+    links = [entry.find("{*}link") for entry in entries]
+    assert all(link is not None and (site / link.attrib["href"]).is_file() for link in links)
+    assert 'href="../feed.xml"' in (site / NEWER / "index.html").read_text()
 
 
 @pytest.mark.parametrize("version", [OLDER, NEWER], ids=["one set", "several sets"])
