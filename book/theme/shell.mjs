@@ -63,6 +63,7 @@ export function pageHtml({ site, page, body, frontmatter, renderer }) {
   const links = pageLinks(site, page) + sectionLinks(renderer.sections);
   const isFirst = page.file === "index.html";
   const calculator = body.includes('class="calculator"') ? '<script defer src="assets/calculator.js"></script>\n' : "";
+  const explore = body.includes('class="explore"') ? '<script defer src="assets/explore.js"></script>\n' : "";
   const vega = renderer.hasFigures ? '<script defer src="assets/vega-bundle.js"></script>\n' : "";
   return `<!doctype html>
 <html lang="en">
@@ -75,7 +76,7 @@ export function pageHtml({ site, page, body, frontmatter, renderer }) {
 <title>${title}, ${name} ${version}</title>
 <link rel="icon" href="data:,">
 ${site.versions.length ? '<link rel="alternate" type="application/atom+xml" title="Versions" href="../feed.xml">\n' : ""}<link rel="stylesheet" href="assets/report.css">
-${vega}${calculator}<script defer src="assets/report.js"></script>
+${vega}${calculator}${explore}<script defer src="assets/report.js"></script>
 </head>
 <body data-page="${page.slug}"${isFirst ? ' class="front"' : ""}>
 <a class="skip" href="#main">Skip to content</a>

@@ -109,6 +109,7 @@ PAGES: Final = (
     Page(text="index", is_shown=_has_speeds),
     Page(text="worked", name="index", is_shown=_only_works),
     Page(text="choosing", is_shown=_has_speeds, card=cost_card),
+    Page(text="explore", is_shown=_has_speeds),
     Page(text="curves", is_shown=_has_speeds),
     Page(text="findings", is_shown=_speeds_and(has_findings), card=losses_card),
     Page(text="task", part="Tasks", is_shown=_has_speeds, made=_tasks),

@@ -24,6 +24,7 @@ LOADING = {"script": "src", "link": "href", "img": "src", "iframe": "src", "sour
 ABOUT = {
     "index.html",
     "choosing.html",
+    "explore.html",
     "curves.html",
     "findings.html",
     "published.html",

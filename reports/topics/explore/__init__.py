@@ -1,0 +1,1 @@
+"""Explore: one task, library, GPU and metric, as the reader chooses."""

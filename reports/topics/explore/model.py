@@ -1,0 +1,201 @@
+"""The points that a reader can choose from: every configuration that trained or stepped on GPUs. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from reports.analysis.analysed_set import Campaign
+from reports.analysis.curves import comparison_key, is_emulated, task_name, variant_of
+from reports.analysis.environments import Place, plain_name
+from reports.analysis.rows import CaseRow
+from reports.analysis.time_to_reward import TimeToReward, common_reward, time_to_reward
+from reports.display.addresses import page_of
+from reports.display.series_tables import STACK_NAMES
+from reports.sets.version import ResultSet, Version
+from reports.topics.explore.metrics import Samples, figures_of, has_neighbours, samples_of
+from suite.files.wording import counted
+from suite.schema.record import Case, CaseResult, Environment
+from suite.statistics.aa_noise import is_twin
+from suite.statistics.intervals import Estimate
+
+WORKLOADS: Final = ("train", "environment_step")
+STEPS_ALONE: Final = "steps alone"
+DIVISIONS: Final[Mapping[str, str]] = {"closed": "as shipped", "open": "tuned"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One configuration of one campaign, with its metrics."""
+
+    key: str  # names it in the address of a view
+    task: str
+    library: str
+    gpu: str  # model, without its maker
+    gpus: int
+    nodes: str  # such as ``2 simulated nodes``; empty for one node
+    num_envs: int  # of each GPU
+    num_envs_global: int
+    physics: str
+    settings: str  # as shipped or tuned
+    details: str  # what else sets it apart; mostly empty
+    machine: str
+    runs: int
+    settled: int  # of the runs
+    figures: Mapping[str, Estimate]  # by the metric's key
+    samples: Samples
+    reward: float | None  # that the time to the reward is of
+    baseline: str | None  # key of the point that its speed-up is over
+    together: tuple[str, ...]  # points with the same were measured on one machine in one campaign
+    curve: str  # points with the same differ in nothing but the number of GPUs
+    sweep: str  # points with the same differ in nothing but the number of environments
+    file: str  # address of its stored samples
+    page: str  # address of its series
+
+    @property
+    def name(self) -> str:
+        """Such as ``Ant, rsl_rl, Newton, 4 x H200, 1,024 environments on each``, with what else sets it apart."""
+        size = f"{self.num_envs:,} environments on each"
+        parts = (self.task, self.library, self.physics, self.hardware, size, *self._changed, self.details)
+        return ", ".join(part for part in parts if part)
+
+    @property
+    def _changed(self) -> tuple[str, ...]:
+        return () if self.settings == DIVISIONS["closed"] else (self.settings,)
+
+    @property
+    def hardware(self) -> str:
+        return f"{self.gpus} x {self.gpu}" + (f", {self.nodes}" if self.nodes else "")
+
+
+def points(version: Version) -> tuple[Point, ...]:
+    """Every point of the sets that have pages of their series, by task, library, GPU and size."""
+    found = [point for one in version.scaling for point in _points(one)]
+    return tuple(
+        sorted(
+            found,
+            key=lambda point: (
+                point.task, point.library, point.gpu, point.gpus, point.num_envs, point.machine, point.key,
+            ),
+        )
+    )  # fmt: skip
+
+
+def _points(one: ResultSet) -> list[Point]:
+    rows = {row.case_id: row for row in one.campaign.rows}
+    results = [result for result in one.campaign.results if _counts(result)]
+    times = _times_to_reward(one.campaign)
+    counts: dict[tuple[str | int, ...], set[int]] = {}
+    for result in results:
+        counts.setdefault(comparison_key(result.case), set()).add(result.case.world_size)
+    return [
+        _point(
+            one,
+            result,
+            rows[result.case.case_id],
+            times.get(result.case.case_id),
+            baseline=_baseline(result.case, results) if len(counts[comparison_key(result.case)]) > 1 else None,
+        )
+        for result in results
+    ]
+
+
+def _counts(result: CaseResult) -> bool:
+    """Whether it completed on GPUs, and is no repeat that only measures noise."""
+    case = result.case
+    return bool(result.completed) and case.device == "cuda" and case.workload in WORKLOADS and not is_twin(case)
+
+
+def _point(
+    one: ResultSet, result: CaseResult, row: CaseRow, time: TimeToReward | None, *, baseline: str | None
+) -> Point:
+    case = result.case
+    place = _place(one.campaign, result)
+    samples = samples_of(result, time)
+    library = case.rl_library if case.learns else STEPS_ALONE
+    apart = (case.task, library, case.stack, case.minibatch_rule, variant_of(case), case.topology)
+    return Point(
+        key=_key(one, case),
+        task=task_name(case.task),
+        library=library,
+        gpu=_gpu(place.environment),
+        gpus=case.world_size,
+        nodes=_nodes(result),
+        num_envs=case.num_envs,
+        num_envs_global=case.num_envs_global,
+        physics=STACK_NAMES[case.stack],
+        settings=DIVISIONS[case.division],
+        details=_details(result),
+        machine=plain_name(place) + (f", by {one.contributor.name}" if one.contributor else ""),
+        runs=row.rounds_completed,
+        settled=row.rounds_settled,
+        figures=figures_of(result, row, samples, scales=baseline is not None),
+        samples=samples,
+        reward=time.reward if time and "reward" in samples else None,
+        baseline=None if baseline is None else f"{one.name}/{baseline}".removeprefix("/"),
+        together=_host(one, place.environment),
+        curve=f"{one.name}/{row.series}/{row.curve}",
+        sweep=f"{one.name}/{row.series}/{'/'.join(apart)}",
+        file=f"data/{one.name or 'results'}/cases/{case.case_id}.json",
+        page=f"{page_of(case.series)}.html",
+    )
+
+
+def _key(one: ResultSet, case: Case) -> str:
+    return f"{one.name}/{case.case_id}".removeprefix("/")
+
+
+def _baseline(case: Case, results: Sequence[CaseResult]) -> str:
+    """Return the id of the case that ``reports.analysis.rows`` takes as the baseline: the fewest GPUs and nodes."""
+    alike = [result.case for result in results if comparison_key(result.case) == comparison_key(case)]
+    return min(alike, key=lambda each: (each.world_size, each.nnodes, each.case_id)).case_id
+
+
+def _place(campaign: Campaign, result: CaseResult) -> Place:
+    """Where most of its completed runs were."""
+    environments = [record.environment for record in result.completed]
+    return max(campaign.places, key=lambda place: environments.count(place.environment))
+
+
+def _host(one: ResultSet, environment: Environment) -> tuple[str, ...]:
+    """Labels of machines are whoever's measured, so the campaign counts too."""
+    return (one.name, environment.host_label or "", environment.cpu_model or "", _gpu(environment))
+
+
+def _gpu(environment: Environment) -> str:
+    return environment.gpus[0].name.removeprefix("NVIDIA ") if environment.gpus else "GPU"
+
+
+def _nodes(result: CaseResult) -> str:
+    if result.case.nnodes == 1:
+        return ""
+    return counted(result.case.nnodes, "simulated node" if is_emulated(result) else "node")
+
+
+def _details(result: CaseResult) -> str:
+    case = result.case
+    variant = variant_of(case).removesuffix(case.minibatch_rule).removesuffix("-")
+    said = [
+        variant,
+        "updates kept" if case.minibatch_rule == "fixed_updates" else "",
+        "other processes on the GPU" if has_neighbours(result) else "",
+    ]
+    return ", ".join(part for part in said if part)
+
+
+def _times_to_reward(campaign: Campaign) -> dict[str, TimeToReward]:
+    """Return how long each case took to the highest reward that every run of its curve reached, by case id.
+
+    Cases of a curve are compared, so series that vary anything but the number of GPUs are left out.
+    """
+    found: dict[str, TimeToReward] = {}
+    for name in campaign.series_names:
+        series = campaign.series(name).only(lambda result: result.case.learns)
+        if series.kind != "scaling" or series.pairs_without_scaling:
+            continue
+        for curve in dict.fromkeys(row.curve for row in series.rows):
+            ids = {row.case_id for row in series.rows if row.curve == curve}
+            results = [one for one in series.results if one.case.case_id in ids and one.completed]
+            reward = common_reward(results) if results else None
+            if reward is not None:
+                found |= {one.case.case_id: time_to_reward(one, reward) for one in results}
+    return found
