@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from reports.verification.finding import Finding, Json, as_far_as_possible
+from reports.verification.hashes import is_version
 from reports.verification.published import FIGURES
 from reports.verification.set_folder import StoredSet
 from reports.verification.shape import read_json
@@ -17,13 +18,19 @@ _MAKE_AGAIN: Final = "Make it again with `python -m reports.site.readme`."
 
 
 def check_readme(version: Path, sets: Sequence[StoredSet]) -> list[Finding]:
-    """Check README.md of the repository, if the version is one of ``reports/results`` there and has figures."""
+    """Check README.md of the repository, if the version is one of ``reports/results`` there and has figures.
+
+    A README that shows another version there is checked with that one.
+    """
     if version.resolve().parts[-3:-1] != ("reports", "results") or not (version / FIGURES).is_file():
         return []
     path = version.resolve().parents[2] / "README.md"
     if not path.is_file():
         return []
     text = "".join(_MADE.findall(path.read_text(encoding="utf-8")))
+    shown = {link[1] for link in _LINK.finditer(text)}
+    if shown and version.name not in shown and all(is_version(version.parent / name) for name in shown):
+        return []
     return list(as_far_as_possible(path.name, _check(path.name, text, version, sets)))
 
 
