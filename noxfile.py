@@ -123,6 +123,13 @@ def verify(session: nox.Session) -> None:
 
 
 @nox.session
+def submit(session: nox.Session) -> None:
+    """Check results, copy them into reports/results and write the text of a pull request: `-- runs/full`."""
+    install(session, "report")
+    run_module(session, "reports", "submit")
+
+
+@nox.session
 def compare(session: nox.Session) -> None:
     """Compare two results folders case by case: `nox -s compare -- BEFORE AFTER`. 1: slower, 2: unlike things."""
     install(session, "report")

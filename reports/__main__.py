@@ -16,6 +16,7 @@ MODULES: Final = {
     "export": "reports.topics.data.export",
     "import": "reports.topics.others.import_command",
     "verify": "reports.verification.command",
+    "submit": "reports.submit.command",
     "compare": "reports.topics.history.command",
     "learning_references": "reports.topics.tuning.learning_references",
 }

@@ -88,6 +88,12 @@ class ForeignResultError(LabscaleError):
     exit_code = 22
 
 
+class NotFitToSubmit(LabscaleError):
+    """Results cannot be submitted: unfinished, of changed code, without a run on a GPU, or with a private name."""
+
+    exit_code = 23
+
+
 class Interrupted(LabscaleError):
     """The user ended the command; everything that finished is kept."""
 

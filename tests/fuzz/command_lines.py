@@ -13,6 +13,7 @@ from unittest import mock
 from rich.console import Console
 
 from reports.site import build, publish
+from reports.submit import command as submit
 from reports.topics.data import export
 from reports.topics.history import command as compare_command
 from reports.topics.others import import_command
@@ -46,7 +47,7 @@ type Main = Callable[[Sequence[str]], int]
 
 REPORTS: Final[Mapping[str, Main]] = {
     "report": build.main, "publish": publish.main, "export": export.main, "import": import_command.main,
-    "verify": verify.main, "compare": compare_command.main,
+    "verify": verify.main, "compare": compare_command.main, "submit": submit.main,
 }  # fmt: skip
 RESULTS: Final = ROOT / "reports" / "results" / "2026.11" / "cpu-upstream"  # the smallest set
 READ_ONLY: Final = (

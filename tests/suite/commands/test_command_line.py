@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from reports.site import build, publish
+from reports.submit import command as submit
 from reports.topics.data import export
 from reports.topics.history import command as compare_command
 from reports.topics.others import import_command
@@ -25,6 +26,7 @@ SESSIONS: dict[str, Main] = {
     "export": export.main,
     "import": import_command.main,
     "verify": verify.main,
+    "submit": submit.main,
     "compare": compare_command.main,
     "learning_references": learning_references.main,
     "pins": pins_command.main,
@@ -48,6 +50,7 @@ def test_a_wrong_option_ends_as_the_readme_says(session: str, capsys: pytest.Cap
         "import": ["a", "--out", "b"],
         "compare": ["a", "b"],
         "report": ["a"],
+        "submit": ["a"],
         "learning_references": ["a", "--at", "20"],
     }
     assert SESSIONS[session]([*valid.get(session, ()), "--helf"]) == UsageError.exit_code

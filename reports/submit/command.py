@@ -1,0 +1,151 @@
+"""`nox -s submit -- RESULTS`: check the results of a campaign, add them to a version, and say what is left to do.
+
+The first thing that fails ends it, and nothing was written then.
+"""
+
+import argparse
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from reports.sets.file_errors import told_when_unreadable
+from reports.submit import pull_request
+from reports.submit.placing import built, put_in_place
+from reports.submit.privacy import refuse_private
+from reports.submit.source import Source, read_source
+from reports.submit.target import NAME, THIS_MONTH, VERSION, Target, target_of
+from reports.submit.warnings import warnings
+from reports.verification.command import verify
+from suite.errors import ResultsDiffer, StoreError, UsageError
+from suite.files.paths import ROOT
+from suite.files.wording import counted
+from suite.options.command_line import Parser, any_path, any_text, exit_code_of, results_path
+
+TEXT_FILE: Final = "pull-request.md"  # in the campaign's folder, which git ignores
+INTO: Final = ROOT / "reports" / "results"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    return exit_code_of(lambda: _run(arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    options = parser().read(arguments)
+    if options.link and not options.contributed_by:
+        raise UsageError(f"--link {options.link}: only with --contributed-by, the name of who measured. Add it.")
+    with told_when_unreadable(options.results):
+        source = read_source(options.results)
+        asked = {
+            name: getattr(options, name) for name in ("into", "version", "name", "title", "contributed_by", "link")
+        }
+        target = target_of(source.place, **asked)
+        said = warnings(source)
+        for warning in said:
+            print(f"Warning: {warning}")
+        _require_verified(source.folder)
+        asked = {
+            name: getattr(options, name) for name in ("into", "version", "name", "title", "contributed_by", "link")
+        }
+        target = target_of(source.place, **asked)
+        refuse_private(source.folder, source.files)
+    text = pull_request.text(source, target, said)
+    with _told_when_unwritable(target.version), built(source.folder, source.files, target) as version:
+        _require_verified(version)
+        _publish(source, target, version, text)
+    _show(source, target, text)
+    return 0
+
+
+def _require_verified(folder: Path) -> None:
+    """Raise ResultsDiffer, with every finding."""
+    findings = verify(folder).findings
+    if findings:
+        listed = "\n".join(map(str, findings))
+        raise ResultsDiffer(
+            f"{listed}\n{folder.name} is not what its samples say, so nothing was submitted. If the runs are as they"
+            " were measured and a finding cannot be repaired, open an issue *A new result* and attach the folder."
+        )
+
+
+def _publish(source: Source, target: Target, version: Path, text: str) -> None:
+    """Write the text, then move the version to its place; the text goes away again if that fails."""
+    path = source.folder / TEXT_FILE
+    path.write_text(text, encoding="utf-8")
+    try:
+        put_in_place(version, target.version)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _told_when_unwritable(folder: Path) -> Iterator[None]:
+    """Raise StoreError in place of an OSError."""
+    try:
+        yield
+    except (OSError, shutil.Error) as error:
+        raise StoreError(
+            f"{error.filename or folder} cannot be written: {error.strerror or error}. Check space and permissions, and"
+            " run the same command again: nothing was submitted."
+        ) from error
+
+
+def _show(source: Source, target: Target, text: str) -> None:
+    size_kb = sum(path.stat().st_size for path in source.files) / 1e3
+    add, commit = shlex.quote(str(target.version)), shlex.quote(str(source.folder / TEXT_FILE))
+    print(f"\nAdded {target.folder}: {counted(len(source.files), 'file')}, {size_kb:.0f} kB.")
+    print(f"{pull_request.runs(source)}.\n")
+    print(f"The text of the pull request, also in {source.folder / TEXT_FILE}:\n\n{text}")
+    print(f"Left to do: git add {add} && git commit --file {commit}")
+
+
+def parser() -> Parser:
+    parser = Parser(
+        prog="nox -s submit --",
+        description="Check the results of a finished campaign, add them to a version as a set, and write the text of a"
+        " pull request. Nothing is written if a check fails.",
+    )
+    parser.add_argument("results", type=results_path, metavar="RESULTS", help="the --out of `bench`, e.g. runs/full")
+    parser.add_argument(
+        "--version",
+        type=_version,
+        metavar="YEAR.MONTH",
+        help=f"the version to add to (default: the newest; {THIS_MONTH}: this month's)",
+    )
+    parser.add_argument("--name", type=_name, help="folder of the set (default: GPUs and start, h200x4-20261122-0828)")
+    parser.add_argument("--title", type=any_text, metavar="TEXT", help="default: GPUs, CPUs and day")
+    parser.add_argument("--contributed-by", type=any_text, metavar="NAME", help="who measured, if not the project")
+    parser.add_argument("--link", type=_link, metavar="URL", help="a page of who measured")
+    parser.add_argument(
+        "--into", type=any_path, default=INTO, metavar="DIR", help="the folder of versions (default: reports/results)"
+    )
+    return parser
+
+
+def _version(given: str) -> str:
+    if given != THIS_MONTH and not VERSION.fullmatch(given):
+        allowed = f"year and month, such as 2026.12, or {THIS_MONTH}, which is this month's"
+        raise argparse.ArgumentTypeError(f"got {given!r}, allowed are {allowed}")
+    return given
+
+
+def _name(given: str) -> str:
+    if not NAME.fullmatch(given) or len(given) > 100:  # noqa: PLR2004 - file systems allow some more
+        raise argparse.ArgumentTypeError(
+            f"got {given!r}, allowed are letters, digits, dots, - and _, at most 100, a letter or digit first"
+        )
+    return given
+
+
+def _link(given: str) -> str:
+    if not given.startswith("https://") or any_text(given).split() != [given]:
+        raise argparse.ArgumentTypeError(f"got {given!r}, allowed is an address that begins with https://")
+    return given
+
+
+if __name__ == "__main__":
+    sys.exit(main())

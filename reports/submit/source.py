@@ -1,0 +1,139 @@
+"""Read the folder of a finished campaign. Refuses what cannot be published."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final, NotRequired, TypedDict
+
+from reports.analysis.environments import Place, places
+from reports.sets.version import ResultSet, read_version
+from suite.errors import NotFitToSubmit
+from suite.files.json_file import read_json
+from suite.files.wording import are, counted
+from suite.records.folders import ALONE, CAMPAIGN_FILE, CASES, MAX_NAMED, PLAN_FILE, TWINS, json_files
+from suite.schema.record import CaseResult, RunRecord
+
+FOLDERS: Final = (CASES, TWINS, ALONE)
+SINGLE_FILES: Final = ("noise.json", PLAN_FILE, "upstream.json")
+
+
+class _Plan(TypedDict):
+    cases: dict[str, int]
+    missing: NotRequired[dict[str, str]]
+
+
+class Identity(TypedDict, total=False):
+    """What the text of a pull request says of ``campaign.json``."""
+
+    matrix: str | None
+    capacity: str | None
+    stack: str | None
+    seed: int | None
+    emulated_nodes: int | None
+    host_label: str | None
+    rounds: int | None
+    precision: float | None
+    max_rounds: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A finished campaign: its folder, its ``campaign.json`` and its results."""
+
+    folder: Path
+    identity: Identity
+    one: ResultSet
+
+    @property
+    def results(self) -> tuple[CaseResult, ...]:
+        """All that was measured, with the repeats of baselines and the copies that ran alone."""
+        return (*self.one.campaign.with_twins, *self.one.copies)
+
+    @property
+    def begun(self) -> tuple[RunRecord, ...]:
+        return tuple(record for result in self.results for record in result.begun)
+
+    @cached_property
+    def place(self) -> Place:
+        """The environment with the most GPUs, the first of several."""
+        started = [place for place in places(self.results) if place.first_started_utc]
+        return min(started, key=lambda place: (-len(place.environment.gpus), place.first_started_utc))
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """What is published, and nothing else."""
+        below = (path for name in FOLDERS for path in json_files(self.folder / name))
+        return (*below, *(path for name in SINGLE_FILES if (path := self.folder / name).is_file()))
+
+
+def read_source(folder: Path) -> Source:
+    """Read a campaign.
+
+    Raises:
+        NotFitToSubmit: it is no campaign, is unfinished, ran on no GPU, or is not of one known commit.
+        StoreError: a file cannot be read or is not valid.
+    """
+    identity = read_json(folder / CAMPAIGN_FILE, Identity, next_step="Take the file from a copy of the folder.")
+    if identity is None:
+        raise NotFitToSubmit(
+            f"{folder} has no {CAMPAIGN_FILE}, so it is no campaign, or a copy of a part. Name the --out of `nox -s"
+            " bench`, such as runs/full."
+        )
+    plan = read_json(folder / PLAN_FILE, _Plan, next_step="Move it away; the same `nox -s bench` writes it again.")
+    if plan is None:
+        raise NotFitToSubmit(
+            f"{folder} has no {PLAN_FILE}, so nobody can tell whether a configuration was left out. Run the same"
+            " `nox -s bench` again: it writes the file, and runs only what is missing."
+        )
+    if not (folder / CASES).is_dir():
+        raise NotFitToSubmit(
+            f"{folder} has no stored configuration. Run the same `nox -s bench` again: it goes on where it stopped."
+        )
+    source = Source(folder=folder, identity=identity, one=read_version(folder, name="").sets[0])
+    _refuse_unfinished(source, plan)
+    _refuse_cpu(source)
+    _refuse_commits(source.begun, folder)
+    return source
+
+
+def _refuse_unfinished(source: Source, plan: _Plan) -> None:
+    stored = {result.case.case_id for result in source.results}
+    missing = sorted(plan["cases"].keys() - stored - plan.get("missing", {}).keys())
+    if missing:
+        raise NotFitToSubmit(
+            f"{source.folder} is unfinished: {len(missing)} of {counted(len(plan['cases']), 'planned configuration')}"
+            f" {are(len(missing))} not stored: {_named(missing)}. Run the same `nox -s bench` again: it goes on where"
+            " it stopped."
+        )
+
+
+def _refuse_cpu(source: Source) -> None:
+    if not any(record.case.device == "cuda" and record.started_utc for record in source.begun):
+        raise NotFitToSubmit(
+            f"{source.folder} has no run on a GPU. On a CPU a speed means nothing, so there is nothing to publish."
+            " Run `nox -s bench` on a machine with GPUs. Runs that show what a seed learns are added by hand, see"
+            " CONTRIBUTING.md."
+        )
+
+
+def _refuse_commits(records: Iterable[RunRecord], folder: Path) -> None:
+    commits = {(record.environment.git_commit, record.environment.git_dirty) for record in records}
+    again = "Commit or undo the changes, and run `nox -s bench` into another folder with --out."
+    if any(is_dirty for _, is_dirty in commits):
+        raise NotFitToSubmit(
+            f"{folder} has runs of a commit with local changes, so nobody else can run the same. {again}"
+        )
+    if any(commit is None or is_dirty is None for commit, is_dirty in commits):
+        raise NotFitToSubmit(
+            f"{folder} has runs that know no commit of labscale, so nobody else can run the same. Run `nox -s bench`"
+            " from a git checkout, or from an image or bundle that was made from one."
+        )
+    if len(commits) > 1:
+        names = ", ".join(sorted(str(commit) for commit, _ in commits))
+        raise NotFitToSubmit(f"{folder} has runs of several commits: {names}. Run all of them from one commit.")
+
+
+def _named(names: Sequence[str]) -> str:
+    more = len(names) - MAX_NAMED
+    return ", ".join(names[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")

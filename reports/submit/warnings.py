@@ -1,0 +1,82 @@
+"""What a reader must know of how a campaign was measured: was the machine idle, did runs settle. Pure.
+
+A warning refuses nothing: slow and failed runs are published too.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from reports.analysis.analysed_set import Campaign
+from reports.analysis.rows import rounds_settled
+from reports.analysis.time_split import Inside, Values
+from reports.sets.concurrent_rounds import neighbours_sentence
+from reports.submit.source import Source
+from suite.files.wording import are, counted
+from suite.statistics.round_flags import MATTERS, OTHERS_PERCENT
+from suite.statistics.stopping_rule import CUT_OFF
+
+GPU_CHECK: Final = "other_processes"  # of env_check: processes on the GPUs before the first run
+
+
+def warnings(source: Source) -> tuple[str, ...]:
+    """Return a sentence for each."""
+    return (*_of_cpu(source.one.campaign), *_of_gpus(source), *_of_runs(source))
+
+
+def settled(source: Source) -> tuple[int, int]:
+    """Return how many runs settled, and how many completed."""
+    return sum(map(rounds_settled, source.results)), sum(len(result.completed) for result in source.results)
+
+
+def _of_cpu(campaign: Campaign) -> Iterator[str]:
+    inside = [campaign.inside[row.case_id] for row in campaign.rows if row.rounds_completed]
+    yield from _over(inside, lambda one: one.others_share, OTHERS_PERCENT / 100, "Other processes used", "the CPU time")
+    taken = "A hypervisor gave others"
+    yield from _over(inside, lambda one: one.stolen_share, MATTERS, taken, "the CPU time in use here")
+    if campaign.slowed_cores:
+        yield campaign.slowed_cores
+
+
+def _over(
+    inside: list[Inside], share: Callable[[Inside], Values | None], limit: float, who: str, what: str
+) -> Iterator[str]:
+    known = [values.high for one in inside if (values := share(one)) is not None]
+    above = [high for high in known if high > limit]
+    if above:
+        yield (
+            f"{who} up to {max(above):.1%} of {what}; it was over {limit:.0%} in {len(above)} of"
+            f" {counted(len(known), 'configuration')}."
+        )
+    if len(known) < len(inside):
+        unknown = counted(len(inside) - len(known), "configuration")
+        yield f"{who} an unknown share of {what} in {unknown}: it was not measured."
+
+
+def _of_gpus(source: Source) -> Iterator[str]:
+    checks = [[check for check in one.environment.checks if check.name == GPU_CHECK] for one in source.begun]
+    found = dict.fromkeys(check.found for each in checks for check in each if check.verdict in ("warning", "failure"))
+    if found:
+        yield f"Other processes were on the GPUs before the runs: {'; '.join(found)}."
+    if not all(checks):
+        number = sum(not each for each in checks)
+        yield f"Whether other processes were on the GPUs is not known of {counted(number, 'run')}."
+    if any(record.neighbours for record in source.begun):
+        yield neighbours_sentence(source.begun)
+
+
+def _of_runs(source: Source) -> Iterator[str]:
+    number, completed = settled(source)
+    if number < completed:
+        yield (
+            f"{completed - number} of {counted(completed, 'run')} had not settled: they still got faster or slower at"
+            " their end."
+        )
+    failed = [record for record in source.begun if record.outcome != "completed"]
+    if failed:
+        outcomes = ", ".join(sorted({record.outcome for record in failed}))
+        yield f"{len(failed)} of {counted(len(source.begun), 'run')} did not complete ({outcomes})."
+    cut = [result for result in source.results if (result.ended_because or "").startswith(CUT_OFF)]
+    if cut:
+        yield (
+            f"{counted(len(cut), 'configuration')} {are(len(cut))} cut off: fewer runs are stored than were asked for."
+        )

@@ -1,0 +1,262 @@
+"""The command ``submit``, from the folder of a campaign to a version that ``verify`` accepts."""
+
+import json
+import shutil
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from reports.submit import command
+from reports.submit.command import TEXT_FILE, main
+from reports.submit.placing import put_in_place
+from reports.verification import formulas
+from reports.verification.first import verify
+from reports.verification.hashes import SIGNATURE, write_hashes
+from reports.verification.set_folder import read_set
+from suite.errors import NotFitToSubmit, ResultsDiffer, StoreError, UsageError
+from tests.fixtures.results.damaged_results import damage, rounds, set_item
+from tests.fixtures.results.finished_campaign import CASE, SMALL, write_campaign
+from tests.fixtures.results.forged_version import write_version
+
+NAME: Final = "h100-80gb-hbm3x2-20261125-0351"
+TITLE: Final = "2 x H100 80GB HBM3, 32 vCPU, 25 Nov 2026"
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Path:
+    return write_campaign(tmp_path / "runs" / "first")
+
+
+@pytest.fixture
+def into(tmp_path: Path) -> Path:
+    folder = tmp_path / "reports" / "results"
+    folder.mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+def with_version(into: Path) -> Path:
+    """A folder of versions with one version that has no fault, which a README shows."""
+    version = write_version(into / "2026.11")
+    (version / "cases.csv").unlink()  # a download of the pages, which no version in git has
+    write_hashes(version)
+    assert verify(into).findings == ()
+    return into
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Every file and folder below."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*")
+    }
+
+
+def entries(version: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = tomllib.loads((version / "report.toml").read_text())["set"]
+    return found
+
+
+def test_results_become_a_set_of_a_new_version(tmp_path: Path, into: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = write_campaign(tmp_path / "turns", "h200-turns")
+    assert main([str(source), "--version", "2026.12", "--into", str(into)]) == 0
+    (written,) = (into / "2026.12").glob("*/")
+    assert written.name == "h200x1-20261125-2231"
+    assert entries(into / "2026.12") == [{"folder": written.name, "title": "1 x H200, 16 vCPU, 25 Nov 2026"}]
+    published = {name: text for name, text in content(source).items() if name.partition("/")[0] in {"cases", "alone"}}
+    published |= {name: (source / name).read_bytes() for name in ("noise.json", "plan.json")}
+    assert {name: text for name, text in content(written).items() if name != "SHA256SUMS"} == published
+    verified = verify(into)
+    assert (verified.findings, verified.rounds, verified.published_cases) == ((), 48, 4)
+    assert [path.name for path in into.iterdir()] == ["2026.12"]
+    said = capsys.readouterr().out
+    assert f"Added {written}: 10 files, " in said
+    stored = read_set(source, root=source).cases
+    settled = sum(formulas.has_settled(record) for one in stored for record in one.completed)
+    assert f"{len(stored)} configurations, 48 runs, {settled} of 48 settled ({settled / 48:.0%})." in said
+    assert f"git add {into / '2026.12'} && git commit --file {source / TEXT_FILE}" in said
+    assert (source / TEXT_FILE).read_text() in said
+
+
+def test_the_text_says_hardware_driver_command_commit_and_warnings(campaign: Path, into: Path) -> None:
+    assert main([str(campaign), "--into", str(into), "--contributed-by", "Example Lab"]) == 0
+    text = (campaign / TEXT_FILE).read_text()
+    assert text.startswith(f"Results: {TITLE}, contributed by Example Lab\n\n")
+    for part in (
+        "| hardware | 2 x NVIDIA H100 80GB HBM3, Intel(R) Xeon(R) Processor, 32 CPUs, 270.3 GB of memory |",
+        "| driver | 580.159.04 (CUDA 13.0) |",
+        "| command, as far as it is stored | `python3 -m nox -s bench -- --matrix first",
+        "--matrix first --stack kitless --seed 42 --host-label 'two \\| GPUs'`",
+        "| runs of a configuration | 3 to 12, until the interval of the figure is within 1.0% |",
+        "| commit | 9601af2819b5da6666d6ccaa1c1ec609f6554bc3 |",
+        "| results | 2 configurations, 6 runs, 2 of 6 settled (33%) |",
+        "| measured by | Example Lab |",
+        "- Cores were shared or slowed: after 61 of 65 marked iterations",
+        "- 4 of 6 runs had not settled",
+    ):
+        assert part in text
+
+
+def test_a_set_is_added_to_the_newest_version(campaign: Path, with_version: Path) -> None:
+    version = with_version / "2026.11"
+    (with_version / "2026.09").mkdir()
+    (version / SIGNATURE).write_text("of the hashes before")
+    before = content(version)
+    options = ["--name", "desk", "--title", 'The "desk"', "--contributed-by", "Lab", "--link", "https://example.org/a"]
+    assert main([str(campaign), "--into", str(with_version), *options]) == 0
+    assert entries(version)[-1] == {
+        "folder": "desk", "title": 'The "desk"', "contributed_by": "Lab", "link": "https://example.org/a",
+    }  # fmt: skip
+    now = content(version)
+    changed = {name for name in before if before[name] != now.get(name)}
+    assert changed == {"report.toml", "figures.json", "SHA256SUMS", SIGNATURE}
+    assert {name.partition("/")[0] for name in now.keys() - before.keys()} == {"desk"}
+    assert verify(with_version).findings == ()
+
+
+def test_a_new_version_stands_beside_the_one_that_readme_shows(campaign: Path, with_version: Path) -> None:
+    assert main([str(campaign), "--into", str(with_version), "--version", "2026.12"]) == 0
+    verified = verify(with_version)
+    assert (verified.findings, verified.published_cases) == ((), verify(with_version / "2026.11").published_cases + 2)
+
+
+def test_the_known_weakness_that_counts_sets_counts_one_more(campaign: Path, into: Path) -> None:
+    shutil.copytree(command.INTO / "2026.11" / "h200-open-rsl", into / "2026.11" / "theirs")
+    (into / "2026.11" / "report.toml").write_text('[[set]]\nfolder = "theirs"')
+    known = (
+        '[[weakness]]\nwhere = "."\nwhat = "plan.json"\ngot = "missing in 1 of {} sets"\nwhy = "It was not stored."\n'
+    )
+    (into / "2026.11" / "weaknesses.toml").write_text(known.format(1))
+    assert main([str(campaign), "--into", str(into)]) == 0
+    assert (into / "2026.11" / "weaknesses.toml").read_text() == known.format(2)
+    assert verify(into).findings == ()
+    assert [entry["folder"] for entry in entries(into / "2026.11")] == ["theirs", NAME]
+
+
+def refused(
+    campaign: Path, into: Path, code: int, capsys: pytest.CaptureFixture[str], options: tuple[str, ...] = ()
+) -> str:
+    """What the command says when it refuses; neither the versions nor the campaign's folder changed."""
+    before = content(into.parents[1])
+    assert main([str(campaign), "--into", str(into), *options]) == code
+    assert content(into.parents[1]) == before
+    return capsys.readouterr().err
+
+
+def test_results_are_submitted_once(campaign: Path, with_version: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(campaign), "--into", str(with_version)]) == 0
+    said = refused(campaign, with_version, StoreError.exit_code, capsys)
+    assert f"{with_version / '2026.11' / NAME} exists" in said
+    again = refused(campaign, with_version, ResultsDiffer.exit_code, capsys, ("--name", "again"))
+    assert "its own: no two processes take equal times" in again
+
+
+def without_commit(stored: Any) -> None:
+    for record in rounds(stored):
+        record["environment"]["git_commit"] = None
+
+
+def with_changes(stored: Any) -> None:
+    rounds(stored)[1]["environment"]["git_dirty"] = True
+
+
+def of_another_commit(stored: Any) -> None:
+    rounds(stored)[1]["environment"]["git_commit"] = "0" * 40
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "said"),
+    [
+        (lambda folder: (folder / "campaign.json").unlink(), NotFitToSubmit.exit_code, "has no campaign.json"),
+        (lambda folder: (folder / "campaign.json").write_text("{"), StoreError.exit_code, "campaign.json is not read"),
+        (
+            lambda folder: (folder / "campaign.json").write_text('{"rounds": "x"}'),
+            StoreError.exit_code,
+            "rounds: Input",
+        ),
+        (lambda folder: (folder / "plan.json").unlink(), NotFitToSubmit.exit_code, "has no plan.json"),
+        (lambda folder: (folder / CASE).unlink(), NotFitToSubmit.exit_code, "1 of 2 planned configurations is not"),
+        (lambda folder: shutil.rmtree(folder / "cases"), NotFitToSubmit.exit_code, "has no stored configuration"),
+        (lambda folder: damage(folder / CASE, with_changes), NotFitToSubmit.exit_code, "a commit with local changes"),
+        (lambda folder: damage(folder / CASE, without_commit), NotFitToSubmit.exit_code, "know no commit of labscale"),
+        (lambda folder: damage(folder / CASE, of_another_commit), NotFitToSubmit.exit_code, "runs of several commits"),
+        (
+            lambda folder: damage(
+                folder / CASE, lambda stored: set_item(stored["benchmarks"][0]["stats"], "median", 1)
+            ),
+            ResultsDiffer.exit_code,
+            f"{CASE}: ",
+        ),
+    ],
+)
+def test_what_is_not_fit_is_refused(
+    change: Callable[[Path], None],
+    code: int,
+    said: str,
+    campaign: Path,
+    with_version: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    change(campaign)
+    assert said in refused(campaign, with_version, code, capsys)
+
+
+def test_results_of_a_cpu_are_refused(tmp_path: Path, into: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = write_campaign(tmp_path / "cpu", "cpu-learning-1")
+    assert "has no run on a GPU" in refused(source, into, NotFitToSubmit.exit_code, capsys)
+
+
+def test_what_only_a_version_must_be_is_refused(campaign: Path, into: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    damage(campaign / CASE, lambda stored: set_item(rounds(stored)[1]["environment"], "kernel", "6.2"))
+    assert f"{NAME}: the kernel of its rounds is" in refused(campaign, into, ResultsDiffer.exit_code, capsys)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--version", "latest"), "got 'latest', allowed are year and month"),
+        (("--name", "../x"), "got '../x', allowed are letters"),
+        (("--link", "ftp://example.org"), "allowed is an address that begins with https://"),
+        (("--link", "https://example.org"), "only with --contributed-by"),
+        (("--into", "nowhere"), "--into nowhere is no folder"),
+    ],
+)
+def test_wrong_options_are_refused(
+    options: tuple[str, ...], said: str, campaign: Path, into: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said in refused(campaign, into, UsageError.exit_code, capsys, options)
+
+
+def test_what_cannot_be_written_changes_nothing(
+    campaign: Path, with_version: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (campaign / TEXT_FILE).mkdir()
+    said = refused(campaign, with_version, StoreError.exit_code, capsys, ("--version", "2026.12"))
+    assert f"{campaign / TEXT_FILE} cannot be written: Is a directory" in said
+
+
+def test_the_text_goes_away_with_a_version_that_cannot_be_moved(
+    campaign: Path, with_version: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(version: Path, _final: Path) -> None:
+        assert json.loads((version / "figures.json").read_text())
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(command, "put_in_place", fail)
+    said = refused(campaign, with_version, StoreError.exit_code, capsys, ("--version", "2026.12"))
+    assert "No space left on device" in said
+
+
+def test_a_version_comes_back_if_its_successor_cannot_be_moved(into: Path) -> None:
+    (into / "2026.11").mkdir()
+    (into / "2026.11" / "report.toml").write_text("")
+    before = content(into)
+    with pytest.raises(FileNotFoundError):
+        put_in_place(into / "missing", into / "2026.11")
+    assert content(into) == before
+
+
+def test_the_source_is_a_real_set() -> None:
+    assert (command.INTO / "2026.11" / SMALL / CASE).is_file()

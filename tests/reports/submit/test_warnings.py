@@ -1,0 +1,81 @@
+"""What a campaign's results say of how they were measured, and names of sets, from sets in git."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from reports.sets.version import read_version
+from reports.submit.source import Source
+from reports.submit.target import name_of, target_of
+from reports.submit.warnings import warnings
+from suite.errors import StoreError
+from suite.statistics.stopping_rule import CUT_OFF
+from tests.fixtures.results.committed_results import RESULTS
+
+
+def source_of(name: str) -> Source:
+    return Source(folder=RESULTS / name, identity={}, one=read_version(RESULTS / name, name="").sets[0])
+
+
+def test_a_cpu_that_others_used_is_said() -> None:
+    said = " ".join(warnings(source_of("h200-learning-1")))
+    assert "Other processes used up to 26" in said
+    assert "of the CPU time; it was over 5% in" in said
+
+
+def test_gpus_that_others_used_are_said() -> None:
+    source = source_of("h200-memory")
+    found = {check.found for one in source.begun for check in one.environment.checks if check.fault == "gpu_in_use"}
+    assert found
+    assert f"Other processes were on the GPUs before the runs: {'; '.join(found)}." in warnings(source)
+
+
+def test_what_was_not_measured_is_said() -> None:
+    said = " ".join(warnings(source_of("h200-x4")))
+    assert "Other processes used an unknown share of the CPU time in" in said
+    assert "Whether other processes were on the GPUs is not known of" in said
+
+
+def test_runs_that_failed_and_configurations_that_were_cut_off_are_said() -> None:
+    source = source_of("h100-memory")
+    said = " ".join(warnings(source))
+    failed = [record for record in source.begun if record.outcome != "completed"]
+    assert failed
+    assert f"{len(failed)} of {len(source.begun)} runs did not complete ({failed[0].outcome})." in said
+    assert "cut off" not in said
+    campaign = source.one.campaign
+    first, *others = campaign.results
+    cut = replace(campaign, results=(replace(first, ended_because=f"{CUT_OFF}: 1 of 3 rounds"), *others))
+    cut_off = replace(source, one=replace(source.one, campaign=cut))
+    assert "1 configuration is cut off: fewer runs are stored than were asked for." in warnings(cut_off)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("h200-x4-full", "h200x4-20261122-"), ("h100-x2-first", "h100-80gb-hbm3x2-20261125-0351")]
+)
+def test_a_name_is_made_of_gpus_and_start(name: str, expected: str) -> None:
+    assert name_of(source_of(name).place).startswith(expected)
+
+
+def test_a_title_that_is_taken_gets_the_time_of_day(tmp_path: Path) -> None:
+    place = source_of("h100-x2-first").place
+    target = target_of(place, into=tmp_path)
+    assert target.version.name == f"{datetime.now(UTC):%Y.%m}"
+    target.folder.mkdir(parents=True)
+    (target.version / "report.toml").write_text(
+        f'[[set]]\nfolder = "{target.entry.folder}"\ntitle = "{target.entry.title}"\n'
+    )
+    assert target_of(place, into=tmp_path, name="other").entry.title == f"{target.entry.title}, 03:51 UTC"
+    with pytest.raises(StoreError):
+        target_of(place, into=tmp_path)
+
+
+def test_a_version_is_the_newest_or_of_this_month(tmp_path: Path) -> None:
+    place = source_of("h100-x2-first").place
+    for name in ("2026.10", "2027.02", "allowed_signers", "notes"):
+        (tmp_path / name).mkdir()
+    assert target_of(place, into=tmp_path).version.name == "2027.02"
+    assert target_of(place, into=tmp_path, version="2027.03").version.name == "2027.03"
+    assert target_of(place, into=tmp_path, version="new").version.name == f"{datetime.now(UTC):%Y.%m}"
