@@ -72,6 +72,9 @@ export function pageHtml({ site, page, body, frontmatter, renderer }) {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="${POLICY}">
 <meta name="description" content="${escapeHtml(frontmatter.description ?? site.title)}">
+<meta property="og:type" content="website">
+<meta property="og:title" content="${title}, ${name} ${version}">
+<meta property="og:description" content="${escapeHtml(frontmatter.description ?? site.title)}">
 <meta name="generator" content="${escapeHtml(site.generator)}">
 <title>${title}, ${name} ${version}</title>
 <link rel="icon" href="data:,">

@@ -47,10 +47,6 @@ def _run(arguments: Sequence[str] | None) -> int:
         for warning in said:
             print(f"Warning: {warning}")
         _require_verified(source.folder)
-        asked = {
-            name: getattr(options, name) for name in ("into", "version", "name", "title", "contributed_by", "link")
-        }
-        target = target_of(source.place, **asked)
         refuse_private(source.folder, source.files)
     text = pull_request.text(source, target, said)
     with _told_when_unwritable(target.version), built(source.folder, source.files, target) as version:

@@ -6,18 +6,29 @@ earlier version that was there before the change. Where there is none, the reaso
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from reports.analysis.scaling.lines import Line
 from reports.sets.imported.imported_set import is_foreign
-from reports.sets.version import version_order
+from reports.sets.version import read_version, version_order
 from reports.topics.history.comparison import Comparison, compare
+from reports.verification.command import verify
+from reports.verification.first import Verified
 from suite.errors import LabscaleError
 from suite.records.store import load_results
 from suite.schema.record import CaseResult
 
 type Kind = Literal["added", "changed", "removed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """What the verifier says of a set, and what the first page will show of it."""
+
+    verified: Verified
+    lines: tuple[Line, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +44,7 @@ class ChangedSet:
     comparison: Comparison | None = None
     reason: str = ""
     error: str = ""
+    look: Look | None = None  # None: it is removed, or of another tool
 
 
 def changed_sets(before: Path, after: Path, *, threshold: float) -> tuple[ChangedSet, ...]:
@@ -43,9 +55,9 @@ def changed_sets(before: Path, after: Path, *, threshold: float) -> tuple[Change
         if name not in new:
             found.append(ChangedSet(name=name, kind="removed", reason="It is no longer there."))
         elif name not in old:
-            found.append(_compared(name, "added", _earlier(name, old), old, new, threshold))
+            found.append(_looked_at(new[name], _compared(name, "added", _earlier(name, old), old, new, threshold)))
         elif _sha256(old[name]) != _sha256(new[name]):
-            found.append(_compared(name, "changed", name, old, new, threshold))
+            found.append(_looked_at(new[name], _compared(name, "changed", name, old, new, threshold)))
     return tuple(found)
 
 
@@ -92,6 +104,16 @@ def _compared(
     except LabscaleError as error:
         return ChangedSet(name=name, kind=kind, since=since, reason="One of the two cannot be read.", error=str(error))
     return ChangedSet(name=name, kind=kind, since=since, comparison=compare(*sides, threshold=threshold))
+
+
+def _looked_at(folder: Path, one: ChangedSet) -> ChangedSet:
+    """The same with what the verifier and the first page say, if the set can be read and is ours."""
+    if is_foreign(folder):
+        return one
+    try:
+        return replace(one, look=Look(verified=verify(folder), lines=read_version(folder, name="").lines))
+    except LabscaleError:
+        return one  # the comparison says that it cannot be read
 
 
 def _sha256(folder: Path) -> str:

@@ -10,13 +10,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from reports.topics.history.changed_sets import ChangedSet
+from reports.display.html import estimated
+from reports.topics.history.changed_sets import ChangedSet, Look
 from reports.topics.history.comparison import CaseComparison, Comparison
 from reports.topics.history.likeness import Difference
 from suite.files.wording import counted
 
 MISSING: Final = "n/a"
 MAX_TEXT: Final = 200  # characters of one text of the results
+MAX_FAULTS: Final = 12  # of one set
 MAX_DIFFERENCES: Final = 12  # of one case
 MAX_CHARACTERS: Final = 50_000  # GitHub takes 65,536
 _SAFE: Final = re.compile(r"[A-Za-z0-9 ,/+=%-]", re.ASCII)
@@ -70,9 +72,32 @@ def _title(one: ChangedSet) -> str:
 
 
 def _body(one: ChangedSet) -> str:
+    look = f"{_look(one.look)}\n\n" if one.look else ""
     if one.comparison is not None:
-        return comparison(one.comparison)
-    return f"{one.reason} {code(one.error)}\n" if one.error else f"{one.reason}\n"
+        return look + comparison(one.comparison)
+    return look + (f"{one.reason} {code(one.error)}\n" if one.error else f"{one.reason}\n")
+
+
+def _look(look: Look) -> str:
+    """The verifier's word, and the rows of the first page."""
+    verified = look.verified
+    read = f"{counted(verified.cases, 'case')}, {counted(verified.rounds, 'round')}, {verified.samples:,} samples"
+    faults = verified.findings
+    word = f"{counted(len(faults), 'fault')}" if faults else "nothing differs"
+    shown = "".join(f"\n- {code(str(fault))}" for fault in faults[:MAX_FAULTS])
+    if len(faults) > MAX_FAULTS:
+        shown += f"\n- and {len(faults) - MAX_FAULTS} more"
+    said = f"Computed again from the samples: {read}: {word}.{shown}"
+    if not look.lines:
+        return f"{said}\n\nNo machine of it ran on one GPU and on several, so the first page has no line of it."
+    rows = [
+        f"| {code(f'{line.task}, {line.library}, {line.work}')} | {code(line.machine)} | {point.gpus}"
+        f" | {estimated(point.speedup)} | {point.runs}, {point.settled} settled |"
+        for line in look.lines
+        for point in line.points[1:]
+    ]
+    head = "| As the first page will show it | Machine | GPUs | Speed-up | Runs |\n| --- | --- | ---: | ---: | --- |"
+    return "\n".join([said, "", head, *rows])
 
 
 def _by_word(cases: Sequence[CaseComparison]) -> list[CaseComparison]:

@@ -44,7 +44,12 @@ def main(version: Version) -> Html:
         return Html(markup="", text="")
     left = panels(found)
     right = calculator(found)
-    links = together([link("Every curve and its verdict", "curves.html"), link("All files, CSV", "data.html")])
+    addresses = {
+        "Explore these results": "explore.html",
+        "Every curve and its verdict": "curves.html",
+        "All files, CSV": "data.html",
+    }
+    links = together(link(text, address) for text, address in addresses.items())
     markup = (
         f'<div class="first"><div>{left.markup}'
         f'<p class="how"><b>How to read it.</b> {html.escape(HOW_TO_READ)}</p><p class="links">{links.markup}</p></div>'

@@ -1,5 +1,7 @@
 """Result sets that a change adds, changes or removes, and the Markdown that tells of them."""
 
+import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -142,3 +144,17 @@ def test_more_sets_than_a_comment_has_room_for_are_counted() -> None:
     assert len(text) < comparison_markdown.MAX_CHARACTERS + 200
     left = 1000 - text.count("###")
     assert f"{left} more sets" in text
+
+
+def test_a_set_that_is_added_has_the_verifiers_word_and_its_lines_on_the_first_page(tmp_path: Path) -> None:
+    after = tmp_path / "after" / "2026.11" / "h100-x2-first"
+    shutil.copytree(ROOT / "reports" / "results" / "2026.11" / after.name, after)
+    (one,) = changed_sets(tmp_path / "before", tmp_path / "after", threshold=0.02)
+    assert one.look is not None
+    assert one.look.verified.findings == ()
+    text = comparison_markdown.changes([one])
+    assert re.search(r"Computed again from the samples: \d+ cases, \d+ rounds, [\d,]+ samples: nothing differs\.", text)
+    assert re.search(
+        r"\| <code>Ant, rl&#95;games, 1,024 on each GPU</code> \| <code>2 x H100 [^|]*</code> \| 2 \| 1\.98 \(1\.56",
+        text,
+    )
