@@ -19,6 +19,24 @@ def answer(lines: Sequence[Line]) -> str:
     )
 
 
+def cost_answer(lines: Sequence[Line]) -> str:
+    """How often one GPU is the cheapest, and the most GPUs are the quickest, by the medians."""
+    cheap = sum(min(line.points, key=lambda point: point.gpus / point.fps.value) is line.points[0] for line in lines)
+    quick = sum(max(line.points, key=lambda point: point.fps.value) is line.points[-1] for line in lines)
+    return (
+        f"{counted(len(lines), 'training')} ran on one GPU and on several: {cheap} of them {_take(cheap)} the fewest"
+        f" GPU-hours on one GPU, and {quick} {_finish(quick)} soonest on the most GPUs that ran it."
+    )
+
+
+def _take(number: int) -> str:
+    return "takes" if number == 1 else "take"
+
+
+def _finish(number: int) -> str:
+    return "finishes" if number == 1 else "finish"
+
+
 def most(lines: Sequence[Line], mode: Mode) -> list[tuple[Line, Point]]:
     """The points of a mode with the most GPUs that any of its lines has, with their lines."""
     ends = [(line, line.points[-1]) for line in lines if line.mode == mode]

@@ -1,12 +1,15 @@
 """Which number of GPUs and of environments to choose, for a deadline or a budget."""
 
+import html
 from collections.abc import Callable
 from typing import Final
 
 from reports.analysis.analysed_set import Campaign
+from reports.analysis.scaling.answer import cost_answer
 from reports.analysis.scaling.scaling_groups import scaling_groups
 from reports.analysis.time_to_reward import SMOOTHING_WINDOW, common_reward, time_to_reward
 from reports.display.addresses import page_of
+from reports.display.calculator import calculator
 from reports.display.charts.sweep import environments
 from reports.display.html import Displayed, Html, bullets, heading, link, paragraph, side_by_side, together
 from reports.sets.version import Version
@@ -16,6 +19,15 @@ from reports.topics.cost.model import KNEE_WORTH, Choice, choice
 from reports.topics.cost.sizes import NEAR_MOST, Failed, SizeChoice, size_choices
 
 FRAMES: Final = 1_000_000_000  # that hours and costs are stated for; the reader's own go with them
+
+
+def opening(version: Version) -> Html:
+    """The answer, and the calculator; nothing if no machine ran on several numbers of GPUs."""
+    if not version.lines:
+        return Html(markup="", text="")
+    said = cost_answer(version.lines)
+    answer = Html(markup=f'<p class="answer">{html.escape(said)}</p>', text=said)
+    return together([answer, calculator(version.lines)])
 
 
 def rules() -> Html:

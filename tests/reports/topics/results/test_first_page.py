@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.analysis.scaling.answer import advice, answer
+from reports.analysis.scaling.answer import advice, answer, cost_answer
 from reports.analysis.scaling.lines import Line, Mode, Point
 from reports.display.calculator import FRAMES, calculator
 from reports.sets.manifest import Contributor
@@ -92,6 +92,14 @@ def test_the_answer_has_the_range_over_the_most_gpus(given: list[Line], said: st
 )
 def test_the_advice_weighs_time_against_gpu_hours(given: list[Line], said: str) -> None:
     assert advice(given) == said
+
+
+def test_the_cost_in_short_counts_who_is_cheapest_and_who_is_soonest() -> None:
+    assert cost_answer([line(1.9, 3.6), line(2.1), line(0.8, mode="split")]) == (
+        "3 trainings ran on one GPU and on several: 2 of them take the fewest GPU-hours on one GPU, and 2 finish"
+        " soonest on the most GPUs that ran it."
+    )
+    assert "1 of them takes the fewest GPU-hours on one GPU, and 1 finishes soonest" in cost_answer([line(1.9)])
 
 
 def test_the_calculator_gives_hours_of_one_machine_or_their_range_over_several() -> None:
