@@ -36,7 +36,7 @@ def calculator(lines: Sequence[Line]) -> Html:
     markup = (
         '<section class="calculator" aria-labelledby="calculator-title">'
         '<h2 id="calculator-title">What would your training cost?</h2>'
-        f'<form hidden data-frames="{FRAMES}">{"".join(map(_field, KEYS))}'
+        f"<form hidden>{''.join(map(_field, KEYS))}"
         '<div class="frames"><label for="calculator-frames">Frames</label>'
         '<input id="calculator-frames" type="range" min="0" max="4" step="1" value="2">'
         f"<output>{FRAMES_SAID}</output></div></form>"

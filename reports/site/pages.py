@@ -16,7 +16,7 @@ from reports.display.series_tables import series_title
 from reports.sets.version import Version
 from reports.site import guide
 from reports.topics.cost.card import card as cost_card
-from reports.topics.hardware.gpu_page import models
+from reports.topics.hardware.gpu_page import gpu_models
 from reports.topics.losses.card import card as losses_card
 from reports.topics.losses.findings_page import has_findings
 from reports.topics.others.pairs_page import has_nodes
@@ -99,7 +99,7 @@ def _tasks(version: Version) -> Texts:
 def _hardware(version: Version) -> Texts:
     """One page for each GPU model, and one for machines without."""
     template = string.Template(read_text("hardware"))
-    return {page_of_gpu(model): template.substitute(model=model.replace('"', "'")) for model in models(version)}
+    return {page_of_gpu(model): template.substitute(model=model.replace('"', "'")) for model in gpu_models(version)}
 
 
 SIDES: Final = "Compared"

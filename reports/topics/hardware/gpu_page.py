@@ -16,7 +16,7 @@ from suite.schema.record import CaseResult
 CPUS = "CPUs"
 
 
-def models(version: Version) -> tuple[str, ...]:
+def gpu_models(version: Version) -> tuple[str, ...]:
     """Every GPU model that a run was measured on, as its maker names it; ``CPUS`` for machines without."""
     return tuple(sorted({_model(place) for one in version.sets for place in one.campaign.places}))
 

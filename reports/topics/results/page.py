@@ -46,7 +46,7 @@ def main(version: Version) -> Html:
     right = calculator(found)
     addresses = {
         "Explore these results": "explore.html",
-        "Every curve and its verdict": "curves.html",
+        "Every curve": "curves.html",
         "All files, CSV": "data.html",
     }
     links = together(link(text, address) for text, address in addresses.items())
@@ -123,11 +123,12 @@ def _unknown(records: Sequence[RunRecord]) -> str:
     unknown = {
         f"more than {counted(most, 'GPU')} of a machine": True,
         "several real nodes": not several,
-        "GPUs with RT cores": not any(record.case.stack == "isaacsim" for record in records),
+        "Isaac Sim's RTX renderer": not any(record.case.stack == "isaacsim" for record in records),
         "NVIDIA's own assets": not any(record.case.assets == "official" for record in records),
     }
     missing = [name for name, is_unknown in unknown.items() if is_unknown]
-    return f"{', '.join(missing)}."[0].upper() + f"{', '.join(missing)}."[1:]
+    text = f"{', '.join(missing)}."
+    return text[0].upper() + text[1:]
 
 
 def _is_emulated(record: RunRecord) -> bool:

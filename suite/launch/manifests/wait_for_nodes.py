@@ -27,7 +27,7 @@ def meet(environ: Mapping[str, str], *, nnodes: int, within_s: float) -> None:
     """Return when all ``nnodes`` have come.
 
     Raises:
-        SchedulerError: one did not come within ``within_s`` [s].
+        SchedulerError: one did not come within ``within_s`` [s], or the head's port is in use.
     """
     if nnodes == 1:
         return
@@ -49,7 +49,7 @@ def _await_others(port: int, nnodes: int, deadline_s: float) -> list[int]:
     """Numbers of the nodes that did not come. If all came, tell them to continue."""
     there: dict[int, socket.socket] = {}
     with ExitStack() as stack:
-        server = stack.enter_context(socket.create_server(("", port), backlog=nnodes))
+        server = stack.enter_context(_listening(port, nnodes))
         while len(there) < nnodes - 1 and (left_s := deadline_s - time.monotonic()) > 0:
             server.settimeout(left_s)
             with suppress(TimeoutError):
@@ -61,6 +61,17 @@ def _await_others(port: int, nnodes: int, deadline_s: float) -> list[int]:
             with suppress(OSError):  # the node has gone again; torchrun will notice
                 connection.sendall(_GO)
     return missing
+
+
+def _listening(port: int, nnodes: int) -> socket.socket:
+    """Raises SchedulerError if something else has the port."""
+    try:
+        return socket.create_server(("", port), backlog=nnodes)
+    except OSError as error:
+        raise SchedulerError(
+            f"node 0 cannot listen on port {port}, where the other nodes meet it: {error.strerror}. See what uses the"
+            " port, such as another round on a host network; then start the round again."
+        ) from error
 
 
 def _number_said_by(connection: socket.socket) -> int:

@@ -12,7 +12,7 @@ from tests.fixtures.results.generated_results import full_results, write_results
 
 def test_each_model_has_its_own_machines_and_nothing_of_others() -> None:
     version = committed_version()
-    assert gpu_page.models(version) == (gpu_page.CPUS, "NVIDIA H100 80GB HBM3", "NVIDIA H200")
+    assert gpu_page.gpu_models(version) == (gpu_page.CPUS, "NVIDIA H100 80GB HBM3", "NVIDIA H200")
     part = gpu_page.of_model(version, "NVIDIA H100 80GB HBM3")
     assert 0 < len(part.sets) < len(version.sets)
     assert "with up to 2 GPUs" in gpu_page.opening(part, "NVIDIA H100 80GB HBM3").text
@@ -26,7 +26,7 @@ def test_each_model_has_its_own_machines_and_nothing_of_others() -> None:
 def test_the_most_frames_are_of_the_quickest_case_of_each_task_and_number_of_gpus(tmp_path: Path) -> None:
     results = full_results()
     version = read_version(write_results(results, tmp_path), name="v")
-    (model,) = gpu_page.models(version)
+    (model,) = gpu_page.gpu_models(version)
     rows = [row.split("\t") for row in gpu_page.most(version, model).text.splitlines()[1:]]
     assert [(row[0], row[1]) for row in rows] == [
         (task, str(gpus)) for task in ("Ant", "Cartpole") for gpus in (1, 2, 4, 8)
@@ -34,4 +34,4 @@ def test_the_most_frames_are_of_the_quickest_case_of_each_task_and_number_of_gpu
     assert all(row[3].startswith("rsl_rl, ") for row in rows)  # the generated rl_games is slower everywhere
     assert "hardware-generated-accelerator" in page_sources(version)
     nothing = replace(version, sets=())
-    assert gpu_page.models(nothing) == ()
+    assert gpu_page.gpu_models(nothing) == ()

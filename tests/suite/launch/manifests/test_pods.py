@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Final
@@ -21,10 +22,11 @@ from suite.external.machine import num_usable_cpus
 from suite.files.paths import ROOT
 from suite.install.worker import Worker
 from suite.launch.manifests import image_digest, kubernetes
-from suite.launch.nodes.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_PORT, free_port
+from suite.launch.nodes.node import HEAD, NODE_RANK, PEER, RENDEZVOUS_PORT
 from suite.records.store import read_case, read_record
 from suite.schema.record import Case
 from tests.conftest import CaseMaker
+from tests.fixtures.machines.free_ports import rendezvous_port
 from tests.fixtures.machines.ssh_hosts import HOSTS, SshHosts
 from tests.fixtures.runs.real_runs import launch_of, wait_until
 from tests.suite.launch.manifests.test_manifests import DIGEST, NODES, OPTIONS
@@ -172,12 +174,21 @@ def test_a_pod_waits_for_a_later_one_and_its_time_is_not_counted(make_case: Case
     (tmp_path / "case.json").write_text(config_map["data"]["case.json"], encoding="utf-8")
     (container,) = job["spec"]["template"]["spec"]["containers"]
     argv = [part.replace(kubernetes.CASE, str(tmp_path / "case.json")) for part in container["command"]]
-    env = {"PATH": os.environ["PATH"], HEAD: "localhost", RENDEZVOUS_PORT: str(free_port()), "OMP_NUM_THREADS": "1"}
-    with subprocess.Popen(argv, cwd=ROOT, env={**env, NODE_RANK: "1"}) as early:
-        time.sleep(3.0)
-        assert early.poll() is None
-        assert subprocess.run(argv, cwd=ROOT, env={**env, NODE_RANK: "0"}, check=False).returncode == 0
-        assert early.wait(10) == 0
+    env = {
+        "PATH": os.environ["PATH"],
+        HEAD: "localhost",
+        RENDEZVOUS_PORT: str(rendezvous_port()),
+        "OMP_NUM_THREADS": "1",
+    }
+    with subprocess.Popen(argv, cwd=ROOT, env={**env, NODE_RANK: "1"}, start_new_session=True) as early:
+        try:
+            time.sleep(3.0)
+            assert early.poll() is None
+            assert subprocess.run(argv, cwd=ROOT, env={**env, NODE_RANK: "0"}, check=False).returncode == 0
+            assert early.wait(10) == 0
+        finally:  # it would wait an hour for a head that failed
+            with suppress(ProcessLookupError):
+                os.killpg(early.pid, signal.SIGKILL)
     assert read_record(run_dir / "record.json").exit_code == 0
 
 
@@ -195,9 +206,9 @@ def test_a_pod_has_the_threads_of_its_case_or_a_share_of_its_quota(
     (tmp_path / "nproc").chmod(0o755)
     (container,) = job["spec"]["template"]["spec"]["containers"]
     argv = [part.replace(kubernetes.CASE, str(tmp_path / "case.json")) for part in container["command"]]
-    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}", HEAD: "localhost", RENDEZVOUS_PORT: str(free_port())}
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}", HEAD: "localhost", RENDEZVOUS_PORT: str(rendezvous_port())}
     with subprocess.Popen(argv, cwd=ROOT, env={**env, NODE_RANK: "0"}, stderr=subprocess.DEVNULL):  # of no campaign
-        assert subprocess.run(argv, cwd=ROOT, env={**env, NODE_RANK: "1"}, check=False).returncode == 0
+        assert subprocess.run(argv, cwd=ROOT, env={**env, NODE_RANK: "1"}, check=False, timeout=60).returncode == 0
     assert int((run_dir / "logs" / "node-1" / "torchrun.log").read_text()) == expected
 
 

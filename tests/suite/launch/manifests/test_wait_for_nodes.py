@@ -9,7 +9,8 @@ import pytest
 
 from suite.errors import SchedulerError
 from suite.launch.manifests import wait_for_nodes as meeting
-from suite.launch.nodes.node import HEAD, NODE_RANK, RENDEZVOUS_PORT, free_port
+from suite.launch.nodes.node import HEAD, NODE_RANK, RENDEZVOUS_PORT
+from tests.fixtures.machines.free_ports import rendezvous_port
 
 Node = Callable[..., Future[None]]
 
@@ -17,7 +18,7 @@ Node = Callable[..., Future[None]]
 @pytest.fixture
 def port() -> int:
     """The rendezvous' port; the meeting uses the next one."""
-    return free_port()
+    return rendezvous_port()
 
 
 @pytest.fixture
@@ -71,3 +72,11 @@ def test_what_is_no_node_is_not_taken_for_one(node: Node, port: int, said: bytes
     assert not head.done()
     node(1, nnodes=2).result(10)
     head.result(10)
+
+
+def test_a_port_in_use_is_named(node: Node, port: int) -> None:
+    with (
+        socket.create_server(("", port + 1)),
+        pytest.raises(SchedulerError, match=rf"cannot listen on port {port + 1}"),
+    ):
+        node(0).result(10)
