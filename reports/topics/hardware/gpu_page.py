@@ -34,7 +34,8 @@ def opening(version: Version, model: str) -> Html:
     machines = len({(plain_name(place), place.environment.host_label) for _, place in places})
     up_to = f", with up to {counted(most, 'GPU')}" if most else ""
     ran = f"{counted(runs, 'run')} in {counted(len(version.sets), 'set')}"
-    return paragraph(f"{counted(machines, 'machine')} with {model}{up_to}: {ran}.")
+    kind = "without GPUs" if model == CPUS else f"with {model}"
+    return paragraph(f"{counted(machines, 'machine')} {kind}{up_to}: {ran}.")
 
 
 def machines(version: Version, model: str) -> Html:
@@ -74,6 +75,8 @@ def most(version: Version, model: str) -> Html:
             fps = case.frames_per_iteration / statistics.median(case_times(result).times_s.values())
             key = task_name(case.task), case.world_size
             best[key] = max(best.get(key, (0.0, result)), (fps, result), key=lambda each: each[0])
+    if not best:
+        return paragraph("Nothing that ran here has a speed that says something: it ran on a CPU, or did not settle.")
     return html_table(
         ["Task", "GPUs", "Frames per second", "Library, environments of a GPU, settings", "Runs"],
         (_row(key, *found) for key, found in sorted(best.items())),

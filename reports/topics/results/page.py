@@ -91,7 +91,7 @@ def _measured(records: Sequence[RunRecord]) -> str:
     tasks = {task_name(record.case.task) for record in records}
     libraries = {record.case.rl_library for record in records}
     most = max(record.case.nproc_per_node for record in records)
-    unit = "GPU" if all(record.case.device == "cuda" for record in records) else "process"
+    unit = "GPU" if all(record.case.device == "cuda" for record in records) else "rank"
     of_libraries = f"{len(libraries)} RL {'library' if len(libraries) == 1 else 'libraries'}"
     return (
         f"{counted(len(tasks), 'task')} ({', '.join(sorted(tasks))}), {of_libraries}, up to {counted(most, unit)}"

@@ -30,8 +30,7 @@ def opening(version: Version, task: str) -> Html:
     said = [answer(found) if found else f"{task} ran on one number of GPUs only, so nothing is known of its scaling."]
     if best := max((each for each in results if _fps(each)), key=_fps, default=None):
         case = best.case
-        unit = "GPU" if case.device == "cuda" else "process"
-        number = f"{counted(case.world_size, unit)}{'' if unit == 'GPU' or case.world_size == 1 else 'es'}"
+        number = counted(case.world_size, "GPU" if case.device == "cuda" else "rank")
         settings = ", with tuned settings" if case.division == "open" else ""
         said.append(
             f"The most that was measured is {count(_fps(best))} frames per second with learning, on {number} with"

@@ -20,7 +20,9 @@ def test_each_model_has_its_own_machines_and_nothing_of_others() -> None:
     assert rows
     assert all("H100" in row[0] for row in rows)
     assert [row[1] for row in rows] == sorted(row[1] for row in rows)  # oldest first
-    assert "CPUs: " in gpu_page.opening(gpu_page.of_model(version, gpu_page.CPUS), gpu_page.CPUS).text
+    on_cpus = gpu_page.of_model(version, gpu_page.CPUS)
+    assert "without GPUs: " in gpu_page.opening(on_cpus, gpu_page.CPUS).text
+    assert "Nothing that ran here has a speed" in gpu_page.most(on_cpus, gpu_page.CPUS).text
 
 
 def test_the_most_frames_are_of_the_quickest_case_of_each_task_and_number_of_gpus(tmp_path: Path) -> None:

@@ -5,9 +5,17 @@ from pathlib import Path
 
 from reports.sets.version import read_version
 from reports.site.pages import page_sources
+from reports.topics.results import page
 from reports.topics.tasks import overview
 from tests.fixtures.results.committed_results import committed_version
-from tests.fixtures.results.generated_results import full_results, on_gpus, sweep_results, write_results
+from tests.fixtures.results.generated_results import (
+    full_results,
+    make_case,
+    make_result,
+    on_gpus,
+    sweep_results,
+    write_results,
+)
 
 
 def test_the_page_of_a_task_says_how_it_scales_and_what_it_is() -> None:
@@ -46,3 +54,10 @@ def test_a_task_on_one_number_of_gpus_has_no_chart(tmp_path: Path) -> None:
     assert "ran on one number of GPUs only" in said
     assert "No run stored what the task consists of." in said
     assert overview.scaling(version, task).markup == ""
+
+
+def test_ranks_on_a_cpu_are_no_gpus(tmp_path: Path) -> None:
+    results = [make_result(make_case("ant-weak", world_size=2), 0.5), *on_gpus([make_result(make_case(), 0.5)])]
+    version = read_version(write_results(results, tmp_path), name="v")
+    assert "on 2 ranks with rsl_rl" in overview.opening(version, "Ant").text
+    assert "up to 2 ranks of one machine" in page.sureness(version).text
