@@ -4,8 +4,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from suite.schema.record import CaseResult, Environment, RunRecord
+
+SHORT_HASH_LENGTH: Final = 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,3 +75,14 @@ def plain_name(place: Place) -> str:
         day = datetime.fromisoformat(place.first_started_utc)
         parts.append(f"{day.day} {day:%b %Y}")
     return ", ".join(parts) or "an unknown machine"
+
+
+def gpu_name(environment: Environment) -> str | None:
+    """The model of the GPUs without its maker; None without a GPU."""
+    return environment.gpus[0].name.removeprefix("NVIDIA ") if environment.gpus else None
+
+
+def commit_of(environment: Environment) -> str | None:
+    """The beginning of labscale's commit, and whether it had local changes; None if it is unknown."""
+    commit = environment.git_commit and environment.git_commit[:SHORT_HASH_LENGTH]
+    return f"{commit}, with local changes" if commit and environment.git_dirty else commit

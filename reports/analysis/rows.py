@@ -195,6 +195,13 @@ def case_times(result: CaseResult) -> CaseTimes:
     return CaseTimes(times_s={record.round: round_time_s(record) for record in result.completed})
 
 
+def training_fps(result: CaseResult) -> float | None:
+    """Frames per second with learning, of the median round; None if nothing completed, learned or has frames."""
+    if not (result.completed and result.case.learns and result.case.has_frames):
+        return None
+    return result.case.frames_per_iteration / statistics.median(case_times(result).times_s.values())
+
+
 def start_up_s(result: CaseResult) -> float | None:
     """What a process takes beyond its iterations at their steady pace, median over the completed rounds."""
     times_s = case_times(result).times_s

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from reports.analysis.analysed_set import Campaign
 from reports.analysis.learning_curves import mean_rewards
 from suite.schema.record import CaseResult, RunRecord
 from suite.statistics.intervals import Interval, median_interval
@@ -98,3 +99,15 @@ def iterations_to_reward(rewards: Sequence[float | None], reward: float, *, smoo
 
 def _time_s(record: RunRecord, iterations: int | None) -> float | None:
     return None if iterations is None else math.fsum(iteration_times_s(record)[:iterations])
+
+
+def rewarded_curves(campaign: Campaign) -> list[tuple[str, list[CaseResult], float | None]]:
+    """Name, completed cases from the fewest ranks, and common reward of each curve that has a completed case."""
+    found = []
+    for series, curve in dict.fromkeys((row.series, row.curve) for row in campaign.rows):
+        ids = {row.case_id for row in campaign.rows if (row.series, row.curve) == (series, curve)}
+        results = [result for result in campaign.results if result.case.case_id in ids and result.completed]
+        if results:  # what did not run is no matter of how long rounds are; Limits has it
+            results.sort(key=lambda result: result.case.world_size)
+            found.append((f"{series}: {curve}", results, common_reward(results)))
+    return found

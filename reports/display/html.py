@@ -153,6 +153,11 @@ def paragraph(text: str) -> Html:
     return Html(markup=f"<p>{html.escape(text)}</p>", text=text)
 
 
+def answer_of_page(text: str) -> Html:
+    """The sentence that a page opens with."""
+    return Html(markup=f'<p class="answer">{html.escape(text)}</p>', text=text)
+
+
 class Displayed(Protocol):
     """What a cell of a page shows."""
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from suite.matrix.cases import expand, on_nodes_of
+from suite.matrix.cases import expand, on_nodes_of, with_numbers_alone
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
 from suite.schema.record import Case, Device
@@ -14,3 +14,11 @@ def planned_cases(matrix: str = MATRIX, *, device: Device = "cuda") -> list[Case
     """Raises MatrixError when the matrix or the catalog is not valid, or the matrix asks for all GPUs of a node."""
     catalog = load_catalog()
     return expand(on_nodes_of(load_matrix(matrix, catalog)), catalog, device=device, assets="offline")
+
+
+def numbered_cases(matrix: str, *, device: Device) -> list[Case]:
+    """The cases of a matrix without topologies that ask for all GPUs of a node. Raises as ``planned_cases``."""
+    catalog = load_catalog()
+    found = load_matrix(matrix, catalog)
+    numbered = found.model_copy(update={"series": tuple(map(with_numbers_alone, found.series))})
+    return expand(numbered, catalog, device=device, assets="offline")

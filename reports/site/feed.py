@@ -8,7 +8,6 @@ from reports.analysis.scaling.answer import answer
 from reports.sets.version import Version
 
 FEED_FILE: Final = "feed.xml"
-UNKNOWN: Final = "1970-01-01T00:00:00+00:00"  # of a version in which nothing ran; Atom wants a time
 
 _FEED: Final = """<?xml version="1.0" encoding="utf-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom">
@@ -16,8 +15,7 @@ _FEED: Final = """<?xml version="1.0" encoding="utf-8"?>
 <id>urn:labscale:report</id>
 <link rel="self" href="{file}"/>
 <link rel="alternate" href="latest/index.html"/>
-<updated>{updated}</updated>
-<author><name>The labscale authors</name></author>
+{updated}<author><name>The labscale authors</name></author>
 {entries}</feed>
 """
 _ENTRY: Final = """<entry>
@@ -31,22 +29,21 @@ _ENTRY: Final = """<entry>
 
 
 def feed(versions: Sequence[Version]) -> str:
-    """Return the feed of these versions, newest first. A version's time is the start of its last run."""
+    """Return the feed of these versions, newest first.
+
+    A version's time is the start of its last run. A version in which nothing ran has no time, so it is left out. A feed
+    without an entry has no time either.
+    """
+    timed = [(version, updated) for version in versions if (updated := _updated(version)) is not None]
     entries = "".join(
-        _ENTRY.format(
-            name=html.escape(version.name), updated=_updated(version), summary=html.escape(answer(version.lines))
-        )
-        for version in versions
+        _ENTRY.format(name=html.escape(version.name), updated=updated, summary=html.escape(answer(version.lines)))
+        for version, updated in timed
     )
-    updated = max((_updated(version) for version in versions), default=UNKNOWN)
+    newest = max((updated for _, updated in timed), default=None)
+    updated = f"<updated>{newest}</updated>\n" if newest else ""
     return _FEED.format(file=FEED_FILE, updated=updated, entries=entries)
 
 
-def _updated(version: Version) -> str:
-    starts = [
-        record.started_utc
-        for one in version.sets
-        for record in one.campaign.completed
-        if record.started_utc is not None
-    ]
-    return max(starts, default=UNKNOWN)
+def _updated(version: Version) -> str | None:
+    starts = [record.started_utc for one in version.sets for record in one.campaign.completed]
+    return max((start for start in starts if start is not None), default=None)

@@ -10,7 +10,7 @@ const AMOUNTS = [
 ];
 
 function threeDigits(value) {
-  return value >= 100 ? value.toFixed(0) : String(Number.parseFloat(value.toPrecision(3)).toFixed(Math.max(0, 2 - Math.floor(Math.log10(value)))));
+  return value >= 100 ? value.toFixed(0) : value.toPrecision(3);
 }
 
 function start(calculator) {

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.curves import task_name
-from reports.analysis.environments import places, plain_name
+from reports.analysis.environments import gpu_name, places, plain_name
 from reports.analysis.scaling.scaling_groups import ScalingGroup, ScalingPoint, point_speedup, scaling_groups
 from suite.schema.record import CaseResult
 from suite.statistics.aa_noise import is_twin
@@ -28,7 +28,6 @@ class Point:
     speedup: Estimate  # over one GPU; without an interval for one GPU itself
     runs: int
     settled: int  # of the runs
-    case_id: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +91,7 @@ def _line(group: ScalingGroup, results: Mapping[str, CaseResult]) -> Line:
         mode=MODES[group.scaling],
         num_envs=case.num_envs,
         machine=plain_name(machine),
-        gpu=machine.environment.gpus[0].name.removeprefix("NVIDIA ") if machine.environment.gpus else "GPU",
+        gpu=gpu_name(machine.environment) or "GPU",
         series=group.series,
         points=tuple(_point(group, point, is_first=point is group.baseline) for point in group.measured),
     )
@@ -106,7 +105,6 @@ def _point(group: ScalingGroup, point: ScalingPoint, *, is_first: bool) -> Point
         speedup=Estimate(value=1.0, interval=None) if is_first else point_speedup(group, point),
         runs=len(point.times_s),
         settled=point.settled,
-        case_id=point.case_id,
     )
 
 

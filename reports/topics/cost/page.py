@@ -1,17 +1,26 @@
 """Which number of GPUs and of environments to choose, for a deadline or a budget."""
 
-import html
 from collections.abc import Callable
 from typing import Final
 
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.scaling.answer import cost_answer
 from reports.analysis.scaling.scaling_groups import scaling_groups
-from reports.analysis.time_to_reward import SMOOTHING_WINDOW, common_reward, time_to_reward
+from reports.analysis.time_to_reward import SMOOTHING_WINDOW, rewarded_curves, time_to_reward
 from reports.display.addresses import page_of
 from reports.display.calculator import calculator
 from reports.display.charts.sweep import environments
-from reports.display.html import Displayed, Html, bullets, heading, link, paragraph, side_by_side, together
+from reports.display.html import (
+    Displayed,
+    Html,
+    answer_of_page,
+    bullets,
+    heading,
+    link,
+    paragraph,
+    side_by_side,
+    together,
+)
 from reports.sets.version import Version
 from reports.topics.cost import tables as choosing_tables
 from reports.topics.cost.chart import time_and_cost
@@ -25,9 +34,7 @@ def opening(version: Version) -> Html:
     """The answer, and the calculator; nothing if no machine ran on several numbers of GPUs."""
     if not version.lines:
         return Html(markup="", text="")
-    said = cost_answer(version.lines)
-    answer = Html(markup=f'<p class="answer">{html.escape(said)}</p>', text=said)
-    return together([answer, calculator(version.lines)])
+    return together([answer_of_page(cost_answer(version.lines)), calculator(version.lines)])
 
 
 def rules() -> Html:
@@ -117,13 +124,7 @@ def rewards(version: Version) -> Html:
 
     def table(campaign: Campaign) -> list[Displayed]:
         rows, without = [], []
-        for curve in dict.fromkeys((row.series, row.curve) for row in campaign.rows):
-            ids = {row.case_id for row in campaign.rows if (row.series, row.curve) == curve}
-            results = [result for result in campaign.results if result.case.case_id in ids and result.completed]
-            results.sort(key=lambda result: result.case.world_size)
-            name, reward = ": ".join(curve), common_reward(results)
-            if not results:
-                continue  # nothing ran of it, which is no matter of how long rounds are; Limits has it
+        for name, results, reward in rewarded_curves(campaign):
             if reward is None:
                 without.append(name)
             else:

@@ -4,15 +4,14 @@ import html
 import shlex
 from typing import Final
 
+from reports.analysis.environments import commit_of
 from reports.display.html import MISSING, Cell, Html, html_table, link, paragraph, together
-from reports.sets.planned import MATRIX, planned_cases
+from reports.sets.planned import MATRIX, numbered_cases
 from reports.sets.version import ResultSet, Version
 from reports.topics.data.downloads import DATA_FOLDER
-from suite.errors import MatrixError
 from suite.files.paths import ROOT
 from suite.schema.record import CaseResult, Device
 
-SHORT_HASH_LENGTH: Final = 12
 DEVICES: Final[tuple[Device, ...]] = ("cuda", "cpu")
 CASES: Final = "cases"  # the folder of a set
 
@@ -41,22 +40,17 @@ def _matrices() -> dict[str, str]:
 
 
 def _case_ids(matrix: str) -> list[str]:
-    """Of a matrix on GPUs and on the CPU; none of one that asks for all GPUs of whatever machine it runs on."""
-    try:
-        return [case.case_id for device in DEVICES for case in planned_cases(matrix, device=device)]
-    except MatrixError:
-        return []
+    """Of a matrix on GPUs and on the CPU, without what asks for all GPUs of whatever machine it runs on."""
+    return [case.case_id for device in DEVICES for case in numbered_cases(matrix, device=device)]
 
 
 def _row(one: ResultSet, result: CaseResult, matrices: dict[str, str]) -> list[Cell]:
     case_id = result.case.case_id
-    environment = result.completed[0].environment
-    commit = environment.git_commit and environment.git_commit[:SHORT_HASH_LENGTH]
     file = f"{DATA_FOLDER}/{one.name or 'results'}/{CASES}/{case_id}.json"
     return [
         case_id,
         _command(case_id, matrices, rounds=len(result.completed)),
-        f"{commit}, with local changes" if commit and environment.git_dirty else commit or MISSING,
+        commit_of(result.completed[0].environment) or MISSING,
         link(one.title or "samples", file),
     ]
 

@@ -6,9 +6,9 @@ from typing import Final
 
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.curves import comparison_key, is_emulated, task_name, variant_of
-from reports.analysis.environments import Place, plain_name
+from reports.analysis.environments import Place, gpu_name, plain_name
 from reports.analysis.rows import CaseRow
-from reports.analysis.time_to_reward import TimeToReward, common_reward, time_to_reward
+from reports.analysis.time_to_reward import TimeToReward, rewarded_curves, time_to_reward
 from reports.display.addresses import page_of
 from reports.display.series_tables import STACK_NAMES
 from reports.sets.version import ResultSet, Version
@@ -117,7 +117,7 @@ def _point(
         key=_key(one, case),
         task=task_name(case.task),
         library=library,
-        gpu=_gpu(place.environment),
+        gpu=gpu_name(place.environment) or "GPU",
         gpus=case.world_size,
         nodes=_nodes(result),
         num_envs=case.num_envs,
@@ -158,11 +158,7 @@ def _place(campaign: Campaign, result: CaseResult) -> Place:
 
 def _host(one: ResultSet, environment: Environment) -> tuple[str, ...]:
     """Labels of machines are whoever's measured, so the campaign counts too."""
-    return (one.name, environment.host_label or "", environment.cpu_model or "", _gpu(environment))
-
-
-def _gpu(environment: Environment) -> str:
-    return environment.gpus[0].name.removeprefix("NVIDIA ") if environment.gpus else "GPU"
+    return (one.name, environment.host_label or "", environment.cpu_model or "", gpu_name(environment) or "")
 
 
 def _nodes(result: CaseResult) -> str:
@@ -192,10 +188,7 @@ def _times_to_reward(campaign: Campaign) -> dict[str, TimeToReward]:
         series = campaign.series(name).only(lambda result: result.case.learns)
         if series.kind != "scaling" or series.pairs_without_scaling:
             continue
-        for curve in dict.fromkeys(row.curve for row in series.rows):
-            ids = {row.case_id for row in series.rows if row.curve == curve}
-            results = [one for one in series.results if one.case.case_id in ids and one.completed]
-            reward = common_reward(results) if results else None
+        for _, results, reward in rewarded_curves(series):
             if reward is not None:
                 found |= {one.case.case_id: time_to_reward(one, reward) for one in results}
     return found

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import NormalDist
 from typing import Any, Final
 
-from reports.display.html import MISSING, Cell, Html, estimated, html_table, paragraph
+from reports.display.html import MISSING, Cell, Html, answer_of_page, estimated, html_table, paragraph
 from reports.sets.version import Version
 from reports.topics.explore.metrics import METRICS, OVER_BASELINE, Metric
 from reports.topics.explore.model import Point, points
@@ -50,7 +50,7 @@ def opening(version: Version) -> Html:
         gpus.setdefault(point.gpu, set()).add(point.gpus)
     where = " and ".join(f"{_either(sorted(numbers))} {gpu} GPUs" for gpu, numbers in sorted(gpus.items()))
     said = f"{counted(len(found), 'configuration')} of {counted(len(tasks), 'task')} ({', '.join(tasks)}) on {where}."
-    return Html(markup=f'<p class="answer">{html.escape(said)}</p>', text=said)
+    return answer_of_page(said)
 
 
 def _either(numbers: Sequence[int]) -> str:

@@ -1,12 +1,11 @@
 """The page of a GPU model: its machines, what was made on them, and what is known of how steady they are."""
 
-import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 
 from reports.analysis.curves import task_name
 from reports.analysis.environments import Place, plain_name
-from reports.analysis.rows import case_times
+from reports.analysis.rows import training_fps
 from reports.display.addresses import page_of_task
 from reports.display.html import MISSING, Cell, Html, count, html_table, link, paragraph
 from reports.sets.version import ResultSet, Version
@@ -70,9 +69,8 @@ def most(version: Version, model: str) -> Html:
     """The most frames per second of each task, for each number of GPUs."""
     best: dict[tuple[str, int], tuple[float, CaseResult]] = {}
     for result in (result for one in version.scaling for result in one.campaign.results):
-        case = result.case
-        if result.completed and case.learns and case.has_frames and case.nnodes == 1:
-            fps = case.frames_per_iteration / statistics.median(case_times(result).times_s.values())
+        case, fps = result.case, training_fps(result)
+        if fps is not None and case.nnodes == 1:
             key = task_name(case.task), case.world_size
             best[key] = max(best.get(key, (0.0, result)), (fps, result), key=lambda each: each[0])
     if not best:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from reports.analysis.environments import Place, where_it_ran
+from reports.analysis.environments import SHORT_HASH_LENGTH, Place, commit_of, where_it_ran
 from reports.analysis.time_split import core_probe_us
 from reports.display.html import MISSING, Html, count, html_table, paragraph, seconds, together
 from reports.topics.hardware.full_core_speed import SharedCase
@@ -13,7 +13,6 @@ from suite.files.wording import counted
 from suite.schema.record import Case, CaseResult, CheckResult
 from suite.statistics.reduce import round_time_s
 
-SHORT_HASH_LENGTH: Final = 12
 WORTH_SHOWING: Final = ("failure", "warning", "not_checked")
 
 
@@ -52,10 +51,9 @@ def _platforms(sets: Sequence[tuple[str, Sequence[Place]]]) -> list[tuple[tuple[
 
 def _host_facts(place: Place) -> tuple[str, ...]:
     where = place.environment
-    commit = where.git_commit and where.git_commit[:SHORT_HASH_LENGTH]
     return (
         where_it_ran(place),
-        f"{commit}, with local changes" if commit and where.git_dirty else commit or MISSING,
+        commit_of(where) or MISSING,
         count(where.num_cpus),
         count(where.memory_gb),
     )

@@ -112,8 +112,10 @@ def _looked_at(folder: Path, one: ChangedSet) -> ChangedSet:
         return one
     try:
         return replace(one, look=Look(verified=verify(folder), lines=read_version(folder, name="").lines))
-    except LabscaleError:
-        return one  # the comparison says that it cannot be read
+    except LabscaleError as error:
+        if one.error:
+            return one
+        return replace(one, comparison=None, reason="It cannot be read.", error=str(error))
 
 
 def _sha256(folder: Path) -> str:

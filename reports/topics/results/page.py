@@ -1,7 +1,6 @@
 """The first page: the answer, both charts, the calculator, how sure it is, and how to check or cite it."""
 
 import html
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
@@ -11,7 +10,7 @@ from reports.analysis.scaling.answer import answer
 from reports.analysis.scaling.lines import Line
 from reports.display.calculator import calculator
 from reports.display.charts.speedups import panels
-from reports.display.html import Html, link, paragraph, together
+from reports.display.html import Html, answer_of_page, link, paragraph, together
 from reports.sets.version import Version
 from suite.files.wording import counted
 from suite.schema.record import RunRecord
@@ -30,11 +29,8 @@ def opening(version: Version) -> Html:
     if not records:
         return paragraph("Nothing here was measured by labscale.")
     kicker = f"{_versions(records)} · measured {_days(records)} on {_gpus(records)}"
-    said = answer(version.lines)
-    return Html(
-        markup=f'<p class="kicker">{html.escape(kicker)}</p><p class="answer">{html.escape(said)}</p>',
-        text=f"{kicker}\n{said}",
-    )
+    above = Html(markup=f'<p class="kicker">{html.escape(kicker)}</p>', text=kicker)
+    return together([above, answer_of_page(answer(version.lines))])
 
 
 def main(version: Version) -> Html:
@@ -119,7 +115,7 @@ def _sure(version: Version, found: Sequence[Line]) -> str:
 def _unknown(records: Sequence[RunRecord]) -> str:
     """What nobody measured of what people ask first."""
     most = max(record.case.nproc_per_node for record in records)
-    several = any(record.case.nnodes > 1 and not _is_emulated(record) for record in records)
+    several = any(record.case.nnodes > 1 and not (record.transport and record.transport.emulated) for record in records)
     unknown = {
         f"more than {counted(most, 'GPU')} of a machine": True,
         "several real nodes": not several,
@@ -129,10 +125,6 @@ def _unknown(records: Sequence[RunRecord]) -> str:
     missing = [name for name, is_unknown in unknown.items() if is_unknown]
     text = f"{', '.join(missing)}."
     return text[0].upper() + text[1:]
-
-
-def _is_emulated(record: RunRecord) -> bool:
-    return record.transport is not None and bool(record.transport.emulated)
 
 
 def _versions(records: Sequence[RunRecord]) -> str:
@@ -158,7 +150,7 @@ def _days(records: Sequence[RunRecord]) -> str:
 
 
 def _gpus(records: Sequence[RunRecord]) -> str:
-    names = Counter(gpu.name for record in records for gpu in record.environment.gpus)
+    names = {gpu.name for record in records for gpu in record.environment.gpus}
     return " and ".join(sorted(names)) or "CPUs"
 
 

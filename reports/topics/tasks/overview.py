@@ -1,17 +1,16 @@
 """The page of a task: how it scales, what it costs, and which series have the details."""
 
-import statistics
 from collections.abc import Sequence
 
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.curves import task_name
-from reports.analysis.rows import case_times
+from reports.analysis.rows import training_fps
 from reports.analysis.scaling.answer import answer
 from reports.display.addresses import page_of, page_of_task
 from reports.display.calculator import calculator
 from reports.display.charts.speedups import panels
 from reports.display.charts.sweep import environments
-from reports.display.html import Displayed, Html, count, heading, html_table, link, paragraph, together
+from reports.display.html import Displayed, Html, answer_of_page, count, heading, html_table, link, paragraph, together
 from reports.display.series_tables import series_title
 from reports.sets.version import Version
 from suite.files.wording import counted
@@ -28,20 +27,16 @@ def opening(version: Version, task: str) -> Html:
     results = [result for result in _results(version) if task_name(result.case.task) == task]
     found = [line for line in version.lines if line.task == task]
     said = [answer(found) if found else f"{task} ran on one number of GPUs only, so nothing is known of its scaling."]
-    if best := max((each for each in results if _fps(each)), key=_fps, default=None):
-        case = best.case
+    known = [(fps, result.case) for result in results if (fps := training_fps(result)) is not None]
+    if known:
+        fps, case = max(known, key=lambda each: each[0])
         number = counted(case.world_size, "GPU" if case.device == "cuda" else "rank")
         settings = ", with tuned settings" if case.division == "open" else ""
         said.append(
-            f"The most that was measured is {count(_fps(best))} frames per second with learning, on {number} with"
+            f"The most that was measured is {count(fps)} frames per second with learning, on {number} with"
             f" {case.rl_library} and {case.num_envs:,} environments on each{settings}."
         )
-    return together([_answer(" ".join(said)), paragraph(_what_it_is(results))])
-
-
-def _answer(text: str) -> Html:
-    shown = paragraph(text)
-    return Html(markup=shown.markup.replace("<p>", '<p class="answer">', 1), text=text)
+    return together([answer_of_page(" ".join(said)), paragraph(_what_it_is(results))])
 
 
 def scaling(version: Version, task: str) -> Html:
@@ -98,14 +93,6 @@ def _series(version: Version, task: str) -> list[Campaign]:
 
 def _results(version: Version) -> list[CaseResult]:
     return [result for one in version.scaling for result in one.campaign.results]
-
-
-def _fps(result: CaseResult) -> float:
-    """Frames per second of a case that trained; 0 without any."""
-    case = result.case
-    if not (result.completed and case.learns and case.has_frames):
-        return 0.0
-    return case.frames_per_iteration / statistics.median(case_times(result).times_s.values())
 
 
 def _what_it_is(results: Sequence[CaseResult]) -> str:

@@ -3,12 +3,15 @@
 import json
 import shutil
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from reports.sets.version import read_version
 from reports.site import publish as publishing
+from reports.site.feed import feed
 from suite.errors import ReportError, UsageError
 from tests.fixtures.machines.browser import Browser, Tab
 from tests.fixtures.results.generated_results import smoke_results, write_results
@@ -49,6 +52,13 @@ def test_the_feed_has_the_answer_of_every_version_newest_first(site: Path) -> No
     links = [entry.find("{*}link") for entry in entries]
     assert all(link is not None and (site / link.attrib["href"]).is_file() for link in links)
     assert 'href="../feed.xml"' in (site / NEWER / "index.html").read_text()
+
+
+def test_a_version_in_which_nothing_ran_is_no_entry_of_the_feed(versions_results: Path) -> None:
+    version = read_version(versions_results / NEWER, name=NEWER)
+    nothing = replace(version, name="empty", sets=())
+    assert "Version empty" not in feed([nothing, version])
+    assert "<updated>" not in feed([nothing])
 
 
 @pytest.mark.parametrize("version", [OLDER, NEWER], ids=["one set", "several sets"])

@@ -92,10 +92,13 @@ def test_what_cannot_be_compared_says_why(trees: tuple[Path, Path]) -> None:
     before, after = trees
     (after / "2026.11" / "rack" / "cases" / "broken.json").write_text("{")
     (after / "2026.12" / "desk" / BUNDLES).mkdir()
+    (after / "2026.12" / "new" / "cases" / "broken.json").write_text("{")
     found = told(before, after)
     assert found["2026.11/rack"].comparison is None
     assert "broken.json" in found["2026.11/rack"].error
     assert "another tool" in found["2026.12/desk"].reason
+    assert found["2026.12/new"].reason == "It cannot be read."
+    assert "broken.json" in found["2026.12/new"].error
 
 
 def test_the_markdown_is_as_it_was_looked_at(trees: tuple[Path, Path], tmp_path: Path) -> None:

@@ -41,7 +41,6 @@ def line(*speedups: float, mode: Mode = "own", runs: int = 3, gpu: str = "H200",
             speedup=Estimate(value=speedup, interval=(speedup - 0.1, speedup + 0.1) if runs > 2 else None),
             runs=runs,
             settled=0,
-            case_id=f"case-{index}",
         )
         for index, speedup in enumerate((1.0, *speedups))
     )
