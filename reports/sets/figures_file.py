@@ -1,6 +1,7 @@
 """``figures.json`` of a version: every figure of its cases that is published. README.md is made from it.
 
-``python -m reports.sets.figures_file [VERSION]`` writes it anew. The pages offer the same file for download, and
+``python -m reports.sets.figures_file [VERSION]`` writes it anew, of the newest version without
+a name. The pages offer the same file for download, and
 ``verify`` computes each of its values again from the samples, with formulas of its own.
 """
 
@@ -16,7 +17,7 @@ from reports.analysis.rows import CaseRow
 from reports.analysis.scaling.scaling_groups import scaling_groups
 from reports.analysis.scaling.verdicts import verdict
 from reports.sets.file_errors import told_when_unreadable, told_when_unwritable
-from reports.sets.version import ResultSet, Version, read_version
+from reports.sets.version import ResultSet, Version, read_version, version_order
 from suite.files.paths import ROOT
 from suite.options.command_line import Parser, exit_code_of, results_path
 from suite.schema.record import CaseResult
@@ -24,7 +25,7 @@ from suite.statistics.intervals import Estimate, Interval
 from suite.statistics.reduce import steady_part
 
 FILE: Final = "figures.json"
-NEWEST: Final = ROOT / "reports" / "results" / "2026.11"
+RESULTS: Final = ROOT / "reports" / "results"
 
 
 def figures(version: Version) -> dict[str, Any]:
@@ -116,7 +117,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     parser = Parser(prog="python -m reports.sets.figures_file", description=f"Write {FILE} of a version.")
-    parser.add_argument("version", type=results_path, nargs="?", default=NEWEST, metavar="VERSION")
+    newest = max((path for path in RESULTS.iterdir() if path.is_dir()), key=lambda path: version_order(path.name))
+    parser.add_argument("version", type=results_path, nargs="?", default=newest, metavar="VERSION")
     folder = parser.read(arguments).version
     with told_when_unreadable(folder):
         content = text(read_version(folder, name=folder.name))

@@ -17,7 +17,7 @@ from suite.schema.record import Case, CaseResult
 BEGIN: Final = "<!-- begin: made by `python -m reports.site.readme` -->"
 SETTLED: Final = "Settled runs no longer got faster or slower; none is left out."
 END: Final = "<!-- end -->"
-FOLDER: Final = "reports/results/2026.11"  # as README.md links to it
+FOLDER: Final = "reports/results"  # as README.md links to it
 VERSIONS: Final = {
     "Isaac Lab": "isaaclab", "Newton": "newton", "torch": "torch", "rl-games": "rl-games", "rsl-rl-lib": "rsl-rl-lib",
     "NCCL": "nccl",
@@ -28,7 +28,7 @@ VERSIONS: Final = {
 class Source:
     """A set of results with the place it ran in, and its published figures by case id."""
 
-    name: str
+    name: str  # version and folder, such as 2026.11/h200-x4
     results: Sequence[CaseResult]
     figures: Mapping[str, Mapping[str, Any]]
     noise: float  # how far medians of the same case lie apart here
@@ -60,7 +60,9 @@ class Source:
 
 
 def read(name: str) -> Source:
-    stored = read_figures(ROOT / FOLDER)[name]
+    """Read a set by its version and folder, such as ``2026.11/h200-x4``."""
+    version, _, folder = name.partition("/")
+    stored = read_figures(ROOT / FOLDER / version)[folder]
     results = load_results(ROOT / FOLDER / name)
     return Source(name=name, results=results, figures=stored["cases"], noise=_known(stored["noise"]))
 
@@ -69,23 +71,25 @@ def findings() -> str:
     """Four findings with their ranges and places, and the versions that all of them share.
 
     Raises:
-        ReportError: a figure is missing, or the sets differ in a version or in their number of runs.
+        ReportError: a figure is missing, or the sets differ in a version.
     """
-    sources = full, rsl_rl, shadow, tuned = [
-        read(name) for name in ("h200-x4-full", "h200-x4-rsl", "h200-x2-shadow", "h200-open-rsl")
-    ]
-    ant, hand = full.most_gpus("ant-weak"), shadow.most_gpus("shadow-horizontal")
-    cartpole, slower = full.most_gpus("cartpole-strong"), rsl_rl.most_gpus("cartpole-strong")
-    gain = widest(tuned)
-    shown = (full, ant), (full, cartpole), (rsl_rl, slower), (shadow, hand)
-    runs = {source.of(case, "processes") for source, case in shown}
-    runs |= {tuned.of(case, "processes") for case in (gain.case, gain.closed)}
-    ant_fps = full.of(ant, "frames_per_s")
+    sources = newest, full, rsl_rl, shadow, tuned = [
+        read(name)
+        for name in (
+            "2026.12/h200-x2", "2026.11/h200-x4-full", "2026.11/h200-x4-rsl", "2026.11/h200-x2-shadow",
+            "2026.11/h200-open-rsl",
+        )
+    ]  # fmt: skip
+    ant, ants = newest.most_gpus("ant-weak"), full.most_gpus("ant-weak")
+    cartpole, cartpoles = newest.most_gpus("cartpole-strong"), full.most_gpus("cartpole-strong")
+    hand, slower, gain = shadow.most_gpus("shadow-horizontal"), rsl_rl.most_gpus("cartpole-strong"), widest(tuned)
     return f"""\
-- **Ant, {ant.num_envs:,} environments per GPU** ({ant.rl_library}): {ant_fps:,.0f} training frames/s on
-  {ant.world_size} GPUs, {_efficiency(ant, full)}.
+- **Ant, {ant.num_envs:,} environments per GPU** ({ant.rl_library}): on
+  {ant.world_size} GPUs {_efficiency(ant, newest)};
+  on {ants.world_size} GPUs {_efficiency(ants, full)}.
 - **Cartpole, {cartpole.num_envs_global:,} environments in total** ({cartpole.rl_library}): on
-  {cartpole.world_size} GPUs {_efficiency(cartpole, full)}.
+  {cartpole.world_size} GPUs {_efficiency(cartpole, newest)};
+  on {cartpoles.world_size} GPUs {_efficiency(cartpoles, full)}.
   With {slower.rl_library}, {slower.world_size} GPUs are neither surely faster than one nor surely slower:
   {_speedup(slower, rsl_rl)}.
 - **Shadow Hand with a camera, {hand.num_envs:,} environments per GPU** ({hand.rl_library}): on
@@ -95,7 +99,7 @@ def findings() -> str:
   More frames are not more learning: after {gain.case.iterations} iterations they had not reached the reward of the
   settings as shipped.
 
-Each figure is a median of {_one(runs)} runs. {SETTLED} {_versions(sources)}."""
+Each figure compares medians over runs in fresh processes. {SETTLED} {_versions(sources)}."""
 
 
 def widest(tuned: Source) -> Gain:
@@ -129,7 +133,7 @@ def _judged(case: Case, source: Source) -> str:
 
 
 def _noise_and_place(source: Source) -> str:
-    return f" noise {100 * source.noise:.1f} %;\n  {source.where}"
+    return f" noise {100 * source.noise:.1f} %; {source.where}"
 
 
 def _versions(sources: Sequence[Source]) -> str:

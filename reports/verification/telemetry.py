@@ -29,7 +29,8 @@ def check_telemetry(where: str, at: str, record: Json) -> Iterator[Finding]:
     yield from _check_energy(where, at, seen, is_whole=is_whole)
     if seen["window_s"] > 0:  # else that is named already
         yield from _check_power(where, at, seen, is_whole=is_whole)
-        yield from _check_sampling(where, at, seen)
+        parts = record["turns"]["turns"] if record.get("turns") else 1
+        yield from _check_sampling(where, at, seen, parts=parts)
     yield from _check_spreads(where, at, seen)
     for index, gpu in enumerate(seen["gpus"]):
         place = (gpu["node"], gpu["index"])
@@ -178,10 +179,13 @@ def _check_host(where: str, at: str, seen: Json, record: Json) -> Iterator[Findi
             yield from outside(where, what, used_gb, 0, memory_gb * (1 + TOLERANCE), unit="GB")
 
 
-def _check_sampling(where: str, at: str, seen: Json) -> Iterator[Finding]:
-    """Check that samples came no faster than intended, without a gap if power was integrated, one after the other."""
+def _check_sampling(where: str, at: str, seen: Json, *, parts: int) -> Iterator[Finding]:
+    """Check that samples came no faster than intended, without a gap if power was integrated, one after the other.
+
+    ``parts`` is the number of pieces of the window: one, or a turn each. Each may have a sample at both of its ends.
+    """
     rate_hz, window_s, number = seen["rate_hz"], seen["window_s"], seen["num_samples"]
-    most = math.inf if rate_hz is None else rate_hz * window_s + 2
+    most = math.inf if rate_hz is None else rate_hz * window_s + 1 + parts
     is_integrated = bool(seen["gpus"]) and all(gpu["energy_integrated_j"] is not None for gpu in seen["gpus"])
     least = max(1.0, window_s / MAX_GAP_S - 1) if is_integrated else 1.0
     yield from outside(where, f"{at}.num_samples", number, least, most)

@@ -39,9 +39,9 @@ def test_every_page_of_the_guide_is_linked_from_the_readme() -> None:
 
 
 def test_no_finding_is_of_a_set_without_fingerprints() -> None:
-    sets = set(re.findall(r"\(reports/results/2026\.11/([\w-]+)\)", README))
-    assert len(sets) == 4
-    assert all(has_fingerprints(load_results(RESULTS / name)) for name in sets)
+    sets = set(re.findall(r"\(reports/results/([\w.]+/[\w-]+)\)", README))
+    assert len(sets) == 5
+    assert all(has_fingerprints(load_results(RESULTS.parent / name)) for name in sets)
     without = [one.name for one in committed_version().sets if not has_fingerprints(one.campaign.results)]
     assert len(without) == 4
     assert "the four early campaigns without one" in SAID
@@ -49,16 +49,16 @@ def test_no_finding_is_of_a_set_without_fingerprints() -> None:
 
 def test_the_words_around_the_findings_hold() -> None:
     """ "Neither surely faster than one nor surely slower", and "had not reached the reward"."""
-    source = read("h200-x4-rsl")
+    source = read("2026.11/h200-x4-rsl")
     low, high = source.of(source.most_gpus("cartpole-strong"), "speedup_interval")
     assert low < 1 < high
-    assert widest(read("h200-open-rsl")).ended_before
+    assert widest(read("2026.11/h200-open-rsl")).ended_before
 
 
 def clock_differences() -> list[float]:
     """Relative difference of our iteration time and the library's own in one process, rank 0, all training rounds."""
     differences = []
-    sets = [path.parent for path in sorted(RESULTS.glob("*/SHA256SUMS"))]
+    sets = [path.parent for path in sorted(RESULTS.parent.glob("*/*/SHA256SUMS"))]
     folders = [folder for one in sets for folder in (one, one / "a_a", one / "interference") if folder.is_dir()]
     results = [result for folder in folders for result in load_results(folder) if result.case.workload == "train"]
     for record in (record for result in results for record in result.completed):

@@ -296,6 +296,20 @@ def test_a_forged_table_is_named(version: Path, name: str, old: str, new: str, w
     assert any(words in sentence for sentence in said), said
 
 
+def test_a_figure_in_the_readme_is_checked_with_the_version_that_its_link_names(version: Path) -> None:
+    readme = version.parents[2] / "README.md"
+    text = readme.read_text()
+    (said,) = [line for line in text.splitlines() if line.startswith("- ")]
+    older = version.parent / "2026.10"
+    older.mkdir()
+    (older / "report.toml").write_text("")
+    readme.write_text(text.replace(said, f"{said}\n{said.replace('2026.11', older.name).replace('%', '99.9 %')}"))
+    assert [str(finding) for finding in findings(version)] == []
+    readme.write_text(text.replace(said, f"{said}\n{said.replace('%', '99.9 %')}"))
+    (found,) = findings(version)
+    assert "the text before the link to h200-x2-per-gpu" in str(found)
+
+
 def test_a_forged_rate_in_the_table_of_all_cases_is_named(version: Path) -> None:
     with (version / "cases.csv").open(encoding="utf-8") as file:
         lines = list(csv.DictReader(file))

@@ -5,7 +5,16 @@ from typing import Any
 
 import pytest
 
-from tests.fixtures.results.damaged_results import TWO_GPUS, TWO_NODES, Damage, damaged_case, ranks, telemetry
+from tests.fixtures.results.damaged_results import (
+    IN_TURNS,
+    TWO_GPUS,
+    TWO_NODES,
+    Damage,
+    damaged_case,
+    ranks,
+    rounds,
+    telemetry,
+)
 
 
 @pytest.mark.parametrize(
@@ -145,3 +154,13 @@ def test_a_host_may_use_more_than_the_limit_of_a_job_on_it(tmp_path: Path) -> No
 def test_figures_of_all_nodes_follow_from_each(tmp_path: Path, change: Damage, what: str) -> None:
     found = damaged_case(TWO_NODES, lambda stored: change(telemetry(stored)), tmp_path)
     assert f"round 0, telemetry{what}" in {one.what for one in found}
+
+
+def test_each_turn_of_a_round_may_have_a_sample_at_both_of_its_ends(tmp_path: Path) -> None:
+    def at_most(stored: Any, *, more: int) -> None:
+        seen, turns = telemetry(stored), rounds(stored)[0]["turns"]["turns"]
+        seen["num_samples"] = int(seen["rate_hz"] * seen["window_s"] + 1) + turns + more
+
+    assert damaged_case(IN_TURNS, lambda stored: at_most(stored, more=0), tmp_path) == []
+    found = damaged_case(IN_TURNS, lambda stored: at_most(stored, more=1), tmp_path)
+    assert "round 0, telemetry.num_samples" in {one.what for one in found}
