@@ -6,7 +6,7 @@ from dataclasses import replace
 from reports.analysis.curves import task_name
 from reports.analysis.environments import Place, plain_name
 from reports.analysis.rows import training_fps
-from reports.display.addresses import page_of_task
+from reports.display.addresses import page_of_gpu, page_of_task
 from reports.display.html import MISSING, Cell, Html, count, html_table, link, paragraph
 from reports.sets.version import ResultSet, Version
 from suite.files.wording import counted
@@ -35,6 +35,26 @@ def opening(version: Version, model: str) -> Html:
     ran = f"{counted(runs, 'run')} in {counted(len(version.sets), 'set')}"
     kind = "without GPUs" if model == CPUS else f"with {model}"
     return paragraph(f"{counted(machines, 'machine')} {kind}{up_to}: {ran}.")
+
+
+def in_older_versions(version: Version, model: str) -> Html:
+    """Say what older versions have of this model, with the way there; nothing if they have none of it."""
+    found = [older for older in version.older if _places(older, model)]
+    if not found:
+        return Html(markup="", text="")
+    rows: list[list[Cell]] = []
+    for older in found:
+        records = [record for one in of_model(older, model).sets for record in one.campaign.completed]
+        most = max((record.case.nproc_per_node for record in records), default=0)
+        tasks = sorted({task_name(record.case.task) for record in records})
+        address = f"../{older.name}/{page_of_gpu(model)}.html"
+        rows.append([link(f"Version {older.name}", address), str(most), ", ".join(tasks), str(len(records))])
+    return html_table(
+        ["Older version", "Most GPUs of a machine", "Tasks", "Runs"],
+        rows,
+        label=f"{model} in older versions",
+        text_headings=("Tasks",),
+    )
 
 
 def machines(version: Version, model: str) -> Html:

@@ -12,6 +12,7 @@ from reports.display.calculator import calculator
 from reports.display.charts.speedups import panels
 from reports.display.html import Html, answer_of_page, link, paragraph, together
 from reports.sets.version import Version
+from reports.topics.results.measured_before import completed, measured_before
 from suite.files.wording import counted
 from suite.schema.record import RunRecord
 from suite.statistics.intervals import CONFIDENCE, MIN_ROUNDS_FOR_INTERVAL
@@ -25,7 +26,7 @@ HOW_TO_READ: Final = (
 
 def opening(version: Version) -> Html:
     """What was measured when and on what, then the answer."""
-    records = _completed(version)
+    records = completed(version)
     if not records:
         return paragraph("Nothing here was measured by labscale.")
     kicker = f"{_versions(records)} · measured {_days(records)} on {_gpus(records)}"
@@ -56,13 +57,13 @@ def main(version: Version) -> Html:
 
 def sureness(version: Version) -> Html:
     """What was measured, how sure it is, what is not known, and how to check it."""
-    records = _completed(version)
+    records = completed(version)
     if not records:
         return Html(markup="", text="")
     facts = {
         "What was measured": _measured(records),
         "How sure is it": _sure(version, version.lines),
-        "What is not known": _unknown(records),
+        "What is not known": _unknown([*records, *(record for older in version.older for record in completed(older))]),
         "Can I check it": "Every sample of every run can be downloaded, and one command computes each figure again.",
     }
     more = {
@@ -74,13 +75,10 @@ def sureness(version: Version) -> Html:
         f"<div><h3>{name}</h3><p>{html.escape(text)} {more[name].markup if name in more else ''}</p></div>"
         for name, text in facts.items()
     )
-    return Html(
+    shown = Html(
         markup=f'<div class="facts">{parts}</div>', text="\n".join(f"{name}: {text}" for name, text in facts.items())
     )
-
-
-def _completed(version: Version) -> list[RunRecord]:
-    return [record for one in version.scaling for record in one.campaign.completed]
+    return together([shown, measured_before(version)])
 
 
 def _measured(records: Sequence[RunRecord]) -> str:
@@ -156,7 +154,7 @@ def _gpus(records: Sequence[RunRecord]) -> str:
 
 def citation(version: Version) -> Html:
     """How to cite this version: one sentence, and BibTeX."""
-    records = _completed(version)
+    records = completed(version)
     year = max((record.started_utc or "" for record in records), default="")[:4] or "n.d."
     said = f"The labscale authors: How Isaac Lab training scales, report {version.name}."
     bibtex = (

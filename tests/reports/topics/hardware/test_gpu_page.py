@@ -37,3 +37,14 @@ def test_the_most_frames_are_of_the_quickest_case_of_each_task_and_number_of_gpu
     assert "hardware-generated-accelerator" in page_sources(version)
     nothing = replace(version, sets=())
     assert gpu_page.gpu_models(nothing) == ()
+
+
+def test_older_versions_with_the_model_are_named_with_the_way_there(tmp_path: Path) -> None:
+    older = committed_version()
+    newer = read_version(write_results(full_results(), tmp_path), name="v")
+    both = replace(newer, older=(older,))
+    said = gpu_page.in_older_versions(both, "NVIDIA H100 80GB HBM3")
+    assert "Version 2026.11\t2\tAnt\t" in said.text
+    assert '<a href="../2026.11/hardware-nvidia-h100-80gb-hbm3.html">' in said.markup
+    assert gpu_page.in_older_versions(both, "NVIDIA L40S").text == ""
+    assert gpu_page.in_older_versions(older, "NVIDIA H200").text == ""

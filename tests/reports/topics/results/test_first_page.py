@@ -17,6 +17,7 @@ from reports.topics.hardware.models import models
 from reports.topics.results import page
 from suite.schema.record import CaseResult
 from suite.statistics.intervals import Estimate
+from tests.fixtures.results.committed_results import RESULTS as COMMITTED
 from tests.fixtures.results.committed_results import committed_version
 from tests.fixtures.results.generated_results import (
     full_results,
@@ -160,3 +161,17 @@ def test_without_several_numbers_of_gpus_there_is_no_chart_and_no_calculator(tmp
 
 def test_a_sweep_of_environments_has_its_card(tmp_path: Path) -> None:
     assert "environments fill one GPU" in found_elsewhere(version_of(sweep_results(), tmp_path)).text
+
+
+def test_what_only_an_older_version_measured_is_said_with_the_way_there() -> None:
+    newer = read_version(COMMITTED.parent / "2026.12", name="2026.12")
+    assert "version" not in page.sureness(newer).text.lower()
+    both = replace(newer, older=(committed_version(),))
+    said = page.sureness(both)
+    assert "Version 2026.11 also has up to 4 GPUs, NVIDIA H100 80GB HBM3, Shadow Hand with camera, rsl_rl." in said.text
+    assert '<a href="../2026.11/index.html">Version 2026.11</a>' in said.markup
+    assert "More than 2 GPUs of a machine" in page.sureness(newer).text
+    assert "More than 4 GPUs of a machine" in said.text
+    of_h100 = "../2026.11/hardware-nvidia-h100-80gb-hbm3.html"
+    assert of_h100 in models(both).markup
+    assert of_h100 not in models(newer).markup
