@@ -158,6 +158,13 @@ def pins(session: nox.Session) -> None:
 
 
 @nox.session
+def pictures(session: nox.Session) -> None:
+    """Draw a picture of each task for its page in the report, with Newton's renderer on the CPU."""
+    install(session, "suite")
+    run_module(session, "suite.install.task_pictures")
+
+
+@nox.session
 def tests(session: nox.Session) -> None:
     """Run the tests, real training included; `-- --quick` leaves out what trains or starts an engine."""
     install(session, "tests")

@@ -56,6 +56,7 @@ EXTRA = {
     "suite/env_check/libraries/elf.py": {"elftools"},
     "suite/env_check/probes/vulkan_frame.py": {"wgpu"},
     "suite/env_check/probes/egl_frame.py": {"moderngl"},
+    "tasks/picture.py": {"isaaclab_newton"},
     "reports/display/figure.py": {"vl_convert"},
     "reports/analysis/scaling/scaling_laws.py": {"numpy", "scipy"},
     "reports/topics/history/command.py": {"rich"},

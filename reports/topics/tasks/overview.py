@@ -13,6 +13,7 @@ from reports.display.charts.sweep import environments
 from reports.display.html import Displayed, Html, answer_of_page, count, heading, html_table, link, paragraph, together
 from reports.display.series_tables import series_title
 from reports.sets.version import Version
+from reports.topics.tasks.picture import picture
 from suite.files.wording import counted
 from suite.schema.record import CaseResult, RunRecord
 
@@ -36,7 +37,7 @@ def opening(version: Version, task: str) -> Html:
             f"The most that was measured is {count(fps)} frames per second with learning, on {number} with"
             f" {case.rl_library} and {case.num_envs:,} environments on each{settings}."
         )
-    return together([answer_of_page(" ".join(said)), paragraph(_what_it_is(results))])
+    return together([answer_of_page(" ".join(said)), picture(task), paragraph(_what_it_is(results))])
 
 
 def scaling(version: Version, task: str) -> Html:
