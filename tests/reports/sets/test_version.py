@@ -152,12 +152,12 @@ def test_of_several_sets_the_first_page_begins_with_every_curve_in_one_table() -
     version = committed_version()
     rows = [line.split("\t") for line in summary.answers(version).text.splitlines()]
     curves = {(row[0], row[1]): row for row in rows if len(row) == 8}
-    full = curves["ant-weak: rl_games", "Four H200s (host J), one node and two emulated"]
+    full = curves["ant-weak: rl_games", "4 x H200, 22 Nov 2026: one node and two simulated"]
     frames = "375,811 (310,205 to 453,631)"
     rounds = "3, 3, 3 (1, 2, 0 settled)"
     assert full[2:] == ["1, 2, 4", frames, "90.9 %", "75.9 to 104.3 %", rounds, "inconclusive"]
-    of_host_t = next(row for row in curves.values() if "host T" in row[1])
-    assert (of_host_t[0], of_host_t[-1]) == ("cartpole-per-gpu: rl_games", "inconclusive")  # with the twin
+    per_gpu = next(row for row in curves.values() if row[1].startswith("2 x H200, 23 Nov 2026: Cartpole, as many"))
+    assert (per_gpu[0], per_gpu[-1]) == ("cartpole-per-gpu: rl_games", "inconclusive")  # with the twin
     judged = {row[0] for row in curves.values()}
     assert not any("control" in name or "open" in name or "envs" in name for name in judged)
 
@@ -209,12 +209,12 @@ def test_a_set_knows_its_noise_from_its_own_twins(tmp_path: Path) -> None:
 def test_limits_say_once_of_many_sets_that_their_rounds_ran_alone() -> None:
     said = limits.uncertain(committed_version()).text
     (alone,) = (line for line in said.splitlines() if "No round ran beside other cases" in line)
-    named = re.search(r"in (\d+) sets: (Four H200s \(host J\), one node and two emulated; Four H200s .*)", alone)
+    named = re.search(r"in (\d+) sets: (4 x H200, 22 Nov 2026: one node and two simulated; 4 x H200, .*)", alone)
     assert named
     assert int(named[1]) == named[2].count("; ") + 1 > 30
-    assert "(the first host)" not in alone  # of which it is not known
+    assert ": the first campaign" not in alone  # of which it is not known
     assert "Of no round it is known" in said
-    assert "One H200 (host H), Cartpole from 1024 to 65536 environments: 16 of 16 rounds" in said
+    assert "1 x H200, 22 Nov 2026: Cartpole, 1,024 to 65,536 environments: 16 of 16 rounds" in said
 
 
 def test_limits_list_what_verification_finds_and_nobody_can_repair(tmp_path: Path) -> None:

@@ -78,8 +78,8 @@ def test_a_table_without_a_source_is_refused(tmp_path: Path) -> None:
 def test_ours_stand_beside_theirs() -> None:
     text = page.tables(committed_version()).text
     assert "R. Noroian\t4\t1,672,000\t1,208,000\t608,000\t62.3 %" in text
-    assert "labscale, Four H200s (host K), short\t4\t" in text
-    assert "the first host" not in text
+    assert "labscale, 4 x H200, 22 Nov 2026: few iterations\t4\t" in text
+    assert "the first campaign" not in text
     assert "CPU: Intel Xeon Gold, 36 cores." in text
     assert text.count("CPU: Intel Xeon Platinum 8362 at 2.80 GHz.") == 4
     assert text.count("CPU: not stated.") == 2
@@ -102,7 +102,7 @@ def test_a_set_without_the_fewest_gpus_of_a_table_does_not_stand_in_it() -> None
     assert min(row.world_size for row in nodes.campaign.series("ant-weak").rows) > 1
     text = page.tables(version).text
     assert f"labscale, {nodes.title}" not in text
-    assert "labscale, Four H200s (host J), one node and two emulated\t2\t" in text
+    assert "labscale, 4 x H200, 22 Nov 2026: one node and two simulated\t2\t" in text
 
 
 def test_a_series_has_the_tables_that_stand_beside_it() -> None:

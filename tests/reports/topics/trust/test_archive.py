@@ -16,7 +16,7 @@ from tests.fixtures.results.generated_results import full_results, make_case, ma
 def test_no_set_of_the_first_page_lacks_fingerprints() -> None:
     version = committed_version()
     assert [one.name for one in version.scaling if not has_fingerprints(one.campaign.results)] == []
-    assert "the first host" not in at_a_glance.curves(version).text
+    assert "the first campaign" not in at_a_glance.curves(version).text
 
 
 def test_the_archive_says_of_each_set_what_is_missing_and_shows_its_curves() -> None:
