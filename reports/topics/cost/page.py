@@ -204,7 +204,7 @@ def _sizes(series: Campaign, found: tuple[SizeChoice, ...]) -> list[Displayed]:
     sentences += [f"{failed.case_id}: {_ended(failed)}." for one in found for failed in one.failed]
     if others := _other_processes(series):
         sentences.append(
-            f"Other processes were on the GPU ({others}): the memory below holds theirs, and speed may have suffered."
+            f"Other processes were on the GPU ({others}): the memory below includes theirs; runs may have been slowed."
         )
     label = f"Environments of {series.rows[0].series} {series.title}".strip()
     return [bullets(sentences), environments(series), choosing_tables.sizes(found, series.inside, label=label)]

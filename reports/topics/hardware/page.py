@@ -19,11 +19,11 @@ from suite.statistics.core_speed import MIN_AT_FULL_SPEED, SLOWED
 
 CHANCE: Final = 0.05  # what is as probable by chance shows nothing
 NOISE_RULE: Final = (
-    "A case that ran twice, as an A/A pair, is two cases by name alone. The noise is what their medians lie apart at"
-    f" most in {NOISE_LEVEL:.0%} of all ways to deal their rounds into two, of up to three rounds each in any way, and"
-    " no less than as they ran. It holds how the host drifted between rounds. A further case that differs by nothing"
-    " lies beyond it in one of four cases with two or three rounds each, and in one of seven with four or five (by"
-    " simulation of rounds that are independent). A set's noise is that of its pair that has most."
+    "A repeat measurement (A/A pair) runs one configuration twice, under two names. Its noise is how far two medians of"
+    f" these rounds lie apart at most in {NOISE_LEVEL:.0%} of all ways to deal the rounds into two (of up to three"
+    " each: in all ways). It is never less than the difference as the two ran, and includes how the host drifts between"
+    " rounds. With two or three rounds each, a configuration that differs by nothing exceeds its noise in one of four"
+    " cases; with four or five in one of seven (simulated, independent rounds). A set's noise is its largest."
 )
 
 FULL_SPEED_RULE: Final = (

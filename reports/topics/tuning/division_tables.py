@@ -78,8 +78,8 @@ def _noise(noise: float | None) -> str:
         )
     return (
         f"A case ran twice under two names, an A/A pair. In {NOISE_LEVEL:.0%} of all ways to deal its rounds into two"
-        f" the medians lie at most {percent(noise)} apart: a gain within that, or whose interval holds 1, cannot be"
-        " told from none."
+        f" the medians lie at most {percent(noise)} apart. A smaller gain, or one whose interval contains 1, shows"
+        " nothing."
     )
 
 

@@ -109,7 +109,7 @@ def _caption(found: Sequence[Gain]) -> str:
     closed = found[0].closed.case_id
     parts = [f"Each change beside {closed}, 1 being what upstream ships. Whiskers: intervals, where rounds are enough."]
     if found[0].noise is not None:
-        parts.append("The grey band is the A/A noise of frames per second: a gain in it cannot be told from none.")
+        parts.append("The grey band is the noise of frames per second (A/A): a gain inside it shows nothing.")
     late = [one for one in found if one.ended_before]
     if late:
         named = ", ".join(f"{division_tables.short_name(one, found)} ({one.runs_with_target})" for one in late)
