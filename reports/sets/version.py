@@ -56,6 +56,11 @@ class ResultSet:
         """Of the pair that has most, relative; None where there is none."""
         return noise_budget(self.twin_pairs)
 
+    @property
+    def lines(self) -> list[Line]:
+        """The speed-ups over one GPU, each with its minibatch rule."""
+        return lines(self.campaign, by=self.contributor.name if self.contributor else None)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Version:
@@ -139,8 +144,7 @@ class Version:
     @cached_property
     def lines(self) -> tuple[Line, ...]:
         """The speed-ups over one GPU of every machine of all sets."""
-        found = (lines(one.campaign, by=one.contributor.name if one.contributor else None) for one in self.scaling)
-        return in_order([line for of_set in found for line in of_set])
+        return in_order([line for one in self.scaling for line in one.lines])
 
     @property
     def has_stacks(self) -> bool:

@@ -24,6 +24,7 @@ PAGES: Final[Mapping[str, Path]] = {
     "offline": FOLDER / "offline.md",
     "where": FOLDER / "where.md",
     "commands": FOLDER / "commands.md",
+    "changelog": ROOT / "CHANGELOG.md",
 }
 _NAMES: Final = {path.name: name for name, path in PAGES.items()}
 

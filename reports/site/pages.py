@@ -104,6 +104,7 @@ def _hardware(version: Version) -> Texts:
 
 SIDES: Final = "Compared"
 HARDWARE: Final = "Hardware"
+HISTORY: Final = "History"
 ABOUT: Final = "How we measure"
 PAGES: Final = (
     Page(text="index", is_shown=_has_speeds),
@@ -123,8 +124,8 @@ PAGES: Final = (
     Page(text="clock", part=SIDES, is_shown=lambda version: version.pairs),
     Page(text="division", part=SIDES, is_shown=_speeds_and(_is_tuned), card=tuning_card),
     Page(text="learning", part=SIDES, is_shown=has_seeds),
-    Page(text="comparison", part=SIDES, is_shown=_speeds_and(lambda version: version.older)),
     Page(text="foreign", part=SIDES, is_shown=lambda version: version.foreign),
+    Page(text="history", part=HISTORY, is_shown=_speeds_and(lambda version: version.older)),
     Page(text="turns", part=ABOUT, is_shown=_speeds_and(has_check)),
     Page(text="archive", part=ABOUT, is_shown=_speeds_and(lambda version: version.archived)),
     Page(text="methodology", part=ABOUT, is_shown=_has_speeds),

@@ -19,6 +19,7 @@ from typing import Final
 from reports.sets.file_errors import told_when_unreadable, told_when_unwritable
 from reports.sets.manifest import MANIFEST
 from reports.sets.version import Version, read_version, version_order
+from reports.site import guide
 from reports.site.book import Sibling, build_site
 from reports.site.feed import FEED_FILE, feed
 from reports.site.pages import BOOK, page_files
@@ -137,6 +138,7 @@ def _code() -> Iterator[Path]:
             for path in (ROOT / folder).rglob(pattern)
             if RESULTS not in path.parents
         )
+    yield from (path for path in guide.PAGES.values() if BOOK not in path.parents)
     yield ROOT / "tasks" / "catalog.toml"
     yield ROOT / "containers" / "pins" / "report.txt"
 

@@ -8,9 +8,9 @@ from reports.analysis.analysed_set import Campaign
 from reports.analysis.curves import task_name
 from reports.analysis.environments import gpu_name, places, plain_name
 from reports.analysis.scaling.scaling_groups import ScalingGroup, ScalingPoint, point_speedup, scaling_groups
-from suite.schema.record import CaseResult
+from suite.schema.record import Case, CaseResult
 from suite.statistics.aa_noise import is_twin
-from suite.statistics.intervals import Estimate, median_of
+from suite.statistics.intervals import Estimate, Rounds, median_of
 
 type Mode = Literal["own", "split"]
 
@@ -23,7 +23,9 @@ RULES: Final[Mapping[str, str]] = {"fixed_updates": "updates kept", "fixed_minib
 class Point:
     """A number of GPUs on a line."""
 
+    case: Case
     gpus: int
+    times_s: Rounds  # seconds per iteration
     fps: Estimate  # frames per second, learning included
     speedup: Estimate  # over one GPU; without an interval for one GPU itself
     runs: int
@@ -40,6 +42,7 @@ class Line:
     num_envs: int  # of each GPU, or of all
     machine: str
     gpu: str  # model, without its maker
+    versions: Mapping[str, str]  # package -> version that ran; several are joined by commas
     series: str
     points: tuple[Point, ...]
 
@@ -72,7 +75,7 @@ def lines(campaign: Campaign, *, by: str | None = None) -> list[Line]:
 
 def in_order(found: Sequence[Line]) -> tuple[Line, ...]:
     """Lines of several campaigns by task, mode and library, without the minibatch rule where it distinguishes none."""
-    plain = [_plain(line, found) for line in found]
+    plain = [without_needless_rule(line, found) for line in found]
     return tuple(sorted(plain, key=lambda line: (line.task, line.mode, line.library, line.num_envs, line.machine)))
 
 
@@ -92,15 +95,21 @@ def _line(group: ScalingGroup, results: Mapping[str, CaseResult]) -> Line:
         num_envs=case.num_envs,
         machine=plain_name(machine),
         gpu=gpu_name(machine.environment) or "GPU",
+        versions=machine.versions,
         series=group.series,
-        points=tuple(_point(group, point, is_first=point is group.baseline) for point in group.measured),
+        points=tuple(
+            _point(group, point, results[point.case_id].case, is_first=point is group.baseline)
+            for point in group.measured
+        ),
     )
 
 
-def _point(group: ScalingGroup, point: ScalingPoint, *, is_first: bool) -> Point:
+def _point(group: ScalingGroup, point: ScalingPoint, case: Case, *, is_first: bool) -> Point:
     time_s = median_of(list(point.times_s.values()))
     return Point(
+        case=case,
         gpus=point.world_size,
+        times_s=point.times_s,
         fps=time_s.mapped(lambda value: point.frames_per_iteration / value),
         speedup=Estimate(value=1.0, interval=None) if is_first else point_speedup(group, point),
         runs=len(point.times_s),
@@ -108,8 +117,8 @@ def _point(group: ScalingGroup, point: ScalingPoint, *, is_first: bool) -> Point
     )
 
 
-def _plain(line: Line, all_lines: Sequence[Line]) -> Line:
-    """Without the minibatch rule where lines of the task, library and mode have only one."""
+def without_needless_rule(line: Line, all_lines: Sequence[Line]) -> Line:
+    """Return the line without its minibatch rule if lines of its task, library and mode have only one."""
     library = line.library.partition(", ")[0]
     alike = [each for each in all_lines if (each.task, each.mode) == (line.task, line.mode)]
     rules = {each.library for each in alike if each.library.partition(", ")[0] == library}

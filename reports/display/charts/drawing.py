@@ -28,8 +28,8 @@ LABEL_SEPARATION_PX: Final = 6  # between the numbers of an axis, which read as 
 LABEL_GAP_PX: Final = 14  # between two labels, so that neither touches the other
 LABEL_MARGIN_PX: Final = 52  # right of the last point
 # In pixels; more would leave no room for bars on a phone. A drawing that is not live has no container.
-_ON_A_PHONE: Final = "containerSize()[0] && containerSize()[0] < 500"
-CASE_LABEL_LIMIT: Final = f"{_ON_A_PHONE} ? 120 : 230"
+ON_A_PHONE: Final = "containerSize()[0] && containerSize()[0] < 500"
+CASE_LABEL_LIMIT: Final = f"{ON_A_PHONE} ? 120 : 230"
 
 type Layer = alt.Chart | alt.LayerChart
 
@@ -157,8 +157,8 @@ def legend_of(values: Sequence[str]) -> alt.Legend | None:
         1 if longest > most else 2 for most in (TWO_COLUMNS_CHARACTERS_ON_A_PHONE, TWO_COLUMNS_CHARACTERS)
     )
     return alt.Legend(
-        columns=alt.ExprRef(f"{_ON_A_PHONE} ? {on_a_phone} : {columns}"),
-        labelLimit=alt.ExprRef(f"{_ON_A_PHONE} ? 210 : 260"),
+        columns=alt.ExprRef(f"{ON_A_PHONE} ? {on_a_phone} : {columns}"),
+        labelLimit=alt.ExprRef(f"{ON_A_PHONE} ? 210 : 260"),
     )
 
 

@@ -31,6 +31,7 @@ AXES: Final = (
     "settings.cpus_allowed", "settings.backend", "settings.cuda*", "settings.cudnn*", "settings.torch_allocator*",
     "interconnect",
 )  # fmt: skip
+type Sign = Literal[-1, 0, 1] | None
 type Word = Literal["regression", "improvement", "unchanged", "inconclusive", "failed", "incomparable"]
 
 
@@ -146,15 +147,28 @@ def _judged(before: CaseResult, after: CaseResult, change: Estimate | None, marg
     if change.interval is None:
         few = f"{len(before.completed)} and {len(after.completed)} rounds completed"
         return "inconclusive", f"{few}, and an interval needs {MIN_ROUNDS_FOR_INTERVAL} on both sides"
-    low, high = change.interval
-    beyond = not is_within(change.value, margin)
-    if beyond and (low > 0 or high < 0):
-        word: Word = "regression" if low > 0 else "improvement"
-        return word, f"{'slower' if low > 0 else 'faster'}, beyond {margin:.1%} and the noise of the rounds"
-    if is_within(low, margin) and is_within(high, margin):
+    sign = direction(change, margin)
+    if sign:
+        word: Word = "regression" if sign > 0 else "improvement"
+        return word, f"{'slower' if sign > 0 else 'faster'}, beyond {margin:.1%} and the noise of the rounds"
+    if sign == 0:
         return "unchanged", f"the whole interval is within {margin:.1%}"
-    why = "the rounds of one set differ as much" if beyond else f"it may be more or less than {margin:.1%}"
+    is_beyond = not is_within(change.value, margin)
+    why = "the rounds of one set differ as much" if is_beyond else f"it may be more or less than {margin:.1%}"
     return "inconclusive", f"{why}; more rounds would tell"
+
+
+def direction(change: Estimate, margin: float) -> Sign:
+    """Return the sign of a relative change that is surely one, 0 if all of its interval is within ``margin``.
+
+    None: the interval allows more than one answer, or there is none.
+    """
+    if change.interval is None:
+        return None
+    low, high = change.interval
+    if not is_within(change.value, margin) and (low > 0 or high < 0):
+        return 1 if low > 0 else -1
+    return 0 if is_within(low, margin) and is_within(high, margin) else None
 
 
 def _by_outcomes(before: CaseResult, after: CaseResult) -> tuple[Word, str] | None:

@@ -1,36 +1,195 @@
-"""A version beside every older one, set by set."""
+"""What changed since the version before: speed-ups, software, how runs were made, and times case by case."""
 
-from reports.display.html import MISSING, Displayed, Html, heading, html_table, paragraph, seconds, together
-from reports.sets.version import Version
-from reports.topics.history.comparison import CaseComparison, compare
+import html
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from reports.display.html import (
+    MISSING,
+    Cell,
+    Displayed,
+    Html,
+    answer_of_page,
+    count,
+    estimated,
+    heading,
+    html_table,
+    link,
+    paragraph,
+    rounds_text,
+    seconds,
+    together,
+)
+from reports.sets.version import ResultSet, Version
+from reports.topics.history.chart import over_versions
+from reports.topics.history.comparison import DEFAULT_THRESHOLD, CaseComparison, compare
+from reports.topics.history.conditions import RELEASES, Condition, measurement, software, software_answer
+from reports.topics.history.over_versions import SIGNS, Change, again, answer, changes, measured
+from suite.files.wording import are, counted
+from suite.statistics.intervals import CONFIDENCE, MIN_ROUNDS_FOR_INTERVAL
+
+HOW_TO_READ: Final = (
+    "Each point is the speed-up of several GPUs over one GPU of the same machine. Filled points have"
+    f" {MIN_ROUNDS_FOR_INTERVAL} runs or more, and the bar behind them is the {CONFIDENCE:.0%} interval. Hollow points"
+    " have fewer, so nobody knows yet how much they vary. All figures are computed by the same code, that of this"
+    " version. No line joins versions, because each was measured on other machines."
+)
+CHANGED: Final[Mapping[bool | None, str]] = {True: "yes", False: "no", None: "not known"}
 
 
-def all_versions(version: Version) -> Html:
-    """Sets are matched by their folder's name; a set that only one version has is named."""
+def opening(version: Version) -> Html:
+    """Return the page's answer."""
+    before = version.older[0]
+    return answer_of_page(f"{answer(before.name, _changes(version))} {software_answer(software(before, version))}")
+
+
+def over_all_versions(version: Version) -> Html:
+    """Draw the speed-ups of all versions up to this one."""
+    found = measured([*reversed(version.older), version])
+    if not found:
+        return paragraph("No version has a speed-up of several GPUs over one.")
+    number, several = len({each.work for each in found}), len(again(found))
+    title = f"{several} of {counted(number, 'configuration')} {are(several)} in more than one version"
+    how = Html(markup=f'<p class="how"><b>How to read it.</b> {html.escape(HOW_TO_READ)}</p>', text=HOW_TO_READ)
+    once = number - several
+    alone = f"{counted(once, 'configuration')} {'has' if once == 1 else 'have'} points in one version only: grey."
+    return together([heading(title, depth=2), over_versions(found), how, *([paragraph(alone)] if once else [])])
+
+
+def speedups(version: Version) -> Html:
+    """Show each speed-up that this version and the one before measured on the same GPUs."""
+    before, found = version.older[0].name, _changes(version)
+    if not found:
+        return paragraph(answer(before, found))
+    return together(
+        [
+            _table_of_changes(before, version.name, found),
+            paragraph(
+                f"Higher and lower: the interval is on one side, and the change is beyond {DEFAULT_THRESHOLD:.0%} and"
+                " the noise of both campaigns. Unchanged: all of the interval is within these. Open: anything else. The"
+                " machines differ too, so a change need not come from the versions."
+            ),
+        ]
+    )
+
+
+def frames(version: Version) -> Html:
+    """Show frames per second of the same figures, with the caveat."""
+    before, found = version.older[0].name, _changes(version)
+    if not found:
+        return Html(markup="", text="")
+    ratios = [each.now.point.fps.value / each.before.point.fps.value for each in found]
+    caveat = (
+        f"These do not compare versions, because machines of one kind differ. Here, the machines of {version.name} make"
+        f" {min(ratios):.2f} to {max(ratios):.2f} times the frames per second."
+    )
+    rows = (
+        [
+            each.now.configuration,
+            each.before.line.machine,
+            each.now.line.machine,
+            estimated(each.before.point.fps, count),
+            estimated(each.now.point.fps, count),
+        ]
+        for each in found
+    )
+    headings = ["Configuration", f"Machine in {before}", f"Machine in {version.name}"]
+    headings += [f"Frames/s in {before}", f"Frames/s in {version.name}"]
+    table = html_table(headings, rows, label="Frames per second in both versions", num_text_columns=3)
+    return together([paragraph(caveat), table])
+
+
+def stack(version: Version) -> Html:
+    """Show the software of both versions."""
+    found = software(version.older[0], version)
+    return _conditions(found, version, label="Software", name=_release)
+
+
+def method(version: Version) -> Html:
+    """Show how the runs of both versions were made."""
+    return _conditions(measurement(version.older[0], version), version, label="How runs were made", name=_plain)
+
+
+def case_by_case(version: Version) -> Html:
+    """Compare the times of campaigns that have one name in both versions."""
+    before = version.older[0]
+    known = {one.name: one for one in before.sets}
     parts: list[Displayed] = []
-    for older in version.older:
-        before = {one.name: one for one in older.sets}
-        for one in version.scaling:
-            parts.append(heading(f"{one.title or one.name}, since {older.name}", depth=2))
-            if one.name not in before:
-                parts.append(paragraph(f"Version {older.name} has no set {one.name}, so there is nothing to compare."))
-                continue
-            if before[one.name].contributor != one.contributor:
-                parts.append(paragraph(f"The set {one.name} of version {older.name} is of somebody else."))
-                continue
-            noises = [noise for noise in (before[one.name].noise, one.noise) if noise is not None]
-            found = compare(before[one.name].campaign.results, one.campaign.results, noise=max(noises, default=None))
-            table = html_table(
-                ["Case", "Before in s", "Now in s", "Change of time", "Interval", "Verdict", "Because"],
-                (_row(case) for case in found.cases),
-                label=f"{one.name} since {older.name}",
-                text_headings=("Verdict", "Because"),
-            )
-            parts.append(table if found.cases else paragraph("No case is in both, so nothing was compared."))
-            for text, names in (("Only before", found.only_before), ("New", found.only_after)):
-                if names:
-                    parts.append(paragraph(f"{text}: {', '.join(names)}."))
+    new = [one.name for one in version.scaling if one.name not in known]
+    for one in version.scaling:
+        if one.name in known:
+            parts += [
+                heading(f"{one.title or one.name}, since {before.name}"),
+                *_compared(known[one.name], one, before),
+            ]
+    if new:
+        parts.append(paragraph(f"Version {before.name} has no campaign of these names: {', '.join(new)}."))
     return together(parts)
+
+
+def _changes(version: Version) -> tuple[Change, ...]:
+    before = version.older[0]
+    return changes(before.name, version.name, measured([before, version]))
+
+
+def _table_of_changes(before: str, now: str, found: Sequence[Change]) -> Html:
+    rows = (
+        [
+            each.now.configuration,
+            each.before.line.machine,
+            each.now.line.machine,
+            estimated(each.before.point.speedup),
+            estimated(each.now.point.speedup),
+            estimated(each.value, lambda value: f"{100 * value:+.0f}"),
+            _runs(each),
+            SIGNS[each.sign] if each.value.interval else f"too few runs: {MIN_ROUNDS_FOR_INTERVAL} are needed",
+        ]
+        for each in found
+    )
+    headings = ["Configuration", f"Machine in {before}", f"Machine in {now}", f"Speed-up in {before}"]
+    headings += [f"Speed-up in {now}", "Change in %", "Runs", "Verdict"]
+    label = "Speed-ups in both versions"
+    return html_table(headings, rows, label=label, num_text_columns=3, text_headings=("Runs", "Verdict"))
+
+
+def _runs(change: Change) -> str:
+    points = [change.before.point, change.now.point]
+    return rounds_text([point.runs for point in points], [point.settled for point in points])
+
+
+def _conditions(found: Sequence[Condition], version: Version, *, label: str, name: Callable[[Condition], Cell]) -> Html:
+    return html_table(
+        [label, version.older[0].name, version.name, "Changed"],
+        ([name(each), each.before, each.now, CHANGED[each.has_changed]] for each in found),
+        label=label,
+        num_text_columns=4,
+    )
+
+
+def _plain(condition: Condition) -> Cell:
+    return condition.name
+
+
+def _release(condition: Condition) -> Cell:
+    address = RELEASES.get(condition.name)
+    return link(condition.name, address) if address else condition.name
+
+
+def _compared(old: ResultSet, new: ResultSet, before: Version) -> list[Displayed]:
+    if old.contributor != new.contributor:
+        return [paragraph(f"The campaign {new.name} of version {before.name} is of somebody else.")]
+    noises = [noise for noise in (old.noise, new.noise) if noise is not None]
+    found = compare(old.campaign.results, new.campaign.results, noise=max(noises, default=None))
+    if not found.cases:
+        return [paragraph("No case is in both, so nothing was compared.")]
+    table = html_table(
+        ["Case", "Before in s", "Now in s", "Change of time", "Interval", "Verdict", "Because"],
+        (_row(case) for case in found.cases),
+        label=f"{new.name} since {before.name}",
+        text_headings=("Verdict", "Because"),
+    )
+    either = {"Only before": found.only_before, "New": found.only_after}
+    return [table, *(paragraph(f"{text}: {', '.join(names)}.") for text, names in either.items() if names)]
 
 
 def _row(case: CaseComparison) -> list[str]:

@@ -168,7 +168,7 @@ def test_a_set_is_compared_with_older_ones_of_the_same_people_only(tmp_path: Pat
     manifest(tmp_path / "2", '[[set]]\nfolder = "lab"\ncontributed_by = "Lab"\n')
     older = read_version(tmp_path / "1", name="1")
     version = read_version(tmp_path / "2", name="2", older=[older])
-    assert "is of somebody else" in comparison.all_versions(version).text
+    assert "is of somebody else" in comparison.case_by_case(version).text
 
 
 def test_the_committed_version_has_scaling_pairs_and_checks() -> None:

@@ -82,7 +82,7 @@ def test_unchanged_versions_are_kept_and_changed_ones_built_again(results: Path,
     assert publishing.publish(copied, out) == (OLDER,)
     assert not (out / NEWER).exists()
     assert bytes_of(out / "latest") == bytes_of(out / OLDER)
-    assert [(site / name / "comparison.html").exists() for name in (OLDER, NEWER)] == [False, True]
+    assert [(site / name / "history.html").exists() for name in (OLDER, NEWER)] == [False, True]
 
 
 def test_versions_are_ordered_by_their_numbers(tmp_path: Path) -> None:

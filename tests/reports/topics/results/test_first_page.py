@@ -37,7 +37,9 @@ def line(*speedups: float, mode: Mode = "own", runs: int = 3, gpu: str = "H200",
     """A line over 1, 2, 4 … GPUs, whose single GPU makes 1,000 frames per second."""
     points = tuple(
         Point(
+            case=make_case(world_size=2**index),
             gpus=2**index,
+            times_s={},
             fps=Estimate(value=1000 * speedup, interval=None),
             speedup=Estimate(value=speedup, interval=(speedup - 0.1, speedup + 0.1) if runs > 2 else None),
             runs=runs,
@@ -46,7 +48,15 @@ def line(*speedups: float, mode: Mode = "own", runs: int = 3, gpu: str = "H200",
         for index, speedup in enumerate((1.0, *speedups))
     )
     return Line(
-        task="Ant", library="rsl_rl", mode=mode, num_envs=1024, machine=machine, gpu=gpu, series="ant", points=points
+        task="Ant",
+        library="rsl_rl",
+        mode=mode,
+        num_envs=1024,
+        machine=machine,
+        gpu=gpu,
+        versions={},
+        series="ant",
+        points=points,
     )
 
 

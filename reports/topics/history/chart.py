@@ -1,0 +1,151 @@
+"""Speed-ups over the versions of the report and the releases that they were measured with. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import altair as alt
+
+from reports.display.charts.drawing import ON_A_PHONE, PALETTE, SCHEMA_URL, SHAPES, rounded, tip
+from reports.display.figure import Figure, make_figure
+from reports.display.html import Html, estimated, html_table, ratio, rounds_text
+from reports.topics.history.over_versions import Measured, again
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
+
+HEIGHT_PX: Final = 300
+OF_AN_INTERVAL: Final = 0.25  # opacity
+HEADROOM: Final = 1.06
+LINE_BREAK: Final = " | "
+LABEL_PX: Final = 105  # of a release below the axis
+LEGEND_PX, LEGEND_PX_ON_A_PHONE = 480, 215  # the longest line of an entry
+ONCE: Final = "measured in one version only"
+ONCE_COLOUR: Final = "#9ca3af"
+
+
+def over_versions(found: Sequence[Measured]) -> Figure:
+    """Draw each figure above its version and releases, in a lane of its configuration."""
+    points = _points(found)
+    names = list(dict.fromkeys(point["name"] for point in points if point["name"] != ONCE))
+    shown = [*names, ONCE] if any(point["name"] == ONCE for point in points) else names
+    colours = [PALETTE[index % len(PALETTE)] for index in range(len(names))] + [ONCE_COLOUR]
+    shapes = [SHAPES[index // len(PALETTE) % len(SHAPES)] for index in range(len(names))] + ["circle"]
+    legend = _legend()
+    positions = list(dict.fromkeys(point["at"] for point in sorted(points, key=lambda point: point["order"])))
+    y = alt.Y(
+        "speedup:Q",
+        title="Speed-up over one GPU",
+        axis=alt.Axis(labelExpr="datum.label + '\\u00d7'", format="~g", titlePadding=14),
+        scale=alt.Scale(domain=[0, _top(points)], nice=False),
+    )
+    base = alt.Chart(alt.InlineData(values=points)).encode(
+        x=alt.X("at:N", title=None, sort=positions, axis=_axis(len(positions))),
+        xOffset=alt.XOffset("lane:O"),
+        color=alt.Color("name:N", title=None, sort=shown, scale=alt.Scale(domain=shown, range=colours), legend=legend),
+    )
+    shape = alt.Shape("name:N", title=None, sort=shown, scale=alt.Scale(domain=shown, range=shapes), legend=legend)
+    tooltip = [
+        tip("configuration:N", "Configuration"),
+        tip("version:N", "Version"),
+        tip("machine:N", "Machine"),
+        tip("releases:N", "Software"),
+        tip("said:N", "Speed-up"),
+        tip("runs:N", "Runs"),
+    ]
+    layers: list[alt.Chart] = []
+    known = [point for point in points if "low" in point]
+    if known:
+        low = y.copy()
+        low.shorthand = "low:Q"
+        layers.append(_with(base, known).mark_rule(strokeWidth=5, opacity=OF_AN_INTERVAL).encode(y=low, y2="high:Q"))
+    marks: tuple[tuple[bool, Mapping[str, Any]], ...] = (
+        (True, {"filled": True, "size": 60, "opacity": 1}),
+        (False, {"fill": "#ffffff", "size": 50, "strokeWidth": 2}),
+    )
+    for is_sure, mark in marks:
+        these = [point for point in points if point["is_sure"] == is_sure]
+        if these:
+            layers.append(_with(base, these).mark_point(**mark).encode(y=y, shape=shape, tooltip=tooltip))
+    alt_text = f"Speed-ups by version of the report. {spoken(found)}."
+    drawn = alt.LayerChart(layer=layers, width="container", height=HEIGHT_PX, description=alt_text)
+    return make_figure(
+        rounded({**drawn.to_dict(), "$schema": SCHEMA_URL}),
+        figure_id="speedups-over-versions",
+        alt_text=alt_text,
+        caption="One lane a configuration and machine, one column a version of the report with its releases.",
+        data=_table(found),
+    )
+
+
+def spoken(found: Sequence[Measured]) -> str:
+    """Return every figure in words, for who cannot see the chart."""
+    return "; ".join(f"{each.configuration}, {each.version}: {ratio(each.point.speedup.value)}" for each in found)
+
+
+def _points(found: Sequence[Measured]) -> list[dict[str, Any]]:
+    """A figure a point; machines of one configuration and version have lanes of their own beside each other."""
+    several, versions = again(found), list(dict.fromkeys(each.version for each in found))
+    numbers: dict[tuple[object, ...], int] = {}
+    points = []
+    for each in found:
+        key = (each.work, each.version)
+        numbers[key] = numbers.get(key, 0) + 1
+        values: dict[str, Any] = {
+            "name": LINE_BREAK.join(each.parts) if each.work in several else ONCE,
+            "configuration": each.configuration,
+            "lane": f"{each.configuration} {numbers[key]}",
+            "at": LINE_BREAK.join([each.version, *filter(None, each.releases.split(", "))]),
+            "order": versions.index(each.version),
+            "version": each.version,
+            "machine": each.line.machine,
+            "releases": ", ".join(filter(None, [each.releases, each.library])),
+            "speedup": each.point.speedup.value,
+            "said": estimated(each.point.speedup),
+            "runs": rounds_text([each.point.runs], [each.point.settled]),
+            "is_sure": each.point.runs >= MIN_ROUNDS_FOR_INTERVAL,
+        }
+        if each.point.speedup.interval:
+            values["low"], values["high"] = each.point.speedup.interval
+        points.append(values)
+    return points
+
+
+def _legend() -> alt.Legend:
+    """One entry below the other, each on two lines on a phone."""
+    label = f"{ON_A_PHONE} ? split(datum.label, '{LINE_BREAK}') : replace(datum.label, '{LINE_BREAK}', ', ')"
+    limit = alt.ExprRef(f"{ON_A_PHONE} ? {LEGEND_PX_ON_A_PHONE} : {LEGEND_PX}")
+    return alt.Legend(columns=1, labelExpr=label, labelLimit=limit, symbolOpacity=1)
+
+
+def _axis(positions: int) -> alt.Axis:
+    """Versions with their releases below; on a narrow screen without, if they would overlap."""
+    lines = f"split(datum.label, '{LINE_BREAK}')"
+    is_narrow = f"containerSize()[0] && containerSize()[0] < {LABEL_PX * (positions + 1)}"
+    return alt.Axis(labelExpr=f"{is_narrow} ? {lines}[0] : {lines}", labelAngle=0, labelPadding=8, grid=False)
+
+
+def _with(base: alt.Chart, points: Sequence[Mapping[str, Any]]) -> alt.Chart:
+    found: alt.Chart = base.properties(data=alt.InlineData(values=list(points)))
+    return found
+
+
+def _top(points: Sequence[Mapping[str, Any]]) -> float:
+    return HEADROOM * float(max(point.get("high", point["speedup"]) for point in points))
+
+
+def _table(found: Sequence[Measured]) -> Html:
+    return html_table(
+        ["Configuration", "Version", "Machine", "Software", "Speed-up", "Runs"],
+        (
+            [
+                each.configuration,
+                each.version,
+                each.line.machine,
+                ", ".join(filter(None, [each.releases, each.library])),
+                estimated(each.point.speedup),
+                rounds_text([each.point.runs], [each.point.settled]),
+            ]
+            for each in found
+        ),
+        label="Speed-ups by version",
+        num_text_columns=4,
+        text_headings=("Runs",),
+    )

@@ -1,0 +1,130 @@
+"""Speed-ups of one configuration in several versions of the report, and how they changed. Pure.
+
+Two figures are of one configuration if the task, library, environments, settings, GPU model and number of GPUs in use
+are equal. Machines may differ: several machines of one version are several figures.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Final
+
+from reports.analysis.scaling.lines import Line, Point, without_needless_rule
+from reports.sets.version import Version
+from reports.topics.history.comparison import DEFAULT_THRESHOLD, Sign, direction
+from suite.files.wording import are, counted
+from suite.statistics.intervals import Estimate, estimate
+
+# What does not change a speed-up: names, limits, the seed, and how many iterations there are.
+_NOT_OF_THE_WORK: Final = frozenset({"case_id", "series", "timeout_s", "hang_timeout_s", "seed", "iterations"})
+AXIS_PACKAGES: Final = {"Isaac Lab": "isaaclab", "Newton": "newton", "torch": "torch"}
+SIGNS: Final[Mapping[Sign, str]] = {1: "higher", -1: "lower", 0: "unchanged", None: "open"}
+LIBRARY_PACKAGES: Final = {"rl_games": "rl-games", "rsl_rl": "rsl-rl-lib", "skrl": "skrl"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """The speed-up of a number of GPUs of one machine, in one version of the report."""
+
+    version: str
+    line: Line
+    point: Point
+    noise: float | None  # of its set, relative; None if nobody measured it
+
+    @property
+    def configuration(self) -> str:
+        """Such as ``Ant, 1,024 on each GPU, rl_games, 2 x H200``."""
+        return ", ".join(self.parts)
+
+    @property
+    def parts(self) -> tuple[str, str]:
+        """What was trained, and with what."""
+        line = self.line
+        return f"{line.task}, {line.work}", f"{line.library}, {self.point.gpus} x {line.gpu}"
+
+    @property
+    def work(self) -> tuple[str, ...]:
+        """What is equal in two figures of one configuration."""
+        case = self.point.case
+        settings = (repr(getattr(case, item.name)) for item in fields(case) if item.name not in _NOT_OF_THE_WORK)
+        return (self.line.gpu, *settings)
+
+    @property
+    def releases(self) -> str:
+        """Such as ``Isaac Lab 3.0.0, Newton 1.6.1, torch 2.11.0``."""
+        found = {spoken: self.line.versions.get(name) for spoken, name in AXIS_PACKAGES.items()}
+        return ", ".join(f"{spoken} {version}" for spoken, version in found.items() if version)
+
+    @property
+    def library(self) -> str:
+        """The RL library with its version, if that was recorded."""
+        name = self.point.case.rl_library
+        return f"{name} {self.line.versions.get(LIBRARY_PACKAGES[name], '')}".strip()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """One configuration in two versions. ``value``: of the speed-up, relative; above 0 it is higher now."""
+
+    before: Measured
+    now: Measured
+    value: Estimate
+    sign: Sign  # see ``direction``
+
+
+def measured(versions: Sequence[Version]) -> tuple[Measured, ...]:
+    """Return every speed-up of several GPUs of the versions, in their order, sorted by configuration."""
+    read = [(version.name, one.noise, line) for version in versions for one in version.scaling for line in one.lines]
+    lines = [line for _, _, line in read]
+    found = [
+        Measured(version=name, line=without_needless_rule(line, lines), point=point, noise=noise)
+        for name, noise, line in read
+        for point in line.points[1:]
+    ]
+    return tuple(sorted(found, key=lambda each: (each.configuration, each.work)))
+
+
+def changes(before: str, now: str, found: Sequence[Measured]) -> tuple[Change, ...]:
+    """Compare each figure of version ``now`` with each of the same configuration in version ``before``."""
+    return tuple(
+        _change(old, new)
+        for new in found
+        if new.version == now
+        for old in found
+        if old.version == before and old.work == new.work
+    )
+
+
+def again(found: Sequence[Measured]) -> set[tuple[str, ...]]:
+    """Return the work of configurations that several versions measured."""
+    pairs = {(each.work, each.version) for each in found}
+    return {work for work, number in Counter(work for work, _ in pairs).items() if number > 1}
+
+
+def answer(before: str, found: Sequence[Change]) -> str:
+    """Return what changed since version ``before``, in sentences."""
+    if not found:
+        return f"No speed-up of version {before} was measured again on the same GPUs, so none is known to have changed."
+    number = counted(len({each.now.work for each in found}), "configuration")
+    signs = Counter(each.sign for each in found)
+    said = [f"{signs[sign]} {are(signs[sign])} {word}" for sign, word in SIGNS.items() if signs[sign]]
+    begin = "Speed-ups changed" if signs[1] or signs[-1] else "No speed-up has surely changed"
+    of = f"of {counted(len(found), 'comparison')} of {number} on the same GPUs"
+    return f"{begin} since version {before}: {of}, {' and '.join(said)}."
+
+
+def _change(before: Measured, now: Measured) -> Change:
+    samples = [
+        each.line.points[0].times_s if is_baseline else each.point.times_s
+        for each in (now, before)
+        for is_baseline in (True, False)
+    ]
+    # Both speed-ups have the same factor between the works of their two cases, which cancels.
+    ratio = estimate(
+        [sample.values() for sample in samples],
+        lambda medians: (medians[0] / medians[1]) / (medians[2] / medians[3]),
+    )
+    value = ratio.mapped(lambda each: each - 1)
+    noises = [noise for noise in (before.noise, now.noise) if noise is not None]
+    margin = max(DEFAULT_THRESHOLD, *noises, 0.0)
+    return Change(before=before, now=now, value=value, sign=direction(value, margin))
