@@ -161,6 +161,21 @@ def test_the_switcher_keeps_the_page_and_older_versions_say_so(site: Path, brows
     )
 
 
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_banner_of_an_older_version_is_seen_first(site: Path, browser: Browser, width: int) -> None:
+    for page in ("index.html", SERIES):
+        tab = Tab.opened(browser, (site / OLDER / page).as_uri(), width=width)
+        banner, title = (
+            tab.value(f"document.querySelector('{selector}').getBoundingClientRect().toJSON()")
+            for selector in ("aside.older", "h1")
+        )
+        assert banner["height"] > 30
+        assert 0 <= banner["left"] < banner["right"] <= width
+        assert banner["bottom"] <= title["top"] < 400
+        assert tab.value("document.querySelector('aside.older a').innerText") == f"The latest is {NEWER}"
+        tab.close()
+
+
 def test_search_finds_a_word_and_leads_to_its_section(site: Path, browser: Browser) -> None:
     tab = Tab.opened(browser, (site / NEWER / "index.html").as_uri(), width=1440)
     tab.click("#query")
