@@ -180,6 +180,8 @@ def test_the_citation_says_what_the_project_says() -> None:
     assert [citation[key] for key in ("title", "abstract", "license")] == [
         project[key] for key in ("name", "description", "license")
     ]
+    assert "date-released" in citation
+    assert citation.get("repository-code") == project.get("urls", {}).get("Repository")  # None: there is no address yet
 
 
 TEXTS = [ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", GITHUB / "pull_request_template.md", *FORMS]

@@ -153,14 +153,20 @@ def _gpus(records: Sequence[RunRecord]) -> str:
 
 
 def citation(version: Version) -> Html:
-    """How to cite this version: one sentence, and BibTeX."""
-    records = completed(version)
-    year = max((record.started_utc or "" for record in records), default="")[:4] or "n.d."
+    """How to cite this version: one sentence, and BibTeX with the month of its last run."""
     said = f"The labscale authors: How Isaac Lab training scales, report {version.name}."
-    bibtex = (
-        f"@misc{{labscale-{version.name},\n  author = {{{{The labscale authors}}}},\n"
-        f"  title = {{How {{Isaac Lab}} training scales, report {version.name}}},\n  year = {{{year}}}\n}}"
-    )
+    days = sorted(record.started_utc for record in completed(version) if record.started_utc)
+    last = datetime.fromisoformat(days[-1]) if days else None
+    fields = {
+        "author": "{The labscale authors}",
+        "title": f"How {{Isaac Lab}} training scales, report {version.name}",
+        "version": version.name,
+        "year": str(last.year) if last else "n.d.",
+    }
+    lines = [f"  {name} = {{{value}}}" for name, value in fields.items()]
+    if last:
+        lines.append(f"  month = {f'{last:%b}'.lower()}")  # a macro of BibTeX, so without braces
+    bibtex = ",\n".join([f"@misc{{labscale-{version.name}", *lines]) + "\n}"
     return Html(
         markup=f"<p>{html.escape(said)} Text and data: CC-BY-4.0. Code: BSD-3-Clause.</p>"
         f'<details><summary>BibTeX</summary><pre tabindex="0">{html.escape(bibtex)}</pre></details>',

@@ -158,7 +158,20 @@ def test_the_first_page_of_the_published_version_answers_and_says_how_sure_it_is
     assert "lose most to waiting for the slowest GPU" in cards
     assert "Settings gain more than GPUs" in cards
     assert "nobody has sent results yet" in models(version).text
-    assert f"report {version.name}" in page.citation(version).text
+
+
+def test_bibtex_has_the_month_of_the_last_run(tmp_path: Path) -> None:
+    cited = page.citation(version_of(full_results(), tmp_path)).text
+    assert cited.endswith(
+        "@misc{labscale-v,\n  author = {{The labscale authors}},\n"
+        "  title = {How {Isaac Lab} training scales, report v},\n"
+        "  version = {v},\n  year = {2026},\n  month = nov\n}"
+    )
+
+
+def test_bibtex_of_nothing_that_ran_has_no_month(tmp_path: Path) -> None:
+    cited = page.citation(replace(version_of(full_results(), tmp_path), sets=())).text
+    assert cited.endswith("  year = {n.d.}\n}")
 
 
 def test_without_several_numbers_of_gpus_there_is_no_chart_and_no_calculator(tmp_path: Path) -> None:
