@@ -1,4 +1,5 @@
-// What can be taken away of a figure: its drawing as SVG, its table as CSV, and a link that leads to it.
+// What can be taken away of a figure: its drawing as SVG, its table as CSV, and a link that leads to it. PNG is added in
+// the browser, by assets/png.js.
 export const FIGURES = "figures";
 
 const FIGURE = /<figure class="vega-figure" id="([^"]+)">[\s\S]*?<\/figure>/g;

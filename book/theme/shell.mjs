@@ -64,7 +64,7 @@ export function pageHtml({ site, page, body, frontmatter, renderer }) {
   const isFirst = page.file === "index.html";
   const calculator = body.includes('class="calculator"') ? '<script defer src="assets/calculator.js"></script>\n' : "";
   const explore = body.includes('class="explore"') ? '<script defer src="assets/explore.js"></script>\n' : "";
-  const vega = renderer.hasFigures ? '<script defer src="assets/vega-bundle.js"></script>\n' : "";
+  const vega = renderer.hasFigures ? '<script defer src="assets/vega-bundle.js"></script>\n<script defer src="assets/png.js"></script>\n' : "";
   return `<!doctype html>
 <html lang="en">
 <head>

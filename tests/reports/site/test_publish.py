@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import struct
+import time
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from itertools import pairwise
@@ -18,7 +20,8 @@ from tests.fixtures.results.generated_results import smoke_results, write_result
 from tests.fixtures.runs.published_site import NEWER, OLDER, SERIES
 from tests.reports.site.test_report import read_pages
 
-CHART = "document.querySelector('figure[id=\"desk-cartpole-strong-efficiency\"]')"
+FIGURE = "desk-cartpole-strong-efficiency"
+CHART = f"document.querySelector('figure[id=\"{FIGURE}\"]')"
 
 
 @pytest.fixture(scope="module")
@@ -159,6 +162,28 @@ def test_the_switcher_keeps_the_page_and_older_versions_say_so(site: Path, brows
     assert only_older.value(f"document.querySelector('.switcher a[href*=\"{NEWER}\"]').getAttribute('href')") == (
         f"../{NEWER}/index.html"
     )
+
+
+def test_a_chart_can_be_taken_away_as_png_from_a_disk(site: Path, browser: Browser, tmp_path: Path) -> None:
+    tab = Tab.opened(browser, (site / NEWER / SERIES).as_uri(), width=390, dark=True)
+    browser.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    tab.value(f"{CHART}.scrollIntoView({{block: 'center'}})")
+    tab.wait_for(f"{CHART}.dataset.live")  # its place changes with that
+    tab.click(f'figure[id="{FIGURE}"] .links button')
+    file = tmp_path / f"{FIGURE}.png"
+    until = time.monotonic() + 20
+    while not file.is_file() and time.monotonic() < until:
+        time.sleep(0.05)
+    content = file.read_bytes()
+    assert content.startswith(b"\x89PNG\r\n\x1a\n")
+    drawing = ET.parse(site / NEWER / "figures" / f"{FIGURE}.svg").getroot()  # noqa: S314 - our own file
+    size = [2 * float(drawing.attrib[name]) for name in ("width", "height")]
+    assert list(struct.unpack(">II", content[16:24])) == pytest.approx(size, abs=1)
+    assert len(content) > 10_000  # letters and lines, not one colour
+    assert tab.complaints == []
+    assert {url.partition(":")[0] for url in tab.requests} <= {"file", "data"}
+    without = Tab.opened(browser, (site / NEWER / SERIES).as_uri(), width=390, scripts=False)
+    assert without.value("document.querySelector('.links button')") is None
 
 
 @pytest.mark.parametrize("width", [1440, 390])
