@@ -9,7 +9,6 @@ from reports.display.charts.drawing import ON_A_PHONE, PALETTE, SCHEMA_URL, SHAP
 from reports.display.figure import Figure, make_figure
 from reports.display.html import Html, estimated, html_table, ratio, rounds_text
 from reports.topics.history.over_versions import Measured, again
-from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 
 HEIGHT_PX: Final = 300
 OF_AN_INTERVAL: Final = 0.25  # opacity
@@ -100,7 +99,7 @@ def _points(found: Sequence[Measured]) -> list[dict[str, Any]]:
             "speedup": each.point.speedup.value,
             "said": estimated(each.point.speedup),
             "runs": rounds_text([each.point.runs], [each.point.settled]),
-            "is_sure": each.point.runs >= MIN_ROUNDS_FOR_INTERVAL,
+            "is_sure": each.point.speedup.interval is not None,
         }
         if each.point.speedup.interval:
             values["low"], values["high"] = each.point.speedup.interval

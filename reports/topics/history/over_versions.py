@@ -13,12 +13,13 @@ from reports.analysis.scaling.lines import Line, Point, without_needless_rule
 from reports.sets.version import Version
 from reports.topics.history.comparison import DEFAULT_THRESHOLD, Sign, direction
 from suite.files.wording import are, counted
-from suite.statistics.intervals import Estimate, estimate
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, estimate
 
 # What does not change a speed-up: names, limits, the seed, and how many iterations there are.
 _NOT_OF_THE_WORK: Final = frozenset({"case_id", "series", "timeout_s", "hang_timeout_s", "seed", "iterations"})
 AXIS_PACKAGES: Final = {"Isaac Lab": "isaaclab", "Newton": "newton", "torch": "torch"}
-SIGNS: Final[Mapping[Sign, str]] = {1: "higher", -1: "lower", 0: "unchanged", None: "open"}
+TOO_FEW: Final = f"of fewer than {MIN_ROUNDS_FOR_INTERVAL} runs"
+WORDS: Final[Mapping[Sign, str]] = {1: "higher", -1: "lower", 0: "unchanged", None: "open"}
 LIBRARY_PACKAGES: Final = {"rl_games": "rl-games", "rsl_rl": "rsl-rl-lib", "skrl": "skrl"}
 
 
@@ -71,6 +72,10 @@ class Change:
     value: Estimate
     sign: Sign  # see ``direction``
 
+    @property
+    def verdict(self) -> str:
+        return TOO_FEW if self.value.interval is None else WORDS[self.sign]
+
 
 def measured(versions: Sequence[Version]) -> tuple[Measured, ...]:
     """Return every speed-up of several GPUs of the versions, in their order, sorted by configuration."""
@@ -106,9 +111,10 @@ def answer(before: str, found: Sequence[Change]) -> str:
     if not found:
         return f"No speed-up of version {before} was measured again on the same GPUs, so none is known to have changed."
     number = counted(len({each.now.work for each in found}), "configuration")
-    signs = Counter(each.sign for each in found)
-    said = [f"{signs[sign]} {are(signs[sign])} {word}" for sign, word in SIGNS.items() if signs[sign]]
-    begin = "Speed-ups changed" if signs[1] or signs[-1] else "No speed-up has surely changed"
+    verdicts = Counter(each.verdict for each in found)
+    said = [f"{verdicts[word]} {are(verdicts[word])} {word}" for word in (*WORDS.values(), TOO_FEW) if verdicts[word]]
+    is_sure = any(each.sign for each in found)
+    begin = "Speed-ups changed" if is_sure else "No speed-up has surely changed"
     of = f"of {counted(len(found), 'comparison')} of {number} on the same GPUs"
     return f"{begin} since version {before}: {of}, {' and '.join(said)}."
 

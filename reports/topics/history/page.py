@@ -24,15 +24,15 @@ from reports.sets.version import ResultSet, Version
 from reports.topics.history.chart import over_versions
 from reports.topics.history.comparison import DEFAULT_THRESHOLD, CaseComparison, compare
 from reports.topics.history.conditions import RELEASES, Condition, measurement, software, software_answer
-from reports.topics.history.over_versions import SIGNS, Change, again, answer, changes, measured
+from reports.topics.history.over_versions import Change, again, answer, changes, measured
 from suite.files.wording import are, counted
 from suite.statistics.intervals import CONFIDENCE, MIN_ROUNDS_FOR_INTERVAL
 
 HOW_TO_READ: Final = (
     "Each point is the speed-up of several GPUs over one GPU of the same machine. Filled points have"
-    f" {MIN_ROUNDS_FOR_INTERVAL} runs or more, and the bar behind them is the {CONFIDENCE:.0%} interval. Hollow points"
-    " have fewer, so nobody knows yet how much they vary. All figures are computed by the same code, that of this"
-    " version. No line joins versions, because each was measured on other machines."
+    f" {MIN_ROUNDS_FOR_INTERVAL} runs or more on both numbers of GPUs, and the bar behind them is the {CONFIDENCE:.0%}"
+    " interval. Hollow points have fewer, so nobody knows yet how much they vary. All figures are computed by the same"
+    " code, that of this version. No line joins versions, because each was measured on other machines."
 )
 CHANGED: Final[Mapping[bool | None, str]] = {True: "yes", False: "no", None: "not known"}
 
@@ -142,7 +142,7 @@ def _table_of_changes(before: str, now: str, found: Sequence[Change]) -> Html:
             estimated(each.now.point.speedup),
             estimated(each.value, lambda value: f"{100 * value:+.0f}"),
             _runs(each),
-            SIGNS[each.sign] if each.value.interval else f"too few runs: {MIN_ROUNDS_FOR_INTERVAL} are needed",
+            each.verdict,
         ]
         for each in found
     )
