@@ -169,6 +169,14 @@ def test_a_reader_learns_where_it_ran(site: Path) -> None:
     assert "<title>How many GPUs should train your robot?, labscale generated</title>" in text
 
 
+def test_a_preview_of_the_first_page_has_words_and_no_picture_without_an_address(site: Path) -> None:
+    """``og:image`` has to be a whole address, and the project names none."""
+    found = dict(re.findall(r'<meta property="og:(\w+)" content="([^"]+)">', text_of(site, "index.html")))
+    assert found["title"] == "How many GPUs should train your robot?, labscale generated"
+    assert "how nvidia isaac lab training scales" in found["description"].lower()
+    assert found.keys() == {"type", "title", "description"}
+
+
 def test_what_was_not_measured_is_said_and_never_zero(site: Path) -> None:
     text = text_of(site, "series-cartpole-strong.html")
     assert "Energy was not measured" in text
