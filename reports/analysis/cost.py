@@ -1,11 +1,11 @@
 """What a published point costs in GPU-minutes, against a plain loop over Isaac Lab's own command line. Pure.
 
-Two prices, because two people pay. *In use*: every round costs its wall time on the GPUs that it runs on. *Host*: while
-any round runs, every GPU of its host is paid for, so cases side by side cost once. What labscale spent holds
-everything: failed rounds, A/A twins, the rounds of an interference test, controls. A point is a case that was trained
-and has a completed round. The loop runs the same cases one after another on the same host, each as often as labscale
-completed it, and nothing else. One process of it takes what a process of upstream took beside ours (``bench
---upstream``); where none did, it is assumed to take as long as ours.
+Two prices, because two people pay. *In use*: every round costs its wall time on the GPUs that it runs on, without the
+turns of others. *Host*: while any round runs, every GPU of its host is paid for, so cases side by side cost once. What
+labscale spent includes everything: failed rounds, A/A twins, the rounds of an interference test, controls. A point is a
+case that was trained and has a completed round. The loop runs the same cases one after another on the same host, each
+as often as labscale completed it, and nothing else. One process of it takes what a process of upstream took beside ours
+(``bench --upstream``); where none did, it is assumed to take as long as ours.
 
 A host is a label, a processor and a kind of GPU; it has as many GPUs as the record with the most saw, since a round
 that shares a host may see its own only.
@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from reports.analysis.rows import own_wall_s
 from suite.schema.record import CaseResult, Environment, RunRecord
 
 type Host = tuple[str | None, str | None, tuple[str, ...]]
@@ -73,7 +74,7 @@ def cost(
     return Cost(
         points=len(published),
         spent=Price(
-            in_use=sum(_wall_s(record) * record.case.world_size for record in ran) / 60,
+            in_use=sum(_own_wall_s(record) * record.case.world_size for record in ran) / 60,
             host=sum(union_s(map(_span, on_it)) * _gpus(on_it) for on_it in hosts.values()) / 60,
         ),
         loop=Price(
@@ -105,8 +106,12 @@ def _wall_s(record: RunRecord) -> float:
     return record.wall_time_s or 0.0
 
 
+def _own_wall_s(record: RunRecord) -> float:
+    return own_wall_s(record) or 0.0
+
+
 def _median_wall_s(result: CaseResult) -> float:
-    return statistics.median(_wall_s(record) for record in _timed(result.completed))
+    return statistics.median(_own_wall_s(record) for record in _timed(result.completed))
 
 
 def _hosts(records: Sequence[RunRecord]) -> dict[Host, list[RunRecord]]:

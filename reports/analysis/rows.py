@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from reports.analysis.curves import comparison_key, interconnect_of, line_of, variant_of
 from suite.schema.record import Case, CaseResult, Device, MinibatchRule, Outcome, RunRecord, Scaling
 from suite.statistics.intervals import Estimate, Interval, Rounds, median_interval, ratio_of
-from suite.statistics.reduce import round_time_s, steady_part
+from suite.statistics.reduce import iteration_times_s, round_time_s, steady_part
+from suite.statistics.start_up import start_up
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,11 +207,22 @@ def start_up_s(result: CaseResult) -> float | None:
     """What a process takes beyond its iterations at their steady pace, median over the completed rounds."""
     times_s = case_times(result).times_s
     beyond = [
-        record.wall_time_s - result.case.iterations * times_s[record.round]
+        wall_s - result.case.iterations * times_s[record.round]
         for record in result.completed
-        if record.wall_time_s is not None
+        if (wall_s := own_wall_s(record)) is not None
     ]
     return statistics.median(beyond) if beyond else None
+
+
+def own_wall_s(record: RunRecord) -> float | None:
+    """Wall time of a round [s] without the turns of others; None if nobody took it.
+
+    For a round in turns it is the time to the end of the first iteration and all iterations after that one. What the
+    round took to end is not in it, because others ran meanwhile.
+    """
+    if record.wall_time_s is None or record.turns is None or record.outcome != "completed":
+        return record.wall_time_s
+    return min(record.wall_time_s, start_up(record).total_s + sum(iteration_times_s(record)[1:]))
 
 
 def _present(values: Iterable[float | None]) -> list[float]:

@@ -12,6 +12,7 @@ from reports.sets.version import read_version
 from reports.topics.hardware.cost_table import cost_table
 from suite.schema.record import Case, CaseResult, RunRecord
 from suite.schema.transport import Transport
+from tests.fixtures.results.committed_results import RESULTS
 from tests.fixtures.results.generated_results import GPU_HOST, make_case, make_record, write_results
 
 HOST = replace(GPU_HOST, gpus=GPU_HOST.gpus[:4])
@@ -89,6 +90,16 @@ def test_what_upstream_took_is_taken_where_it_is_known() -> None:
 def test_waiting_between_two_commands_costs_nothing() -> None:
     assert union_s([(5.0, 6.0), (0.0, 2.0), (1.0, 3.0), (1.5, 1.6)]) == 4.0
     assert union_s([]) == 0.0
+
+
+def test_rounds_in_turns_pay_for_their_own_turns_only() -> None:
+    version = read_version(RESULTS.parent / "2026.12", name="2026.12")
+    (one,) = version.sets
+    found = cost(one.campaign.results, overhead=one.campaign.twins)
+    assert found is not None
+    runs = [record for each in (*one.campaign.results, *one.campaign.twins) for record in each.completed]
+    walls_min = sum((record.wall_time_s or 0.0) * record.case.world_size for record in runs) / 60
+    assert 0.1 * walls_min < found.spent.in_use < 0.5 * walls_min  # eight cases took turns on two GPUs
 
 
 def test_without_gpus_or_points_there_is_no_cost() -> None:

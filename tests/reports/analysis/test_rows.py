@@ -3,9 +3,11 @@ from dataclasses import replace
 import pytest
 
 from reports.analysis.learning_curves import learning_curve
-from reports.analysis.rows import CaseRow, case_rows, start_up_s
+from reports.analysis.rows import CaseRow, case_rows, own_wall_s, start_up_s
 from suite.schema.record import Case, CaseResult, RankRecord
+from suite.schema.turns import TurnsTaken
 from suite.statistics.intervals import ratio_of
+from suite.statistics.reduce import iteration_times_s
 from tests.fixtures.results.generated_results import (
     failed_result,
     full_results,
@@ -120,6 +122,18 @@ def test_a_start_up_is_what_a_process_takes_beyond_its_iterations() -> None:
     timed = [replace(record, wall_time_s=wall_s) for record, wall_s in zip(result.rounds, walls_s, strict=True)]
     assert start_up_s(replace(result, rounds=tuple(timed))) == pytest.approx((40.0 + 30.0) / 2)
     assert start_up_s(replace(result, rounds=tuple(timed[2:]))) is None
+
+
+def test_a_round_in_turns_lasts_as_long_as_its_own_start_and_iterations() -> None:
+    record = replace(make_record(make_case(), iteration_time_s=[0.5]), wall_time_s=500.0)
+    (rank,) = record.ranks
+    own_s = sum(rank.phases_s.values()) + sum(iteration_times_s(record))
+    taken = TurnsTaken(beside=("another",), turns=3, turn_s=2.5)
+    assert own_wall_s(replace(record, turns=taken)) == pytest.approx(own_s)
+    assert own_s < 100
+    assert own_wall_s(record) == 500.0
+    assert own_wall_s(replace(record, turns=taken, outcome="crashed")) == 500.0
+    assert own_wall_s(replace(record, turns=taken, wall_time_s=None)) is None
 
 
 def test_learning_curve_is_the_mean_over_ranks_and_skips_what_is_missing() -> None:
