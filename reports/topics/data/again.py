@@ -25,7 +25,7 @@ def again(version: Version) -> Html:
         label="How to measure a case again",
         num_text_columns=4,
     )
-    rule = "Nobody can check out local changes. The raw file has the versions of all packages."
+    rule = "The raw file names the versions of all packages. A commit with local changes cannot be checked out."
     return together([paragraph(rule), table])
 
 

@@ -6,6 +6,7 @@ from typing import Final
 from reports.analysis.curves import task_name
 from reports.analysis.time_split import Part
 from reports.display.card import Card
+from reports.display.html import Html, answer_of_page
 from reports.sets.version import Version
 from reports.topics.losses.losses import Loss, losses
 from suite.files.wording import counted
@@ -23,8 +24,16 @@ NAMES: Final[Mapping[Part, str]] = {
 WORTH_A_BAR: Final = 0.01
 
 
+def opening(version: Version) -> Html:
+    """Return the page's answer: what several GPUs lose most to."""
+    found = card(version)
+    if found is None:
+        return answer_of_page("No curve over several GPUs surely loses a part of its ideal speed.")
+    return answer_of_page(f"{found.title}. {found.text}")
+
+
 def card(version: Version) -> Card | None:
-    """Of the weak scaling curve with the most GPUs that loses most; None if no curve surely loses."""
+    """Describe the weak scaling curve with the most GPUs that loses most; None if no curve surely loses."""
     found = [
         (loss, result.case)
         for one in version.scaling

@@ -232,9 +232,7 @@ def test_the_page_says_what_differs_between_places(committed: Version) -> None:
         one.case_id for one in findings.places_of_cases(r for rs in committed.beside_others.values() for r in rs)
     }
     assert any(len({seed for case_id, seed in alone if case_id == each}) > 1 for each in compared)
-    assert "Numbers of iterations and threads and seeds may differ" in (BOOK / "findings.md").read_text(
-        encoding="utf-8"
-    )
+    assert "Numbers of iterations, threads and seeds may differ" in (BOOK / "findings.md").read_text(encoding="utf-8")
 
 
 def test_series_that_vary_stacks_are_not_said_to_scale(committed: Version) -> None:

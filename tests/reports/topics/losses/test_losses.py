@@ -12,6 +12,7 @@ from reports.display.charts.scaling import throughput
 from reports.display.html import Html
 from reports.sets.version import Version, read_version
 from reports.topics.losses import losses_page as page
+from reports.topics.losses.card import card, opening
 from reports.topics.losses.controls import parts_alone
 from reports.topics.losses.losses import Loss, losses
 from suite.campaign.runs.rounds import figures
@@ -288,3 +289,11 @@ def test_a_version_without_several_gpus_or_controls_says_so(tmp_path: Path) -> N
     assert page.alone(version).text == "No control ran on GPUs."
     assert page.of_series(version, "ant-weak").text == ""
     assert "nothing to hold against training" in page.beside_training(version, "ant-weak").text
+
+
+def test_the_page_opens_with_what_several_gpus_lose_most_to() -> None:
+    found = card(committed_version())
+    assert found is not None
+    assert opening(committed_version()).text == f"{found.title}. {found.text}"
+    nothing = replace(committed_version(), sets=())
+    assert opening(nothing).text == "No curve over several GPUs surely loses a part of its ideal speed."
