@@ -15,14 +15,16 @@ function words(html) {
     .trim();
 }
 
-// One entry for what stands before the first heading of the second level, and one for each of them.
+// One entry for what stands before the first heading that has an address, and one for each of them.
 export function sectionsOf(body, page) {
-  const parts = body.split(/(?=<h2 id=)/);
+  const parts = body.split(/(?=<h[23] id=)/);
+  let above = page.title; // the page and its latest heading of the second level
   return parts.map((part) => {
-    const heading = /^<h2 id="([^"]*)">([\s\S]*?)<a class="anchor"/.exec(part);
+    const [, depth, id, text] = /^<h([23]) id="([^"]*)">([\s\S]*?)<a class="anchor"/.exec(part) ?? [];
+    if (depth === "2") above = `${page.title}: ${words(text)}`;
     return {
-      file: page.file + (heading ? `#${heading[1]}` : ""),
-      title: heading ? `${page.title}: ${words(heading[2])}` : page.title,
+      file: page.file + (id ? `#${id}` : ""),
+      title: depth === "3" ? `${above}: ${words(text)}` : above,
       text: words(part).slice(0, MAX_CHARACTERS),
     };
   });

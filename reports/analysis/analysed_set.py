@@ -175,3 +175,17 @@ class Campaign:
             packing=self.packing if self.packing and is_wanted(self.packing) else None,
             beside=tuple(filter(is_wanted, self.beside)),
         )
+
+
+def shared_kind(parts: Sequence[Campaign]) -> SeriesKind:
+    """Return the kind of a series in several campaigns; where they differ, it is shown as scaling."""
+    kinds = {part.kind for part in parts}
+    return kinds.pop() if len(kinds) == 1 else "scaling"
+
+
+def has_one_size(parts: Sequence[Campaign]) -> bool:
+    """Whether all that completed of a series ran on one number of ranks of one node: nothing of it can scale."""
+    sizes = {
+        (result.case.world_size, result.case.nnodes) for part in parts for result in part.results if result.completed
+    }
+    return len(sizes) == 1 and all(nnodes == 1 for _, nnodes in sizes)

@@ -1,4 +1,4 @@
-"""What a series varies, and so what its pages show. Pure."""
+"""What a series varies, and so what its section shows. Pure."""
 
 from collections.abc import Iterable
 from typing import Literal

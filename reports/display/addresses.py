@@ -2,10 +2,17 @@
 
 import re
 
+from reports.analysis.curves import task_name
 
-def page_of(series: str) -> str:
-    """The page's address without its ending, as Jupyter Book makes it of the file's name."""
-    return f"series-{series}".replace("_", "-").replace(".", "-").lower()
+
+def anchor_of_series(series: str) -> str:
+    """The section of a series on the page of its task: ``series-ant-weak``."""
+    return f"series-{_slug(series)}"
+
+
+def address_of_series(task: str, series: str) -> str:
+    """Where a series has its section. ``task``: its id in Isaac Lab, or its plain name."""
+    return f"{page_of_task(task_name(task))}.html#{anchor_of_series(series)}"
 
 
 def page_of_task(task: str) -> str:

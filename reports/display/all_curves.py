@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from reports.analysis.scaling.scaling_groups import ScalingGroup, point_efficiency, scaling_groups
 from reports.analysis.scaling.verdicts import verdict
-from reports.display.addresses import page_of
+from reports.display.addresses import address_of_series
 from reports.display.html import (
     MISSING,
     Cell,
@@ -62,10 +62,11 @@ def _curves(sets: Sequence[ResultSet]) -> Iterator[tuple[ResultSet, ScalingGroup
 
 def _row(one: ResultSet, group: ScalingGroup) -> list[Cell]:
     most = group.measured[-1]
+    task = one.campaign.series(group.series).rows[0].task
     # Not the verdict's, which may be decided at fewer ranks.
     efficiency = point_efficiency(group, most) if group.baseline.times_s else None
     return [
-        link(f"{group.series}: {group.curve}", f"{page_of(group.series)}.html"),
+        link(f"{group.series}: {group.curve}", address_of_series(task, group.series)),
         one.title,
         ", ".join(str(point.world_size) for point in group.measured),
         estimated(median_of(most.times_s.values()).mapped(lambda time_s: most.frames_per_iteration / time_s), count),

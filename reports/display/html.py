@@ -173,10 +173,23 @@ def together(parts: Iterable[Displayed]) -> Html:
     )
 
 
-def heading(title: str | Html, *, depth: int = 3) -> Html:
-    """Without an anchor: a page's contents list what its Markdown heads."""
+def heading(title: str | Html, *, depth: int = 3, anchor: str | None = None) -> Html:
+    """A page's contents list what its Markdown heads, and not this. ``anchor``: unique on the page."""
     text, markup = (title, html.escape(title)) if isinstance(title, str) else (title.text, title.markup)
-    return Html(markup=f"<h{depth}>{markup}</h{depth}>", text=text)
+    if anchor is None:
+        return Html(markup=f"<h{depth}>{markup}</h{depth}>", text=text)
+    label = f"Link to section: {html.escape(text)}"
+    to_here = f'<a class="anchor" href="#{anchor}" aria-label="{label}">#</a>'
+    return Html(markup=f'<h{depth} id="{anchor}">{markup}{to_here}</h{depth}>', text=text)
+
+
+def fold(summary: str, parts: Iterable[Displayed]) -> Html:
+    """Closed until a reader opens it, or follows an address within it or of the heading above it; open in print."""
+    inside = together(parts)
+    return Html(
+        markup=f'<details class="fold"><summary>{html.escape(summary)}</summary>\n{inside.markup}\n</details>',
+        text=f"{summary}\n{inside.text}",
+    )
 
 
 def bullets(items: Iterable[Cell]) -> Html:

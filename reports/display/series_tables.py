@@ -19,6 +19,7 @@ from reports.display.html import (
     rounds_text,
     seconds,
 )
+from suite.files.wording import counted
 from suite.schema.record import Case
 
 STACK_NAMES: Mapping[str, str] = {
@@ -182,13 +183,17 @@ def failures(failed: Sequence[Failure], *, label: str) -> Html:
 
 def series_title(case: Case, kind: SeriesKind = "scaling") -> str:
     """``Cartpole-Direct, 8,192 environments in all``: what a series is about, from one of its cases."""
-    task = case.task.removeprefix("Isaac-")
+    return f"{case.task.removeprefix('Isaac-')}, {series_subject(case, kind)}"
+
+
+def series_subject(case: Case, kind: SeriesKind = "scaling") -> str:
+    """``8,192 environments in all``: its title where it is clear which task is meant."""
     if case.workload == "all_reduce":
-        return f"{task}, all-reduce of the gradient alone"
+        return "all-reduce of the gradient alone"
     if kind == "tuned":
-        return f"{task}, as upstream ships it and tuned"
+        return "as upstream ships it and tuned"
     if kind == "sweep":
-        return f"{task}, from few to many environments on {case.world_size} rank{'s' if case.world_size > 1 else ''}"
+        return f"from few to many environments on {counted(case.world_size, 'rank')}"
     size = f"{case.num_envs_global:,} environments in all"
     if case.scaling == "weak":
         size = f"{case.num_envs:,} environments a rank"
@@ -196,7 +201,7 @@ def series_title(case: Case, kind: SeriesKind = "scaling") -> str:
         "environment_step": ", stepped without training",
         "rendering": ", rendering alone",
     }
-    return f"{task}, {size}{what.get(case.workload, '')}"
+    return f"{size}{what.get(case.workload, '')}"
 
 
 def series_facts(rows: Sequence[CaseRow], kind: SeriesKind = "scaling") -> Html:

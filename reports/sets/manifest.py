@@ -12,7 +12,8 @@ from suite.files.toml_file import TomlTable, Tuple, read_toml
 
 MANIFEST: Final = "report.toml"
 
-# scaling: has pages of its series. clock: was made to compare labscale's clock with upstream's, and is shown there.
+# scaling: its series are shown on the pages of tasks. clock: was made to compare labscale's clock with upstream's, and
+# is shown there.
 # turns: was made to compare rounds in turns with rounds alone, and is shown there.
 # learning: was made to see what a seed learns, and is shown there. archive: lacks evidence that other sets have, so its
 # figures are shown on a page of their own that says what is missing.

@@ -16,7 +16,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Final
 
-from reports.analysis.analysed_set import Campaign
+from reports.analysis.analysed_set import Campaign, shared_kind
 from reports.analysis.pairs_of_cases import nodes_side_by_side, stacks_side_by_side
 from reports.analysis.scaling.lines import Line, in_order, lines
 from reports.analysis.series_kind import SeriesKind
@@ -86,7 +86,7 @@ class Version:
 
     @property
     def scaling(self) -> tuple[ResultSet, ...]:
-        """Those that have pages of their series."""
+        """Those whose series are shown on the pages of tasks."""
         return tuple(one for one in self.shown if one.campaign.has_speeds)
 
     @property
@@ -96,7 +96,7 @@ class Version:
 
     @property
     def must_name_all_sets(self) -> bool:
-        """As ``must_name_sets``, on pages that show sets which have no pages of their series too."""
+        """As ``must_name_sets``, on pages that show sets without speeds too."""
         return len(self.sets) > 1 or any(one.contributor for one in self.sets)
 
     @property
@@ -120,22 +120,7 @@ class Version:
 
     def kind(self, name: str) -> SeriesKind:
         """Of a series in every set; where they differ, it is shown as scaling."""
-        kinds = {part.kind for part in self.series(name)}
-        return kinds.pop() if len(kinds) == 1 else "scaling"
-
-    def is_control(self, name: str) -> bool:
-        """Whether a series runs a part of an iteration alone, in every set that has it."""
-        return not any(part.is_training for part in self.series(name))
-
-    def has_one_size(self, name: str) -> bool:
-        """Whether all that completed of a series ran on one number of ranks of one node: nothing of it can scale."""
-        sizes = {
-            (result.case.world_size, result.case.nnodes)
-            for part in self.series(name)
-            for result in part.results
-            if result.completed
-        }
-        return len(sizes) == 1 and all(nnodes == 1 for _, nnodes in sizes)
+        return shared_kind(self.series(name))
 
     @property
     def has_open_division(self) -> bool:

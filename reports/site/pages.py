@@ -6,15 +6,13 @@ Each is a text in ``book/`` whose cells call a topic. Without its line in ``PAGE
 import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final
 
-from reports.display.addresses import page_of, page_of_gpu, page_of_task
+from reports.display.addresses import page_of_gpu, page_of_task
 from reports.display.card import Card, cards
 from reports.display.html import Html, heading, together
-from reports.display.series_tables import series_title
 from reports.sets.version import Version
-from reports.site import guide
+from reports.site import guide, series
 from reports.topics.cost.card import card as cost_card
 from reports.topics.hardware.gpu_page import gpu_models
 from reports.topics.losses.card import card as losses_card
@@ -66,34 +64,17 @@ def _speeds_and(condition: Callable[[Version], object]) -> Callable[[Version], o
     return lambda version: _has_speeds(version) and condition(version)
 
 
-def _series(version: Version, *, are_controls: bool) -> Texts:
-    """One page for each series, controls apart."""
-    return {
-        page_of(name): _of_series(version, name)
-        for name in version.series_names
-        if version.is_control(name) == are_controls
-    }
-
-
-def _of_series(version: Version, name: str) -> str:
-    kind = version.kind(name)
-    title = series_title(version.series(name)[0].results[0].case, kind)
-    text: str = kind
-    if version.is_control(name):
-        text = "control"
-    elif kind == "scaling":
-        text = "one_size" if version.has_one_size(name) else "series"
-    return string.Template(read_text(text)).substitute(series=name, title=title.replace('"', "'"))
-
-
 def _is_tuned(version: Version) -> bool:
     return version.has_open_division
 
 
 def _tasks(version: Version) -> Texts:
-    """One page for each task."""
+    """One page for each task, with a section for each of its series."""
     template = string.Template(read_text("task"))
-    return {page_of_task(task): template.substitute(title=task.replace('"', "'")) for task in tasks(version)}
+    return {
+        page_of_task(task): template.substitute(title=task.replace('"', "'"), series=series.markdown(version, task))
+        for task in tasks(version)
+    }
 
 
 def _hardware(version: Version) -> Texts:
@@ -114,8 +95,6 @@ PAGES: Final = (
     Page(text="curves", is_shown=_has_speeds),
     Page(text="findings", is_shown=_speeds_and(has_findings), card=losses_card),
     Page(text="task", part="Tasks", is_shown=_has_speeds, made=_tasks),
-    Page(text="series", part="Series", is_shown=_has_speeds, made=partial(_series, are_controls=False)),
-    Page(text="control", part="Series", is_shown=_has_speeds, made=partial(_series, are_controls=True)),
     Page(text="machines", part=HARDWARE, is_shown=lambda _: True),
     Page(text="hardware", part=HARDWARE, is_shown=_has_speeds, made=_hardware),
     Page(text="published", part=SIDES, is_shown=_has_speeds),

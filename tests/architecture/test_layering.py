@@ -74,7 +74,7 @@ FLOORS = (
 )  # fmt: skip
 # Packages of reports likewise. A topic is a floor of its own beside the other topics.
 REPORTS_FLOORS = ("verification", "analysis", "sets", "submit", "display", "topics", "site", "__main__")
-# Topic -> other topics that it imports: the pages of series still show parts of others.
+# Topic -> other topics that it imports: what is shown of a series has parts of others.
 TOPICS_EXCEPTIONS = {"tasks": {"others", "tuning"}}
 FILES = sorted(path for folder in ("suite", "tasks", "reports") for path in (ROOT / folder).rglob("*.py"))
 

@@ -47,6 +47,22 @@ const observer = new IntersectionObserver(
 );
 for (const figure of document.querySelectorAll("figure.vega-figure")) observer.observe(figure);
 
+// --- folds -------------------------------------------------------------------------------------------------------
+// An address opens the folds that hold its place, and the one below its heading.
+function openFolds() {
+  const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!place) return;
+  const section = place.nextElementSibling?.nextElementSibling;
+  if (place.matches("h2") && section?.matches("details.fold")) section.open = true;
+  for (let fold = place.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+  place.scrollIntoView();
+}
+if (location.hash) openFolds();
+addEventListener("hashchange", openFolds);
+document.addEventListener("click", (event) => {
+  if (location.hash && event.target.closest("a")?.getAttribute("href") === location.hash) openFolds(); // no change
+});
+
 // --- search ------------------------------------------------------------------------------------------------------
 const MAX_FOUND = 12;
 const search = document.querySelector("search");

@@ -64,7 +64,7 @@ def figure(
     padding = {**PADDING, "right": LABEL_MARGIN_PX} if is_labelled else alt.Undefined
     # All at once: each ``properties`` would copy the whole chart.
     drawn = alt.LayerChart(layer=list(layers), width="container", height=height, description=alt_text, padding=padding)
-    spec = rounded(drawn.to_dict())
+    spec = rounded(drawn.to_dict(validate=False))  # a test validates; each build would take seconds for it
     return make_figure(
         spec,
         figure_id=figure_id(campaign, chart),

@@ -7,7 +7,7 @@ from reports.analysis.analysed_set import Campaign
 from reports.analysis.scaling.answer import cost_answer
 from reports.analysis.scaling.scaling_groups import scaling_groups
 from reports.analysis.time_to_reward import SMOOTHING_WINDOW, rewarded_curves, time_to_reward
-from reports.display.addresses import page_of
+from reports.display.addresses import address_of_series
 from reports.display.calculator import calculator
 from reports.display.charts.sweep import environments
 from reports.display.html import (
@@ -94,7 +94,7 @@ def charts(version: Version) -> Html:
 def _chart(series: Campaign, depth: int) -> Displayed:
     name = series.rows[0].series
     drawn = time_and_cost(series, _choices(series), frames=FRAMES, unit=_unit(series))
-    return together([heading(link(name, f"{page_of(name)}.html"), depth=depth), drawn])
+    return together([heading(link(name, address_of_series(series.rows[0].task, name)), depth=depth), drawn])
 
 
 def sizes(version: Version) -> Html:
@@ -105,9 +105,8 @@ def sizes(version: Version) -> Html:
             series = one.campaign.series(name)
             found = size_choices(series.results) if series.is_sweep else ()
             if found:
-                parts.append(
-                    heading(link(f"{name}: {one.title}" if len(version.scaling) > 1 else name, f"{page_of(name)}.html"))
-                )
+                title = f"{name}: {one.title}" if len(version.scaling) > 1 else name
+                parts.append(heading(link(title, address_of_series(series.rows[0].task, name))))
                 parts += _sizes(series, found)
     return (
         together(parts)

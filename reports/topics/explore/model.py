@@ -9,7 +9,7 @@ from reports.analysis.curves import comparison_key, is_emulated, task_name, vari
 from reports.analysis.environments import Place, gpu_name, plain_name
 from reports.analysis.rows import CaseRow
 from reports.analysis.time_to_reward import TimeToReward, rewarded_curves, time_to_reward
-from reports.display.addresses import page_of
+from reports.display.addresses import address_of_series
 from reports.display.series_tables import STACK_NAMES
 from reports.sets.version import ResultSet, Version
 from reports.topics.explore.metrics import Samples, figures_of, has_neighbours, samples_of
@@ -68,7 +68,7 @@ class Point:
 
 
 def points(version: Version) -> tuple[Point, ...]:
-    """Every point of the sets that have pages of their series, by task, library, GPU and size."""
+    """Every point of the sets whose series are shown, by task, library, GPU and size."""
     found = [point for one in version.scaling for point in _points(one)]
     return tuple(
         sorted(
@@ -136,7 +136,7 @@ def _point(
         curve=f"{one.name}/{row.series}/{row.curve}",
         sweep=f"{one.name}/{row.series}/{'/'.join(apart)}",
         file=f"data/{one.name or 'results'}/cases/{case.case_id}.json",
-        page=f"{page_of(case.series)}.html",
+        page=address_of_series(case.task, case.series),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from reports.analysis.learned import Learned
 from reports.analysis.seeds import seeds
 from reports.analysis.time_to_reward import SMOOTHING_WINDOW
-from reports.display.addresses import page_of
+from reports.display.addresses import address_of_series
 from reports.display.html import (
     MISSING,
     Displayed,
@@ -61,7 +61,8 @@ def sizes(version: Version) -> Html:
             found = findings.fillings(series) if series.is_sweep and series.is_training else ()
             if found:
                 name = series.rows[0].series
-                parts += [heading(link(f"{name}: {one.title}" if one.title else name, f"{page_of(name)}.html"))]
+                address = address_of_series(series.rows[0].task, name)
+                parts += [heading(link(f"{name}: {one.title}" if one.title else name, address))]
                 parts += [part for those in found for part in (paragraph(_filling(those)), _fillings(one, those))]
     return together(parts or [paragraph("No series of this version varies environments alone.")])
 

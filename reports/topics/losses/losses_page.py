@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
+from reports.analysis.analysed_set import Campaign
 from reports.analysis.time_split import PARTS
 from reports.display.html import (
     Displayed,
@@ -62,9 +63,10 @@ def _in_words(largest: Sequence[Loss]) -> str:
     return f"{said}; the largest part of it is {named}." if named else f"{said}."
 
 
-def of_series(version: Version, name: str) -> Html:
-    """What ``lost`` shows, of one series; nothing where nothing is known."""
-    found = [(one, losses(one)) for one in version.series(name)]
+def of_series(series: Sequence[Campaign]) -> Html:
+    """What ``lost`` shows, of one series in every set; nothing where nothing is known."""
+    name = series[0].rows[0].series
+    found = [(one, losses(one)) for one in series]
     shown = [(one, those) for one, those in found if those]
     if not shown:
         return Html(markup="", text="")
@@ -72,7 +74,7 @@ def of_series(version: Version, name: str) -> Html:
         paragraph("What is lost against the fewest GPUs, by the part that takes longer than ideal scaling allows:")
     ]
     for one, those in shown:
-        parts += [heading(one.title)] if len(found) > 1 or one.is_contributed else []
+        parts += [heading(one.title, depth=4)] if len(found) > 1 or one.is_contributed else []
         parts += _losses(those, label=f"What {name} loses {one.title}".strip())
     return together(parts)
 
@@ -121,16 +123,17 @@ def alone(version: Version) -> Html:
     return together(parts)
 
 
-def beside_training(version: Version, name: str) -> Html:
+def beside_training(version: Version, control: Campaign) -> Html:
     """Of one control what ``alone`` shows of all."""
+    wanted = (control.rows[0].task, control.rows[0].series)
     found = [
         part
         for part in parts_alone([one.campaign.results for one in version.scaling])
-        if any(each.case.series == name for each in part.timed)
+        if any((each.case.task, each.case.series) == wanted for each in part.timed)
     ]
     if not found:
         return paragraph("It did not complete on GPUs, so there is nothing to hold against training.")
-    return together(displayed for part in found for displayed in (heading(_title(part)), _times(part)))
+    return together(displayed for part in found for displayed in (heading(_title(part), depth=4), _times(part)))
 
 
 def _title(part: PartAlone) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.curves import interconnect_of, is_emulated
 from reports.analysis.pairs_of_cases import CasePair, nodes_side_by_side, stacks_side_by_side
-from reports.display.addresses import page_of
+from reports.display.addresses import address_of_series
 from reports.display.html import Displayed, Html, bullets, heading, link, paragraph, together
 from reports.display.series_tables import STACK_NAMES
 from reports.sets.version import ResultSet, Version
@@ -61,9 +61,9 @@ def stacks_of_set(one: ResultSet) -> Html:
     return together([paragraph(words), table, bullets([link("Stacks side by side", "stacks.html")])])
 
 
-def stacks_of(version: Version, name: str) -> Html:
+def stacks_of(parts: Sequence[Campaign]) -> Html:
     """The sentences of one series; nothing where it ran on one stack."""
-    said = [pair_tables.stack_in_words(pair) for part in version.series(name) for pair in stack_pairs(part)]
+    said = [pair_tables.stack_in_words(pair) for part in parts for pair in stack_pairs(part)]
     return together([bullets(said), bullets([link("Stacks side by side", "stacks.html")])] if said else [])
 
 
@@ -115,6 +115,6 @@ def _of_every_series(
             pairs = find(series.results)
             if pairs:
                 title = f"{name}: {one.title}" if len(version.scaling) > 1 else name
-                parts.append(heading(link(title, f"{page_of(name)}.html")))
+                parts.append(heading(link(title, address_of_series(series.rows[0].task, name))))
                 parts += show(series, pairs, f"{find.__name__.replace('_', ' ').capitalize()} of {title}")
     return together(parts)

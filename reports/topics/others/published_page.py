@@ -46,16 +46,15 @@ def tables(version: Version) -> Html:
 
 
 def of_series(version: Version, name: str) -> Html:
-    """The tables that stand beside one series, below a heading of their own; nothing where there are none."""
+    """The tables that stand beside one series; nothing where there are none."""
     published = read_published()
     by_name = {source.name: source for source in published.source}
-    parts = [
+    return together(
         part
         for table in published.table
         if table.series == name
-        for part in _table(version, table, by_name[table.source])
-    ]
-    return together([heading("What others published", depth=2), *parts] if parts else [])
+        for part in _table(version, table, by_name[table.source], depth=4)
+    )
 
 
 def above_ideal() -> Html:
@@ -77,10 +76,10 @@ def named_source(source: Source) -> Html:
     return link(source.title, source.url) if source.url else Html(markup=f"<em>{source.title}</em>", text=source.title)
 
 
-def _table(version: Version, table: Table, source: Source) -> list[Displayed]:
+def _table(version: Version, table: Table, source: Source, *, depth: int = 3) -> list[Displayed]:
     ours = _ours(version, table)
     parts: list[Displayed] = [
-        heading(f"{table.title} ({source.author.partition(',')[0]})"),
+        heading(f"{table.title} ({source.author.partition(',')[0]})", depth=depth),
         paragraph(f"{source.terms} CPU: {table.cpu or 'not stated'}."),
         paragraph(table.remark),
     ]

@@ -11,7 +11,7 @@ from reports.analysis.rows import CaseRow
 from reports.analysis.scaling.scaling_groups import ScalingGroup, scaling_groups
 from reports.analysis.scaling.verdicts import verdict
 from reports.display import all_curves as at_a_glance
-from reports.display.addresses import page_of
+from reports.display.addresses import address_of_series
 from reports.display.charts.points import curves_of, of_scaling
 from reports.display.charts.scaling import efficiency
 from reports.display.charts.sweep import environments
@@ -172,7 +172,7 @@ def _answers(one: ResultSet) -> Html:
     groups = {(group.series, group.curve): group for group in scaling_groups(campaign.with_twins)}
     rows: list[list[Cell]] = [
         [
-            link(f"{series}: {curve}", f"{page_of(series)}.html"),
+            link(f"{series}: {curve}", _address(campaign.series(series))),
             *(_fps(campaign.rows, series, curve, size) for size in sizes),
             *(_judged(campaign.rows, groups.get((series, curve)), series, curve) if scales else []),
         ]
@@ -212,10 +212,11 @@ def _controls(one: ResultSet) -> Html:
         ["Control", *(counted(size, unit) for size in sizes)],
         (
             [
-                link(f"{name}: {series_title(one.campaign.series(name).results[0].case)}", f"{page_of(name)}.html"),
+                link(f"{name}: {series_title(series.results[0].case)}", _address(series)),
                 *(_with_rounds(by_size.get((name, size)), _time) for size in sizes),
             ]
             for name in dict.fromkeys(row.series for row in rows)
+            for series in [one.campaign.series(name)]
         ),
         label=f"Controls {one.title}".strip(),
     )
@@ -232,7 +233,7 @@ def _sweep(series: Campaign, title: str) -> Html:
         ["Series", *(f"{size:,}" for size in sizes)],
         (
             [
-                link(f"{name}: {library}, {stack}", f"{page_of(name)}.html"),
+                link(f"{name}: {library}, {stack}", _address(series)),
                 *(_with_rounds(by_size.get((library, stack, size)), _frames) for size in sizes),
             ]
             for library, stack in kinds
@@ -311,7 +312,11 @@ def _chart(series: Campaign, depth: int) -> Displayed:
     name = series.rows[0].series
     title = f"{name}: {series_title(series.results[0].case, series.kind)}"
     chart = division.first_chart(series) if series.is_tuned else _plain_chart(series)
-    return together([heading(link(title, f"{page_of(name)}.html"), depth=depth), chart])
+    return together([heading(link(title, _address(series)), depth=depth), chart])
+
+
+def _address(series: Campaign) -> str:
+    return address_of_series(series.rows[0].task, series.rows[0].series)
 
 
 def _plain_chart(series: Campaign) -> Displayed:
@@ -323,6 +328,6 @@ def _trained(campaign: Campaign) -> Campaign:
 
 
 def _scaling(campaign: Campaign) -> Campaign:
-    """Without the controls, sweeps of environments and tuned series: they have pages of their own."""
+    """Without the controls, sweeps of environments and tuned series: they are shown apart."""
     others = [name for name in campaign.series_names if campaign.series(name).kind != "scaling"]
     return campaign.only(lambda result: result.case.learns and result.case.series not in others)

@@ -1,43 +1,55 @@
-"""The page of a task: how it scales, what it costs, and which series have the details."""
+"""The top of a task's page: how it scales, what it costs, how many environments it takes, and its series."""
 
 from collections.abc import Sequence
 
-from reports.analysis.analysed_set import Campaign
+from reports.analysis.analysed_set import Campaign, shared_kind
 from reports.analysis.curves import task_name
 from reports.analysis.rows import training_fps
 from reports.analysis.scaling.answer import answer
-from reports.display.addresses import page_of, page_of_task
+from reports.display.addresses import anchor_of_series, page_of_task
 from reports.display.calculator import calculator
 from reports.display.charts.speedups import panels
 from reports.display.charts.sweep import environments
 from reports.display.html import Displayed, Html, answer_of_page, count, heading, html_table, link, paragraph, together
 from reports.display.series_tables import series_title
 from reports.sets.version import Version
+from reports.topics.tasks.page import SWEEPS
 from reports.topics.tasks.picture import picture
 from suite.files.wording import counted
 from suite.schema.record import CaseResult, RunRecord
 
 
 def tasks(version: Version) -> tuple[str, ...]:
-    """The plain names of all tasks that trained, in order."""
-    return tuple(sorted({task_name(each.case.task) for each in _results(version) if each.case.learns}))
+    """The plain names of all tasks, in order."""
+    return tuple(sorted({task_name(each.case.task) for each in _results(version)}))
 
 
 def opening(version: Version, task: str) -> Html:
     """How the task scales, the most that was made of it, and what it is."""
     results = [result for result in _results(version) if task_name(result.case.task) == task]
     found = [line for line in version.lines if line.task == task]
-    said = [answer(found) if found else f"{task} ran on one number of GPUs only, so nothing is known of its scaling."]
+    if found:
+        scales = answer(found)
+    elif any(result.case.learns for result in results):
+        scales = f"{task} ran on one number of GPUs only, so nothing is known of its scaling."
+    else:
+        scales = f"Only single parts of {task} ran, without training, so nothing is known of its scaling."
+    said = answer_of_page(f"{scales} {most_frames(results)}".strip())
+    return together([said, picture(task), paragraph(_what_it_is(results))])
+
+
+def most_frames(results: Sequence[CaseResult]) -> str:
+    """Return the most frames per second with learning and what made them, a sentence; empty where nothing trained."""
     known = [(fps, result.case) for result in results if (fps := training_fps(result)) is not None]
-    if known:
-        fps, case = max(known, key=lambda each: each[0])
-        number = counted(case.world_size, "GPU" if case.device == "cuda" else "rank")
-        settings = ", with tuned settings" if case.division == "open" else ""
-        said.append(
-            f"The most that was measured is {count(fps)} frames per second with learning, on {number} with"
-            f" {case.rl_library} and {case.num_envs:,} environments on each{settings}."
-        )
-    return together([answer_of_page(" ".join(said)), picture(task), paragraph(_what_it_is(results))])
+    if not known:
+        return ""
+    fps, case = max(known, key=lambda each: each[0])
+    number = counted(case.world_size, "GPU" if case.device == "cuda" else "rank")
+    settings = ", with tuned settings" if case.division == "open" else ""
+    return (
+        f"The most that was measured is {count(fps)} frames per second with learning, on {number} with"
+        f" {case.rl_library} and {case.num_envs:,} environments on each{settings}."
+    )
 
 
 def scaling(version: Version, task: str) -> Html:
@@ -52,44 +64,41 @@ def scaling(version: Version, task: str) -> Html:
 def sweeps(version: Version, task: str) -> Html:
     """How many environments a GPU takes, of every set that asked; nothing if none did."""
     parts: list[Displayed] = []
-    for series in _series(version, task):
-        if series.is_sweep and series.is_training:
-            name = series.rows[0].series
-            title = f"{name}: {series.title}" if series.title else name
-            parts += [heading(link(title, f"{page_of(name)}.html")), environments(series)]
-    return together([heading("How many environments on a GPU", depth=2), *parts]) if parts else together([])
+    for name, found in series_of(version, task).items():
+        for series in found:
+            if series.is_sweep and series.is_training:
+                title = f"{name}: {series.title}" if series.title else name
+                parts += [heading(link(title, f"#{anchor_of_series(name)}")), environments(series)]
+    above = heading("How many environments on a GPU", depth=2, anchor=SWEEPS)
+    return together([above, *parts] if parts else [])
 
 
 def details(version: Version, task: str) -> Html:
     """Every series of the task, with what it has."""
-    rows: dict[str, list[Campaign]] = {}
-    for series in _series(version, task):
-        rows.setdefault(series.rows[0].series, []).append(series)
     return html_table(
         ["Series", "What it varies", "Cases", "Completed runs", "Machines"],
         (
             [
-                link(name, f"{page_of(name)}.html"),
-                series_title(parts[0].results[0].case, version.kind(name)),
+                link(name, f"#{anchor_of_series(name)}"),
+                series_title(parts[0].results[0].case, shared_kind(parts)),
                 str(sum(len(part.rows) for part in parts)),
                 str(sum(row.rounds_completed for part in parts for row in part.rows)),
                 str(len(parts)),
             ]
-            for name, parts in rows.items()
+            for name, parts in series_of(version, task).items()
         ),
         label=f"Series of {task}",
         num_text_columns=2,
     )
 
 
-def _series(version: Version, task: str) -> list[Campaign]:
-    """Each series of the task in each set, those that train first."""
-    return [
-        part
+def series_of(version: Version, task: str) -> dict[str, list[Campaign]]:
+    """Name of each series of the task -> what each set has of it; those that train first."""
+    found = {
+        name: [part for part in version.series(name) if task_name(part.rows[0].task) == task]
         for name in version.series_names
-        for part in version.series(name)
-        if task_name(part.results[0].case.task) == task
-    ]
+    }
+    return {name: parts for name, parts in found.items() if parts}
 
 
 def _results(version: Version) -> list[CaseResult]:

@@ -1,6 +1,6 @@
-"""The page of one series. Every function shows the part of each set that has this series, one below the other."""
+"""What is shown of one series. ``parts``: what each set has of it, shown one below the other."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from reports.analysis.analysed_set import Campaign
@@ -10,9 +10,8 @@ from reports.display.charts import learning as learning_charts
 from reports.display.charts import scaling as scaling_charts
 from reports.display.charts import sweep as sweep_charts
 from reports.display.charts import time_split as inside_charts
-from reports.display.html import Displayed, Html, bullets, heading, paragraph, together
+from reports.display.html import Displayed, Html, bullets, heading, link, paragraph, together
 from reports.sets.concurrent_rounds import neighbours_sentence
-from reports.sets.version import Version
 from reports.topics.others import pair_tables
 from reports.topics.tasks import verdict_table
 from reports.topics.tasks.start_up_table import start_up_table
@@ -21,89 +20,87 @@ from suite.schema.record import CaseResult
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 from suite.statistics.round_flags import flags
 
+SWEEPS: Final = "environments"  # anchor of the charts that the page of a task has above its series
 OLDER_RULE: Final = (
     "Where these remarks say that there is no interval of the median, an older rule is meant, by which this campaign"
     f" decided: its interval took six rounds. Intervals above take {MIN_ROUNDS_FOR_INTERVAL}."
 )
 
 
-def facts(version: Version, name: str) -> Html:
-    return _of_every_set(version, name, lambda series: [series_tables.series_facts(series.rows, series.kind)])
+def facts(parts: Sequence[Campaign]) -> Html:
+    return _of_every_set(parts, lambda series: [series_tables.series_facts(series.rows, series.kind)])
 
 
-def cases(version: Version, name: str) -> Html:
+def cases(parts: Sequence[Campaign]) -> Html:
     return _of_every_set(
-        version,
-        name,
-        lambda series: [series_tables.all_cases(series.rows, label=f"Cases of {name} {series.title}".strip())],
+        parts,
+        lambda series: [series_tables.all_cases(series.rows, label=f"Cases of {_named(series)}")],
     )
 
 
-def verdicts(version: Version, name: str) -> Html:
+def verdicts(parts: Sequence[Campaign]) -> Html:
     return _of_every_set(
-        version,
-        name,
+        parts,
         lambda series: [
-            verdict_table.verdicts(series.with_twins, label=f"Verdicts {series.title}".strip()),
-            *verdict_table.serial_fractions(series.results, label=f"Serial fractions {series.title}".strip()),
+            verdict_table.verdicts(series.with_twins, label=f"Verdicts {_named(series)}"),
+            *verdict_table.serial_fractions(series.results, label=f"Serial fractions {_named(series)}"),
         ],
     )
 
 
-def speedup(version: Version, name: str) -> Html:
-    return _of_every_set(version, name, lambda series: [_over_ranks(series, scaling_charts.speedup)])
+def speedup(parts: Sequence[Campaign]) -> Html:
+    return _of_every_set(parts, lambda series: [_over_ranks(series, scaling_charts.speedup)])
 
 
-def efficiency(version: Version, name: str) -> Html:
-    return _of_every_set(version, name, lambda series: [_over_ranks(series, scaling_charts.efficiency)])
+def efficiency(parts: Sequence[Campaign]) -> Html:
+    return _of_every_set(parts, lambda series: [_over_ranks(series, scaling_charts.efficiency)])
 
 
-def throughput(version: Version, name: str) -> Html:
-    return _of_every_set(version, name, lambda series: [_throughput(series)])
+def throughput(parts: Sequence[Campaign]) -> Html:
+    return _of_every_set(parts, lambda series: [_throughput(series)])
 
 
 def _throughput(series: Campaign) -> Displayed:
+    """The page of a task has the charts of environments above all its series."""
+    if series.is_sweep and series.is_training:
+        return bullets([link("How many environments on a GPU", f"#{SWEEPS}")])
     return sweep_charts.environments(series) if series.is_sweep else scaling_charts.throughput(series)
 
 
-def environments(version: Version, name: str) -> Html:
-    return _of_every_set(version, name, lambda series: [sweep_charts.environments(series)])
+def gains(parts: Sequence[Campaign]) -> Html:
+    return _of_every_set(parts, lambda series: [division.of_series(series, depth=5)])
 
 
-def gains(version: Version, name: str) -> Html:
-    return _of_every_set(version, name, lambda series: [division.of_series(series)])
+def time_split(parts: Sequence[Campaign]) -> Html:
+    return _of_every_set(parts, lambda series: [inside_charts.time_split(series)])
 
 
-def time_split(version: Version, name: str) -> Html:
-    return _of_every_set(version, name, lambda series: [inside_charts.time_split(series)])
+def rank_skew(parts: Sequence[Campaign]) -> Html:
+    return _of_every_set(parts, lambda series: [inside_charts.rank_skew(series)])
 
 
-def rank_skew(version: Version, name: str) -> Html:
-    return _of_every_set(version, name, lambda series: [inside_charts.rank_skew(series)])
-
-
-def resources(version: Version, name: str) -> Html:
+def resources(parts: Sequence[Campaign]) -> Html:
     def shown(series: Campaign) -> list[Displayed]:
-        label = f"The host's cores, {name} {series.title}".strip()
+        label = f"The host's cores, {_named(series)}"
         host = resource_tables.host(series.rows, series.inside, label=label)
         return [inside_charts.memory(series), inside_charts.energy(series), host]
 
-    return _of_every_set(version, name, shown)
+    return _of_every_set(parts, shown)
 
 
-def start_up(version: Version, name: str) -> Html:
+def start_up(parts: Sequence[Campaign]) -> Html:
     def shown(series: Campaign) -> list[Displayed]:
-        label = f"Start-up of {name} {series.title}".strip()
+        label = f"Start-up of {_named(series)}"
         return [start_up_table(_in_order(series), label=label)]
 
-    return together([_of_every_set(version, name, shown), paragraph(SAID)])
+    return together([_of_every_set(parts, shown), paragraph(SAID)])
 
 
-def learning(version: Version, name: str) -> Html:
-    return _of_every_set(version, name, lambda series: [learning_charts.learning(series)])
+def learning(parts: Sequence[Campaign]) -> Html:
+    return _of_every_set(parts, lambda series: [learning_charts.learning(series)])
 
 
-def remarks(version: Version, name: str) -> Html:
+def remarks(parts: Sequence[Campaign]) -> Html:
     """What is odd about the rounds, why cases got no more of them, and rounds that did not complete."""
 
     def shown(series: Campaign) -> list[Displayed]:
@@ -119,10 +116,10 @@ def remarks(version: Version, name: str) -> Html:
             *([paragraph(OLDER_RULE)] if by_older_rule else []),
             paragraph(neighbours_sentence(series.completed)),
             *([paragraph(slowed)] if (slowed := series.slowed_cores) else []),
-            series_tables.failures(series.failures, label=f"Rounds of {name} that did not complete"),
+            series_tables.failures(series.failures, label=f"Rounds of {_named(series)} that did not complete"),
         ]
 
-    return _of_every_set(version, name, shown)
+    return _of_every_set(parts, shown)
 
 
 def _in_order(series: Campaign) -> list[CaseResult]:
@@ -145,11 +142,15 @@ def _over_ranks(series: Campaign, chart: Callable[[Campaign], Displayed]) -> Dis
     )
 
 
-def _of_every_set(version: Version, name: str, show: Callable[[Campaign], list[Displayed]]) -> Html:
-    parts: list[Displayed] = []
-    found = version.series(name)
-    for series in found:
-        if len(found) > 1 or series.is_contributed:
-            parts.append(heading(series.title, depth=3))
-        parts += show(series)
-    return together(parts)
+def _named(series: Campaign) -> str:
+    """Its name with the set's, for tables: a page has those of several."""
+    return f"{series.rows[0].series} {series.title}".strip()
+
+
+def _of_every_set(parts: Sequence[Campaign], show: Callable[[Campaign], list[Displayed]]) -> Html:
+    shown: list[Displayed] = []
+    for series in parts:
+        if len(parts) > 1 or series.is_contributed:
+            shown.append(heading(series.title, depth=4))
+        shown += show(series)
+    return together(shown)

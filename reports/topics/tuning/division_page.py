@@ -2,7 +2,7 @@
 
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.divisions import Gain, gains
-from reports.display.addresses import page_of
+from reports.display.addresses import address_of_series
 from reports.display.html import Displayed, Html, heading, paragraph, together
 from reports.sets.version import Version
 from reports.topics.tuning import division_tables
@@ -20,15 +20,15 @@ def of_version(version: Version) -> Html:
     return together(parts)
 
 
-def of_series(series: Campaign) -> Html:
-    """Chart and tables beside each closed case."""
+def of_series(series: Campaign, *, depth: int = 4) -> Html:
+    """Chart and tables beside each closed case. ``depth``: of the headings of several."""
     groups = _groups(series)
     if not groups:
         return paragraph("No closed case stands beside the tuned ones, so there is nothing to hold them against.")
     parts: list[Displayed] = []
     for found in groups.values():
         if len(groups) > 1:
-            parts.append(heading(division_tables.who(found[0].closed), depth=4))
+            parts.append(heading(division_tables.who(found[0].closed), depth=depth))
         if any(gain.gain for gain in found):
             parts.append(gain_charts.gains(series, found))
         parts += [division_tables.throughput(found), division_tables.learning(found)]
@@ -38,10 +38,11 @@ def of_series(series: Campaign) -> Html:
 def headline(series: Campaign, *, label: str) -> Html:
     """What each change gains, in frames a second and in time to the closed case's reward."""
     found = [gain for group in _groups(series).values() for gain in group]
+    address = address_of_series(series.rows[0].task, series.rows[0].series)
     return together(
         [
             paragraph("Each change beside the same case as upstream ships it:"),
-            division_tables.headline(found, address=f"{page_of(series.rows[0].series)}.html", label=label),
+            division_tables.headline(found, address=address, label=label),
         ]
     )
 

@@ -135,7 +135,7 @@ def _iterations(gain: Gain) -> list[str]:
 
 
 def headline(found: Sequence[Gain], *, address: str, label: str) -> Html:
-    """``address``: of the page with the rest. A case without a gain says so by its cells."""
+    """``address``: where the rest is. A case without a gain says so by its cells."""
     return html_table(
         [
             "Change",

@@ -11,7 +11,7 @@ from reports.analysis.divisions import changes, gains
 from reports.display.charts import learning as learning_charts
 from reports.display.figure import Figure
 from reports.sets.version import read_version
-from reports.site import pages
+from reports.site.series import section
 from reports.topics.cost import page as choosing
 from reports.topics.tasks import curves_page as summary
 from reports.topics.tasks import page as series_pages
@@ -199,7 +199,7 @@ def test_the_tables_have_a_row_for_each_change(fast: Case, lost: Case) -> None:
 
 def test_the_headline_says_how_many_runs_had_the_reward_where_not_all_did(fast: Case) -> None:
     found = gains([rising(CLOSED, 1.0), rising(fast, 0.5, iteration_time_s=0.1)])
-    rows = division_tables.headline(found, address="series-x.html", label="x").text.splitlines()
+    rows = division_tables.headline(found, address="task-x.html#series-x", label="x").text.splitlines()
     rounds = "1, 1 (1, 1 settled)"
     assert rows[1].split("\t") == ["fast", "20,480", "5.00", "unknown", "unknown", "0 of 1 run", rounds]
 
@@ -252,15 +252,15 @@ def test_a_tuned_series_is_neither_a_sweep_nor_scaling(tmp_path: Path, fast: Cas
     results = [rising(CLOSED, 1.0, 1.0), rising(fast, 1.0, 1.0, iteration_time_s=0.25), rising(wide, 1.0, 1.0)]
     version = read_version(write_results(on_gpus(results), tmp_path), name="v")
     assert version.kind("cartpole-open") == "tuned"
-    assert "What each change gains" in pages.page_sources(version)["series-cartpole-open"]
+    assert "What each change gains" in section(version, "Cartpole", "cartpole-open").text
     (series,) = version.series("cartpole-open")
     assert [row.curve for row in series.rows] == [
         "as shipped",
         "fast",
         "wide",
     ]
-    assert "Speed-up" not in series_pages.cases(version, "cartpole-open").text
-    assert "2.00" in series_pages.gains(version, "cartpole-open").text
+    assert "Speed-up" not in series_pages.cases([series]).text
+    assert "2.00" in series_pages.gains([series]).text
     assert "2.00" in division.of_version(version).text
     headline = summary.answers(version).text
     assert "fast\t8,192\t2.00\tunknown\tthe same\t2.00" in headline

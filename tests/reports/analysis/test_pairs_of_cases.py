@@ -92,7 +92,7 @@ def test_the_same_ranks_on_one_node_and_on_two_are_not_sped_up() -> None:
     """The fewest ranks once had 100 %, next to sets with a baseline of one rank."""
     nodes = committed_version()
     nodes = replace(nodes, sets=tuple(one for one in nodes.sets if one.name == "h200-x2-nodes"))
-    text = series_pages.cases(nodes, "ant-weak").text
+    text = series_pages.cases(nodes.series("ant-weak")).text
     assert "Interconnect" in text
     assert "Speed-up" not in text
     assert "100.0 %" not in text

@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import altair as alt
 import pytest
 
 from reports.analysis.analysed_set import Campaign
@@ -53,6 +54,13 @@ def test_every_figure_has_a_drawing_words_and_data(name: str) -> None:
         assert "NaN" not in figure.svg
         assert "generated data, not measured" in figure.caption
         assert "<table " in figure.data.markup
+
+
+@pytest.mark.parametrize("name", CAMPAIGNS)
+def test_every_spec_is_one_of_vega_lite(name: str) -> None:
+    for figure in series_figures(CAMPAIGNS[name]):
+        if isinstance(figure, Figure):
+            alt.Chart.from_dict({name: part for name, part in figure.spec.items() if name != "config"})  # raises
 
 
 def test_figures_are_the_same_every_time() -> None:

@@ -55,7 +55,7 @@ def test_the_command_prints_that_plan(tmp_path: Path, capsys: pytest.CaptureFixt
 def check_pages(site: Path, most_gpus: int) -> None:
     sizes = {path.name: path.stat().st_size for path in site.glob("*.html")}
     assert max(sizes.values()) < MAX_PAGE_BYTES, sizes
-    page = (site / "series-ant-weak.html").read_text(encoding="utf-8")
+    page = (site / "task-ant.html").read_text(encoding="utf-8")
     assert LABEL in page
     # Axis of the speed-up, whose last tick is the last count, and one curve for each library, over nodes too.
     speedup = re.search(r'id="ant-weak-speedup".*?</svg>', page, re.DOTALL)

@@ -8,6 +8,7 @@ import pytest
 
 from reports.sets.version import read_version
 from reports.site import pages
+from reports.site.series import section
 from reports.topics.cost import page as choosing
 from reports.topics.data import export
 from reports.topics.data import page as downloads
@@ -69,9 +70,8 @@ def test_a_series_of_environments_and_an_open_division_are_told_from_scaling(tmp
     version = read_version(write_results(on_gpus([*smoke_results(), *sweep]), tmp_path / "a"), name="v")
     assert [name for name in version.series_names if version.kind(name) == "sweep"] == ["ant-envs"]
     assert not version.has_open_division
-    names = pages.page_sources(version)
-    assert "How many environments" in names["series-ant-envs"]
-    assert "How many environments" not in names["series-ant-weak"]
+    assert "How many environments" in section(version, "Ant", "ant-envs").text
+    assert "How many environments" not in section(version, "Ant", "ant-weak").text
     opened = read_version(write_results(on_gpus([*smoke_results(), make_result(tuned, 0.4)]), tmp_path / "b"), name="v")
     assert opened.has_open_division
     assert "division" in pages.page_sources(opened)
@@ -113,8 +113,8 @@ def test_a_contributed_set_is_theirs_wherever_it_is_shown(tmp_path: Path) -> Non
         "charts": summary.charts(version),
         "choosing": choosing.in_short(version),
         "options": choosing.options(version),
-        "series": series.cases(version, "cartpole-strong"),
-        "verdicts": series.verdicts(version, "cartpole-strong"),
+        "series": series.cases(version.series("cartpole-strong")),
+        "verdicts": series.verdicts(version.series("cartpole-strong")),
         "machines": machines.environments(version),
         "checks": machines.env_checks(version),
         "cost": machines.cost(version),
@@ -261,7 +261,7 @@ def test_a_twins_failed_round_is_a_failed_round(tmp_path: Path) -> None:
     version = read_version(tmp_path, name="v")
     said = "2 rounds completed; beside them, in A/A twins or interference tests, 1 invalid."
     assert said in summary.opening(version).text  # not of the rounds that are counted before
-    for shown in (limits.failures(version), series.remarks(version, "cartpole-strong")):
+    for shown in (limits.failures(version), series.remarks(version.series("cartpole-strong"))):
         assert "-aa\t0\tinvalid\tit learned less" in shown.text
 
 
@@ -279,8 +279,8 @@ def test_remarks_tell_the_interval_of_an_older_rule_from_that_of_a_table(
     """A table shows an interval of three rounds; a stored remark says that three rounds have none."""
     write_results(on_gpus([replace(make_result(make_case(), 0.9, 1.0, 1.1), ended_because=reason)]), tmp_path / "set")
     version = read_version(tmp_path, name="v")
-    assert "0.777 to 1.28" in series.throughput(version, "cartpole-strong").markup
-    assert ("an older rule is meant" in series.remarks(version, "cartpole-strong").text) is is_told
+    assert "0.777 to 1.28" in series.throughput(version.series("cartpole-strong")).markup
+    assert ("an older rule is meant" in series.remarks(version.series("cartpole-strong")).text) is is_told
 
 
 def test_sets_that_ran_at_the_same_time_on_one_host_know_of_each_other(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from reports.site.feed import feed
 from suite.errors import ReportError, UsageError
 from tests.fixtures.machines.browser import Browser, Tab
 from tests.fixtures.results.generated_results import smoke_results, write_results
-from tests.fixtures.runs.published_site import NEWER, OLDER, SERIES
+from tests.fixtures.runs.published_site import NEWER, OLDER, TASK
 from tests.reports.site.test_report import read_pages
 
 FIGURE = "desk-cartpole-strong-efficiency"
@@ -133,7 +133,8 @@ def test_a_place_that_cannot_be_written_is_said(tmp_path: Path, capsys: pytest.C
 
 
 def test_figures_come_to_life_with_tooltips_and_legends_that_select(site: Path, browser: Browser) -> None:
-    tab = Tab.opened(browser, (site / NEWER / SERIES).as_uri(), width=1440)
+    tab = Tab.opened(browser, (site / NEWER / TASK).as_uri(), width=1440)
+    tab.value(f"{CHART}.closest('details').open = true")
     tab.value(f"{CHART}.scrollIntoView({{block: 'center'}})")
     tab.wait_for(f"{CHART}.dataset.live")
     points = f"[...{CHART}.querySelectorAll('.vega-live .mark-symbol.role-mark path')]"
@@ -150,23 +151,24 @@ def test_figures_come_to_life_with_tooltips_and_legends_that_select(site: Path, 
 
 
 def test_the_switcher_keeps_the_page_and_older_versions_say_so(site: Path, browser: Browser) -> None:
-    tab = Tab.opened(browser, (site / NEWER / SERIES).as_uri(), width=1440)
+    tab = Tab.opened(browser, (site / NEWER / TASK).as_uri(), width=1440)
     assert tab.value("document.querySelector('.older')") is None
     tab.click(".switcher summary")
-    tab.click(f'.switcher a[href$="{OLDER}/{SERIES}"]')
-    tab.wait_for(f"location.pathname.endsWith('{OLDER}/{SERIES}') && document.readyState === 'complete'")
+    tab.click(f'.switcher a[href$="{OLDER}/{TASK}"]')
+    tab.wait_for(f"location.pathname.endsWith('{OLDER}/{TASK}') && document.readyState === 'complete'")
     assert "older" in tab.value("document.querySelector('aside.older').innerText")
     tab.click("aside.older a")
-    tab.wait_for(f"location.pathname.endsWith('latest/{SERIES}')")
-    only_older = Tab.opened(browser, (site / OLDER / "series-shadow-horizontal.html").as_uri(), width=1440)
+    tab.wait_for(f"location.pathname.endsWith('latest/{TASK}')")
+    only_older = Tab.opened(browser, (site / OLDER / "task-shadow-hand-with-camera.html").as_uri(), width=1440)
     assert only_older.value(f"document.querySelector('.switcher a[href*=\"{NEWER}\"]').getAttribute('href')") == (
         f"../{NEWER}/index.html"
     )
 
 
 def test_a_chart_can_be_taken_away_as_png_from_a_disk(site: Path, browser: Browser, tmp_path: Path) -> None:
-    tab = Tab.opened(browser, (site / NEWER / SERIES).as_uri(), width=390, dark=True)
+    tab = Tab.opened(browser, (site / NEWER / TASK).as_uri(), width=390, dark=True)
     browser.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    tab.value(f"{CHART}.closest('details').open = true")
     tab.value(f"{CHART}.scrollIntoView({{block: 'center'}})")
     tab.wait_for(f"{CHART}.dataset.live")  # its place changes with that
     tab.click(f'figure[id="{FIGURE}"] .links button')
@@ -182,13 +184,13 @@ def test_a_chart_can_be_taken_away_as_png_from_a_disk(site: Path, browser: Brows
     assert len(content) > 10_000  # letters and lines, not one colour
     assert tab.complaints == []
     assert {url.partition(":")[0] for url in tab.requests} <= {"file", "data"}
-    without = Tab.opened(browser, (site / NEWER / SERIES).as_uri(), width=390, scripts=False)
+    without = Tab.opened(browser, (site / NEWER / TASK).as_uri(), width=390, scripts=False)
     assert without.value("document.querySelector('.links button')") is None
 
 
 @pytest.mark.parametrize("width", [1440, 390])
 def test_the_banner_of_an_older_version_is_seen_first(site: Path, browser: Browser, width: int) -> None:
-    for page in ("index.html", SERIES):
+    for page in ("index.html", TASK):
         tab = Tab.opened(browser, (site / OLDER / page).as_uri(), width=width)
         banner, title = (
             tab.value(f"document.querySelector('{selector}').getBoundingClientRect().toJSON()")
@@ -216,7 +218,7 @@ def test_search_finds_a_word_and_leads_to_its_section(site: Path, browser: Brows
 
 
 def test_print_has_the_drawings_and_no_controls(site: Path, browser: Browser, tmp_path: Path) -> None:
-    tab = Tab.opened(browser, (site / NEWER / SERIES).as_uri(), width=1440)
+    tab = Tab.opened(browser, (site / NEWER / TASK).as_uri(), width=1440)
     tab.call("Emulation.setEmulatedMedia", media="print")
     heights = tab.value(
         "['nav', 'search', '.switcher', '.vega-static svg'].map((selector) =>"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from reports.display.addresses import address_of_series
 from reports.sets import version as result_sets
 from reports.site import book, guide
 from reports.site import build as report
@@ -19,6 +20,7 @@ from suite.files.paths import ROOT
 from tests.fixtures.results.generated_results import LABEL, full_results, on_gpus, smoke_results, write_results
 
 RESULTS = [*on_gpus(smoke_results()), *full_results()[-1:]]
+FIGURES_ABOVE = 2  # all series of the task: one for each way to share the work
 FIGURES_PER_SERIES = 6  # without telemetry: no energy
 LOADING = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "object": "data"}
 ABOUT = {
@@ -48,9 +50,8 @@ class Page(HTMLParser):
         self.links: list[str] = []
         self.ids: list[str] = []
         self.headings: list[int] = []
-        self.regions: list[str] = []  # that are seen at once, so not within details
+        self.regions: list[str] = []
         self.unnamed: list[str] = []  # tables outside of a region with a name, or without headings
-        self._details = 0
         self._named = False
         self._headings_of_table: list[str] = []
         self.feed(text)
@@ -63,12 +64,10 @@ class Page(HTMLParser):
             self.links.append(values["href"])
         if "id" in values:
             self.ids.append(values["id"])
-        self._details += tag == "details"
-        if values.get("role") == "region" and not self._details:
+        if values.get("role") == "region":
             self.regions.append(values["aria-label"])
         if re.fullmatch(r"h[1-6]", tag):
             self.headings.append(int(tag[1]))
-
         self._follow_tables(tag, values)
 
     def _follow_tables(self, tag: str, values: Mapping[str, str]) -> None:
@@ -81,9 +80,6 @@ class Page(HTMLParser):
         if tag == "tbody" and "col" not in self._headings_of_table:
             self.unnamed.append(f"columns in line {self.getpos()[0]}")
         self._named = values.get("role") == "region" and bool(values.get("aria-label"))
-
-    def handle_endtag(self, tag: str) -> None:
-        self._details -= tag == "details"
 
 
 def read_pages(site: Path) -> dict[str, Page]:
@@ -114,16 +110,21 @@ def text_of(site: Path, name: str) -> str:
     return (site / name).read_text(encoding="utf-8")
 
 
-def test_every_series_has_its_page_and_every_case_is_named(site: Path, pages: dict[str, Page]) -> None:
-    series = {result.case.series for result in smoke_results()}
-    assert set(pages) == ABOUT | {f"series-{name}.html" for name in series} | {f"{name}.html" for name in guide.PAGES}
+def test_every_series_has_its_section_and_every_case_is_named(site: Path, pages: dict[str, Page]) -> None:
+    assert set(pages) == ABOUT | {f"{name}.html" for name in guide.PAGES}
     for result in RESULTS:
-        assert result.case.case_id.replace("/", "/<wbr>") in text_of(site, f"series-{result.case.series}.html")
+        name, _, anchor = address_of_series(result.case.task, result.case.series).partition("#")
+        assert anchor in pages[name].ids
+        assert result.case.case_id.replace("/", "/<wbr>") in text_of(site, name)
 
 
 def test_every_figure_is_drawn(site: Path) -> None:
-    text = text_of(site, "series-cartpole-strong.html")
-    assert text.count('<figure class="vega-figure"') == text.count("<svg ") == FIGURES_PER_SERIES
+    text = text_of(site, "task-cartpole.html")
+    above, *folds = text.split('<details class="fold">')
+    assert above.count('<figure class="vega-figure"') == above.count("<svg ") == FIGURES_ABOVE
+    assert folds
+    for fold in folds:
+        assert fold.count('<figure class="vega-figure"') == fold.count("<svg ") == FIGURES_PER_SERIES
     assert text_of(site, "curves.html").count("<svg ") == len({result.case.series for result in smoke_results()})
     assert text_of(site, "index.html").count("<svg ") == 2  # one for each way to share the work
 
@@ -178,7 +179,7 @@ def test_a_preview_of_the_first_page_has_words_and_no_picture_without_an_address
 
 
 def test_what_was_not_measured_is_said_and_never_zero(site: Path) -> None:
-    text = text_of(site, "series-cartpole-strong.html")
+    text = text_of(site, "task-cartpole.html")
     assert "Energy was not measured" in text
     assert "Memory was not measured" in text
 
@@ -199,10 +200,10 @@ def test_the_folder_holds_no_path_of_the_builder(site: Path, results_dir: Path, 
 
 
 def test_what_brings_figures_to_life_is_a_script_of_its_own(site: Path) -> None:
-    text = text_of(site / "assets", "figures-series-cartpole-strong.js")
+    text = text_of(site / "assets", "figures-task-cartpole.js")
     specs = json.loads(text.removeprefix("globalThis.figureSpecs = ").rstrip(";\n"))
-    page = text_of(site, "series-cartpole-strong.html")
-    assert len(specs) == FIGURES_PER_SERIES
+    page = text_of(site, "task-cartpole.html")
+    assert len(specs) == FIGURES_ABOVE + FIGURES_PER_SERIES * page.count('<details class="fold">')
     assert all(f'id="{figure}"' in page for figure in specs)
     assert "application/json" not in page
 

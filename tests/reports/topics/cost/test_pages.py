@@ -14,6 +14,7 @@ from reports.topics.others import clock_page as clock
 from reports.topics.others import pairs_page as side_by_side
 from reports.topics.results.caution import caution
 from reports.topics.tasks import curves_page as summary
+from reports.topics.tasks import overview
 from reports.topics.tasks import page as series
 from reports.topics.trust import limits_page as limits
 from suite.schema.record import CaseResult, CheckResult
@@ -141,7 +142,7 @@ def test_the_first_page_shows_a_sweep_by_its_environments(tmp_path: Path) -> Non
     assert "scaling" not in text
     assert "ant-envs" in summary.charts(version).text
     assert "nothing is known of scaling" in summary.verdicts(version).text
-    table = series.cases(version, "ant-envs").text
+    table = series.cases(version.series("ant-envs")).text
     assert "Efficiency" not in table
     assert "Total FPS" in table
 
@@ -197,7 +198,7 @@ def test_a_set_that_compares_nodes_alone_says_so_and_nothing_of_scaling(tmp_path
     assert "Efficiency" not in said
     for part in (summary.charts, summary.verdicts, summary.predictions):
         assert "nothing is known of scaling" in part(version).text
-    assert "no speed-up to show" in series.speedup(version, "ant-weak").text
+    assert "no speed-up to show" in series.speedup(version.series("ant-weak")).text
     (one,) = version.scaling
     assert {row.topology: row.scaling_efficiency for row in one.campaign.rows} == {"1x4": 1.0, "2x2": None}
 
@@ -286,7 +287,10 @@ def test_a_search_for_capacity_beside_scaling_has_its_environments_and_no_speed_
     version = read_version(tmp_path, name="v")
     assert [part.is_sweep for part in version.series("ant-weak")] == [True, False]
     said = "Different numbers of environments on one number of ranks: no speed-up to show."
-    for shown in (series.speedup(version, "ant-weak"), series.efficiency(version, "ant-weak")):
+    for shown in (series.speedup(version.series("ant-weak")), series.efficiency(version.series("ant-weak"))):
         assert shown.text.count(said) == 1
         assert shown.markup.count("<figure") == 1
-    assert series.throughput(version, "ant-weak").markup.count("<figure") == 2
+    throughput = series.throughput(version.series("ant-weak"))
+    assert throughput.markup.count("<figure") == 1
+    assert 'href="#environments"' in throughput.markup  # where the page of the task has the other
+    assert overview.sweeps(version, "Ant").markup.count("<figure") == 1

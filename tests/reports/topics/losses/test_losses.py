@@ -219,7 +219,7 @@ def test_the_page_says_of_results_in_git_what_their_rounds_say(committed: Versio
             assert f"\t{100 * (1 - row.scaling_efficiency):.1f} %\t" in line
             shares = [float(cell.removesuffix(" %")) for cell in line.split("\t")[3:]]
             assert sum(shares) == pytest.approx(100 * (1 - row.scaling_efficiency), abs=0.3)  # each is rounded
-    of_ant = page.of_series(committed, "ant-weak").text
+    of_ant = page.of_series(committed.series("ant-weak")).text
     assert "ant-weak/rsl_rl-kitless-n4096-1x4\t" in of_ant
     assert "cartpole" not in of_ant.replace("Cartpole and Ant", "")
     alone = page.alone(committed).text
@@ -287,8 +287,8 @@ def test_a_version_without_several_gpus_or_controls_says_so(tmp_path: Path) -> N
     version = read_version(write_results([make_result(weak(1), 0.4)], tmp_path), name="v")
     assert page.lost(version).text == "No case on several GPUs says what its iterations go to beside one on fewer."
     assert page.alone(version).text == "No control ran on GPUs."
-    assert page.of_series(version, "ant-weak").text == ""
-    assert "nothing to hold against training" in page.beside_training(version, "ant-weak").text
+    assert page.of_series(version.series("ant-weak")).text == ""
+    assert "nothing to hold against training" in page.beside_training(version, version.series("ant-weak")[0]).text
 
 
 def test_the_page_opens_with_what_several_gpus_lose_most_to() -> None:

@@ -10,7 +10,7 @@ from reports.display import series_tables
 from reports.display.charts.scaling import throughput
 from reports.display.figure import Figure
 from reports.sets.version import read_version
-from reports.site.pages import page_sources
+from reports.site.series import section
 from reports.topics.cost import page as choosing
 from reports.topics.others import pairs_page as side_by_side
 from reports.topics.others.pair_tables import parts_of_stacks, stack_in_words
@@ -105,16 +105,16 @@ def test_a_campaign_of_stacks_on_one_gpu_shows_its_table_and_nothing_of_scaling(
     assert "cartpole-physics/rsl_rl-ovphysx-n4096-1x1\tPhysX without Isaac Sim\t" in shown
     assert "Efficiency" not in shown
     assert "nothing is known of scaling" in summary.verdicts(version).text
-    page = page_sources(version)["series-cartpole-physics"]
-    assert "## Speed-up" not in page
+    page = section(version, "Cartpole", "cartpole-physics").text
+    assert "Speed-up" not in page
     assert "nothing can be said of how it scales" in page
-    assert "100.0 % longer" in side_by_side.stacks_of(version, "cartpole-physics").text
+    assert "100.0 % longer" in side_by_side.stacks_of(version.series("cartpole-physics")).text
     assert "nothing to choose from" in choosing.in_short(version).text
     assert "cartpole-physics: rsl_rl, ovphysx" in choosing.rewards(version).text
     several = read_version(write_results(stack_results(), tmp_path / "several"), name="v")
     assert "Efficiency" in summary.answers(several).text
     assert "cartpole-physics: rsl_rl, ovphysx" in choosing.in_short(several).text
-    assert "## Speed-up" in page_sources(several)["series-cartpole-physics"]
+    assert "Speed-up" in section(several, "Cartpole", "cartpole-physics").text
 
 
 def test_other_cases_on_one_gpu_are_not_hidden_behind_pairs_of_stacks(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_one_number_of_ranks_has_no_efficiency(tmp_path: Path) -> None:
     shown = summary.answers(version).text
     assert "nothing is known of scaling" in shown
     assert "inconclusive" not in shown
-    assert side_by_side.stacks_of(version, "cartpole-physics").text == ""
+    assert side_by_side.stacks_of(version.series("cartpole-physics")).text == ""
 
 
 @pytest.mark.parametrize("name", ["h200-physx", "h200-physx-rsl"])

@@ -1,0 +1,120 @@
+"""The section of a series on the page of its task: its answer, and in a fold everything else that is known of it."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from reports.analysis.analysed_set import Campaign, has_one_size, shared_kind
+from reports.display.addresses import anchor_of_series
+from reports.display.html import Displayed, Html, bullets, fold, heading, link, paragraph, together
+from reports.display.series_tables import series_subject
+from reports.sets.version import Version
+from reports.topics.losses import losses_page as losses
+from reports.topics.others import pairs_page as side_by_side
+from reports.topics.others import published_page as published
+from reports.topics.tasks import page as series
+from reports.topics.tasks.overview import series_of
+from reports.topics.tasks.series_answer import series_answer
+
+type Part = tuple[str, Sequence[Html]]  # heading, and what is below it
+
+ONE_SIZE: Final = "This series ran on one number of ranks, so nothing can be said of how it scales."
+SWEEP: Final = (
+    "This series has one number of ranks and many numbers of environments: where its line turns flat, more environments"
+    " bring no more frames, and each update learns from more of them."
+)
+TUNED: Final = (
+    "The division of a case is closed where it runs as upstream ships it, and open where it is tuned through settings"
+    " that Isaac Lab and the RL libraries offer. Each change stands alone beside the closed case, and at the end what"
+    " works together."
+)
+CONTROL: Final = (
+    "This series is a single-part test: it runs one part of an iteration and nothing else, and trains nothing."
+)
+BESIDE: Final = (
+    "The same part in training, with as many environments a rank; a gradient has the same size with any number of them."
+    " Hosts differ, so times compare within a host, and growth with GPUs anywhere. A time is that of the slowest rank;"
+    " all-reduces are those of an optimiser step, on the rank that waited least."
+)
+
+
+def markdown(version: Version, task: str) -> str:
+    """Return the sections of a task's series as MyST, each with its address."""
+    return "\n".join(_markdown(task, name, parts) for name, parts in series_of(version, task).items())
+
+
+def _markdown(task: str, name: str, parts: Sequence[Campaign]) -> str:
+    subject = series_subject(parts[0].results[0].case, shared_kind(parts))
+    title = f"{subject[0].upper()}{subject[1:]} ({name})".replace("_", r"\_")
+    return f"""
+({anchor_of_series(name)})=
+## {title}
+
+```{{code-cell}} python
+:tags: [remove-input]
+section(version, {task!r}, {name!r})
+```
+"""
+
+
+def section(version: Version, task: str, name: str) -> Html:
+    """Show the answer of a series, and everything else in a fold."""
+    parts = series_of(version, task)[name]
+    lines = [line for line in version.lines if (line.task, line.series) == (task, name)]
+    inside: list[Displayed] = []
+    for title, shown in _parts(version, parts):
+        anchor = f"{anchor_of_series(name)}-{title.lower().replace(' ', '-')}"
+        inside += [heading(title, anchor=anchor), *shown]
+    return together([paragraph(series_answer(parts, lines)), fold(f"All cases, charts and remarks of {name}", inside)])
+
+
+def _parts(version: Version, parts: Sequence[Campaign]) -> Iterator[Part]:
+    kind = shared_kind(parts)
+    if not any(part.is_training for part in parts):
+        yield from _control(version, parts)
+    elif kind == "sweep":
+        yield "What was measured", [series.facts(parts), paragraph(SWEEP)]
+        yield "How many environments", [bullets([link("Chart", f"#{series.SWEEPS}")]), series.cases(parts)]
+        yield "Where the time goes", [series.time_split(parts)]
+    elif kind == "tuned":
+        yield "What was measured", [series.facts(parts), paragraph(TUNED)]
+        yield "What each change gains", [series.gains(parts)]
+        yield "All cases", [series.cases(parts)]
+        yield "Where the time goes", [series.time_split(parts)]
+    elif has_one_size(parts):
+        stacks = side_by_side.stacks_of(parts)
+        yield "What was measured", [paragraph(ONE_SIZE), series.facts(parts), series.cases(parts), stacks]
+        yield "Throughput", [series.throughput(parts)]
+        yield "Where the time goes", [series.time_split(parts)]
+    else:
+        yield from _scaling(parts)
+    yield from _end(version, parts)
+
+
+def _scaling(parts: Sequence[Campaign]) -> Iterator[Part]:
+    yield "What was measured", [series.facts(parts), series.cases(parts), series.verdicts(parts)]
+    yield "Speed-up", [series.speedup(parts)]
+    yield "Scaling efficiency", [series.efficiency(parts)]
+    yield "Throughput", [series.throughput(parts)]
+    yield "Where the time goes", [series.time_split(parts), losses.of_series(parts)]
+    yield "How far the ranks lie apart", [series.rank_skew(parts)]
+
+
+def _control(version: Version, parts: Sequence[Campaign]) -> Iterator[Part]:
+    beside = losses.beside_training(version, parts[0])
+    yield "What was measured", [paragraph(CONTROL), series.facts(parts), series.cases(parts)]
+    yield "Beside training", [paragraph(BESIDE), beside]
+    yield "Throughput", [series.throughput(parts)]
+    yield "Where the time goes", [series.time_split(parts)]
+    yield "How far the ranks lie apart", [series.rank_skew(parts)]
+
+
+def _end(version: Version, parts: Sequence[Campaign]) -> Iterator[Part]:
+    """What every series has at the end."""
+    yield "Start-up", [series.start_up(parts)]
+    yield "Memory and energy", [series.resources(parts)]
+    if any(part.is_training for part in parts):
+        yield "Learning", [series.learning(parts)]
+    yield "Remarks on the rounds", [series.remarks(parts)]
+    others = published.of_series(version, parts[0].rows[0].series)
+    if others.markup:
+        yield "What others published", [others]

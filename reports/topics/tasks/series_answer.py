@@ -1,0 +1,102 @@
+"""What a series says, in a sentence or two above everything else that is shown of it."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from reports.analysis.analysed_set import Campaign, has_one_size, shared_kind
+from reports.analysis.divisions import gains
+from reports.analysis.rows import CaseRow
+from reports.analysis.scaling.answer import answer
+from reports.analysis.scaling.lines import Line
+from reports.display.html import count, estimated, interval_of, ratio, seconds
+from reports.topics.others import pair_tables
+from reports.topics.others.stack_parts import stack_pairs
+from reports.topics.tasks.overview import most_frames
+from suite.files.wording import counted
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
+
+MOST_STACKS: Final = 2  # that are said; the rest has them all
+NOTHING: Final = "No case of this series completed, so it says nothing yet."
+
+
+def series_answer(parts: Sequence[Campaign], lines: Sequence[Line]) -> str:
+    """``parts``: what each set has of the series. ``lines``: those of the series over one GPU."""
+    if not any(part.completed for part in parts):
+        return NOTHING
+    if not any(part.is_training for part in parts):
+        return _alone(parts)
+    kind = shared_kind(parts)
+    if kind == "tuned":
+        return _tuned(parts)
+    if kind == "sweep":
+        return _sweep(parts)
+    return f"{_scaling(parts, lines)} {most_frames([result for part in parts for result in part.results])}".strip()
+
+
+def _scaling(parts: Sequence[Campaign], lines: Sequence[Line]) -> str:
+    if lines:
+        return answer(lines)
+    if has_one_size(parts):
+        compared = [pair_tables.stack_in_words(pair) for part in parts for pair in stack_pairs(part)]
+        return " ".join(compared[:MOST_STACKS]) or (
+            "This series ran on one number of ranks, so nothing is known of how it scales."
+        )
+    return "No machine ran this series on one GPU and on several, so it has no speed-up over one GPU."
+
+
+def _alone(parts: Sequence[Campaign]) -> str:
+    """How long an iteration of the part takes on the fewest and the most ranks of the set that has most."""
+    of_sets = [sorted(_completed(part), key=lambda row: (row.world_size, row.nnodes)) for part in parts]
+    rows = max(of_sets, key=lambda rows: rows[-1].world_size if rows else 0)
+    ends = [rows[0], rows[-1]] if rows[0].world_size != rows[-1].world_size else rows[:1]
+    times = (f"{_seconds(row)} s on {_ranks(row)}{_few(row.rounds_completed)}" for row in ends)
+    return f"One part of an iteration alone, without training. It takes {' and '.join(times)}."
+
+
+def _sweep(parts: Sequence[Campaign]) -> str:
+    """The number of environments that makes most frames, of all sets, beside the fewest of the same set."""
+    rows = [(row.total_fps, row, part) for part in parts for row in _completed(part) if row.total_fps is not None]
+    if not rows:
+        return NOTHING
+    fps, most, part = max(rows, key=lambda each: each[0])
+    alike = [row for _, row, of in rows if of is part and (row.rl_library, row.stack) == (most.rl_library, most.stack)]
+    least = min(alike, key=lambda row: row.num_envs)
+    said = (
+        f"With {most.rl_library}, {most.num_envs:,} environments on {_ranks(most)} make the most frames,"
+        f" {interval_of(fps, most.total_fps_interval, count)} a second{_few(most.rounds_completed)}"
+    )
+    if least is most or not least.total_fps:
+        return f"{said}."
+    return f"{said}: {ratio(fps / least.total_fps)} times those of {least.num_envs:,} environments."
+
+
+def _tuned(parts: Sequence[Campaign]) -> str:
+    """The change that gains most, one with an interval if there is any, and what it does to learning."""
+    found = [(gain.gain, gain) for part in parts for gain in gains(part.results, part.twins) if gain.gain]
+    if not found:
+        return "No tuned case completed beside the settings as shipped, so nothing is known of what tuning gains."
+    value, best = max(found, key=lambda each: (each[0].interval is not None, each[0].value))
+    where = counted(best.case.world_size, "GPU" if best.case.device == "cuda" else "rank")
+    few = _few(min(best.rounds, best.closed_rounds))
+    return (
+        f"The change that gains most, {', '.join(best.changes)}, makes {estimated(value)} times the frames of the"
+        f" settings as shipped, with {best.case.rl_library} on {where}{few}. Against the noise: {best.speed}. Reward"
+        f" after as many frames: {best.learning}."
+    )
+
+
+def _completed(part: Campaign) -> list[CaseRow]:
+    return [row for row in part.rows if row.rounds_completed]
+
+
+def _seconds(row: CaseRow) -> str:
+    return interval_of(row.iteration_time_s, row.iteration_time_interval_s, seconds)
+
+
+def _few(runs: int) -> str:
+    """Return how many runs, where they are too few for an interval."""
+    return "" if runs >= MIN_ROUNDS_FOR_INTERVAL else f" ({counted(runs, 'run')})"
+
+
+def _ranks(row: CaseRow) -> str:
+    return counted(row.world_size, "GPU" if row.device == "cuda" else "rank")
