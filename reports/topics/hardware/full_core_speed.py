@@ -2,10 +2,10 @@
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Final
+from dataclasses import dataclass, replace
 
 from reports.analysis.curves import as_shipped
+from reports.analysis.same_work import work_of
 from suite.schema.record import Case, CaseResult, RunRecord
 from suite.statistics.core_speed import (
     FullSpeed,
@@ -16,11 +16,6 @@ from suite.statistics.core_speed import (
     host_of,
 )
 from suite.statistics.reduce import round_time_s
-
-# What does not change an iteration: names, limits, the seed, and how many iterations there are.
-_NOT_OF_AN_ITERATION: Final = frozenset(
-    {"case_id", "series", "scaling", "timeout_s", "hang_timeout_s", "seed", "iterations"}
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,13 +66,9 @@ def shared_cases(results: Iterable[CaseResult]) -> tuple[SharedCase, ...]:
     fastest_s = fastest_rank_probes_s([record for result in shipped for record in result.completed])
     found: dict[tuple[str, ...], list[CaseResult]] = {}
     for result in shipped:
-        found.setdefault((_gpus(result), *_work(result.case)), []).append(result)
+        found.setdefault((_gpus(result), *work_of(result.case)), []).append(result)
     shared = (_shared(those, fastest_s) for those in found.values())
     return tuple(sorted((one for one in shared if len(one.machines) > 1), key=lambda one: -one.apart))
-
-
-def _work(case: Case) -> tuple[str, ...]:
-    return tuple(repr(getattr(case, item.name)) for item in fields(case) if item.name not in _NOT_OF_AN_ITERATION)
 
 
 def _gpus(result: CaseResult) -> str:
