@@ -14,13 +14,14 @@ from suite.statistics.aa_noise import baseline_of, is_twin, with_twins
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 
 CATALOG = load_catalog()
+COLD_S = 110.0  # the most that kernels of one size add to a first process, by the catalog
 
 
 def cases_of(name: str, device: Device = "cuda") -> list[Case]:
     return expand(load_matrix(name, CATALOG), CATALOG, device=device, assets="offline")
 
 
-@pytest.mark.parametrize("name", ["full", "smoke", "env-sweep", "learning", "nodes", "open", "physx"])
+@pytest.mark.parametrize("name", ["accept", "full", "smoke", "env-sweep", "learning", "nodes", "open", "physx"])
 def test_the_matrices_load_with_unique_ids(name: str) -> None:
     cases = cases_of(name)
     assert cases
@@ -107,6 +108,37 @@ def test_first_takes_about_five_minutes_at_most() -> None:
     assert sum((item.estimated_wall_s or 1e9) * item.rounds for item in planned) <= 300
 
 
+def test_accept_has_cases_that_are_published_under_the_same_names() -> None:
+    matrix = load_matrix("accept", CATALOG)
+    assert (matrix.rounds, matrix.precision, matrix.a_a) == (MIN_ROUNDS_FOR_INTERVAL, None, False)
+    sizes: dict[tuple[str, str, str], list[int]] = {}
+    for case in cases_of("accept"):
+        sizes.setdefault((case.series, case.rl_library, case.workload), []).append(case.world_size)
+    assert sizes == {
+        ("cartpole-strong", "rsl_rl", "train"): [1, 2, 4, 8],
+        ("cartpole-per-gpu", "rsl_rl", "train"): [1],
+        ("ant-weak", "rl_games", "train"): [1, 2, 4, 8],
+        ("control-cartpole-step", "rsl_rl", "environment_step"): [1, 2, 4, 8],
+        ("control-cartpole-all-reduce", "rsl_rl", "all_reduce"): [2, 4, 8],
+    }
+    of_full = {case.case_id: case for case in cases_of("full")}
+    for case in cases_of("accept"):
+        same = of_full.get(case.case_id, case)  # Cartpole per GPU with rsl_rl is not in full
+        assert replace(case, timeout_s=0) == replace(same, timeout_s=0, iterations=case.iterations)
+
+
+def test_accept_takes_ten_minutes_on_one_gpu_with_two_that_compile_for_each_size() -> None:
+    planned = plan(
+        cases_of("accept"), gpus_available=1, cpus_available=16, device="cuda", available_stacks=["kitless"],
+        rounds=MIN_ROUNDS_FOR_INTERVAL, catalog=CATALOG,
+    )  # fmt: skip
+    here = [item for item in planned if not item.infeasible]
+    assert {item.case.world_size for item in here} == {1}
+    warm_s = sum((item.estimated_wall_s or 1e9) * item.rounds for item in here)
+    sizes = {(item.case.task, item.case.num_envs) for item in here}
+    assert 540 <= warm_s + COLD_S * len(sizes) <= 660
+
+
 @pytest.mark.parametrize("name", ["full", "smoke"])
 def test_rules_hold_over_world_sizes(name: str) -> None:
     groups: dict[tuple[str, str, str], list[Case]] = {}
@@ -148,6 +180,7 @@ def test_a_variant_of_the_open_division_is_told_apart_by_its_case_alone() -> Non
     ("name", "device", "gpus", "cpus", "nnodes"),
     [
         ("full", "cuda", 8, 2, 2),
+        ("accept", "cuda", 8, 8, 1),
         ("smoke", "cuda", 2, 2, 1),
         ("smoke", "cpu", 0, 2, 1),
         ("env-sweep", "cuda", 1, 1, 1),
