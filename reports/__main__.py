@@ -17,6 +17,7 @@ MODULES: Final = {
     "import": "reports.topics.others.import_command",
     "verify": "reports.verification.command",
     "submit": "reports.submit.command",
+    "accept": "reports.accept.command",
     "compare": "reports.topics.history.command",
     "learning_references": "reports.topics.tuning.learning_references",
 }

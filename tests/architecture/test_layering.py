@@ -60,6 +60,7 @@ EXTRA = {
     "reports/display/figure.py": {"vl_convert"},
     "reports/analysis/scaling/scaling_laws.py": {"numpy", "scipy"},
     "reports/topics/history/command.py": {"rich"},
+    "reports/accept/command.py": {"rich"},
     "reports/site/book.py": {"nbclient", "nbformat", "jupytext", "vl_convert", "traitlets"},
     "reports/topics/others/published.py": {"pydantic"},
     "reports/sets/imported/bundle.py": {"pydantic"},
@@ -73,7 +74,7 @@ FLOORS = (
     "env_check", "launch", "campaign", "commands", "__main__",
 )  # fmt: skip
 # Packages of reports likewise. A topic is a floor of its own beside the other topics.
-REPORTS_FLOORS = ("verification", "analysis", "sets", "submit", "display", "topics", "site", "__main__")
+REPORTS_FLOORS = ("verification", "analysis", "sets", "submit", "accept", "display", "topics", "site", "__main__")
 # Topic -> other topics that it imports: what is shown of a series has parts of others.
 TOPICS_EXCEPTIONS = {"tasks": {"others", "tuning"}}
 FILES = sorted(path for folder in ("suite", "tasks", "reports") for path in (ROOT / folder).rglob("*.py"))

@@ -12,6 +12,7 @@ from unittest import mock
 
 from rich.console import Console
 
+from reports.accept import command as accept
 from reports.site import build, publish
 from reports.submit import command as submit
 from reports.topics.data import export
@@ -48,6 +49,7 @@ type Main = Callable[[Sequence[str]], int]
 REPORTS: Final[Mapping[str, Main]] = {
     "report": build.main, "publish": publish.main, "export": export.main, "import": import_command.main,
     "verify": verify.main, "compare": compare_command.main, "submit": submit.main,
+    "accept": accept.main,
 }  # fmt: skip
 RESULTS: Final = ROOT / "reports" / "results" / "2026.11" / "cpu-upstream"  # the smallest set
 READ_ONLY: Final = (

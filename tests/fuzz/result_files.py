@@ -1,6 +1,7 @@
 """Files of results that are stored or imported, read by every command that reads results."""
 
 import ast
+import io
 import json
 import random
 import shutil
@@ -14,7 +15,11 @@ from typing import Any, Final
 
 import jupytext
 import pytest
+from rich.console import Console
 
+from reports.accept import command as accept
+from reports.accept.judgement import judge
+from reports.accept.published import machines_of
 from reports.display import figure
 from reports.sets import interference
 from reports.sets import version as result_sets
@@ -28,6 +33,7 @@ from suite.campaign.runs import upstream
 from suite.files.json_file import replace_json
 from suite.files.paths import ROOT
 from suite.records.folders import BUNDLES
+from suite.records.store import load_results
 from suite.schema.case_suffixes import PROBE_SUFFIX
 from suite.schema.record import CaseResult
 from suite.statistics import aa_noise as a_a
@@ -103,6 +109,7 @@ def read_with_any_command(rng: random.Random, folder: Path, sound: Path) -> None
         "compare before": lambda: check_compared(
             compare_command.main([str(folder), str(sound), rng.choice(("--json", "--markdown"))])
         ),
+        "accept": lambda: accept_among(folder, sound),
         "report": lambda: show_a_page(rng, folder),
         "report again": lambda: show_a_page(rng, folder),
     }
@@ -115,6 +122,12 @@ def check(code: int) -> None:
 
 def check_compared(code: int) -> None:
     assert code in EXIT_CODES | COMPARES, code
+
+
+def accept_among(folder: Path, sound: Path) -> None:
+    """``accept`` with the sound set as what is published: reading all that is in git takes seconds."""
+    machines = machines_of([result_sets.read_version(sound, name="sound")])
+    accept.show(judge(load_results(folder), "any model", machines), Console(file=io.StringIO()))
 
 
 def show_a_page(rng: random.Random, folder: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from reports.accept import command as accept
 from reports.site import build, publish
 from reports.submit import command as submit
 from reports.topics.data import export
@@ -27,6 +28,7 @@ SESSIONS: dict[str, Main] = {
     "import": import_command.main,
     "verify": verify.main,
     "submit": submit.main,
+    "accept": accept.main,
     "compare": compare_command.main,
     "learning_references": learning_references.main,
     "pins": pins_command.main,
@@ -51,6 +53,7 @@ def test_a_wrong_option_ends_as_the_readme_says(session: str, capsys: pytest.Cap
         "compare": ["a", "b"],
         "report": ["a"],
         "submit": ["a"],
+        "accept": ["a"],
         "learning_references": ["a", "--at", "20"],
     }
     assert SESSIONS[session]([*valid.get(session, ()), "--helf"]) == UsageError.exit_code

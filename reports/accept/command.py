@@ -1,0 +1,172 @@
+"""`nox -s accept -- RESULTS`: whether a machine is as fast as published ones of its kind, and which part is slow."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from rich import box
+from rich.console import Console
+from rich.table import Column, Table
+from rich.text import Text
+
+from reports.accept.judgement import Judgement, judge
+from reports.accept.placing import Placed
+from reports.accept.published import others, read_published
+from reports.accept.verdict import verdict
+from reports.sets.file_errors import told_when_unreadable
+from suite.errors import UsageError
+from suite.files.paths import ROOT
+from suite.files.wording import counted
+from suite.options.command_line import Parser, any_path, any_text, exit_code_of, results_path, say
+from suite.records.store import load_results
+from suite.schema.record import CaseResult
+
+PUBLISHED: Final = ROOT / "reports" / "results"
+LOG_WIDTH: Final = 200  # a log file has no width to wrap to
+MISSING: Final = "n/a"
+_STYLES: Final = {"slow": "red", "fast": "green", "open": "magenta"}
+_WORDS_OF_SIGNS: Final = {"slow": "higher", "fast": "lower"}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0: accepted; 1: slow; 2: nothing can be compared; others as in ``suite.errors``."""
+    return exit_code_of(lambda: _run(arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    options = parser().read(arguments)
+    with told_when_unreadable(options.results):
+        results = load_results(options.results)
+    own_model = _model_of(results, options.results)
+    with told_when_unreadable(options.published):
+        machines = read_published(options.published)
+    models = sorted({machine.model for machine in machines})
+    model = own_model if options.baseline is None else _chosen(options.baseline, models)
+    own = [record for result in results for record in result.completed]
+    of_model = [machine for machine in others(machines, own) if machine.model == model]
+    found = judge(results, model, of_model)
+    show(found, Console(width=None if sys.stdout.isatty() else LOG_WIDTH))
+    if model not in models:
+        print(f"Published are {', '.join(models)}; choose one with --baseline.")
+    return found.exit_code
+
+
+def parser() -> Parser:
+    parser = Parser(
+        prog="nox -s accept --",
+        description="Say whether a machine is as fast as the published ones with the same GPU model, and which part is"
+        " slow. Exit code 0: accepted; 1: slow; 2: nothing can be compared.",
+    )
+    parser.add_argument(
+        "results",
+        type=results_path,
+        metavar="RESULTS",
+        help="the --out of `bench`, e.g. runs/accept (without it, `nox -s accept` runs the matrix accept first)",
+    )
+    parser.add_argument(
+        "--baseline", type=any_text, metavar="MODEL", help="GPU model to compare with, e.g. h200 (default: its own)"
+    )
+    parser.add_argument(
+        "--published",
+        type=any_path,
+        default=PUBLISHED,
+        metavar="DIR",
+        help="the folder of versions to compare with (default: reports/results)",
+    )
+    return parser
+
+
+def _model_of(results: Sequence[CaseResult], folder: Path) -> str:
+    """The GPU model of the runs that began. Raises UsageError without a GPU, or with several models."""
+    begun = [record for result in results if result.case.device == "cuda" for record in result.begun]
+    models = sorted({gpu.name for record in begun for gpu in record.environment.gpus})
+    if len(models) != 1:
+        what = f"ran on several GPU models: {', '.join(models)}" if models else "have no run on a GPU"
+        raise UsageError(
+            f"The results in {folder} {what}. Allowed are results of a machine with GPUs of one model: run"
+            " `nox -s accept` on it, or `nox -s bench -- --matrix accept`."
+        )
+    return models[0]
+
+
+def _chosen(asked: str, models: Sequence[str]) -> str:
+    """The published model that ``asked`` is a part of, in capitals or not. Raises UsageError for none and several."""
+    found = [model for model in models if asked.lower() in model.lower()]
+    exact = [model for model in found if asked.lower() in (model.lower(), model.lower().removeprefix("nvidia "))]
+    if len(exact or found) != 1:
+        raise UsageError(
+            f"--baseline {asked}: {'several models have this in their names' if found else 'nobody has published it'}."
+            f" Allowed are {', '.join(models)}, or a part of such a name."
+        )
+    return (exact or found)[0]
+
+
+def show(found: Judgement, console: Console) -> None:
+    """Print the cases and the parts as tables, why cases are open, and the verdict."""
+    if found.cases:
+        console.print(_cases_table(found))
+    if any(one.worst for one in found.parts):
+        console.print(_parts_table(found))
+    for one in found.cases:
+        if one.reason:
+            say(console, f"{one.result.case.case_id}: open: {one.reason}")
+    if found.machines and found.cases:
+        say(console, _drivers(found))
+    say(console, verdict(found))
+
+
+def _cases_table(found: Judgement) -> Table:
+    table = _table(
+        "Case", "Runs", "s/iteration", "95 % interval", "Quickest", "Median", "Slowest", "Machines", "Verdict"
+    )
+    for one in found.cases:
+        interval = one.time.value and one.time.value.interval
+        table.add_row(
+            one.result.case.case_id,
+            str(one.time.runs),
+            *_numbers(one.time)[:1],
+            "{:.4g} to {:.4g}".format(*interval) if interval else MISSING,
+            *_numbers(one.time)[1:],
+            _word(one.time.word),
+        )
+    return table
+
+
+def _parts_table(found: Judgement) -> Table:
+    """A row for each part that another machine has, in the case in which it is furthest above the slowest."""
+    table = _table(
+        "Part", "Points to", "Cases", "Here", "Quickest", "Median", "Slowest", "Machines", "Furthest off in", "Verdict"
+    )
+    for one in found.parts:
+        if one.worst is not None:
+            case_id, worst = one.worst
+            named = (f"{one.part.name} in {one.part.unit}", one.part.points_to, str(len(one.decided)))
+            word = _WORDS_OF_SIGNS.get(one.word, one.word) if one.part.kind == "sign" else one.word
+            table.add_row(*named, *_numbers(worst), case_id, _word(word))
+    return table
+
+
+def _numbers(one: Placed) -> list[str]:
+    """Here, then the quickest, the median and the slowest machine, and how many there are."""
+    values = (one.value and one.value.value, one.quickest, one.middle, one.slowest)
+    return [*(MISSING if value is None else f"{value:.4g}" for value in values), str(len(one.others))]
+
+
+def _table(*names: str) -> Table:
+    return Table(*(Column(name, overflow="fold") for name in names), box=box.SIMPLE_HEAD, pad_edge=False)
+
+
+def _word(word: str) -> Text:
+    return Text(word, style=_STYLES.get(word, ""))
+
+
+def _drivers(found: Judgement) -> str:
+    published = ", ".join(
+        f"{driver} on {counted(number, 'machine')}" for driver, number in found.published_drivers.items()
+    )
+    return f"Driver: {', '.join(found.drivers) or 'unknown'} here; published: {published or 'unknown'}."
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,75 @@
+"""Machines of the results in git, each judged among the others of 2026.11."""
+
+import shutil
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from reports.accept.command import main
+from reports.accept.judgement import Judgement, judge
+from reports.accept.published import Machine, machines_of, others
+from suite.records.store import load_results
+from tests.fixtures.results.committed_results import RESULTS, committed_version
+
+H100, H200 = "NVIDIA H100 80GB HBM3", "NVIDIA H200"
+
+
+@cache
+def published() -> tuple[Machine, ...]:
+    return machines_of([committed_version()])
+
+
+def judged(name: str, model: str = H200) -> Judgement:
+    results = load_results(RESULTS / name)
+    own = [record for result in results for record in result.completed]
+    return judge(results, model, [one for one in others(published(), own) if one.model == model])
+
+
+def test_the_slowest_host_of_2026_11_is_slow_in_each_of_its_cases() -> None:
+    found = judged("h200-physx")  # host M
+    assert found.exit_code == 1
+    assert {one.time.word for one in found.cases} == {"slow"}
+    shared = {one.result.case.case_id: len(one.time.others) for one in found.cases}
+    assert shared["ant-physics/rl_games-kitless-n1024-1x1"] >= 6
+    core, *_ = found.parts
+    assert (core.part.points_to, core.is_mostly_above) == ("CPU core", True)
+
+
+def test_hosts_in_the_middle_are_accepted() -> None:
+    for name in ("h200-ant-sweep", "h200-open-rsl", "h200-x4-rsl"):
+        found = judged(name)
+        assert found.exit_code == 0, name
+        assert found.with_word("within", "fast")
+
+
+def test_a_host_is_no_other_machine_whatever_set_it_is_in() -> None:
+    found = judged("h200-ant-envs")  # host M, one run of each case
+    assert not any("host M" in name for name in found.machines)
+    assert found.exit_code == 2
+    assert {one.time.word for one in found.cases} == {"open"}
+
+
+def test_archived_sets_and_cpus_are_no_machines() -> None:
+    archived = {one.name for one in committed_version().archived}
+    assert archived == {"h200-x4"}
+    names = {machine.name for machine in published()}
+    assert not [name for name in names if "side by side" in name or "two CPU cores" in name]
+    assert {machine.model for machine in published()} == {H100, H200}
+    assert "H200 host J, 22 Nov 2026" in names
+
+
+def test_two_h100s_are_compared_with_h200s_only_if_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    versions, own = tmp_path / "versions", tmp_path / "own"
+    versions.mkdir()
+    (versions / "2026.11").symlink_to(RESULTS)
+    shutil.copytree(RESULTS / "h100-x2-first", own)
+    assert main([str(own), "--published", str(versions)]) == 2
+    assert "Cannot say: no case can be compared (no published machine ran it).\n" in capsys.readouterr().out
+    assert main([str(own), "--published", str(versions), "--baseline", "h200"]) == 0
+    said = capsys.readouterr().out
+    assert "Accepted: of 2 comparable cases, none is slower than every other published machine with NVIDIA H200" in said
+    assert main([str(own), "--published", str(versions), "--baseline", "nvidia"]) == 11
+    assert f"several models have this in their names. Allowed are {H100}, {H200}, or" in capsys.readouterr().err
+    assert main([str(RESULTS / "cpu-upstream"), "--published", str(versions)]) == 11
+    assert "have no run on a GPU" in capsys.readouterr().err
