@@ -179,7 +179,7 @@ def _why_open(own: Sequence[RunRecord], others: Mapping[str, Sequence[RunRecord]
         return f"{counted(len(own), 'run')} completed, and {MIN_ROUNDS_FOR_INTERVAL} are needed"
     same = [machine.by_work[work_of(own[0].case)] for machine in machines if work_of(own[0].case) in machine.by_work]
     if not same:
-        return "no published machine ran it"
+        return "no other published machine ran it"
     return (
         f"{counted(len(same), 'machine')} ran it with other versions: {', '.join(other_versions(own[0], same[0][0]))}"
     )

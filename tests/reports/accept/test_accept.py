@@ -152,7 +152,7 @@ def test_another_number_of_runs_versions_or_work_leaves_a_case_open(accept: Acce
     larger = make_result(case, 1.0, 1.0, 1.0)
     code, said = accept([larger])
     assert code == 2
-    assert "Cannot say: no case can be compared (no published machine ran it)." in said
+    assert "Cannot say: no case can be compared (no other published machine ran it)." in said
 
 
 def test_a_case_of_which_no_run_completed_is_not_accepted(accept: Accept) -> None:

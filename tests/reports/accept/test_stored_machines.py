@@ -65,7 +65,7 @@ def test_two_h100s_are_compared_with_h200s_only_if_asked(tmp_path: Path, capsys:
     (versions / "2026.11").symlink_to(RESULTS)
     shutil.copytree(RESULTS / "h100-x2-first", own)
     assert main([str(own), "--published", str(versions)]) == 2
-    assert "Cannot say: no case can be compared (no published machine ran it).\n" in capsys.readouterr().out
+    assert "Cannot say: no case can be compared (no other published machine ran it).\n" in capsys.readouterr().out
     assert main([str(own), "--published", str(versions), "--baseline", "h200"]) == 0
     said = capsys.readouterr().out
     assert "Accepted: of 2 comparable cases, none is slower than every other published machine with NVIDIA H200" in said
