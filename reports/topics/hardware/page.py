@@ -5,9 +5,20 @@ import statistics
 from collections.abc import Hashable, Sequence
 from typing import Final
 
-from reports.analysis.environments import Place
+from reports.analysis.environments import Place, gpu_name, plain_name
 from reports.display.contributors import byline
-from reports.display.html import Displayed, Html, bullets, heading, html_table, paragraph, ratio, together
+from reports.display.html import (
+    Displayed,
+    Html,
+    answer_of_page,
+    bullets,
+    fold,
+    heading,
+    html_table,
+    paragraph,
+    ratio,
+    together,
+)
 from reports.display.per_set import under_titles
 from reports.sets.version import ResultSet, Version
 from reports.topics.hardware import tables as machine_tables
@@ -49,8 +60,27 @@ def environments(version: Version) -> Html:
     )
 
 
+def opening(version: Version) -> Html:
+    """Return the page's answer: how many machines of which kinds ran, and on how many env_check found something."""
+    found: dict[tuple[str, str | None], list[Place]] = {}
+    for one in version.sets:
+        for place in one.campaign.places:
+            found.setdefault((plain_name(place), place.environment.host_label), []).append(place)
+    if not found:
+        return answer_of_page("Nothing here was measured by labscale.")
+    kinds = sorted({gpu_name(places[0].environment) or "CPUs" for places in found.values()})
+    checked = [places for places in found.values() if any(place.environment.checks for place in places)]
+    warned = sum(any(_has_fault(place) for place in places) for places in checked)
+    of_checks = f"env_check looked at {len(checked)} of them, and named a fault on {warned}."
+    return answer_of_page(f"{counted(len(found), 'machine')} ran this: {', '.join(kinds)}. {of_checks}")
+
+
+def _has_fault(place: Place) -> bool:
+    return any(check.verdict in {"warning", "failure"} for check in place.environment.checks)
+
+
 def env_checks(version: Version) -> Html:
-    """Of the hosts of the records, those of which the same was said together, then of reports beside the results."""
+    """Fold for fold, what was said of hosts alike, then what reports beside the results say."""
     alike: dict[Hashable, list[tuple[str, Place]]] = {}
     for one in version.sets:
         firsts: dict[Hashable, Place] = {}
@@ -64,12 +94,16 @@ def env_checks(version: Version) -> Html:
         names = [
             f"{title or 'This campaign'}: {place.environment.host_label or 'this machine'}" for title, place in hosts
         ]
-        parts += [heading("The same of several"), bullets(names)] if len(hosts) > 1 else [heading(names[0])]
-        parts.append(machine_tables.checks(hosts[0][1].environment.checks, {}, label=f"Checks of hosts, {number}"))
+        table = machine_tables.checks(hosts[0][1].environment.checks, {}, label=f"Checks of hosts, {number}")
+        parts.append(fold(_of_hosts(names), [bullets(names), table] if len(names) > 1 else [table]))
     for report in version.env_checks:
-        parts.append(heading(f"{report.host}, stack {report.stack} ({report.name})"))
-        parts.append(machine_tables.checks(report.checks, report.repairs, label=f"Checks of {report.name}"))
+        table = machine_tables.checks(report.checks, report.repairs, label=f"Checks of {report.name}")
+        parts.append(fold(f"{report.host}, stack {report.stack} ({report.name})", [table]))
     return together(parts)
+
+
+def _of_hosts(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"The same of {len(names)} hosts"
 
 
 def _verdicts(place: Place) -> Hashable:

@@ -1,10 +1,13 @@
 """Hosts and platforms as tables: what is one host is one row, and what many share is said once."""
 
+import re
 from dataclasses import replace
 
-from reports.analysis.environments import Place
+from reports.analysis.environments import Place, plain_name
+from reports.topics.hardware import page as machines
 from reports.topics.hardware import tables as machine_tables
 from suite.schema.record import CheckResult
+from tests.fixtures.results.committed_results import committed_version
 from tests.fixtures.results.generated_results import GPU_HOST
 
 ONE = Place(
@@ -66,3 +69,20 @@ def test_checks_have_a_column_for_repairs_where_there_are_any() -> None:
     assert repaired.splitlines()[1:] == [
         "Check\tVerdict\tFound\tRepair", "core_speed\twarning\tslow\tAsk for whole cores.",
     ]  # fmt: skip
+
+
+def test_the_page_opens_with_how_many_machines_ran_and_what_env_check_found() -> None:
+    said = machines.opening(committed_version()).text
+    ran = {
+        (plain_name(place), place.environment.host_label)
+        for one in committed_version().sets
+        for place in one.campaign.places
+    }
+    assert said.startswith(f"{len(ran)} machines ran this: CPUs, H100 80GB HBM3, H200. env_check looked at ")
+    assert machines.opening(replace(committed_version(), sets=())).text == "Nothing here was measured by labscale."
+
+
+def test_what_env_check_said_of_a_host_is_in_a_fold() -> None:
+    shown = machines.env_checks(committed_version())
+    assert re.sub(r"(?s)<details.*?</details>\s*", "", shown.markup) == ""
+    assert "The same of " in shown.text
