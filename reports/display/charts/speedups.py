@@ -51,7 +51,12 @@ def speedups(lines: Sequence[Line], mode: Mode, *, top: float, of: str = "", is_
     base = alt.Chart(alt.InlineData(values=points)).encode(
         x=counts_axis("gpus", "GPUs", counts),
         y=y,
-        color=alt.Color("task:N", title=None, scale=alt.Scale(domain=tasks, range=PALETTE), legend=_legend(tasks)),
+        color=alt.Color(
+            "task:N",
+            title=None,
+            scale=alt.Scale(domain=tasks, range=PALETTE),
+            legend=_legend(tasks, shown=sorted({line.task for line in shown})),
+        ),
         detail="line:N",
     )
     dashes = alt.StrokeDash(
@@ -121,13 +126,14 @@ def _dashes(lines: Sequence[Line]) -> dict[str, list[int]]:
     return {name: list(DASHES[index % len(DASHES)]) for index, name in enumerate(names)}
 
 
-def _legend(values: Sequence[str]) -> alt.Legend | None:
-    """In two columns where they fit."""
+def _legend(values: Sequence[str], *, shown: Sequence[str] | None = None) -> alt.Legend | None:
+    """Return a legend in two columns if they fit, of ``shown`` only; None for one value."""
     if len(values) <= 1:
         return None
+    values = values if shown is None else shown
     least_px = SYMBOL_PX + CHARACTER_PX * sum(sorted(map(len, values))[-2:])
     columns = alt.ExprRef(f"(containerSize()[0] || {SMALL_WIDTH_PX}) < {least_px} ? 1 : 2")
-    return alt.Legend(columns=columns, labelLimit=260, symbolOpacity=1)
+    return alt.Legend(values=list(values), columns=columns, labelLimit=260, symbolOpacity=1)
 
 
 def panels(lines: Sequence[Line], *, of: str = "") -> Html:

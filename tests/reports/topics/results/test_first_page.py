@@ -10,6 +10,7 @@ import pytest
 from reports.analysis.scaling.answer import advice, answer, cost_answer
 from reports.analysis.scaling.lines import Line, Mode, Point
 from reports.display.calculator import FRAMES, calculator
+from reports.display.charts.speedups import speedups
 from reports.sets.manifest import Contributor
 from reports.sets.version import Version, read_version
 from reports.site.pages import found_elsewhere
@@ -198,3 +199,10 @@ def test_what_only_an_older_version_measured_is_said_with_the_way_there() -> Non
     of_h100 = "../2026.11/hardware-nvidia-h100-80gb-hbm3.html"
     assert of_h100 in models(both).markup
     assert of_h100 not in models(newer).markup
+
+
+def test_a_chart_names_only_the_tasks_that_it_shows() -> None:
+    found = [line(1.0, 1.8), replace(line(1.0, 1.6, mode="split"), task="Cartpole")]
+    specs = [speedups(found, "own", top=2.0).spec, speedups(found, "split", top=2.0).spec]
+    legends = [spec["layer"][1]["encoding"]["color"]["legend"]["values"] for spec in specs]
+    assert legends == [[found[0].task], ["Cartpole"]]
