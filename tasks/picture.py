@@ -13,6 +13,7 @@ from typing import Any, Final
 
 FIELD_OF_VIEW: Final = 0.7  # vertical [rad]
 BACKGROUND: Final = 0xFFF5F0EC  # ABGR
+COLORS: Final = 48  # of the file, which pages carry within them
 FLOOR: Final = (0.78, 0.80, 0.83)
 BODIES: Final = ((0.16, 0.38, 0.62), (0.85, 0.37, 0.10), (0.20, 0.55, 0.40), (0.80, 0.65, 0.20))
 PACKAGES: Final = ("isaaclab", "newton", "warp-lang")
@@ -66,7 +67,8 @@ def _write_picture(view: dict[str, Any]) -> None:
     clear = SensorTiledCamera.ClearData(clear_color=BACKGROUND)
     sensor.update(state, camera, rays, color_image=color, clear_data=clear)
     pixels = color.numpy()[0, 0].view("uint8").reshape(height, width, 4)[..., :3]
-    Image.fromarray(pixels).save(view["file"], optimize=True)
+    drawn = Image.fromarray(pixels).quantize(COLORS, dither=Image.Dither.NONE)
+    drawn.save(view["file"], optimize=True)
 
 
 def _make_visible(model: Any) -> None:
