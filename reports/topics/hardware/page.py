@@ -33,8 +33,8 @@ NOISE_RULE: Final = (
     "A repeat measurement (A/A pair) runs one configuration twice, under two names. Its noise is how far two medians of"
     f" these rounds lie apart at most in {NOISE_LEVEL:.0%} of all ways to deal the rounds into two (of up to three"
     " each: in all ways). It is never less than the difference as the two ran, and includes how the host drifts between"
-    " rounds. With two or three rounds each, a configuration that differs by nothing exceeds its noise in one of four"
-    " cases; with four or five in one of seven (simulated, independent rounds). A set's noise is its largest."
+    " rounds. A configuration that differs by nothing exceeds its noise in one of four cases with two or three rounds"
+    " each, and in one of seven with four or five (simulated, independent rounds). A set's noise is its largest."
 )
 
 FULL_SPEED_RULE: Final = (
