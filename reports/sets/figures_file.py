@@ -1,8 +1,7 @@
 """``figures.json`` of a version: every figure of its cases that is published. README.md is made from it.
 
-``python -m reports.sets.figures_file [VERSION]`` writes it anew, of the newest version without
-a name. The pages offer the same file for download, and
-``verify`` computes each of its values again from the samples, with formulas of its own.
+``python -m reports.sets.figures_file [VERSION]`` writes it anew; without a name, that of the newest version. The pages
+offer the same file for download, and ``verify`` computes each of its values again, with formulas of its own.
 """
 
 import json
@@ -107,6 +106,11 @@ def _gain(gain: Gain | None) -> dict[str, Any]:
     }
 
 
+def _newest() -> Path:
+    versions = (path.parent for path in RESULTS.glob(f"*/{FILE}"))
+    return max(versions, key=lambda path: version_order(path.name))
+
+
 def _bounds(interval: Interval | None) -> list[float] | None:
     return None if interval is None else list(interval)
 
@@ -117,9 +121,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     parser = Parser(prog="python -m reports.sets.figures_file", description=f"Write {FILE} of a version.")
-    newest = max((path for path in RESULTS.iterdir() if path.is_dir()), key=lambda path: version_order(path.name))
-    parser.add_argument("version", type=results_path, nargs="?", default=newest, metavar="VERSION")
-    folder = parser.read(arguments).version
+    parser.add_argument("version", type=results_path, nargs="?", metavar="VERSION")
+    folder = parser.read(arguments).version or _newest()
     with told_when_unreadable(folder):
         content = text(read_version(folder, name=folder.name))
     with told_when_unwritable(folder / FILE):

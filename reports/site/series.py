@@ -19,21 +19,20 @@ type Part = tuple[str, Sequence[Html]]  # heading, and what is below it
 
 ONE_SIZE: Final = "This series ran on one number of ranks, so nothing can be said of how it scales."
 SWEEP: Final = (
-    "This series has one number of ranks and many numbers of environments: where its line turns flat, more environments"
+    "This series varies the number of environments on one number of ranks. Where its line turns flat, more environments"
     " bring no more frames, and each update learns from more of them."
 )
 TUNED: Final = (
-    "The division of a case is closed where it runs as upstream ships it, and open where it is tuned through settings"
-    " that Isaac Lab and the RL libraries offer. Each change stands alone beside the closed case, and at the end what"
-    " works together."
+    "A closed case runs as upstream ships it. An open case is tuned through settings that Isaac Lab and RL libraries"
+    " offer. The table compares each change alone with the closed case, and last those that work together."
 )
 CONTROL: Final = (
     "This series is a single-part test: it runs one part of an iteration and nothing else, and trains nothing."
 )
 BESIDE: Final = (
-    "The same part in training, with as many environments a rank; a gradient has the same size with any number of them."
-    " Hosts differ, so times compare within a host, and growth with GPUs anywhere. A time is that of the slowest rank;"
-    " all-reduces are those of an optimiser step, on the rank that waited least."
+    "The same part in training, with as many environments on each rank; a gradient has the same size with any number of"
+    " them. Machines differ: compare times within a machine; compare growth over GPUs anywhere. A time is that of the"
+    " slowest rank. An all-reduce is that of one optimiser step, on the rank that waited least."
 )
 
 

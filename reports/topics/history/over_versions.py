@@ -6,17 +6,16 @@ are equal. Machines may differ: several machines of one version are several figu
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Final
 
+from reports.analysis.same_work import work_of
 from reports.analysis.scaling.lines import Line, Point, without_needless_rule
 from reports.sets.version import Version
 from reports.topics.history.comparison import DEFAULT_THRESHOLD, Sign, direction
 from suite.files.wording import are, counted
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, estimate
 
-# What does not change a speed-up: names, limits, the seed, and how many iterations there are.
-_NOT_OF_THE_WORK: Final = frozenset({"case_id", "series", "timeout_s", "hang_timeout_s", "seed", "iterations"})
 AXIS_PACKAGES: Final = {"Isaac Lab": "isaaclab", "Newton": "newton", "torch": "torch"}
 TOO_FEW: Final = f"of fewer than {MIN_ROUNDS_FOR_INTERVAL} runs"
 WORDS: Final[Mapping[Sign, str]] = {1: "higher", -1: "lower", 0: "unchanged", None: "open"}
@@ -46,9 +45,7 @@ class Measured:
     @property
     def work(self) -> tuple[str, ...]:
         """What is equal in two figures of one configuration."""
-        case = self.point.case
-        settings = (repr(getattr(case, item.name)) for item in fields(case) if item.name not in _NOT_OF_THE_WORK)
-        return (self.line.gpu, *settings)
+        return (self.line.gpu, self.line.mode, *work_of(self.point.case))
 
     @property
     def releases(self) -> str:

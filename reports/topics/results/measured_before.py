@@ -13,7 +13,7 @@ from suite.schema.record import RunRecord
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What the training runs of some versions cover."""
+    """What some runs cover."""
 
     tasks: frozenset[str]
     libraries: frozenset[str]
@@ -21,8 +21,7 @@ class Measured:
     most: int  # GPUs of one machine, or ranks of a CPU
 
     @classmethod
-    def by(cls, versions: Sequence[Version]) -> "Measured":
-        records = [record for version in versions for record in completed(version)]
+    def by(cls, records: Sequence[RunRecord]) -> "Measured":
         return cls(
             tasks=frozenset(task_name(record.case.task) for record in records),
             libraries=frozenset(record.case.rl_library for record in records),
@@ -44,13 +43,13 @@ def completed(version: Version) -> list[RunRecord]:
 
 def measured_before(version: Version) -> Html:
     """One sentence for each older version that covers more than all newer ones; nothing without one."""
-    newer, markup, text = [version], "", []
+    newer, markup, text = completed(version), "", []
     for older in version.older:
-        more = Measured.by([older]).beyond(Measured.by(newer))
+        more = Measured.by(completed(older)).beyond(Measured.by(newer))
         if more:
             said = f"also has {', '.join(more)}."
             name = link(f"Version {older.name}", f"../{older.name}/index.html")
             markup += f'<p class="how">{name.markup} {html.escape(said)}</p>'
             text.append(f"{name.text} {said}")
-        newer.append(older)
+        newer += completed(older)
     return Html(markup=markup, text="\n".join(text))

@@ -5,14 +5,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from reports.analysis.curves import task_name
 from reports.analysis.scaling.answer import answer
 from reports.analysis.scaling.lines import Line
 from reports.display.calculator import calculator
 from reports.display.charts.speedups import panels
 from reports.display.html import Html, answer_of_page, link, paragraph, together
 from reports.sets.version import Version
-from reports.topics.results.measured_before import completed, measured_before
+from reports.topics.results.measured_before import Measured, completed, measured_before
 from suite.files.wording import counted
 from suite.schema.record import RunRecord
 from suite.statistics.intervals import CONFIDENCE, MIN_ROUNDS_FOR_INTERVAL
@@ -82,13 +81,12 @@ def sureness(version: Version) -> Html:
 
 
 def _measured(records: Sequence[RunRecord]) -> str:
-    tasks = {task_name(record.case.task) for record in records}
-    libraries = {record.case.rl_library for record in records}
-    most = max(record.case.nproc_per_node for record in records)
+    found = Measured.by(records)
     unit = "GPU" if all(record.case.device == "cuda" for record in records) else "rank"
-    of_libraries = f"{len(libraries)} RL {'library' if len(libraries) == 1 else 'libraries'}"
+    of_libraries = f"{len(found.libraries)} RL {'library' if len(found.libraries) == 1 else 'libraries'}"
+    tasks = f"{counted(len(found.tasks), 'task')} ({', '.join(sorted(found.tasks))})"
     return (
-        f"{counted(len(tasks), 'task')} ({', '.join(sorted(tasks))}), {of_libraries}, up to {counted(most, unit)}"
+        f"{tasks}, {of_libraries}, up to {counted(found.most, unit)}"
         f" of one machine, {counted(len(records), 'completed run')}."
     )
 
@@ -148,8 +146,7 @@ def _days(records: Sequence[RunRecord]) -> str:
 
 
 def _gpus(records: Sequence[RunRecord]) -> str:
-    names = {gpu.name for record in records for gpu in record.environment.gpus}
-    return " and ".join(sorted(names)) or "CPUs"
+    return " and ".join(sorted(Measured.by(records).gpus)) or "CPUs"
 
 
 def citation(version: Version) -> Html:

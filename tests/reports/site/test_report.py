@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from html.parser import HTMLParser
 from pathlib import Path
 
+import altair as alt
 import pytest
 
 from reports.display.addresses import address_of_series
@@ -99,6 +100,15 @@ def built_site(results_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 @pytest.fixture(scope="module")
 def site(built_site: Path) -> Path:
     return built_site
+
+
+def test_every_chart_of_the_site_is_one_of_vega_lite(site: Path) -> None:
+    """The build does not validate, because that takes as long as all else."""
+    scripts = [text_of(path.parent, path.name) for path in (site / "assets").glob("figures-*.js")]
+    specs = [spec for script in scripts for spec in json.loads(script[script.index("{") :].strip(";\n ")).values()]
+    assert len(specs) > 10
+    for spec in specs:
+        alt.Chart.from_dict({name: part for name, part in spec.items() if name != "config"})  # raises
 
 
 @pytest.fixture(scope="module")
