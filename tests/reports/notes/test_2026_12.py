@@ -7,13 +7,19 @@ from typing import Any
 
 from reports.sets.figures_file import FILE, read_figures, text
 from reports.sets.version import ResultSet, Version, read_version
+from reports.topics.others.stack_parts import stack_pairs
+from reports.topics.trust.turns_check import TurnsCheck, turns_check
+from suite.schema.record import RunRecord
+from suite.statistics.intervals import Estimate
 from suite.statistics.reduce import round_time_s, steady_part
+from suite.statistics.turns_check import measured_both_ways
 from tests.fixtures.results.committed_results import RESULTS as BEFORE
 
 FOLDER = BEFORE.parent / "2026.12"
 NOTES = " ".join((FOLDER / "NOTES.md").read_text(encoding="utf-8").split())
 ANT = "ant-weak/rl_games-kitless-n2048-1x2"
 PER_GPU = "cartpole-per-gpu/rl_games-kitless-n8192-1x2"
+H100 = ("h100-turns", "h100-turns-2")
 SPLIT = "cartpole-strong/rl_games-kitless-n8192-1x2"
 
 
@@ -22,9 +28,18 @@ def version() -> Version:
     return read_version(FOLDER, name=FOLDER.name)
 
 
-def only_set() -> ResultSet:
-    (found,) = version().sets
+def set_of(folder: str) -> ResultSet:
+    (found,) = (one for one in version().sets if one.folder.name == folder)
     return found
+
+
+def h200s() -> ResultSet:
+    return set_of("h200-x2")
+
+
+def runs_of(one: ResultSet) -> list[RunRecord]:
+    results = [*one.campaign.results, *one.campaign.twins, *one.copies]
+    return [record for result in results for record in result.completed]
 
 
 def row(folder: Path, name: str, case_id: str) -> Any:
@@ -66,13 +81,14 @@ def test_ranges_are_narrower_than_before() -> None:
 
 
 def test_settled_runs_and_cores() -> None:
-    results = [*only_set().campaign.results, *only_set().campaign.twins]
+    results = [*h200s().campaign.results, *h200s().campaign.twins]
     runs = [record for result in results for record in result.completed]
     assert (len(results), {len(result.completed) for result in results}) == (8, {6})
-    settled = sum(steady_part(record).flag is None for record in runs)
-    assert f"{settled} of {len(runs)} had" in NOTES
+    ended = [record for name in H100 for record in runs_of(set_of(name))]
+    settled, settled_h100 = (sum(steady_part(record).flag is None for record in each) for each in (runs, ended))
+    assert f"{settled} of {len(runs)} had on the H200s, and {settled_h100} of {len(ended)} on the H100s" in NOTES
     assert {record.turns is not None and len(record.turns.beside) for record in runs} == {7}
-    slowed = str(only_set().campaign.slowed_cores)
+    slowed = str(h200s().campaign.slowed_cores)
     assert "after 386 of 577 marked iterations" in slowed
     assert "after 386 of 577 marked iterations" in NOTES
     assert "22% longer" in slowed
@@ -80,8 +96,8 @@ def test_settled_runs_and_cores() -> None:
 
 
 def test_the_noise_and_the_repeat_measurements() -> None:
-    assert f"noise is {100 * (only_set().noise or 0):.1f} %" in NOTES
-    campaign = only_set().campaign
+    assert f"noise on the H200s is {100 * (h200s().noise or 0):.1f} %" in NOTES
+    campaign = h200s().campaign
     first = {result.case.series: median(map(round_time_s, result.completed)) for result in campaign.twins}
     for result in campaign.results:
         if result.case.series in first and result.case.world_size == 1:
@@ -90,9 +106,70 @@ def test_the_noise_and_the_repeat_measurements() -> None:
 
 
 def test_versions_commit_and_machine() -> None:
-    record = only_set().campaign.results[0].completed[0]
+    record = h200s().campaign.results[0].completed[0]
     for spoken, name in (("Isaac Lab", "isaaclab"), ("Newton", "newton"), ("torch", "torch"), ("NCCL", "nccl")):
         assert f"{spoken} {record.ranks[0].settings[f'versions.{name}']}" in NOTES
     assert f"driver {record.environment.driver_version}" in NOTES
     assert f"commit {str(record.environment.git_commit)[:7]}" in NOTES
     assert record.environment.num_cpus == 32
+
+
+def both_ways(name: str) -> TurnsCheck:
+    one = set_of(name)
+    found = turns_check(measured_both_ways((*one.campaign.results, *one.copies)))
+    assert found is not None
+    return found
+
+
+def test_physx_in_turns_and_alone() -> None:
+    first, second = map(both_ways, H100)
+    for found, word, where in ((first, "less in turns on one H100", "one"), (second, "more on the other", "the other")):
+        assert found.over_all.interval is not None, where
+        low, high = (100 * (end - 1) for end in found.over_all.interval)
+        assert f"{abs(100 * (found.over_all.value - 1)):.1f} % {word} ({low:.1f} to {high:.1f} %)" in NOTES
+        assert found.cost is not None
+        assert f"{found.cost:.2f} times the GPU-minutes of one alone, on both" in NOTES
+        assert [case.is_within_noise for case in found.cases] == [True] * 4
+    assert first.over_all.value < 1 < second.over_all.value
+    counts = [[(case.in_turns_rounds, case.alone_rounds) for case in found.cases] for found in (first, second)]
+    assert [sorted(each) for each in counts] == [[(4, 3), (4, 3), (4, 3), (4, 4)], [(5, 5)] * 4]
+    assert (
+        "on the first four in turns and three alone (Cartpole with rsl_rl: four), on the second five and five" in NOTES
+    )
+    assert "nine runs in turns and eight alone" in NOTES
+
+
+def test_physx_beside_newton() -> None:
+    takes = {}
+    for name in H100:
+        for pair in stack_pairs(set_of(name).campaign):
+            assert pair.ratio.over_base is not None
+            takes[name, pair.case.case.series] = pair.ratio.over_base.mapped(lambda faster: 1 / faster)
+            assert pair.case.case.rl_library == "rsl_rl"
+            assert pair.noise is None
+    ant, ant_again = (takes[name, "ant-turns"] for name in H100)
+    assert f"{ant.value:.2f} times" in NOTES
+    assert f"{ant.value:.2f}" == f"{ant_again.value:.2f}"
+    assert f"({ends(ant)} on one, {ends(ant_again)} on the other)" in NOTES
+    cartpole, cartpole_again = (takes[name, "cartpole-turns"] for name in H100)
+    assert f"For Cartpole it is {times(cartpole)} and {times(cartpole_again)}." in NOTES
+
+
+def times(found: Estimate) -> str:
+    return f"{found.value:.2f} times ({ends(found)})"
+
+
+def ends(found: Estimate) -> str:
+    assert found.interval is not None
+    low, high = sorted(found.interval)
+    return f"{low:.2f} to {high:.2f}"
+
+
+def test_versions_of_the_h100s() -> None:
+    for name in H100:
+        record = set_of(name).campaign.results[0].completed[0]
+        found = record.ranks[0].settings
+        assert f"Newton {found['versions.newton']}, rl-games {found['versions.rl-games']}" in NOTES
+        assert f"rsl-rl {found['versions.rsl-rl-lib']}" in NOTES
+        assert f"commit {str(record.environment.git_commit)[:7]}, driver {record.environment.driver_version}" in NOTES
+        assert record.environment.num_cpus == 16
