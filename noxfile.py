@@ -145,6 +145,7 @@ def accept(session: nox.Session) -> None:
     ]:
         run_module(session, "reports", "accept")
     else:
+        run_module(session, "reports", "accept")  # refuses a wrong option before minutes are spent
         run_module(session, "suite", "bench", "--matrix", "accept", "--device", "cuda", "--no-report", options=())
         run_module(session, "reports", "accept", "runs/accept")
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from reports.accept.judgement import Judgement, judge
 from reports.accept.placing import Placed
-from reports.accept.published import others, read_published
+from reports.accept.published import Machine, others, read_published
 from reports.accept.verdict import verdict
 from reports.sets.file_errors import told_when_unreadable
 from suite.errors import UsageError
@@ -36,13 +36,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     options = parser().read(arguments)
+    if options.results is None:  # the session measures them next, so its other options are checked first
+        _chosen(options.baseline, _published(options.published))
+        return 0
     with told_when_unreadable(options.results):
         results = load_results(options.results)
     own_model = _model_of(results, options.results)
-    with told_when_unreadable(options.published):
-        machines = read_published(options.published)
-    models = sorted({machine.model for machine in machines})
-    model = own_model if options.baseline is None else _chosen(options.baseline, models)
+    machines = _published(options.published)
+    models = _models(machines)
+    model = _chosen(options.baseline, machines) or own_model
     own = [record for result in results for record in result.completed]
     of_model = [machine for machine in others(machines, own) if machine.model == model]
     found = judge(results, model, of_model)
@@ -61,6 +63,7 @@ def parser() -> Parser:
     parser.add_argument(
         "results",
         type=results_path,
+        nargs="?",
         metavar="RESULTS",
         help="the --out of `bench`, e.g. runs/accept (without it, `nox -s accept` runs the matrix accept first)",
     )
@@ -90,8 +93,20 @@ def _model_of(results: Sequence[CaseResult], folder: Path) -> str:
     return models[0]
 
 
-def _chosen(asked: str, models: Sequence[str]) -> str:
+def _published(folder: Path) -> tuple[Machine, ...]:
+    with told_when_unreadable(folder):
+        return read_published(folder)
+
+
+def _models(machines: Sequence[Machine]) -> list[str]:
+    return sorted({machine.model for machine in machines})
+
+
+def _chosen(asked: str | None, machines: Sequence[Machine]) -> str | None:
     """The published model that ``asked`` is a part of, in capitals or not. Raises UsageError for none and several."""
+    if asked is None:
+        return None
+    models = _models(machines)
     found = [model for model in models if asked.lower() in model.lower()]
     exact = [model for model in found if asked.lower() in (model.lower(), model.lower().removeprefix("nvidia "))]
     if len(exact or found) != 1:

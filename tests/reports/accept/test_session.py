@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from reports.accept.command import parser
+from reports.accept.command import main, parser
+from suite.errors import UsageError
 from suite.files.paths import ROOT
 
 BENCH = ["suite", "bench", "--matrix", "accept", "--device", "cuda", "--no-report"]
@@ -57,8 +58,20 @@ def test_it_only_judges_results_that_are_named_and_refuses_what_is_wrong(
 
 
 @pytest.mark.parametrize("posargs", [[], ["--baseline", "h200"], ["--baseline=h200", "--published", "there"]])
-def test_without_results_it_measures_first(posargs: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert started(posargs, monkeypatch) == [BENCH, ["reports", "accept", "runs/accept", *posargs]]
+def test_without_results_it_checks_its_options_and_measures_first(
+    posargs: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged = ["reports", "accept", "runs/accept", *posargs]
+    assert started(posargs, monkeypatch) == [["reports", "accept", *posargs], BENCH, judged]
+
+
+def test_a_model_that_nobody_published_is_refused_before_anything_is_measured(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["--baseline", "h200"]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert main(["--baseline", "h2000"]) == UsageError.exit_code
+    assert "--baseline h2000: nobody has published it. Allowed are " in capsys.readouterr().err
 
 
 def test_it_knows_every_option_that_has_a_value() -> None:
