@@ -79,6 +79,16 @@ def stack_in_words(pair: StackPair) -> str:
     return said
 
 
+def stacks_in_words(pairs: Sequence[StackPair]) -> str:
+    """The same of one case on several machines: the first in full, of the others how much longer it takes."""
+    first, *others = sorted(pairs, key=lambda pair: pair.ratio.slower_by is None)
+    also = [_longer(pair.ratio.slower_by) for pair in others if pair.ratio.slower_by]
+    if not also:
+        return stack_in_words(first)
+    where = "another machine" if len(also) == 1 else f"{len(also)} other machines"
+    return f"{stack_in_words(first)} On {where} it takes {' and '.join(also)}."
+
+
 def _longer(slower_by: Estimate) -> str:
     sign, word = (1, "longer") if slower_by.value >= 0 else (-1, "shorter")
     said = f"{percent(sign * slower_by.value)} {word}"
