@@ -48,9 +48,13 @@ def opening(version: Version) -> Html:
     gpus: dict[str, set[int]] = {}
     for point in found:
         gpus.setdefault(point.gpu, set()).add(point.gpus)
-    where = " and ".join(f"{_either(sorted(numbers))} {gpu} GPUs" for gpu, numbers in sorted(gpus.items()))
+    where = " and ".join(_of_model(gpu, sorted(numbers)) for gpu, numbers in sorted(gpus.items()))
     said = f"{counted(len(found), 'configuration')} of {counted(len(tasks), 'task')} ({', '.join(tasks)}) on {where}."
     return answer_of_page(said)
+
+
+def _of_model(gpu: str, numbers: Sequence[int]) -> str:
+    return f"{_either(numbers)} {gpu} {'GPU' if numbers == [1] else 'GPUs'}"
 
 
 def _either(numbers: Sequence[int]) -> str:

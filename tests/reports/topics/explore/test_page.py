@@ -9,6 +9,7 @@ import pytest
 from reports.topics.explore.metrics import METRICS
 from reports.topics.explore.model import points
 from reports.topics.explore.page import MOST_INVERSE, data, main, opening, quantiles
+from suite.schema.record import CaseResult
 from suite.statistics.intervals import CONFIDENCE
 from suite.statistics.student_t import t_quantile
 from tests.fixtures.results.committed_results import committed_version
@@ -19,6 +20,12 @@ from tests.reports.topics.explore.test_model import version_of
 def test_the_opening_is_one_sentence_made_of_the_points(tmp_path: Path) -> None:
     said = opening(version_of(full_results(), tmp_path)).text
     assert said == "16 configurations of 2 tasks (Ant, Cartpole) on 1, 2, 4 or 8 Generated Accelerator GPUs."
+    said = opening(version_of(on_one_gpu(full_results()), tmp_path / "one")).text
+    assert said.endswith(" on 1 Generated Accelerator GPU.")
+
+
+def on_one_gpu(results: list[CaseResult]) -> list[CaseResult]:
+    return [result for result in results if result.case.world_size == 1]
 
 
 def test_without_a_gpu_there_is_a_sentence_and_no_table(tmp_path: Path) -> None:
