@@ -103,7 +103,10 @@ def _models(machines: Sequence[Machine]) -> list[str]:
 
 
 def _chosen(asked: str | None, machines: Sequence[Machine]) -> str | None:
-    """The published model that ``asked`` is a part of, in capitals or not. Raises UsageError for none and several."""
+    """The published model that ``asked`` is a part of, in capitals or not; None if nothing is asked.
+
+    Raises UsageError if no model or several have it in their names.
+    """
     if asked is None:
         return None
     models = _models(machines)

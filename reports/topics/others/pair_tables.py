@@ -79,8 +79,8 @@ def stack_in_words(pair: StackPair) -> str:
     return said
 
 
-def stacks_in_words(pairs: Sequence[StackPair]) -> str:
-    """The same of one case on several machines: the first in full, of the others how much longer it takes."""
+def case_in_words(pairs: Sequence[StackPair]) -> str:
+    """Say it of one case on several machines: all of it for the first, and how much longer it takes on the others."""
     first, *others = sorted(pairs, key=lambda pair: pair.ratio.slower_by is None)
     also = [_longer(pair.ratio.slower_by) for pair in others if pair.ratio.slower_by]
     if not also:

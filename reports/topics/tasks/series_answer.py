@@ -42,12 +42,12 @@ def _scaling(parts: Sequence[Campaign], lines: Sequence[Line]) -> str:
 
 
 def _stacks(parts: Sequence[Campaign]) -> str:
-    """What each case takes on another stack, on all machines that ran it; '' without such a case."""
+    """Say how much longer each case takes on another stack, on all machines; '' without such a case."""
     of_cases: dict[str, list[StackPair]] = {}
     for part in parts:
         for pair in stack_pairs(part):
             of_cases.setdefault(pair.case.case.case_id, []).append(pair)
-    return " ".join(pair_tables.stacks_in_words(pairs) for pairs in list(of_cases.values())[:MOST_STACKS])
+    return " ".join(pair_tables.case_in_words(pairs) for pairs in list(of_cases.values())[:MOST_STACKS])
 
 
 def _alone(parts: Sequence[Campaign]) -> str:
