@@ -1,6 +1,6 @@
 """Stacks and numbers of nodes side by side, as tables. Pure."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from reports.analysis.pairs_of_cases import CasePair
 from reports.analysis.rows import CaseRow, rounds_settled
@@ -79,8 +79,15 @@ def stack_in_words(pair: StackPair) -> str:
     return said
 
 
-def case_in_words(pairs: Sequence[StackPair]) -> str:
-    """Say it of one case on several machines: all of it for the first, and how much longer it takes on the others."""
+def cases_in_words(pairs: Iterable[StackPair]) -> list[str]:
+    """Say it of every case once: all of it for the first machine, and how much longer it takes on the others."""
+    of_cases: dict[str, list[StackPair]] = {}
+    for pair in pairs:
+        of_cases.setdefault(pair.case.case.case_id, []).append(pair)
+    return list(map(_on_machines, of_cases.values()))
+
+
+def _on_machines(pairs: Sequence[StackPair]) -> str:
     first, *others = sorted(pairs, key=lambda pair: pair.ratio.slower_by is None)
     also = [_longer(pair.ratio.slower_by) for pair in others if pair.ratio.slower_by]
     if not also:

@@ -46,7 +46,7 @@ def stacks_in_words(version: Version) -> Html:
     """A sentence for each case on another stack, and the way to their page."""
     campaigns = (one.campaign for one in version.scaling)
     series = (campaign.series(name) for campaign in campaigns for name in campaign.series_names)
-    said = [pair_tables.stack_in_words(pair) for one in series for pair in stack_pairs(one)]
+    said = pair_tables.cases_in_words(pair for one in series for pair in stack_pairs(one))
     if not said:
         return paragraph("No case ran on two stacks.")
     return together([bullets(said), bullets([link("Stacks side by side", "stacks.html")])])
@@ -63,7 +63,7 @@ def stacks_of_set(one: ResultSet) -> Html:
 
 def stacks_of(parts: Sequence[Campaign]) -> Html:
     """The sentences of one series; nothing where it ran on one stack."""
-    said = [pair_tables.stack_in_words(pair) for part in parts for pair in stack_pairs(part)]
+    said = pair_tables.cases_in_words(pair for part in parts for pair in stack_pairs(part))
     return together([bullets(said), bullets([link("Stacks side by side", "stacks.html")])] if said else [])
 
 

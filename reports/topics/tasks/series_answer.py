@@ -10,7 +10,7 @@ from reports.analysis.scaling.answer import answer
 from reports.analysis.scaling.lines import Line
 from reports.display.html import count, estimated, interval_of, ratio, seconds
 from reports.topics.others import pair_tables
-from reports.topics.others.stack_parts import StackPair, stack_pairs
+from reports.topics.others.stack_parts import stack_pairs
 from reports.topics.tasks.overview import most_frames
 from suite.files.wording import counted
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
@@ -37,17 +37,11 @@ def _scaling(parts: Sequence[Campaign], lines: Sequence[Line]) -> str:
     if lines:
         return answer(lines)
     if has_one_size(parts):
-        return _stacks(parts) or "This series ran on one number of ranks, so nothing is known of how it scales."
+        compared = pair_tables.cases_in_words(pair for part in parts for pair in stack_pairs(part))
+        return " ".join(compared[:MOST_STACKS]) or (
+            "This series ran on one number of ranks, so nothing is known of how it scales."
+        )
     return "No machine ran this series on one GPU and on several, so it has no speed-up over one GPU."
-
-
-def _stacks(parts: Sequence[Campaign]) -> str:
-    """Say how much longer each case takes on another stack, on all machines; '' without such a case."""
-    of_cases: dict[str, list[StackPair]] = {}
-    for part in parts:
-        for pair in stack_pairs(part):
-            of_cases.setdefault(pair.case.case.case_id, []).append(pair)
-    return " ".join(pair_tables.case_in_words(pairs) for pairs in list(of_cases.values())[:MOST_STACKS])
 
 
 def _alone(parts: Sequence[Campaign]) -> str:

@@ -36,7 +36,7 @@ class TurnsCheck:
 
     cases: tuple[Difference, ...]
     over_all: Estimate  # geometric mean of the ratios
-    in_turns_minutes: float | None  # GPU-minutes (of the machine without GPUs) of a process; None: unknown
+    in_turns_minutes: float | None  # GPU-minutes (of the machine without GPUs) of a process; None: see turns_check
     alone_minutes: float | None
 
     @property
@@ -52,7 +52,11 @@ class TurnsCheck:
 
 
 def turns_check(pairs: Sequence[BothWays]) -> TurnsCheck | None:
-    """Compare; None without a case that has rounds of both kinds."""
+    """Compare; None without a case that has rounds of both kinds.
+
+    The cost in turns is None where it is unknown, and where cases that did not run alone too were measured in the same
+    turns: both ways would pay for different work.
+    """
     if not pairs:
         return None
     times_s = [(completed_times_s(pair.in_turns.rounds), completed_times_s(pair.alone.completed)) for pair in pairs]
@@ -69,10 +73,12 @@ def turns_check(pairs: Sequence[BothWays]) -> TurnsCheck | None:
     )
     in_turns = [record for pair in pairs for record in pair.in_turns.rounds]
     alone = [record for pair in pairs for record in pair.alone.completed]
+    asked = {case.case_id for case in cases}
+    is_same_work = all(asked.issuperset(record.turns.beside) for record in in_turns if record.turns)
     return TurnsCheck(
         cases=cases,
         over_all=estimate([each for both in times_s for each in both], _mean_ratio),
-        in_turns_minutes=_minutes_of_a_process(in_turns),
+        in_turns_minutes=_minutes_of_a_process(in_turns) if is_same_work else None,
         alone_minutes=_minutes_of_a_process(alone),
     )
 
@@ -91,7 +97,7 @@ def _minutes_of_a_process(records: Sequence[RunRecord]) -> float | None:
         blocks.setdefault((record.round, frozenset((record.case.case_id, *beside))), []).append(record)
     minutes = [_minutes(block) for block in blocks.values()]
     known = [each for each in minutes if each is not None]
-    processes = sum(len(cases) for _, cases in blocks)  # those of other cases in the block were paid for too
+    processes = sum(len(cases) for _, cases in blocks)  # one that did not complete was paid for too
     return math.fsum(known) / processes if known and len(known) == len(minutes) else None
 
 

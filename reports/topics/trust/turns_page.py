@@ -80,7 +80,10 @@ def _answer(found: TurnsCheck) -> str:
 
 def _cost(found: TurnsCheck) -> str:
     if found.cost is None:
-        return "What both ways cost is not known."
+        return (
+            "What both ways cost is not compared: times are missing, or cases that did not run alone were measured in "
+            "the same turns."
+        )
     return (
         f"A process in turns cost {found.in_turns_minutes:.2f} GPU-minutes and one alone {found.alone_minutes:.2f}: "
         f"{found.cost:.2f} times as much."

@@ -127,8 +127,7 @@ def test_physx_in_turns_and_alone() -> None:
         assert found.over_all.interval is not None, where
         low, high = (100 * (end - 1) for end in found.over_all.interval)
         assert f"{abs(100 * (found.over_all.value - 1)):.1f} % {word} ({low:.1f} to {high:.1f} %)" in NOTES
-        assert found.cost is not None
-        assert f"{found.cost:.2f} times the GPU-minutes of one alone, on both" in NOTES
+        assert found.cost is None  # Newton in the same turns, and not alone
         assert [case.is_within_noise for case in found.cases] == [True] * 4
     assert first.over_all.value < 1 < second.over_all.value
     counts = [[(case.in_turns_rounds, case.alone_rounds) for case in found.cases] for found in (first, second)]
@@ -136,7 +135,7 @@ def test_physx_in_turns_and_alone() -> None:
     assert (
         "on the first four in turns and three alone (Cartpole with rsl_rl: four), on the second five and five" in NOTES
     )
-    assert "nine runs in turns and eight alone" in NOTES
+    assert "nine runs in turns and eight or nine alone" in NOTES
 
 
 def test_physx_beside_newton() -> None:

@@ -13,7 +13,7 @@ from reports.sets.version import read_version
 from reports.site.series import section
 from reports.topics.cost import page as choosing
 from reports.topics.others import pairs_page as side_by_side
-from reports.topics.others.pair_tables import case_in_words, parts_of_stacks, stack_in_words
+from reports.topics.others.pair_tables import cases_in_words, parts_of_stacks, stack_in_words
 from reports.topics.others.stack_parts import StackPair, stack_pairs
 from reports.topics.tasks import curves_page as summary
 from suite.schema.record import CaseResult
@@ -73,13 +73,14 @@ def test_the_parts_of_both_add_up_to_their_iterations_and_to_the_difference() ->
 def test_a_case_of_several_machines_is_said_once_with_what_the_others_found() -> None:
     slower, faster, lost = (the_pair(one_gpu(0.5, physx_s)) for physx_s in (1.0, 0.4, 0.4))
     lost = replace(lost, ratio=replace(lost.ratio, over_base=None))
-    assert case_in_words([slower]) == stack_in_words(slower)
-    assert case_in_words([lost, slower]) == stack_in_words(slower)
     first = stack_in_words(slower)
-    assert case_in_words([slower, faster]) == f"{first} On another machine it takes 20.0 % shorter (20.0 to 20.0 %)."
-    said = case_in_words([slower, faster, slower])
+    assert cases_in_words([slower]) == cases_in_words([lost, slower]) == [first]
+    assert cases_in_words([slower, faster]) == [f"{first} On another machine it takes 20.0 % shorter (20.0 to 20.0 %)."]
+    (said,) = cases_in_words([slower, faster, slower])
     assert said.startswith(f"{first} On 2 other machines it takes 20.0 % shorter")
     assert said.count(" and ") == first.count(" and ") + 1
+    _, on_two_gpus = stack_pairs(Campaign.from_results(stack_results()))
+    assert cases_in_words([slower, on_two_gpus, faster])[1:] == [stack_in_words(on_two_gpus)]
 
 
 def test_a_difference_within_what_a_case_differs_from_itself_is_no_finding() -> None:

@@ -75,6 +75,14 @@ def test_a_block_is_paid_for_once() -> None:
     assert found.cost == pytest.approx(1 / len(CASES))
 
 
+def test_turns_that_other_cases_took_too_have_no_cost_to_compare() -> None:
+    results = results_of([1.0, 1.0, 1.0], [1.0, 1.0, 1.0])
+    found = turns_check(measured_both_ways(results[:2]))  # of the two cases in each block, one
+    assert found is not None
+    assert (found.in_turns_minutes, found.cost) == (None, None)
+    assert found.alone_minutes == pytest.approx(WALL_S / 60)
+
+
 def test_rounds_that_ran_alone_in_spite_of_the_plan_do_not_count() -> None:
     original, copy = results_of([1.0, 1.0, 1.0], [1.0, 1.0, 1.0])[:2]
     crowded = replace(original, rounds=(replace(original.rounds[0], turns=None), *original.rounds[1:]))
