@@ -95,6 +95,7 @@ PAGES: Final = (
     Page(text="curves", is_shown=_has_speeds),
     Page(text="findings", is_shown=_speeds_and(has_findings), card=losses_card),
     Page(text="task", part="Tasks", is_shown=_has_speeds, made=_tasks),
+    Page(text="support", part=HARDWARE, is_shown=_has_speeds),
     Page(text="machines", part=HARDWARE, is_shown=lambda _: True),
     Page(text="hardware", part=HARDWARE, is_shown=_has_speeds, made=_hardware),
     Page(text="published", part=SIDES, is_shown=_has_speeds),

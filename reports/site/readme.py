@@ -1,20 +1,29 @@
-"""Print the findings of README.md, made from ``figures.json``: ``python -m reports.site.readme``."""
+"""Print what README.md has from results: ``python -m reports.site.readme``.
+
+The findings come from ``figures.json``, what ran where from the stored records of all versions.
+"""
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from reports.analysis.divisions import Gain, gains
 from reports.analysis.environments import Place, places, plain_name
 from reports.sets.figures_file import read_figures
+from reports.sets.version import Version, read_version, version_order
+from reports.topics.support.impossible import read_impossible
+from reports.topics.support.markdown import markdown
+from reports.topics.support.model import trainings
 from suite.errors import ReportError
 from suite.files.paths import ROOT
+from suite.matrix.catalog import load_catalog
 from suite.options.command_line import exit_code_of
 from suite.records.store import load_results
 from suite.schema.record import Case, CaseResult
 
 BEGIN: Final = "<!-- begin: made by `python -m reports.site.readme` -->"
+BEGIN_WHERE: Final = "<!-- begin: what ran where, made by `python -m reports.site.readme` -->"
 SETTLED: Final = "Settled runs no longer got faster or slower; none is left out."
 END: Final = "<!-- end -->"
 FOLDER: Final = "reports/results"  # as README.md links to it
@@ -84,22 +93,35 @@ def findings() -> str:
     cartpole, cartpoles = newest.most_gpus("cartpole-strong"), full.most_gpus("cartpole-strong")
     hand, slower, gain = shadow.most_gpus("shadow-horizontal"), rsl_rl.most_gpus("cartpole-strong"), widest(tuned)
     return f"""\
-- **Ant, {ant.num_envs:,} environments per GPU** ({ant.rl_library}): on
-  {ant.world_size} GPUs {_efficiency(ant, newest)};
+- **Ant, {ant.num_envs:,} environments per GPU** ({ant.rl_library}): on \
+{ant.world_size} GPUs {_efficiency(ant, newest)};
   on {ants.world_size} GPUs {_efficiency(ants, full)}.
-- **Cartpole, {cartpole.num_envs_global:,} environments in total** ({cartpole.rl_library}): on
-  {cartpole.world_size} GPUs {_efficiency(cartpole, newest)};
+- **Cartpole, {cartpole.num_envs_global:,} environments in total** ({cartpole.rl_library}): on \
+{cartpole.world_size} GPUs {_efficiency(cartpole, newest)};
   on {cartpoles.world_size} GPUs {_efficiency(cartpoles, full)}.
   With {slower.rl_library}, {slower.world_size} GPUs are neither surely faster than one nor surely slower:
   {_speedup(slower, rsl_rl)}.
-- **Shadow Hand with a camera, {hand.num_envs:,} environments per GPU** ({hand.rl_library}): on
-  {hand.world_size} GPUs {_efficiency(hand, shadow)}.
-- **Cartpole, tuned** ({gain.case.rl_library}, one GPU): {gain.case.num_envs:,} environments in place of
-  {gain.closed.num_envs:,} make {_gain(gain, tuned)}.
-  More frames are not more learning: after {gain.case.iterations} iterations they had not reached the reward of the
-  settings as shipped.
+- **Shadow Hand with a camera, {hand.num_envs:,} environments per GPU** ({hand.rl_library}): on \
+{hand.world_size} GPUs {_efficiency(hand, shadow)}.
+- **Cartpole, tuned** ({gain.case.rl_library}, one GPU): {gain.case.num_envs:,} environments in place of \
+{gain.closed.num_envs:,} make {_gain(gain, tuned)}.
+  More frames are not more learning: after {gain.case.iterations} iterations they had not reached the reward of the \
+settings as shipped.
 
 Each figure compares medians over runs in fresh processes. {SETTLED} {_versions(sources)}."""
+
+
+def what_ran_where() -> str:
+    """Return the tables of what ran where, from every version, and what cannot run."""
+    return markdown(load_catalog(), trainings(all_versions()), read_impossible())
+
+
+def all_versions() -> Version:
+    """Read the newest version of results, with all others as its older ones."""
+    folders = [path for path in (ROOT / FOLDER).iterdir() if path.is_dir()]
+    names = sorted((path.name for path in folders), key=version_order, reverse=True)
+    first, *older = [read_version(ROOT / FOLDER / name, name=name) for name in names]
+    return replace(first, older=tuple(older))
 
 
 def widest(tuned: Source) -> Gain:
@@ -158,6 +180,7 @@ def _known[T](value: T | None) -> T:
 
 def _run() -> int:
     print(BEGIN, findings(), END, sep="\n")
+    print("", BEGIN_WHERE, what_ran_where(), END, sep="\n")
     return 0
 
 

@@ -7,7 +7,7 @@ import pytest
 from reports.sets.evidence import has_fingerprints
 from reports.sets.figures_file import FILE, text
 from reports.site import guide
-from reports.site.readme import BEGIN, END, findings, read, widest
+from reports.site.readme import BEGIN, BEGIN_WHERE, END, findings, read, what_ran_where, widest
 from reports.topics.losses.findings import places_of_cases
 from suite.campaign.runs import upstream
 from suite.files.paths import ROOT
@@ -21,6 +21,10 @@ NOTES = " ".join((RESULTS / "NOTES.md").read_text(encoding="utf-8").split())
 
 def test_the_readme_shows_the_findings_in_git() -> None:
     assert README.partition(BEGIN)[2].partition(END)[0].strip() == findings()
+
+
+def test_the_readme_shows_what_ran_where() -> None:
+    assert README.partition(BEGIN_WHERE)[2].partition(END)[0].strip() == what_ran_where()
 
 
 def test_the_figures_in_git_are_those_of_the_report() -> None:

@@ -1,0 +1,1 @@
+"""What ran where, when and in which version, from the stored records; and what cannot run."""
