@@ -37,8 +37,8 @@ def answer(found: Sequence[Training]) -> str:
     ]
     last = newest(found)
     return (
-        f"{_listed(libraries, 'and')} trained with {_listed(engines, 'and')}, on up to {_listed(sizes, 'and')}. {counted(len(found), 'run')}"
-        f" completed, the last on {tables.day_text(last.day)}."
+        f"{_listed(libraries, 'and')} trained with {_listed(engines, 'and')}, on up to {_listed(sizes, 'and')}."
+        f" {counted(len(found), 'run')} completed, the last on {tables.day_text(last.day)}."
         + (f" No stored run trained {_listed(missing, 'or')}." if missing else "")
     )
 
