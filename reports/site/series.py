@@ -7,9 +7,9 @@ from reports.analysis.analysed_set import Campaign, has_one_size, shared_kind
 from reports.display.addresses import anchor_of_series
 from reports.display.html import Displayed, Html, bullets, fold, heading, link, paragraph, together
 from reports.display.series_tables import series_subject
+from reports.display.stacks import stacks_of
 from reports.sets.version import Version
 from reports.topics.losses import losses_page as losses
-from reports.topics.others import pairs_page as side_by_side
 from reports.topics.others import published_page as published
 from reports.topics.tasks import page as series
 from reports.topics.tasks.overview import series_of
@@ -80,7 +80,7 @@ def _parts(version: Version, parts: Sequence[Campaign]) -> Iterator[Part]:
         yield "All cases", [series.cases(parts)]
         yield "Where the time goes", [series.time_split(parts)]
     elif has_one_size(parts):
-        stacks = side_by_side.stacks_of(parts)
+        stacks = stacks_of(parts)
         yield "What was measured", [paragraph(ONE_SIZE), series.facts(parts), series.cases(parts), stacks]
         yield "Throughput", [series.throughput(parts)]
         yield "Where the time goes", [series.time_split(parts)]

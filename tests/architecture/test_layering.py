@@ -75,8 +75,6 @@ FLOORS = (
 )  # fmt: skip
 # Packages of reports likewise. A topic is a floor of its own beside the other topics.
 REPORTS_FLOORS = ("verification", "analysis", "sets", "submit", "accept", "display", "topics", "site", "__main__")
-# Topic -> other topics that it imports: what is shown of a series has parts of others.
-TOPICS_EXCEPTIONS = {"tasks": {"others", "tuning"}}
 FILES = sorted(path for folder in ("suite", "tasks", "reports") for path in (ROOT / folder).rglob("*.py"))
 
 
@@ -150,7 +148,7 @@ def test_reports_import_downwards_and_topics_not_each_other() -> None:
             for name in reports_from_above(relative, imported_modules(path)):
                 parts = name.split(".")
                 found.setdefault(relative.split("/")[2], set()).add(parts[2] if parts[1] == "topics" else name)
-    assert found == TOPICS_EXCEPTIONS
+    assert found == {}
     assert reports_from_above("reports/sets/version.py", {"reports.display.html"}) == {"reports.display.html"}
 
 

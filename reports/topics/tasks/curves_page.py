@@ -11,6 +11,7 @@ from reports.analysis.rows import CaseRow
 from reports.analysis.scaling.scaling_groups import ScalingGroup, scaling_groups
 from reports.analysis.scaling.verdicts import verdict
 from reports.display import all_curves as at_a_glance
+from reports.display import division, pair_tables
 from reports.display.addresses import address_of_series
 from reports.display.charts.points import curves_of, of_scaling
 from reports.display.charts.scaling import efficiency
@@ -37,11 +38,9 @@ from reports.display.html import (
 )
 from reports.display.per_set import under_titles
 from reports.display.series_tables import series_title
+from reports.display.stacks import stacks_of_set
 from reports.sets.version import ResultSet, Version
-from reports.topics.others import pair_tables
-from reports.topics.others import pairs_page as side_by_side_page
 from reports.topics.tasks import verdict_table
-from reports.topics.tuning import division_page as division
 from suite.files.wording import counted
 from suite.schema.record import Outcome
 
@@ -161,7 +160,7 @@ def _answers(one: ResultSet) -> Html:
     if pairs := one.campaign.pairs_without_scaling:
         return _cost_of_nodes(one, pairs)
     if one.campaign.compares_stacks_alone:
-        return side_by_side_page.stacks_of_set(one)
+        return stacks_of_set(one)
     campaign = _scaling(one.campaign)
     if not campaign.results:
         parts = [_without_scaling(one.campaign.series(name), one.title) for name in one.campaign.series_names]

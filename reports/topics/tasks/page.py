@@ -5,17 +5,15 @@ from typing import Final
 
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.start_ups import SAID
-from reports.display import resource_tables, series_tables
+from reports.display import division, pair_tables, resource_tables, series_tables
 from reports.display.charts import learning as learning_charts
 from reports.display.charts import scaling as scaling_charts
 from reports.display.charts import sweep as sweep_charts
 from reports.display.charts import time_split as inside_charts
 from reports.display.html import Displayed, Html, bullets, heading, link, paragraph, together
 from reports.sets.concurrent_rounds import neighbours_sentence
-from reports.topics.others import pair_tables
 from reports.topics.tasks import verdict_table
 from reports.topics.tasks.start_up_table import start_up_table
-from reports.topics.tuning import division_page as division
 from suite.schema.record import CaseResult
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 from suite.statistics.round_flags import flags

@@ -8,9 +8,9 @@ from reports.analysis.divisions import gains
 from reports.analysis.rows import CaseRow
 from reports.analysis.scaling.answer import answer
 from reports.analysis.scaling.lines import Line
+from reports.analysis.stack_parts import stack_pairs
+from reports.display import pair_tables
 from reports.display.html import count, estimated, interval_of, ratio, seconds
-from reports.topics.others import pair_tables
-from reports.topics.others.stack_parts import stack_pairs
 from reports.topics.tasks.overview import most_frames
 from suite.files.wording import counted
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL

@@ -1,12 +1,8 @@
 """The open division beside the closed one, set by set."""
 
-from reports.analysis.analysed_set import Campaign
-from reports.analysis.divisions import Gain, gains
-from reports.display.addresses import address_of_series
-from reports.display.html import Displayed, Html, heading, paragraph, together
+from reports.display.division import of_series
+from reports.display.html import Displayed, Html, heading, together
 from reports.sets.version import Version
-from reports.topics.tuning import division_tables
-from reports.topics.tuning import gains_chart as gain_charts
 
 
 def of_version(version: Version) -> Html:
@@ -18,42 +14,3 @@ def of_version(version: Version) -> Html:
             if series.is_tuned:
                 parts += [heading(f"{name}: {one.title}" if one.title else name), of_series(series)]
     return together(parts)
-
-
-def of_series(series: Campaign, *, depth: int = 4) -> Html:
-    """Chart and tables beside each closed case. ``depth``: of the headings of several."""
-    groups = _groups(series)
-    if not groups:
-        return paragraph("No closed case stands beside the tuned ones, so there is nothing to hold them against.")
-    parts: list[Displayed] = []
-    for found in groups.values():
-        if len(groups) > 1:
-            parts.append(heading(division_tables.who(found[0].closed), depth=depth))
-        if any(gain.gain for gain in found):
-            parts.append(gain_charts.gains(series, found))
-        parts += [division_tables.throughput(found), division_tables.learning(found)]
-    return together(parts)
-
-
-def headline(series: Campaign, *, label: str) -> Html:
-    """What each change gains, in frames a second and in time to the closed case's reward."""
-    found = [gain for group in _groups(series).values() for gain in group]
-    address = address_of_series(series.rows[0].task, series.rows[0].series)
-    return together(
-        [
-            paragraph("Each change beside the same case as upstream ships it:"),
-            division_tables.headline(found, address=address, label=label),
-        ]
-    )
-
-
-def first_chart(series: Campaign) -> Displayed:
-    """Of the first closed case that something was measured beside, half as wide as a page."""
-    for found in _groups(series).values():
-        if any(gain.gain for gain in found):
-            return gain_charts.gains(series, found, is_small=True)
-    return paragraph("No tuned case completed beside its closed one.")
-
-
-def _groups(series: Campaign) -> dict[str, list[Gain]]:
-    return division_tables.by_closed(gains(series.results, series.twins))

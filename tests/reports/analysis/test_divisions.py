@@ -8,6 +8,8 @@ import pytest
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.curves import curve_label
 from reports.analysis.divisions import changes, gains
+from reports.display import division_tables
+from reports.display.charts import gains as gain_charts
 from reports.display.charts import learning as learning_charts
 from reports.display.figure import Figure
 from reports.sets.version import read_version
@@ -16,8 +18,6 @@ from reports.topics.cost import page as choosing
 from reports.topics.tasks import curves_page as summary
 from reports.topics.tasks import page as series_pages
 from reports.topics.tuning import division_page as division
-from reports.topics.tuning import division_tables
-from reports.topics.tuning import gains_chart as gain_charts
 from suite.schema.record import Case, CaseResult
 from tests.fixtures.results.generated_results import failed_result, make_case, make_result, on_gpus, write_results
 

@@ -5,7 +5,7 @@ import pytest
 from reports.analysis.curves import interconnect_of
 from reports.analysis.pairs_of_cases import nodes_side_by_side, stacks_side_by_side
 from reports.analysis.rows import case_rows
-from reports.topics.others.pair_tables import signed_percent
+from reports.display.pair_tables import signed_percent
 from reports.topics.tasks import page as series_pages
 from suite.schema.record import CaseResult
 from suite.schema.transport import Transport

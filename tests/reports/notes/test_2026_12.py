@@ -5,9 +5,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from reports.analysis.stack_parts import stack_pairs
 from reports.sets.figures_file import FILE, read_figures, text
 from reports.sets.version import ResultSet, Version, read_version
-from reports.topics.others.stack_parts import stack_pairs
 from reports.topics.trust.turns_check import TurnsCheck, turns_check
 from suite.schema.record import RunRecord
 from suite.statistics.intervals import Estimate

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from reports.display.stacks import stacks_in_words
 from reports.sets.version import Version, read_version
 from reports.site import pages
 from reports.topics.cost import page as choosing
@@ -170,11 +171,11 @@ def test_stacks_have_a_page_where_there_are_two(tmp_path: Path) -> None:
         "an iteration takes 100.0 % longer (99.5 to 100.5 %) than on Newton, kit-less; that is more than noise,"
         " though no A/A pair ran. Its largest part is rest of steps, " in text
     )
-    assert text.count("that is more than noise") == side_by_side.stacks_in_words(version).text.count("than noise") == 2
+    assert text.count("that is more than noise") == stacks_in_words(version).text.count("than noise") == 2
     assert "different workloads" in " ".join(pages.page_sources(version)["stacks"].split())
     one = version_of(smoke_results(), tmp_path / "one")
     assert "stacks" not in pages.page_sources(one)
-    assert side_by_side.stacks_in_words(one).text == "No case ran on two stacks."
+    assert stacks_in_words(one).text == "No case ran on two stacks."
     assert "The same case on two stacks: not measured." in limits.uncertain(one).text
 
 

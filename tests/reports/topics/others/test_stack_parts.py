@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from reports.analysis.analysed_set import Campaign
+from reports.analysis.stack_parts import StackPair, stack_pairs
 from reports.display import series_tables
 from reports.display.charts.scaling import throughput
 from reports.display.figure import Figure
+from reports.display.pair_tables import cases_in_words, parts_of_stacks, stack_in_words
+from reports.display.stacks import stacks_of
 from reports.sets.version import read_version
 from reports.site.series import section
 from reports.topics.cost import page as choosing
-from reports.topics.others import pairs_page as side_by_side
-from reports.topics.others.pair_tables import cases_in_words, parts_of_stacks, stack_in_words
-from reports.topics.others.stack_parts import StackPair, stack_pairs
 from reports.topics.tasks import curves_page as summary
 from suite.schema.record import CaseResult
 from suite.statistics.aa_noise import SUFFIX
@@ -121,7 +121,7 @@ def test_a_campaign_of_stacks_on_one_gpu_shows_its_table_and_nothing_of_scaling(
     page = section(version, "Cartpole", "cartpole-physics").text
     assert "Speed-up" not in page
     assert "nothing can be said of how it scales" in page
-    assert "100.0 % longer" in side_by_side.stacks_of(version.series("cartpole-physics")).text
+    assert "100.0 % longer" in stacks_of(version.series("cartpole-physics")).text
     assert "nothing to choose from" in choosing.in_short(version).text
     assert "cartpole-physics: rsl_rl, ovphysx" in choosing.rewards(version).text
     several = read_version(write_results(stack_results(), tmp_path / "several"), name="v")
@@ -142,7 +142,7 @@ def test_one_number_of_ranks_has_no_efficiency(tmp_path: Path) -> None:
     shown = summary.answers(version).text
     assert "nothing is known of scaling" in shown
     assert "inconclusive" not in shown
-    assert side_by_side.stacks_of(version.series("cartpole-physics")).text == ""
+    assert stacks_of(version.series("cartpole-physics")).text == ""
 
 
 @pytest.mark.parametrize("name", ["h200-physx", "h200-physx-rsl"])

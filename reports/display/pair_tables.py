@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from reports.analysis.pairs_of_cases import CasePair
 from reports.analysis.rows import CaseRow, rounds_settled
+from reports.analysis.stack_parts import StackPair
 from reports.analysis.time_split import GPU_MEMORY, PARTS
 from reports.display.html import (
     MISSING,
@@ -19,7 +20,6 @@ from reports.display.html import (
     seconds,
 )
 from reports.display.series_tables import STACK_NAMES
-from reports.topics.others.stack_parts import StackPair
 from suite.statistics.intervals import Estimate
 
 

@@ -7,6 +7,7 @@ import altair as alt
 
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.divisions import Gain
+from reports.display import division_tables
 from reports.display.charts.drawing import (
     CASE_LABEL_LIMIT,
     PALETTE,
@@ -20,7 +21,6 @@ from reports.display.charts.drawing import (
     tip,
 )
 from reports.display.figure import RULE, Figure
-from reports.topics.tuning import division_tables
 from suite.statistics.intervals import Estimate
 from suite.statistics.noise import noise_band
 
