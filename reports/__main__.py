@@ -8,18 +8,16 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Final
 
+from reports.site.topics import COMMANDS
 from suite.options.command_line import exit_code_of
 
 MODULES: Final = {
     "report": "reports.site.build",
     "publish": "reports.site.publish",
-    "export": "reports.topics.data.export",
-    "import": "reports.topics.others.import_command",
     "verify": "reports.verification.command",
     "submit": "reports.submit.command",
     "accept": "reports.accept.command",
-    "compare": "reports.topics.history.command",
-    "learning_references": "reports.topics.tuning.learning_references",
+    **COMMANDS,
 }
 
 

@@ -29,11 +29,12 @@ from traitlets.config import Config
 
 from reports.display.charts.drawing import SCHEMA_URL
 from reports.display.figure import vega_lite_version
+from reports.display.topic import BOOK
 from reports.sets.file_errors import told_when_unwritable
 from reports.sets.version import Version, hand_on
 from reports.site import guide
-from reports.site.pages import BOOK, contents, page_sources
-from reports.topics.data import downloads
+from reports.site.pages import contents, page_sources
+from reports.site.topics import topics
 from suite.errors import ReportError
 from suite.files.paths import ROOT
 
@@ -66,7 +67,9 @@ def build_site(version: Version, out_dir: Path, *, siblings: Sequence[Sibling] =
         pages |= {name: _notebook(name, text) for name, text in guide.sources().items()}
         _write_project(project, pages, version=version, siblings=siblings)
         site = _run_jupyter_book(project)
-        downloads.write(version, site)
+        for topic in topics():
+            if topic.write:
+                topic.write(version, site)
         with told_when_unwritable(out_dir):
             if out_dir.exists():
                 shutil.rmtree(out_dir)

@@ -16,13 +16,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from reports.display.topic import BOOK
 from reports.sets.file_errors import told_when_unreadable, told_when_unwritable
 from reports.sets.manifest import MANIFEST
 from reports.sets.version import Version, read_version, version_order
 from reports.site import guide
 from reports.site.book import Sibling, build_site
 from reports.site.feed import FEED_FILE, feed
-from reports.site.pages import BOOK, page_files
+from reports.site.pages import page_files
 from suite.errors import ReportError
 from suite.files.paths import ROOT
 from suite.options.command_line import Parser, any_path, exit_code_of, results_path

@@ -6,7 +6,6 @@ from typing import Final
 from reports.analysis.analysed_set import Campaign, has_one_size, shared_kind
 from reports.display.addresses import anchor_of_series
 from reports.display.html import Displayed, Html, bullets, fold, heading, link, paragraph, together
-from reports.display.series_tables import series_subject
 from reports.display.stacks import stacks_of
 from reports.sets.version import Version
 from reports.topics.losses import losses_page as losses
@@ -34,25 +33,6 @@ BESIDE: Final = (
     " them. Machines differ: compare times within a machine; compare growth over GPUs anywhere. A time is that of the"
     " slowest rank. An all-reduce is that of one optimiser step, on the rank that waited least."
 )
-
-
-def markdown(version: Version, task: str) -> str:
-    """Return the sections of a task's series as MyST, each with its address."""
-    return "\n".join(_markdown(task, name, parts) for name, parts in series_of(version, task).items())
-
-
-def _markdown(task: str, name: str, parts: Sequence[Campaign]) -> str:
-    subject = series_subject(parts[0].results[0].case, shared_kind(parts))
-    title = f"{subject[0].upper()}{subject[1:]} ({name})".replace("_", r"\_")
-    return f"""
-({anchor_of_series(name)})=
-## {title}
-
-```{{code-cell}} python
-:tags: [remove-input]
-section(version, {task!r}, {name!r})
-```
-"""
 
 
 def section(version: Version, task: str, name: str) -> Html:

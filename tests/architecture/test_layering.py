@@ -75,6 +75,8 @@ FLOORS = (
 )  # fmt: skip
 # Packages of reports likewise. A topic is a floor of its own beside the other topics.
 REPORTS_FLOORS = ("verification", "analysis", "sets", "submit", "accept", "display", "topics", "site", "__main__")
+# The section of a series has parts of several topics.
+IMPORTS_TOPICS = {"reports/site/series.py"}
 FILES = sorted(path for folder in ("suite", "tasks", "reports") for path in (ROOT / folder).rglob("*.py"))
 
 
@@ -150,6 +152,17 @@ def test_reports_import_downwards_and_topics_not_each_other() -> None:
                 found.setdefault(relative.split("/")[2], set()).add(parts[2] if parts[1] == "topics" else name)
     assert found == {}
     assert reports_from_above("reports/sets/version.py", {"reports.display.html"}) == {"reports.display.html"}
+
+
+def test_nothing_outside_of_a_topic_imports_it() -> None:
+    """The list of topics names folders, so it imports them without an import statement."""
+    found = {
+        relative
+        for path in FILES
+        if not (relative := path.relative_to(ROOT).as_posix()).startswith("reports/topics/")
+        and any(name.startswith("reports.topics.") for name in imported_modules(path))
+    }
+    assert found == IMPORTS_TOPICS
 
 
 def is_chart(relative: str) -> bool:

@@ -1,0 +1,25 @@
+"""Machines, and a page for each GPU model."""
+
+import string
+from typing import Final
+
+from reports.display.addresses import page_of_gpu
+from reports.display.topic import Page, Texts, Topic, has_speeds, read_text
+from reports.sets.version import Version
+from reports.topics.hardware.gpu_page import gpu_models
+
+PART: Final = "Hardware"
+
+
+def _hardware(version: Version) -> Texts:
+    """One page for each GPU model, and one for machines without."""
+    template = string.Template(read_text("hardware"))
+    return {page_of_gpu(model): template.substitute(model=model.replace('"', "'")) for model in gpu_models(version)}
+
+
+TOPIC: Final = Topic(
+    pages=(
+        Page(text="machines", part=PART, is_shown=lambda _: True),
+        Page(text="hardware", part=PART, is_shown=has_speeds, made=_hardware),
+    )
+)
