@@ -8,8 +8,7 @@ from reports.display.addresses import anchor_of_series
 from reports.display.html import Displayed, Html, bullets, fold, heading, link, paragraph, together
 from reports.display.stacks import stacks_of
 from reports.sets.version import Version
-from reports.topics.losses import losses_page as losses
-from reports.topics.others import published_page as published
+from reports.site.topics import topics
 from reports.topics.tasks import page as series
 from reports.topics.tasks.overview import series_of
 from reports.topics.tasks.series_answer import series_answer
@@ -28,11 +27,6 @@ TUNED: Final = (
 CONTROL: Final = (
     "This series is a single-part test: it runs one part of an iteration and nothing else, and trains nothing."
 )
-BESIDE: Final = (
-    "The same part in training, with as many environments on each rank; a gradient has the same size with any number of"
-    " them. Machines differ: compare times within a machine; compare growth over GPUs anywhere. A time is that of the"
-    " slowest rank. An all-reduce is that of one optimiser step, on the rank that waited least."
-)
 
 
 def section(version: Version, task: str, name: str) -> Html:
@@ -40,16 +34,25 @@ def section(version: Version, task: str, name: str) -> Html:
     parts = series_of(version, task)[name]
     lines = [line for line in version.lines if (line.task, line.series) == (task, name)]
     inside: list[Displayed] = []
-    for title, shown in _parts(version, parts):
+    for title, shown in _with_others(version, parts):
         anchor = f"{anchor_of_series(name)}-{title.lower().replace(' ', '-')}"
         inside += [heading(title, anchor=anchor), *shown]
     return together([paragraph(series_answer(parts, lines)), fold(f"All cases, charts and remarks of {name}", inside)])
 
 
-def _parts(version: Version, parts: Sequence[Campaign]) -> Iterator[Part]:
+def _with_others(version: Version, parts: Sequence[Campaign]) -> Iterator[Part]:
+    """With what other topics show of a series: below a heading that is there, or below their own after it."""
+    of_topics = [part for topic in topics() for part in topic.series_parts]
+    for title, shown in _parts(parts):
+        added = [(part.title, part.shown(version, parts)) for part in of_topics if part.after == title]
+        yield title, [*shown, *(html for own, more in added if own is None for html in more)]
+        yield from ((own, more) for own, more in added if own is not None and more)
+
+
+def _parts(parts: Sequence[Campaign]) -> Iterator[Part]:
     kind = shared_kind(parts)
     if not any(part.is_training for part in parts):
-        yield from _control(version, parts)
+        yield from _control(parts)
     elif kind == "sweep":
         yield "What was measured", [series.facts(parts), paragraph(SWEEP)]
         yield "How many environments", [bullets([link("Chart", f"#{series.SWEEPS}")]), series.cases(parts)]
@@ -66,7 +69,7 @@ def _parts(version: Version, parts: Sequence[Campaign]) -> Iterator[Part]:
         yield "Where the time goes", [series.time_split(parts)]
     else:
         yield from _scaling(parts)
-    yield from _end(version, parts)
+    yield from _end(parts)
 
 
 def _scaling(parts: Sequence[Campaign]) -> Iterator[Part]:
@@ -74,26 +77,21 @@ def _scaling(parts: Sequence[Campaign]) -> Iterator[Part]:
     yield "Speed-up", [series.speedup(parts)]
     yield "Scaling efficiency", [series.efficiency(parts)]
     yield "Throughput", [series.throughput(parts)]
-    yield "Where the time goes", [series.time_split(parts), losses.of_series(parts)]
+    yield "Where the time goes", [series.time_split(parts)]
     yield "How far the ranks lie apart", [series.rank_skew(parts)]
 
 
-def _control(version: Version, parts: Sequence[Campaign]) -> Iterator[Part]:
-    beside = losses.beside_training(version, parts[0])
+def _control(parts: Sequence[Campaign]) -> Iterator[Part]:
     yield "What was measured", [paragraph(CONTROL), series.facts(parts), series.cases(parts)]
-    yield "Beside training", [paragraph(BESIDE), beside]
     yield "Throughput", [series.throughput(parts)]
     yield "Where the time goes", [series.time_split(parts)]
     yield "How far the ranks lie apart", [series.rank_skew(parts)]
 
 
-def _end(version: Version, parts: Sequence[Campaign]) -> Iterator[Part]:
+def _end(parts: Sequence[Campaign]) -> Iterator[Part]:
     """What every series has at the end."""
     yield "Start-up", [series.start_up(parts)]
     yield "Memory and energy", [series.resources(parts)]
     if any(part.is_training for part in parts):
         yield "Learning", [series.learning(parts)]
     yield "Remarks on the rounds", [series.remarks(parts)]
-    others = published.of_series(version, parts[0].rows[0].series)
-    if others.markup:
-        yield "What others published", [others]

@@ -75,7 +75,7 @@ FLOORS = (
 )  # fmt: skip
 # Packages of reports likewise. A topic is a floor of its own beside the other topics.
 REPORTS_FLOORS = ("verification", "analysis", "sets", "submit", "accept", "display", "topics", "site", "__main__")
-# The section of a series has parts of several topics.
+# The section of a series is of the topic tasks, with parts that other topics give.
 IMPORTS_TOPICS = {"reports/site/series.py"}
 FILES = sorted(path for folder in ("suite", "tasks", "reports") for path in (ROOT / folder).rglob("*.py"))
 

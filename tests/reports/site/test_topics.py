@@ -12,8 +12,8 @@ import pytest
 from reports.site.topics import TOPICS, topics
 from suite.files.paths import ROOT
 
-# Topics that cannot be deleted yet: reports/site/series.py imports them for the section of a series.
-SHOWN_OF_A_SERIES = {"tasks", "losses", "others"}
+# The section of a series is a part of the page of its task, and reports/site/series.py composes it.
+SHOWN_OF_A_SERIES = {"tasks"}
 EVERY_MODULE = """
 import importlib, json, pkgutil, reports
 for module in pkgutil.walk_packages(reports.__path__, "reports."):
