@@ -12,12 +12,9 @@ from reports.analysis.divisions import Gain, gains
 from reports.analysis.environments import Place, places, plain_name
 from reports.sets.figures_file import read_figures
 from reports.sets.version import Version, read_version, version_order
-from reports.topics.support.impossible import read_impossible
-from reports.topics.support.markdown import markdown
-from reports.topics.support.model import trainings
+from reports.site.topics import topics
 from suite.errors import ReportError
 from suite.files.paths import ROOT
-from suite.matrix.catalog import load_catalog
 from suite.options.command_line import exit_code_of
 from suite.records.store import load_results
 from suite.schema.record import Case, CaseResult
@@ -112,8 +109,9 @@ Each figure compares medians over runs in fresh processes. {SETTLED} {_versions(
 
 
 def what_ran_where() -> str:
-    """Return the tables of what ran where, from every version, and what cannot run."""
-    return markdown(load_catalog(), trainings(all_versions()), read_impossible())
+    """Return what topics give to README.md, from every version."""
+    version = all_versions()
+    return "\n\n".join(topic.readme(version) for topic in topics() if topic.readme)
 
 
 def all_versions() -> Version:

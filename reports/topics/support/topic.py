@@ -3,5 +3,15 @@
 from typing import Final
 
 from reports.display.topic import Page, Topic, has_speeds
+from reports.sets.version import Version
+from reports.topics.support.impossible import read_impossible
+from reports.topics.support.markdown import markdown
+from reports.topics.support.model import trainings
+from suite.matrix.catalog import load_catalog
 
-TOPIC: Final = Topic(pages=(Page(text="support", part="Hardware", is_shown=has_speeds),))
+
+def _readme(version: Version) -> str:
+    return markdown(load_catalog(), trainings(version), read_impossible())
+
+
+TOPIC: Final = Topic(pages=(Page(text="support", part="Hardware", is_shown=has_speeds),), readme=_readme)
