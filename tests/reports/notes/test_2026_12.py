@@ -5,6 +5,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from reports.analysis.rows import case_times, speedup_of
 from reports.analysis.stack_parts import stack_pairs
 from reports.sets.figures_file import FILE, read_figures, text
 from reports.sets.version import ResultSet, Version, read_version
@@ -20,6 +21,7 @@ NOTES = " ".join((FOLDER / "NOTES.md").read_text(encoding="utf-8").split())
 ANT = "ant-weak/rl_games-kitless-n2048-1x2"
 PER_GPU = "cartpole-per-gpu/rl_games-kitless-n8192-1x2"
 H100 = ("h100-turns", "h100-turns-2")
+THIRD = ("h100-shadow", "h100-envs")
 SPLIT = "cartpole-strong/rl_games-kitless-n8192-1x2"
 
 
@@ -86,7 +88,10 @@ def test_settled_runs_and_cores() -> None:
     assert (len(results), {len(result.completed) for result in results}) == (8, {6})
     ended = [record for name in H100 for record in runs_of(set_of(name))]
     settled, settled_h100 = (sum(steady_part(record).flag is None for record in each) for each in (runs, ended))
-    assert f"{settled} of {len(runs)} had on the H200s, and {settled_h100} of {len(ended)} on the H100s" in NOTES
+    third = [record for name in THIRD for record in runs_of(set_of(name))]
+    settled_third = sum(steady_part(record).flag is None for record in third)
+    assert f"{settled} of {len(runs)} had on the H200s, {settled_h100} of {len(ended)} on the first two H100s" in NOTES
+    assert f"and {settled_third} of {len(third)} on the third" in NOTES
     assert {record.turns is not None and len(record.turns.beside) for record in runs} == {7}
     slowed = str(h200s().campaign.slowed_cores)
     assert "after 386 of 577 marked iterations" in slowed
@@ -164,8 +169,35 @@ def ends(found: Estimate) -> str:
     return f"{low:.2f} to {high:.2f}"
 
 
+def test_more_environments_on_one_gpu() -> None:
+    results = {result.case.case_id: result for result in set_of("h100-envs").campaign.results}
+    assert {len(result.completed) for result in results.values()} == {6}
+    for task, library, more, where in (
+        ("ant", "rsl_rl", 8192, "{} times the frames of Ant"),
+        ("cartpole", "rsl_rl", 8192, "{} times those of Cartpole"),
+        ("ant", "rl_games", 8192, "With rl_games it is {} times"),
+        ("cartpole", "rl_games", 4096, "With 4,096 in place of 1,024 it is {} times"),
+    ):
+        few, many = (results[f"{task}-envs/{library}-kitless-n{number}-1x1"] for number in (1024, more))
+        work = many.case.frames_per_iteration / few.case.frames_per_iteration
+        found = speedup_of(case_times(many).times_s, case_times(few).times_s, work=work)
+        assert f"{where.format(f'{found.value:.2f}')} ({ends(found)})" in NOTES
+        same_steps = many.case.optimiser_steps == few.case.optimiser_steps
+        assert same_steps == (library == "rsl_rl")
+    assert {record.turns is not None and len(record.turns.beside) for record in runs_of(set_of("h100-envs"))} == {7}
+    assert set_of("h100-envs").noise is None
+
+
+def test_the_shadow_hand_on_one_gpu() -> None:
+    found = row(FOLDER, "h100-shadow", "shadow-horizontal/rsl_rl-kitless-n512-1x1")
+    low, high = found["interval_s"]
+    assert f"processes {found['frames_per_s']:,.0f} frames/s on one H100" in NOTES
+    assert f"An iteration takes {found['seconds_per_iteration']:.2f} s ({low:.2f} to {high:.2f})" in NOTES
+    assert (found["processes"], found["settled"]) == (6, 6)
+
+
 def test_versions_of_the_h100s() -> None:
-    for name in H100:
+    for name in (*H100, *THIRD):
         record = set_of(name).campaign.results[0].completed[0]
         found = record.ranks[0].settings
         assert f"Newton {found['versions.newton']}, rl-games {found['versions.rl-games']}" in NOTES
