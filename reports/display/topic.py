@@ -66,6 +66,4 @@ class Topic:
     pages: tuple[Page, ...]
     series_parts: tuple[SeriesPart, ...] = ()
     write: Callable[[Version, Path], None] | None = None  # files beside the pages, into the folder of the site
-    readme: Callable[[Version], str] | None = (
-        None  # its part of README.md, from all versions
-    )
+    readme: Callable[[Version], str] | None = None  # its part of README.md, from all versions
