@@ -5,6 +5,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from reports.analysis.divisions import gains
 from reports.analysis.rows import case_times, speedup_of
 from reports.analysis.stack_parts import stack_pairs
 from reports.sets.figures_file import FILE, read_figures, text
@@ -21,7 +22,7 @@ NOTES = " ".join((FOLDER / "NOTES.md").read_text(encoding="utf-8").split())
 ANT = "ant-weak/rl_games-kitless-n2048-1x2"
 PER_GPU = "cartpole-per-gpu/rl_games-kitless-n8192-1x2"
 H100 = ("h100-turns", "h100-turns-2")
-THIRD = ("h100-shadow", "h100-envs")
+THIRD = ("h100-shadow", "h100-envs", "h100-open")  # the last on the fourth
 SPLIT = "cartpole-strong/rl_games-kitless-n8192-1x2"
 
 
@@ -88,10 +89,13 @@ def test_settled_runs_and_cores() -> None:
     assert (len(results), {len(result.completed) for result in results}) == (8, {6})
     ended = [record for name in H100 for record in runs_of(set_of(name))]
     settled, settled_h100 = (sum(steady_part(record).flag is None for record in each) for each in (runs, ended))
-    third = [record for name in THIRD for record in runs_of(set_of(name))]
-    settled_third = sum(steady_part(record).flag is None for record in third)
+    third = [record for name in THIRD[:2] for record in runs_of(set_of(name))]
+    fourth = runs_of(set_of("h100-open"))
+    settled_third, settled_fourth = (
+        sum(steady_part(record).flag is None for record in each) for each in (third, fourth)
+    )
     assert f"{settled} of {len(runs)} had on the H200s, {settled_h100} of {len(ended)} on the first two H100s" in NOTES
-    assert f"and {settled_third} of {len(third)} on the third" in NOTES
+    assert f"{settled_third} of {len(third)} on the third, and {settled_fourth} of {len(fourth)} on the fourth" in NOTES
     assert {record.turns is not None and len(record.turns.beside) for record in runs} == {7}
     slowed = str(h200s().campaign.slowed_cores)
     assert "after 386 of 577 marked iterations" in slowed
@@ -186,6 +190,21 @@ def test_more_environments_on_one_gpu() -> None:
         assert same_steps == (library == "rsl_rl")
     assert {record.turns is not None and len(record.turns.beside) for record in runs_of(set_of("h100-envs"))} == {7}
     assert set_of("h100-envs").noise is None
+
+
+def test_tuned_settings() -> None:
+    one = set_of("h100-open")
+    ant, cartpole = sorted(gains(one.campaign.results), key=lambda found: found.case.series)
+    assert {(found.rounds, found.closed_rounds) for found in (ant, cartpole)} == {(6, 6)}
+    assert ant.gain is not None
+    assert cartpole.gain is not None
+    assert cartpole.sooner is not None
+    assert f"one H100 processes {cartpole.gain.value:.2f} times the frames ({ends(cartpole.gain)})" in NOTES
+    assert f"comes {cartpole.sooner.value:.2f} times as soon ({ends(cartpole.sooner)}), with one seed" in NOTES
+    assert f"processes {ant.gain.value:.2f} times the frames ({ends(ant.gain)})" in NOTES
+    assert ant.learning == "less"
+    assert one.noise is None
+    assert {record.turns is not None and len(record.turns.beside) for record in runs_of(one)} == {3}
 
 
 def test_the_shadow_hand_on_one_gpu() -> None:
