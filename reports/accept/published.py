@@ -13,6 +13,7 @@ from typing import Final
 from reports.analysis.same_work import Work, work_of
 from reports.sets.version import ResultSet, Version, read_version, version_order
 from suite.errors import UsageError
+from suite.files.wording import day_in_words
 from suite.records.folders import CASES
 from suite.schema.record import RunRecord
 
@@ -118,5 +119,4 @@ def _runs(versions: Iterable[Version]) -> Iterator[tuple[ResultSet, RunRecord]]:
 def _day(record: RunRecord) -> str:
     if record.started_utc is None:
         return "day unknown"
-    day = datetime.fromisoformat(record.started_utc).astimezone(UTC)
-    return f"{day.day} {day:%b %Y}"
+    return day_in_words(datetime.fromisoformat(record.started_utc).astimezone(UTC))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from suite.files.wording import day_in_words
 from suite.schema.record import CaseResult, Environment, RunRecord
 
 SHORT_HASH_LENGTH: Final = 12
@@ -72,8 +73,7 @@ def plain_name(place: Place) -> str:
     if environment.num_cpus:
         parts.append(f"{environment.num_cpus} vCPU")
     if place.first_started_utc:
-        day = datetime.fromisoformat(place.first_started_utc)
-        parts.append(f"{day.day} {day:%b %Y}")
+        parts.append(day_in_words(datetime.fromisoformat(place.first_started_utc)))
     return ", ".join(parts) or "an unknown machine"
 
 

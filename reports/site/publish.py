@@ -56,17 +56,23 @@ def publish(results_dir: Path, out_dir: Path) -> tuple[str, ...]:
     Versions that are there and unchanged are kept, those that no longer have results are removed. Raises ReportError
     when there is no version, a page fails, or ``out_dir`` holds something else or cannot be written.
     """
+    _check_replaceable(out_dir)
+    versions = read_versions(results_dir)
+    siblings = tuple(Sibling(name=version.name, pages=page_files(version)) for version in versions)
+    with told_when_unwritable(out_dir):
+        return _write_site(versions, siblings, out_dir)
+
+
+def read_versions(results_dir: Path) -> list[Version]:
+    """Read every version below ``results_dir``, newest first, each with its older ones. Raises ReportError for none."""
     with told_when_unreadable(results_dir):
         names = version_names(results_dir)
-    _check_replaceable(out_dir)
     versions: list[Version] = []
     for name in reversed(names):
         with told_when_unreadable(results_dir / name):
             read = read_version(results_dir / name, name=name)
         versions.insert(0, replace(read, older=tuple(versions)))
-    siblings = tuple(Sibling(name=version.name, pages=page_files(version)) for version in versions)
-    with told_when_unwritable(out_dir):
-        return _write_site(versions, siblings, out_dir)
+    return versions
 
 
 def _write_site(versions: Sequence[Version], siblings: Sequence[Sibling], out_dir: Path) -> tuple[str, ...]:

@@ -5,13 +5,13 @@ The findings come from ``figures.json``, what ran where from the stored records 
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from reports.analysis.divisions import Gain, gains
 from reports.analysis.environments import Place, places, plain_name
 from reports.sets.figures_file import read_figures
-from reports.sets.version import Version, read_version, version_order
+from reports.site.publish import read_versions
 from reports.site.topics import topics
 from suite.errors import ReportError
 from suite.files.paths import ROOT
@@ -109,17 +109,9 @@ Each figure compares medians over runs in fresh processes. {SETTLED} {_versions(
 
 
 def what_ran_where() -> str:
-    """Return what topics give to README.md, from every version."""
-    version = all_versions()
+    """Return what ran where, which the topic of that gives, from every version."""
+    version = read_versions(ROOT / FOLDER)[0]
     return "\n\n".join(topic.readme(version) for topic in topics() if topic.readme)
-
-
-def all_versions() -> Version:
-    """Read the newest version of results, with all others as its older ones."""
-    folders = [path for path in (ROOT / FOLDER).iterdir() if path.is_dir()]
-    names = sorted((path.name for path in folders), key=version_order, reverse=True)
-    first, *older = [read_version(ROOT / FOLDER / name, name=name) for name in names]
-    return replace(first, older=tuple(older))
 
 
 def widest(tuned: Source) -> Gain:

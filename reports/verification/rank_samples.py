@@ -30,8 +30,8 @@ FIRST_MARKED: Final = 2
 SLACK: Final = 0.01
 SLACK_S: Final = 0.002
 # Between its iterations a training run does book-keeping: at most 8.6 % of its time until 2026-11. Tiny tasks on slow
-# cores may take ``BETWEEN_S`` after an iteration, whatever its share. After the first iteration libraries write their
-# first checkpoint to disk, once and for as long as the disk takes: the share is of the time from the second one on.
+# cores may take ``BETWEEN_S`` after an iteration, whatever its share. After the first iteration a library sets up once
+# what it keeps: rsl_rl writes its first checkpoint. That takes longer, so the share counts from the second one on.
 BETWEEN: Final = 0.1
 BETWEEN_S: Final = 0.03
 LIBRARY_SLACK: Final = 0.05  # a library's sections begin and end at other lines than ours: at most 3.4 % until 2026-11

@@ -1,6 +1,7 @@
 """Words for numbers and lists in messages and pages. Pure; imports the standard library only."""
 
 from collections.abc import Sequence
+from datetime import date
 
 
 def counted(number: float, noun: str) -> str:
@@ -16,6 +17,11 @@ def are(number: float) -> str:
 def listed(noun: str, numbers: Sequence[int]) -> str:
     """``round 1``, ``rounds 0, 2``."""
     return f"{noun}{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+
+
+def day_in_words(day: date) -> str:
+    """``22 Nov 2026``."""
+    return f"{day.day} {day:%b %Y}"
 
 
 def last_lines(text: str, lines: int = 20) -> str:

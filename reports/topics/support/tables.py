@@ -6,6 +6,7 @@ from typing import Final, get_args
 
 from reports.analysis.curves import task_name
 from reports.topics.support.model import Most, System, Training, Way, most, newest, systems, versions_of
+from suite.files.wording import day_in_words
 from suite.matrix.catalog import Catalog
 from suite.schema.record import Device, Stack
 
@@ -93,7 +94,7 @@ def size_text(one: Most) -> str:
 
 
 def day_text(day: date | None) -> str:
-    return "unknown day" if day is None else f"{day.day} {day:%b %Y}"
+    return "unknown day" if day is None else day_in_words(day)
 
 
 def ways_that_ran(trainings: Sequence[Training]) -> tuple[list[str], list[str]]:

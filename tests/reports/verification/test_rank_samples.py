@@ -16,7 +16,7 @@ def found(gaps_s: list[float]) -> list[str]:
     return [str(finding) for finding in findings]
 
 
-def test_the_first_checkpoint_may_take_as_long_as_the_disk_does() -> None:
+def test_what_a_library_sets_up_after_the_first_iteration_may_take_long() -> None:
     assert found([0.4, 0.01, 0.01]) == []
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from reports.sets.version import Version
 from reports.site.pages import page_sources
-from reports.site.readme import all_versions
+from reports.site.publish import read_versions
 from reports.topics.support import page, tables
 from reports.topics.support.impossible import PATH, read_impossible
 from reports.topics.support.model import systems, trainings
@@ -32,7 +32,7 @@ CELL = re.compile(r"(\d+) (?:x (.+?)|CPU process(?:es)?), (\d+ \w{3} \d{4})")
 
 @cache
 def versions() -> Version:
-    return all_versions()
+    return read_versions(RESULTS.parent)[0]
 
 
 @cache
