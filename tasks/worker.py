@@ -19,7 +19,7 @@ from types import ModuleType
 from suite.schema.record import Case
 from tasks.checks import agent_settings, gpu
 from tasks.rank import kernel_cache, network, profiling
-from tasks.rank.case_file import read_case
+from tasks.rank.case_file import read_case, round_of
 from tasks.rank.rank_log import RankLog
 
 
@@ -68,7 +68,15 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
     torch.set_num_threads(threads_of(case))
     adapter = adapter_for(case)
     timer = timing.IterationTimer(log, device, Turns.from_environment())
-    context = RankContext(case=case, ranks=ranks, device=device, log=log, timer=timer, run_dir=run_dir)
+    context = RankContext(
+        case=case,
+        round_index=round_of(case, os.environ),
+        ranks=ranks,
+        device=device,
+        log=log,
+        timer=timer,
+        run_dir=run_dir,
+    )
     started_utc = bundle.now_utc()
     if device.type == "cuda":
         os.environ |= network.nccl_log_variables(run_dir, ranks.rank, os.environ)

@@ -19,19 +19,20 @@ class Learned:
     optimiser_steps: int
     iterations: int
     reward: float  # median of the last iterations, median over rounds
-    seed: int
+    seeds: tuple[int, ...]  # of the rounds, each once
     of_seeds: tuple[float, ...] = ()  # the same in runs of as many frames and steps with seeds of their own, rising
 
 
 def learned(result: CaseResult, of_seeds: Sequence[Seeds] = ()) -> Learned | None:
     """None where a completed round reports no rewards."""
     case = result.case
+    own = {case.seed_of(rank=0, round_index=record.round) for record in result.completed}
     others = [
         smoothed(rewards[: case.iterations], SMOOTHING_WINDOW)
         for found in of_seeds
         if found.size == Size.of(case)
         for seed, rewards in found.curves.items()
-        if seed != case.seed and len(rewards) >= case.iterations
+        if seed not in own and len(rewards) >= case.iterations
     ]
     curves = [smoothed(mean_rewards(record), SMOOTHING_WINDOW) for record in result.completed]
     if not all(curves):
@@ -42,6 +43,6 @@ def learned(result: CaseResult, of_seeds: Sequence[Seeds] = ()) -> Learned | Non
         optimiser_steps=case.optimiser_steps,
         iterations=case.iterations,
         reward=statistics.median(curve[-1] for curve in curves),
-        seed=case.seed,
+        seeds=tuple(sorted(own)),
         of_seeds=tuple(sorted(curve[-1] for curve in others if curve)),
     )

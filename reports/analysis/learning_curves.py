@@ -1,7 +1,7 @@
 """What was learned: reward over the iterations of a case. Pure."""
 
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reports.analysis.rows import CaseRow
 from suite.records.learning_check import mean_over_ranks, only_learned_less
@@ -46,6 +46,14 @@ def learned_rounds(result: CaseResult) -> list[RunRecord]:
     Without them no seed could lie below a reference, and neither of two could learn less.
     """
     return [record for record in result.rounds if record.counts or only_learned_less(record)]
+
+
+def by_seed(result: CaseResult) -> dict[int, CaseResult]:
+    """Split the rounds that learned by the seed of rank 0."""
+    found: dict[int, list[RunRecord]] = {}
+    for record in learned_rounds(result):
+        found.setdefault(result.case.seed_of(rank=0, round_index=record.round), []).append(record)
+    return {seed: replace(result, rounds=tuple(records)) for seed, records in found.items()}
 
 
 def mean_rewards(record: RunRecord) -> list[float | None]:

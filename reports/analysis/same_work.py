@@ -5,9 +5,9 @@ from typing import Final
 
 from suite.schema.record import Case
 
-# What does not change an iteration: names, limits, the seed, and how many iterations there are.
+# What does not change an iteration: names, limits, the seeds, and how many iterations there are.
 _NOT_OF_AN_ITERATION: Final = frozenset(
-    {"case_id", "series", "scaling", "timeout_s", "hang_timeout_s", "seed", "iterations"}
+    {"case_id", "series", "scaling", "timeout_s", "hang_timeout_s", "seed", "seed_per_round", "iterations"}
 )
 
 type Work = tuple[str, ...]

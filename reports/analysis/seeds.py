@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from reports.analysis.learning_curves import learned_rounds, mean_rewards
+from reports.analysis.learning_curves import by_seed, learned_rounds, mean_rewards
 from suite.matrix.catalog import LearningReference, load_catalog
 from suite.records.learning_check import REFERENCE_ASSETS, reward_at
 from suite.schema.record import Case, CaseResult
@@ -71,8 +71,9 @@ def seeds(learned: Iterable[CaseResult], measured: Sequence[CaseResult], known: 
     """
     runs: dict[Size, dict[int, list[CaseResult]]] = {}
     for result in learned:
-        if learned_rounds(result) and result.case.assets == REFERENCE_ASSETS:
-            runs.setdefault(Size.of(result.case), {}).setdefault(result.case.seed, []).append(result)
+        if result.case.assets == REFERENCE_ASSETS:
+            for seed, of_seed in by_seed(result).items():
+                runs.setdefault(Size.of(result.case), {}).setdefault(seed, []).append(of_seed)
     return tuple(_seeds(size, dict(sorted(of_size.items())), measured, known) for size, of_size in runs.items())
 
 

@@ -58,8 +58,9 @@ def _check_outcome(where: str, at: str, record: Json) -> Iterator[Finding]:
 
 def _check_settings(where: str, at: str, rank: Json, record: Json) -> Iterator[Finding]:
     case, workload, settings = record["case"], record.get("workload") or {}, rank["settings"]
+    seeds_before = record["round"] * world_size(case) if case.get("seed_per_round") else 0
     wanted = {
-        "seed": case["seed"] + rank["rank"],
+        "seed": case["seed"] + rank["rank"] + seeds_before,
         "num_envs": case["num_envs"],
         "device": f"cuda:{rank['local_rank']}" if case["device"] == "cuda" else "cpu",
     }

@@ -196,6 +196,7 @@ def _case(
         minibatch_size=minibatch.size,
         optimiser_steps=minibatch.count * agent.learning_epochs,
         seed=matrix.seed if seed is None else seed,
+        seed_per_round=matrix.seed_per_round,
         assets=assets,
         presets=catalog.stacks[stack].presets_for(task),
         overrides=(*_agent_overrides(catalog, series, task, library, minibatch), *series.overrides),

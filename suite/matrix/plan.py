@@ -14,7 +14,7 @@ from suite.files.wording import counted
 from suite.matrix.catalog import Catalog, CostEntry, TaskEntry
 from suite.matrix.minibatch import nearest_divisors
 from suite.matrix.resources import Cores
-from suite.schema.record import Case, Device, Launch, PlannedCase, Stack
+from suite.schema.record import ROUND_VARIABLE, Case, Device, Launch, PlannedCase, Stack
 
 _ONE_NODE: Final = ("--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0")  # 0: a free port, so campaigns do not collide
 THREAD_VARIABLES: Final = (
@@ -99,6 +99,8 @@ def render_launch(
     if cores and case.device == "cuda":
         names = visible_gpus.split(",") if visible_gpus else map(str, range(case.nproc_per_node))
         env["CUDA_VISIBLE_DEVICES"] = ",".join(name.strip() for name in [*names][: case.nproc_per_node])
+    if case.seed_per_round:
+        env[ROUND_VARIABLE] = str(round_index)
     # finds tasks.worker: the project is not installed in the worker's environment
     env["PYTHONPATH"] = os.pathsep.join(part for part in (str(project_root), python_path) if part)
     return Launch(

@@ -31,7 +31,8 @@ from suite.schema.turns import TurnsTaken
 # 3 (2026-11-25): a round has ``readings`` and ``turns``, its samples ``turn``, a GPU ``persistence``; a rank's settings
 #   have the NUMA nodes of its GPU and cores, torch's allocator and when Warp's memory pool gives memory back. The core
 #   probe is also after unmarked iterations.
-SCHEMA_VERSION: Final = 3
+# 4 (2026-11-26): a case has ``seed_per_round``.
+SCHEMA_VERSION: Final = 4
 
 RlLibrary = Literal["rl_games", "rsl_rl", "skrl"]
 Stack = Literal["kitless", "ovphysx", "isaacsim"]
@@ -45,6 +46,8 @@ Division = Literal["closed", "open"]  # as upstream ships it, or tuned through s
 CheckVerdict = Literal["ok", "warning", "failure", "not_needed", "not_checked"]  # of suite.env_check.check too
 # lost: the node failed, or the scheduler preempted or cancelled the job.
 Outcome = Literal["completed", "crashed", "oom", "timeout", "hung", "lost", "skipped", "invalid"]
+
+ROUND_VARIABLE: Final = "LABSCALE_ROUND"  # of a rank's environment; only a case with ``seed_per_round`` needs it
 
 # The columns of ``RankRecord.samples`` that labscale measures itself, in the order they are stored.
 # An RL library's own figures follow as ``<library>.<its own name>``.
@@ -97,7 +100,7 @@ class Case:
     minibatch_rule: MinibatchRule
     minibatch_size: int  # samples per optimiser step and rank
     optimiser_steps: int  # per iteration and rank: minibatches times learning epochs
-    seed: int  # of rank 0; rank r uses seed + r
+    seed: int  # of rank 0 in round 0, see ``seed_of``
     assets: Assets
     presets: tuple[str, ...] = ()  # Isaac Lab preset tokens, e.g. "presets=ovphysx"
     overrides: tuple[str, ...] = ()  # "env.…=…" and "agent.…=…" tokens
@@ -107,6 +110,7 @@ class Case:
     division: Division = "closed"
     cpu_threads: int | None = None  # of each thread pool of a rank; None shares the host's cores among its ranks
     pin_cpus: bool = False  # each rank uses its own cores only, as many as it has threads
+    seed_per_round: bool = False  # each round has seeds of its own, to measure learning; else all rounds have the same
 
     @property
     def learns(self) -> bool:
@@ -135,6 +139,10 @@ class Case:
     @property
     def global_minibatch_size(self) -> int:
         return self.minibatch_size * self.world_size
+
+    def seed_of(self, *, rank: int, round_index: int) -> int:
+        """Return the seed of a rank. Ranks explore differently, and so do rounds with ``seed_per_round``."""
+        return self.seed + rank + (round_index * self.world_size if self.seed_per_round else 0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,6 +16,7 @@ class RankContext:
     """One rank of one run. The RL library writes its own logs and checkpoints to ``library_dir``."""
 
     case: Case
+    round_index: int
     ranks: Ranks
     device: torch.device
     log: RankLog
@@ -28,5 +29,4 @@ class RankContext:
 
     @property
     def seed(self) -> int:
-        """The case's seed plus the global rank, so that ranks explore differently."""
-        return self.case.seed + self.ranks.rank
+        return self.case.seed_of(rank=self.ranks.rank, round_index=self.round_index)

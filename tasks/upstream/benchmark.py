@@ -6,14 +6,16 @@ library's TensorBoard file of rank 0; the report itself keeps only mean, deviati
 """
 
 import json
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from suite.schema.record import Case
-from tasks.rank.case_file import read_case
+from tasks.rank.case_file import read_case, round_of
 
 
 def arguments(case: Case, out_dir: Path) -> list[str]:
@@ -53,7 +55,8 @@ def iteration_times_s(case: Case, logged: Mapping[str, Sequence[float]]) -> list
 def main(argv: list[str]) -> int:
     run_dir = Path(argv[1])
     case = read_case(run_dir / "case.json")
-    command = [sys.executable, "-m", "isaaclab", *arguments(case, run_dir / "bundle")]
+    seeded = replace(case, seed=case.seed_of(rank=0, round_index=round_of(case, os.environ)))
+    command = [sys.executable, "-m", "isaaclab", *arguments(seeded, run_dir / "bundle")]
     started_s = time.monotonic()
     done = subprocess.run(command, cwd=run_dir, check=False)
     wall_time_s = time.monotonic() - started_s

@@ -27,7 +27,7 @@ def write(context: RankContext, running: Simulation, started_utc: str) -> None:
     benchmark = _benchmark(context)
     samples = context.timer.samples
     bundle = builders.build_training_bundle(
-        run=_identity(context.case, running, started_utc),
+        run=_identity(context, running, started_utc),
         versions=capture.capture_versions(benchmark),
         hardware=dataclasses.replace(capture.capture_hardware(benchmark), hostname="not recorded"),
         runtime=_runtime(context.case, samples, context.log.phases_s),
@@ -61,23 +61,24 @@ def _benchmark(context: RankContext) -> Any:
         use_recorders=True,
         frametime_recorders=False,
         output_prefix=f"benchmark_training_{case.task}",
-        workflow_metadata={"metadata": [{"name": "task", "data": case.task}, {"name": "seed", "data": case.seed}]},
+        workflow_metadata={"metadata": [{"name": "task", "data": case.task}, {"name": "seed", "data": context.seed}]},
     )
     benchmark.update_manual_recorders()
     return benchmark
 
 
-def _identity(case: Case, running: Simulation, started_utc: str) -> object:
+def _identity(context: RankContext, running: Simulation, started_utc: str) -> object:
     from isaaclab.benchmark import builders, capture
 
+    case = context.case
     config = capture.run_config_from_env_cfg(running.env_cfg)
     ended_utc = now_utc()
     return builders.build_run_identity(
-        run_id=capture.synth_run_id(case.rl_library, config.physics_backend, case.task, case.seed, ended_utc[:19]),
+        run_id=capture.synth_run_id(case.rl_library, config.physics_backend, case.task, context.seed, ended_utc[:19]),
         framework=case.rl_library,
         config=config,
         task=case.task,
-        seed=case.seed,
+        seed=context.seed,
         start_utc=started_utc,
         end_utc=ended_utc,
         num_envs=case.num_envs_global,

@@ -150,6 +150,7 @@ def _training(case: Case) -> Case:
         minibatch_rule="fixed_minibatch",
         iterations=0,
         seed=0,
+        seed_per_round=False,
         cpu_threads=None,
         timeout_s=0.0,
         hang_timeout_s=0.0,
@@ -173,7 +174,7 @@ def learned_in_strong_scaling(campaign: Campaign, of_seeds: Sequence[Seeds] = ()
     """One entry for each strong series with a fixed minibatch whose cases all report rewards, fewest GPUs first.
 
     The same number of iterations has the same number of frames there, and fewer optimiser steps on more GPUs.
-    ``of_seeds``: what other seeds learned, of any number of ranks, since all rounds of a campaign have one seed.
+    ``of_seeds``: what other seeds learned, of any number of ranks, since all rounds of a campaign mostly have one seed.
     """
     found = []
     for curve in curves(as_shipped(campaign.results)):

@@ -199,7 +199,7 @@ def _learned(one: ResultSet, found: Sequence[Learned]) -> Html:
         f"After {first.iterations} iterations of as many frames: a reward of {first.reward:.3g} with"
         f" {counted(first.world_size, 'GPU')} and {first.optimiser_steps} optimiser steps an iteration,"
         f" {last.reward:.3g} with {counted(last.world_size, 'GPU')} and {last.optimiser_steps}. A reward is the"
-        f" median of the last {SMOOTHING_WINDOW} iterations. That is one seed, {first.seed}."
+        f" median of the last {SMOOTHING_WINDOW} iterations. {_own_seeds(first)}"
     )
     if any(each.of_seeds for each in found):
         said += (
@@ -214,6 +214,12 @@ def _learned(one: ResultSet, found: Sequence[Learned]) -> Html:
         label=f"Rewards in strong scaling {one.title} {first.case_id}",
     )
     return together([paragraph(said), table])
+
+
+def _own_seeds(first: Learned) -> str:
+    if len(first.seeds) == 1:
+        return f"That is one seed, {first.seeds[0]}."
+    return f"It is the median over {len(first.seeds)} seeds."
 
 
 def _of_seeds(each: Learned) -> str:

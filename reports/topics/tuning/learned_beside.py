@@ -121,5 +121,5 @@ def _by_seed(results: Iterable[CaseResult], iterations: int) -> dict[int, float]
             rewards = mean_rewards(record)
             reward = reward_at(rewards, iterations) if len(rewards) >= iterations else None
             if reward is not None:
-                found.setdefault(result.case.seed, []).append(reward)
+                found.setdefault(result.case.seed_of(rank=0, round_index=record.round), []).append(reward)
     return {seed: statistics.median(of_seed) for seed, of_seed in sorted(found.items())}

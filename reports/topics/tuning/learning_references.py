@@ -56,7 +56,7 @@ def least_rewards(results: Iterable[CaseResult], at: Sequence[int]) -> dict[Size
             for iterations in at:
                 if iterations <= len(means):
                     size = Size(*seeds.Size.of(case), iterations)
-                    rewards[size][case.seed].append(reward_at(means, iterations))
+                    rewards[size][case.seed_of(rank=0, round_index=record.round)].append(reward_at(means, iterations))
     if not rewards:
         raise UsageError(
             f"no run has {counted(min(at), 'iteration')} with rewards. Name folders of longer runs, or another --at."

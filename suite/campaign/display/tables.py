@@ -39,7 +39,7 @@ def print_plan(
         say(
             console,
             f"  {case.task}, {case.topology} ranks, {case.num_envs:,} environments a rank, "
-            f"{case.num_envs_global:,} in all, {case.iterations} iterations, {counted(item.rounds, 'round')}",
+            f"{case.num_envs_global:,} in all, {case.iterations} iterations, {_rounds(item)}",
         )
         say(
             console,
@@ -53,6 +53,11 @@ def print_plan(
         if command is not None:
             say(console, f"  {command}", style="dim")
     _print_total(console, planned)
+
+
+def _rounds(item: PlannedCase) -> str:
+    seeds = ", each with seeds of its own" if item.case.seed_per_round and item.rounds > 1 else ""
+    return counted(item.rounds, "round") + seeds
 
 
 def print_blocks(console: Console, blocks: Sequence[Sequence[PlannedCase]], needs: Mapping[str, Need | None]) -> None:
