@@ -1,22 +1,29 @@
 """What each change of the open division gains on what upstream ships, and whether it still learns. Pure.
 
-A tuned case is held against the closed case of its series with the same library, stack, device and topology. More
-frames a second that learn less are no gain. So the rewards after equal frames, equal iterations and equal time stand
-beside the throughput, and how much sooner the tuned case has the reward of the closed one.
+A tuned case is compared with the closed case of its series with the same library, stack, device and topology. More
+frames a second that learn less are no gain. So there are also the rewards after equal frames, equal iterations and
+equal time, and how much sooner the tuned case has the reward of the closed one. A round's time to it is the round's own
+iterations at its own steady pace. With one seed, the ratio is that of medians. With a seed for each round, rounds of
+one number have the same seed, and the ratio is the median over seeds: a seed that learns late does so in both cases.
 """
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from reports.analysis.learning_curves import mean_rewards
+from reports.analysis.learning_curves import by_seed, mean_rewards
 from reports.analysis.rows import CaseTimes, case_times, rounds_settled, speedup_of
-from reports.analysis.time_to_reward import SMOOTHING_WINDOW, iterations_to_reward, reward_of_all
+from reports.analysis.time_to_reward import (
+    SMOOTHING_WINDOW,
+    converged_reward,
+    iterations_to_reward,
+    reward_of_all,
+)
 from suite.files.wording import counted
 from suite.schema.record import Case, CaseResult
 from suite.statistics.aa_noise import is_twin, noise_budget, twin_pairs
-from suite.statistics.intervals import Estimate
+from suite.statistics.intervals import Estimate, Rounds, median_of, ratio_of
 from suite.statistics.noise import Speed, against_noise
 
 type Learning = Literal["the same", "not surely less", "less", "unknown"]
@@ -51,10 +58,13 @@ class Gain:
     noise: float | None  # of the A/A pairs here, see suite.statistics.aa_noise; None where none ran
     learns_the_same: bool  # every round of both has the same reward in every iteration
     rewards: Mapping[Equal, Rewards]
-    target: float | None  # the most that every round of the closed case reached; None where that is no rise
+    # The most that every round of the closed case reached, or with several seeds ``converged_reward``. None: no rise.
+    target: float | None
     iterations_to_target: tuple[float | None, float | None]  # closed and tuned, medians; None: not every run had it
+    time_to_target_s: tuple[Estimate | None, Estimate | None]  # the same over rounds; no start-up, no compilation
     reached: tuple[int, int]  # how many of the tuned runs had it, of how many that learned otherwise, see Rewards
-    sooner: Estimate | None  # time of the closed case to the target over the tuned one's, at their steady pace
+    sooner: Estimate | None  # the closed case's time to the target over the tuned one's
+    seeds: tuple[int, int]  # how many seeds the completed rounds of the closed and of the tuned case had
 
     @property
     def speed(self) -> Speed:
@@ -110,8 +120,10 @@ def _gain(tuned: CaseResult, closed: CaseResult, noise: float | None) -> Gain:
     times, base_times = case_times(tuned), case_times(closed)
     pace_s, base_pace_s = _pace_s(times), _pace_s(base_times)
     curves, base_curves = _curves(tuned), _curves(closed)
-    target = reward_of_all(base_curves)
+    seeds = len(by_seed(closed)), len(by_seed(tuned))
+    target = converged_reward(base_curves) if min(seeds) > 1 else reward_of_all(base_curves)
     needed, base_needed = _iterations(curves, target), _iterations(base_curves, target)
+    to_target_s, base_to_target_s = _times_to_target_s(tuned, target), _times_to_target_s(closed, target)
     is_measured = pace_s is not None and base_pace_s is not None
     work = case.frames_per_iteration / base.frames_per_iteration
     return Gain(
@@ -130,10 +142,10 @@ def _gain(tuned: CaseResult, closed: CaseResult, noise: float | None) -> Gain:
         rewards=_rewards(curves, base_curves, _equals(case, base, pace_s, base_pace_s)),
         target=target,
         iterations_to_target=(base_needed, needed),
+        time_to_target_s=(_median_of(base_to_target_s.values()), _median_of(to_target_s.values())),
         reached=(0 if target is None else len(_reached(curves, target)), len(curves)),
-        sooner=(
-            speedup_of(times.times_s, base_times.times_s, work=base_needed / needed) if needed and base_needed else None
-        ),
+        sooner=_sooner(base_to_target_s, to_target_s, has_seeds=min(seeds) > 1),
+        seeds=seeds,
     )
 
 
@@ -166,6 +178,31 @@ def _iterations(curves: Sequence[_Curve], target: float | None) -> float | None:
         return None
     reached = _reached(curves, target)
     return statistics.median(reached) if len(reached) == len(curves) else None
+
+
+def _sooner(closed_s: Rounds, tuned_s: Rounds, *, has_seeds: bool) -> Estimate | None:
+    if not closed_s or not tuned_s:
+        return None
+    if not has_seeds:
+        return ratio_of(closed_s.values(), tuned_s.values())
+    return _median_of([closed_s[number] / tuned_s[number] for number in closed_s.keys() & tuned_s.keys()])
+
+
+def _times_to_target_s(result: CaseResult, target: float | None) -> Rounds:
+    """Seconds of every completed round; empty where one of them ends before it gets there."""
+    if target is None:
+        return {}
+    times_s = case_times(result).times_s
+    found = {
+        record.round: needed * times_s[record.round]
+        for record in result.completed
+        if (needed := iterations_to_reward(mean_rewards(record), target, smoothing_window=SMOOTHING_WINDOW))
+    }
+    return found if len(found) == len(result.completed) else {}
+
+
+def _median_of(values: Collection[float]) -> Estimate | None:
+    return median_of(values) if values else None
 
 
 def _reached(curves: Sequence[_Curve], target: float) -> list[int]:

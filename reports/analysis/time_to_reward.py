@@ -21,6 +21,7 @@ from suite.statistics.reduce import iteration_times_s
 # libraries take the mean of a hundred episodes already, but one iteration may leap: when the first episodes of full
 # length end, all that did not fail do so together.
 SMOOTHING_WINDOW: Final = 5
+CONVERGED_SHARE: Final = 0.9  # of a rise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +77,18 @@ def reward_of_all(curves: Sequence[Sequence[float | None]]) -> float | None:
         return None
     reward = min(map(max, known))
     return reward if reward > max(curve[0] for curve in known) else None
+
+
+def converged_reward(curves: Sequence[Sequence[float | None]]) -> float | None:
+    """``CONVERGED_SHARE`` of the rise to ``reward_of_all``, from the highest reward that a curve began with.
+
+    A curve that levels off reaches its own highest reward by chance: the noise of the level decides when.
+    """
+    reward = reward_of_all(curves)
+    if reward is None:
+        return None
+    start = max(smoothed(curve, SMOOTHING_WINDOW)[0] for curve in curves)
+    return start + CONVERGED_SHARE * (reward - start)
 
 
 def smoothed(rewards: Sequence[float | None], smoothing_window: int) -> list[float]:

@@ -1,11 +1,11 @@
-"""The open division beside the closed one, as tables. Pure."""
+"""Tuned cases compared with the case as shipped, in sentences and tables. Pure."""
 
 import statistics
 from collections.abc import Sequence
 
 from reports.analysis.curves import variant_of
 from reports.analysis.divisions import Equal, Gain
-from reports.analysis.time_to_reward import SMOOTHING_WINDOW
+from reports.analysis.time_to_reward import CONVERGED_SHARE, SMOOTHING_WINDOW
 from reports.display.html import (
     MISSING,
     Html,
@@ -16,16 +16,19 @@ from reports.display.html import (
     paragraph,
     percent,
     rounds_text,
+    seconds,
     together,
 )
+from suite.files.wording import counted
 from suite.schema.record import Case
 from suite.statistics.aa_noise import NOISE_LEVEL
+from suite.statistics.intervals import Estimate
 
 _PAIRS: tuple[Equal, ...] = ("frames", "iterations", "time")
 
 
 def who(case: Case) -> str:
-    """Of what closed cases are told apart by, within a series."""
+    """Return what distinguishes cases as shipped within a series."""
     return f"{case.rl_library}, {case.stack}, {case.device}, {case.topology} nodes x ranks"
 
 
@@ -37,15 +40,40 @@ def by_closed(found: Sequence[Gain]) -> dict[str, list[Gain]]:
     return groups
 
 
+def has_seeds(gain: Gain) -> bool:
+    """Whether both sides ran with several seeds, so that the time to a reward says more than of one seed."""
+    return min(gain.seeds) > 1
+
+
+def time_to_reward(gain: Gain) -> str:
+    """How much sooner a tuned case has the reward of the case as shipped, over the seeds."""
+    shipped_s, tuned_s = gain.time_to_target_s
+    if gain.target is None or shipped_s is None:
+        return "The reward as shipped did not rise, so there is none to wait for."
+    seeds = f"over {counted(min(gain.seeds), 'seed')}"
+    if gain.sooner is None or tuned_s is None:
+        return f"{gain.runs_with_target} had the reward as shipped, {gain.target:.3g}, in their iterations."
+    return (
+        f"A reward of {gain.target:.3g} comes {estimated(gain.sooner)} times as soon{_judged(gain.sooner)}, {seeds}:"
+        f" {estimated(tuned_s, seconds)} s of training tuned, {estimated(shipped_s, seconds)} s as shipped."
+    )
+
+
+def _judged(sooner: Estimate) -> str:
+    if sooner.interval is None or not sooner.interval[0] <= 1 <= sooner.interval[1]:
+        return ""
+    return ", so not surely sooner or later"
+
+
 def throughput(found: Sequence[Gain]) -> Html:
-    """``found``: beside one closed case, which is the first row."""
+    """``found``: of one case as shipped, which is the first row."""
     closed = found[0].closed
     table = html_table(
         ["Case", "Changed", "Total FPS", "Gain", "Against the noise", "Rounds"],
         [
             [
                 closed.case_id,
-                "as upstream ships it",
+                "as shipped",
                 count(found[0].closed_fps),
                 "1",
                 "",
@@ -63,7 +91,7 @@ def throughput(found: Sequence[Gain]) -> Html:
                 for gain in found
             ),
         ],
-        label=f"Throughput of the open division beside {closed.case_id}",
+        label=f"Throughput of tuned cases and of {closed.case_id}",
         num_text_columns=2,
         text_headings=("Against the noise", "Rounds"),
     )
@@ -73,26 +101,27 @@ def throughput(found: Sequence[Gain]) -> Html:
 def _noise(noise: float | None) -> str:
     if noise is None:
         return (
-            "No case ran twice as an A/A pair, so only the intervals say what is noise; where there is none either, it"
-            " is unknown."
+            "No repeat measurement ran, so only the intervals say what is noise; where there is none either, it is"
+            " unknown."
         )
     return (
-        f"A case ran twice under two names, an A/A pair. In {NOISE_LEVEL:.0%} of all ways to deal its rounds into two"
-        f" the medians lie at most {percent(noise)} apart. A smaller gain, or one whose interval contains 1, shows"
-        " nothing."
+        f"One case ran twice, as a repeat measurement. In {NOISE_LEVEL:.0%} of all ways to split its rounds in two, the"
+        f" medians lie at most {percent(noise)} apart. A smaller gain is within noise, and so is one whose interval"
+        " contains 1."
     )
 
 
 def learning(found: Sequence[Gain]) -> Html:
-    """Rewards as ``closed / tuned``; how much sooner the closed case's reward is there."""
+    """Rewards as ``as shipped / tuned``; how much sooner a tuned case has the reward as shipped."""
     closed, target = found[0].closed, found[0].target
     table = html_table(
         [
             "Case",
             "Learns",
             *(f"Reward, equal {equal}" for equal in _PAIRS),
-            "Iterations to the closed case's reward",
-            "Sooner by a factor of",
+            "Iterations to the reward as shipped",
+            "Seconds to it",
+            "Times as soon",
         ],
         (
             [
@@ -100,26 +129,39 @@ def learning(found: Sequence[Gain]) -> Html:
                 gain.learning,
                 *(_rewards(gain, equal) for equal in _PAIRS),
                 " / ".join(_iterations(gain)),
+                " / ".join(estimated(time_s, seconds) for time_s in gain.time_to_target_s),
                 estimated(gain.sooner),
             ]
             for gain in found
         ),
-        label=f"Learning of the open division beside {closed.case_id}",
+        label=f"Learning of tuned cases and of {closed.case_id}",
         num_text_columns=2,
     )
     words = (
-        f"Closed / tuned, medians over {SMOOTHING_WINDOW} iterations, where the one that has less of it ends. Rounds of"
-        " one seed that learn the same count once, and three that do not are needed on both sides to say more than"
-        " whether they are the same. A campaign has one seed, and others may learn otherwise."
+        f"As shipped / tuned: medians over {SMOOTHING_WINDOW} iterations, at the end of the shorter of the two. Rounds"
+        " that learn the same count once. Three different ones are needed on both sides to say more than whether they"
+        f" are the same. {_seeds(found[0])}"
     )
-    reached = (
-        "The reward of the closed case did not rise, so there is none to wait for."
-        if target is None
-        else f"The closed case's reward is the most that every round of it reached, {target:.3g}. How much sooner the"
-        " tuned case has it: its iterations at their steady pace, without start-up and compilation. Where not every"
-        " run has it in its iterations, the table says how many do; more runs make it less likely that all do."
+    return together([table, paragraph(f"{words} {_target(found[0], target)}")])
+
+
+def _seeds(gain: Gain) -> str:
+    if has_seeds(gain):
+        return f"Each round has a seed of its own: {counted(gain.seeds[0], 'seed')} as shipped."
+    return "All rounds have one seed, and others may learn otherwise."
+
+
+def _target(gain: Gain, target: float | None) -> str:
+    if target is None:
+        return "The reward as shipped did not rise, so there is none to wait for."
+    meant = "the most that every round as shipped reached"
+    if has_seeds(gain):
+        meant = f"{CONVERGED_SHARE:.0%} of the rise to {meant}, because the noise of a level decides when it is reached"
+    return (
+        f"The reward as shipped is {meant}: {target:.3g}. The time to it is a round's iterations at its steady pace,"
+        " without start-up and compilation. If not every run has it in its iterations, the table says how many do; with"
+        " more runs it is less likely that all do."
     )
-    return together([table, paragraph(f"{words} {reached}")])
 
 
 def _rewards(gain: Gain, equal: Equal) -> str:
@@ -140,11 +182,11 @@ def headline(found: Sequence[Gain], *, address: str, label: str) -> Html:
         [
             "Change",
             "Total FPS",
-            "Times the closed case's",
+            "Times as shipped",
             "Against the noise",
             "Learns",
-            "Sooner at the closed reward, times",
-            "Rounds, closed and tuned",
+            "Reward as shipped, times as soon",
+            "Rounds, as shipped and tuned",
         ],
         (
             [
@@ -159,12 +201,12 @@ def headline(found: Sequence[Gain], *, address: str, label: str) -> Html:
             for gain in found
         ),
         label=label,
-        text_headings=("Against the noise", "Learns", "Rounds, closed and tuned"),
+        text_headings=("Against the noise", "Learns", "Rounds, as shipped and tuned"),
     )
 
 
 def short_name(gain: Gain, found: Sequence[Gain]) -> str:
-    """Short name of a tuned case among others: its variant, and what they are held against where that differs."""
+    """Short name of a tuned case among others: its variant, and what it is compared with where that differs."""
     variant = variant_of(gain.case)
     twice = [other for other in found if variant_of(other.case) == variant]
     if len(twice) == 1:

@@ -1,4 +1,4 @@
-"""What each change of the open division gains, in frames a second and in time to a reward. Pure."""
+"""What each tuned case gains, in frames a second and in time to a reward. Pure."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -25,11 +25,11 @@ from suite.statistics.intervals import Estimate
 from suite.statistics.noise import noise_band
 
 ROW_PX: Final = 30
-FPS, SOONER = "Frames per second", "Time to the same reward"
+FPS, SOONER = "Frames per second", "Time to the reward as shipped"
 
 
 def gains(series: Campaign, found: Sequence[Gain], *, is_small: bool = False) -> Figure:
-    """``found``: beside one closed case, one of them measured at least. ``is_small``: half as wide as a page."""
+    """``found``: of one case as shipped, one of them measured at least. ``is_small``: half as wide as a page."""
     labels = {gain.case.case_id: division_tables.short_name(gain, found) for gain in found}
     points = [
         point
@@ -43,7 +43,7 @@ def gains(series: Campaign, found: Sequence[Gain], *, is_small: bool = False) ->
     picked = pick("kind")
     x = alt.X(
         "value:Q",
-        title="Times upstream's, log scale",  # a phone has no room for more
+        title="Times as shipped, log scale",  # a phone has no room for more
         scale=alt.Scale(type="log", domain=[ticks[0], ticks[-1]], nice=False),
         axis=alt.Axis(values=ticks, format="~g", labelOverlap="greedy"),
     )
@@ -102,16 +102,16 @@ def _line_at_one() -> alt.Chart:
 
 def _in_words(points: Sequence[dict[str, Any]]) -> str:
     words = "; ".join(f"{point['change']}, {point['kind'].lower()}: {point['value']:.2f}" for point in points)
-    return f"Gain of each change on the closed division. {words}."
+    return f"Gain of each change on the settings as shipped. {words}."
 
 
 def _caption(found: Sequence[Gain]) -> str:
     closed = found[0].closed.case_id
-    parts = [f"Each change beside {closed}, 1 being what upstream ships. Whiskers: intervals, where rounds are enough."]
+    parts = [f"Each change compared with {closed}, which is 1. Whiskers: intervals, where rounds are enough."]
     if found[0].noise is not None:
-        parts.append("The grey band is the noise of frames per second (A/A): a gain inside it shows nothing.")
+        parts.append("The grey band is the noise of frames per second: a gain inside it is within noise.")
     late = [one for one in found if one.ended_before]
     if late:
         named = ", ".join(f"{division_tables.short_name(one, found)} ({one.runs_with_target})" for one in late)
-        parts.append(f"The closed case's reward, in its iterations, not in every run: {named}.")
+        parts.append(f"Not every run had the reward as shipped in its iterations: {named}.")
     return " ".join(parts)

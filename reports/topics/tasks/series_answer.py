@@ -10,6 +10,7 @@ from reports.analysis.scaling.answer import answer
 from reports.analysis.scaling.lines import Line
 from reports.analysis.stack_parts import stack_pairs
 from reports.display import pair_tables
+from reports.display.division_tables import has_seeds, time_to_reward
 from reports.display.html import count, estimated, interval_of, ratio, seconds
 from reports.topics.tasks.overview import most_frames
 from suite.files.wording import counted
@@ -75,13 +76,14 @@ def _tuned(parts: Sequence[Campaign]) -> str:
     found = [(gain.gain, gain) for part in parts for gain in gains(part.results, part.twins) if gain.gain]
     if not found:
         return "No tuned case completed beside the settings as shipped, so nothing is known of what tuning gains."
-    value, best = max(found, key=lambda each: (each[0].interval is not None, each[0].value))
+    # Several seeds say more of learning than a larger gain with one.
+    value, best = max(found, key=lambda each: (has_seeds(each[1]), each[0].interval is not None, each[0].value))
     where = counted(best.case.world_size, "GPU" if best.case.device == "cuda" else "rank")
     few = _few(min(best.rounds, best.closed_rounds))
     return (
         f"The change that gains most, {', '.join(best.changes)}, makes {estimated(value)} times the frames of the"
-        f" settings as shipped, with {best.case.rl_library} on {where}{few}. Against the noise: {best.speed}. Reward"
-        f" after as many frames: {best.learning}."
+        f" settings as shipped, with {best.case.rl_library} on {where}{few}. Against the noise: {best.speed}. "
+        + (time_to_reward(best) if has_seeds(best) else f"Reward after as many frames: {best.learning}.")
     )
 
 

@@ -5,35 +5,54 @@ from collections.abc import Sequence
 from reports.analysis.curves import task_name
 from reports.analysis.divisions import Gain, gains
 from reports.display.card import Card
-from reports.display.html import estimated
+from reports.display.division_tables import has_seeds, time_to_reward
+from reports.display.html import estimated, seconds
 from reports.sets.version import Version
 from suite.statistics.intervals import Estimate
 
 
 def card(version: Version) -> Card | None:
-    """Of the case as shipped that gains most; None if no gain is more than noise."""
+    """Time to a reward over several seeds if it is known; else the largest gain, or None if none is above the noise."""
     found = [gain for one in version.scaling for gain in gains(one.campaign.results, one.campaign.twins)]
+    seeded = [(gain.sooner.value, gain) for gain in found if has_seeds(gain) and gain.sooner]
+    if seeded:
+        return _of_seeds(max(seeded, key=lambda pair: pair[0])[1])
     sure = [(gain, gain.gain) for gain in found if gain.gain and gain.gain.interval and gain.gain.interval[0] > 1]
     sure = [(gain, value) for gain, value in sure if gain.noise is None or value.value > 1 + gain.noise]
     if not sure:
         return None
     best, value = max(sure, key=lambda each: each[1].value)
-    return _card(best, value, [each for each in sure if each[0].closed == best.closed])
+    return _of_frames(best, value, [each for each in sure if each[0].closed == best.closed])
 
 
-def _card(best: Gain, value: Estimate, of_case: Sequence[tuple[Gain, Estimate]]) -> Card:
+def _of_seeds(best: Gain) -> Card:
+    times = (f"as shipped, {best.closed.num_envs:,} environments", ", ".join(best.changes))
+    known_s = {name: value.value for name, value in zip(times, best.time_to_target_s, strict=True) if value}
+    low = best.sooner.interval[0] if best.sooner and best.sooner.interval else 0.0
+    frames = "" if best.gain is None else f"{best.gain.value:.1f} times the frames "
+    brings = "bring the reward sooner" if low > 1 else "do not surely bring the reward sooner"
+    return Card(
+        title=f"{task_name(best.case.task)}, tuned: {frames}{brings}",
+        text=f"One GPU, {best.case.rl_library}. {time_to_reward(best)}",
+        bars={name: (time_s / max(known_s.values()), f"{seconds(time_s)} s") for name, time_s in known_s.items()},
+        link="Tuned settings, and what they do to learning",
+        address="division.html",
+    )
+
+
+def _of_frames(best: Gain, value: Estimate, of_case: Sequence[tuple[Gain, Estimate]]) -> Card:
     bars = {f"as shipped, {best.closed.num_envs:,} environments": (1 / value.value, "1.0")}
     for gain, each in sorted(of_case, key=lambda pair: pair[1].value):
         bars[", ".join(gain.changes)] = (each.value / value.value, f"{each.value:.1f}")
     late = f"{best.runs_with_target} reached the reward of the settings as shipped"
     learned = (
-        f"The reward of the settings as shipped comes {estimated(best.sooner)} times sooner, with one seed."
+        f"The reward of the settings as shipped comes {estimated(best.sooner)} times as soon, with one seed."
         if best.sooner
         else f"More frames are not more learning: {late}."
     )
     return Card(
         title=f"Settings gain more than GPUs: {task_name(best.case.task)} makes {value.value:.1f} times the frames",
-        text=f"One GPU, {best.case.rl_library}, beside the settings as shipped: {estimated(value)}. {learned}",
+        text=f"One GPU, {best.case.rl_library}, compared with the settings as shipped: {estimated(value)}. {learned}",
         bars=bars,
         link="Tuned settings, and what they do to learning",
         address="division.html",

@@ -1,4 +1,4 @@
-"""The open division beside the closed one, set by set."""
+"""Tuned cases compared with the case as shipped, set by set."""
 
 from reports.display.division import of_series
 from reports.display.html import Displayed, Html, heading, together

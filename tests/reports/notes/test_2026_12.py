@@ -95,7 +95,7 @@ def test_settled_runs_and_cores() -> None:
         sum(steady_part(record).flag is None for record in each) for each in (third, fourth)
     )
     assert f"{settled} of {len(runs)} had on the H200s, {settled_h100} of {len(ended)} on the first two H100s" in NOTES
-    assert f"{settled_third} of {len(third)} on the third, and {settled_fourth} of {len(fourth)} on the fourth" in NOTES
+    assert f"{settled_third} of {len(third)} on the third, {settled_fourth} of {len(fourth)} on the fourth" in NOTES
     assert {record.turns is not None and len(record.turns.beside) for record in runs} == {7}
     slowed = str(h200s().campaign.slowed_cores)
     assert "after 386 of 577 marked iterations" in slowed
@@ -204,6 +204,31 @@ def test_tuned_settings() -> None:
     assert f"processes {ant.gain.value:.2f} times the frames ({ends(ant.gain)})" in NOTES
     assert ant.learning == "less"
     assert one.noise is None
+    assert {record.turns is not None and len(record.turns.beside) for record in runs_of(one)} == {3}
+
+
+def test_the_time_to_a_reward_over_seeds() -> None:
+    one = set_of("h100-tuned")
+    ant, cartpole = sorted(gains(one.campaign.results), key=lambda found: found.case.series)
+    for found, task in ((cartpole, "Cartpole"), (ant, "Ant")):
+        assert found.seeds == (4, 4)
+        assert found.reached == (4, 4)
+        assert found.gain is not None
+        assert found.sooner is not None
+        assert found.target is not None
+        assert found.time_to_target_s[0] is not None
+        assert f"for {task} {found.sooner.value:.2f} times as soon ({ends(found.sooner)})" in NOTES
+        assert f"{found.gain.value:.2f} times the frames of {task} ({ends(found.gain)})" in NOTES
+        shipped_s, tuned_s = (each.value for each in found.time_to_target_s if each)
+        words = (
+            f"{task} has a reward of {found.target:.3g} after {shipped_s:.0f} s as shipped and {tuned_s:.0f} s tuned"
+        )
+        assert words in NOTES
+    seeds = {record.ranks[0].settings["seed"] for record in runs_of(one)}
+    assert seeds == {1, 2, 3, 4}
+    assert one.noise is None
+    settled = sum(steady_part(record).flag is None for record in runs_of(one))
+    assert f"fourth, and {settled} of {len(runs_of(one))} on the fifth" in NOTES
     assert {record.turns is not None and len(record.turns.beside) for record in runs_of(one)} == {3}
 
 

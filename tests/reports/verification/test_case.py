@@ -1,6 +1,7 @@
 """A committed case, damaged in every way that matters: each damage has to be named."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,7 @@ from tests.fixtures.results.damaged_results import (
     CASE,
     PAIRS,
     RENDERING,
+    SEEDS,
     TWO_GPUS,
     TWO_NODES,
     VERSION,
@@ -205,6 +207,18 @@ def test_the_own_times_of_rl_games_are_held_to_ours(tmp_path: Path, name: str, f
 )
 def test_facts_of_a_round_are_held_to_its_case(tmp_path: Path, change: Damage, what: str) -> None:
     assert any(what in finding.what for finding in damaged_case(TWO_GPUS, change, tmp_path))
+
+
+def test_with_a_seed_for_each_round_every_round_is_held_to_its_own(tmp_path: Path) -> None:
+    found = damaged_case(SEEDS, one_seed_for_all_rounds, tmp_path)
+    said = [(finding.what, finding.got, finding.expected) for finding in found if "settings" in finding.what]
+    assert said == [(f"round {number}, rank 0: settings.seed", str(1 + number), "1") for number in (1, 2, 3)]
+
+
+def one_seed_for_all_rounds(document: Any) -> None:
+    result = document["labscale"]["case_result"]
+    for case in (result["case"], *(one["case"] for one in result["rounds"])):
+        del case["seed_per_round"]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from suite.errors import UsageError
 from suite.matrix.catalog import Catalog, load_catalog
 from suite.matrix.plan import plan, render_launch, shell_command
 from suite.matrix.resources import Cores, cores_of_gpus
-from suite.schema.record import Case, Device, Launch, PlannedCase, Stack
+from suite.schema.record import ROUND_VARIABLE, Case, Device, Launch, PlannedCase, Stack
+from tasks.rank.case_file import round_of
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "plan"
 CATALOG = load_catalog()
@@ -200,6 +201,19 @@ def launch_of(
         cores=cores,
         visible_gpus=visible_gpus,
     )
+
+
+def test_ranks_of_all_rounds_have_seeds_of_their_own_only_if_the_matrix_asks() -> None:
+    two = replace(ANT, nproc_per_node=2)
+    assert [two.seed_of(rank=rank, round_index=1) for rank in (0, 1)] == [ANT.seed, ANT.seed + 1]
+    seeded = replace(two, seed_per_round=True)
+    found = [seeded.seed_of(rank=rank, round_index=number) for number in range(3) for rank in (0, 1)]
+    assert found == [ANT.seed + index for index in range(6)]
+    assert ROUND_VARIABLE not in launch_of(two).env
+    assert launch_of(seeded).env[ROUND_VARIABLE] == "1"
+    assert (round_of(two, {}), round_of(seeded, {ROUND_VARIABLE: "4"})) == (0, 4)
+    with pytest.raises(KeyError):
+        round_of(seeded, {})  # a launcher that drops the variable must not repeat a seed unseen
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,9 @@ def cases_of(name: str, device: Device = "cuda") -> list[Case]:
     return expand(load_matrix(name, CATALOG), CATALOG, device=device, assets="offline")
 
 
-@pytest.mark.parametrize("name", ["accept", "full", "smoke", "env-sweep", "learning", "nodes", "open", "physx"])
+@pytest.mark.parametrize(
+    "name", ["accept", "full", "smoke", "env-sweep", "learning", "nodes", "open", "physx", "tuned"]
+)
 def test_the_matrices_load_with_unique_ids(name: str) -> None:
     cases = cases_of(name)
     assert cases
@@ -201,3 +203,13 @@ def test_they_are_feasible_on_the_machines_they_are_for(
         catalog=CATALOG,
     )
     assert {result.case.case_id: result.infeasible for result in results if result.infeasible} == {}
+
+
+def test_tuned_has_seeds_enough_and_the_longest_runs_of_both_tasks() -> None:
+    matrix, cases = load_matrix("tuned", CATALOG), cases_of("tuned")
+    assert matrix.rounds >= 5
+    seeds = {case.seed_of(rank=0, round_index=number) for case in cases for number in range(matrix.rounds)}
+    assert len(seeds) == matrix.rounds
+    assert {(case.task, case.division) for case in cases} == {
+        (task, division) for task in ("Isaac-Cartpole-Direct", "Isaac-Ant") for division in ("closed", "open")
+    }

@@ -41,8 +41,17 @@ def test_the_plan_gives_cost_and_command_also_of_what_cannot_run_here(
     printed = output.getvalue()
     for said in ("not here: needs 2 GPUs, available: 0", "about 1:00 a round, 6.0 GPU-minutes in all", "torchrun [x]"):
         assert said in printed
+    assert ", 3 rounds\n" in printed
     assert "0 cases can run here: nothing to do." in printed
     assert "All 1: about 3:00 one after another, 6 GPU-minutes." in printed
+
+
+def test_the_plan_says_when_each_round_has_seeds_of_its_own(make_case: CaseMaker, environment: Environment) -> None:
+    case = replace(make_case(), seed_per_round=True)
+    item = PlannedCase(case=case, rounds=3, infeasible=None, estimated_gpu_minutes=None, estimated_wall_s=60.0)
+    target, output = console()
+    print_plan(target, [item], [None], environment)
+    assert ", 3 rounds, each with seeds of its own\n" in output.getvalue()
 
 
 def test_what_nobody_knows_the_cost_of_is_something_to_do(make_case: CaseMaker, environment: Environment) -> None:
