@@ -191,7 +191,7 @@ def series_subject(case: Case, kind: SeriesKind = "scaling") -> str:
     if case.workload == "all_reduce":
         return "all-reduce of the gradient alone"
     if kind == "tuned":
-        return "as upstream ships it and tuned"
+        return "time to a reward, as shipped and tuned" if case.seed_per_round else "as shipped and tuned"
     if kind == "sweep":
         return f"from few to many environments on {counted(case.world_size, 'rank')}"
     size = f"{case.num_envs_global:,} environments in all"

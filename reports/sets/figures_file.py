@@ -99,10 +99,13 @@ def _scaling(row: CaseRow, baseline: str, *, is_shown: bool) -> dict[str, Any]:
 
 def _gain(gain: Gain | None) -> dict[str, Any]:
     estimate: Estimate | None = gain.gain if gain else None
+    sooner = gain.sooner if gain and min(gain.seeds) > 1 else None  # what one seed learns is no published figure
     return {
         "as_shipped": gain.closed.case_id if gain and estimate else None,
         "gain": estimate.value if estimate else None,
         "gain_interval": _bounds(estimate.interval) if estimate else None,
+        "sooner": sooner.value if sooner else None,
+        "sooner_interval": _bounds(sooner.interval) if sooner else None,
     }
 
 

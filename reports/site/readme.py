@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from reports.analysis.curves import task_name
 from reports.analysis.divisions import Gain, gains
 from reports.analysis.environments import Place, places, plain_name
 from reports.sets.figures_file import read_figures
@@ -15,6 +16,7 @@ from reports.site.publish import read_versions
 from reports.site.topics import topics
 from suite.errors import ReportError
 from suite.files.paths import ROOT
+from suite.files.wording import counted
 from suite.options.command_line import exit_code_of
 from suite.records.store import load_results
 from suite.schema.record import Case, CaseResult
@@ -37,7 +39,7 @@ class Source:
     name: str  # version and folder, such as 2026.11/h200-x4
     results: Sequence[CaseResult]
     figures: Mapping[str, Mapping[str, Any]]
-    noise: float  # how far medians of the same case lie apart here
+    noise: float | None  # how far medians of the same case lie apart here; None where no repeat measurement ran
 
     @property
     def place(self) -> Place:
@@ -70,7 +72,7 @@ def read(name: str) -> Source:
     version, _, folder = name.partition("/")
     stored = read_figures(ROOT / FOLDER / version)[folder]
     results = load_results(ROOT / FOLDER / name)
-    return Source(name=name, results=results, figures=stored["cases"], noise=_known(stored["noise"]))
+    return Source(name=name, results=results, figures=stored["cases"], noise=stored["noise"])
 
 
 def findings() -> str:
@@ -83,12 +85,12 @@ def findings() -> str:
         read(name)
         for name in (
             "2026.12/h200-x2", "2026.11/h200-x4-full", "2026.11/h200-x4-rsl", "2026.11/h200-x2-shadow",
-            "2026.11/h200-open-rsl",
+            "2026.12/h100-tuned",
         )
     ]  # fmt: skip
     ant, ants = newest.most_gpus("ant-weak"), full.most_gpus("ant-weak")
     cartpole, cartpoles = newest.most_gpus("cartpole-strong"), full.most_gpus("cartpole-strong")
-    hand, slower, gain = shadow.most_gpus("shadow-horizontal"), rsl_rl.most_gpus("cartpole-strong"), widest(tuned)
+    hand, slower = shadow.most_gpus("shadow-horizontal"), rsl_rl.most_gpus("cartpole-strong")
     return f"""\
 - **Ant, {ant.num_envs:,} environments per GPU** ({ant.rl_library}): on \
 {ant.world_size} GPUs {_efficiency(ant, newest)};
@@ -100,10 +102,7 @@ def findings() -> str:
   {_speedup(slower, rsl_rl)}.
 - **Shadow Hand with a camera, {hand.num_envs:,} environments per GPU** ({hand.rl_library}): on \
 {hand.world_size} GPUs {_efficiency(hand, shadow)}.
-- **Cartpole, tuned** ({gain.case.rl_library}, one GPU): {gain.case.num_envs:,} environments in place of \
-{gain.closed.num_envs:,} make {_gain(gain, tuned)}.
-  More frames are not more learning: after {gain.case.iterations} iterations they had not reached the reward of the \
-settings as shipped.
+{_tuned(tuned)}
 
 Each figure compares medians over runs in fresh processes. {SETTLED} {_versions(sources)}."""
 
@@ -114,9 +113,14 @@ def what_ran_where() -> str:
     return "\n\n".join(topic.readme(version) for topic in topics() if topic.readme)
 
 
-def widest(tuned: Source) -> Gain:
-    """The tuned case with the most environments beside its case as shipped."""
-    return max(gains(tuned.results), key=lambda gain: gain.case.num_envs)
+def _tuned(source: Source) -> str:
+    """Frames and time to a reward of every tuned case of a set with several seeds."""
+    found = gains(source.results)
+    unsure = all(low <= 1 <= high for low, high in (source.of(gain.case, "sooner_interval") for gain in found))
+    claim = "more frames do not surely bring a reward sooner" if unsure else "frames, and the time to a reward"
+    seeds = counted(min(min(gain.seeds) for gain in found), "seed")
+    lines = [f"- **Tuned settings** ({_one({gain.case.rl_library for gain in found})}, one GPU, {seeds}): {claim}."]
+    return "\n".join([*lines, *(f"  {_gain(gain, source)}" for gain in found)])
 
 
 def _efficiency(case: Case, source: Source) -> str:
@@ -130,7 +134,14 @@ def _speedup(case: Case, source: Source) -> str:
 
 
 def _gain(gain: Gain, source: Source) -> str:
-    return _times(gain.case, "gain", f"{gain.speed}; {source.settled(gain.case, gain.closed)}", source)
+    """Raises ReportError if not every run had the reward as shipped."""
+    low, high = source.of(gain.case, "sooner_interval")
+    frames = _times(gain.case, "gain", f"{gain.speed}; {source.settled(gain.case, gain.closed)}", source)
+    return (
+        f"{task_name(gain.case.task)} with {gain.case.num_envs:,} environments in place of {gain.closed.num_envs:,}:"
+        f" the reward as shipped comes {source.of(gain.case, 'sooner'):.2f} times as soon ({low:.2f} to {high:.2f}), at"
+        f" {frames}."
+    )
 
 
 def _times(case: Case, name: str, judged: str, source: Source) -> str:
@@ -145,7 +156,8 @@ def _judged(case: Case, source: Source) -> str:
 
 
 def _noise_and_place(source: Source) -> str:
-    return f" noise {100 * source.noise:.1f} %; {source.where}"
+    noise = "unknown" if source.noise is None else f"{100 * source.noise:.1f} %"
+    return f" noise {noise}; {source.where}"
 
 
 def _versions(sources: Sequence[Source]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from reports.verification import formulas
+from reports.verification import formulas, rewards
 from reports.verification.case_file import StoredCase
 from reports.verification.finding import Finding, Json, as_far_as_possible, differing
 from reports.verification.round_facts import world_size
@@ -66,7 +66,7 @@ def _ratios(stored: StoredCase, cases: Sequence[StoredCase], *, has_speeds: bool
     """Return the speed-up against the baseline of its curve, and the gain against the case as shipped."""
     found: Json = dict.fromkeys(
         ("baseline", "speedup", "speedup_interval", "efficiency", "efficiency_interval", "as_shipped", "gain",
-         "gain_interval")
+         "gain_interval", "sooner", "sooner_interval")
     )  # fmt: skip
     base = min((other for other in cases if _key(other) == _key(stored)), key=_size)
     is_same_size = world_size(base.case) == world_size(stored.case) and base is not stored
@@ -85,6 +85,8 @@ def _ratios(stored: StoredCase, cases: Sequence[StoredCase], *, has_speeds: bool
     if stored.case.get("division") == "open" and shipped and shipped[-1].published_s and stored.published_s:
         gain, span = _ratio(shipped[-1], stored)
         found |= {"as_shipped": shipped[-1].case_id, "gain": gain, "gain_interval": span and list(span)}
+        if times := rewards.sooner(shipped[-1], stored):
+            found |= {"sooner": times[0], "sooner_interval": times[1] and list(times[1])}
     return found
 
 
