@@ -68,7 +68,7 @@ class Gain:
 
     @property
     def speed(self) -> Speed:
-        """Whether the gain is more than what nothing differs by: the A/A noise, and the interval where there is one."""
+        """Whether the gain exceeds the measurement noise: that of the repeat, and the interval where there is one."""
         return against_noise(self.gain, self.noise)
 
     @property

@@ -1,4 +1,4 @@
-"""Cases of one set that differ in one thing, held against each other: the stack, or the number of nodes. Pure.
+"""Pairs of cases of one set that differ in one thing: the stack, or the number of nodes. Pure.
 
 Both sides have the same task, library, number of ranks and environments, and ran in one campaign, so their ratio has
 an interval where enough rounds completed.
@@ -14,7 +14,7 @@ from suite.schema.record import Case, CaseResult
 from suite.statistics.aa_noise import is_twin
 from suite.statistics.intervals import Estimate
 
-STACK_ORDER: Final = ("kitless", "ovphysx", "isaacsim")  # the first that was measured is what others are held against
+STACK_ORDER: Final = ("kitless", "ovphysx", "isaacsim")  # others are compared with the first that was measured
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -67,7 +67,7 @@ class Seeds:
 def seeds(learned: Iterable[CaseResult], measured: Sequence[CaseResult], known: Known) -> tuple[Seeds, ...]:
     """``learned``: of sets made to see what is learned; ``measured``: of all others. Sizes in their first order.
 
-    Of the assets that references are of: what another robot learns is not held to them.
+    Only of the assets that references are of: another robot learns otherwise.
     """
     runs: dict[Size, dict[int, list[CaseResult]]] = {}
     for result in learned:

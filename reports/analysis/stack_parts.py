@@ -25,7 +25,7 @@ class Side:
 
 @dataclass(frozen=True, kw_only=True)
 class StackPair:
-    """A case beside the one that it is held against."""
+    """A case and the one that it is compared with."""
 
     ratio: CasePair
     base: Side

@@ -29,9 +29,9 @@ def curves(version: Version) -> Html:
     rule = (
         "Frames per second and efficiency are those of the most ranks that completed. Settled"
         " rounds are those whose iterations no longer got faster or slower; none is left out."
-        " Sets are of different hosts, so rows of two sets do not compare libraries or series: each is held against"
-        " fewer ranks of its own host. A verdict has to hold with the baseline's A/A twin too, where it ran; why each"
-        " is what it is stands below."
+        " Sets are of different hosts, so rows of two sets do not compare libraries or series: each is compared with"
+        " fewer ranks of its own host. Where the baseline ran twice, a verdict has to be the same with the repeat. The"
+        " reasons are below."
     )
     return together([shown, paragraph(rule)]) if any(_curves(version.scaling)) else shown
 

@@ -11,7 +11,7 @@ from reports.display.html import Html
 class Card:
     title: str
     text: str  # condition and certainty of the title
-    bars: Mapping[str, tuple[float, str]]  # label -> length, 1 is the longest, and what stands beside it
+    bars: Mapping[str, tuple[float, str]]  # label -> length, 1 is the longest, and its text
     link: str  # what the page behind it is called
     address: str
 

@@ -110,8 +110,9 @@ def _noise(pair: StackPair) -> str:
     verdict = {"unknown": "it is unknown whether that is noise", "within the noise": "that is within the noise"}
     said = verdict.get(pair.speed, "that is more than noise")
     if pair.noise is None:
-        return f"{said}, though no A/A pair ran" if pair.speed != "unknown" else f"{said}: no A/A pair ran"
-    return f"{said}: medians of rounds of one case, an A/A pair's, lie up to {percent(pair.noise)} apart"
+        begun = f"{said}:" if pair.speed == "unknown" else f"{said}, though"
+        return f"{begun} no repeat measurement ran"
+    return f"{said}: medians of a repeat measurement lie up to {percent(pair.noise)} apart"
 
 
 def _ms(time_s: float | None) -> str:

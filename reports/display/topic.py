@@ -1,7 +1,7 @@
 """What a topic gives to the site: its pages, what it has on the first page, and files beside the pages."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -55,7 +55,7 @@ class SeriesPart:
     """What a topic shows of a series on the page of its task."""
 
     after: str  # the heading that it follows
-    title: str | None = None  # None: it stands below that heading, without its own
+    title: str | None = None  # None: below that heading, without its own
     shown: Callable[[Version, Sequence[Campaign]], Sequence[Html]]  # of each set its part of the series; may be empty
 
 
@@ -65,5 +65,6 @@ class Topic:
 
     pages: tuple[Page, ...]
     series_parts: tuple[SeriesPart, ...] = ()
+    page_parts: Mapping[str, Callable[[Version], Html]] = field(default_factory=dict)  # page of another topic -> part
     write: Callable[[Version, Path], None] | None = None  # files beside the pages, into the folder of the site
     readme: Callable[[Version], str] | None = None  # its part of README.md, from all versions

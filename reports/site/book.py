@@ -33,6 +33,7 @@ from reports.display.topic import BOOK
 from reports.sets.file_errors import told_when_unwritable
 from reports.sets.version import Version, hand_on
 from reports.site import guide
+from reports.site.links import keep_links_to
 from reports.site.pages import contents, page_sources
 from reports.site.topics import topics
 from suite.errors import ReportError
@@ -65,6 +66,8 @@ def build_site(version: Version, out_dir: Path, *, siblings: Sequence[Sibling] =
         pages = {name: _notebook(name, text) for name, text in page_sources(version).items()}
         _execute(pages, version, Path(folder))
         pages |= {name: _notebook(name, text) for name, text in guide.sources().items()}
+        for page in pages.values():
+            keep_links_to(pages, page)
         _write_project(project, pages, version=version, siblings=siblings)
         site = _run_jupyter_book(project)
         for topic in topics():

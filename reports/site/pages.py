@@ -38,6 +38,11 @@ def found_elsewhere(version: Version) -> Html:
     return together([heading("What else the measurements show", depth=2), cards(shown)]) if shown else cards([])
 
 
+def from_other_topics(page: str, version: Version) -> Html:
+    """What other topics show on this page."""
+    return together([topic.page_parts[page](version) for topic in topics() if page in topic.page_parts])
+
+
 def _files(names: Sequence[str]) -> list[dict[str, str]]:
     return [{"file": f"{name}.ipynb"} for name in names]
 

@@ -75,8 +75,6 @@ FLOORS = (
 )  # fmt: skip
 # Packages of reports likewise. A topic is a floor of its own beside the other topics.
 REPORTS_FLOORS = ("verification", "analysis", "sets", "submit", "accept", "display", "topics", "site", "__main__")
-# The section of a series is of the topic tasks, with parts that other topics give.
-IMPORTS_TOPICS = {"reports/site/series.py"}
 FILES = sorted(path for folder in ("suite", "tasks", "reports") for path in (ROOT / folder).rglob("*.py"))
 
 
@@ -162,7 +160,7 @@ def test_nothing_outside_of_a_topic_imports_it() -> None:
         if not (relative := path.relative_to(ROOT).as_posix()).startswith("reports/topics/")
         and any(name.startswith("reports.topics.") for name in imported_modules(path))
     }
-    assert found == IMPORTS_TOPICS
+    assert found == set()
 
 
 def is_chart(relative: str) -> bool:

@@ -50,7 +50,7 @@ def verdict(group: ScalingGroup) -> Verdict:
         return found
     low, high = other.efficiency.interval
     reason = (
-        f"{found.word} by the baseline and {other.word} by its A/A twin, which is the same case: {low:.2f} to"
+        f"{found.word} by the baseline and {other.word} by its repeat, which is the same case: {low:.2f} to"
         f" {high:.2f} at {_ranks(group.points[-1].world_size)}"
     )
     return replace(found, word="inconclusive", text="inconclusive", reason=reason)

@@ -130,7 +130,7 @@ def efficiency_axis(field: str, *, top: float, title: str = "Scaling efficiency"
 
 
 def dashed_line_at(y: float) -> alt.Chart:
-    """What a figure's points are held against."""
+    """What a figure's points are compared with."""
     shown = alt.Chart(alt.InlineData(values=[{}]))
     line: alt.Chart = shown.mark_rule(color=RULE, strokeDash=RULE_DASH).encode(y=alt.datum(y))
     return line

@@ -8,7 +8,7 @@ from suite.files.wording import counted
 RANK_0: Final = (
     "These are means over all iterations of a run, the slow first ones included, by the clock of rank 0 alone: no other"
     " rank was timed, and no sample was kept. Efficiencies between them are rank 0's, and neither they nor the times"
-    " can be held against labscale's, which are medians over steady iterations of the slowest rank."
+    " can be compared with labscale's, which are medians over steady iterations of the slowest rank."
 )
 
 

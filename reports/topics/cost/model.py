@@ -1,6 +1,6 @@
 """How many GPUs to take: for a deadline, for a budget, and until one more is not worth it. Pure.
 
-From measured points only: nothing is interpolated or predicted. Every claim is held against the interval over rounds,
+From measured points only: nothing is interpolated or predicted. Every claim is compared with the interval over rounds,
 so it is `inconclusive` where too few rounds ran to tell; what the medians say is kept beside it.
 """
 
@@ -69,7 +69,7 @@ def _by_both(own: Pick, of_twin: Pick) -> Pick:
     if own.word == "inconclusive" or (of_twin.word, of_twin.number) == ("decided", own.number):
         return own
     said = f"it would be {of_twin.number}" if of_twin.word == "decided" else of_twin.reason
-    return replace(own, word="inconclusive", reason=f"with the baseline's A/A twin, which is the same case, {said}")
+    return replace(own, word="inconclusive", reason=f"with the baseline's repeat, which is the same case, {said}")
 
 
 def _choice(group: ScalingGroup) -> Choice | None:

@@ -100,7 +100,10 @@ def parser() -> Parser:
         help="smallest change that counts (default: %(default)g)",
     )
     parser.add_argument(
-        "--noise", type=percent, metavar="PERCENT", help="of an A/A run elsewhere; that of twins here counts anyway"
+        "--noise",
+        type=percent,
+        metavar="PERCENT",
+        help="noise of a repeat measurement elsewhere; that of repeats here counts anyway",
     )
     parser.add_argument(
         "--across",
@@ -146,9 +149,9 @@ def show(comparison: Comparison, console: Console) -> None:
             _print_plain(console, f"{title}: {', '.join(names)}")
     if not comparison.cases:
         _print_plain(console, "No case is in both sets, so nothing was compared.")
-    noise = "Without an A/A run nothing is known of the noise between hosts and days: what is called slower may be it."
+    noise = "Without a repeat measurement the noise between hosts and days is unknown: what is called slower may be it."
     if comparison.noise is not None:
-        noise = f"A/A noise {comparison.noise:.1%}."
+        noise = f"Noise of the repeat measurement {comparison.noise:.1%}."
     _print_plain(console, f"Change is of the time, above 0 is slower. Threshold {comparison.threshold:.1%}. {noise}")
 
 

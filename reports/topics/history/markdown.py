@@ -139,7 +139,7 @@ def _folded(title: str, lines: Iterator[str]) -> str:
 
 
 def _allowance(found: Comparison) -> str:
-    noise = "without an A/A run nothing is known of the noise between hosts and days"
+    noise = "without a repeat measurement the noise between hosts and days is unknown"
     if found.noise is not None:
-        noise = f"A/A noise {found.noise:.1%}"
+        noise = f"noise of the repeat measurement {found.noise:.1%}"
     return f"Above 0 is slower. Threshold {found.threshold:.1%}, {noise}."

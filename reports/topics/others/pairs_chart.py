@@ -24,7 +24,7 @@ def ratios(series: Campaign, pairs: Sequence[CasePair], *, name_of: Callable[[st
         title="Ratio of throughputs",
         number_format=".2f",
         equal=1,
-        caption="Total frames per second over those of the stack that each is held against, dashed. Whiskers: interval"
+        caption="Total frames per second over those of the stack that each is compared with, dashed. Whiskers: interval"
         " over rounds, where there are enough of them.",
         data=data,
     )
@@ -58,7 +58,7 @@ def _compared(
 ) -> Figure | Html:
     points = [_point(who, pair, found) for who, pair, found in compared if found is not None]
     if not points:
-        return paragraph("No two of these cases completed that could be held against each other.")
+        return paragraph("No two of these cases completed that could be compared.")
     who = list(dict.fromkeys(point["who"] for point in points))
     picked = pick("who")
     ranks = sorted({pair.case.case.world_size for _, pair, _ in compared})

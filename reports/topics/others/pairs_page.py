@@ -53,7 +53,7 @@ def nodes(version: Version) -> Html:
 
 
 def where_nodes_were(version: Version) -> Html:
-    """What the nodes were and spoke through; cases on several nodes that nothing can be held against."""
+    """What the nodes were and how they exchanged data; cases on several nodes that have nothing to be compared with."""
     return bullets(sentence for one in version.scaling for sentence in _about_nodes(one))
 
 
@@ -76,7 +76,7 @@ def _about_nodes(one: ResultSet) -> list[str]:
     paired = {pair.case.case.case_id for pair in nodes_side_by_side(one.campaign.results)}
     alone = [result.case.case_id for result in spread if result.case.case_id not in paired]
     if alone:
-        sentences.append(f"{title}: not measured on fewer nodes, so held against nothing: {', '.join(alone)}.")
+        sentences.append(f"{title}: not measured on fewer nodes, so not compared: {', '.join(alone)}.")
     return sentences if spread else []
 
 

@@ -91,7 +91,7 @@ def _table(version: Version, table: Table, source: Source, *, depth: int = 3) ->
             )
         )
     elif table.series:
-        parts.append(paragraph(f"This version has no case of the series {table.series} to stand beside it."))
+        parts.append(paragraph(f"This version has no case of the series {table.series} to compare it with."))
     if ours:
         parts.append(efficiencies(table, ours, source))
     is_hours = table.rows[0].hours is not None

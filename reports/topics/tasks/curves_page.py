@@ -79,14 +79,14 @@ def _measured(one: ResultSet, *, is_named: bool) -> str:
 
 
 def _rounds(campaigns: Sequence[Campaign]) -> str:
-    """Of the cases; what failed beside them, in A/A twins and interference tests, is said apart."""
+    """Outcomes of the cases, and apart from them those of repeat measurements and interference tests."""
     rows = [row for campaign in campaigns for row in campaign.rows]
     completed = counted(sum(row.rounds_completed for row in rows), "round")
     of_cases = Counter(failure.outcome for row in rows for failure in row.failures)
     beside = Counter(failure.outcome for campaign in campaigns for failure in campaign.failures) - of_cases
     said = ", ".join([f"{completed} completed", *_by_outcome(of_cases)])
     return said + (
-        f"; beside them, in A/A twins or interference tests, {', '.join(_by_outcome(beside))}" if beside else ""
+        f"; also, in repeat measurements or interference tests, {', '.join(_by_outcome(beside))}" if beside else ""
     )
 
 
@@ -152,7 +152,7 @@ def _by_set_that_scales(version: Version, show: Callable[[ResultSet], Displayed]
         and (_trained(one.campaign) if with_all else _scaling(one.campaign)).results
     ]
     if version.scaling and not sets:
-        return paragraph("Every case has as many ranks as what it is held against: nothing is known of scaling.")
+        return paragraph("No case has more ranks than the case it is compared with, so nothing is known of scaling.")
     return under_titles(sets, show, are_named=version.must_name_sets)
 
 

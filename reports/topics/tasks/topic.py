@@ -35,7 +35,7 @@ def _section(task: str, name: str, parts: Sequence[Campaign]) -> str:
 
 ```{{code-cell}} python
 :tags: [remove-input]
-section(version, {task!r}, {name!r})
+section(version, {task!r}, {name!r}, parts)
 ```
 """
 

@@ -21,7 +21,7 @@ def rule() -> Html:
         f" {SCALES_EFFICIENCY:.0%}, and is limited when all of it is below. It is superlinear, which mostly means a"
         f" mistake, when at any number of ranks all of it is above {SUPERLINEAR_EFFICIENCY:.0%}. It is inconclusive"
         f" where it lies on both sides. Fewer than {MIN_ROUNDS_FOR_INTERVAL} rounds have no verdict."
-        " Where the baseline ran twice as an A/A pair, the word has to hold with either of them."
+        " Where the baseline ran twice, the word has to be the same with either of them."
     )
 
 

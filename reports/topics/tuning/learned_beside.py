@@ -19,7 +19,7 @@ from suite.statistics.intervals import Estimate, sum_of_means
 MIN_SHARED_SEEDS: Final = 5  # all of one sign by chance once in 16 times; of 3, once in 4
 MIN_ITERATIONS: Final = 20  # the first episodes' rewards say little of what is learned
 
-type Word = Literal["less", "more", "not told apart", "unknown"]
+type Word = Literal["less", "more", "no sure difference", "unknown"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class Beside:
         if interval is None:
             return "unknown"
         if interval[0] <= 0 <= interval[1]:
-            return "not told apart"
+            return "no sure difference"
         return "less" if interval[1] < 0 else "more"
 
 

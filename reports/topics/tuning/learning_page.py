@@ -62,16 +62,18 @@ def ranks(version: Version) -> Html:
 
 
 def stacks(version: Version) -> Html:
-    """Other physics beside Newton, of all sets."""
+    """What is learned on other physics and on Newton, of all sets, with its heading and its rule."""
     pairs = stacks_beside_newton(_of_all_sets(version))
+    title = heading("What is learned", depth=2, anchor="what-is-learned")
     if not pairs:
-        return paragraph("No size ran on two stacks.")
-    return _table_of(
+        return together([title, paragraph("No size ran on two stacks.")])
+    table = _table_of(
         pairs,
         lambda pair: f"{_size_of(pair)}, {counted(pair.other.world_size, 'rank')}: {STACK_NAMES[pair.other.stack]}",
         ["Stack beside Newton", "Newton (seeds)", "Its rewards (seeds)", "Difference", "It learns (seeds of both)"],
         label="What is learned on other stacks beside Newton",
     )
+    return together([title, _stacks_rule(), table])
 
 
 def _table_of(pairs: Iterable[Beside], name: Callable[[Beside], str], headings: Sequence[str], *, label: str) -> Html:
@@ -107,12 +109,12 @@ def _of_all_sets(version: Version) -> list[CaseResult]:
 def ranks_rule() -> Html:
     return paragraph(
         "Ranks average their gradients, so several should learn what one learns with the environments of all: the same"
-        " frames, the same optimiser steps. What they do not share may tell them apart. Rewards of the iteration"
+        " frames, the same optimiser steps. What they do not share may make a difference. Rewards of the iteration"
         f" that most seeds of both reached, {MIN_ITERATIONS} at least, mean over ranks. " + _difference_rule()
     )
 
 
-def stacks_rule() -> Html:
+def _stacks_rule() -> Html:
     return paragraph(
         "Another engine solves contacts in another way, so the same seed learns something else in it. A stack that is"
         " slower may learn more of as many frames. Rewards of the iteration that most seeds of both reached,"

@@ -13,10 +13,11 @@ from reports.display.charts import gains as gain_charts
 from reports.display.charts import learning as learning_charts
 from reports.display.figure import Figure
 from reports.sets.version import read_version
-from reports.site.series import section
+from reports.site.topics import series_parts
 from reports.topics.cost import page as choosing
 from reports.topics.tasks import curves_page as summary
 from reports.topics.tasks import page as series_pages
+from reports.topics.tasks.section import section
 from reports.topics.tuning import division_page as division
 from suite.schema.record import Case, CaseResult
 from tests.fixtures.results.generated_results import failed_result, make_case, make_result, on_gpus, write_results
@@ -301,7 +302,7 @@ def test_a_tuned_series_is_neither_a_sweep_nor_scaling(tmp_path: Path, fast: Cas
     results = [rising(CLOSED, 1.0, 1.0), rising(fast, 1.0, 1.0, iteration_time_s=0.25), rising(wide, 1.0, 1.0)]
     version = read_version(write_results(on_gpus(results), tmp_path), name="v")
     assert version.kind("cartpole-open") == "tuned"
-    assert "What each change gains" in section(version, "Cartpole", "cartpole-open").text
+    assert "What each change gains" in section(version, "Cartpole", "cartpole-open", series_parts()).text
     (series,) = version.series("cartpole-open")
     assert [row.curve for row in series.rows] == [
         "as shipped",

@@ -8,7 +8,7 @@ import pytest
 
 from reports.sets.version import read_version
 from reports.site import pages
-from reports.site.series import section
+from reports.site.topics import series_parts
 from reports.topics.cost import page as choosing
 from reports.topics.data import export
 from reports.topics.data import page as downloads
@@ -17,6 +17,7 @@ from reports.topics.hardware import page as machines
 from reports.topics.history import page as comparison
 from reports.topics.tasks import curves_page as summary
 from reports.topics.tasks import page as series
+from reports.topics.tasks.section import section
 from reports.topics.trust import limits_page as limits
 from reports.topics.tuning import division_page as division
 from reports.verification.weaknesses import read_weaknesses
@@ -70,8 +71,8 @@ def test_a_series_of_environments_and_an_open_division_are_told_from_scaling(tmp
     version = read_version(write_results(on_gpus([*smoke_results(), *sweep]), tmp_path / "a"), name="v")
     assert [name for name in version.series_names if version.kind(name) == "sweep"] == ["ant-envs"]
     assert not version.has_open_division
-    assert "How many environments" in section(version, "Ant", "ant-envs").text
-    assert "How many environments" not in section(version, "Ant", "ant-weak").text
+    assert "How many environments" in section(version, "Ant", "ant-envs", series_parts()).text
+    assert "How many environments" not in section(version, "Ant", "ant-weak", series_parts()).text
     opened = read_version(write_results(on_gpus([*smoke_results(), make_result(tuned, 0.4)]), tmp_path / "b"), name="v")
     assert opened.has_open_division
     assert "division" in pages.page_sources(opened)
@@ -259,7 +260,7 @@ def test_a_twins_failed_round_is_a_failed_round(tmp_path: Path) -> None:
         tmp_path / "set" / "a_a",
     )
     version = read_version(tmp_path, name="v")
-    said = "2 rounds completed; beside them, in A/A twins or interference tests, 1 invalid."
+    said = "2 rounds completed; also, in repeat measurements or interference tests, 1 invalid."
     assert said in summary.opening(version).text  # not of the rounds that are counted before
     for shown in (limits.failures(version), series.remarks(version.series("cartpole-strong"))):
         assert "-aa\t0\tinvalid\tit learned less" in shown.text

@@ -92,8 +92,8 @@ def test_what_the_readme_says_of_hosts_holds() -> None:
     assert ant.slowest == cartpole.slowest == "H200 host M"
     assert ant.quickest in ant.perhaps_beside
     assert (
-        f"Ant with rl_games and 1024 environments makes {ant.fps[ant.slowest]:,.0f} frames per second on host M and "
-        f"{ant.fps[ant.quickest]:,.0f} on the first host; Cartpole with 4096 environments makes "
+        f"Ant with rl_games and 1024 environments makes {ant.fps[ant.slowest]:,.0f} frames per second on the slowest"
+        f" and {ant.fps[ant.quickest]:,.0f} on the fastest; Cartpole with 4096 environments makes "
         f"{cartpole.fps[cartpole.slowest]:,.0f} and {cartpole.fps[cartpole.quickest]:,.0f}, a factor of "
         f"{cartpole.ratio:.1f} (H200s"
     ) in NOTES

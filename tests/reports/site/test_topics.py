@@ -2,18 +2,21 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from reports.display.topic import Topic
 from reports.site.topics import TOPICS, topics
 from suite.files.paths import ROOT
+from tests.fixtures.results.generated_results import on_gpus, smoke_results, write_results
 
-# The section of a series is a part of the page of its task, and reports/site/series.py composes it.
-SHOWN_OF_A_SERIES = {"tasks"}
+TOGETHER = ("cost", "explore", "losses", "hardware", "others", "tuning", "history", "trust", "data")
 EVERY_MODULE = """
 import importlib, json, pkgutil, reports
 for module in pkgutil.walk_packages(reports.__path__, "reports."):
@@ -27,33 +30,77 @@ print(json.dumps({"folder": reports.__path__[0], "pages": [page.text for page in
 def test_the_list_has_every_folder() -> None:
     folders = {path.parent.name for path in (ROOT / "reports" / "topics").glob("*/__init__.py")}
     assert set(TOPICS) == folders
-    assert folders > SHOWN_OF_A_SERIES
 
 
-@pytest.mark.parametrize("deleted", sorted(set(TOPICS) - SHOWN_OF_A_SERIES))
+@pytest.mark.parametrize("deleted", sorted(TOPICS))
 def test_without_its_folder_and_line_a_topic_is_gone_and_nothing_else(deleted: str, tmp_path: Path) -> None:
     """Every module of the copy is imported, so none names what was deleted."""
-    copy = tmp_path / "reports"
-    shutil.copytree(ROOT / "reports", copy, ignore=shutil.ignore_patterns("results", "__pycache__"))
-    if deleted != "results":  # its name is that of the stored results, which are left out
-        shutil.copytree(ROOT / "reports/topics/results", copy / "topics/results", dirs_exist_ok=True)
-        shutil.rmtree(copy / "topics" / deleted)
+    copy = copy_without([deleted], tmp_path)
+    found = json.loads(output_of(["-c", EVERY_MODULE], tmp_path).splitlines()[-1])
+    assert found["folder"] == str(copy)
+    assert found["pages"] == [page.text for name, topic in by_name().items() if name != deleted for page in topic.pages]
+    assert not set(TOPICS[deleted]) & set(found["sessions"])
+
+
+def test_a_site_is_built_without_most_topics_and_no_link_leads_to_their_pages(tmp_path: Path) -> None:
+    copy_without(TOGETHER, tmp_path)
+    results = write_results(on_gpus(smoke_results()), tmp_path / "results")
+    output_of(["-m", "reports", "report", str(results), "--out", str(tmp_path / "site")], tmp_path)
+    site = tmp_path / "site"
+    built = {path.name for path in site.glob("*.html")}
+    assert {"index.html", "curves.html", "task-ant.html"} < built
+    deleted = {
+        f"{page.name or page.text}.html"
+        for name, topic in by_name().items()
+        if name in TOGETHER
+        for page in topic.pages
+    }
+    assert len(deleted) > 8
+    assert not deleted & built
+    linked = {
+        (path.name, page)
+        for path in site.glob("*.html")
+        for page in re.findall(r'href="([\w-]+\.html)', path.read_text(encoding="utf-8"))
+    }
+    assert {page for _, page in linked} & built
+    assert {(page, to) for page, to in linked if to not in built} == set()
+
+
+def by_name() -> dict[str, Topic]:
+    return dict(zip(TOPICS, topics(), strict=True))
+
+
+def copy_without(deleted: Sequence[str], folder: Path) -> Path:
+    """Copy the project without these topics' folders and lines, and without stored results; return ``reports``."""
+    copy = folder / "reports"
+    for name in ("suite", "tasks", "book", "reports"):
+        shutil.copytree(ROOT / name, folder / name, ignore=_left_out)
+    for path in ROOT.glob("*.*"):
+        if path.is_file():
+            shutil.copy(path, folder)
     listing = copy / "site" / "topics.py"
     lines = listing.read_text().splitlines(keepends=True)
-    left = [line for line in lines if not line.strip().startswith(f'"{deleted}":')]
-    assert len(left) == len(lines) - 1
-    listing.write_text("".join(left))
+    for name in deleted:
+        shutil.rmtree(copy / "topics" / name)
+        lines.remove(next(line for line in lines if line.strip().startswith(f'"{name}":')))
+    listing.write_text("".join(lines))
+    return copy
+
+
+def _left_out(folder: str, names: list[str]) -> list[str]:
+    """The topic ``results`` has the name of the stored results."""
+    return [name for name in names if name == "__pycache__" or (name == "results" and Path(folder).name == "reports")]
+
+
+def output_of(arguments: Sequence[str], folder: Path) -> str:
+    """Run Python with the copy in ``folder`` in place of this checkout."""
     done = subprocess.run(
-        [sys.executable, "-c", EVERY_MODULE],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (tmp_path, ROOT)))},
+        [sys.executable, *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder)},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert found["folder"] == str(copy)
-    of_topic = dict(zip(TOPICS, topics(), strict=True))
-    assert found["pages"] == [page.text for name, topic in of_topic.items() if name != deleted for page in topic.pages]
-    assert not set(TOPICS[deleted]) & set(found["sessions"])
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout

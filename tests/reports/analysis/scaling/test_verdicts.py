@@ -61,7 +61,7 @@ def test_a_word_has_to_hold_with_the_baselines_twin_too(twin_s: tuple[float, ...
     assert found.word == word
     if word == "inconclusive":
         assert found.reason == (
-            "scales by the baseline and inconclusive by its A/A twin, which is the same case: 0.53 to 1.48 at 2 ranks"
+            "scales by the baseline and inconclusive by its repeat, which is the same case: 0.53 to 1.48 at 2 ranks"
         )
 
 

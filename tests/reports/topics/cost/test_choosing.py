@@ -57,7 +57,7 @@ def test_a_pick_has_to_be_the_same_with_the_baselines_twin(twin_s: tuple[float, 
     assert found is not None
     assert (found.cheapest.number, found.cheapest.word) == (1, word)
     if word == "inconclusive":
-        assert found.cheapest.reason.startswith("with the baseline's A/A twin, which is the same case, the interval")
+        assert found.cheapest.reason.startswith("with the baseline's repeat, which is the same case, the interval")
 
 
 def test_weak_scaling_counts_the_frames_of_all_ranks() -> None:

@@ -169,7 +169,7 @@ def test_stacks_have_a_page_where_there_are_two(tmp_path: Path) -> None:
     assert first.split("\t")[-3:] == ["0.50 (0.50 to 0.50)", "slower", "3, 3 (3, 3 settled)"]
     assert (
         "an iteration takes 100.0 % longer (99.5 to 100.5 %) than on Newton, kit-less; that is more than noise,"
-        " though no A/A pair ran. Its largest part is rest of steps, " in text
+        " though no repeat measurement ran. Its largest part is rest of steps, " in text
     )
     assert text.count("that is more than noise") == stacks_in_words(version).text.count("than noise") == 2
     assert "different workloads" in " ".join(pages.page_sources(version)["stacks"].split())
@@ -223,7 +223,7 @@ def test_nodes_that_were_emulated_say_so_and_lone_cases_are_named(tmp_path: Path
     said = side_by_side.where_nodes_were(version_of([replace(spread, rounds=tuple(rounds))], tmp_path / "a")).text
     assert "emulated. The nodes are parts of one host" in said
     assert "Interconnect: emulated (host memory)." in said
-    assert "held against nothing: ant-weak/rsl_rl-kitless-n4096-2x2" in said
+    assert "not compared: ant-weak/rsl_rl-kitless-n4096-2x2" in said
     assert "emulated" not in side_by_side.where_nodes_were(version_of(node_results(), tmp_path / "b")).text
 
 

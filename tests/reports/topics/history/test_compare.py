@@ -235,13 +235,13 @@ def test_the_command_ends_with_the_exit_code(before: str, tmp_path: Path, capsys
     other = str(write_results(elsewhere(results(), asset_sha256="00" * 32), tmp_path / "other"))
     assert main([before, before]) == 0
     said = capsys.readouterr().out
-    assert "Without an A/A run" in said
+    assert "Without a repeat measurement" in said
     assert re.search(r"Case +Before in s +After in s +Change", said)  # a unit in brackets would be a style to rich
     assert main([before, slower]) == 1
     assert "cartpole-strong/rsl_rl-kitless-cpu-n128-1x1: regression: slower" in capsys.readouterr().out
     assert main([before, slower, "--threshold", "10"]) == 0
     assert main([before, slower, "--noise", "10"]) == 0
-    assert "A/A noise 10.0%" in capsys.readouterr().out
+    assert "Noise of the repeat measurement 10.0%" in capsys.readouterr().out
     assert main([before, other]) == 2
     assert f"  asset_sha256: '{'ab' * 32}' before, '{'00' * 32}' after" in capsys.readouterr().out
 

@@ -13,9 +13,10 @@ from reports.display.figure import Figure
 from reports.display.pair_tables import cases_in_words, parts_of_stacks, stack_in_words
 from reports.display.stacks import stacks_of
 from reports.sets.version import read_version
-from reports.site.series import section
+from reports.site.topics import series_parts
 from reports.topics.cost import page as choosing
 from reports.topics.tasks import curves_page as summary
+from reports.topics.tasks.section import section
 from suite.schema.record import CaseResult
 from suite.statistics.aa_noise import SUFFIX
 from suite.statistics.intervals import Estimate
@@ -88,9 +89,7 @@ def test_a_difference_within_what_a_case_differs_from_itself_is_no_finding() -> 
     assert pair.noise == pytest.approx(0.1)
     said = stack_in_words(pair)
     assert "8.0 % longer" in said
-    assert said.endswith(
-        "that is within the noise: medians of rounds of one case, an A/A pair's, lie up to 10.0 % apart."
-    )
+    assert said.endswith("that is within the noise: medians of a repeat measurement lie up to 10.0 % apart.")
     assert "shorter" in stack_in_words(the_pair(one_gpu(0.5, 0.4, twin_s=0.51)))
 
 
@@ -108,7 +107,7 @@ def test_a_stack_that_failed_has_no_parts_and_says_so() -> None:
 def test_one_round_without_an_a_a_pair_is_not_called_slower() -> None:
     said = stack_in_words(the_pair(one_gpu(0.5, 1.0, rounds=1)))
     assert said.endswith(
-        "100.0 % longer than on Newton, kit-less; it is unknown whether that is noise: no A/A pair ran."
+        "100.0 % longer than on Newton, kit-less; it is unknown whether that is noise: no repeat measurement ran."
     )
 
 
@@ -118,7 +117,7 @@ def test_a_campaign_of_stacks_on_one_gpu_shows_its_table_and_nothing_of_scaling(
     assert "cartpole-physics/rsl_rl-ovphysx-n4096-1x1\tPhysX without Isaac Sim\t" in shown
     assert "Efficiency" not in shown
     assert "nothing is known of scaling" in summary.verdicts(version).text
-    page = section(version, "Cartpole", "cartpole-physics").text
+    page = section(version, "Cartpole", "cartpole-physics", series_parts()).text
     assert "Speed-up" not in page
     assert "nothing can be said of how it scales" in page
     assert "100.0 % longer" in stacks_of(version.series("cartpole-physics")).text
@@ -127,7 +126,7 @@ def test_a_campaign_of_stacks_on_one_gpu_shows_its_table_and_nothing_of_scaling(
     several = read_version(write_results(stack_results(), tmp_path / "several"), name="v")
     assert "Efficiency" in summary.answers(several).text
     assert "cartpole-physics: rsl_rl, ovphysx" in choosing.in_short(several).text
-    assert "Speed-up" in section(several, "Cartpole", "cartpole-physics").text
+    assert "Speed-up" in section(several, "Cartpole", "cartpole-physics", series_parts()).text
 
 
 def test_other_cases_on_one_gpu_are_not_hidden_behind_pairs_of_stacks(tmp_path: Path) -> None:

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from reports.sets.version import Version, read_version
 from reports.site.pages import page_sources
-from reports.site.series import section
+from reports.site.topics import series_parts
 from reports.topics.tasks import overview
+from reports.topics.tasks.section import section
 from reports.topics.tasks.series_answer import NOTHING, series_answer
 from suite.schema.record import CaseResult
 from tests.fixtures.results.committed_results import committed_version
@@ -53,7 +54,7 @@ def test_of_a_series_in_which_nothing_completed_nothing_is_said(tmp_path: Path) 
     failed = on_gpus([failed_result(make_case("ant-weak", world_size=2), outcome="crashed", reason="no memory")])
     version = version_of([*on_gpus([make_result(make_case(), 0.5)]), *failed], tmp_path)
     assert said_of(version, "Ant", "ant-weak") == NOTHING
-    assert NOTHING in section(version, "Ant", "ant-weak").text
+    assert NOTHING in section(version, "Ant", "ant-weak", series_parts()).text
 
 
 def test_a_task_of_which_only_a_part_ran_has_a_page_with_its_section(tmp_path: Path) -> None:
@@ -66,7 +67,7 @@ def test_a_task_of_which_only_a_part_ran_has_a_page_with_its_section(tmp_path: P
     page = page_sources(version)["task-ant"]
     assert "(series-ant-step)=" in page
     assert "stepped without training (ant-step)" in page
-    shown = section(version, "Ant", "ant-step").text
+    shown = section(version, "Ant", "ant-step", series_parts()).text
     assert "It takes 0.500 s on 1 GPU (1 run)." in shown
     assert "This series is a single-part test" in shown
 
@@ -79,6 +80,6 @@ def test_one_name_of_two_tasks_is_a_section_of_each(tmp_path: Path) -> None:
     version = read_version(tmp_path, name="v")
     assert [part.name for part in overview.series_of(version, "Ant")["ant-weak"]] == ["ours"]
     assert [part.name for part in overview.series_of(version, "Mine")["ant-weak"]] == ["mine"]
-    shown = section(version, "Mine", "ant-weak").text
+    shown = section(version, "Mine", "ant-weak", series_parts()).text
     assert "scaling of Isaac-Mine with" in shown
     assert "scaling of Isaac-Ant with" not in shown

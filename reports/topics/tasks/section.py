@@ -7,8 +7,8 @@ from reports.analysis.analysed_set import Campaign, has_one_size, shared_kind
 from reports.display.addresses import anchor_of_series
 from reports.display.html import Displayed, Html, bullets, fold, heading, link, paragraph, together
 from reports.display.stacks import stacks_of
+from reports.display.topic import SeriesPart
 from reports.sets.version import Version
-from reports.site.topics import topics
 from reports.topics.tasks import page as series
 from reports.topics.tasks.overview import series_of
 from reports.topics.tasks.series_answer import series_answer
@@ -21,28 +21,27 @@ SWEEP: Final = (
     " bring no more frames, and each update learns from more of them."
 )
 TUNED: Final = (
-    "A closed case runs as upstream ships it. An open case is tuned through settings that Isaac Lab and RL libraries"
-    " offer. The table compares each change alone with the closed case, and last those that work together."
+    "A case as shipped has upstream's settings. A tuned case changes settings that Isaac Lab and the RL libraries"
+    " offer. The table compares each change with the case as shipped."
 )
 CONTROL: Final = (
     "This series is a single-part test: it runs one part of an iteration and nothing else, and trains nothing."
 )
 
 
-def section(version: Version, task: str, name: str) -> Html:
-    """Show the answer of a series, and everything else in a fold."""
+def section(version: Version, task: str, name: str, of_topics: Sequence[SeriesPart]) -> Html:
+    """Show the answer of a series, and in a fold everything else, with the parts that other topics give."""
     parts = series_of(version, task)[name]
     lines = [line for line in version.lines if (line.task, line.series) == (task, name)]
     inside: list[Displayed] = []
-    for title, shown in _with_others(version, parts):
+    for title, shown in _with_others(version, parts, of_topics):
         anchor = f"{anchor_of_series(name)}-{title.lower().replace(' ', '-')}"
         inside += [heading(title, anchor=anchor), *shown]
     return together([paragraph(series_answer(parts, lines)), fold(f"All cases, charts and remarks of {name}", inside)])
 
 
-def _with_others(version: Version, parts: Sequence[Campaign]) -> Iterator[Part]:
+def _with_others(version: Version, parts: Sequence[Campaign], of_topics: Sequence[SeriesPart]) -> Iterator[Part]:
     """With what other topics show of a series: below a heading that is there, or below their own after it."""
-    of_topics = [part for topic in topics() for part in topic.series_parts]
     for title, shown in _parts(parts):
         added = [(part.title, part.shown(version, parts)) for part in of_topics if part.after == title]
         yield title, [*shown, *(html for own, more in added if own is None for html in more)]
