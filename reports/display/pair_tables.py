@@ -26,7 +26,7 @@ from suite.statistics.intervals import Estimate
 def stacks(pairs: Sequence[StackPair], rows: Mapping[str, CaseRow], *, label: str) -> Html:
     """``rows`` by case id."""
     return html_table(
-        ["Case", "Stack", "Total FPS", "Held against", "Total FPS there", "Ratio", "Against the noise", "Rounds"],
+        ["Case", "Stack", "Total FPS", "Compared with", "Its total FPS", "Ratio", "Against the noise", "Rounds"],
         (
             [
                 pair.case.case.case_id,
@@ -41,7 +41,7 @@ def stacks(pairs: Sequence[StackPair], rows: Mapping[str, CaseRow], *, label: st
             for pair in pairs
         ),
         label=label,
-        text_headings=("Stack", "Held against", "Against the noise", "Rounds"),
+        text_headings=("Stack", "Compared with", "Against the noise", "Rounds"),
     )
 
 

@@ -23,8 +23,8 @@ from suite.files.wording import counted
 from suite.schema.record import Case
 
 STACK_NAMES: Mapping[str, str] = {
-    "kitless": "Newton, kit-less",
-    "ovphysx": "PhysX without Isaac Sim",
+    "kitless": "Newton (no Isaac Sim)",
+    "ovphysx": "PhysX (no Isaac Sim)",
     "isaacsim": "PhysX and RTX in Isaac Sim",
 }
 

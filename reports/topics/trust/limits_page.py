@@ -44,7 +44,7 @@ def weaknesses(version: Version) -> Html:
     """What `nox -s verify` finds in the results and nobody can repair, with why it stands."""
     listed = read_weaknesses(version.folder)
     if not listed:
-        return paragraph("No weakness is known: `nox -s verify` finds nothing, or all that it finds is a fault.")
+        return paragraph("No weakness is known: verify finds nothing, or everything that it finds is a fault.")
     alike: dict[tuple[str, str], list[Weakness]] = {}
     for weakness in listed:
         alike.setdefault((weakness.what, weakness.why), []).append(weakness)

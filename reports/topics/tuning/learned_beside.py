@@ -69,7 +69,7 @@ def several_beside_one(results: Iterable[CaseResult]) -> tuple[Beside, ...]:
 
 
 def stacks_beside_newton(results: Iterable[CaseResult]) -> tuple[Beside, ...]:
-    """Every other stack beside the kit-less one, on as many ranks."""
+    """Every other stack compared with Newton, on as many ranks."""
     return _beside(
         results,
         like=lambda case: (Size.of(case)._replace(stack=""), case.assets, case.world_size),

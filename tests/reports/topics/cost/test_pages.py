@@ -168,7 +168,7 @@ def test_stacks_have_a_page_where_there_are_two(tmp_path: Path) -> None:
     first, *_ = [line for line in text.splitlines() if line.startswith("cartpole-physics/rsl_rl-ovphysx-n8192-1x2\t")]
     assert first.split("\t")[-3:] == ["0.50 (0.50 to 0.50)", "slower", "3, 3 (3, 3 settled)"]
     assert (
-        "an iteration takes 100.0 % longer (99.5 to 100.5 %) than on Newton, kit-less; that is more than noise,"
+        "an iteration takes 100.0 % longer (99.5 to 100.5 %) than on Newton (no Isaac Sim); that is more than noise,"
         " though no repeat measurement ran. Its largest part is rest of steps, " in text
     )
     assert text.count("that is more than noise") == stacks_in_words(version).text.count("than noise") == 2

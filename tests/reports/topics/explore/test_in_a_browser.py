@@ -173,7 +173,7 @@ def test_what_was_not_measured_together_cannot_be_chosen(browser: Browser, tmp_p
     markup = main(version_of(results, tmp_path / "results")).markup
     tab = Tab.opened(browser, write_page(markup, tmp_path).as_uri() + "#task=Ant&metric=fps", width=1440)
     options = "[...document.querySelectorAll('.explore option:disabled')].map((option) => option.textContent)"
-    assert tab.value(options) == ["2", "PhysX without Isaac Sim"]
+    assert tab.value(options) == ["2", "PhysX (no Isaac Sim)"]
     pick(tab, "task", "")
     assert tab.value(options) == []
 

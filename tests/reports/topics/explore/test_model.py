@@ -56,7 +56,7 @@ def test_each_metric_of_a_point_is_that_of_its_runs(tmp_path: Path) -> None:
     assert four.baseline == "cartpole-strong/rsl_rl-kitless-n8192-1x1"
     assert (four.runs, four.gpu, four.gpus, four.num_envs) == (3, "Generated Accelerator", 4, 2048)
     assert (four.task, four.library, four.settings, four.physics) == (
-        "Cartpole", "rsl_rl", "as shipped", "Newton, kit-less",
+        "Cartpole", "rsl_rl", "as shipped", "Newton (no Isaac Sim)",
     )  # fmt: skip
     assert {"energy", "memory"} & four.figures.keys() == set()
 
@@ -83,8 +83,8 @@ def test_only_a_case_with_other_numbers_of_gpus_has_a_speed_up(tmp_path: Path) -
 def test_physics_set_points_apart(tmp_path: Path) -> None:
     stacks = found(stack_results(), tmp_path).values()
     assert {(point.physics, point.curve) for point in stacks} == {
-        ("Newton, kit-less", "/cartpole-physics/rsl_rl, kitless"),
-        ("PhysX without Isaac Sim", "/cartpole-physics/rsl_rl, ovphysx"),
+        ("Newton (no Isaac Sim)", "/cartpole-physics/rsl_rl, kitless"),
+        ("PhysX (no Isaac Sim)", "/cartpole-physics/rsl_rl, ovphysx"),
     }
     assert len({point.name for point in stacks}) == 4
 

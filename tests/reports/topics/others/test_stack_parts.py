@@ -107,14 +107,14 @@ def test_a_stack_that_failed_has_no_parts_and_says_so() -> None:
 def test_one_round_without_an_a_a_pair_is_not_called_slower() -> None:
     said = stack_in_words(the_pair(one_gpu(0.5, 1.0, rounds=1)))
     assert said.endswith(
-        "100.0 % longer than on Newton, kit-less; it is unknown whether that is noise: no repeat measurement ran."
+        "100.0 % longer than on Newton (no Isaac Sim); it is unknown whether that is noise: no repeat measurement ran."
     )
 
 
 def test_a_campaign_of_stacks_on_one_gpu_shows_its_table_and_nothing_of_scaling(tmp_path: Path) -> None:
     version = read_version(write_results(one_gpu(0.5, 1.0), tmp_path / "one"), name="v")
     shown = summary.answers(version).text
-    assert "cartpole-physics/rsl_rl-ovphysx-n4096-1x1\tPhysX without Isaac Sim\t" in shown
+    assert "cartpole-physics/rsl_rl-ovphysx-n4096-1x1\tPhysX (no Isaac Sim)\t" in shown
     assert "Efficiency" not in shown
     assert "nothing is known of scaling" in summary.verdicts(version).text
     page = section(version, "Cartpole", "cartpole-physics", series_parts()).text
