@@ -29,6 +29,11 @@ STACK_NAMES: Mapping[str, str] = {
 }
 
 
+def ranks_text(case: Case | CaseRow) -> str:
+    """``1 GPU``, ``4 GPUs``; on CPUs ``2 ranks``."""
+    return counted(case.world_size, "GPU" if case.device == "cuda" else "rank")
+
+
 def outcomes(row: CaseRow) -> str:
     """``3 completed, 2 settled``, ``2 completed, 2 settled, 1 hung``."""
     said = [f"{rounds} {name}" for name, rounds in sorted(row.outcome_counts.items())]

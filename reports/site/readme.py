@@ -11,6 +11,7 @@ from typing import Any, Final
 from reports.analysis.curves import task_name
 from reports.analysis.divisions import Gain, gains
 from reports.analysis.environments import Place, places, plain_name
+from reports.display.series_tables import ranks_text
 from reports.sets.figures_file import read_figures
 from reports.site.publish import read_versions
 from reports.site.topics import topics
@@ -81,7 +82,7 @@ def findings() -> str:
     Raises:
         ReportError: a figure is missing, or the sets differ in a version.
     """
-    sources = newest, full, rsl_rl, shadow, tuned = [
+    sources = newest, full, rsl_rl, shadow, open_division = [
         read(name)
         for name in (
             "2026.12/h200-x2", "2026.11/h200-x4-full", "2026.11/h200-x4-rsl", "2026.11/h200-x2-shadow",
@@ -102,7 +103,7 @@ def findings() -> str:
   {_speedup(slower, rsl_rl)}.
 - **Shadow Hand with a camera, {hand.num_envs:,} environments per GPU** ({hand.rl_library}): on \
 {hand.world_size} GPUs {_efficiency(hand, shadow)}.
-{_tuned(tuned)}
+{tuned(open_division)}
 
 Each figure compares medians over runs in fresh processes. {SETTLED} {_versions(sources)}."""
 
@@ -113,13 +114,14 @@ def what_ran_where() -> str:
     return "\n\n".join(topic.readme(version) for topic in topics() if topic.readme)
 
 
-def _tuned(source: Source) -> str:
+def tuned(source: Source) -> str:
     """Frames and time to a reward of every tuned case of a set with several seeds."""
     found = gains(source.results)
     unsure = all(low <= 1 <= high for low, high in (source.of(gain.case, "sooner_interval") for gain in found))
     claim = "more frames do not surely bring a reward sooner" if unsure else "frames, and the time to a reward"
     seeds = counted(min(min(gain.seeds) for gain in found), "seed")
-    lines = [f"- **Tuned settings** ({_one({gain.case.rl_library for gain in found})}, one GPU, {seeds}): {claim}."]
+    shared = _one({f"{gain.case.rl_library}, {ranks_text(gain.case)}" for gain in found})
+    lines = [f"- **Tuned settings** ({shared}, {seeds}): {claim}."]
     return "\n".join([*lines, *(f"  {_gain(gain, source)}" for gain in found)])
 
 

@@ -11,7 +11,7 @@ from reports.display.calculator import calculator
 from reports.display.charts.speedups import panels
 from reports.display.charts.sweep import environments
 from reports.display.html import Displayed, Html, answer_of_page, count, heading, html_table, link, paragraph, together
-from reports.display.series_tables import series_title
+from reports.display.series_tables import ranks_text, series_title
 from reports.sets.version import Version
 from reports.topics.tasks.page import SWEEPS
 from reports.topics.tasks.picture import picture
@@ -44,10 +44,9 @@ def most_frames(results: Sequence[CaseResult]) -> str:
     if not known:
         return ""
     fps, case = max(known, key=lambda each: each[0])
-    number = counted(case.world_size, "GPU" if case.device == "cuda" else "rank")
     settings = ", with tuned settings" if case.division == "open" else ""
     return (
-        f"The most that was measured is {count(fps)} frames per second with learning, on {number} with"
+        f"The most that was measured is {count(fps)} frames per second with learning, on {ranks_text(case)} with"
         f" {case.rl_library} and {case.num_envs:,} environments on each{settings}."
     )
 

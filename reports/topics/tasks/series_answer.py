@@ -12,6 +12,7 @@ from reports.analysis.stack_parts import stack_pairs
 from reports.display import pair_tables
 from reports.display.division_tables import has_seeds, time_to_reward
 from reports.display.html import count, estimated, interval_of, ratio, seconds
+from reports.display.series_tables import ranks_text
 from reports.topics.tasks.overview import most_frames
 from suite.files.wording import counted
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
@@ -50,7 +51,7 @@ def _alone(parts: Sequence[Campaign]) -> str:
     of_sets = [sorted(_completed(part), key=lambda row: (row.world_size, row.nnodes)) for part in parts]
     rows = max(of_sets, key=lambda rows: rows[-1].world_size if rows else 0)
     ends = [rows[0], rows[-1]] if rows[0].world_size != rows[-1].world_size else rows[:1]
-    times = (f"{_seconds(row)} s on {_ranks(row)}{_few(row.rounds_completed)}" for row in ends)
+    times = (f"{_seconds(row)} s on {ranks_text(row)}{_few(row.rounds_completed)}" for row in ends)
     return f"One part of an iteration alone, without training. It takes {' and '.join(times)}."
 
 
@@ -63,7 +64,7 @@ def _sweep(parts: Sequence[Campaign]) -> str:
     alike = [row for _, row, of in rows if of is part and (row.rl_library, row.stack) == (most.rl_library, most.stack)]
     least = min(alike, key=lambda row: row.num_envs)
     said = (
-        f"With {most.rl_library}, {most.num_envs:,} environments on {_ranks(most)} make the most frames,"
+        f"With {most.rl_library}, {most.num_envs:,} environments on {ranks_text(most)} make the most frames,"
         f" {interval_of(fps, most.total_fps_interval, count)} a second{_few(most.rounds_completed)}"
     )
     if least is most or not least.total_fps:
@@ -78,11 +79,11 @@ def _tuned(parts: Sequence[Campaign]) -> str:
         return "No tuned case completed beside the settings as shipped, so nothing is known of what tuning gains."
     # Several seeds say more of learning than a larger gain with one.
     value, best = max(found, key=lambda each: (has_seeds(each[1]), each[0].interval is not None, each[0].value))
-    where = counted(best.case.world_size, "GPU" if best.case.device == "cuda" else "rank")
     few = _few(min(best.rounds, best.closed_rounds))
     return (
         f"The change that gains most, {', '.join(best.changes)}, makes {estimated(value)} times the frames of the"
-        f" settings as shipped, with {best.case.rl_library} on {where}{few}. Against the noise: {best.speed}. "
+        f" settings as shipped, with {best.case.rl_library} on {ranks_text(best.case)}{few}."
+        f" Against the noise: {best.speed}. "
         + (time_to_reward(best) if has_seeds(best) else f"Reward after as many frames: {best.learning}.")
     )
 
@@ -98,7 +99,3 @@ def _seconds(row: CaseRow) -> str:
 def _few(runs: int) -> str:
     """Return how many runs, where they are too few for an interval."""
     return "" if runs >= MIN_ROUNDS_FOR_INTERVAL else f" ({counted(runs, 'run')})"
-
-
-def _ranks(row: CaseRow) -> str:
-    return counted(row.world_size, "GPU" if row.device == "cuda" else "rank")

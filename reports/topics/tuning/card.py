@@ -7,6 +7,7 @@ from reports.analysis.divisions import Gain, gains
 from reports.display.card import Card
 from reports.display.division_tables import has_seeds, time_to_reward
 from reports.display.html import estimated, seconds
+from reports.display.series_tables import ranks_text
 from reports.sets.version import Version
 from suite.statistics.intervals import Estimate
 
@@ -33,7 +34,7 @@ def _of_seeds(best: Gain) -> Card:
     brings = "bring the reward sooner" if low > 1 else "do not surely bring the reward sooner"
     return Card(
         title=f"{task_name(best.case.task)}, tuned: {frames}{brings}",
-        text=f"One GPU, {best.case.rl_library}. {time_to_reward(best)}",
+        text=f"{ranks_text(best.case)}, {best.case.rl_library}. {time_to_reward(best)}",
         bars={name: (time_s / max(known_s.values()), f"{seconds(time_s)} s") for name, time_s in known_s.items()},
         link="Tuned settings, and what they do to learning",
         address="division.html",
@@ -52,7 +53,8 @@ def _of_frames(best: Gain, value: Estimate, of_case: Sequence[tuple[Gain, Estima
     )
     return Card(
         title=f"Settings gain more than GPUs: {task_name(best.case.task)} makes {value.value:.1f} times the frames",
-        text=f"One GPU, {best.case.rl_library}, compared with the settings as shipped: {estimated(value)}. {learned}",
+        text=f"{ranks_text(best.case)}, {best.case.rl_library}, compared with the settings as shipped:"
+        f" {estimated(value)}. {learned}",
         bars=bars,
         link="Tuned settings, and what they do to learning",
         address="division.html",

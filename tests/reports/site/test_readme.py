@@ -1,13 +1,14 @@
 """README.md says what results in git say, is short, and the pages it leads to are those of the book."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from reports.sets.evidence import has_fingerprints
 from reports.sets.figures_file import FILE, text
 from reports.site import guide
-from reports.site.readme import BEGIN, BEGIN_WHERE, END, findings, read, what_ran_where
+from reports.site.readme import BEGIN, BEGIN_WHERE, END, findings, read, tuned, what_ran_where
 from reports.topics.losses.findings import places_of_cases
 from suite.campaign.runs import upstream
 from suite.files.paths import ROOT
@@ -30,6 +31,13 @@ def test_the_readme_shows_what_ran_where() -> None:
 def test_the_figures_in_git_are_those_of_the_report() -> None:
     """Whoever changes a rule of figures writes the file anew: ``python -m reports.sets.figures_file``."""
     assert (RESULTS / FILE).read_text(encoding="utf-8") == text(committed_version())
+
+
+def test_tuned_settings_name_how_many_gpus_they_ran_on() -> None:
+    source = read("2026.12/h100-tuned")
+    on_two = [replace(result, case=replace(result.case, nproc_per_node=2)) for result in source.results]
+    assert "(rl_games, 1 GPU, 4 seeds)" in tuned(source)
+    assert "(rl_games, 2 GPUs, 4 seeds)" in tuned(replace(source, results=on_two))
 
 
 def test_the_readme_is_short() -> None:

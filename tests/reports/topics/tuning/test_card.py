@@ -1,0 +1,24 @@
+"""The card of tuned settings says what its cases ran on."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reports.sets.version import read_version
+from reports.topics.tuning.card import card
+from tests.fixtures.results.generated_results import make_case, make_result, on_gpus, write_results
+
+
+@pytest.mark.parametrize("seed_per_round", [True, False])
+@pytest.mark.parametrize(("num_gpus", "said"), [(1, "1 GPU, rl_games"), (2, "2 GPUs, rl_games")])
+def test_the_card_says_how_many_gpus_ran(num_gpus: int, said: str, seed_per_round: bool, tmp_path: Path) -> None:
+    shipped = make_case(
+        "ant-open", world_size=num_gpus, scaling="weak", rl_library="rl_games", seed_per_round=seed_per_round
+    )
+    tuned = replace(shipped, case_id=f"{shipped.case_id}-fast", division="open", cpu_threads=4)
+    results = [make_result(shipped, 0.5, 0.5, 0.5), make_result(tuned, 0.25, 0.25, 0.25)]
+    found = card(read_version(write_results(on_gpus(results), tmp_path), name="v"))
+    assert found is not None
+    assert found.text.startswith(said)
+    assert ("over 3 seeds" in found.text) == seed_per_round
