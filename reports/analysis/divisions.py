@@ -119,11 +119,13 @@ def _gain(tuned: CaseResult, closed: CaseResult, noise: float | None) -> Gain:
     case, base = tuned.case, closed.case
     times, base_times = case_times(tuned), case_times(closed)
     pace_s, base_pace_s = _pace_s(times), _pace_s(base_times)
-    curves, base_curves = _curves(tuned), _curves(closed)
+    of_rounds, base_of_rounds = _by_round(tuned), _by_round(closed)
+    curves, base_curves = _distinct(of_rounds), _distinct(base_of_rounds)
     seeds = len(by_seed(closed)), len(by_seed(tuned))
     target = converged_reward(base_curves) if min(seeds) > 1 else reward_of_all(base_curves)
     needed, base_needed = _iterations(curves, target), _iterations(base_curves, target)
-    to_target_s, base_to_target_s = _times_to_target_s(tuned, target), _times_to_target_s(closed, target)
+    to_target_s = _times_to_target_s(of_rounds, needed, times.times_s)
+    base_to_target_s = _times_to_target_s(base_of_rounds, base_needed, base_times.times_s)
     is_measured = pace_s is not None and base_pace_s is not None
     work = case.frames_per_iteration / base.frames_per_iteration
     return Gain(
@@ -141,9 +143,9 @@ def _gain(tuned: CaseResult, closed: CaseResult, noise: float | None) -> Gain:
         learns_the_same=bool(curves) and curves == base_curves and len(curves) == 1,
         rewards=_rewards(curves, base_curves, _equals(case, base, pace_s, base_pace_s)),
         target=target,
-        iterations_to_target=(base_needed, needed),
+        iterations_to_target=(_median_of_all(base_needed), _median_of_all(needed)),
         time_to_target_s=(_median_of(base_to_target_s.values()), _median_of(to_target_s.values())),
-        reached=(0 if target is None else len(_reached(curves, target)), len(curves)),
+        reached=(sum(iterations is not None for iterations in needed.values()), len(curves)),
         sooner=_sooner(base_to_target_s, to_target_s, has_seeds=min(seeds) > 1),
         seeds=seeds,
     )
@@ -166,18 +168,26 @@ def _pace_s(times: CaseTimes) -> float | None:
     return statistics.median(times.times_s.values()) if times.times_s else None
 
 
-def _curves(result: CaseResult) -> tuple[_Curve, ...]:
-    """Of the completed rounds that report rewards, each curve once."""
-    curves = (tuple(mean_rewards(record)) for record in result.completed)
-    return tuple(dict.fromkeys(curve for curve in curves if any(reward is not None for reward in curve)))
+def _by_round(result: CaseResult) -> dict[int, _Curve]:
+    return {record.round: tuple(mean_rewards(record)) for record in result.completed}
 
 
-def _iterations(curves: Sequence[_Curve], target: float | None) -> float | None:
-    """Median over the curves; None where one of them ends before it gets there."""
-    if target is None or not curves:
-        return None
-    reached = _reached(curves, target)
-    return statistics.median(reached) if len(reached) == len(curves) else None
+def _distinct(of_rounds: Mapping[int, _Curve]) -> tuple[_Curve, ...]:
+    """Of the rounds that report rewards, each curve once."""
+    return tuple(dict.fromkeys(curve for curve in of_rounds.values() if any(reward is not None for reward in curve)))
+
+
+def _iterations(curves: Sequence[_Curve], target: float | None) -> dict[_Curve, int | None]:
+    """How many iterations each curve takes to the target; None for one that ends before it gets there."""
+    if target is None:
+        return dict.fromkeys(curves)
+    return {curve: iterations_to_reward(curve, target, smoothing_window=SMOOTHING_WINDOW) for curve in curves}
+
+
+def _median_of_all(needed: Mapping[_Curve, int | None]) -> float | None:
+    """None where a curve ends before it gets there."""
+    known = [iterations for iterations in needed.values() if iterations is not None]
+    return statistics.median(known) if known and len(known) == len(needed) else None
 
 
 def _sooner(closed_s: Rounds, tuned_s: Rounds, *, has_seeds: bool) -> Estimate | None:
@@ -188,26 +198,18 @@ def _sooner(closed_s: Rounds, tuned_s: Rounds, *, has_seeds: bool) -> Estimate |
     return _median_of([closed_s[number] / tuned_s[number] for number in closed_s.keys() & tuned_s.keys()])
 
 
-def _times_to_target_s(result: CaseResult, target: float | None) -> Rounds:
+def _times_to_target_s(of_rounds: Mapping[int, _Curve], needed: Mapping[_Curve, int | None], times_s: Rounds) -> Rounds:
     """Seconds of every completed round; empty where one of them ends before it gets there."""
-    if target is None:
-        return {}
-    times_s = case_times(result).times_s
     found = {
-        record.round: needed * times_s[record.round]
-        for record in result.completed
-        if (needed := iterations_to_reward(mean_rewards(record), target, smoothing_window=SMOOTHING_WINDOW))
+        number: iterations * times_s[number]
+        for number, curve in of_rounds.items()
+        if (iterations := needed.get(curve)) is not None
     }
-    return found if len(found) == len(result.completed) else {}
+    return found if len(found) == len(of_rounds) else {}
 
 
 def _median_of(values: Collection[float]) -> Estimate | None:
     return median_of(values) if values else None
-
-
-def _reached(curves: Sequence[_Curve], target: float) -> list[int]:
-    needed = [iterations_to_reward(curve, target, smoothing_window=SMOOTHING_WINDOW) for curve in curves]
-    return [iterations for iterations in needed if iterations is not None]
 
 
 def _equals(case: Case, base: Case, pace_s: float | None, base_pace_s: float | None) -> dict[Equal, tuple[int, int]]:
