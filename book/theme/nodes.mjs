@@ -8,6 +8,9 @@ export function escapeHtml(text) {
 
 const plainText = (html) => html.replace(/<[^>]+>/g, "");
 
+// Headings of the second level that a cell shows. One without an address cannot be linked.
+const HEADING = /<h2 id="([^"]+)">([\s\S]*?)<a class="anchor"/g;
+
 export class PageRenderer {
   constructor({ slug, pages, fetchText }) {
     this.slug = slug;
@@ -47,6 +50,7 @@ export class PageRenderer {
     if (html) {
       const markup = await this.outputText(html);
       this.hasFigures ||= markup.includes('class="vega-figure"');
+      for (const [, id, title] of markup.matchAll(HEADING)) this.sections.push({ id, title: plainText(title) });
       return `${markup}\n`;
     }
     const text = data.data?.["text/plain"];

