@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Final
 
 from reports.site.topics import COMMANDS
+from suite.errors import UsageError
 from suite.options.command_line import exit_code_of
 
 MODULES: Final = {
@@ -22,9 +23,15 @@ MODULES: Final = {
 
 
 def main(session: str, arguments: Sequence[str]) -> int:
-    """As ``main`` of the session's module."""
+    """As ``main`` of the session's module. A session that is not there ends as ``UsageError`` does."""
 
     def run() -> int:
+        if session not in MODULES:
+            raise UsageError(
+                f"python -m reports: got the session {session!r}, allowed are {', '.join(sorted(MODULES))}. If its"
+                " topic was deleted, take the topic's folder in reports/topics and its line in reports/site/topics.py"
+                " back from git."
+            )
         code: int = import_module(MODULES[session]).main(arguments)
         return code
 
@@ -32,4 +39,4 @@ def main(session: str, arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2:]))
+    sys.exit(main("".join(sys.argv[1:2]), sys.argv[2:]))

@@ -13,6 +13,7 @@ import pytest
 
 from reports.display.topic import Topic
 from reports.site.topics import TOPICS, topics
+from suite.errors import UsageError
 from suite.files.paths import ROOT
 from tests.fixtures.results.generated_results import on_gpus, smoke_results, write_results
 
@@ -40,6 +41,30 @@ def test_without_its_folder_and_line_a_topic_is_gone_and_nothing_else(deleted: s
     assert found["folder"] == str(copy)
     assert found["pages"] == [page.text for name, topic in by_name().items() if name != deleted for page in topic.pages]
     assert not set(TOPICS[deleted]) & set(found["sessions"])
+
+
+def test_the_session_of_a_deleted_topic_says_which_there_are(tmp_path: Path) -> None:
+    """Through nox and without it."""
+    sessions = {session: topic for topic, commands in TOPICS.items() for session in commands}
+    assert len(sessions) > 3
+    copy_without(sorted(set(sessions.values())), tmp_path)
+    with (tmp_path / "noxfile.py").open("a") as noxfile:
+        noxfile.write("\n\ninstall = lambda *_: None\n")
+    nox = ["-m", "nox", "--force-venv-backend", "none", "-s"]
+    for session in sessions:
+        for command in (["-m", "reports", session], [*nox, session]):
+            done = python(command, tmp_path)
+            said = done.stdout + done.stderr
+            assert done.returncode == UsageError.exit_code, said
+            assert f"got the session '{session}', allowed are accept, publish, report, submit, verify." in said
+            assert "reports/site/topics.py" in said
+            assert "Traceback" not in said
+
+
+def test_a_command_without_a_session_says_which_there_are() -> None:
+    done = python(["-m", "reports"], ROOT)
+    assert done.returncode == UsageError.exit_code
+    assert done.stderr.startswith("python -m reports: got the session '', allowed are accept, ")
 
 
 def test_a_site_is_built_without_most_topics_and_no_link_leads_to_their_pages(tmp_path: Path) -> None:
@@ -92,15 +117,20 @@ def _left_out(folder: str, names: list[str]) -> list[str]:
     return [name for name in names if name == "__pycache__" or (name == "results" and Path(folder).name == "reports")]
 
 
-def output_of(arguments: Sequence[str], folder: Path) -> str:
-    """Run Python with the copy in ``folder`` in place of this checkout."""
-    done = subprocess.run(
+def python(arguments: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run Python with the copy in ``folder`` in place of this checkout, and nox with the same Python."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder)},
+        env={**os.environ, "PYTHONPATH": str(folder), "PATH": path},
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def output_of(arguments: Sequence[str], folder: Path) -> str:
+    done = python(arguments, folder)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
