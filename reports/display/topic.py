@@ -11,7 +11,7 @@ from reports.display.html import Html
 from reports.sets.version import Version
 from suite.files.paths import ROOT
 
-BOOK: Final = ROOT / "book"
+TOPICS_FOLDER: Final = ROOT / "reports" / "topics"
 # Parts of the contents that several topics have pages in.
 COMPARED: Final = "Compared"
 MEASURING: Final = "How we measure"
@@ -23,7 +23,7 @@ type Texts = Mapping[str, str]  # name of a page -> its MyST text
 class Page:
     """A page, or pages that are made from one text."""
 
-    text: str  # the file in ``book/``, without its ending
+    text: str  # the file in the topic's folder ``pages``, without its ending
     part: str | None = None  # heading in the contents; None: above all parts
     is_shown: Callable[[Version], object]  # its truth counts
     made: Callable[[Version], Texts] | None = None  # None: one page, named as its text, or ``name``
@@ -38,7 +38,9 @@ class Page:
 
 
 def read_text(name: str) -> str:
-    return (BOOK / f"{name}.md").read_text(encoding="utf-8")
+    """The text of a page; pages of all topics differ in their names."""
+    (path,) = TOPICS_FOLDER.glob(f"*/pages/{name}.md")
+    return path.read_text(encoding="utf-8")
 
 
 def has_speeds(version: Version) -> bool:

@@ -1,4 +1,4 @@
-"""From the pages in ``book/`` and a version's results to a folder of HTML: execute, then Jupyter Book.
+"""From the pages of the topics and a version's results to a folder of HTML: execute, then Jupyter Book.
 
 All pages' cells run in one kernel, page after page, because starting one takes longer than drawing a page. Nothing is
 fetched: the site works from a disk and asks no other host.
@@ -29,7 +29,6 @@ from traitlets.config import Config
 
 from reports.display.charts.drawing import SCHEMA_URL
 from reports.display.figure import vega_lite_version
-from reports.display.topic import BOOK
 from reports.sets.file_errors import told_when_unwritable
 from reports.sets.version import Version, hand_on
 from reports.site import guide
@@ -168,10 +167,10 @@ def sockets_in(folder: Path) -> Config:
 
 
 def _write_project(project: Path, pages: Mapping[str, Any], *, version: Version, siblings: Sequence[Sibling]) -> None:
-    shutil.copytree(BOOK / "theme", project / "theme")
+    shutil.copytree(guide.BOOK / "theme", project / "theme")
     (project / "theme" / "assets" / "vega-bundle.js").write_text(_vega_bundle(), encoding="utf-8")
     known = [{"name": sibling.name, "pages": sibling.pages} for sibling in siblings]
-    settings = string.Template((BOOK / "myst.yml").read_text(encoding="utf-8"))
+    settings = string.Template((guide.BOOK / "myst.yml").read_text(encoding="utf-8"))
     # JSON is YAML, so any text is quoted right. The list of versions is an option, which has to be a string.
     values = {"version": version.name, "versions": json.dumps(known), "toc": contents(version)}
     (project / "myst.yml").write_text(

@@ -12,7 +12,8 @@ from typing import Final
 
 from suite.files.paths import ROOT
 
-FOLDER: Final = ROOT / "book" / "run"
+BOOK: Final = ROOT / "book"
+FOLDER: Final = BOOK / "run"
 PAGES: Final[Mapping[str, Path]] = {
     "first-run": FOLDER / "first-run.md",
     "your-gpus": FOLDER / "your-gpus.md",

@@ -16,7 +16,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from reports.display.topic import BOOK
 from reports.sets.file_errors import told_when_unreadable, told_when_unwritable
 from reports.sets.manifest import MANIFEST
 from reports.sets.version import Version, read_version, version_order
@@ -123,7 +122,7 @@ def _build(version: Version, out_dir: Path, siblings: Sequence[Sibling]) -> bool
 def _inputs_sha256(version: Version, siblings: Sequence[Sibling]) -> str:
     """Of everything that a version's pages are made of: results, pages, theme, code, pins, other versions."""
     digest = hashlib.sha256(repr(siblings).encode())
-    folders = [version.folder, *(older.folder for older in version.older), BOOK]
+    folders = [version.folder, *(older.folder for older in version.older), guide.BOOK]
     for path in [*_files(folders), *_code()]:
         with told_when_unreadable(path):  # the site's folder is not at fault
             content = path.read_bytes()
@@ -141,11 +140,11 @@ def _code() -> Iterator[Path]:
     for folder in ("reports", "suite", "tasks/matrices"):
         yield from sorted(
             path
-            for pattern in ("*.py", "*.toml")
+            for pattern in ("*.py", "*.toml", "*.md")
             for path in (ROOT / folder).rglob(pattern)
             if RESULTS not in path.parents
         )
-    yield from (path for path in guide.PAGES.values() if BOOK not in path.parents)
+    yield from (path for path in guide.PAGES.values() if guide.BOOK not in path.parents)
     yield ROOT / "tasks" / "catalog.toml"
     yield ROOT / "containers" / "pins" / "report.txt"
 

@@ -1,12 +1,12 @@
-"""The book's words hold no results: every number on a page comes from the stored results."""
+"""The words of pages hold no results: every number on a page comes from the stored results."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-BOOK = Path(__file__).resolve().parents[2] / "book"
-PAGES = sorted(BOOK.glob("*.md"))
+TOPICS = Path(__file__).resolve().parents[2] / "reports" / "topics"
+PAGES = sorted(TOPICS.glob("*/pages/*.md"))
 ALLOWED = ("Jupyter Book 2", "Isaac Lab 3.0")  # names of versions, which are no results
 
 _NOT_PROSE = re.compile(

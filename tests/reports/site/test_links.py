@@ -5,6 +5,7 @@ import re
 import nbformat
 import pytest
 
+from reports.display.topic import TOPICS_FOLDER
 from reports.site import guide
 from reports.site.links import keep_links_to
 from reports.site.pages import pages
@@ -46,7 +47,9 @@ def test_every_page_that_a_text_or_a_module_names_is_in_the_list_of_pages() -> N
     """Otherwise a wrong name would become text, and nobody would see that a link is gone."""
     known = {page.name or page.text for page in pages()} | set(guide.PAGES)
     in_texts = {
-        name for path in (ROOT / "book").glob("*.md") for name in re.findall(r"\]\(([\w-]+)\.ipynb", path.read_text())
+        name
+        for path in TOPICS_FOLDER.glob("*/pages/*.md")
+        for name in re.findall(r"\]\(([\w-]+)\.ipynb", path.read_text())
     }
     modules = [path for folder in ("display", "topics") for path in (ROOT / "reports" / folder).rglob("*.py")]
     in_code = {name for path in modules for name in NAMED_IN_CODE.findall(path.read_text())}

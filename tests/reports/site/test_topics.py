@@ -33,6 +33,12 @@ def test_the_list_has_every_folder() -> None:
     assert set(TOPICS) == folders
 
 
+@pytest.mark.parametrize("name", sorted(TOPICS))
+def test_the_texts_of_a_topic_are_those_of_its_pages(name: str) -> None:
+    texts = {path.stem for path in (ROOT / "reports" / "topics" / name / "pages").iterdir()}
+    assert texts == {page.text for page in by_name()[name].pages}
+
+
 @pytest.mark.parametrize("deleted", sorted(TOPICS))
 def test_without_its_folder_and_line_a_topic_is_gone_and_nothing_else(deleted: str, tmp_path: Path) -> None:
     """Every module of the copy is imported, so none names what was deleted."""
@@ -44,7 +50,6 @@ def test_without_its_folder_and_line_a_topic_is_gone_and_nothing_else(deleted: s
 
 
 def test_the_session_of_a_deleted_topic_says_which_there_are(tmp_path: Path) -> None:
-    """Through nox and without it."""
     sessions = {session: topic for topic, commands in TOPICS.items() for session in commands}
     assert len(sessions) > 3
     copy_without(sorted(set(sessions.values())), tmp_path)

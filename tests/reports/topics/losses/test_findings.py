@@ -8,12 +8,12 @@ import pytest
 
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.seeds import seeds
+from reports.display.topic import read_text
 from reports.sets.version import Version, read_version
 from reports.site import pages
 from reports.topics.losses import findings
 from reports.topics.losses import findings_page as page
 from reports.topics.results.caution import caution
-from suite.files.paths import ROOT
 from suite.schema.record import CaseResult
 from tests.fixtures.results.committed_results import committed_version
 from tests.fixtures.results.generated_results import (
@@ -26,8 +26,6 @@ from tests.fixtures.results.generated_results import (
     sweep_results,
     write_results,
 )
-
-BOOK = ROOT / "book"
 
 
 @pytest.fixture(scope="module")
@@ -232,7 +230,7 @@ def test_the_page_says_what_differs_between_places(committed: Version) -> None:
         one.case_id for one in findings.places_of_cases(r for rs in committed.beside_others.values() for r in rs)
     }
     assert any(len({seed for case_id, seed in alone if case_id == each}) > 1 for each in compared)
-    assert "Numbers of iterations, threads and seeds may differ" in (BOOK / "findings.md").read_text(encoding="utf-8")
+    assert "Numbers of iterations, threads and seeds may differ" in read_text("findings")
 
 
 def test_series_that_vary_stacks_are_not_said_to_scale(committed: Version) -> None:
