@@ -1,6 +1,7 @@
 """Tables and words about the cases of a series. Pure."""
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from reports.analysis.learning_curves import CurvePoint
 from reports.analysis.rows import CaseRow, Failure
@@ -20,11 +21,12 @@ from reports.display.html import (
     seconds,
 )
 from suite.files.wording import counted
-from suite.schema.record import Case
+from suite.schema.record import Case, Stack
 
-STACK_NAMES: Mapping[str, str] = {
-    "kitless": "Newton (no Isaac Sim)",
-    "ovphysx": "PhysX (no Isaac Sim)",
+WITHOUT_ISAAC_SIM: Final = " (no Isaac Sim)"
+STACK_NAMES: Final[Mapping[Stack, str]] = {
+    "kitless": f"Newton{WITHOUT_ISAAC_SIM}",
+    "ovphysx": f"PhysX{WITHOUT_ISAAC_SIM}",
     "isaacsim": "PhysX and RTX in Isaac Sim",
 }
 

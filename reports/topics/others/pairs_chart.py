@@ -1,6 +1,6 @@
 """What a stack gives over another, and what a second node costs, against the number of ranks. Pure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import altair as alt
@@ -10,16 +10,17 @@ from reports.analysis.pairs_of_cases import CasePair
 from reports.display.charts.drawing import colour, dashed_line_at, faded_unless, figure, pick, shape, tip
 from reports.display.figure import Figure
 from reports.display.html import Html, paragraph
+from reports.display.series_tables import STACK_NAMES
 from suite.statistics.intervals import Estimate
 
 HEIGHT_PX: Final = 220
 
 
-def ratios(series: Campaign, pairs: Sequence[CasePair], *, name_of: Callable[[str], str], data: Html) -> Figure | Html:
-    """Throughput over that of the other stack. ``name_of`` a stack."""
+def ratios(series: Campaign, pairs: Sequence[CasePair], *, data: Html) -> Figure | Html:
+    """Throughput over that of the other stack."""
     return _compared(
         series,
-        [(f"{p.case.case.rl_library}: {name_of(p.case.case.stack)}", p, p.over_base) for p in pairs],
+        [(f"{p.case.case.rl_library}: {STACK_NAMES[p.case.case.stack]}", p, p.over_base) for p in pairs],
         chart="stacks",
         title="Ratio of throughputs",
         number_format=".2f",

@@ -9,7 +9,6 @@ from reports.analysis.stack_parts import stack_pairs
 from reports.display import pair_tables
 from reports.display.addresses import address_of_series
 from reports.display.html import Displayed, Html, bullets, heading, link, together
-from reports.display.series_tables import STACK_NAMES
 from reports.sets.version import ResultSet, Version
 from reports.topics.others import pairs_chart as charts
 from suite.files.wording import counted
@@ -31,9 +30,8 @@ def stacks(version: Version) -> Html:
     def shown(series: Campaign, pairs: Sequence[CasePair], label: str) -> list[Displayed]:
         found = stack_pairs(series)
         table = pair_tables.stacks(found, {row.case_id: row for row in series.rows}, label=label)
-        names = STACK_NAMES
         return [
-            charts.ratios(series, pairs, name_of=lambda stack: names[stack], data=table),
+            charts.ratios(series, pairs, data=table),
             table,
             bullets(map(pair_tables.stack_in_words, found)),
             pair_tables.parts_of_stacks(found, label=f"Parts of iterations: {label}"),

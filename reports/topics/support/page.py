@@ -32,7 +32,7 @@ def answer(found: Sequence[Training]) -> str:
     _, ways_missing = tables.ways_that_ran(found)
     missing = [
         *(f"with {library}" for library in catalog.libraries if library not in libraries),
-        *(f"with {name}" for stack, name in tables.PHYSICS.items() if all(one.stack != stack for one in found)),
+        *(f"with {tables.physics(stack)}" for stack in catalog.stacks if all(one.stack != stack for one in found)),
         *ways_missing,
     ]
     last = newest(found)

@@ -5,13 +5,13 @@ from datetime import date
 from typing import Final, get_args
 
 from reports.analysis.curves import task_name
+from reports.display.series_tables import STACK_NAMES, WITHOUT_ISAAC_SIM
 from reports.topics.support.model import Most, System, Training, Way, most, newest, systems, versions_of
 from suite.files.wording import day_in_words
 from suite.matrix.catalog import Catalog
 from suite.schema.record import Device, Stack
 
 NOT_MEASURED: Final = "not measured"
-PHYSICS: Final[Mapping[Stack, str]] = {"kitless": "Newton", "ovphysx": "PhysX", "isaacsim": "Isaac Sim"}
 DEVICES: Final[Mapping[Device, str]] = {"cpu": "CPU", "cuda": "GPUs"}
 RENDERERS: Final[Mapping[str, str]] = {"none": "no camera", "newton": "Newton Warp"}
 # Where processes were, in words, and the launchers that put them there.
@@ -37,7 +37,8 @@ def headings(found: Iterable[Column]) -> list[str]:
 
 
 def physics(stack: Stack) -> str:
-    return PHYSICS.get(stack, stack)
+    """Its name, short: the page says once that Newton and PhysX run without Isaac Sim."""
+    return STACK_NAMES[stack].removesuffix(WITHOUT_ISAAC_SIM)
 
 
 def library_rows(catalog: Catalog, trainings: Sequence[Training]) -> Rows:

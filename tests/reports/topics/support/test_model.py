@@ -170,7 +170,8 @@ def test_the_answer_counts_what_ran_and_names_what_did_not() -> None:
         " 21 Nov 2026. No stored run trained with skrl"
     )
     assert said.endswith(
-        "with PhysX, with Isaac Sim, in a container image, on simulated nodes of one machine or on several machines."
+        "with PhysX, with PhysX and RTX in Isaac Sim, in a container image, on simulated nodes of one machine or on"
+        " several machines."
     )
 
 
