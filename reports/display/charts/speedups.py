@@ -6,6 +6,7 @@ from typing import Any, Final
 import altair as alt
 
 from reports.analysis.scaling.lines import Line, Mode
+from reports.display.charts import speedup_marks
 from reports.display.charts.drawing import (
     PALETTE,
     SCHEMA_URL,
@@ -19,9 +20,7 @@ from reports.display.html import Html, estimated, html_table, ratio, rounds_text
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 
 HEIGHT_PX: Final = 250
-HEADROOM: Final = 1.06
 CHARACTER_PX, SYMBOL_PX = 7, 200  # of a legend; the axis beside it included
-OF_AN_INTERVAL: Final = 0.25  # opacity
 DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [12, 4], [1, 4])
 TITLES: Final[Mapping[Mode, str]] = {
     "own": "Each GPU runs its own environments",
@@ -42,12 +41,7 @@ def speedups(lines: Sequence[Line], mode: Mode, *, top: float, of: str = "", is_
     points = [point for line in shown for point in _points(line)]
     counts = sorted({point["gpus"] for point in points})
     picked = alt.selection_point(name="picked", fields=["task"], bind="legend")
-    y = alt.Y(
-        "speedup:Q",
-        title="Speed-up over one GPU",
-        axis=alt.Axis(labelExpr="datum.label + '\\u00d7'", format="~g", titlePadding=14),
-        scale=alt.Scale(domain=[0, top], nice=False),
-    )
+    y = speedup_marks.speedup_axis(top)
     base = alt.Chart(alt.InlineData(values=points)).encode(
         x=counts_axis("gpus", "GPUs", counts),
         y=y,
@@ -74,16 +68,12 @@ def speedups(lines: Sequence[Line], mode: Mode, *, top: float, of: str = "", is_
         tip("said:N", "Speed-up"),
         tip("runs:N", "Runs"),
     ]
-    sure, unsure = ([point for point in points if point["is_sure"] == wanted] for wanted in (True, False))
     layers = [
         _ideal(counts).encode(y=y),
-        *_intervals(base, points, y),
+        *speedup_marks.intervals(base, points, y, width_px=6),
         base.mark_line(strokeWidth=2).encode(strokeDash=dashes, opacity=faded_unless(picked)).add_params(picked),
+        *speedup_marks.points(base, points, size=70, tooltip=tooltip),
     ]
-    if sure:
-        layers.append(_with(base, sure).mark_point(filled=True, size=70, opacity=1).encode(tooltip=tooltip))
-    if unsure:
-        layers.append(_with(base, unsure).mark_point(fill="#ffffff", size=60, strokeWidth=2).encode(tooltip=tooltip))
     alt_text = f"{TITLES[mode]}: {spoken(shown)}."
     drawn = alt.LayerChart(layer=layers, width="container", height=HEIGHT_PX, description=alt_text)
     spec: dict[str, Any] = rounded({**drawn.to_dict(validate=False), "$schema": SCHEMA_URL})
@@ -104,22 +94,6 @@ def _ideal(counts: Sequence[int]) -> alt.Chart:
     return found
 
 
-def _with(base: alt.Chart, points: Sequence[Mapping[str, Any]]) -> alt.Chart:
-    """``base`` with other points. A filter that leaves none would make Vega warn."""
-    found: alt.Chart = base.properties(data=alt.InlineData(values=list(points)))
-    return found
-
-
-def _intervals(base: alt.Chart, points: Sequence[Mapping[str, Any]], y: alt.Y) -> list[alt.Chart]:
-    """Bars from the lowest to the highest of each interval; no layer without one."""
-    known = [point for point in points if "low" in point]
-    if not known:
-        return []
-    low = y.copy()
-    low.shorthand = "low:Q"
-    return [_with(base, known).mark_rule(strokeWidth=6, opacity=OF_AN_INTERVAL).encode(y=low, y2="high:Q")]
-
-
 def _dashes(lines: Sequence[Line]) -> dict[str, list[int]]:
     """Library -> the dashes of its lines, the same in every chart; those without an addition come first."""
     names = sorted({line.library for line in lines}, key=lambda name: ("," in name, name))
@@ -138,7 +112,7 @@ def _legend(values: Sequence[str], *, shown: Sequence[str] | None = None) -> alt
 
 def panels(lines: Sequence[Line], *, of: str = "") -> Html:
     """Both ways to share the work beside each other, those that were measured. ``of``: whose lines, on its own page."""
-    top = axis_top(lines)
+    top = speedup_marks.axis_top(point.speedup for line in lines for point in line.points)
     modes = [mode for mode in TITLES if any(line.mode == mode for line in lines)]
     shown = [
         (TITLES[mode], speedups(lines, mode, top=top, of=of, is_alone=len(modes) == 1)._repr_mimebundle_())
@@ -147,17 +121,6 @@ def panels(lines: Sequence[Line], *, of: str = "") -> Html:
     markup = "".join(f"<div><h2>{title}</h2>{figure['text/html']}</div>" for title, figure in shown)
     text = "\n".join(f"{title}\n{figure['text/plain']}" for title, figure in shown)
     return Html(markup=f'<div class="panels">{markup}</div>', text=text)
-
-
-def axis_top(lines: Sequence[Line]) -> float:
-    """The largest speed-up or bound of an interval of any line."""
-    values = [
-        value
-        for line in lines
-        for point in line.points
-        for value in (point.speedup.value, *(point.speedup.interval or ()))
-    ]
-    return HEADROOM * float(max(values))
 
 
 def spoken(lines: Sequence[Line]) -> str:
@@ -169,24 +132,18 @@ def spoken(lines: Sequence[Line]) -> str:
 
 
 def _points(line: Line) -> list[dict[str, Any]]:
-    found = []
-    for point in line.points:
-        values: dict[str, Any] = {
+    return [
+        {
             "task": line.task,
             "library": line.library,
             "work": line.work,
             "machine": line.machine,
             "line": f"{line.series} {line.library} {line.machine}",
             "gpus": point.gpus,
-            "speedup": point.speedup.value,
-            "said": estimated(point.speedup),
-            "runs": rounds_text([point.runs], [point.settled]),
-            "is_sure": point.runs >= MIN_ROUNDS_FOR_INTERVAL,
+            **speedup_marks.values_of(point, is_sure=point.runs >= MIN_ROUNDS_FOR_INTERVAL),
         }
-        if point.speedup.interval:
-            values["low"], values["high"] = point.speedup.interval
-        found.append(values)
-    return found
+        for point in line.points
+    ]
 
 
 def _table(lines: Sequence[Line], mode: Mode, of: str) -> Html:

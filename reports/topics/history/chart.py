@@ -1,18 +1,17 @@
 """Speed-ups over the versions of the report and the releases that they were measured with. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import altair as alt
 
+from reports.display.charts import speedup_marks
 from reports.display.charts.drawing import ON_A_PHONE, PALETTE, SCHEMA_URL, SHAPES, rounded, tip
 from reports.display.figure import Figure, make_figure
 from reports.display.html import Html, estimated, html_table, ratio, rounds_text
 from reports.topics.history.over_versions import Measured, again
 
 HEIGHT_PX: Final = 300
-OF_AN_INTERVAL: Final = 0.25  # opacity
-HEADROOM: Final = 1.06
 LINE_BREAK: Final = " | "
 LABEL_PX: Final = 105  # of a release below the axis
 LEGEND_PX, LEGEND_PX_ON_A_PHONE = 480, 215  # the longest line of an entry
@@ -29,12 +28,7 @@ def over_versions(found: Sequence[Measured]) -> Figure:
     shapes = [SHAPES[index // len(PALETTE) % len(SHAPES)] for index in range(len(names))] + ["circle"]
     legend = _legend()
     positions = list(dict.fromkeys(point["at"] for point in sorted(points, key=lambda point: point["order"])))
-    y = alt.Y(
-        "speedup:Q",
-        title="Speed-up over one GPU",
-        axis=alt.Axis(labelExpr="datum.label + '\\u00d7'", format="~g", titlePadding=14),
-        scale=alt.Scale(domain=[0, _top(points)], nice=False),
-    )
+    y = speedup_marks.speedup_axis(speedup_marks.axis_top(each.point.speedup for each in found))
     base = alt.Chart(alt.InlineData(values=points)).encode(
         x=alt.X("at:N", title=None, sort=positions, axis=_axis(len(positions))),
         xOffset=alt.XOffset("lane:O"),
@@ -49,20 +43,10 @@ def over_versions(found: Sequence[Measured]) -> Figure:
         tip("said:N", "Speed-up"),
         tip("runs:N", "Runs"),
     ]
-    layers: list[alt.Chart] = []
-    known = [point for point in points if "low" in point]
-    if known:
-        low = y.copy()
-        low.shorthand = "low:Q"
-        layers.append(_with(base, known).mark_rule(strokeWidth=5, opacity=OF_AN_INTERVAL).encode(y=low, y2="high:Q"))
-    marks: tuple[tuple[bool, Mapping[str, Any]], ...] = (
-        (True, {"filled": True, "size": 60, "opacity": 1}),
-        (False, {"fill": "#ffffff", "size": 50, "strokeWidth": 2}),
-    )
-    for is_sure, mark in marks:
-        these = [point for point in points if point["is_sure"] == is_sure]
-        if these:
-            layers.append(_with(base, these).mark_point(**mark).encode(y=y, shape=shape, tooltip=tooltip))
+    layers = [
+        *speedup_marks.intervals(base, points, y, width_px=5),
+        *speedup_marks.points(base, points, size=60, y=y, shape=shape, tooltip=tooltip),
+    ]
     alt_text = f"Speed-ups by version of the report. {spoken(found)}."
     drawn = alt.LayerChart(layer=layers, width="container", height=HEIGHT_PX, description=alt_text)
     return make_figure(
@@ -87,7 +71,7 @@ def _points(found: Sequence[Measured]) -> list[dict[str, Any]]:
     for each in found:
         key = (each.work, each.version)
         numbers[key] = numbers.get(key, 0) + 1
-        values: dict[str, Any] = {
+        values = {
             "name": LINE_BREAK.join(each.parts) if each.work in several else ONCE,
             "configuration": each.configuration,
             "lane": f"{each.configuration} {numbers[key]}",
@@ -96,13 +80,8 @@ def _points(found: Sequence[Measured]) -> list[dict[str, Any]]:
             "version": each.version,
             "machine": each.line.machine,
             "releases": ", ".join(filter(None, [each.releases, each.library])),
-            "speedup": each.point.speedup.value,
-            "said": estimated(each.point.speedup),
-            "runs": rounds_text([each.point.runs], [each.point.settled]),
-            "is_sure": each.point.speedup.interval is not None,
+            **speedup_marks.values_of(each.point, is_sure=each.point.speedup.interval is not None),
         }
-        if each.point.speedup.interval:
-            values["low"], values["high"] = each.point.speedup.interval
         points.append(values)
     return points
 
@@ -119,15 +98,6 @@ def _axis(positions: int) -> alt.Axis:
     lines = f"split(datum.label, '{LINE_BREAK}')"
     is_narrow = f"containerSize()[0] && containerSize()[0] < {LABEL_PX * (positions + 1)}"
     return alt.Axis(labelExpr=f"{is_narrow} ? {lines}[0] : {lines}", labelAngle=0, labelPadding=8, grid=False)
-
-
-def _with(base: alt.Chart, points: Sequence[Mapping[str, Any]]) -> alt.Chart:
-    found: alt.Chart = base.properties(data=alt.InlineData(values=list(points)))
-    return found
-
-
-def _top(points: Sequence[Mapping[str, Any]]) -> float:
-    return HEADROOM * float(max(point.get("high", point["speedup"]) for point in points))
 
 
 def _table(found: Sequence[Measured]) -> Html:

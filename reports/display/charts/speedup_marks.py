@@ -1,0 +1,68 @@
+"""What charts of speed-ups share: the axis, bars of intervals, and points, filled where they are sure. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import altair as alt
+
+from reports.analysis.scaling.lines import Point
+from reports.display.html import estimated, rounds_text
+from suite.statistics.intervals import Estimate
+
+HEADROOM: Final = 1.06
+OF_AN_INTERVAL: Final = 0.25  # opacity
+
+type Values = Mapping[str, Any]  # of a point
+
+
+def values_of(point: Point, *, is_sure: bool) -> dict[str, Any]:
+    """The fields that ``intervals`` and ``points`` read, and what a tooltip says."""
+    values: dict[str, Any] = {
+        "speedup": point.speedup.value,
+        "said": estimated(point.speedup),
+        "runs": rounds_text([point.runs], [point.settled]),
+        "is_sure": is_sure,
+    }
+    if point.speedup.interval:
+        values["low"], values["high"] = point.speedup.interval
+    return values
+
+
+def axis_top(speedups: Iterable[Estimate]) -> float:
+    """The largest speed-up or bound of an interval, with room above it."""
+    return HEADROOM * float(max(value for each in speedups for value in (each.value, *(each.interval or ()))))
+
+
+def speedup_axis(top: float) -> alt.Y:
+    return alt.Y(
+        "speedup:Q",
+        title="Speed-up over one GPU",
+        axis=alt.Axis(labelExpr="datum.label + '\\u00d7'", format="~g", titlePadding=14),
+        scale=alt.Scale(domain=[0, top], nice=False),
+    )
+
+
+def intervals(base: alt.Chart, found: Sequence[Values], y: alt.Y, *, width_px: int) -> list[alt.Chart]:
+    """Bars from the lowest to the highest of each interval; no layer without one."""
+    known = [values for values in found if "low" in values]
+    if not known:
+        return []
+    low = y.copy()
+    low.shorthand = "low:Q"
+    return [_with(base, known).mark_rule(strokeWidth=width_px, opacity=OF_AN_INTERVAL).encode(y=low, y2="high:Q")]
+
+
+def points(base: alt.Chart, found: Sequence[Values], *, size: int, **channels: Any) -> list[alt.Chart]:
+    """A layer of filled points that are sure, and one of hollow points; none of them is empty."""
+    kinds: tuple[tuple[bool, Values], ...] = (
+        (True, {"filled": True, "size": size, "opacity": 1}),
+        (False, {"fill": "#ffffff", "size": size - 10, "strokeWidth": 2}),
+    )
+    shown = ((mark, [values for values in found if values["is_sure"] == is_sure]) for is_sure, mark in kinds)
+    return [_with(base, these).mark_point(**mark).encode(**channels) for mark, these in shown if these]
+
+
+def _with(base: alt.Chart, found: Sequence[Values]) -> alt.Chart:
+    """``base`` with other points. A filter that leaves none would make Vega warn."""
+    chart: alt.Chart = base.properties(data=alt.InlineData(values=list(found)))
+    return chart
