@@ -1,7 +1,6 @@
 """From the pages of the topics and a version's results to a folder of HTML: execute, then Jupyter Book.
 
-All pages' cells run in one kernel, page after page, because starting one takes longer than drawing a page. Nothing is
-fetched: the site works from a disk and asks no other host.
+Nothing is fetched: the site works from a disk and asks no other host.
 """
 
 import asyncio
@@ -23,25 +22,21 @@ from typing import Any, Final
 import jupytext
 import nbformat
 import vl_convert
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError, DeadKernelError
-from traitlets.config import Config
 
 from reports.display.charts.drawing import SCHEMA_URL
 from reports.display.figure import vega_lite_version
 from reports.sets.file_errors import told_when_unwritable
-from reports.sets.version import Version, hand_on
+from reports.sets.version import Version
 from reports.site import guide
+from reports.site.cells import run_cells, run_together
 from reports.site.links import keep_links_to
 from reports.site.pages import contents, page_sources
 from reports.site.topics import topics
 from suite.errors import ReportError
-from suite.files.paths import ROOT
 
 FRONTMATTER: Final = ("title", "description")
 STEP_TIMEOUT_S: Final = 600
 MAX_CELL_ID: Final = 64
-MAX_SOCKET_BYTES: Final = 108  # of a name and its end: unix(7)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,25 +53,46 @@ def build_site(version: Version, out_dir: Path, *, siblings: Sequence[Sibling] =
     ``siblings``: all versions of the site, newest first, this one included. Raises ReportError when a page fails or
     ``out_dir`` holds something else.
     """
-    check_replaceable(out_dir)
-    _require_folder_for(out_dir)
-    with tempfile.TemporaryDirectory(prefix="labscale-report-") as folder:
-        project = Path(folder) / "project"
-        pages = {name: _notebook(name, text) for name, text in page_sources(version).items()}
-        _execute(pages, version, Path(folder))
-        pages |= {name: _notebook(name, text) for name, text in guide.sources().items()}
-        for page in pages.values():
-            keep_links_to(pages, page)
-        _write_project(project, pages, version=version, siblings=siblings)
-        site = _run_jupyter_book(project)
-        for topic in topics():
-            if topic.write:
-                topic.write(version, site)
-        with told_when_unwritable(out_dir):
-            if out_dir.exists():
-                shutil.rmtree(out_dir)
-            shutil.copytree(site, out_dir)
+    build_sites({out_dir: version}, siblings=siblings)
     return out_dir / "index.html"
+
+
+def build_sites(versions: Mapping[Path, Version], *, siblings: Sequence[Sibling] = ()) -> None:
+    """Write the site of each version to its folder, several at the same time, as ``build_site`` does."""
+    for out_dir in versions:
+        check_replaceable(out_dir)
+        _require_folder_for(out_dir)
+    with tempfile.TemporaryDirectory(prefix="labscale-report-") as name:
+        builds = []
+        for number, (out_dir, version) in enumerate(versions.items()):
+            folder = Path(name) / str(number)
+            folder.mkdir()
+            builds.append(_build(version, out_dir, folder, siblings))
+        run_together(builds)
+
+
+async def _build(version: Version, out_dir: Path, folder: Path, siblings: Sequence[Sibling]) -> None:
+    """``folder``: for files on the way."""
+    pages = {name: _notebook(name, text) for name, text in page_sources(version).items()}
+    await run_cells(pages, version, folder)
+    pages |= {name: _notebook(name, text) for name, text in guide.sources().items()}
+    await asyncio.to_thread(_write_site, pages, version, out_dir, folder / "project", siblings)
+
+
+def _write_site(
+    pages: Mapping[str, Any], version: Version, out_dir: Path, project: Path, siblings: Sequence[Sibling]
+) -> None:
+    for page in pages.values():
+        keep_links_to(pages, page)
+    _write_project(project, pages, version=version, siblings=siblings)
+    site = _run_jupyter_book(project)
+    for topic in topics():
+        if topic.write:
+            topic.write(version, site)
+    with told_when_unwritable(out_dir):
+        if out_dir.exists():
+            shutil.rmtree(out_dir)
+        shutil.copytree(site, out_dir)
 
 
 def check_replaceable(out_dir: Path) -> None:
@@ -109,61 +125,6 @@ def _notebook(name: str, text: str) -> Any:
     for index, cell in enumerate(notebook.cells):
         cell["id"] = f"{name}-{index}"[-MAX_CELL_ID:]  # by itself it is random, and a site is the same every time
     return notebook
-
-
-def _execute(pages: Mapping[str, Any], version: Version, folder: Path) -> None:
-    """Run the cells of all pages in one kernel of this Python and store the outputs in them."""
-    together = nbformat.v4.new_notebook(cells=[cell for page in pages.values() for cell in page.cells])
-    client = NotebookClient(
-        together,
-        timeout=STEP_TIMEOUT_S,
-        kernel_name="python3",
-        resources={"metadata": {"path": str(ROOT)}},
-        record_timing=False,
-        shutdown_kernel="immediate",  # one that ends in order within a cell says so, at length
-        config=sockets_in(folder),
-    )
-    environment = {**os.environ, **hand_on(version, folder / "version.pickle"), "PYTHONPATH": str(ROOT)}
-    try:
-        with asyncio.Runner(loop_factory=_LoopOfTheCommand) as runner:
-            runner.run(_run_cells(client, environment))
-    except CellExecutionError as error:
-        raise ReportError(
-            f"A cell of a page failed: {error.ename}: {error.evalue}. Run it on its own to see where."
-        ) from error
-    except (DeadKernelError, TimeoutError) as error:
-        raise ReportError(f"The pages' cells could not be run to the end: {error}") from error
-
-
-async def _run_cells(client: NotebookClient, environment: Mapping[str, str]) -> None:
-    try:
-        await client.async_execute(env=environment)
-    except DeadKernelError as error:
-        task = asyncio.current_task()
-        if task and task.cancelling():  # by Ctrl-C, which nbclient takes for the kernel's death
-            raise asyncio.CancelledError from error
-        raise
-
-
-class _LoopOfTheCommand(asyncio.SelectorEventLoop):
-    """Leaves signals to the command.
-
-    At Ctrl-C nbclient would take its kernel away from under itself, and end in whatever error that leads to.
-    """
-
-    def add_signal_handler(self, *_: object) -> None:
-        raise RuntimeError("signals are the command's")  # the error that nbclient goes on after
-
-
-def sockets_in(folder: Path) -> Config:
-    """Sockets of the kernel as files in ``folder``, so that there is no open port.
-
-    By themselves they are kernel-ipc-1 and on in the working folder, where two builds that start at once take each
-    other's. Where the name is longer than the kernel lets one be, they are ports of this machine.
-    """
-    name = str(folder / "kernel")
-    is_short = len(os.fsencode(f"{name}-5")) < MAX_SOCKET_BYTES
-    return Config({"KernelManager": {"transport": "ipc", "ip": name} if is_short else {}})
 
 
 def _write_project(project: Path, pages: Mapping[str, Any], *, version: Version, siblings: Sequence[Sibling]) -> None:

@@ -20,7 +20,7 @@ from reports.sets.file_errors import told_when_unreadable, told_when_unwritable
 from reports.sets.manifest import MANIFEST
 from reports.sets.version import Version, read_version, version_order
 from reports.site import guide
-from reports.site.book import Sibling, build_site
+from reports.site.book import Sibling, build_sites
 from reports.site.feed import FEED_FILE, feed
 from reports.site.pages import page_files
 from suite.errors import ReportError
@@ -76,8 +76,13 @@ def read_versions(results_dir: Path) -> list[Version]:
 
 def _write_site(versions: Sequence[Version], siblings: Sequence[Sibling], out_dir: Path) -> tuple[str, ...]:
     out_dir.mkdir(parents=True, exist_ok=True)
-    built = [version.name for version in versions if _build(version, out_dir / version.name, siblings)]
     names = [version.name for version in versions]
+    stamps = {version.name: _inputs_sha256(version, siblings) for version in versions}
+    changed = [version for version in versions if _stamp(out_dir / version.name) != stamps[version.name]]
+    build_sites({out_dir / version.name: version for version in changed}, siblings=siblings)
+    built = [version.name for version in changed]
+    for name in built:
+        (out_dir / name / STAMP).write_text(stamps[name], encoding="utf-8")
     _remove_others(out_dir, names)
     _copy(out_dir / names[0], out_dir / LATEST)
     (out_dir / "index.html").write_text(_ENTRANCE, encoding="utf-8")
@@ -110,13 +115,9 @@ def version_names(results_dir: Path) -> list[str]:
     return sorted(names, key=version_order, reverse=True)
 
 
-def _build(version: Version, out_dir: Path, siblings: Sequence[Sibling]) -> bool:
-    stamp = _inputs_sha256(version, siblings)
-    if (out_dir / STAMP).is_file() and (out_dir / STAMP).read_text(encoding="utf-8") == stamp:
-        return False
-    build_site(version, out_dir, siblings=siblings)
-    (out_dir / STAMP).write_text(stamp, encoding="utf-8")
-    return True
+def _stamp(site: Path) -> str | None:
+    """What a site was made of; None where there is none."""
+    return (site / STAMP).read_text(encoding="utf-8") if (site / STAMP).is_file() else None
 
 
 def _inputs_sha256(version: Version, siblings: Sequence[Sibling]) -> str:

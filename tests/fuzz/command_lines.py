@@ -158,7 +158,7 @@ def _absent_machine(rng: random.Random) -> Iterator[None]:
         mock.patch.object(campaign, "capture", return_value=machine),
         mock.patch.object(ssh_place, "resources", return_value=UNBOUNDED),
         mock.patch.object(build, "build_site", return_value=Path("index.html")),
-        mock.patch.object(publish, "build_site", return_value=Path("index.html")),
+        mock.patch.object(publish, "build_sites"),
     ):
         yield
 

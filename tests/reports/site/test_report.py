@@ -15,7 +15,7 @@ from reports.display.addresses import address_of_series
 from reports.sets import version as result_sets
 from reports.site import book, guide
 from reports.site import build as report
-from reports.site.book import sockets_in
+from reports.site.cells import sockets_in
 from suite.errors import ReportError, StoreError, UsageError
 from suite.files.paths import ROOT
 from tests.fixtures.results.generated_results import LABEL, full_results, on_gpus, smoke_results, write_results
@@ -270,7 +270,7 @@ def test_a_folder_that_cannot_be_written_is_said_before_anything_is_built(
     place: str,
 ) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    monkeypatch.setattr(book, "_execute", lambda *_: pytest.fail("pages were built"))
+    monkeypatch.setattr(book, "run_cells", lambda *_: pytest.fail("pages were built"))
     out = tmp_path / place
     assert report.main([str(results_dir), "--out", str(out)]) == ReportError.exit_code
     said = capsys.readouterr().err
@@ -285,8 +285,13 @@ def test_a_report_that_cannot_be_copied_to_its_place_is_one_message(
         raise shutil.Error([(f"{source}/{name}", f"{target}/{name}", "No space left") for name in ("a", "b")])
 
     (tmp_path / "site").mkdir()
-    for name, stand_in in {"_execute": None, "_write_project": None, "_run_jupyter_book": tmp_path / "site"}.items():
-        monkeypatch.setattr(book, name, lambda *_, result=stand_in, **__: result)
+
+    async def no_cells(*_: object) -> None:
+        pass
+
+    monkeypatch.setattr(book, "run_cells", no_cells)
+    monkeypatch.setattr(book, "_write_project", lambda *_, **__: None)
+    monkeypatch.setattr(book, "_run_jupyter_book", lambda _: tmp_path / "site")
     monkeypatch.setattr(book, "topics", tuple)
     monkeypatch.setattr(shutil, "copytree", disk_full)
     out = tmp_path / "out"

@@ -18,18 +18,24 @@ from tests.fixtures.runs.bench_runs import listen_to_ctrl_c
 
 ROOT = Path(__file__).resolve().parents[3]
 SENTENCE = "Interrupted. The results are as they were; run the same command again.\n"
-# A cell that has the process which runs it interrupted, and would go on for ever.
+# Pages of two versions. A cell of one has the process which runs it interrupted, and both would go on for ever.
 CELLS = """
 import sys
 from pathlib import Path
-from reports.site.book import _execute, _notebook
+from reports.site.book import _notebook
+from reports.site.cells import run_cells, run_together
 from reports.sets.version import Version
 from suite.options.command_line import exit_code_of
 
-cell = "import os, signal, time; os.kill(os.getppid(), signal.SIGINT); time.sleep(1e6)"
-pages = {"page": _notebook("page", f"---\\ntitle: x\\ndescription: x\\n---\\n\\n```{{code-cell}}\\n{cell}\\n```\\n")}
-folder = Path(sys.argv[1])
-sys.exit(exit_code_of(lambda: _execute(pages, Version(name="", folder=folder, sets=()), folder) or 0))
+def run(cell, name):
+    folder = Path(sys.argv[1], name)
+    folder.mkdir()
+    page = _notebook("page", f"---\\ntitle: x\\ndescription: x\\n---\\n\\n```{{code-cell}}\\n{cell}\\n```\\n")
+    return run_cells({"page": page}, Version(name="", folder=folder, sets=()), folder)
+
+sleep = "import os, signal, time; time.sleep(1e6)"
+runs = [run(sleep, "a"), run(sleep.replace("time.", "os.kill(os.getppid(), signal.SIGINT); time."), "b")]
+sys.exit(exit_code_of(lambda: run_together(runs) or 0))
 """
 
 
