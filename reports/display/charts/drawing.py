@@ -132,7 +132,7 @@ def efficiency_axis(field: str, *, top: float, title: str = "Scaling efficiency"
 def dashed_line_at(y: float) -> alt.Chart:
     """What a figure's points are compared with."""
     shown = alt.Chart(alt.InlineData(values=[{}]))
-    line: alt.Chart = shown.mark_rule(color=RULE, strokeDash=RULE_DASH).encode(y=alt.datum(y))
+    line: alt.Chart = shown.mark_rule(color=RULE, strokeDash=RULE_DASH).encode(y=alt.YDatum(y))
     return line
 
 
@@ -196,8 +196,8 @@ def intervals(rows: Sequence[CaseRow], *, x: alt.X, low: str, high: str, picked:
     base = alt.Chart(alt.InlineData(values=shown)).encode(
         x=x, color=colour(curves_of(rows)), opacity=faded_unless(picked)
     )
-    whisker = base.mark_rule(strokeWidth=2).encode(y=f"{low}:Q", y2=f"{high}:Q")
-    caps = [base.mark_tick(thickness=2, size=9).encode(y=f"{name}:Q") for name in (low, high)]
+    whisker = base.mark_rule(strokeWidth=2).encode(y=alt.Y(f"{low}:Q"), y2=alt.Y2(f"{high}:Q"))
+    caps = [base.mark_tick(thickness=2, size=9).encode(y=alt.Y(f"{name}:Q")) for name in (low, high)]
     return [whisker, *caps]
 
 
@@ -241,7 +241,7 @@ def last_rows(rows: Iterable[CaseRow]) -> dict[str, CaseRow]:
     return last
 
 
-def ideal_line(base: alt.Chart, y: alt.Y, detail: str) -> alt.Chart:
+def ideal_line(base: alt.Chart, y: alt.Y, detail: alt.Detail) -> alt.Chart:
     line: alt.Chart = base.mark_line(color=RULE, strokeDash=RULE_DASH, strokeWidth=1.5).encode(y=y, detail=detail)
     return line
 

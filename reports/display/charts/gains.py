@@ -68,7 +68,7 @@ def gains(series: Campaign, found: Sequence[Gain], *, is_small: bool = False) ->
             *([_band(edges)] if found[0].noise else []),
             _line_at_one(),
             marks.add_params(picked),
-            base.mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q"),
+            base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q")),
         ],
         series,
         chart=f"gains-{found[0].closed.case_id.rpartition('/')[2]}",
@@ -90,13 +90,13 @@ def _point(label: str, gain: Gain, kind: str, value: Estimate | None) -> dict[st
 
 def _band(edges: Sequence[float]) -> alt.Chart:
     shown = alt.Chart(alt.InlineData(values=[{"from": edges[0], "to": edges[1]}]))
-    band: alt.Chart = shown.mark_rect(color=RULE, opacity=0.25).encode(x="from:Q", x2="to:Q")
+    band: alt.Chart = shown.mark_rect(color=RULE, opacity=0.25).encode(x=alt.X("from:Q"), x2=alt.X2("to:Q"))
     return band
 
 
 def _line_at_one() -> alt.Chart:
     shown = alt.Chart(alt.InlineData(values=[{}]))
-    line: alt.Chart = shown.mark_rule(color=RULE, strokeDash=RULE_DASH, strokeWidth=1.5).encode(x=alt.datum(1))
+    line: alt.Chart = shown.mark_rule(color=RULE, strokeDash=RULE_DASH, strokeWidth=1.5).encode(x=alt.XDatum(1))
     return line
 
 

@@ -71,7 +71,7 @@ def _lines(series: Campaign, points: Sequence[CurvePoint], told: _Told) -> alt.C
             ),
             y=alt.Y("reward:Q", title="Mean return", scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=5)),
             color=told.colours,
-            detail="curve:N",
+            detail=alt.Detail("curve:N"),
             tooltip=[
                 tip("curve:N", "Curve"),
                 tip("topology:N", "Topology"),

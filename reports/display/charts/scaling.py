@@ -81,7 +81,7 @@ def speedup(series: Campaign) -> Figure | Html:
     baseline = " or ".join(dict.fromkeys(str(row.baseline_world_size) for row in shown))
     return figure(
         [
-            ideal_line(base, y.copy(), "baseline_world_size:N").encode(y=_like(y, "ideal_speedup")),
+            ideal_line(base, y.copy(), alt.Detail("baseline_world_size:N")).encode(y=_like(y, "ideal_speedup")),
             ideal_end.encode(x=x, y=_like(y, "ideal_speedup")),
             *lines_and_points(base, shown, y=y, tooltip=tooltip, picked=picked),
             *intervals(shown, x=x, low="speedup_low", high="speedup_high", picked=picked),
@@ -150,7 +150,9 @@ def throughput(series: Campaign) -> Figure | Html:
     curves, kinds = curves_of(shown), list(KIND_COLUMNS)
     picked, x = pick("curve" if len(curves) > 1 else "kind"), ranks_axis(shown)
     y = fps_axis([point[name] for point in points for name in ("low", "high", "ideal")])
-    base = alt.Chart(alt.InlineData(values=points)).encode(x=x, opacity=faded_unless(picked), detail="curve:N")
+    base = alt.Chart(alt.InlineData(values=points)).encode(
+        x=x, opacity=faded_unless(picked), detail=alt.Detail("curve:N")
+    )
     coloured, shapes, dashes = _told_apart(curves, kinds)
     tooltip = [
         tip("case_id:N", "Case"),
@@ -162,14 +164,14 @@ def throughput(series: Campaign) -> Figure | Html:
     ]
     lines = base.encode(y=y, color=coloured)
     ideal = base.mark_line(color=RULE, strokeDash=RULE_DASH, strokeWidth=1).encode(
-        y=_like(y, "ideal"), detail=["curve:N", "kind:N"]
+        y=_like(y, "ideal"), detail=[alt.Detail("curve:N"), alt.Detail("kind:N")]
     )
     return figure(
         [
             ideal,
             lines.mark_point(filled=True, size=70).encode(shape=shapes, tooltip=tooltip).add_params(picked),
             lines.mark_line(strokeWidth=2).encode(strokeDash=dashes),
-            lines.mark_rule(strokeWidth=2).encode(y=_like(y, "low"), y2="high:Q"),
+            lines.mark_rule(strokeWidth=2).encode(y=_like(y, "low"), y2=alt.Y2("high:Q")),
         ],
         series,
         chart="throughput",

@@ -49,7 +49,9 @@ def intervals(base: alt.Chart, found: Sequence[Values], y: alt.Y, *, width_px: i
         return []
     low = y.copy()
     low.shorthand = "low:Q"
-    return [_with(base, known).mark_rule(strokeWidth=width_px, opacity=OF_AN_INTERVAL).encode(y=low, y2="high:Q")]
+    return [
+        _with(base, known).mark_rule(strokeWidth=width_px, opacity=OF_AN_INTERVAL).encode(y=low, y2=alt.Y2("high:Q"))
+    ]
 
 
 def points(base: alt.Chart, found: Sequence[Values], *, size: int, **channels: Any) -> list[alt.Chart]:

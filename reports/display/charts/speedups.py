@@ -51,7 +51,7 @@ def speedups(lines: Sequence[Line], mode: Mode, *, top: float, of: str = "", is_
             scale=alt.Scale(domain=tasks, range=PALETTE),
             legend=_legend(tasks, shown=sorted({line.task for line in shown})),
         ),
-        detail="line:N",
+        detail=alt.Detail("line:N"),
     )
     dashes = alt.StrokeDash(
         "library:N",
@@ -90,7 +90,7 @@ def speedups(lines: Sequence[Line], mode: Mode, *, top: float, of: str = "", is_
 def _ideal(counts: Sequence[int]) -> alt.Chart:
     ends = [{"gpus": count, "speedup": count} for count in (counts[0], counts[-1])]
     line = alt.Chart(alt.InlineData(values=ends)).mark_line(color=RULE, strokeDash=[2, 3], strokeWidth=1, clip=True)
-    found: alt.Chart = line.encode(x="gpus:Q")
+    found: alt.Chart = line.encode(x=alt.X("gpus:Q"))
     return found
 
 

@@ -57,7 +57,7 @@ def environments(series: Campaign, *, is_small: bool = False) -> Figure | Html:
         [
             marks.add_params(picked),
             base.mark_line(strokeWidth=2).encode(y=y),
-            base.mark_rule(strokeWidth=2).encode(y="low:Q", y2="high:Q"),
+            base.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
             *(_out_of_memory(too_many, x) if too_many else ()),
         ],
         series,
@@ -76,7 +76,7 @@ def _out_of_memory(too_many: list[dict[str, Any]], x: alt.X) -> tuple[alt.Chart,
     tooltip = [tip("case_id:N", "Case"), tip("num_envs:Q", "Environments", ",d"), tip("said:N", "Outcome")]
     rule: alt.Chart = base.mark_rule(color=INK, strokeDash=RULE_DASH, strokeWidth=1.5).encode(tooltip=tooltip)
     text = base.mark_text(align="right", dx=-6, color=INK, fontSize=12).encode(
-        y=alt.value(SWEEP_PX - 12), text="said:N"
+        y=alt.value(SWEEP_PX - 12), text=alt.Text("said:N")
     )
     return rule, text
 

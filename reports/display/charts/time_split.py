@@ -50,7 +50,7 @@ def time_split(series: Campaign) -> Figure | Html:
             y=_cases_axis(labels),
             color=colour(present, "part", [PART_COLOURS[part] for part in present]),
             opacity=faded_unless(picked),
-            order="order:Q",
+            order=alt.Order("order:Q"),
             tooltip=[
                 tip("case:N", "Case"),
                 tip("part:N", "Part"),
@@ -97,7 +97,7 @@ def rank_skew(series: Campaign) -> Figure | Html:
         title="Behind the median rank by",
         axis=alt.Axis(format=f"+.{precision}%", tickCount=4, labelOverlap="greedy"),
     )
-    spread = base.mark_rule(color="#0072B2", opacity=0.45, strokeWidth=2).encode(x="low:Q", x2="high:Q")
+    spread = base.mark_rule(color="#0072B2", opacity=0.45, strokeWidth=2).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"))
     ranks = base.mark_point(filled=True, size=70, color="#0072B2", opacity=0.9).encode(
         x=x,
         tooltip=[
@@ -108,7 +108,7 @@ def rank_skew(series: Campaign) -> Figure | Html:
             tip("high:Q", "Most", "+.2%"),
         ],
     )
-    zero = alt.Chart(alt.InlineData(values=[{}])).mark_rule(color=RULE).encode(x=alt.datum(0))
+    zero = alt.Chart(alt.InlineData(values=[{}])).mark_rule(color=RULE).encode(x=alt.XDatum(0))
     left_out = (
         f" Of more than {MAX_RANKS} ranks the fastest, the slowest and those at the quartiles are shown."
         if any(row.world_size > MAX_RANKS for row in shown)
@@ -185,8 +185,10 @@ def _bars(
     bars = base.mark_bar(size=18, color="#0072B2").encode(
         x=x, tooltip=[tip("case_id:N", "Case"), tip("value:Q", title, number_format)]
     )
-    texts = base.mark_text(align="left", dx=6, fontSize=12, fontWeight=600).encode(x="high:Q", text="text:N")
-    whiskers = base.mark_rule(color=INK, strokeWidth=1.5).encode(x="low:Q", x2="high:Q")
+    texts = base.mark_text(align="left", dx=6, fontSize=12, fontWeight=600).encode(
+        x=alt.X("high:Q"), text=alt.Text("text:N")
+    )
+    whiskers = base.mark_rule(color=INK, strokeWidth=1.5).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"))
     return figure(
         [bars, whiskers, texts],
         series,

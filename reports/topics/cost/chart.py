@@ -32,7 +32,7 @@ def time_and_cost(series: Campaign, choices: Sequence[Choice], *, frames: int, u
     )
     y = alt.Y("hours:Q", title="Hours", scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=5, format=PLAIN_NUMBER))
     base = alt.Chart(alt.InlineData(values=points)).encode(
-        color=colour(curves), opacity=faded_unless(picked), detail="curve:N"
+        color=colour(curves), opacity=faded_unless(picked), detail=alt.Detail("curve:N")
     )
     for name in ("hours", "hours_low", "hours_high", "cost"):
         base = base.transform_calculate(name, f"datum.{name} * billions")
@@ -52,9 +52,11 @@ def time_and_cost(series: Campaign, choices: Sequence[Choice], *, frames: int, u
     return figure(
         [
             marks.add_params(picked, wanted),
-            base.mark_line(strokeWidth=1.5, strokeDash=[2, 2]).encode(x=x, y=y, order="world_size:Q"),
-            base.mark_rule(strokeWidth=2).encode(x=x, y="hours_low:Q", y2="hours_high:Q"),
-            base.mark_text(align="left", dx=8, dy=-8, fontSize=12, fontWeight=600).encode(x=x, y=y, text="label:N"),
+            base.mark_line(strokeWidth=1.5, strokeDash=[2, 2]).encode(x=x, y=y, order=alt.Order("world_size:Q")),
+            base.mark_rule(strokeWidth=2).encode(x=x, y=alt.Y("hours_low:Q"), y2=alt.Y2("hours_high:Q")),
+            base.mark_text(align="left", dx=8, dy=-8, fontSize=12, fontWeight=600).encode(
+                x=x, y=y, text=alt.Text("label:N")
+            ),
         ],
         series,
         chart="time-and-cost",

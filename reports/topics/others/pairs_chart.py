@@ -86,7 +86,7 @@ def _compared(
             base.mark_point(filled=True, size=75)
             .encode(y=y, shape=shape(who, "who"), tooltip=tooltip)
             .add_params(picked),
-            base.mark_rule(strokeWidth=2).encode(y="low:Q", y2="high:Q"),
+            base.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
             base.mark_text(align="left", dx=9, fontSize=12, fontWeight=600).encode(
                 y=y, text=alt.Text("value:Q", format=number_format)
             ),

@@ -43,7 +43,7 @@ def efficiencies(table: Table, ours: Sequence[tuple[Campaign, Sequence[CaseRow]]
         [
             dashed_line_at(1),
             points.add_params(picked),
-            base.mark_rule(strokeWidth=2).encode(y="low:Q", y2="high:Q"),
+            base.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
             base.mark_line(strokeWidth=2).encode(y=y),
         ],
         series,

@@ -27,7 +27,7 @@ def curves(campaign: Campaign, found: Seeds, *, data: Html) -> Figure:
         tip("reward:Q", "Mean return", ".3g"),
     ]
     line = base.mark_line(strokeWidth=1.4, color=PALETTE[0], opacity=0.7).encode(
-        x=x, y=y, detail="seed:N", tooltip=tooltip
+        x=x, y=y, detail=alt.Detail("seed:N"), tooltip=tooltip
     )
     least = [
         {"iteration": one.reference.iterations - 1, "reward": one.reference.reward_at_least} for one in found.judged
