@@ -19,7 +19,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-import jupytext
 import nbformat
 import vl_convert
 
@@ -118,6 +117,8 @@ def _require_folder_for(out_dir: Path) -> None:
 
 
 def _notebook(name: str, text: str) -> Any:
+    import jupytext  # noqa: PLC0415  (takes half a second, which a site without changes would wait for)
+
     notebook = jupytext.reads(text, fmt="md:myst")
     frontmatter = json.dumps({name: notebook.metadata[name] for name in FRONTMATTER})
     # Jupyter Book reads a notebook's title from its first cell, jupytext writes it to the metadata.
