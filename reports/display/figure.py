@@ -40,7 +40,7 @@ CONFIG: Mapping[str, Any] = {
         "layout": {"top": {"anchor": "start", "direction": "vertical", "margin": 4}},  # two do not fit a phone
     },
 }
-# The static figure is drawn with the builder's fonts and read with the reader's, which may be wider.
+# The static figure is drawn with Liberation Sans (book/fonts.conf) and read with the reader's font, which may be wider.
 PADDING: Mapping[str, int] = {"left": 24, "right": 12, "top": 4, "bottom": 4}
 
 _UNSEEN: Final = tuple(

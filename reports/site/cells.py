@@ -17,6 +17,7 @@ from nbclient.exceptions import CellExecutionError, DeadKernelError
 from traitlets.config import Config
 
 from reports.sets.version import Version, hand_on
+from reports.site import guide
 from suite.errors import ReportError
 from suite.files.paths import ROOT
 
@@ -56,7 +57,12 @@ async def run_cells(pages: Mapping[str, Any], version: Version, folder: Path) ->
         shutdown_kernel="immediate",  # one that ends in order within a cell says so, at length
         config=sockets_in(folder),
     )
-    environment = {**os.environ, **hand_on(version, folder / "version.pickle"), "PYTHONPATH": str(ROOT)}
+    environment = {
+        **os.environ,
+        **hand_on(version, folder / "version.pickle"),
+        "PYTHONPATH": str(ROOT),
+        "FONTCONFIG_FILE": str(guide.BOOK / "fonts.conf"),
+    }
     try:
         await _run(client, environment)
     except CellExecutionError as error:
