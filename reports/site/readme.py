@@ -86,7 +86,7 @@ def findings() -> str:
         read(name)
         for name in (
             "2026.12/h200-x2", "2026.11/h200-x4-full", "2026.11/h200-x4-rsl", "2026.11/h200-x2-shadow",
-            "2026.12/h100-tuned",
+            "2026.12/h100-tuned-2",
         )
     ]  # fmt: skip
     ant, ants = newest.most_gpus("ant-weak"), full.most_gpus("ant-weak")

@@ -13,11 +13,11 @@ from suite.statistics.intervals import Estimate
 
 
 def card(version: Version) -> Card | None:
-    """Time to a reward over several seeds if it is known; else the largest gain, or None if none is above the noise."""
+    """Time to a reward over the most seeds if known; else the largest gain, or None if none is above the noise."""
     found = [gain for one in version.scaling for gain in gains(one.campaign.results, one.campaign.twins)]
-    seeded = [(gain.sooner.value, gain) for gain in found if has_seeds(gain) and gain.sooner]
+    seeded = [(min(gain.seeds), gain.sooner.value, gain) for gain in found if has_seeds(gain) and gain.sooner]
     if seeded:
-        return _of_seeds(max(seeded, key=lambda pair: pair[0])[1])
+        return _of_seeds(max(seeded, key=lambda each: each[:2])[2])
     sure = [(gain, gain.gain) for gain in found if gain.gain and gain.gain.interval and gain.gain.interval[0] > 1]
     sure = [(gain, value) for gain, value in sure if gain.noise is None or value.value > 1 + gain.noise]
     if not sure:

@@ -34,10 +34,10 @@ def test_the_figures_in_git_are_those_of_the_report() -> None:
 
 
 def test_tuned_settings_name_how_many_gpus_they_ran_on() -> None:
-    source = read("2026.12/h100-tuned")
+    source = read("2026.12/h100-tuned-2")
     on_two = [replace(result, case=replace(result.case, nproc_per_node=2)) for result in source.results]
-    assert "(rl_games, 1 GPU, 4 seeds)" in tuned(source)
-    assert "(rl_games, 2 GPUs, 4 seeds)" in tuned(replace(source, results=on_two))
+    assert "(rl_games, 1 GPU, 6 seeds)" in tuned(source)
+    assert "(rl_games, 2 GPUs, 6 seeds)" in tuned(replace(source, results=on_two))
 
 
 def test_the_readme_is_short() -> None:

@@ -22,3 +22,16 @@ def test_the_card_says_how_many_gpus_ran(num_gpus: int, said: str, seed_per_roun
     assert found is not None
     assert found.text.startswith(said)
     assert ("over 3 seeds" in found.text) == seed_per_round
+
+
+def test_more_seeds_are_shown_before_a_larger_ratio(tmp_path: Path) -> None:
+    """Ant has the larger ratio from three seeds; Cartpole, with four, is shown."""
+    results = []
+    for series, paces_s in (("ant-open", (0.5, 0.5, 0.5)), ("cartpole-open", (0.5, 0.5, 0.5, 0.5))):
+        shipped = make_case(series, world_size=1, scaling="weak", rl_library="rl_games", seed_per_round=True)
+        tuned = replace(shipped, case_id=f"{shipped.case_id}-fast", division="open", cpu_threads=4)
+        faster = 4 if series == "ant-open" else 2
+        results += [make_result(shipped, *paces_s), make_result(tuned, *(pace_s / faster for pace_s in paces_s))]
+    found = card(read_version(write_results(on_gpus(results), tmp_path), name="v"))
+    assert found is not None
+    assert "over 4 seeds" in found.text
