@@ -66,6 +66,8 @@ def _check_settings(where: str, at: str, rank: Json, record: Json) -> Iterator[F
     }
     if case.get("cpu_threads") is not None:
         wanted["torch_num_threads"] = case["cpu_threads"]
+    if "cublas_workspace_config" in settings:
+        wanted["deterministic_algorithms"] = case.get("deterministic", False)
     named = {"decimation": "decimation", "physics_dt_s": "env.sim.dt"}
     wanted |= {name: workload[key] for name, key in named.items() if key in workload}
     for name, value in wanted.items():

@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from reports.verification.finding import Json, counted
 
-SCHEMA_VERSIONS: Final = (1, 2, 3, 4)  # 3: rounds may have ``readings`` and ``turns``. 4: cases ``seed_per_round``
+# 3: rounds may have ``readings`` and ``turns``. 4: cases ``seed_per_round``. 5: cases ``deterministic``.
+SCHEMA_VERSIONS: Final = (1, 2, 3, 4, 5)
 LARGEST: Final = 1e18
 SHORTEST_S: Final = 1e-9  # no clock measures a shorter iteration
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -37,7 +38,7 @@ CASE: Final = _fields(
     " num_steps_per_env:size iterations:size minibatch_rule:fixed_minibatch|fixed_updates minibatch_size:size"
     " optimiser_steps:size seed:count assets:offline|official presets:list overrides:list timeout_s:number"
     " hang_timeout_s:number +workload:train|environment_step|rendering|all_reduce +division:closed|open"
-    " +cpu_threads:count? +pin_cpus:flag +seed_per_round:flag"
+    " +cpu_threads:count? +pin_cpus:flag +seed_per_round:flag +deterministic:flag"
 )
 ROUND: Final = _fields(
     "case:object round:count outcome:completed|crashed|oom|timeout|hung|lost|skipped|invalid reason:text?"

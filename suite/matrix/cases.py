@@ -206,6 +206,7 @@ def _case(
         division=series.division,
         cpu_threads=series.cpu_threads,
         pin_cpus=series.pin_cpus,
+        deterministic=series.deterministic,
     )
 
 

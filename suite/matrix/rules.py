@@ -70,7 +70,7 @@ def _division_problems(table: MatrixTable) -> Iterator[Problem]:
     """Yield tuned tables without division or variant, and those without an untuned table to compare with."""
     closed = {(series.name, library) for series in table.series for library in series.rl_libraries if _closed(series)}
     for index, series in enumerate(table.series):
-        tuned = [key for key in ("variant", "cpu_threads", "pin_cpus") if getattr(series, key)]
+        tuned = [key for key in ("variant", "cpu_threads", "pin_cpus", "deterministic") if getattr(series, key)]
         if _closed(series):
             for key in tuned:
                 message = (

@@ -42,6 +42,7 @@ class Series(TomlTable):
     variant: Name | None = None  # the suffix of the table's case ids
     cpu_threads: Count | None = None
     pin_cpus: bool = False
+    deterministic: bool = False  # runs of one seed are to be equal bit for bit
     workload: Workload = "train"  # else a single-part test; those that do not learn use rsl_rl's agent
 
 

@@ -32,7 +32,8 @@ from suite.schema.turns import TurnsTaken
 #   have the NUMA nodes of its GPU and cores, torch's allocator and when Warp's memory pool gives memory back. The core
 #   probe is also after unmarked iterations.
 # 4 (2026-11-26): a case has ``seed_per_round``.
-SCHEMA_VERSION: Final = 4
+# 5 (2026-11-27): a case has ``deterministic``; a rank's settings have what is asked of torch, cuBLAS and Warp for it.
+SCHEMA_VERSION: Final = 5
 
 RlLibrary = Literal["rl_games", "rsl_rl", "skrl"]
 Stack = Literal["kitless", "ovphysx", "isaacsim"]
@@ -111,6 +112,7 @@ class Case:
     cpu_threads: int | None = None  # of each thread pool of a rank; None shares the host's cores among its ranks
     pin_cpus: bool = False  # each rank uses its own cores only, as many as it has threads
     seed_per_round: bool = False  # each round has seeds of its own, to measure learning; else all rounds have the same
+    deterministic: bool = False  # with the settings of ``isaaclab train --deterministic``, see tasks.rank.determinism
 
     @property
     def learns(self) -> bool:

@@ -38,8 +38,6 @@ def capture(context: RankContext, running: Simulation) -> dict[str, Any]:
         **_torch_allocator(device),
         "cuda_matmul_allow_tf32": torch.backends.cuda.matmul.allow_tf32,
         "cudnn_allow_tf32": torch.backends.cudnn.allow_tf32,
-        "cudnn_benchmark": torch.backends.cudnn.benchmark,
-        "cudnn_deterministic": torch.backends.cudnn.deterministic,
         **cuda_graph.warp_settings(str(device)),
         "physics": backends.physics_backend,
         "renderer": backends.rendering_backend,
