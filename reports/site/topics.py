@@ -18,6 +18,7 @@ TOPICS: Final[Mapping[str, Mapping[str, str]]] = {
     "hardware": {},
     "others": {"import": "import_command"},
     "tuning": {"learning_references": "learning_references"},
+    "determinism": {},
     "history": {"compare": "command"},
     "trust": {},
     "data": {"export": "export"},
