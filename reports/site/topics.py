@@ -19,6 +19,7 @@ TOPICS: Final[Mapping[str, Mapping[str, str]]] = {
     "others": {"import": "import_command"},
     "tuning": {"learning_references": "learning_references"},
     "determinism": {},
+    "shared_gpu": {},
     "history": {"compare": "command"},
     "trust": {},
     "data": {"export": "export"},

@@ -83,7 +83,7 @@ def simulation(context: RankContext, *, agent_entry_point: str) -> Iterator[Simu
     env_cfg.sim.device = str(context.device)
     env_cfg.log_dir = context.library_dir
     # Upstream's Shadow Hand makes it where it is missing; ranks that do so at the same moment would fail.
-    Path(context.library_dir).mkdir(exist_ok=True)
+    Path(context.library_dir).mkdir(parents=True, exist_ok=True)
     flags = scoped_torch_backend_flags(
         cuda_matmul_allow_tf32=True, cudnn_allow_tf32=True, cudnn_deterministic=False, cudnn_benchmark=False
     )
