@@ -10,7 +10,6 @@ from reports.display.charts.drawing import colour, dashed_line_at, faded_unless,
 from reports.display.figure import Figure
 from reports.display.html import Html
 from reports.topics.shared_gpu.model import Group, Shared
-from suite.statistics.intervals import Estimate
 
 HEIGHT_PX: Final = 260
 
@@ -20,7 +19,7 @@ def drawn(campaign: Campaign, found: Sequence[Group], names: Sequence[str], *, d
     points = [
         point
         for group, name in zip(found, names, strict=True)
-        for each in group.numbers
+        for each in group.numbers[1:]
         if (point := _point(name, each)) is not None
     ]
     picked = pick("name")
@@ -58,9 +57,9 @@ def drawn(campaign: Campaign, found: Sequence[Group], names: Sequence[str], *, d
 
 
 def _point(name: str, each: Shared) -> dict[str, Any] | None:
-    over_one = Estimate(value=1.0, interval=None) if each.trainings == 1 and each.total_fps else each.over_one
-    if over_one is None:
+    if each.over_one is None:
         return None
-    low, high = over_one.interval or (over_one.value, over_one.value)
+    value = each.over_one.value
+    low, high = each.over_one.interval or (value, value)
     point = {"name": name, "case_id": each.result.case.case_id, "trainings": each.trainings}
-    return {**point, "value": over_one.value, "low": low, "high": high}
+    return {**point, "value": value, "low": low, "high": high}

@@ -1,6 +1,6 @@
 """Several trainings on one GPU: the answer, a chart and a table of every set."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from reports.analysis.curves import task_name
 from reports.analysis.rows import failures_of
@@ -21,6 +21,7 @@ from reports.display.html import (
 from reports.sets.version import ResultSet, Version
 from reports.topics.shared_gpu.chart import drawn
 from reports.topics.shared_gpu.model import Group, Shared, groups
+from suite.statistics.intervals import Estimate
 
 HEADINGS = (
     "Case",
@@ -40,8 +41,9 @@ def has_groups(version: Version) -> bool:
 
 
 def answer(version: Version) -> Html:
-    """How much the total rises, over the groups of all sets."""
-    return answer_of_page(_gain([group for one in version.scaling for group in _of(one)]))
+    """How much the total rises, and how fast each training still is, over the groups of all sets."""
+    found = [group for one in version.scaling for group in _of(one)]
+    return answer_of_page(f"{_gain(found)}{_each(found)}")
 
 
 def sets(version: Version) -> Html:
@@ -97,15 +99,27 @@ def _row(each: Shared) -> list[str]:
 
 def _gain(found: Sequence[Group]) -> str:
     """Say for each number of trainings what it makes of one's frames, over the groups."""
-    gains: dict[int, list[float]] = {}
-    for each in (each for group in found for each in group.numbers[1:]):
-        if each.over_one:
-            gains.setdefault(each.trainings, []).append(each.over_one.value)
+    gains = _by_number(found, lambda each: each.over_one)
     if not gains:
         return "No case completed both with one training and with several on the GPU."
-    said = [f"{number} together make {_range(values)}" for number, values in sorted(gains.items())]
+    said = [f"{number} together make {_range(values, ratio)}" for number, values in gains.items()]
     return f"Of trainings at the same time on one GPU {', and '.join(said)} times the frames of one."
 
 
-def _range(values: Sequence[float]) -> str:
-    return " to ".join(dict.fromkeys(ratio(bound) for bound in (min(values), max(values))))
+def _each(found: Sequence[Group]) -> str:
+    speeds = _by_number(found, lambda each: each.each_over_alone)
+    said = [f"each of {number} has {_range(values, percent)}" for number, values in speeds.items()]
+    return f" Of the speed of one alone {', and '.join(said)}." if said else ""
+
+
+def _by_number(found: Sequence[Group], value: Callable[[Shared], Estimate | None]) -> dict[int, list[float]]:
+    """Number of trainings -> the value of every group that has it, fewest first."""
+    values: dict[int, list[float]] = {}
+    for each in (each for group in found for each in group.numbers[1:]):
+        if (estimate := value(each)) is not None:
+            values.setdefault(each.trainings, []).append(estimate.value)
+    return dict(sorted(values.items()))
+
+
+def _range(values: Sequence[float], text: Callable[[float], str]) -> str:
+    return " to ".join(dict.fromkeys(text(bound) for bound in (min(values), max(values))))

@@ -74,8 +74,10 @@ def test_the_total_is_the_sum_over_trainings_of_their_own_pace() -> None:
 def test_the_page_opens_with_what_they_make_together(tmp_path: Path) -> None:
     version = version_of([alone(), result([0.8, 0.8], [0.8, 0.8], [0.8, 0.8], mps=True)], tmp_path)
     assert "shared-gpu" in page_sources(version)
-    expected = "Of trainings at the same time on one GPU 2 together make 1.25 times the frames of one."
-    assert page.answer(version).text == expected
+    assert page.answer(version).text == (
+        "Of trainings at the same time on one GPU 2 together make 1.25 times the frames of one."
+        " Of the speed of one alone each of 2 has 62.5 %."
+    )
     *_, one, two = (line.split("\t") for line in page.sets(version).text.splitlines())
     assert (one[1], one[3], one[7]) == ("1", "1", "no")
     assert two[1:] == [
