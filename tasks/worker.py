@@ -37,27 +37,39 @@ def threads_of(case: Case) -> int:
     The share is limited to the launcher's OMP_NUM_THREADS: it respects a container's quota, which affinity does not
     show.
     """
-    shared_by = 1 if case.pin_cpus else case.nproc_per_node
+    shared_by = 1 if case.pin_cpus else case.processes_per_node
     share = max(1, len(os.sched_getaffinity(0)) // shared_by)
     return case.cpu_threads or min(share, int(os.environ.get("OMP_NUM_THREADS") or share))
 
 
 def own_cpus(case: Case, local_rank: int, available: Sequence[int]) -> tuple[int, ...]:
     """Cores of a pinned rank: with consecutive numbers, and shared with other ranks only if there are too few."""
-    count = min(case.cpu_threads or max(1, len(available) // case.nproc_per_node), len(available))
+    count = min(case.cpu_threads or max(1, len(available) // case.processes_per_node), len(available))
     first = local_rank * count
     return tuple(available[(first + index) % len(available)] for index in range(count))
 
 
-def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
-    """Join the other ranks, train, and write the checks and totals at the end."""
-    is_first_of_node = os.environ["LOCAL_RANK"] == "0"  # all ranks of a node share its caches
+def alone(case: Case, rank: int) -> int:
+    """Let a process whose training shares its GPU with others be the only rank of its own; return its number."""
+    if case.trainings_per_gpu == 1:
+        return 0
+    os.environ |= {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1"}
+    return rank
+
+
+def run_rank(case: Case, run_dir: Path, log: RankLog, training: int) -> None:
+    """Join the other ranks, train, and write the checks and totals at the end.
+
+    Raises:
+        RuntimeError: nobody lets trainings that share a GPU begin together.
+    """
+    is_first_of_node = os.environ["LOCAL_RANK"] == "0" and not training  # all ranks of a node share its caches
     kernels_before = kernel_cache.compiled_kernels(os.environ) if is_first_of_node else None
     with log.phase("imports_torch"):
         import torch
 
         from tasks.checks import validity, workload
-        from tasks.rank import settings, simulation, timing
+        from tasks.rank import determinism, settings, simulation, timing
         from tasks.rank.context import RankContext
         from tasks.rank.process_group import Ranks, device_of, joined
         from tasks.rank.turns import Turns
@@ -66,11 +78,14 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
     ranks = Ranks.from_torchrun()
     device = device_of(case, ranks)
     torch.set_num_threads(threads_of(case))
-    adapter = adapter_for(case)
-    timer = timing.IterationTimer(log, device, Turns.from_environment())
+    adapter, turns = adapter_for(case), Turns.from_environment()
+    if case.trainings_per_gpu > 1 and not turns.are_kept:
+        raise RuntimeError("trainings that share a GPU begin together by turns, and this run has none")
+    timer = timing.IterationTimer(log, device, turns)
     context = RankContext(
         case=case,
         round_index=round_of(case, os.environ),
+        training=training,
         ranks=ranks,
         device=device,
         log=log,
@@ -88,6 +103,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
             agent_settings.check(case, settings_of_agent)
             log.write("workload", workload=workload.describe(context, running, settings_of_agent))
             model = adapter.train(context, running, settings_of_agent)
+            log.write("settings", settings=determinism.in_use())
             if (written_s := network.nccl_log_written_s(run_dir, ranks.rank, timer.clock_zero_s)) is not None:
                 log.write("network", nccl_log_written_s=written_s)
             checks = gpu.look(
@@ -99,7 +115,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
                 parameters_sha256=parameters_sha256(model),
                 peak_memory_gb=torch.cuda.max_memory_allocated(device) / 1e9 if device.type == "cuda" else None,
             )
-            if ranks.rank == 0 and case.workload == "train":
+            if ranks.rank == 0 and case.workload == "train" and case.trainings_per_gpu == 1:
                 bundle.write(context, running, started_utc)
             checks += validity.check(running)
             log.write("validity", checks=[dataclasses.asdict(check) for check in checks])
@@ -135,7 +151,7 @@ def main(argv: list[str]) -> int:
         case = read_case(run_dir / "case.json")
         if case.pin_cpus:  # before torch makes its threads
             os.sched_setaffinity(0, own_cpus(case, local_rank, sorted(os.sched_getaffinity(0))))
-        run_rank(case, run_dir, log)
+        run_rank(case, run_dir, log, alone(case, rank))
     except Exception as error:
         log.write(
             "error",

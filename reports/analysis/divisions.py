@@ -153,7 +153,8 @@ def _gain(tuned: CaseResult, closed: CaseResult, noise: float | None) -> Gain:
 
 def changes(case: Case, base: Case) -> tuple[str, ...]:
     """What the tuned case has that the closed one has not, as a reader would set it."""
-    names = ("num_envs", "minibatch_size", "optimiser_steps", "cpu_threads", "pin_cpus")
+    sizes = ("num_envs", "minibatch_size", "optimiser_steps", "trainings_per_gpu")
+    names = (*sizes, "cpu_threads", "pin_cpus", "deterministic")
     changed = [f"{name}={getattr(case, name)}" for name in names if getattr(case, name) != getattr(base, name)]
     # A size of minibatches is an override too.
     said = f".minibatch_size={case.minibatch_size}"

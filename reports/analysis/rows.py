@@ -197,8 +197,12 @@ def case_times(result: CaseResult) -> CaseTimes:
 
 
 def training_fps(result: CaseResult) -> float | None:
-    """Frames per second with learning, of the median round; None if nothing completed, learned or has frames."""
-    if not (result.completed and result.case.learns and result.case.has_frames):
+    """Frames per second of one training, of the median round; None if nothing completed, learned or has frames.
+
+    None too where several trainings shared a GPU.
+    """
+    is_one = result.case.learns and result.case.has_frames and result.case.trainings_per_gpu == 1
+    if not result.completed or not is_one:
         return None
     return result.case.frames_per_iteration / statistics.median(case_times(result).times_s.values())
 

@@ -18,6 +18,8 @@ TOPICS: Final[Mapping[str, Mapping[str, str]]] = {
     "hardware": {},
     "others": {"import": "import_command"},
     "tuning": {"learning_references": "learning_references"},
+    "determinism": {},
+    "shared_gpu": {},
     "history": {"compare": "command"},
     "trust": {},
     "data": {"export": "export"},

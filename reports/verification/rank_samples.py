@@ -8,6 +8,7 @@ from typing import Final
 
 from reports.verification.finding import RUN_AGAIN, Finding, Json, differing, outside
 from reports.verification.formulas import starts_of_turns
+from reports.verification.round_facts import trainings
 
 REQUIRED_COLUMNS: Final = ("start_s", "iteration_time_s", "collection_time_s", "learning_time_s")
 # What is timed inside what; parts of one whole do not overlap.
@@ -72,7 +73,8 @@ def check_rank(where: str, at: str, rank: Json, record: Json) -> Iterator[Findin
         yield from _check_parts(where, at, here, row)
         yield from _check_marks(where, at, iteration, row)
         if iteration not in begins_turn:  # the library counts the wait for the turn too
-            yield from _check_library(where, at, here, row, case["num_envs_global"] * case["num_steps_per_env"])
+            of_one = case["num_envs_global"] // trainings(case)  # a library knows its own training only
+            yield from _check_library(where, at, here, row, of_one * case["num_steps_per_env"])
         yield from _check_learned(where, at, here, row, record)
 
 

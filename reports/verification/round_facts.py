@@ -39,13 +39,23 @@ def world_size(case: Json) -> int:
     return int(case["nnodes"] * case["nproc_per_node"])
 
 
+def processes(case: Json) -> int:
+    """Return how many ranks a record has: those of each of the trainings."""
+    return world_size(case) * trainings(case)
+
+
+def trainings(case: Json) -> int:
+    """Return how many trainings share a GPU."""
+    return int(case.get("trainings_per_gpu", 1))
+
+
 def _check_outcome(where: str, at: str, record: Json) -> Iterator[Finding]:
     """Check that a campaign would have called this round completed."""
     if record["exit_code"]:
         got = f"{record['exit_code']} in a round called completed"
         yield Finding(where=where, what=f"{at}: exit_code", got=got, expected="0", next_step=RUN_AGAIN)
     policies = {rank["parameters_sha256"] for rank in record["ranks"] if rank["parameters_sha256"]}
-    if len(policies) > 1:
+    if len(policies) > 1 and trainings(record["case"]) == 1:
         got = f"of {len(policies)} kinds after training"
         yield Finding(where=where, what=f"{at}: the ranks' parameters", got=got, expected="alike", next_step=RUN_AGAIN)
     for rank in record["ranks"]:
@@ -58,14 +68,16 @@ def _check_outcome(where: str, at: str, record: Json) -> Iterator[Finding]:
 
 def _check_settings(where: str, at: str, rank: Json, record: Json) -> Iterator[Finding]:
     case, workload, settings = record["case"], record.get("workload") or {}, rank["settings"]
-    seeds_before = record["round"] * world_size(case) if case.get("seed_per_round") else 0
+    seeds_before = record["round"] * processes(case) if case.get("seed_per_round") else 0
     wanted = {
         "seed": case["seed"] + rank["rank"] + seeds_before,
         "num_envs": case["num_envs"],
-        "device": f"cuda:{rank['local_rank']}" if case["device"] == "cuda" else "cpu",
+        "device": f"cuda:{rank['local_rank'] // trainings(case)}" if case["device"] == "cuda" else "cpu",
     }
     if case.get("cpu_threads") is not None:
         wanted["torch_num_threads"] = case["cpu_threads"]
+    if "cublas_workspace_config" in settings:
+        wanted["deterministic_algorithms"] = case.get("deterministic", False)
     named = {"decimation": "decimation", "physics_dt_s": "env.sim.dt"}
     wanted |= {name: workload[key] for name, key in named.items() if key in workload}
     for name, value in wanted.items():
@@ -105,7 +117,7 @@ def most_memory_gb(record: Json, rank: Json | None) -> float | None:
 def _check_places(where: str, at: str, record: Json) -> Iterator[Finding]:
     """Check that every node has as many ranks as it has processes, in a row."""
     case = record["case"]
-    per_node, nnodes = case["nproc_per_node"], case["nnodes"]
+    per_node, nnodes = processes(case) // case["nnodes"], case["nnodes"]
     for rank in record["ranks"]:
         what = f"{at}, rank {rank['rank']}: local_rank"
         yield from differing(where, what, rank["local_rank"], rank["rank"] % per_node)

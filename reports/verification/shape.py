@@ -15,7 +15,9 @@ from typing import Any, Final
 
 from reports.verification.finding import Json, counted
 
-SCHEMA_VERSIONS: Final = (1, 2, 3, 4)  # 3: rounds may have ``readings`` and ``turns``. 4: cases ``seed_per_round``
+# 3: rounds may have ``readings`` and ``turns``. 4: cases ``seed_per_round``. 5: cases ``deterministic`` and
+# ``trainings_per_gpu``.
+SCHEMA_VERSIONS: Final = (1, 2, 3, 4, 5)
 LARGEST: Final = 1e18
 SHORTEST_S: Final = 1e-9  # no clock measures a shorter iteration
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -37,7 +39,7 @@ CASE: Final = _fields(
     " num_steps_per_env:size iterations:size minibatch_rule:fixed_minibatch|fixed_updates minibatch_size:size"
     " optimiser_steps:size seed:count assets:offline|official presets:list overrides:list timeout_s:number"
     " hang_timeout_s:number +workload:train|environment_step|rendering|all_reduce +division:closed|open"
-    " +cpu_threads:count? +pin_cpus:flag +seed_per_round:flag"
+    " +cpu_threads:count? +pin_cpus:flag +seed_per_round:flag +deterministic:flag +trainings_per_gpu:size"
 )
 ROUND: Final = _fields(
     "case:object round:count outcome:completed|crashed|oom|timeout|hung|lost|skipped|invalid reason:text?"
@@ -182,10 +184,10 @@ def _round_faults(record: Json) -> Iterator[str]:
 
 def _rank_faults(record: Json, case: Json) -> Iterator[str]:
     """Check that every rank has a time for every iteration: without the slowest rank a machine looks faster."""
-    world_size = case["nnodes"] * case["nproc_per_node"]
+    processes = case["nnodes"] * case["nproc_per_node"] * case.get("trainings_per_gpu", 1)
     ranks = [rank["rank"] for rank in record["ranks"]]
-    if ranks != list(range(world_size)):
-        yield f"its ranks are {ranks}, expected {counted(world_size, 'rank')}, each once and in order"
+    if ranks != list(range(processes)):
+        yield f"its ranks are {ranks}, expected {counted(processes, 'rank')}, each once and in order"
     columns = [rank["samples"].get("iteration_time_s", []) for rank in record["ranks"]]
     if len({len(column) for column in columns}) > 1 or min(map(len, columns), default=0) < 2:  # noqa: PLR2004
         yield f"its ranks have times of {[len(column) for column in columns]} iterations, expected one number above 1"

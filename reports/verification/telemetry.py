@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from reports.verification.finding import Finding, Json, counted, differing, outside
 from reports.verification.formulas import slowest_s, starts_of_turns, steady_start
-from reports.verification.round_facts import most_memory_gb, world_size
+from reports.verification.round_facts import most_memory_gb, processes, world_size
 
 TOLERANCE: Final = 1e-4  # its figures are stored to six digits
 # Mean power against energy over time. Rounds up to 2026-11-23 have the mean of the readings, at most 0.5 % apart.
@@ -203,7 +203,7 @@ def _check_sampling(where: str, at: str, seen: Json, *, parts: int) -> Iterator[
 
 def _check_places(where: str, at: str, seen: Json, case: Json) -> Iterator[Finding]:
     """Check that each GPU and each rank is there once, on nodes that the case has."""
-    nodes, ranks = range(case["nnodes"]), range(world_size(case))
+    nodes, ranks = range(case["nnodes"]), range(processes(case))
     gpus = [(gpu["node"], gpu["index"]) for gpu in seen["gpus"]]
     if len({*gpus}) < len(gpus) or any(node not in nodes for node, _ in gpus):
         expected = f"each once, on nodes 0 to {len(nodes) - 1}"

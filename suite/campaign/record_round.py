@@ -91,8 +91,8 @@ def _whose(run_dir: Path) -> tuple[Case, int, Folder]:
         round_index = int(run_dir.name.removeprefix("r"))
     except (OSError, ValueError, ValidationError) as error:
         raise StoreError(f"{run_dir} is not the directory of a round: {error}") from error
-    if not 1 <= case.world_size <= MOST_RANKS:
-        raise StoreError(f"{run_dir} has a case with {case.world_size} ranks, allowed are 1 to {MOST_RANKS}.")
+    if not 1 <= case.num_processes <= MOST_RANKS:
+        raise StoreError(f"{run_dir} has a case with {case.num_processes} ranks, allowed are 1 to {MOST_RANKS}.")
     below_root = Folder(root=Path()).run_dir(case, round_index).parts
     if run_dir.parts[-len(below_root) :] != below_root:
         raise StoreError(f"{run_dir} is not where round {round_index} of {case.case_id} belongs: raw/<case>/r<round>.")

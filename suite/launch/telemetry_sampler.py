@@ -65,7 +65,7 @@ def sampler_argv(run_dir: Path, case: Case, *, node: int | None = None) -> tuple
     num_gpus = case.nproc_per_node if case.device == "cuda" else 0
     program = (sys.executable, "-m", "suite.launch.telemetry_sampler")
     which = () if node is None else (f"--node={node}",)
-    return (*program, str(run_dir.absolute()), f"--gpus={num_gpus}", f"--ranks={case.nproc_per_node}", *which)
+    return (*program, str(run_dir.absolute()), f"--gpus={num_gpus}", f"--ranks={case.processes_per_node}", *which)
 
 
 def _start_sampler(argv: Sequence[str], log_path: Path, visible_gpus: str | None) -> subprocess.Popen[bytes] | None:

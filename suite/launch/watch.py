@@ -77,7 +77,7 @@ class Watch:
 
     def __init__(self, case: Case, run_dir: Path, on_progress: Callable[[int], None] | None) -> None:
         self._case = case
-        self._paths = [rank_path(run_dir, rank) for rank in range(case.world_size)]
+        self._paths = [rank_path(run_dir, rank) for rank in range(case.num_processes)]
         self._on_progress = on_progress
         self._started_s = self._grown_s = self._looked_s = time.monotonic()
         self._sizes: list[int] = []

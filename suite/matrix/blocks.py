@@ -44,10 +44,11 @@ class Need:
     @classmethod
     def planned(cls, case: Case, catalog: Catalog) -> "Need | None":
         """The need of a case of one node by the catalog; None if nobody measured it."""
-        gpu_gb = catalog.gpu_memory_gb(case) if case.device == "cuda" else None
-        if case.device == "cuda" and gpu_gb is None:
+        training_gb = catalog.gpu_memory_gb(case) if case.device == "cuda" else None
+        if case.device == "cuda" and training_gb is None:
             return None
-        return cls(gpu_gb=gpu_gb, host_gb=HOST_GB_OF_RANK * case.world_size, ranks=case.world_size)
+        gpu_gb = None if training_gb is None else training_gb * case.trainings_per_gpu
+        return cls(gpu_gb=gpu_gb, host_gb=HOST_GB_OF_RANK * case.num_processes, ranks=case.num_processes)
 
 
 def blocks[Item](items: Sequence[Item], need_of: Callable[[Item], Need | None], room: Room) -> list[list[Item]]:

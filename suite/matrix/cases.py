@@ -142,7 +142,9 @@ def _ranks(topology: Topology) -> tuple[int, int]:
 
 def _num_envs_global(series: Series, topology: Topology) -> int:
     nnodes, nproc_per_node = _ranks(topology)
-    return series.num_envs if series.scaling == "strong" else series.num_envs * nnodes * nproc_per_node
+    if series.scaling == "strong":
+        return series.num_envs
+    return series.num_envs * nnodes * nproc_per_node * series.trainings_per_gpu
 
 
 def case_id_of(series: Series, library: RlLibrary, stack: Stack, topology: Topology, device: Device) -> str:
@@ -169,12 +171,13 @@ def _case(
     nnodes, nproc_per_node = _ranks(topology)
     world_size = nnodes * nproc_per_node
     num_envs_global = _num_envs_global(series, topology)
+    num_envs = num_envs_global // (world_size * series.trainings_per_gpu)
     num_steps_per_env = series.num_steps_per_env or agent.num_steps_per_env
     minibatch = minibatch_per_rank(
         agent,
         rule=series.minibatch_rule,
         single_rank_batch=series.num_envs * num_steps_per_env,
-        batch=num_envs_global // world_size * num_steps_per_env,
+        batch=num_envs * num_steps_per_env,
         ranks_sharing=world_size if series.scaling == "strong" else 1,
         minibatch_size=series.minibatch_size,
     )
@@ -188,7 +191,7 @@ def _case(
         device=device,
         nnodes=nnodes,
         nproc_per_node=nproc_per_node,
-        num_envs=num_envs_global // world_size,
+        num_envs=num_envs,
         num_envs_global=num_envs_global,
         num_steps_per_env=num_steps_per_env,
         iterations=series.iterations,
@@ -206,6 +209,8 @@ def _case(
         division=series.division,
         cpu_threads=series.cpu_threads,
         pin_cpus=series.pin_cpus,
+        deterministic=series.deterministic,
+        trainings_per_gpu=series.trainings_per_gpu,
     )
 
 

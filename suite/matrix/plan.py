@@ -34,6 +34,7 @@ def plan(
     available_stacks: Collection[Stack],
     nnodes_available: int = 1,
     on_one_host: bool = False,
+    takes_turns: bool = True,
     rounds: int,
     catalog: Catalog,
 ) -> list[PlannedCase]:
@@ -47,16 +48,21 @@ def plan(
     planned = []
     for case in cases:
         task = catalog.resolve(case.task)
-        machine = _machine_reasons(
-            case,
-            gpus=gpus_available,
-            cpus=cpus_available,
-            device=device,
-            nnodes=nnodes_available,
-            on_one_host=on_one_host,
-        )
+        machine = [
+            *_machine_reasons(
+                case,
+                gpus=gpus_available,
+                cpus=cpus_available,
+                device=device,
+                nnodes=nnodes_available,
+                on_one_host=on_one_host,
+            )
+        ]
         stack = list(_stack_reasons(case, task, catalog, available_stacks))
         workload = list(_workload_reasons(case, task))
+        if case.trainings_per_gpu > 1 and not takes_turns:
+            # Only the keeper of turns starts trainings at the same moment, again and again.
+            machine.append("needs turns, in which its trainings run together; this campaign takes none")
         reasons = [*machine, *stack, *workload]
         cost = None if stack or workload else _cost(case, task)
         wall_s = None if cost is None else _wall_s(case, cost)
@@ -120,7 +126,7 @@ def _argv(case: Case, worker_python: Path, run_dir: Path) -> tuple[str, ...]:
         "-m",
         *(("torch.distributed.run",) if case.nnodes == 1 else ("suite.launch.nodes.node", logs)),
         f"--nnodes={case.nnodes}",
-        f"--nproc-per-node={case.nproc_per_node}",
+        f"--nproc-per-node={case.processes_per_node}",
         *(_ONE_NODE if case.nnodes == 1 else ()),
         "--max-restarts=0",  # a restarted round would not be a single measurement
         "--redirects=3",
@@ -149,9 +155,9 @@ def _machine_reasons(
     if case.device == "cuda" and ranks > gpus:
         per_node = " per node" if case.nnodes > 1 and not on_one_host else ""
         yield f"needs {counted(ranks, 'GPU')}{per_node}, available: {gpus}"
-    if case.device == "cpu" and ranks > cpus:
+    if case.device == "cpu" and (processes := ranks * case.trainings_per_gpu) > cpus:
         # Ranks that share a core would measure the scheduler.
-        yield f"needs {ranks} CPU cores, one per rank, available: {cpus}"
+        yield f"needs {processes} CPU cores, one per rank, available: {cpus}"
 
 
 def _stack_reasons(case: Case, task: TaskEntry, catalog: Catalog, available: Collection[Stack]) -> Iterator[str]:
@@ -185,7 +191,7 @@ def _workload_reasons(case: Case, task: TaskEntry) -> Iterator[str]:
         yield f"has nothing to draw, because {task.task} has no camera; needs a task with one"
     if case.workload == "all_reduce" and case.world_size == 1:
         yield "has no other rank to reduce gradients with; needs 2 ranks or more"
-    if case.num_envs * case.world_size != case.num_envs_global:
+    if case.num_envs * case.num_processes != case.num_envs_global:
         yield (
             f"{case.num_envs_global} environments do not divide by {case.world_size} ranks; "
             f"needs a multiple of {case.world_size}"
@@ -220,10 +226,11 @@ def _cost(case: Case, task: TaskEntry) -> CostEntry | None:
 
 
 def _wall_s(case: Case, cost: CostEntry) -> float:
+    """Estimate a round [s]; trainings at the same time are taken to be as slow as one after another."""
     return cost.wall_s(
         num_envs=case.num_envs,
         num_steps_per_env=case.num_steps_per_env,
-        iterations=case.iterations,
+        iterations=case.iterations * case.trainings_per_gpu,
         optimiser_steps=case.optimiser_steps if case.learns else 0,
     )
 
@@ -231,7 +238,7 @@ def _wall_s(case: Case, cost: CostEntry) -> float:
 def _worker_env(case: Case, *, cache_dir: Path, cpus: int) -> dict[str, str]:
     # Every thread pool is sized for the ranks of this node. By default torchrun gives OpenMP one thread, the other
     # pools take every core in every rank, and Isaac Lab divides by the ranks of all nodes.
-    threads = str(case.cpu_threads or max(1, cpus // case.nproc_per_node))
+    threads = str(case.cpu_threads or max(1, cpus // case.processes_per_node))
     env = {
         **dict.fromkeys(THREAD_VARIABLES, threads),
         # Compiled kernels outlive a round, so that only the first compiles them, and stay out of the home folder.

@@ -13,6 +13,7 @@ from suite.schema.record import RlLibrary
 from suite.statistics import aa_noise
 
 # Suffixes of case ids that labscale adds itself.
+OPEN_KEYS: Final = ("variant", "cpu_threads", "pin_cpus", "deterministic", "trainings_per_gpu")
 OWN_SUFFIXES: Final = (aa_noise.SUFFIX, PROBE_SUFFIX, BESIDE_SUFFIX, WARM_UP_SUFFIX, ALONE_SUFFIX)
 
 
@@ -40,6 +41,10 @@ def _series_problems(series: Series, catalog: Catalog, location: tuple[int | str
     if missing_stacks := [stack for stack in series.stacks if stack not in catalog.stacks]:
         message = f"got {', '.join(missing_stacks)}; should be among {', '.join(catalog.stacks)}."
         yield Problem(location=(*location, "stacks"), message=message)
+    is_one = (series.scaling, *series.topologies, series.workload) == ("weak", "1x1", "train")
+    if series.trainings_per_gpu > 1 and not is_one:
+        message = f"got {series.trainings_per_gpu}; needs weak scaling, the topology 1x1 and the workload train."
+        yield Problem(location=(*location, "trainings_per_gpu"), message=message)
     reserved = {key for library in series.rl_libraries for key in _reserved_keys(catalog, task, library)}
     for override in series.overrides:
         if override.split("=")[0] in reserved:
@@ -70,7 +75,7 @@ def _division_problems(table: MatrixTable) -> Iterator[Problem]:
     """Yield tuned tables without division or variant, and those without an untuned table to compare with."""
     closed = {(series.name, library) for series in table.series for library in series.rl_libraries if _closed(series)}
     for index, series in enumerate(table.series):
-        tuned = [key for key in ("variant", "cpu_threads", "pin_cpus") if getattr(series, key)]
+        tuned = [key for key in OPEN_KEYS if getattr(series, key) != Series.model_fields[key].default]
         if _closed(series):
             for key in tuned:
                 message = (

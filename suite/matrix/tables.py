@@ -9,6 +9,7 @@ from suite.matrix.catalog import Count, NumEnvs, NumSteps, Seconds
 from suite.schema.record import Division, MinibatchRule, RlLibrary, Scaling, Stack, Workload
 
 MOST_ROUNDS: Final = 1000
+MOST_TRAININGS: Final = 64
 LARGEST_SEED: Final = 4_000_000_000  # numpy's limit is 2**32 - 1; rank r adds r, and rl_games adds it again
 
 type Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)]  # also a folder name
@@ -42,6 +43,8 @@ class Series(TomlTable):
     variant: Name | None = None  # the suffix of the table's case ids
     cpu_threads: Count | None = None
     pin_cpus: bool = False
+    deterministic: bool = False  # runs of one seed are to be equal bit for bit
+    trainings_per_gpu: Annotated[int, Field(ge=1, le=MOST_TRAININGS)] = 1  # at the same time, each with num_envs
     workload: Workload = "train"  # else a single-part test; those that do not learn use rsl_rl's agent
 
 

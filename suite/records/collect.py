@@ -138,10 +138,10 @@ def _faults(case: Case, files: Sequence[RankFile]) -> Iterator[str]:
     """Yield every reason why a run that ended well is no measurement, the plainest first."""
     yield from (file.corrupt for file in files if file.corrupt)
     ranks = {file.rank for file in files}
-    if missing := sorted(set(range(case.world_size)) - ranks):
-        yield f"{listed('rank', missing)} of {case.world_size} wrote no file"
-    if surplus := sorted(ranks - set(range(case.world_size))):
-        yield f"{listed('rank', surplus)} should not exist: the case has {counted(case.world_size, 'rank')}"
+    if missing := sorted(set(range(case.num_processes)) - ranks):
+        yield f"{listed('rank', missing)} of {case.num_processes} wrote no file"
+    if surplus := sorted(ranks - set(range(case.num_processes))):
+        yield f"{listed('rank', surplus)} should not exist: the case has {counted(case.num_processes, 'rank')}"
     for file in files:
         if file.start is None:
             yield f"rank {file.rank} has no start event"
@@ -158,7 +158,7 @@ def _faults(case: Case, files: Sequence[RankFile]) -> Iterator[str]:
     for file in files:
         yield from _validity_faults(case, file, files)
     digests = {file.rank: file.end.parameters_sha256 for file in files if file.end and file.end.parameters_sha256}
-    if len(set(digests.values())) > 1:
+    if len(set(digests.values())) > 1 and case.trainings_per_gpu == 1:
         each = ", ".join(f"rank {rank}: {digest[:12]}" for rank, digest in digests.items())
         yield f"the ranks ended with different parameters, so they did not train one policy (SHA-256 of {each})"
 
@@ -225,7 +225,7 @@ def _rank_record(file: RankFile, case: Case, files: Sequence[RankFile]) -> RankR
     columns += [column for column in seen if column not in SAMPLE_COLUMNS]
     return RankRecord(
         rank=file.rank,
-        local_rank=file.start.local_rank if file.start else file.rank % case.nproc_per_node,
+        local_rank=file.start.local_rank if file.start else file.rank % case.processes_per_node,
         phases_s={phase.name: phase.duration_s for phase in file.phases},
         settings=file.settings,
         samples={column: tuple(_kept(event.samples.get(column)) for event in file.iterations) for column in columns},

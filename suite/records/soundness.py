@@ -20,6 +20,7 @@ SHORTEST_S: Final = 1e-9  # no clock measures a shorter iteration
 LARGEST: Final = 1e18  # of all numbers: their sums and squares still fit into a float
 _COUNTS: Final = (
     "nnodes", "nproc_per_node", "num_envs", "num_envs_global", "num_steps_per_env", "minibatch_size", "optimiser_steps",
+    "trainings_per_gpu",
 )  # fmt: skip
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")  # of a series, and of each folder and the file of a case
 _FREE: Final = frozenset({"settings", "workload"})  # libraries use huge numbers there for infinity
@@ -62,8 +63,8 @@ def _faults_of_completed(record: RunRecord) -> Iterator[str]:
     """Check that every rank has a time for every iteration: without the slowest rank a machine would look faster."""
     case = record.case
     ranks = [rank.rank for rank in record.ranks]
-    if len(ranks) != case.world_size:
-        yield f"it has samples of {len(ranks)} of {case.world_size} ranks"
+    if len(ranks) != case.num_processes:
+        yield f"it has samples of {len(ranks)} of {case.num_processes} ranks"
     if ranks != list(range(len(ranks))):
         yield f"its ranks are {ranks}, allowed is each once, in their order"
     numbers = [rank.num_iterations for rank in record.ranks]

@@ -112,7 +112,7 @@ def _trained(record: RunRecord) -> bool:
     """Whether every rank finished all iterations and has trained parameters."""
     case = record.case
     done = [rank for rank in record.ranks if rank.parameters_sha256 and rank.num_iterations == case.iterations]
-    return len(done) == case.world_size
+    return len(done) == case.num_processes
 
 
 def _equal(record: RunRecord) -> State:

@@ -32,7 +32,9 @@ from suite.schema.turns import TurnsTaken
 #   have the NUMA nodes of its GPU and cores, torch's allocator and when Warp's memory pool gives memory back. The core
 #   probe is also after unmarked iterations.
 # 4 (2026-11-26): a case has ``seed_per_round``.
-SCHEMA_VERSION: Final = 4
+# 5 (2026-11-27): a case has ``deterministic`` and ``trainings_per_gpu``; a rank's settings have what is asked of torch,
+#   cuBLAS and Warp for the first, and ``mps``.
+SCHEMA_VERSION: Final = 5
 
 RlLibrary = Literal["rl_games", "rsl_rl", "skrl"]
 Stack = Literal["kitless", "ovphysx", "isaacsim"]
@@ -82,6 +84,9 @@ class Case:
     """One point of a series, which is measured.
 
     ``num_envs`` counts environments per rank, as Isaac Lab's ``--num_envs`` does; ``num_envs_global`` counts all.
+
+    With several ``trainings_per_gpu`` each is a process that trains a policy of its own, with ``num_envs``. They run at
+    the same time and exchange nothing. A record numbers them as ranks.
     """
 
     case_id: str  # "<series>/<library>-<stack>[-cpu]-n<num_envs_global>-<nnodes>x<nproc_per_node>[-<variant>]"
@@ -111,6 +116,8 @@ class Case:
     cpu_threads: int | None = None  # of each thread pool of a rank; None shares the host's cores among its ranks
     pin_cpus: bool = False  # each rank uses its own cores only, as many as it has threads
     seed_per_round: bool = False  # each round has seeds of its own, to measure learning; else all rounds have the same
+    deterministic: bool = False  # with the settings of ``isaaclab train --deterministic``, see tasks.rank.determinism
+    trainings_per_gpu: int = 1  # at the same time, independent; several only if ``world_size`` is 1
 
     @property
     def learns(self) -> bool:
@@ -120,6 +127,15 @@ class Case:
     @property
     def world_size(self) -> int:
         return self.nnodes * self.nproc_per_node
+
+    @property
+    def processes_per_node(self) -> int:
+        return self.nproc_per_node * self.trainings_per_gpu
+
+    @property
+    def num_processes(self) -> int:
+        """All ranks of all trainings; as many as ``world_size`` for one training."""
+        return self.nnodes * self.processes_per_node
 
     @property
     def topology(self) -> str:
@@ -133,7 +149,7 @@ class Case:
 
     @property
     def frames_per_iteration(self) -> int:
-        """Environment steps of all ranks in one iteration."""
+        """Environment steps of all ranks, and of all trainings, in one iteration."""
         return self.num_envs_global * self.num_steps_per_env
 
     @property
@@ -142,7 +158,7 @@ class Case:
 
     def seed_of(self, *, rank: int, round_index: int) -> int:
         """Return the seed of a rank. Ranks explore differently, and so do rounds with ``seed_per_round``."""
-        return self.seed + rank + (round_index * self.world_size if self.seed_per_round else 0)
+        return self.seed + rank + (round_index * self.num_processes if self.seed_per_round else 0)
 
 
 @dataclass(frozen=True, kw_only=True)

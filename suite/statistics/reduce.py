@@ -43,8 +43,9 @@ def iteration_times_s(record: RunRecord) -> tuple[float, ...]:
 
 
 def _slowest_rank_times_s(record: RunRecord) -> tuple[float, ...]:
-    if len(record.ranks) != record.case.world_size:
-        raise ValueError(f"round {record.round} has samples of {len(record.ranks)} of {record.case.world_size} ranks")
+    if len(record.ranks) != record.case.num_processes:
+        samples = f"{len(record.ranks)} of {record.case.num_processes} ranks"
+        raise ValueError(f"round {record.round} has samples of {samples}")
     columns = [_rank_times_s(rank) for rank in record.ranks]
     if len({len(column) for column in columns}) != 1:
         lengths = ", ".join(f"rank {rank.rank}: {rank.num_iterations}" for rank in record.ranks)

@@ -11,6 +11,7 @@ import torch
 
 from tasks.checks import validity
 from tasks.libraries import train_rsl_rl
+from tasks.rank import determinism
 from tasks.rank.context import RankContext
 from tasks.rank.simulation import Simulation
 
@@ -20,6 +21,7 @@ configure = train_rsl_rl.configure
 
 def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]) -> torch.nn.Module:
     """Run the case's iterations of its control. The returned module has no parameters, since nothing learns."""
+    determinism.of_torch(context)
     controls = {"environment_step": step_environment, "rendering": draw_pictures, "all_reduce": reduce_gradients}
     controls[context.case.workload](context, simulation, settings)
     return torch.nn.Module()

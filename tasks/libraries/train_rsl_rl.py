@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from tasks.rank import determinism
 from tasks.rank.context import RankContext
 from tasks.rank.process_group import Ranks
 from tasks.rank.simulation import Simulation, success_rate
@@ -32,6 +33,7 @@ def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]
     """Train the case's iterations and return the trained modules."""
     at_random_length = settings["init_at_random_ep_len"]
     runner, env = make_runner(context, simulation, settings)
+    determinism.of_torch(context)
     _attach(runner, env, context.timer)
     runner.learn(num_learning_iterations=context.case.iterations, init_at_random_ep_len=at_random_length)
     return trained(runner)

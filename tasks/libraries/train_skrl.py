@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from tasks.rank import determinism
 from tasks.rank.context import RankContext
 from tasks.rank.simulation import Simulation, success_rate
 from tasks.rank.timing import IterationTimer
@@ -33,6 +34,7 @@ def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]
     skrl.config.torch.device = str(context.device)
     env = SkrlVecEnvWrapper(simulation.env, ml_framework="torch")
     runner = Runner(env, settings)
+    determinism.of_torch(context)
     _attach(runner.agent, env, context.case.num_steps_per_env, context.timer)
     runner.run()
     return torch.nn.ModuleList([model for model in runner.agent.models.values() if model is not None])

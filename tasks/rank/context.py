@@ -13,10 +13,14 @@ from tasks.rank.timing import IterationTimer
 
 @dataclass(frozen=True, kw_only=True)
 class RankContext:
-    """One rank of one run. The RL library writes its own logs and checkpoints to ``library_dir``."""
+    """One rank of one run. The RL library writes its own logs and checkpoints to ``library_dir``.
+
+    ``training``: which of the trainings that share a GPU, from 0; each of them is rank 0 of one.
+    """
 
     case: Case
     round_index: int
+    training: int
     ranks: Ranks
     device: torch.device
     log: RankLog
@@ -25,8 +29,9 @@ class RankContext:
 
     @property
     def library_dir(self) -> str:
-        return str(self.run_dir / "library")
+        folder = self.run_dir / "library"
+        return str(folder / f"training-{self.training}" if self.case.trainings_per_gpu > 1 else folder)
 
     @property
     def seed(self) -> int:
-        return self.case.seed_of(rank=self.ranks.rank, round_index=self.round_index)
+        return self.case.seed_of(rank=self.ranks.rank + self.training, round_index=self.round_index)

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from tasks.rank import cuda_graph, numa
+from tasks.rank import cuda_graph, mps, numa
 from tasks.rank.context import RankContext
 from tasks.rank.process_group import backend_of
 from tasks.rank.simulation import Simulation
@@ -31,6 +31,7 @@ def capture(context: RankContext, running: Simulation) -> dict[str, Any]:
         "device": str(device),
         "gpu_name": torch.cuda.get_device_name(device) if device.type == "cuda" else None,
         "backend": backend_of(device) if ranks.is_distributed else None,
+        "mps": mps.is_used(ranks.local_rank) if device.type == "cuda" else None,
         "torch_num_threads": torch.get_num_threads(),
         "cpus_allowed": len(cores),
         "cores_numa_nodes": numa.nodes_of_cores(cores),
@@ -38,8 +39,6 @@ def capture(context: RankContext, running: Simulation) -> dict[str, Any]:
         **_torch_allocator(device),
         "cuda_matmul_allow_tf32": torch.backends.cuda.matmul.allow_tf32,
         "cudnn_allow_tf32": torch.backends.cudnn.allow_tf32,
-        "cudnn_benchmark": torch.backends.cudnn.benchmark,
-        "cudnn_deterministic": torch.backends.cudnn.deterministic,
         **cuda_graph.warp_settings(str(device)),
         "physics": backends.physics_backend,
         "renderer": backends.rendering_backend,

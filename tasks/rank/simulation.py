@@ -11,6 +11,7 @@ from typing import Any
 
 from suite.schema.record import Case
 from tasks.assets.missing_asset import missing_asset_named
+from tasks.rank import determinism
 from tasks.rank.context import RankContext
 from tasks.rank.process_group import Ranks
 from tasks.rank.timing import IterationTimer
@@ -49,6 +50,7 @@ def _launcher_args(case: Case, ranks: Ranks) -> argparse.Namespace:
     args, remaining = setup_preset_cli(parser, ["--device", device, *case.presets, *case.overrides])
     # With this set, Isaac Lab places each rank on its own GPU. It supports no ranks on a CPU.
     args.distributed = ranks.is_distributed and case.device == "cuda"
+    args.deterministic = case.deterministic  # Kit reads it for its renderer
     sys.argv = [sys.argv[0], *remaining]
     return args
 
@@ -81,13 +83,14 @@ def simulation(context: RankContext, *, agent_entry_point: str) -> Iterator[Simu
     env_cfg.sim.device = str(context.device)
     env_cfg.log_dir = context.library_dir
     # Upstream's Shadow Hand makes it where it is missing; ranks that do so at the same moment would fail.
-    Path(context.library_dir).mkdir(exist_ok=True)
+    Path(context.library_dir).mkdir(parents=True, exist_ok=True)
     flags = scoped_torch_backend_flags(
         cuda_matmul_allow_tf32=True, cudnn_allow_tf32=True, cudnn_deterministic=False, cudnn_benchmark=False
     )
     with ExitStack() as cleanup:
         with log.phase("simulation_launch"):
             cleanup.enter_context(launch_simulation(env_cfg, args))
+        determinism.of_physics(args, env_cfg)
         cleanup.enter_context(flags)
         with log.phase("environment_creation"), missing_asset_named(case, os.environ.get("ISAACSIM_ASSET_ROOT")):
             env = gym.make(case.task, cfg=env_cfg)

@@ -67,6 +67,7 @@ def make_plan(campaign: Campaign) -> Campaign:
         cpus_available=campaign.resources.cpus_per_node,
         nnodes_available=campaign.resources.nnodes,
         on_one_host=campaign.resources.is_one_host,
+        takes_turns=takes_turns(campaign),
         device=campaign.device,
         available_stacks=_stacks(campaign),
         catalog=catalog,

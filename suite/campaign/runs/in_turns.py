@@ -49,7 +49,7 @@ def _train(
         beside = tuple(case_id for case_id in block if case_id != run.case.case_id)
         turns = TurnsTaken(beside=beside, turns=seat.turns, turn_s=TURN_S)
         record = collected(campaign, run, launch, result, turns)
-        if record.outcome == "oom":
+        if record.outcome == "oom" and beside:
             set_aside(run.run_dir, "crowded")
             return None
         keep(run, record)

@@ -60,7 +60,7 @@ class Seat:
         if self.state == "ended":
             return
         self._asking.append(rank)
-        if len(self._asking) == self.case.world_size:
+        if len(self._asking) == self.case.num_processes:
             if self._given:
                 self._pace_s = (monotonic() - self._since_s) / self._given
             self.state = "ready"

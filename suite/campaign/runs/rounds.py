@@ -39,7 +39,8 @@ def run_blocks(
 ) -> Iterator[RunRecord]:
     """Execute the blocks one after another and yield each record. The next block is drawn after the last has ended.
 
-    The runs of a block are measured in turns; a block of one run is measured alone.
+    The runs of a block are measured in turns; a block of one run is measured alone. Trainings that share a GPU begin
+    their iterations together by turns, also in a block of one.
 
     Raises:
         CampaignError: the disk is full.
@@ -62,8 +63,9 @@ def run_blocks(
 
 def _run_block(campaign: Campaign, block: Sequence[Run], lines: Sequence[RunLine]) -> Sequence[RunRecord | None]:
     """Execute the missing parts of the runs: trainings, upstream's runs, or both. None as ``in_turns.train`` gives."""
+    has_turns = len(block) > 1 or block[0].case.trainings_per_gpu > 1
     records: Sequence[RunRecord | None] = (
-        in_turns.train(campaign, block, lines) if len(block) > 1 else [_train(campaign, block[0], lines[0])]
+        in_turns.train(campaign, block, lines) if has_turns else [_train(campaign, block[0], lines[0])]
     )
     for run, record in zip(block, records, strict=True):
         is_paired = campaign.options.rounds.upstream and not run.uncounted and upstream.can_run(run.case)

@@ -61,10 +61,11 @@ class Pair:
 def can_run(case: Case) -> bool:
     """Whether upstream can run this case and stores its iteration times; it does not store skrl's.
 
-    Upstream's program starts only one node.
+    Upstream's program starts one training on one node. Its benchmark makes the physics deterministic, but not torch.
     """
     is_upstreams = case.workload == "train" and case.rl_library in ("rl_games", "rsl_rl")
-    return is_upstreams and case.nnodes == 1 and not case.pin_cpus
+    is_one = case.nnodes == case.trainings_per_gpu == 1
+    return is_upstreams and is_one and not case.pin_cpus and not case.deterministic
 
 
 def folder_of(run_dir: Path) -> Path:

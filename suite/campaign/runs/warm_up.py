@@ -59,6 +59,7 @@ def warm_ups(cases: Sequence[Case]) -> list[Case]:
 
 
 def _warm_up(case: Case) -> Case:
+    case = replace(case, trainings_per_gpu=1, num_envs_global=case.num_envs * case.world_size)
     if _compiles_itself(case):
         return replace(case, case_id=case.case_id + WARM_UP_SUFFIX, iterations=MIN_ITERATIONS)
     sizes = (f"-n{case.num_envs_global}-{case.topology}", f"-n{case.num_envs}-1x1")

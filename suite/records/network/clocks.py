@@ -70,9 +70,11 @@ def failed_at_s(file: RankFile, files: Sequence[RankFile]) -> float | None:
 def apart(case: Case, files: Sequence[RankFile], clocks: Sequence[NodeClock] | None) -> str | None:
     """Where ranks ran the same iteration at different times, though they wait for each other; None if nowhere.
 
-    An iteration with an all-reduce cannot end on one rank before it has begun on all.
+    An iteration with an all-reduce cannot end on one rank before it has begun on all. Trainings that share a GPU wait
+    for each other between turns only.
     """
-    if not case.learns and case.workload != "all_reduce":
+    reduces = case.learns or case.workload == "all_reduce"
+    if not reduces or case.trainings_per_gpu > 1:
         return None
     try:
         zeros_s = [_zero_s(file, clocks, reference=_node(files[0])) for file in files]

@@ -251,3 +251,18 @@ def test_a_case_whose_rounds_were_skipped_needs_no_figures(tmp_path: Path) -> No
     assert damaged_case(skipped, lambda _: None, tmp_path) == []
     found = damaged_case(skipped, lambda d: rounds(d)[0].update(reason=""), tmp_path)
     assert [finding.what for finding in found] == ["the reason of round 0, skipped,"]
+
+
+@pytest.mark.parametrize("is_set", [True, False])
+def test_a_deterministic_case_is_held_to_the_settings_of_its_ranks(tmp_path: Path, *, is_set: bool) -> None:
+    def change(document: Any) -> None:
+        result = document["labscale"]["case_result"]
+        for case in (result["case"], *(one["case"] for one in result["rounds"])):
+            case["deterministic"] = True
+        for rank in (rank for one in result["rounds"] for rank in one["ranks"]):
+            rank["settings"] |= {"deterministic_algorithms": is_set, "cublas_workspace_config": None}
+
+    found = [one.what for one in damaged_case(SEEDS, change, tmp_path) if "settings.deterministic" in one.what]
+    assert found == (
+        [] if is_set else [f"round {number}, rank 0: settings.deterministic_algorithms" for number in range(4)]
+    )

@@ -154,6 +154,14 @@ def test_a_point_that_does_not_divide_is_still_a_case(tmp_path: Path, catalog: C
         ('"1x2"', '"2"', 12, "series[0].topologies[1]", "got '2'; should match pattern"),
         ("num_envs = 4096", "num_envs = 4096\nnum_envs_more = [0]", 12, "series[0].num_envs_more[0]", "greater than 0"),
         ("iterations = 5", "iterations = 5\npin_cpus = true", 14, "series[0].pin_cpus", "in the closed division"),
+        (
+            "iterations = 5",
+            "iterations = 5\ndeterministic = true",
+            14,
+            "series[0].deterministic",
+            "in the closed division",
+        ),
+        ("iterations = 5", "iterations = 5\ntrainings_per_gpu = 2", 14, "series[0].trainings_per_gpu", "weak scaling"),
         ("iterations = 5", 'iterations = 5\nvariant = "x"', 14, "series[0].variant", "in the closed division"),
         ("iterations = 5", 'iterations = 5\ndivision = "open"', 14, "series[0].division", "needs a variant"),
         (
@@ -206,7 +214,7 @@ def test_tables_of_one_series_agree(tmp_path: Path, catalog: Catalog) -> None:
 
 
 def test_an_unknown_name_lists_the_matrices(catalog: Catalog) -> None:
-    there_are = "accept, clock, env-sweep, first, full, learning, nodes, open, physx, short, smoke"
+    there_are = "accept, clock, deterministic, env-sweep, first, full, learning, nodes, open, physx, shared-gpu, short"
     with pytest.raises(MatrixError, match=rf"unknown matrix 'smok'; there are {there_are}, .*Did you mean 'smoke'\?"):
         load_matrix("smok", catalog)
     with pytest.raises(MatrixError, match=r"unknown matrix 'a+\.\.\.a+'; there are"):

@@ -216,6 +216,29 @@ def test_ranks_of_all_rounds_have_seeds_of_their_own_only_if_the_matrix_asks() -
         round_of(seeded, {})  # a launcher that drops the variable must not repeat a seed unseen
 
 
+def test_trainings_that_share_a_gpu_are_processes_of_one_launch_on_one_gpu() -> None:
+    case = replace(ANT, nproc_per_node=1, trainings_per_gpu=2, division="open")
+    launch = launch_of(case, cores=(8, 9, 10, 11))
+    assert "--nproc-per-node=2" in launch.argv
+    assert launch.env["CUDA_VISIBLE_DEVICES"] == "0"
+    assert launch.env["OMP_NUM_THREADS"] == "2"
+    assert [case.seed_of(rank=training, round_index=3) for training in (0, 1)] == [42, 43]
+    assert planned(case, gpus=1).infeasible is None
+    assert planned(replace(case, num_envs_global=1024)).infeasible is not None
+    on_cpu = planned(replace(case, device="cpu"), cpus=1).infeasible
+    assert on_cpu is not None
+    assert "needs 2 CPU cores, one per rank" in on_cpu
+
+
+def test_without_turns_nobody_starts_trainings_together() -> None:
+    case = replace(ANT, nproc_per_node=1, trainings_per_gpu=2, division="open")
+    (found,) = plan(
+        [case], gpus_available=1, cpus_available=16, device="cuda", available_stacks=["kitless"], takes_turns=False,
+        rounds=1, catalog=CATALOG,
+    )  # fmt: skip
+    assert found.infeasible == "needs turns, in which its trainings run together; this campaign takes none"
+
+
 @pytest.mark.parametrize(
     ("visible", "expected"),
     [(None, "0,1"), ("4,5,6,7", "4,5"), ("GPU-a, GPU-b,GPU-c, GPU-d", "GPU-a,GPU-b"), ("3", "3")],

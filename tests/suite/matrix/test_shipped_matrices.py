@@ -5,6 +5,7 @@ from typing import get_args
 
 import pytest
 
+from reports.analysis.same_work import work_of
 from suite.matrix.cases import expand, on_nodes_of
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
@@ -22,8 +23,12 @@ def cases_of(name: str, device: Device = "cuda") -> list[Case]:
 
 
 @pytest.mark.parametrize(
-    "name", ["accept", "full", "smoke", "env-sweep", "learning", "nodes", "open", "physx", "tuned"]
-)
+    "name",
+    [
+        "accept", "full", "smoke", "deterministic", "env-sweep", "learning", "nodes", "open", "physx", "shared-gpu",
+        "tuned",
+    ],
+)  # fmt: skip
 def test_the_matrices_load_with_unique_ids(name: str) -> None:
     cases = cases_of(name)
     assert cases
@@ -203,6 +208,33 @@ def test_they_are_feasible_on_the_machines_they_are_for(
         catalog=CATALOG,
     )
     assert {result.case.case_id: result.infeasible for result in results if result.infeasible} == {}
+
+
+def test_deterministic_has_every_case_both_ways_with_one_seed_and_nothing_else_changed() -> None:
+    matrix, cases = load_matrix("deterministic", CATALOG), cases_of("deterministic")
+    assert (matrix.rounds, matrix.seed_per_round) == (6, False)
+    assert {(case.task, case.num_envs, case.rl_library) for case in cases} == {
+        (task, num_envs, library)
+        for task, num_envs in (("Isaac-Cartpole-Direct", 4096), ("Isaac-Ant", 1024))
+        for library in ("rl_games", "rsl_rl")
+    }
+    ways = [{work_of(case) for case in cases if case.deterministic is way} for way in (True, False)]
+    assert ways[0] != ways[1]
+    asked = {work_of(replace(case, deterministic=True, division="open")) for case in cases if not case.deterministic}
+    assert (len(asked), asked) == (4, ways[0])
+
+
+def test_shared_gpu_has_one_two_and_four_trainings_of_every_case() -> None:
+    numbers: dict[tuple[str, str], dict[int, Case]] = {}
+    for case in cases_of("shared-gpu"):
+        numbers.setdefault((case.task, case.rl_library), {})[case.trainings_per_gpu] = case
+    assert len(numbers) == 4
+    for cases in numbers.values():
+        assert [*cases] == [1, 2, 4]
+        assert {(case.num_envs, case.minibatch_size, case.world_size) for case in cases.values()} == {
+            (cases[1].num_envs, cases[1].minibatch_size, 1)
+        }
+        assert [case.num_envs_global // case.num_envs for case in cases.values()] == [1, 2, 4]
 
 
 def test_tuned_has_seeds_enough_and_the_longest_runs_of_both_tasks() -> None:

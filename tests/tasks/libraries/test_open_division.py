@@ -83,9 +83,10 @@ def test_a_quota_of_cores_holds_for_torch_too(make_case: CaseMaker, monkeypatch:
     assert threads_of(make_case(nproc_per_node=2, cpu_threads=3)) == 3
 
 
-def test_upstream_cannot_pin(make_case: CaseMaker) -> None:
+def test_upstreams_benchmark_neither_pins_nor_makes_torch_deterministic(make_case: CaseMaker) -> None:
     assert can_run(make_case(division="open", cpu_threads=1))
     assert not can_run(make_case(division="open", pin_cpus=True))
+    assert not can_run(make_case(division="open", deterministic=True))
 
 
 @pytest.mark.slow

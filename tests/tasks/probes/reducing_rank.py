@@ -11,7 +11,7 @@ from tasks.rank.rank_log import RankLog
 ITERATION_TIME_S = 0.05
 
 
-def reduce_for_ever(case: Case, run_dir: Path, log: RankLog) -> None:  # noqa: ARG001 - as of tasks.worker
+def reduce_for_ever(case: Case, run_dir: Path, log: RankLog, training: int) -> None:  # noqa: ARG001 - as of tasks.worker
     import torch
 
     torch.distributed.init_process_group("gloo")

@@ -1,0 +1,1 @@
+"""What deterministic settings cost, and whether runs of one seed are then equal."""

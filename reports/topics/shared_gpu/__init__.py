@@ -1,0 +1,1 @@
+"""Several trainings at the same time on one GPU, in total and each."""

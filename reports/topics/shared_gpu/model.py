@@ -1,0 +1,109 @@
+"""Frames per second of several trainings on one GPU, in total and of each, beside one training alone. Pure.
+
+A training's figure is its frames over its own median iteration, in the iterations that count for the run. The total is
+the sum over the trainings. The tables of a series take the slowest training for all, so their totals are lower.
+"""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from reports.analysis.same_work import Work, work_of
+from suite.schema.record import Case, CaseResult, RankRecord, RunRecord
+from suite.statistics.aa_noise import is_twin
+from suite.statistics.intervals import Estimate, median_of, ratio_of
+from suite.statistics.reduce import counted_iterations
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shared:
+    """One number of trainings. Frames are per second."""
+
+    result: CaseResult
+    total_fps: Estimate | None  # None: no run completed
+    each_fps: tuple[float, float] | None  # of the slowest and of the fastest training: medians over the runs
+    over_one: Estimate | None  # total over that of one training alone
+    all_at_work: float | None  # share of the time in turns in which all trainings ran, median over the runs
+    mps: bool | None  # whether all runs shared the GPU through MPS; None: unknown, or some did
+
+    @property
+    def trainings(self) -> int:
+        return self.result.case.trainings_per_gpu
+
+    @property
+    def each_over_alone(self) -> Estimate | None:
+        """How fast each training is compared with one alone, on average."""
+        return self.over_one and self.over_one.mapped(lambda ratio: ratio / self.trainings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """One training, and several of the same, by their number."""
+
+    numbers: tuple[Shared, ...]
+
+    @property
+    def case(self) -> Case:
+        return self.numbers[0].result.case
+
+
+def groups(results: Sequence[CaseResult]) -> tuple[Group, ...]:
+    """Return every case of one training that has several of the same beside it, in the order of ``results``."""
+    alike: dict[tuple[str, Work], list[CaseResult]] = {}
+    for result in results:
+        if not is_twin(result.case):
+            alike.setdefault(_key(result.case), []).append(result)
+    found = [sorted(each, key=lambda one: one.case.trainings_per_gpu) for each in alike.values()]
+    return tuple(_group(each) for each in found if each[0].case.trainings_per_gpu == 1 and len(each) > 1)
+
+
+def trainings_fps(record: RunRecord) -> tuple[float, ...]:
+    """Frames per second of each training of a run."""
+    frames, counted = record.case.num_envs * record.case.num_steps_per_env, counted_iterations(record)
+    times_s = [rank.samples["iteration_time_s"] for rank in record.ranks]
+    return tuple(frames / statistics.median(of_one[index] or 0.0 for index in counted) for of_one in times_s)
+
+
+def all_at_work(record: RunRecord) -> float | None:
+    """Return the share of the time in turns in which all trainings ran; None for a run without turns.
+
+    They begin a turn together, and the fastest waits until the slowest has ended it.
+    """
+    numbers = record.ranks[0].samples.get("turn", ())
+    turns: dict[float, list[int]] = {}
+    for iteration, number in enumerate(numbers):
+        if number is not None:
+            turns.setdefault(number, []).append(iteration)
+    spans = [[_span_s(rank, turn[0], turn[-1]) for rank in record.ranks] for turn in turns.values()]
+    return sum(map(min, spans)) / sum(map(max, spans)) if spans else None
+
+
+def _span_s(rank: RankRecord, first: int, last: int) -> float:
+    begun_s, ended_s = ((rank.samples["start_s"][iteration] or 0.0) for iteration in (first, last))
+    return ended_s + (rank.samples["iteration_time_s"][last] or 0.0) - begun_s
+
+
+def _key(case: Case) -> tuple[str, Work]:
+    alone = replace(case, trainings_per_gpu=1, num_envs_global=case.num_envs * case.world_size, division="closed")
+    return case.series, work_of(alone)
+
+
+def _group(results: Sequence[CaseResult]) -> Group:
+    totals = [{record.round: sum(trainings_fps(record)) for record in one.completed} for one in results]
+    shared = (_shared(one, own, totals[0]) for one, own in zip(results, totals, strict=True))
+    return Group(numbers=tuple(shared))
+
+
+def _shared(result: CaseResult, totals: Mapping[int, float], alone: Mapping[int, float]) -> Shared:
+    runs = [trainings_fps(record) for record in result.completed]
+    shares = [share for record in result.completed if (share := all_at_work(record)) is not None]
+    answers = {rank.settings.get("mps") for record in result.completed for rank in record.ranks}
+    (answer,) = answers if len(answers) == 1 else (None,)
+    return Shared(
+        result=result,
+        total_fps=median_of(totals.values()) if totals else None,
+        each_fps=(statistics.median(map(min, runs)), statistics.median(map(max, runs))) if runs else None,
+        over_one=ratio_of(totals.values(), alone.values()) if totals and alone else None,
+        all_at_work=statistics.median(shares) if shares else None,
+        mps=answer if isinstance(answer, bool) else None,
+    )

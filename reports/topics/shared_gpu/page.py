@@ -1,0 +1,125 @@
+"""Several trainings on one GPU: the answer, a chart and a table of every set."""
+
+from collections.abc import Callable, Sequence
+
+from reports.analysis.curves import task_name
+from reports.analysis.rows import failures_of
+from reports.display.html import (
+    MISSING,
+    Displayed,
+    Html,
+    answer_of_page,
+    bullets,
+    count,
+    estimated,
+    heading,
+    html_table,
+    percent,
+    ratio,
+    together,
+)
+from reports.sets.version import ResultSet, Version
+from reports.topics.shared_gpu.chart import drawn
+from reports.topics.shared_gpu.model import Group, Shared, groups
+from suite.statistics.intervals import Estimate
+
+HEADINGS = (
+    "Case",
+    "Trainings at once",
+    "Total frames/s",
+    "Times one training",
+    "Each, frames/s",
+    "Each, compared with alone",
+    "All at work",
+    "Through MPS",
+    "Runs",
+)
+
+
+def has_groups(version: Version) -> bool:
+    return any(_of(one) for one in version.scaling)
+
+
+def answer(version: Version) -> Html:
+    """How much the total rises, and how fast each training still is, over the groups of all sets."""
+    found = [group for one in version.scaling for group in _of(one)]
+    return answer_of_page(f"{_gain(found)}{_each(found)}")
+
+
+def sets(version: Version) -> Html:
+    """A chart with its claim as title, and a table, for every set that has such cases."""
+    parts: list[Displayed] = []
+    for one in version.scaling:
+        if found := _of(one):
+            parts += _shown(one, found, is_named=version.must_name_sets)
+    return together(parts)
+
+
+def _of(one: ResultSet) -> tuple[Group, ...]:
+    return groups(one.campaign.results)
+
+
+def _shown(one: ResultSet, found: Sequence[Group], *, is_named: bool) -> list[Displayed]:
+    label = f"Trainings at the same time on one GPU{f', {one.title}' if one.title else ''}"
+    rows = [_row(each) for group in found for each in group.numbers]
+    table = html_table(HEADINGS, rows, label=label, text_headings=("Through MPS",))
+    failures = [failure for group in found for each in group.numbers for failure in failures_of(each.result)]
+    parts: list[Displayed] = [heading(f"{one.title}: {_gain(found)}" if is_named else _gain(found))]
+    if any(each.over_one for group in found for each in group.numbers[1:]):
+        parts.append(drawn(one.campaign, found, [name_of(group, found) for group in found], data=table))
+    parts.append(table)
+    if failures:
+        parts.append(bullets(f"{each.case_id}, run {each.round}: {each.outcome}. {each.reason}" for each in failures))
+    return parts
+
+
+def name_of(group: Group, found: Sequence[Group]) -> str:
+    """Return the task and the library, and the case id where that does not tell two groups apart."""
+    names = [_short(other) for other in found]
+    return _short(group) if names.count(_short(group)) == 1 else group.case.case_id
+
+
+def _short(group: Group) -> str:
+    return f"{task_name(group.case.task)}, {group.case.rl_library}"
+
+
+def _row(each: Shared) -> list[str]:
+    return [
+        each.result.case.case_id,
+        str(each.trainings),
+        estimated(each.total_fps, count),
+        "1" if each.trainings == 1 else estimated(each.over_one),
+        MISSING if each.each_fps is None else " to ".join(dict.fromkeys(map(count, each.each_fps))),
+        "" if each.trainings == 1 else estimated(each.each_over_alone, percent),
+        "" if each.trainings == 1 else percent(each.all_at_work),
+        {True: "yes", False: "no", None: MISSING}[each.mps],
+        str(len(each.result.completed)),
+    ]
+
+
+def _gain(found: Sequence[Group]) -> str:
+    """Say for each number of trainings what it makes of one's frames, over the groups."""
+    gains = _by_number(found, lambda each: each.over_one)
+    if not gains:
+        return "No case completed both with one training and with several on the GPU."
+    said = [f"{number} together make {_range(values, ratio)}" for number, values in gains.items()]
+    return f"Of trainings at the same time on one GPU {', and '.join(said)} times the frames of one."
+
+
+def _each(found: Sequence[Group]) -> str:
+    speeds = _by_number(found, lambda each: each.each_over_alone)
+    said = [f"each of {number} has {_range(values, percent)}" for number, values in speeds.items()]
+    return f" Of the speed of one alone {', and '.join(said)}." if said else ""
+
+
+def _by_number(found: Sequence[Group], value: Callable[[Shared], Estimate | None]) -> dict[int, list[float]]:
+    """Number of trainings -> the value of every group that has it, fewest first."""
+    values: dict[int, list[float]] = {}
+    for each in (each for group in found for each in group.numbers[1:]):
+        if (estimate := value(each)) is not None:
+            values.setdefault(each.trainings, []).append(estimate.value)
+    return dict(sorted(values.items()))
+
+
+def _range(values: Sequence[float], text: Callable[[float], str]) -> str:
+    return " to ".join(dict.fromkeys(text(bound) for bound in (min(values), max(values))))

@@ -1,0 +1,56 @@
+"""Real trainings that share a device, on the CPU: they run at the same time, and none knows of the others."""
+
+from pathlib import Path
+
+import pytest
+
+from reports.verification.case_file import read_case
+from suite.__main__ import main
+from suite.install.worker import Worker
+from suite.records.rank_file import rank_path, read_rank_file
+from suite.records.store import load_results
+from suite.statistics.reduce import starts_of_turns
+from tests.fixtures.runs.real_runs import NUM_CPUS, cartpole, matrix_of
+
+ITERATIONS = 17
+TABLE = cartpole("rsl_rl", name="shared", iterations=ITERATIONS)
+TOGETHER = cartpole(
+    "rsl_rl", name="shared", iterations=ITERATIONS, division="open", variant="trainings-2", trainings_per_gpu=2
+)
+pytestmark = [pytest.mark.worker, pytest.mark.skipif(NUM_CPUS < 2, reason="two trainings need two cores")]
+
+
+def test_two_trainings_run_at_the_same_time_and_each_learns_what_it_learns_alone(
+    worker: Worker, tmp_path: Path
+) -> None:
+    assert worker.python.exists()
+    matrix, out = tmp_path / "shared.toml", tmp_path / "out"
+    matrix.write_text(matrix_of(TABLE, TOGETHER), encoding="utf-8")
+    main(["bench", "--matrix", str(matrix), "--device", "cpu", "--out", str(out), "--no-report"])  # 20 on a busy host
+    by_number = {result.case.trainings_per_gpu: result for result in load_results(out)}
+    ((alone,), (record,)) = by_number[1].rounds, by_number[2].rounds
+    assert record.outcome == "completed", record.reason
+    first, second = record.ranks
+    assert [rank.settings["seed"] for rank in record.ranks] == [42, 43]
+    assert first.parameters_sha256 == alone.ranks[0].parameters_sha256  # whatever ran beside it
+    assert first.parameters_sha256 != second.parameters_sha256
+    assert record.transport is None
+    assert record.turns is not None
+    starts = starts_of_turns(record)
+    assert len(starts) == record.turns.turns > 1
+    spans = [spans_of(out / "raw" / by_number[2].case.case_id / "r0", training) for training in (0, 1)]
+    for index in starts:  # they begin a turn together
+        assert abs(spans[0][index][0] - spans[1][index][0]) < spans[0][index][1] - spans[0][index][0]
+    assert by_number[2].case.frames_per_iteration == 2 * by_number[1].case.frames_per_iteration
+    for path in sorted((out / "cases").rglob("*.json")):
+        assert read_case(path, str(path.relative_to(out)))[1] == []
+
+
+def spans_of(run_dir: Path, training: int) -> list[tuple[float, float]]:
+    """Begin and end of every iteration, on the clock that all processes of a host share [s]."""
+    file = read_rank_file(training, rank_path(run_dir, training))
+    assert file.clock is not None
+    names = ("start_s", "iteration_time_s")
+    starts_s, times_s = ([one.samples[name] or 0.0 for one in file.iterations] for name in names)
+    zero_s = file.clock.zero_monotonic_s
+    return [(zero_s + start_s, zero_s + start_s + time_s) for start_s, time_s in zip(starts_s, times_s, strict=True)]
