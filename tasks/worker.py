@@ -68,6 +68,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
     torch.set_num_threads(threads_of(case))
     adapter = adapter_for(case)
     timer = timing.IterationTimer(log, device, Turns.from_environment())
+    compilation = kernel_cache.WarpCompilation()
     context = RankContext(
         case=case,
         round_index=round_of(case, os.environ),
@@ -75,6 +76,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
         device=device,
         log=log,
         timer=timer,
+        compilation=compilation,
         run_dir=run_dir,
     )
     started_utc = bundle.now_utc()
@@ -96,6 +98,8 @@ def run_rank(case: Case, run_dir: Path, log: RankLog) -> None:
             log.write(
                 "end",
                 kernels_compiled=kernel_cache.compiled_since(kernels_before, os.environ),
+                warp_modules_compiled=compilation.modules,
+                warp_compile_time_s=compilation.time_s,
                 parameters_sha256=parameters_sha256(model),
                 peak_memory_gb=torch.cuda.max_memory_allocated(device) / 1e9 if device.type == "cuda" else None,
             )

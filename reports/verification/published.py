@@ -106,7 +106,8 @@ def _key(stored: StoredCase) -> tuple[Any, ...]:
 
 def _beside(stored: StoredCase) -> tuple[Any, ...]:
     case = stored.case
-    return tuple(case[name] for name in ("series", "rl_library", "stack", "device", "nnodes", "nproc_per_node"))
+    names = ("series", "rl_library", "stack", "device", "nnodes", "nproc_per_node")
+    return (*(case[name] for name in names), case.get("kernel_cache", "kept"))
 
 
 def _size(stored: StoredCase) -> tuple[Any, ...]:

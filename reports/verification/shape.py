@@ -15,7 +15,9 @@ from typing import Any, Final
 
 from reports.verification.finding import Json, counted
 
-SCHEMA_VERSIONS: Final = (1, 2, 3, 4)  # 3: rounds may have ``readings`` and ``turns``. 4: cases ``seed_per_round``
+# 3: rounds may have ``readings`` and ``turns``. 4: cases ``seed_per_round``. 5: cases ``kernel_cache``, and ranks what
+# Warp compiled.
+SCHEMA_VERSIONS: Final = (1, 2, 3, 4, 5)
 LARGEST: Final = 1e18
 SHORTEST_S: Final = 1e-9  # no clock measures a shorter iteration
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -37,7 +39,7 @@ CASE: Final = _fields(
     " num_steps_per_env:size iterations:size minibatch_rule:fixed_minibatch|fixed_updates minibatch_size:size"
     " optimiser_steps:size seed:count assets:offline|official presets:list overrides:list timeout_s:number"
     " hang_timeout_s:number +workload:train|environment_step|rendering|all_reduce +division:closed|open"
-    " +cpu_threads:count? +pin_cpus:flag +seed_per_round:flag"
+    " +cpu_threads:count? +pin_cpus:flag +seed_per_round:flag +kernel_cache:kept|empty"
 )
 ROUND: Final = _fields(
     "case:object round:count outcome:completed|crashed|oom|timeout|hung|lost|skipped|invalid reason:text?"
@@ -48,6 +50,7 @@ ROUND: Final = _fields(
 RANK: Final = _fields(
     "rank:count local_rank:count phases_s:object settings:object samples:object parameters_sha256:text?"
     " peak_memory_gb:number? error:text? +validity:list +kernels_compiled:number? +node:count?"
+    " +warp_modules_compiled:count? +warp_compile_time_s:number?"
 )
 VALIDITY: Final = _fields(
     "name:text feature:text verdict:ok|warning|failure|not_needed|not_checked found:text fault:text?"

@@ -8,6 +8,7 @@ from suite.matrix.catalog import Catalog, TaskEntry
 from suite.matrix.minibatch import Minibatch, minibatch_per_rank
 from suite.matrix.resources import UNBOUNDED
 from suite.matrix.tables import Matrix, Series, Topology
+from suite.schema.case_suffixes import COLD_SUFFIX
 from suite.schema.record import Assets, Case, Device, RlLibrary, Stack
 
 
@@ -149,6 +150,7 @@ def case_id_of(series: Series, library: RlLibrary, stack: Stack, topology: Topol
     where = f"{stack}-cpu" if device == "cpu" else stack
     variant = "-fixed_updates" if series.minibatch_rule == "fixed_updates" else ""
     variant += f"-{series.variant}" if series.variant else ""
+    variant += COLD_SUFFIX if series.kernel_cache == "empty" else ""
     return f"{series.name}/{library}-{where}-n{_num_envs_global(series, topology)}-{topology}{variant}"
 
 
@@ -206,6 +208,7 @@ def _case(
         division=series.division,
         cpu_threads=series.cpu_threads,
         pin_cpus=series.pin_cpus,
+        kernel_cache=series.kernel_cache,
     )
 
 

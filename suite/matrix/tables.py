@@ -6,7 +6,7 @@ from pydantic import Field, StringConstraints
 
 from suite.files.toml_file import NonEmptyTuple, TomlTable, Tuple
 from suite.matrix.catalog import Count, NumEnvs, NumSteps, Seconds
-from suite.schema.record import Division, MinibatchRule, RlLibrary, Scaling, Stack, Workload
+from suite.schema.record import Division, KernelCache, MinibatchRule, RlLibrary, Scaling, Stack, Workload
 
 MOST_ROUNDS: Final = 1000
 LARGEST_SEED: Final = 4_000_000_000  # numpy's limit is 2**32 - 1; rank r adds r, and rl_games adds it again
@@ -42,6 +42,7 @@ class Series(TomlTable):
     variant: Name | None = None  # the suffix of the table's case ids
     cpu_threads: Count | None = None
     pin_cpus: bool = False
+    kernel_cache: KernelCache = "kept"  # empty: cold starts; all rounds of its series then run alone, not in turns
     workload: Workload = "train"  # else a single-part test; those that do not learn use rsl_rl's agent
 
 

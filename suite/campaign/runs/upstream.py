@@ -61,10 +61,10 @@ class Pair:
 def can_run(case: Case) -> bool:
     """Whether upstream can run this case and stores its iteration times; it does not store skrl's.
 
-    Upstream's program starts only one node.
+    Upstream's program starts only one node. Its start-up is not compared, so no cold case needs it.
     """
     is_upstreams = case.workload == "train" and case.rl_library in ("rl_games", "rsl_rl")
-    return is_upstreams and case.nnodes == 1 and not case.pin_cpus
+    return is_upstreams and case.nnodes == 1 and not case.pin_cpus and case.kernel_cache == "kept"
 
 
 def folder_of(run_dir: Path) -> Path:

@@ -63,7 +63,7 @@ def test_completed_rounds_are_the_samples_and_failed_ones_are_rows(
     assert machine["versions.torch"] == "2.11.0"
     assert document["commit_info"] == {"project": "labscale", "id": "0" * 40, "dirty": False}
 
-    assert document["labscale"]["schema_version"] == 4
+    assert document["labscale"]["schema_version"] == 5
     assert document["labscale"]["suite_version"] == "0.1.0"
     assert document["labscale"]["no_benchmarks_because"] is None
     assert (tmp_path / "cases" / "a.json").read_text(encoding="utf-8").count('"iteration_time_s"') == 6

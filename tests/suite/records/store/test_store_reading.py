@@ -21,11 +21,12 @@ from tests.fixtures.results.stored_rounds import ENVIRONMENT, written
 VERSION_1 = Path(__file__).parents[3] / "golden" / "store_case_v1.json"
 VERSION_2 = VERSION_1.with_name("store_case_v2.json")
 VERSION_3 = VERSION_1.with_name("store_case_v3.json")
-GOLDEN = VERSION_1.with_name("store_case_v4.json")
+VERSION_4 = VERSION_1.with_name("store_case_v4.json")
+GOLDEN = VERSION_1.with_name("store_case_v5.json")
 CHECK = CheckResult(name="libc", feature="host", verdict="ok", found="glibc 2.39", fault=None)
 
 
-def test_a_case_of_schema_version_1_has_no_checks_and_is_written_as_version_4(tmp_path: Path) -> None:
+def test_a_case_of_schema_version_1_has_no_checks_and_is_written_as_version_5(tmp_path: Path) -> None:
     old, new = store.read_case(VERSION_1), store.read_case(VERSION_2)
     assert {record.environment.checks for record in old.rounds} == {()}
     with_checks = tuple(
@@ -33,8 +34,8 @@ def test_a_case_of_schema_version_1_has_no_checks_and_is_written_as_version_4(tm
     )
     assert replace(old, rounds=with_checks) == new
     again = written(old, tmp_path / "again.json")["labscale"]
-    assert again["schema_version"] == 4
-    assert {record["schema_version"] for record in again["case_result"]["rounds"]} == {4}
+    assert again["schema_version"] == 5
+    assert {record["schema_version"] for record in again["case_result"]["rounds"]} == {5}
 
 
 def test_a_case_of_schema_version_2_has_no_readings_and_no_turns() -> None:
@@ -45,7 +46,7 @@ def test_a_case_of_schema_version_2_has_no_readings_and_no_turns() -> None:
 
 
 def test_all_rounds_of_schema_version_3_have_the_same_seeds() -> None:
-    old, new = store.read_case(VERSION_3), store.read_case(GOLDEN)
+    old, new = store.read_case(VERSION_3), store.read_case(VERSION_4)
     assert (old.case.seed_per_round, replace(new.case, seed_per_round=False)) == (False, old.case)
     for result in (old, new):
         for record in result.rounds:
@@ -53,9 +54,19 @@ def test_all_rounds_of_schema_version_3_have_the_same_seeds() -> None:
             assert [rank.settings["seed"] for rank in record.ranks] == seeds
 
 
+def test_all_rounds_of_schema_version_4_kept_their_kernels_and_nobody_timed_warp() -> None:
+    old, new = store.read_case(VERSION_4), store.read_case(GOLDEN)
+    assert (old.case.kernel_cache, new.case.kernel_cache) == ("kept", "empty")
+    assert replace(new.case, kernel_cache="kept", case_id=new.case.case_id.removesuffix("-cold")) == old.case
+    ranks = [(rank.warp_modules_compiled, rank.warp_compile_time_s) for rank in old.rounds[0].ranks]
+    assert ranks == [(None, None), (None, None)]
+    ranks = [(rank.warp_modules_compiled, rank.warp_compile_time_s) for rank in new.rounds[0].ranks]
+    assert ranks == [(54, 48.25), (None, None)]
+
+
 def test_the_golden_case_is_read_and_written_again_as_it_is(tmp_path: Path) -> None:
     result = store.read_case(GOLDEN)
-    assert result.case.case_id == "cartpole-strong/rsl_rl-kitless-cpu-n64-1x2"
+    assert result.case.case_id == "cartpole-strong/rsl_rl-kitless-cpu-n64-1x2-cold"
     assert [record.outcome for record in result.rounds] == ["completed", "crashed", "completed"]
     assert result.rounds[1].reason == "RuntimeError: rank 1 crashed"
     assert result.rounds[2].ranks[1].samples["iteration_time_s"] == (4.0, 2.3, 0.2)
@@ -91,7 +102,7 @@ def rename_case(document: dict[str, Any], case_id: str) -> None:
         (lambda document: document.pop("labscale"), "not a case stored by labscale"),
         (
             lambda document: document["labscale"].update(schema_version=7),
-            "schema_version is 7; this labscale knows 1, 2, 3, 4",
+            "schema_version is 7; this labscale knows 1, 2, 3, 4, 5",
         ),
         (lambda document: document["labscale"]["case_result"].update(x=1), "x: Unexpected keyword argument"),
         (lambda document: document["labscale"]["case_result"]["rounds"].clear(), "has no rounds"),
