@@ -93,13 +93,14 @@ def line_of(result: CaseResult, cases: Sequence[Case]) -> str:
 
 
 def as_shipped(results: Iterable[CaseResult]) -> list[CaseResult]:
-    """Cases on GPUs of one node that train, as upstream ships them, with a completed round."""
+    """Cases on GPUs of one node that train, as upstream ships them, with a completed round; no cold ones."""
     return [
         result
         for result in results
         if result.completed
         and result.case.learns
         and (result.case.device, result.case.division, result.case.nnodes) == ("cuda", "closed", 1)
+        and result.case.kernel_cache == "kept"
     ]
 
 

@@ -100,9 +100,10 @@ def _points(one: ResultSet) -> list[Point]:
 
 
 def _counts(result: CaseResult) -> bool:
-    """Whether it completed on GPUs, and is no repeat that only measures noise."""
+    """Whether it completed on GPUs, and is no repeat that only measures noise or starts."""
     case = result.case
-    return bool(result.completed) and case.device == "cuda" and case.workload in WORKLOADS and not is_twin(case)
+    is_measured = bool(result.completed) and case.device == "cuda" and case.workload in WORKLOADS
+    return is_measured and not is_twin(case) and case.kernel_cache == "kept"
 
 
 def _point(
