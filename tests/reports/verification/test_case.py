@@ -233,7 +233,7 @@ def as_cold(document: Any) -> None:
         (lambda d: ranks(d)[0].update(warp_compile_time_s=0), "warp_compile_time_s beside warp_modules_compiled"),
         (lambda d: ranks(d)[0].update(warp_modules_compiled=2.5), "the file"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_cold_start_is_held_to_what_it_compiled(tmp_path: Path, change: Damage, what: str | None) -> None:
     def cold(document: Any) -> None:
