@@ -9,10 +9,12 @@ import altair as alt
 import pytest
 
 from reports.analysis.analysed_set import Campaign
+from reports.analysis.curves import measured_for_speed
 from reports.analysis.start_ups import PARTS, cold_and_warm, headline, median_parts_s, parts_s
 from reports.display.charts.start_up import start_up as chart
 from reports.sets.version import Version, read_version
 from reports.site.topics import series_parts
+from reports.topics.explore.model import points
 from reports.topics.tasks import overview, page
 from reports.topics.tasks.section import section
 from reports.topics.tasks.start_up import chart_title, start_up_answer
@@ -207,6 +209,21 @@ def test_a_series_with_cold_starts_answers_with_them_and_is_left_out_of_speeds(t
     assert text.startswith("A cold start takes 38.0 s")
     assert "Varied: whether compiled kernels are there before a round" in text
     assert {line.series for line in version.lines} == {"cartpole-strong", "ant-weak"}
-    cold = [result for result in series.results if result.case.kernel_cache == "empty"]
-    assert overview.most_frames(series.results) != ""
-    assert overview.most_frames(cold) == ""
+    assert overview.most_frames(series.results) == ""
+    assert points(version)
+    assert all("start-up" not in point.key for point in points(version))
+    assert measured_for_speed(full_results()) == full_results()
+
+
+def test_starts_alone_are_shown_though_no_round_settled(tmp_path: Path) -> None:
+    """Few iterations seldom settle, and the start is what such a campaign is for."""
+    short = [replace(result, rounds=tuple(map(cut, result.rounds))) for result in results_of()]
+    (shown,) = version_of(short, tmp_path / "both").scaling
+    assert [row.rounds_settled for row in shown.campaign.rows] == [0, 0]
+    assert version_of(short[1:], tmp_path / "warm").scaling == ()
+
+
+def cut(record: RunRecord) -> RunRecord:
+    """Its first three iterations, of which none can be told to be steady."""
+    (rank,) = record.ranks
+    return replace(record, ranks=(replace(rank, samples={name: column[:3] for name, column in rank.samples.items()}),))
