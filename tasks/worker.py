@@ -82,6 +82,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog, training: int) -> None:
     if case.trainings_per_gpu > 1 and not turns.are_kept:
         raise RuntimeError("trainings that share a GPU begin together by turns, and this run has none")
     timer = timing.IterationTimer(log, device, turns)
+    compilation = kernel_cache.WarpCompilation()
     context = RankContext(
         case=case,
         round_index=round_of(case, os.environ),
@@ -90,6 +91,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog, training: int) -> None:
         device=device,
         log=log,
         timer=timer,
+        compilation=compilation,
         run_dir=run_dir,
     )
     started_utc = bundle.now_utc()
@@ -112,6 +114,8 @@ def run_rank(case: Case, run_dir: Path, log: RankLog, training: int) -> None:
             log.write(
                 "end",
                 kernels_compiled=kernel_cache.compiled_since(kernels_before, os.environ),
+                warp_modules_compiled=compilation.modules,
+                warp_compile_time_s=compilation.time_s,
                 parameters_sha256=parameters_sha256(model),
                 peak_memory_gb=torch.cuda.max_memory_allocated(device) / 1e9 if device.type == "cuda" else None,
             )

@@ -92,11 +92,18 @@ def line_of(result: CaseResult, cases: Sequence[Case]) -> str:
     return curve_label(result.case, cases) + (", emulated" if is_emulated(result) else "")
 
 
+def measured_for_speed(results: Iterable[CaseResult]) -> list[CaseResult]:
+    """Without series that have cold starts: their rounds are to start, and have few iterations."""
+    every = list(results)
+    starts = {result.case.series for result in every if result.case.kernel_cache == "empty"}
+    return [result for result in every if result.case.series not in starts]
+
+
 def as_shipped(results: Iterable[CaseResult]) -> list[CaseResult]:
     """Cases on GPUs of one node that train, as upstream ships them, with a completed round."""
     return [
         result
-        for result in results
+        for result in measured_for_speed(results)
         if result.completed
         and result.case.learns
         and (result.case.device, result.case.division, result.case.nnodes) == ("cuda", "closed", 1)

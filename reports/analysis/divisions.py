@@ -112,7 +112,7 @@ def gains(results: Sequence[CaseResult], twins: Sequence[CaseResult] = ()) -> tu
 
 
 def _beside(case: Case) -> tuple[str, ...]:
-    return case.series, case.rl_library, case.stack, case.device, case.topology
+    return case.series, case.rl_library, case.stack, case.device, case.topology, case.kernel_cache
 
 
 def _gain(tuned: CaseResult, closed: CaseResult, noise: float | None) -> Gain:

@@ -5,16 +5,18 @@ from typing import Literal
 
 from suite.schema.record import Case
 
-type SeriesKind = Literal["scaling", "sweep", "tuned"]
+type SeriesKind = Literal["scaling", "sweep", "tuned", "start_up"]
 
 
 def series_kind(cases: Iterable[Case]) -> SeriesKind:
     """Of the cases of one series.
 
-    ``tuned``: some are of the open division. ``sweep``: only the number of environments is varied, and not that of
-    ranks. ``scaling``: everything else.
+    ``start_up``: some begin with an empty kernel cache. ``tuned``: some are of the open division. ``sweep``: only the
+    number of environments is varied, and not that of ranks. ``scaling``: everything else.
     """
     cases = list(cases)
+    if any(case.kernel_cache == "empty" for case in cases):
+        return "start_up"
     if any(case.division == "open" for case in cases):
         return "tuned"
     one_size = len({case.world_size for case in cases}) == 1

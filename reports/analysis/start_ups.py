@@ -1,22 +1,37 @@
-"""What the rounds of a case took until they trained, cold and warm apart. Pure."""
+"""What the rounds of a case took until they trained, cold and warm apart, whole and phase by phase. Pure."""
 
 import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
-from suite.schema.record import CaseResult
+from suite.schema.case_suffixes import COLD_SUFFIX
+from suite.schema.record import Case, CaseResult
+from suite.statistics.intervals import Estimate, median_of, ratio_of
 from suite.statistics.start_up import COLD_FACTOR, Start, StartUp, classify, start_up
 
 SAID: Final = (
-    "From the first line of a process to the end of its first iteration, median of the rounds. Cold: kernels were "
-    f"compiled in the round, or, where its record does not say, it took over {COLD_FACTOR:g} times as long as the "
-    "shortest of the case. A new size adds few kernels to those that are there already, a new machine compiles them "
-    "all: cold starts are alike where the numbers of kernels are. Scene and first iteration: their part of the warm "
-    "ones, or of all where none is known to be warm; the rest is imports, settings, the simulator's launch, and until "
-    "the ranks are joined and the library has prepared itself. The launcher, containers and queues come before it and "
-    "are not in it; and none of it is in an iteration time."
+    "From the first line of a process to the end of its first iteration, median of the rounds. Cold: the round began "
+    "with an empty kernel cache, or kernels were compiled in it, or, where its record does not say, it took over "
+    f"{COLD_FACTOR:g} times as long as the shortest of the case. Without an empty cache, a new size adds few kernels "
+    "to those that are there already, and a new machine compiles them all: cold starts are alike where the numbers of "
+    "kernels are. Warp's compiler: the time in which Warp generates and compiles code, of the rank that takes longest; "
+    "Triton, Inductor and the driver compile besides. Files that the operating system keeps in memory are not dropped "
+    "before a cold start: Python's packages come from there in cold and in warm starts. Scene and first iteration: "
+    "their part of the warm ones, or of all where none is known to be warm; the rest is imports, settings, the "
+    "simulator's launch, and until the ranks are joined and the library has prepared itself. The launcher, containers "
+    "and queues come before it and are not in it; and none of it is in an iteration time."
 )
+
+# Part of a start -> the phases of the worker that it consists of, in their order. Two more parts have no phase.
+_PHASES: Final[Mapping[str, tuple[str, ...]]] = {
+    "imports": ("imports_torch", "imports"),
+    "settings": ("task_config",),
+    "simulator": ("simulation_launch",),
+    "scene": ("environment_creation",),
+}
+PREPARATION, FIRST_ITERATION = "preparation", "first iteration"
+PARTS: Final = (*_PHASES, PREPARATION, FIRST_ITERATION)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +63,109 @@ def start_ups(result: CaseResult) -> StartUps:
     for start, kind in zip(starts, classify(starts), strict=True):
         found[kind] = (*found.get(kind, ()), start)
     return StartUps(by_kind=found)
+
+
+def parts_s(start: StartUp) -> dict[str, float]:
+    """Seconds of a start by ``PARTS``; they add up to the whole on one rank.
+
+    Phases are those of the slowest rank. ``preparation`` is the time that no phase has: joining the ranks, and the
+    library's own preparation. It is 0 where phases and iterations of different ranks add up to more than the whole.
+    """
+    found = {part: sum(start.phases_s.get(name, 0.0) for name in names) for part, names in _PHASES.items()}
+    rest_s = start.total_s - sum(start.phases_s.values()) - start.first_iteration_s
+    return {**found, PREPARATION: max(0.0, rest_s), FIRST_ITERATION: start.first_iteration_s}
+
+
+def median_parts_s(starts: Sequence[StartUp]) -> dict[str, float]:
+    """The median of each part over starts [s]. Medians of parts need not add up to the median of the whole."""
+    found = [parts_s(start) for start in starts]
+    return {part: statistics.median(each[part] for each in found) for part in PARTS}
+
+
+# --- cold beside warm --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColdAndWarm:
+    """All starts of one kind of work: of a case, and of its like whose rounds begin with an empty kernel cache."""
+
+    case: Case  # with a kept kernel cache
+    cold: tuple[StartUp, ...]
+    warm: tuple[StartUp, ...]
+
+    @property
+    def is_designed(self) -> bool:
+        """Whether all kernels were compiled on purpose. Otherwise a cold start may have found some."""
+        return any(start.kernel_cache == "empty" for start in self.cold)
+
+    @property
+    def has_both(self) -> bool:
+        return bool(self.cold and self.warm)
+
+    @property
+    def ratio(self) -> Estimate:
+        """How many times as long a cold start takes. Raises ValueError without starts of both kinds."""
+        return ratio_of(_totals_s(self.cold), _totals_s(self.warm))
+
+    @property
+    def longer_by_s(self) -> dict[str, float]:
+        """How much longer each part of a cold start takes [s]. Raises ValueError without starts of both kinds."""
+        cold_s, warm_s = median_parts_s(self.cold), median_parts_s(self.warm)
+        return {part: cold_s[part] - warm_s[part] for part in PARTS}
+
+    @property
+    def kernels_compiled(self) -> tuple[int, ...]:
+        """In each of the cold starts of which it is known, fewest first."""
+        return tuple(sorted(start.kernels_compiled for start in self.cold if start.kernels_compiled is not None))
+
+
+def whole_of(starts: Sequence[StartUp]) -> Estimate:
+    """The median start [s] with its interval over processes. Raises ValueError without a start."""
+    return median_of(_totals_s(starts))
+
+
+def compile_time_s(starts: Iterable[StartUp]) -> float | None:
+    """What Warp compiled for [s], median of the starts; None where no record says it."""
+    return median_of_known([start.warp_compile_time_s for start in starts])
+
+
+def cold_and_warm(results: Iterable[CaseResult]) -> tuple[ColdAndWarm, ...]:
+    """One for each kind of work of which a start is known to be cold or warm, in the order of ``results``.
+
+    If cold starts were made on purpose, others of the same work are left out: they may have found some kernels.
+    """
+    found: dict[Case, list[tuple[StartUp, Start | None]]] = {}
+    for result in results:
+        starts = start_ups(result)
+        known = [(start, kind) for kind, each in starts.by_kind.items() for start in each]
+        found.setdefault(_with_kept_cache(result.case), []).extend(known)
+    both = [_cold_and_warm(case, known) for case, known in found.items()]
+    return tuple(each for each in both if each.cold or each.warm)
+
+
+def headline(found: Sequence[ColdAndWarm]) -> ColdAndWarm | None:
+    """The one that says most of cold beside warm: made on purpose, with most starts, with most kernels."""
+
+    def says(each: ColdAndWarm) -> tuple[bool, int, int]:
+        return each.is_designed, min(len(each.cold), len(each.warm)), max(each.kernels_compiled, default=0)
+
+    return max((each for each in found if each.has_both), key=says, default=None)
+
+
+def _cold_and_warm(case: Case, known: Sequence[tuple[StartUp, Start | None]]) -> ColdAndWarm:
+    cold = tuple(start for start, kind in known if kind == "cold")
+    designed = tuple(start for start in cold if start.kernel_cache == "empty")
+    return ColdAndWarm(case=case, cold=designed or cold, warm=tuple(start for start, kind in known if kind == "warm"))
+
+
+def _with_kept_cache(case: Case) -> Case:
+    if case.kernel_cache == "kept":
+        return case
+    return replace(case, kernel_cache="kept", case_id=case.case_id.removesuffix(COLD_SUFFIX))
+
+
+def _totals_s(starts: Iterable[StartUp]) -> list[float]:
+    return [start.total_s for start in starts]
 
 
 def median_of_known(values: Sequence[float | None]) -> float | None:

@@ -197,6 +197,8 @@ def series_subject(case: Case, kind: SeriesKind = "scaling") -> str:
     """``8,192 environments in all``: its title where it is clear which task is meant."""
     if case.workload == "all_reduce":
         return "all-reduce of the gradient alone"
+    if kind == "start_up":
+        return f"cold and warm starts of {counted(case.num_envs, 'environment')}"
     if kind == "tuned":
         return "time to a reward, as shipped and tuned" if case.seed_per_round else "as shipped and tuned"
     if kind == "sweep":
@@ -220,6 +222,9 @@ def series_facts(rows: Sequence[CaseRow], kind: SeriesKind = "scaling") -> Html:
     constant = "environments of all ranks together" if rows[0].scaling == "strong" else "environments of each rank"
     what = f"{values('task')} with {values('rl_library')} on the stack {values('stack')}, device {values('device')}"
     rule = f"minibatch rule {values('minibatch_rule')}"
+    if kind == "start_up":
+        varied = "whether compiled kernels are there before a round"
+        return paragraph(f"{what}, {rule}. Varied: {varied}, on {values('topology')} nodes x ranks.")
     if kind == "tuned":
         return paragraph(
             f"{what}, {rule}. Varied: one setting of the libraries at a time, on {values('topology')} nodes x ranks."

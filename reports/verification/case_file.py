@@ -19,6 +19,7 @@ ALONE: Final = "alone"  # copies of cases in turns
 ALONE_SUFFIX: Final = "-alone"
 INTERFERENCE: Final = "interference"
 TWIN_SUFFIX: Final = "-aa"
+COLD_SUFFIX: Final = "-cold"
 # What a case id says of its case: <series>/<library>-<stack>[-cpu]-n<num_envs_global>-<nnodes>x<nproc>[-<variant>]
 _CASE_ID: Final = re.compile(
     r"(?P<series>[^/]+)/(?P<rl_library>[^-]+)-(?P<stack>[^-]+)(?P<device>-cpu)?"
@@ -152,6 +153,9 @@ def _check_name(stored: StoredCase) -> Iterator[Finding]:
     for name, text in match.groupdict().items():
         if name in {"series", "rl_library", "stack", "num_envs_global", "nnodes", "nproc_per_node"}:
             yield from differing(where, f"case.{name}, which its id says,", str(case[name]), text)
+    variant = f"-{match['variant']}".removesuffix(ALONE_SUFFIX).removesuffix(TWIN_SUFFIX)
+    cold = "empty" if variant.endswith(COLD_SUFFIX) else "kept"
+    yield from differing(where, "case.kernel_cache, which its id says,", case.get("kernel_cache", "kept"), cold)
     yield from differing(where, "case.device, which its id says,", case["device"], "cpu" if match["device"] else "cuda")
 
 

@@ -36,7 +36,7 @@ def figures_of(one: StoredSet) -> Json:
     """Return what is published of one set: its noise, and a row for every case."""
     cases = sorted(one.of_report, key=lambda stored: stored.case_id)
     has_speeds = any(
-        stored.case["device"] == "cuda" and formulas.has_settled(record)
+        stored.case["device"] == "cuda" and (formulas.has_settled(record) or stored.case.get("kernel_cache") == "empty")
         for stored in cases
         for record in stored.completed
         if stored.published_s
@@ -106,7 +106,8 @@ def _key(stored: StoredCase) -> tuple[Any, ...]:
 
 def _beside(stored: StoredCase) -> tuple[Any, ...]:
     case = stored.case
-    return tuple(case[name] for name in ("series", "rl_library", "stack", "device", "nnodes", "nproc_per_node"))
+    names = ("series", "rl_library", "stack", "device", "nnodes", "nproc_per_node")
+    return (*(case[name] for name in names), case.get("kernel_cache", "kept"))
 
 
 def _size(stored: StoredCase) -> tuple[Any, ...]:

@@ -102,6 +102,20 @@ def _check_rank_facts(where: str, at: str, rank: Json, record: Json) -> Iterator
     if most_gb is not None:
         yield from outside(where, f"{at}: peak_memory_gb", rank["peak_memory_gb"], 0, most_gb, unit="GB")
     yield from outside(where, f"{at}: kernels_compiled", rank.get("kernels_compiled"), 0, math.inf)
+    yield from _check_compilation(where, at, rank, record)
+
+
+def _check_compilation(where: str, at: str, rank: Json, record: Json) -> Iterator[Finding]:
+    """Check that a cold start compiled kernels, and that exactly the ranks that compiled took time for it."""
+    modules, time_s = rank.get("warp_modules_compiled"), rank.get("warp_compile_time_s")
+    if record["case"].get("kernel_cache") == "empty":
+        what = f"{at}: kernels_compiled of a round that began with an empty kernel cache"
+        yield from outside(where, what, rank.get("kernels_compiled"), 1, math.inf, next_step=RUN_AGAIN)
+    yield from outside(where, f"{at}: warp_compile_time_s", time_s, 0, math.inf, unit="s")
+    if (modules is None) != (time_s is None) or (modules == 0) != (time_s == 0):
+        got, expected = f"{time_s} s for {modules} modules", "a time above 0 for modules, 0 for none, or both unknown"
+        what = f"{at}: warp_compile_time_s beside warp_modules_compiled"
+        yield Finding(where=where, what=what, got=got, expected=expected)
 
 
 def most_memory_gb(record: Json, rank: Json | None) -> float | None:

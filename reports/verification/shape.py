@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from reports.verification.finding import Json, counted
 
-# 3: rounds may have ``readings`` and ``turns``. 4: cases ``seed_per_round``. 5: cases ``deterministic`` and
-# ``trainings_per_gpu``.
+# 3: rounds may have ``readings`` and ``turns``. 4: cases ``seed_per_round``. 5: cases ``deterministic``,
+# ``trainings_per_gpu`` and ``kernel_cache``, and ranks what Warp compiled.
 SCHEMA_VERSIONS: Final = (1, 2, 3, 4, 5)
 LARGEST: Final = 1e18
 SHORTEST_S: Final = 1e-9  # no clock measures a shorter iteration
@@ -40,6 +40,7 @@ CASE: Final = _fields(
     " optimiser_steps:size seed:count assets:offline|official presets:list overrides:list timeout_s:number"
     " hang_timeout_s:number +workload:train|environment_step|rendering|all_reduce +division:closed|open"
     " +cpu_threads:count? +pin_cpus:flag +seed_per_round:flag +deterministic:flag +trainings_per_gpu:size"
+    " +kernel_cache:kept|empty"
 )
 ROUND: Final = _fields(
     "case:object round:count outcome:completed|crashed|oom|timeout|hung|lost|skipped|invalid reason:text?"
@@ -50,6 +51,7 @@ ROUND: Final = _fields(
 RANK: Final = _fields(
     "rank:count local_rank:count phases_s:object settings:object samples:object parameters_sha256:text?"
     " peak_memory_gb:number? error:text? +validity:list +kernels_compiled:number? +node:count?"
+    " +warp_modules_compiled:count? +warp_compile_time_s:number?"
 )
 VALIDITY: Final = _fields(
     "name:text feature:text verdict:ok|warning|failure|not_needed|not_checked found:text fault:text?"

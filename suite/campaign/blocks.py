@@ -26,8 +26,10 @@ def blocks_of(
 ) -> list[list[PlannedCase]]:
     """Cut cases whose rounds run next into blocks: those that follow each other in ``items`` and fit together.
 
-    A copy that is to run alone is a block of its own. Earlier rounds in ``folder`` say how much memory a case needs,
-    before the catalog does.
+    A copy that is to run alone is a block of its own. So is a round of a series with cold starts, cold or warm: the
+    processes of a block start at the same moment, so imports and compilers would share the cores and the disk, and
+    ranks that are ready would wait for their turn within their start. Earlier rounds in ``folder`` say how much memory
+    a case needs, before the catalog does.
     """
     room = Room.of(campaign.machine) if takes_turns(campaign) else None
     if room is None:
@@ -36,8 +38,11 @@ def blocks_of(
     def need(item: PlannedCase) -> Need | None:
         return need_of(campaign, item.case, folder)
 
-    together = blocks([item for item in items if not is_alone(item.case)], need, room)
-    found = [*together, *([item] for item in items if is_alone(item.case))]
+    def runs_alone(item: PlannedCase) -> bool:
+        return is_alone(item.case) or item.case.series in campaign.timed_starts
+
+    together = blocks([item for item in items if not runs_alone(item)], need, room)
+    found = [*together, *([item] for item in items if runs_alone(item))]
     return sorted(found, key=lambda block: items.index(block[0]))
 
 

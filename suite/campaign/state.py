@@ -51,6 +51,7 @@ class Campaign:
     stack: Stack = "kitless"  # of the worker; set with the plan
     planned: tuple[PlannedCase, ...] = ()
     whole: WholeMatrix | None = None  # set with the plan
+    timed_starts: frozenset[str] = frozenset()  # series with cold starts, see blocks_of; set with the plan
     warm_ups: tuple[PlannedCase, ...] = ()  # of the cases that can run here; never counted
     rule: Rule = field(default_factory=lambda: Rule(rounds=1))  # set with the plan
     runtime: Runtime | None = None

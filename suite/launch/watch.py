@@ -11,6 +11,7 @@ from threading import Event
 from typing import Final
 
 from suite.errors import StoreError
+from suite.matrix.plan import EMPTY_CACHE
 from suite.records.rank_file import rank_path, rank_paths
 from suite.records.telemetry.file import TELEMETRY_FILE
 from suite.schema.launch_result import EndedBy
@@ -39,7 +40,7 @@ def prepare(run_dir: Path, case: Case) -> None:
             path.unlink()
         for path in run_dir.glob(f"{Path(TELEMETRY_FILE).stem}*.jsonl"):  # one for each node
             path.unlink()
-        for name in ("logs", "bundle"):
+        for name in ("logs", "bundle", EMPTY_CACHE):
             if (run_dir / name).exists():
                 shutil.rmtree(run_dir / name)
         (run_dir / "logs").mkdir()

@@ -8,6 +8,7 @@ from suite.matrix.catalog import Catalog, TaskEntry
 from suite.matrix.minibatch import Minibatch, minibatch_per_rank
 from suite.matrix.resources import UNBOUNDED
 from suite.matrix.tables import Matrix, Series, Topology
+from suite.schema.case_suffixes import COLD_SUFFIX
 from suite.schema.record import Assets, Case, Device, RlLibrary, Stack
 
 
@@ -151,6 +152,7 @@ def case_id_of(series: Series, library: RlLibrary, stack: Stack, topology: Topol
     where = f"{stack}-cpu" if device == "cpu" else stack
     variant = "-fixed_updates" if series.minibatch_rule == "fixed_updates" else ""
     variant += f"-{series.variant}" if series.variant else ""
+    variant += COLD_SUFFIX if series.kernel_cache == "empty" else ""
     return f"{series.name}/{library}-{where}-n{_num_envs_global(series, topology)}-{topology}{variant}"
 
 
@@ -211,6 +213,7 @@ def _case(
         pin_cpus=series.pin_cpus,
         deterministic=series.deterministic,
         trainings_per_gpu=series.trainings_per_gpu,
+        kernel_cache=series.kernel_cache,
     )
 
 

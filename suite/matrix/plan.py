@@ -23,6 +23,7 @@ THREAD_VARIABLES: Final = (
     "OPENBLAS_NUM_THREADS",
     "PXR_WORK_THREAD_LIMIT",  # USD
 )
+EMPTY_CACHE: Final = "kernels"  # in the folder of a run, for a case with an empty kernel cache
 
 
 def plan(
@@ -101,7 +102,8 @@ def render_launch(
     ``visible_gpus``, the caller's CUDA_VISIBLE_DEVICES. ``python_path`` is the caller's PYTHONPATH, where an air-gapped
     host keeps the worker's packages. Raises UsageError for offline assets without a root.
     """
-    env = _worker_env(case, cache_dir=cache_dir, cpus=len(cores) or cpus) | _asset_env(case, asset_root)
+    kernels = cache_dir if case.kernel_cache == "kept" else run_dir / EMPTY_CACHE
+    env = _worker_env(case, cache_dir=kernels, cpus=len(cores) or cpus) | _asset_env(case, asset_root)
     if cores and case.device == "cuda":
         names = visible_gpus.split(",") if visible_gpus else map(str, range(case.nproc_per_node))
         env["CUDA_VISIBLE_DEVICES"] = ",".join(name.strip() for name in [*names][: case.nproc_per_node])
@@ -241,7 +243,7 @@ def _worker_env(case: Case, *, cache_dir: Path, cpus: int) -> dict[str, str]:
     threads = str(case.cpu_threads or max(1, cpus // case.processes_per_node))
     env = {
         **dict.fromkeys(THREAD_VARIABLES, threads),
-        # Compiled kernels outlive a round, so that only the first compiles them, and stay out of the home folder.
+        # Out of the home folder. Kernels in a kept cache outlive a round, so that only the first compiles them.
         "WARP_CACHE_PATH": str(cache_dir / "warp"),
         "TORCHINDUCTOR_CACHE_DIR": str(cache_dir / "torchinductor"),  # rl_games compiles its model
         "TRITON_CACHE_DIR": str(cache_dir / "triton"),

@@ -8,13 +8,13 @@ from suite.files.toml_file import Problem
 from suite.matrix.cases import case_id_of, points, with_numbers_alone
 from suite.matrix.catalog import Catalog, TaskEntry
 from suite.matrix.tables import MatrixTable, Series
-from suite.schema.case_suffixes import ALONE_SUFFIX, BESIDE_SUFFIX, PROBE_SUFFIX, WARM_UP_SUFFIX
+from suite.schema.case_suffixes import ALONE_SUFFIX, BESIDE_SUFFIX, COLD_SUFFIX, PROBE_SUFFIX, WARM_UP_SUFFIX
 from suite.schema.record import RlLibrary
 from suite.statistics import aa_noise
 
 # Suffixes of case ids that labscale adds itself.
 OPEN_KEYS: Final = ("variant", "cpu_threads", "pin_cpus", "deterministic", "trainings_per_gpu")
-OWN_SUFFIXES: Final = (aa_noise.SUFFIX, PROBE_SUFFIX, BESIDE_SUFFIX, WARM_UP_SUFFIX, ALONE_SUFFIX)
+OWN_SUFFIXES: Final = (aa_noise.SUFFIX, PROBE_SUFFIX, BESIDE_SUFFIX, WARM_UP_SUFFIX, ALONE_SUFFIX, COLD_SUFFIX)
 
 
 def problems_of(table: MatrixTable, catalog: Catalog) -> list[Problem]:
@@ -50,6 +50,21 @@ def _series_problems(series: Series, catalog: Catalog, location: tuple[int | str
         if override.split("=")[0] in reserved:
             message = f"got {override!r}; labscale sets it from the case; use the keys of the matrix."
             yield Problem(location=(*location, "overrides"), message=message)
+    yield from _cold_start_problems(series, location)
+
+
+def _cold_start_problems(series: Series, location: tuple[int | str, ...]) -> Iterator[Problem]:
+    """Yield what cold starts are not measured for."""
+    if series.kernel_cache == "kept":
+        return
+    if several := [topology for topology in series.topologies if not topology.startswith("1x")]:
+        message = (
+            f"got {', '.join(several)} with an empty kernel_cache, which nodes may share or not; take one node, 1x…."
+        )
+        yield Problem(location=(*location, "topologies"), message=message)
+    if series.workload != "train":
+        message = f"got {series.workload!r} with an empty kernel_cache; cold starts are measured of training only."
+        yield Problem(location=(*location, "workload"), message=message)
 
 
 def _reserved_keys(catalog: Catalog, task: TaskEntry, library: RlLibrary) -> set[str]:

@@ -6,7 +6,7 @@ from pydantic import Field, StringConstraints
 
 from suite.files.toml_file import NonEmptyTuple, TomlTable, Tuple
 from suite.matrix.catalog import Count, NumEnvs, NumSteps, Seconds
-from suite.schema.record import Division, MinibatchRule, RlLibrary, Scaling, Stack, Workload
+from suite.schema.record import Division, KernelCache, MinibatchRule, RlLibrary, Scaling, Stack, Workload
 
 MOST_ROUNDS: Final = 1000
 MOST_TRAININGS: Final = 64
@@ -45,6 +45,7 @@ class Series(TomlTable):
     pin_cpus: bool = False
     deterministic: bool = False  # runs of one seed are to be equal bit for bit
     trainings_per_gpu: Annotated[int, Field(ge=1, le=MOST_TRAININGS)] = 1  # at the same time, each with num_envs
+    kernel_cache: KernelCache = "kept"  # empty: cold starts; all rounds of its series then run alone, not in turns
     workload: Workload = "train"  # else a single-part test; those that do not learn use rsl_rl's agent
 
 

@@ -233,6 +233,8 @@ def _rank_record(file: RankFile, case: Case, files: Sequence[RankFile]) -> RankR
         parameters_sha256=end.parameters_sha256,
         peak_memory_gb=end.peak_memory_gb,
         kernels_compiled=end.kernels_compiled,
+        warp_modules_compiled=end.warp_modules_compiled,
+        warp_compile_time_s=end.warp_compile_time_s,
         error=str(file.error) if file.error else None,
         node=file.start.node if file.start else None,
     )

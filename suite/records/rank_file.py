@@ -93,6 +93,8 @@ class End:
     parameters_sha256: str | None = None
     peak_memory_gb: _Measured | None = None
     kernels_compiled: _Count | None = None
+    warp_modules_compiled: _Count | None = None
+    warp_compile_time_s: _Measured | None = None
 
 
 @validated(frozen=True, kw_only=True, config=_FINITE)

@@ -45,8 +45,15 @@ class Worked:
 
 
 def has_speeds(results: Iterable[CaseResult]) -> bool:
-    """Whether any round ran on a GPU and settled. Raises ValueError as ``suite.statistics.reduce.steady_part`` does."""
-    return any(has_settled(record) for result in results for record in result.completed)
+    """Whether any round ran on a GPU and settled, or started cold there: its start is its figure, however it went on.
+
+    Raises ValueError as ``suite.statistics.reduce.steady_part`` does.
+    """
+    return any(
+        has_settled(record) or (record.case.device, record.case.kernel_cache) == ("cuda", "empty")
+        for result in results
+        for record in result.completed
+    )
 
 
 def has_settled(record: RunRecord) -> bool:

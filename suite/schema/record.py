@@ -32,8 +32,8 @@ from suite.schema.turns import TurnsTaken
 #   have the NUMA nodes of its GPU and cores, torch's allocator and when Warp's memory pool gives memory back. The core
 #   probe is also after unmarked iterations.
 # 4 (2026-11-26): a case has ``seed_per_round``.
-# 5 (2026-11-27): a case has ``deterministic`` and ``trainings_per_gpu``; a rank's settings have what is asked of torch,
-#   cuBLAS and Warp for the first, and ``mps``.
+# 5 (2026-11-27): a case has ``deterministic``, ``trainings_per_gpu`` and ``kernel_cache``. A rank's settings have what is
+#   asked of torch, cuBLAS and Warp for the first, and ``mps``. A rank has what Warp compiled in it and how long that took.
 SCHEMA_VERSION: Final = 5
 
 RlLibrary = Literal["rl_games", "rsl_rl", "skrl"]
@@ -44,6 +44,7 @@ MinibatchRule = Literal["fixed_minibatch", "fixed_updates"]
 Assets = Literal["offline", "official"]
 Scalar = str | int | float | bool | None
 Workload = Literal["train", "environment_step", "rendering", "all_reduce"]  # all but the first are controls
+KernelCache = Literal["kept", "empty"]  # compiled kernels stay there between rounds, or each round begins without any
 Division = Literal["closed", "open"]  # as upstream ships it, or tuned through settings that the libraries offer
 CheckVerdict = Literal["ok", "warning", "failure", "not_needed", "not_checked"]  # of suite.env_check.check too
 # lost: the node failed, or the scheduler preempted or cancelled the job.
@@ -89,7 +90,7 @@ class Case:
     the same time and exchange nothing. A record numbers them as ranks.
     """
 
-    case_id: str  # "<series>/<library>-<stack>[-cpu]-n<num_envs_global>-<nnodes>x<nproc_per_node>[-<variant>]"
+    case_id: str  # "<series>/<library>-<stack>[-cpu]-n<num_envs_global>-<nnodes>x<nproc_per_node>[-<variant>][-cold]"
     series: str
     scaling: Scaling
     task: str  # Gym id of Isaac Lab 3.0
@@ -118,6 +119,7 @@ class Case:
     seed_per_round: bool = False  # each round has seeds of its own, to measure learning; else all rounds have the same
     deterministic: bool = False  # with the settings of ``isaaclab train --deterministic``, see tasks.rank.determinism
     trainings_per_gpu: int = 1  # at the same time, independent; several only if ``world_size`` is 1
+    kernel_cache: KernelCache = "kept"  # empty: to measure cold starts
 
     @property
     def learns(self) -> bool:
@@ -261,6 +263,8 @@ class RankRecord:
     parameters_sha256: str | None = None  # of the trained parameters at the end
     peak_memory_gb: float | None = None  # of the torch allocator on the rank's GPU
     kernels_compiled: int | None = None  # on its node during training, by any rank; None: see another rank, or unknown
+    warp_modules_compiled: int | None = None  # by this rank itself; a module has many kernels. None: unknown
+    warp_compile_time_s: float | None = None  # of these modules together; None: unknown
     error: str | None = None  # "Type: message" if the rank raised
     node: int | None = None  # in the launcher's numbering, its head is 0; rank 0 may be elsewhere. None: unknown
 

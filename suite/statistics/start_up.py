@@ -1,16 +1,16 @@
 """Measure how long a process takes until it trains, and tell cold starts from warm ones. Pure.
 
-A start is cold if its round compiled kernels. Records have their number, from the files in the caches. Old records lack
-it, and rounds that ran beside others share the caches; there the time decides. Compiled kernels are kept between
-rounds, so a cold start takes more than ``COLD_FACTOR`` times as long as the shortest start of its case. A single such
-round is undecided.
+A start is cold if its round compiled kernels, and always if its case gives each round an empty kernel cache. Records
+have the number of kernels, from the files in the caches. Old records lack it, and rounds that ran beside others share
+the caches; there the time decides. Compiled kernels are kept between rounds, so a cold start takes more than
+``COLD_FACTOR`` times as long as the shortest start of its case. A single such round is undecided.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from suite.schema.record import RankRecord, RunRecord
+from suite.schema.record import KernelCache, RankRecord, RunRecord
 from suite.statistics.reduce import iteration_times_s
 
 # Times of starts on H200s, relative to the shortest of their case (reports/results/2026.11): later rounds, which
@@ -30,6 +30,8 @@ class StartUp:
     first_iteration_s: float
     phases_s: Mapping[str, float]
     kernels_compiled: int | None = None  # in the round, on the node with most; None: unknown
+    warp_compile_time_s: float | None = None  # of the rank whose modules took longest; None: unknown
+    kernel_cache: KernelCache = "kept"
 
 
 def start_up(record: RunRecord) -> StartUp:
@@ -38,12 +40,15 @@ def start_up(record: RunRecord) -> StartUp:
     if not times_s:
         raise ValueError(f"round {record.round} has no iteration, so its start never ended")
     slowest = max(record.ranks, key=lambda rank: sum(rank.phases_s.values()))
+    times_known_s = [rank.warp_compile_time_s for rank in record.ranks if rank.warp_compile_time_s is not None]
     return StartUp(
         round=record.round,
         total_s=max(_total_s(rank, times_s[0]) for rank in record.ranks),
         first_iteration_s=times_s[0],
         phases_s=slowest.phases_s,
         kernels_compiled=_kernels_compiled(record),
+        warp_compile_time_s=max(times_known_s) if len(times_known_s) == len(record.ranks) else None,
+        kernel_cache=record.case.kernel_cache,
     )
 
 
@@ -63,8 +68,8 @@ def _kernels_compiled(record: RunRecord) -> int | None:
     """Kernels that the round compiled; None if unknown or if other rounds used the same caches."""
     counts = [rank.kernels_compiled for rank in record.ranks if rank.local_rank == 0]
     known = [count for count in counts if count is not None]
-    is_alone = record.neighbours == 0 and record.turns is None
-    return max(known) if is_alone and known and len(known) == len(counts) else None
+    is_own = record.case.kernel_cache == "empty" or (record.neighbours == 0 and record.turns is None)
+    return max(known) if is_own and known and len(known) == len(counts) else None
 
 
 def classify(starts: Sequence[StartUp]) -> tuple[Start | None, ...]:
@@ -75,7 +80,9 @@ def classify(starts: Sequence[StartUp]) -> tuple[Start | None, ...]:
             return None
         return "cold" if start.total_s > COLD_FACTOR * min(other.total_s for other in starts) else "warm"
 
-    return tuple(
-        by_time(start) if start.kernels_compiled is None else "cold" if start.kernels_compiled else "warm"
-        for start in starts
-    )
+    def kind(start: StartUp) -> Start | None:
+        if start.kernel_cache == "empty":
+            return "cold"
+        return by_time(start) if start.kernels_compiled is None else "cold" if start.kernels_compiled else "warm"
+
+    return tuple(map(kind, starts))

@@ -6,6 +6,7 @@ from pathlib import Path
 import torch
 
 from suite.schema.record import Case
+from tasks.rank.kernel_cache import WarpCompilation
 from tasks.rank.process_group import Ranks
 from tasks.rank.rank_log import RankLog
 from tasks.rank.timing import IterationTimer
@@ -25,6 +26,7 @@ class RankContext:
     device: torch.device
     log: RankLog
     timer: IterationTimer
+    compilation: WarpCompilation
     run_dir: Path
 
     @property

@@ -68,6 +68,7 @@ def simulation(context: RankContext, *, agent_entry_point: str) -> Iterator[Simu
         import warp
 
         warp.config.enable_backward = False  # as upstream does, before any kernel is defined: less to compile
+        context.compilation.watch(warp.Module)  # before any is loaded
         import gymnasium as gym
         from isaaclab.app import launch_simulation
         from isaaclab_rl.entrypoints.common import scoped_torch_backend_flags

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from reports.analysis.analysed_set import Campaign
-from reports.analysis.curves import comparison_key, is_emulated, task_name, variant_of
+from reports.analysis.curves import comparison_key, is_emulated, measured_for_speed, task_name, variant_of
 from reports.analysis.environments import Place, gpu_name, plain_name
 from reports.analysis.rows import CaseRow
 from reports.analysis.time_to_reward import TimeToReward, rewarded_curves, time_to_reward
@@ -82,7 +82,7 @@ def points(version: Version) -> tuple[Point, ...]:
 
 def _points(one: ResultSet) -> list[Point]:
     rows = {row.case_id: row for row in one.campaign.rows}
-    results = [result for result in one.campaign.results if _counts(result)]
+    results = [result for result in measured_for_speed(one.campaign.results) if _counts(result)]
     times = _times_to_reward(one.campaign)
     counts: dict[tuple[str | int, ...], set[int]] = {}
     for result in results:

@@ -43,7 +43,7 @@ def opening(version: Version) -> Html:
     """Say in one sentence what there is to choose from."""
     found = points(version)
     if not found:
-        return paragraph("Nothing here was measured on a GPU by labscale, so there is nothing to explore.")
+        return paragraph("Nothing here was measured for its speed on a GPU, so there is nothing to explore.")
     tasks = sorted({point.task for point in found})
     gpus: dict[str, set[int]] = {}
     for point in found:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from reports.analysis.curves import task_name
+from reports.analysis.curves import measured_for_speed, task_name
 from reports.analysis.environments import Place, plain_name
 from reports.analysis.rows import training_fps
 from reports.display.addresses import page_of_gpu, page_of_task
@@ -88,13 +88,16 @@ def _machine(name: str, found: Sequence[tuple[ResultSet, Place]]) -> list[str]:
 def most(version: Version, model: str) -> Html:
     """The most frames per second of each task, for each number of GPUs."""
     best: dict[tuple[str, int], tuple[float, CaseResult]] = {}
-    for result in (result for one in version.scaling for result in one.campaign.results):
+    for result in (result for one in version.scaling for result in measured_for_speed(one.campaign.results)):
         case, fps = result.case, training_fps(result)
         if fps is not None and case.nnodes == 1:
             key = task_name(case.task), case.world_size
             best[key] = max(best.get(key, (0.0, result)), (fps, result), key=lambda each: each[0])
     if not best:
-        return paragraph("Nothing that ran here has a speed that says something: it ran on a CPU, or did not settle.")
+        return paragraph(
+            "Nothing that ran here has a speed that says something: it ran on a CPU, did not settle, or was to time"
+            " starts."
+        )
     return html_table(
         ["Task", "GPUs", "Frames per second", "Library, environments of a GPU, settings", "Runs"],
         (_row(key, *found) for key, found in sorted(best.items())),

@@ -41,6 +41,7 @@ from reports.display.series_tables import series_title
 from reports.display.stacks import stacks_of_set
 from reports.sets.version import ResultSet, Version
 from reports.topics.tasks import verdict_table
+from reports.topics.tasks.start_up import start_up_answer
 from suite.files.wording import counted
 from suite.schema.record import Outcome
 
@@ -319,6 +320,8 @@ def _address(series: Campaign) -> str:
 
 
 def _plain_chart(series: Campaign) -> Displayed:
+    if series.kind == "start_up":
+        return paragraph(start_up_answer(series.results, where=series.where))
     return environments(series, is_small=True) if series.is_sweep else efficiency(series, is_small=True)
 
 

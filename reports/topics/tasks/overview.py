@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from reports.analysis.analysed_set import Campaign, shared_kind
-from reports.analysis.curves import task_name
+from reports.analysis.curves import measured_for_speed, task_name
 from reports.analysis.rows import training_fps
 from reports.analysis.scaling.answer import answer
 from reports.display.addresses import anchor_of_series, page_of_task
@@ -40,7 +40,8 @@ def opening(version: Version, task: str) -> Html:
 
 def most_frames(results: Sequence[CaseResult]) -> str:
     """Return the most frames per second with learning and what made them, a sentence; empty where nothing trained."""
-    known = [(fps, result.case) for result in results if (fps := training_fps(result)) is not None]
+    measured = measured_for_speed(results)
+    known = [(fps, result.case) for result in measured if (fps := training_fps(result)) is not None]
     if not known:
         return ""
     fps, case = max(known, key=lambda each: each[0])

@@ -4,16 +4,17 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from reports.analysis.analysed_set import Campaign
-from reports.analysis.start_ups import SAID
+from reports.analysis.start_ups import SAID, cold_and_warm, headline
 from reports.display import division, pair_tables, resource_tables, series_tables
 from reports.display.charts import learning as learning_charts
 from reports.display.charts import scaling as scaling_charts
+from reports.display.charts import start_up as start_up_charts
 from reports.display.charts import sweep as sweep_charts
 from reports.display.charts import time_split as inside_charts
 from reports.display.html import Displayed, Html, bullets, heading, link, paragraph, together
 from reports.sets.concurrent_rounds import neighbours_sentence
 from reports.topics.tasks import verdict_table
-from reports.topics.tasks.start_up_table import start_up_table
+from reports.topics.tasks.start_up import chart_title, start_up_answer, start_up_table
 from suite.schema.record import CaseResult
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 from suite.statistics.round_flags import flags
@@ -87,11 +88,29 @@ def resources(parts: Sequence[Campaign]) -> Html:
 
 
 def start_up(parts: Sequence[Campaign]) -> Html:
+    """How long cold and warm starts take, with a chart if a case has both, and a table of all cases."""
+
     def shown(series: Campaign) -> list[Displayed]:
         label = f"Start-up of {_named(series)}"
-        return [start_up_table(_in_order(series), label=label)]
+        said = start_up_answer(series.results, where=series.where)
+        depth = 5 if _has_headings(parts, series) else 4
+        return [
+            *([paragraph(said)] if said else []),
+            *_start_up_chart(series, depth=depth),
+            start_up_table(_in_order(series), label=label),
+        ]
 
     return together([_of_every_set(parts, shown), paragraph(SAID)])
+
+
+def _start_up_chart(series: Campaign, *, depth: int) -> list[Displayed]:
+    """Of all work whose cold starts were made on purpose; else of that which says most. ``depth``: of its title."""
+    found = cold_and_warm(series.results)
+    best = headline(found)
+    if best is None:
+        return []
+    designed = [each for each in found if each.is_designed and each.has_both]
+    return [heading(chart_title(best), depth=depth), start_up_charts.start_up(series, designed or [best])]
 
 
 def learning(parts: Sequence[Campaign]) -> Html:
@@ -148,7 +167,12 @@ def _named(series: Campaign) -> str:
 def _of_every_set(parts: Sequence[Campaign], show: Callable[[Campaign], list[Displayed]]) -> Html:
     shown: list[Displayed] = []
     for series in parts:
-        if len(parts) > 1 or series.is_contributed:
+        if _has_headings(parts, series):
             shown.append(heading(series.title, depth=4))
         shown += show(series)
     return together(shown)
+
+
+def _has_headings(parts: Sequence[Campaign], series: Campaign) -> bool:
+    """Whether what is shown of a set stands below its title."""
+    return len(parts) > 1 or series.is_contributed

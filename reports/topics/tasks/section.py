@@ -24,6 +24,10 @@ TUNED: Final = (
     "A case as shipped has upstream's settings. A tuned case changes settings that Isaac Lab and the RL libraries"
     " offer. The table compares each change with the case as shipped."
 )
+COLD: Final = (
+    "Cases whose names end with -cold begin every round with an empty kernel cache. Kernels are kept for the others."
+    " No round of such a series is measured in turns: ranks would wait for each other within their starts."
+)
 CONTROL: Final = (
     "This series is a single-part test: it runs one part of an iteration and nothing else, and trains nothing."
 )
@@ -52,6 +56,8 @@ def _parts(parts: Sequence[Campaign]) -> Iterator[Part]:
     kind = shared_kind(parts)
     if not any(part.is_training for part in parts):
         yield from _control(parts)
+    elif kind == "start_up":
+        yield "What was measured", [series.facts(parts), paragraph(COLD), series.cases(parts)]
     elif kind == "sweep":
         yield "What was measured", [series.facts(parts), paragraph(SWEEP)]
         yield "How many environments", [bullets([link("Chart", f"#{series.SWEEPS}")]), series.cases(parts)]

@@ -14,6 +14,7 @@ from reports.display.division_tables import has_seeds, time_to_reward
 from reports.display.html import count, estimated, interval_of, ratio, seconds
 from reports.display.series_tables import ranks_text
 from reports.topics.tasks.overview import most_frames
+from reports.topics.tasks.start_up import start_up_answer
 from suite.files.wording import counted
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 
@@ -28,6 +29,8 @@ def series_answer(parts: Sequence[Campaign], lines: Sequence[Line]) -> str:
     if not any(part.is_training for part in parts):
         return _alone(parts)
     kind = shared_kind(parts)
+    if kind == "start_up":
+        return " ".join(said for part in parts if (said := start_up_answer(part.results, where=part.where)))
     if kind == "tuned":
         return _tuned(parts)
     if kind == "sweep":

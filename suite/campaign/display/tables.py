@@ -102,7 +102,8 @@ def _cost(item: PlannedCase) -> str:
     if item.estimated_gpu_minutes is None or item.estimated_wall_s is None:
         return "cost unknown"
     gpu = f", {item.estimated_gpu_minutes:.1f} GPU-minutes in all" if item.case.device == "cuda" else ""
-    return f"about {clock(item.estimated_wall_s)} a round{gpu}"
+    cold = ", and the time that its kernels take to compile in every round" if item.case.kernel_cache == "empty" else ""
+    return f"about {clock(item.estimated_wall_s)} a round{gpu}{cold}"
 
 
 def _print_total(console: Console, planned: Sequence[PlannedCase]) -> None:

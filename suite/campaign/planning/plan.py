@@ -55,6 +55,7 @@ def make_plan(campaign: Campaign) -> Campaign:
     has_twins = matrix.a_a if options.rounds.a_a is None else options.rounds.a_a
     copied = with_copies if matrix.turns_check else list
     whole = WholeMatrix.of(copied(with_twins(cases) if has_twins else cases))
+    timed_starts = frozenset(case.series for case in cases if case.kernel_cache == "empty")
     cases = select(
         cases, series=options.selection.series, rl_library=options.selection.rl_libraries, gpus=options.selection.gpus
     )
@@ -75,7 +76,14 @@ def make_plan(campaign: Campaign) -> Campaign:
     planned = judged(cases, rounds=rule.rounds)
     feasible = [item.case for item in planned if not item.infeasible]
     warm_ups = judged(warm_up.warm_ups(feasible), rounds=1) if matrix.warm_up else []
-    return replace(campaign, planned=tuple(planned), whole=whole, warm_ups=tuple(warm_ups), rule=rule)
+    return replace(
+        campaign,
+        planned=tuple(planned),
+        whole=whole,
+        timed_starts=timed_starts,
+        warm_ups=tuple(warm_ups),
+        rule=rule,
+    )
 
 
 def learn_tasks(campaign: Campaign) -> Campaign:
@@ -164,7 +172,7 @@ def show_plan(campaign: Campaign) -> Campaign:
     commands = [shell_command(launch) if launch.case.nnodes == 1 else None for launch in launches]
     print_plan(campaign.console, campaign.planned, commands, campaign.machine)
     _print_blocks(campaign)
-    needed = {warm_up.kernels_of(item.case) for item in campaign.planned}
+    needed = {warm_up.kernels_of(item.case) for item in campaign.planned if warm_up.is_warmed(item.case)}
     missing = (
         item for item in campaign.warm_ups if warm_up.is_missing(worker.cache_dir, item.case, campaign.machine, needed)
     )

@@ -1,6 +1,7 @@
 """The training of one round: its launch, the state of its folder before it starts, and the record after it ended."""
 
 import os
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from suite.files.wording import counted
 from suite.install import damaged_kernels
 from suite.install.worker import Worker
 from suite.launch.runtime import Runtime
-from suite.matrix.plan import render_launch
+from suite.matrix.plan import EMPTY_CACHE, render_launch
 from suite.options.command_line import say
 from suite.records import store
 from suite.records.collect import collect
@@ -87,6 +88,7 @@ def keep(run: Run, record: RunRecord) -> None:
     store.write_record(record, run.record_path)
     if record.outcome == "completed":
         drop_checkpoints(run.run_dir / "library")
+        shutil.rmtree(run.run_dir / EMPTY_CACHE, ignore_errors=True)  # its kernels serve no other run
 
 
 def repair_kernels(campaign: Campaign, cache_dir: Path) -> None:

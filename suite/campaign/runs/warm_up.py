@@ -6,7 +6,7 @@ one rank even if the rounds have several, because ranks load the same kernels. O
 (2026-11-24), one rank of Cartpole, Ant and the Shadow Hand compiled 54, 11 and 24 kernels; later runs with one or two
 ranks, or with another RL library, compiled none. On a GPU, rl_games also compiles its network, for each number of ranks
 (two H100s, 2026-11-24: 188 kernels on one, then 16 on both). So it has warm-ups of its own there, with as many ranks as
-its rounds; these serve the other libraries too.
+its rounds; these serve the other libraries too. A case with an empty ``kernel_cache`` has none: it is to start cold.
 
 Their cache records which kernels are compiled::
 
@@ -41,13 +41,18 @@ def shared_kernels_of(case: Case) -> Kernels:
     return case.stack, case.task, f"n{case.num_envs}"
 
 
+def is_warmed(case: Case) -> bool:
+    """Whether kernels that an earlier run compiled serve this case."""
+    return case.kernel_cache == "kept"
+
+
 def _compiles_itself(case: Case) -> bool:
     return case.device == "cuda" and case.rl_library in COMPILING
 
 
 def warm_ups(cases: Sequence[Case]) -> list[Case]:
-    """The fewest warm-ups that compile all kernels of these cases; cases that do not train have none."""
-    training = [case for case in cases if case.learns]
+    """The fewest warm-ups that compile all kernels of these cases; those that do not train or start cold have none."""
+    training = [case for case in cases if case.learns and is_warmed(case)]
     training.sort(key=lambda case: (not _compiles_itself(case), case.world_size))
     found: list[Case] = []
     compiled: set[Kernels] = set()
@@ -75,7 +80,7 @@ def _warm_up(case: Case) -> Case:
 
 def is_of(warm_up: Case, case: Case) -> bool:
     """Whether this is the warm-up of the case, which would then fail as the warm-up did."""
-    return (warm_up.rl_library, kernels_of(warm_up)) == (case.rl_library, kernels_of(case))
+    return is_warmed(case) and (warm_up.rl_library, kernels_of(warm_up)) == (case.rl_library, kernels_of(case))
 
 
 def in_words(case: Case) -> str:

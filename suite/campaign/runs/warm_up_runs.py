@@ -77,7 +77,8 @@ def _wanted(campaign: Campaign, folder: Folder, runtime: Runtime) -> list[Planne
     if not campaign.warm_ups:
         return []
     repair_kernels(campaign, runtime.worker.cache_dir)  # modules that are moved away are compiled again
-    needed = {warm_up.kernels_of(item.case) for item, _ in known_rounds(campaign, folder)}
+    cases = [item.case for item, _ in known_rounds(campaign, folder)]
+    needed = {warm_up.kernels_of(case) for case in cases if warm_up.is_warmed(case)}
     cache_dir = runtime.worker.cache_dir
     return [item for item in campaign.warm_ups if warm_up.is_missing(cache_dir, item.case, campaign.machine, needed)]
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from reports.analysis.start_ups import start_ups
-from reports.topics.tasks.start_up_table import start_up_table
+from reports.topics.tasks.start_up import start_up_table
 from suite.schema.record import CaseResult, RunRecord
 from tests.fixtures.results.generated_results import failed_result, make_case, make_record
 

@@ -209,6 +209,59 @@ def test_facts_of_a_round_are_held_to_its_case(tmp_path: Path, change: Damage, w
     assert any(what in finding.what for finding in damaged_case(TWO_GPUS, change, tmp_path))
 
 
+def as_cold(document: Any) -> None:
+    """Make it a case whose rounds began with an empty kernel cache, as labscale stores it."""
+    benchmark, result = document["benchmarks"][0], document["labscale"]["case_result"]
+    every = (result["case"], benchmark["extra_info"]["case"], *(one["case"] for one in result["rounds"]))
+    for case in every:
+        case.update(case_id=f"{case['case_id']}-cold", kernel_cache="empty")
+    benchmark["param"] = result["case"]["case_id"]
+    for rank in (rank for one in rounds(document) for rank in one["ranks"]):
+        rank.update(kernels_compiled=9 if rank["rank"] == 0 else None, warp_modules_compiled=3, warp_compile_time_s=8.5)
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (lambda _: None, None),
+        (lambda d: ranks(d)[1].update(warp_modules_compiled=None, warp_compile_time_s=None), None),
+        (lambda d: ranks(d)[1].update(warp_modules_compiled=0, warp_compile_time_s=0), None),
+        (lambda d: ranks(d)[0].update(kernels_compiled=0), "kernels_compiled of a round that began with an empty"),
+        (lambda d: ranks(d)[0].update(warp_compile_time_s=-1.0), "rank 0: warp_compile_time_s"),
+        (lambda d: ranks(d)[0].update(warp_compile_time_s=None), "warp_compile_time_s beside warp_modules_compiled"),
+        (lambda d: ranks(d)[0].update(warp_modules_compiled=0), "warp_compile_time_s beside warp_modules_compiled"),
+        (lambda d: ranks(d)[0].update(warp_compile_time_s=0), "warp_compile_time_s beside warp_modules_compiled"),
+        (lambda d: ranks(d)[0].update(warp_modules_compiled=2.5), "the file"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_cold_start_is_held_to_what_it_compiled(tmp_path: Path, change: Damage, what: str | None) -> None:
+    def cold(document: Any) -> None:
+        as_cold(document)
+        change(document)
+
+    found = [finding for finding in damaged_case(TWO_GPUS, cold, tmp_path) if finding.what != "the file's name"]
+    if what is None:
+        assert found == []
+    else:
+        assert [what in finding.what for finding in found] == [True]
+
+
+def test_the_id_of_a_case_says_whether_its_kernel_cache_is_empty(tmp_path: Path) -> None:
+    def kept(document: Any) -> None:
+        as_cold(document)
+        result = document["labscale"]["case_result"]
+        for case in (
+            result["case"],
+            document["benchmarks"][0]["extra_info"]["case"],
+            *(r["case"] for r in rounds(document)),
+        ):
+            del case["kernel_cache"]
+
+    found = damaged_case(TWO_GPUS, kept, tmp_path)
+    assert "case.kernel_cache, which its id says," in [finding.what for finding in found]
+
+
 def test_with_a_seed_for_each_round_every_round_is_held_to_its_own(tmp_path: Path) -> None:
     found = damaged_case(SEEDS, one_seed_for_all_rounds, tmp_path)
     said = [(finding.what, finding.got, finding.expected) for finding in found if "settings" in finding.what]

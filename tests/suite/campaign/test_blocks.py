@@ -76,6 +76,15 @@ def test_copies_of_the_turns_check_and_several_nodes_run_alone() -> None:
     ]
 
 
+def test_cold_starts_and_the_warm_ones_beside_them_run_alone() -> None:
+    cold = replace(CASE, case_id=f"{CASE.case_id}-cold", kernel_cache="empty")
+    others = [replace(CASE, case_id=f"other/{name}", series="other") for name in "ab"]
+    campaign = replace(turning([cold, CASE, *others]), timed_starts=frozenset({CASE.series}))
+    assert sizes(campaign) == [[cold.case_id], [CASE.case_id], ["other/a", "other/b"]]
+    only_warm = replace(campaign, planned=campaign.planned[1:])  # as with --case: they are still those of the others
+    assert sizes(only_warm) == [[CASE.case_id], ["other/a", "other/b"]]
+
+
 def test_a_round_that_ran_alone_says_what_the_next_one_takes(tmp_path: Path) -> None:
     campaign, folder = turning([CASE]), Folder(root=tmp_path)
     planned = need_of(campaign, CASE, folder)

@@ -1,5 +1,6 @@
 """Matrices: reading, expanding, selecting. What is in those of labscale is in test_shipped_matrices."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,18 @@ def edited(tmp_path: Path, *edits: tuple[str, str]) -> Path:
 
 def cases_of(path: Path, catalog: Catalog) -> list[Case]:
     return expand(load_matrix(path, catalog), catalog, device="cuda", assets="offline")
+
+
+def test_cold_and_warm_cases_differ_in_id_and_kernel_cache_alone(tmp_path: Path, catalog: Catalog) -> None:
+    one_node = MATRIX.replace(', "2x4"', "")
+    cold = one_node[one_node.index("[[series]]") :] + 'kernel_cache = "empty"\n'
+    cases = cases_of(write(tmp_path, f"{one_node}\n{cold}"), catalog)
+    assert [case.case_id.partition("/")[2] for case in cases] == [
+        "rl_games-kitless-n4096-1x1", "rl_games-kitless-n4096-1x2",
+        "rl_games-kitless-n4096-1x1-cold", "rl_games-kitless-n4096-1x2-cold",
+    ]  # fmt: skip
+    for warm, other in zip(cases[:2], cases[2:], strict=True):
+        assert other == replace(warm, case_id=f"{warm.case_id}-cold", kernel_cache="empty")
 
 
 def test_a_case_holds_what_matrix_and_catalog_say(tmp_path: Path, catalog: Catalog) -> None:
@@ -164,6 +177,28 @@ def test_a_point_that_does_not_divide_is_still_a_case(tmp_path: Path, catalog: C
         ("iterations = 5", "iterations = 5\ntrainings_per_gpu = 2", 14, "series[0].trainings_per_gpu", "weak scaling"),
         ("iterations = 5", 'iterations = 5\nvariant = "x"', 14, "series[0].variant", "in the closed division"),
         ("iterations = 5", 'iterations = 5\ndivision = "open"', 14, "series[0].division", "needs a variant"),
+        (
+            "iterations = 5",
+            'iterations = 5\nkernel_cache = "empty"',
+            12,
+            "series[0].topologies",
+            "got 2x4 with an empty kernel_cache",
+        ),
+        (
+            "iterations = 5",
+            'iterations = 5\nkernel_cache = "empty"\nworkload = "all_reduce"',
+            15,
+            "series[0].workload",
+            "cold starts are measured of training only",
+        ),
+        ("iterations = 5", 'iterations = 5\nkernel_cache = "cold"', 14, "series[0].kernel_cache", "'empty'"),
+        (
+            "iterations = 5",
+            'iterations = 5\ndivision = "open"\nvariant = "cold"',
+            15,
+            "series[0].variant",
+            "the end of case ids that labscale adds itself",
+        ),
         (
             "iterations = 5",
             'iterations = 5\ndivision = "open"',

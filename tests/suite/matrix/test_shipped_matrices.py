@@ -26,7 +26,7 @@ def cases_of(name: str, device: Device = "cuda") -> list[Case]:
     "name",
     [
         "accept", "full", "smoke", "deterministic", "env-sweep", "learning", "nodes", "open", "physx", "shared-gpu",
-        "tuned",
+        "start-up", "tuned",
     ],
 )  # fmt: skip
 def test_the_matrices_load_with_unique_ids(name: str) -> None:
@@ -192,6 +192,7 @@ def test_a_variant_of_the_open_division_is_told_apart_by_its_case_alone() -> Non
         ("smoke", "cpu", 0, 2, 1),
         ("env-sweep", "cuda", 1, 1, 1),
         ("open", "cuda", 4, 16, 1),
+        ("start-up", "cuda", 1, 8, 1),
     ],
 )
 def test_they_are_feasible_on_the_machines_they_are_for(
@@ -245,3 +246,13 @@ def test_tuned_has_seeds_enough_and_the_longest_runs_of_both_tasks() -> None:
     assert {(case.task, case.division) for case in cases} == {
         (task, division) for task in ("Isaac-Cartpole-Direct", "Isaac-Ant") for division in ("closed", "open")
     }
+
+
+def test_start_up_has_every_task_cold_and_warm_one_after_the_other() -> None:
+    matrix, cases = load_matrix("start-up", CATALOG), cases_of("start-up")
+    assert (matrix.rounds, matrix.precision, matrix.a_a, matrix.warm_up) == (6, None, False, True)
+    assert [case.kernel_cache for case in cases] == ["empty", "kept"] * (len(cases) // 2)
+    for cold, warm in zip(cases[::2], cases[1::2], strict=True):
+        assert replace(cold, case_id=warm.case_id, kernel_cache="kept") == warm
+    assert {case.task for case in cases} == set(CATALOG.tasks)
+    assert {(case.world_size, case.iterations) for case in cases} == {(1, 5)}

@@ -54,6 +54,14 @@ def test_sizes_of_a_rank_have_one_each_and_libraries_share_it() -> None:
     assert warm_ups([replace(ANT[0], workload="environment_step")]) == []
 
 
+def test_a_case_that_starts_cold_has_no_warm_up_and_does_not_fail_with_one() -> None:
+    cold = [replace(case, case_id=f"{case.case_id}-cold", kernel_cache="empty") for case in ANT]
+    assert warm_ups(cold) == []
+    (of_warm,) = warm_ups([*cold, *ANT])
+    assert of_warm.kernel_cache == "kept"
+    assert [warm_up.is_of(of_warm, case) for case in (*ANT, *cold)] == [True, True, False, False]
+
+
 def test_on_gpus_what_compiles_its_network_has_its_own_and_serves_the_others() -> None:
     both = [make_case("ant-weak", rl_library=library, device="cuda") for library in ("rsl_rl", "rl_games")]
     assert [case.rl_library for case in warm_ups(both)] == ["rl_games"]

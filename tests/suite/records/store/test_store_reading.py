@@ -54,15 +54,23 @@ def test_all_rounds_of_schema_version_3_have_the_same_seeds() -> None:
             assert [rank.settings["seed"] for rank in record.ranks] == seeds
 
 
-def test_no_case_before_schema_version_5_is_deterministic() -> None:
+def test_no_case_before_schema_version_5_is_deterministic_or_cold_and_nobody_timed_warp() -> None:
     old, new = store.read_case(VERSION_4), store.read_case(GOLDEN)
     assert (old.case.deterministic, new.case.deterministic) == (False, True)
-    assert replace(new.case, deterministic=False) == old.case
+    assert (old.case.kernel_cache, new.case.kernel_cache) == ("kept", "empty")
+    as_before = replace(
+        new.case, deterministic=False, kernel_cache="kept", case_id=new.case.case_id.removesuffix("-cold")
+    )
+    assert as_before == old.case
+    ranks = [(rank.warp_modules_compiled, rank.warp_compile_time_s) for rank in old.rounds[0].ranks]
+    assert ranks == [(None, None), (None, None)]
+    ranks = [(rank.warp_modules_compiled, rank.warp_compile_time_s) for rank in new.rounds[0].ranks]
+    assert ranks == [(54, 48.25), (None, None)]
 
 
 def test_the_golden_case_is_read_and_written_again_as_it_is(tmp_path: Path) -> None:
     result = store.read_case(GOLDEN)
-    assert result.case.case_id == "cartpole-strong/rsl_rl-kitless-cpu-n64-1x2"
+    assert result.case.case_id == "cartpole-strong/rsl_rl-kitless-cpu-n64-1x2-cold"
     assert [record.outcome for record in result.rounds] == ["completed", "crashed", "completed"]
     assert result.rounds[1].reason == "RuntimeError: rank 1 crashed"
     assert result.rounds[2].ranks[1].samples["iteration_time_s"] == (4.0, 2.3, 0.2)

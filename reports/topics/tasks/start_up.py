@@ -1,0 +1,143 @@
+"""Start-ups of processes: a sentence, what stands above their chart, and a table of all cases."""
+
+from collections.abc import Sequence
+
+from reports.analysis.start_ups import (
+    ColdAndWarm,
+    StartUps,
+    cold_and_warm,
+    compile_time_s,
+    headline,
+    median_of_known,
+    start_ups,
+    whole_of,
+)
+from reports.display.html import MISSING, Html, estimated, html_table, paragraph, seconds
+from suite.files.wording import counted
+from suite.schema.record import CaseResult
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
+from suite.statistics.start_up import StartUp
+
+
+def start_up_answer(results: Sequence[CaseResult], *, where: str) -> str:
+    """How long a cold and a warm start take, in a sentence. ``where``: the hardware, in words."""
+    found = cold_and_warm(results)
+    both = headline(found)
+    if both is not None:
+        return (
+            f"A cold start takes {_time(both.cold)} and a warm one {_time(both.warm)}, with {_work(both)}, on {where}"
+            f"{_difference(both)}{_compiled(both)}."
+        )
+    if not found:
+        known = any(result.completed for result in results)
+        return "Of the stored starts it is not known whether they were cold or warm." if known else ""
+    most = max(found, key=lambda each: len(each.cold) + len(each.warm))
+    if all(not each.cold for each in found):
+        return f"Only warm starts are stored: one takes {_time(most.warm)}, with {_work(most)}, on {where}."
+    if all(not each.warm for each in found):
+        return (
+            f"Only cold starts are stored: one takes {_time(most.cold)}, with {_work(most)}, on {where}"
+            f"{_compiled(most)}."
+        )
+    return "No case has both cold and warm starts, so they cannot be compared."
+
+
+def chart_title(both: ColdAndWarm) -> str:
+    """What the chart of cold beside warm shows, in a sentence."""
+    return f"A cold start takes {estimated(both.ratio)} times as long as a warm one, with {_work(both)}"
+
+
+def _time(starts: Sequence[StartUp]) -> str:
+    """``31.2 s (30.1 to 32.5)``; without an interval, from how many starts."""
+    whole = whole_of(starts)
+    few = f" ({counted(len(starts), 'start')})" if len(starts) < MIN_ROUNDS_FOR_INTERVAL else ""
+    between = "" if whole.interval is None else f" ({' to '.join(map(seconds, whole.interval))})"
+    return f"{seconds(whole.value)} s{between}{few}"
+
+
+def _work(found: ColdAndWarm) -> str:
+    case = found.case
+    environments = counted(case.num_envs, "environment")
+    if case.world_size == 1:
+        return f"{case.rl_library} and {environments}"
+    return (
+        f"{case.rl_library}, {environments} on each of {case.world_size} {'GPUs' if case.device == 'cuda' else 'ranks'}"
+    )
+
+
+def _difference(both: ColdAndWarm) -> str:
+    """Which part of the start makes the difference; nothing if cold starts do not take longer."""
+    longer_s = both.longer_by_s
+    whole_s = whole_of(both.cold).value - whole_of(both.warm).value
+    part = max(longer_s, key=lambda name: longer_s[name])
+    if whole_s <= 0 or longer_s[part] <= 0:
+        return ""
+    share = "most" if longer_s[part] > whole_s / 2 else "the largest part"
+    return f"; {share} of the difference is in the {part} ({seconds(longer_s[part])} of {seconds(whole_s)} s)"
+
+
+def _compiled(found: ColdAndWarm) -> str:
+    counts, time_s = found.kernels_compiled, compile_time_s(found.cold)
+    if not counts:
+        return ""
+    verb = "is" if counts[-1] == 1 else "are"
+    kernels = "kernel" if counts[-1] == 1 else "kernels"
+    by_warp = "" if time_s is None else f", and Warp's compiler takes {seconds(time_s)} s"
+    return f"; {_range(counts)} {kernels} {verb} compiled{by_warp}"
+
+
+def start_up_table(results: Sequence[CaseResult], *, label: str) -> Html:
+    """Every case that completed a round, in the order given."""
+    found = [(result.case, start_ups(result)) for result in results if result.completed]
+    if not found:
+        return paragraph("No case completed a round, so nothing is known of its start.")
+    unknown = any(None in starts.by_kind for _, starts in found)
+    timed = any(_compile_time_s(starts) is not None for _, starts in found)
+    return html_table(
+        [
+            "Case",
+            "Ranks",
+            "Warm start in s",
+            "Cold start in s",
+            "Kernels compiled",
+            *(["Warp's compiler in s"] if timed else []),
+            *(["Warm or cold in s"] if unknown else []),
+            "Scene in s",
+            "First iteration in s",
+            "Rounds warm, cold",
+        ],
+        (
+            [
+                case.case_id,
+                str(case.world_size),
+                seconds(starts.median_s("warm")),
+                seconds(starts.median_s("cold")),
+                _range(starts.kernels_compiled),
+                *([seconds(_compile_time_s(starts))] if timed else []),
+                *([seconds(starts.median_s(None))] if unknown else []),
+                seconds(median_of_known([start.phases_s.get("environment_creation") for start in starts.usual])),
+                seconds(median_of_known([start.first_iteration_s for start in starts.usual])),
+                _rounds(starts),
+            ]
+            for case, starts in found
+        ),
+        label=label,
+    )
+
+
+def _compile_time_s(starts: StartUps) -> float | None:
+    """Of the cold ones, as the number of kernels."""
+    return compile_time_s(starts.by_kind.get("cold", ()))
+
+
+def _range(counts: Sequence[int]) -> str:
+    if not counts:
+        return MISSING
+    return str(counts[0]) if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
+
+
+def _rounds(starts: StartUps) -> str:
+    warm, cold, unknown = (len(starts.by_kind.get(kind, ())) for kind in ("warm", "cold", None))
+    if not warm + cold:
+        return MISSING
+    return f"{warm}, {cold}" + (f" and {unknown} not known" if unknown else "")

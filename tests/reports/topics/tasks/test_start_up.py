@@ -1,0 +1,229 @@
+"""The Start-up part of a task's page: its sentence, its chart, and where series with cold starts are shown."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import pytest
+
+from reports.analysis.analysed_set import Campaign
+from reports.analysis.curves import measured_for_speed
+from reports.analysis.start_ups import PARTS, cold_and_warm, headline, median_parts_s, parts_s
+from reports.display.charts.start_up import start_up as chart
+from reports.sets.version import Version, read_version
+from reports.site.topics import series_parts
+from reports.topics.explore.model import points
+from reports.topics.tasks import overview, page
+from reports.topics.tasks.section import section
+from reports.topics.tasks.start_up import chart_title, start_up_answer
+from suite.schema.record import Case, CaseResult, RlLibrary, RunRecord
+from suite.statistics.intervals import median_of, ratio_of
+from suite.statistics.start_up import start_up
+from tests.fixtures.results.generated_results import full_results, make_case, make_record, on_gpus, write_results
+
+PHASES_S = {"imports_torch": 1.0, "imports": 2.0, "task_config": 0.5, "simulation_launch": 0.5}
+
+
+def warm_case(library: RlLibrary = "rsl_rl", **changes: Any) -> Case:
+    return make_case("cartpole-start-up", rl_library=library, scaling="weak", num_envs_global=64, **changes)
+
+
+def started(
+    case: Case, index: int, *, scene_s: float, first_s: float, kernels: int | None, compile_s: float | None = None
+) -> RunRecord:
+    """A round that needs 4 s before the scene, and 3 s between the scene and the first iteration."""
+    record = replace(make_record(case, index=index, iteration_time_s=first_s / 10), neighbours=0)
+    rank = record.ranks[0]
+    phases_s = {**PHASES_S, "environment_creation": scene_s}
+    first, *later = (start_s for start_s in rank.samples["start_s"] if start_s is not None)
+    shift_s = sum(phases_s.values()) - 1.0 + 3.0 - first
+    samples = {**rank.samples, "start_s": (first + shift_s, *(start_s + shift_s for start_s in later))}
+    changed = replace(
+        rank, phases_s=phases_s, samples=samples, kernels_compiled=kernels, warp_compile_time_s=compile_s,
+        warp_modules_compiled=None if compile_s is None else kernels,
+    )  # fmt: skip
+    return replace(record, ranks=(changed,))
+
+
+def results_of(library: RlLibrary = "rsl_rl", *, rounds: int = 3, cold_first_s: float = 20.0) -> list[CaseResult]:
+    """Starts of 10, 11, 12 s warm and of 36, 38, 40 s cold."""
+    warm = warm_case(library)
+    cold = replace(warm, case_id=f"{warm.case_id}-cold", kernel_cache="empty")
+    return [
+        CaseResult(
+            case=cold,
+            rounds=tuple(
+                started(cold, index, scene_s=9.0 + 2 * index, first_s=cold_first_s, kernels=54, compile_s=21.0 + index)
+                for index in range(rounds)
+            ),
+        ),
+        CaseResult(
+            case=warm,
+            rounds=tuple(
+                started(warm, index, scene_s=2.0 + index, first_s=1.0, kernels=0, compile_s=0.0)
+                for index in range(rounds)
+            ),
+        ),
+    ]
+
+
+def test_parts_add_up_to_the_whole_start() -> None:
+    (cold, _) = results_of()
+    start = start_up(cold.rounds[1])
+    parts = parts_s(start)
+    assert tuple(parts) == PARTS
+    assert parts == pytest.approx(
+        {"imports": 3.0, "settings": 0.5, "simulator": 0.5, "scene": 11.0, "preparation": 3.0, "first iteration": 20.0}
+    )
+    assert sum(parts.values()) == pytest.approx(start.total_s)
+
+
+def test_the_sentence_has_both_with_their_intervals_what_differs_and_what_was_compiled() -> None:
+    low_s, high_s = median_of([36.0, 38.0, 40.0]).interval or (0, 0)
+    warm_low_s, warm_high_s = median_of([10.0, 11.0, 12.0]).interval or (0, 0)
+    assert start_up_answer(results_of(), where="8 x Accelerator") == (
+        f"A cold start takes 38.0 s ({low_s:.1f} to {high_s:.1f}) and a warm one 11.0 s"
+        f" ({warm_low_s:#.3g} to {warm_high_s:.1f}), with rsl_rl and 64 environments, on 8 x Accelerator; most of the"
+        " difference is in the first iteration (19.0 of 27.0 s); 54 kernels are compiled, and Warp's compiler takes"
+        " 22.0 s."
+    )
+    (both,) = cold_and_warm(results_of())
+    ratio = ratio_of([36.0, 38.0, 40.0], [10.0, 11.0, 12.0])
+    assert chart_title(both).startswith(f"A cold start takes {ratio.value:.2f} (")
+
+
+def test_few_starts_have_no_interval_and_say_how_many_they_are() -> None:
+    said = start_up_answer(results_of(rounds=1), where="x")
+    assert said.startswith("A cold start takes 36.0 s (1 start) and a warm one 10.0 s (1 start), with")
+
+
+@pytest.mark.parametrize(
+    ("cold_first_s", "said"),
+    [
+        (8.0, "; most of the difference is in the scene (8.00 of 15.0 s)"),
+        (9.0, "; the largest part of the difference is in the scene (8.00 of 16.0 s)"),
+    ],
+)
+def test_a_part_is_most_of_the_difference_only_above_a_half(cold_first_s: float, said: str) -> None:
+    assert said in start_up_answer(results_of(cold_first_s=cold_first_s), where="x")
+
+
+def test_a_cold_start_that_takes_no_longer_has_no_difference_to_explain() -> None:
+    cold, warm = results_of()
+    alike = replace(cold, rounds=tuple(replace(record, case=cold.case) for record in warm.rounds))
+    said = start_up_answer([alike, warm], where="x")
+    assert said.startswith("A cold start takes 11.0 s")
+    assert "difference" not in said
+
+
+def test_what_is_stored_of_one_kind_only_is_called_so() -> None:
+    cold, warm = results_of()
+    assert start_up_answer([warm], where="x").startswith("Only warm starts are stored: one takes 11.0 s (")
+    assert start_up_answer([cold], where="x").startswith("Only cold starts are stored: one takes 38.0 s (")
+    other = replace(cold, case=replace(cold.case, rl_library="rl_games", case_id="cartpole-start-up/other-cold"))
+    other = replace(other, rounds=tuple(replace(record, case=other.case) for record in cold.rounds))
+    assert "cannot be compared" in start_up_answer([other, warm], where="x")
+    unknown = CaseResult(case=warm.case, rounds=(started(warm.case, 0, scene_s=2.0, first_s=1.0, kernels=None),))
+    assert "not known whether they were cold or warm" in start_up_answer([unknown], where="x")
+    assert start_up_answer([CaseResult(case=warm.case)], where="x") == ""
+
+
+def test_a_first_round_that_compiled_is_cold_beside_its_own_later_ones() -> None:
+    case = warm_case()
+    rounds = [started(case, 0, scene_s=9.0, first_s=20.0, kernels=7)]
+    rounds += [started(case, index, scene_s=2.0, first_s=1.0, kernels=0) for index in (1, 2)]
+    said = start_up_answer([CaseResult(case=case, rounds=tuple(rounds))], where="x")
+    assert said.startswith("A cold start takes 36.0 s (1 start) and a warm one 10.0 s (2 starts)")
+    assert said.endswith("; 7 kernels are compiled.")  # nobody timed Warp
+
+
+def test_cold_starts_on_purpose_stand_for_their_work_and_go_before_others() -> None:
+    cold, warm = results_of()
+    found_some = started(warm.case, 3, scene_s=2.0, first_s=1.0, kernels=1)
+    (both,) = cold_and_warm([cold, replace(warm, rounds=(*warm.rounds, found_some))])
+    assert (len(both.cold), len(both.warm), both.is_designed) == (3, 3, True)
+    other = warm_case("rl_games")
+    by_chance = [started(other, index, scene_s=9.0, first_s=20.0, kernels=900) for index in range(5)]
+    by_chance += [started(other, 5 + index, scene_s=2.0, first_s=1.0, kernels=0) for index in range(5)]
+    found = cold_and_warm([CaseResult(case=other, rounds=tuple(by_chance)), cold, warm])
+    best = headline(found)
+    assert best is not None
+    assert best.case == warm.case
+
+
+def bars_of(results: Sequence[CaseResult]) -> list[dict[str, Any]]:
+    series = Campaign.from_results(results)
+    spec: Any = chart(series, cold_and_warm(results)).spec
+    alt.Chart.from_dict({name: part for name, part in spec.items() if name != "config"})  # raises
+    values: list[dict[str, Any]] = spec["datasets"][spec["data"]["name"]]
+    return values
+
+
+def test_the_chart_stacks_the_parts_of_cold_beside_warm() -> None:
+    results = results_of()
+    (both,) = cold_and_warm(results)
+    drawn = {(bar["start"], bar["part"]): bar["time_s"] for bar in bars_of(results)}
+    expected = {
+        (start, part): time_s
+        for start, starts in (("Cold", both.cold), ("Warm", both.warm))
+        for part, time_s in median_parts_s(starts).items()
+    }
+    assert drawn == pytest.approx(expected, rel=1e-5)
+
+
+def test_bars_of_several_libraries_name_them() -> None:
+    names = {bar["start"] for bar in bars_of([*results_of(), *results_of("rl_games")])}
+    assert names == {"Cold, rsl_rl", "Warm, rsl_rl", "Cold, rl_games", "Warm, rl_games"}
+
+
+def version_of(results: Sequence[CaseResult], folder: Path) -> Version:
+    return read_version(write_results(on_gpus(list(results)), folder), name="v")
+
+
+def test_the_part_opens_with_the_sentence_then_the_chart_then_the_table(tmp_path: Path) -> None:
+    version = version_of([*results_of(), *full_results()], tmp_path)
+    (series,) = version.series("cartpole-start-up")
+    text = page.start_up([series]).text
+    places = [
+        text.index(words)
+        for words in (
+            "A cold start takes 38.0 s",
+            "A cold start takes 3.45 (",
+            "Parts of a start in seconds. Cold: ",
+            "Warp's compiler in s",
+            "Files that the operating system keeps in memory are not dropped",
+        )
+    ]
+    assert places == sorted(places)
+    assert "<h4>" in page.start_up([series]).markup
+    assert "<h5>" in page.start_up([series, series]).markup  # below the titles of the sets
+
+
+def test_a_series_with_cold_starts_answers_with_them_and_is_left_out_of_speeds(tmp_path: Path) -> None:
+    version = version_of([*results_of(), *full_results()], tmp_path)
+    (series,) = version.series("cartpole-start-up")
+    assert series.kind == "start_up"
+    text = section(version, "Cartpole", "cartpole-start-up", series_parts()).text
+    assert text.startswith("A cold start takes 38.0 s")
+    assert "Varied: whether compiled kernels are there before a round" in text
+    assert {line.series for line in version.lines} == {"cartpole-strong", "ant-weak"}
+    assert overview.most_frames(series.results) == ""
+    assert points(version)
+    assert all("start-up" not in point.key for point in points(version))
+    assert measured_for_speed(full_results()) == full_results()
+
+
+def test_starts_alone_are_shown_though_no_round_settled(tmp_path: Path) -> None:
+    """Few iterations seldom settle, and the start is what such a campaign is for."""
+    short = [replace(result, rounds=tuple(map(cut, result.rounds))) for result in results_of()]
+    (shown,) = version_of(short, tmp_path / "both").scaling
+    assert [row.rounds_settled for row in shown.campaign.rows] == [0, 0]
+    assert version_of(short[1:], tmp_path / "warm").scaling == ()
+
+
+def cut(record: RunRecord) -> RunRecord:
+    """Its first three iterations, of which none can be told to be steady."""
+    (rank,) = record.ranks
+    return replace(record, ranks=(replace(rank, samples={name: column[:3] for name, column in rank.samples.items()}),))
