@@ -34,7 +34,7 @@ from suite.schema.turns import TurnsTaken
 # 4 (2026-11-26): a case has ``seed_per_round``.
 SCHEMA_VERSION: Final = 4
 
-RlLibrary = Literal["rl_games", "rsl_rl", "skrl"]
+RlLibrary = Literal["rl_games", "rsl_rl", "skrl", "sb3"]
 Stack = Literal["kitless", "ovphysx", "isaacsim"]
 Device = Literal["cpu", "cuda"]
 Scaling = Literal["strong", "weak"]

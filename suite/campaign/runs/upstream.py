@@ -59,7 +59,7 @@ class Pair:
 
 
 def can_run(case: Case) -> bool:
-    """Whether upstream can run this case and stores its iteration times; it does not store skrl's.
+    """Whether upstream can run this case and stores its iteration times; not those of skrl and sb3.
 
     Upstream's program starts only one node.
     """
