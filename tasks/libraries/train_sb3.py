@@ -38,7 +38,10 @@ def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]
     env = Sb3VecEnvWrapper(simulation.env)
     arguments = process_sb3_cfg(settings, context.case.num_envs)
     policy, num_timesteps = arguments.pop("policy"), arguments.pop("n_timesteps")
+    cudnn = torch.backends.cudnn
+    flags = cudnn.deterministic, cudnn.benchmark
     agent = PPO(policy, env, **{name: value for name, value in arguments.items() if name not in OF_NORMALISATION})
+    cudnn.deterministic, cudnn.benchmark = flags  # its seeding changes them on GPUs; all libraries have the same
     _attach(agent, env, context.timer)
     agent.learn(total_timesteps=num_timesteps, log_interval=None)  # as Isaac Lab's own benchmark: it writes no log
     trained: torch.nn.Module = agent.policy
