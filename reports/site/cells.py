@@ -5,6 +5,7 @@ Versions run at the same time, each in a kernel of its own.
 """
 
 import asyncio
+import atexit
 import os
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import closing
@@ -81,6 +82,9 @@ async def _run(client: NotebookClient, environment: Mapping[str, str]) -> None:
         if task and task.cancelling():  # by Ctrl-C, which nbclient takes for the kernel's death
             raise asyncio.CancelledError from error
         raise
+    finally:
+        if client.km is None:  # the kernel is gone; nbclient fails at exit if it was gone before it was ready
+            atexit.unregister(client._cleanup_kernel)
 
 
 class _LoopOfTheCommand(asyncio.SelectorEventLoop):

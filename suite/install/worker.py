@@ -36,7 +36,7 @@ _KEY_LENGTH: Final = 12  # digits of a hash in a folder's name
 # What a worker imports, and the version that this suite's adapters and overrides were written for.
 _KITLESS: Final[Mapping[str, str | None]] = {
     "isaaclab": "3.0.0", "torch": None, "newton": None, "warp-lang": None, "gymnasium": None, "gym": None,
-    "rl-games": None, "rsl-rl-lib": None, "skrl": None, "psutil": None,
+    "rl-games": None, "rsl-rl-lib": None, "skrl": None, "stable-baselines3": None, "psutil": None,
 }  # fmt: skip
 NEEDED: Final[Mapping[Stack, Mapping[str, str | None]]] = {
     "kitless": _KITLESS,

@@ -27,6 +27,7 @@ class LibraryEntry(TomlTable):
     num_steps_override: str  # {num_steps_per_env}
     minibatch_overrides: NonEmptyTuple[str]  # {minibatch_size} or {num_minibatches}
     reserved_keys: Tuple[str] = ()  # Hydra keys a matrix may not override, besides those above
+    one_process: bool = False  # it cannot train on several ranks
 
 
 class StackEntry(TomlTable):

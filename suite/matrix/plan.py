@@ -11,7 +11,7 @@ from typing import Final
 
 from suite.errors import UsageError
 from suite.files.wording import counted
-from suite.matrix.catalog import Catalog, CostEntry, TaskEntry
+from suite.matrix.catalog import Catalog, CostEntry, LibraryEntry, TaskEntry
 from suite.matrix.minibatch import nearest_divisors
 from suite.matrix.resources import Cores
 from suite.schema.record import ROUND_VARIABLE, Case, Device, Launch, PlannedCase, Stack
@@ -60,7 +60,7 @@ def plan(
             )
         ]
         stack = list(_stack_reasons(case, task, catalog, available_stacks))
-        workload = list(_workload_reasons(case, task))
+        workload = list(_workload_reasons(case, task, catalog.libraries[case.rl_library]))
         if case.trainings_per_gpu > 1 and not takes_turns:
             # Only the keeper of turns starts trainings at the same moment, again and again.
             machine.append("needs turns, in which its trainings run together; this campaign takes none")
@@ -182,11 +182,16 @@ def _stack_reasons(case: Case, task: TaskEntry, catalog: Catalog, available: Col
         yield f"stack {case.stack} is not installed here{packages}{image}"
 
 
-def _workload_reasons(case: Case, task: TaskEntry) -> Iterator[str]:
+def _workload_reasons(case: Case, task: TaskEntry, library: LibraryEntry) -> Iterator[str]:
     """Yield the reasons that are the same on any machine: the numbers do not work."""
     if case.rl_library not in task.agents:
         yield f"{task.task} has no agent for {case.rl_library}; needs {' or '.join(task.agents)}"
         return
+    if library.one_process and case.world_size > 1:
+        yield (
+            f"{case.rl_library} trains in one process only, and the case has {case.world_size} ranks; "
+            "needs the topology 1x1, or another RL library"
+        )
     if not case.learns and case.rl_library != "rsl_rl":
         yield f"is a control, which has rsl_rl's agent, and is planned with {case.rl_library}; needs rsl_rl"
     if case.workload == "rendering" and not task.cameras:
@@ -202,7 +207,7 @@ def _workload_reasons(case: Case, task: TaskEntry) -> Iterator[str]:
     batch = case.num_envs * case.num_steps_per_env
     agent = task.agents[case.rl_library]
     if agent.minibatch_size is not None:
-        # rl_games asserts this at its start.
+        # rl_games asserts this at its start. sb3 would take smaller minibatches than it was told.
         fits = case.minibatch_size > 0 and batch % case.minibatch_size == 0
     else:
         # rsl_rl and skrl take a count: they cut any batch, but not into any size of pieces, and not into empty ones.

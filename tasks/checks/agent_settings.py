@@ -19,6 +19,7 @@ class Names:
     epochs: str
     minibatch: str
     is_size: bool = False  # ``minibatch`` is a size in samples; otherwise the number of minibatches in an epoch
+    not_run: tuple[str, ...] = ()  # settings that would change the environment or the number of optimiser steps
 
 
 NAMES: Final[Mapping[RlLibrary, Names]] = {
@@ -34,6 +35,13 @@ NAMES: Final[Mapping[RlLibrary, Names]] = {
         minibatch="algorithm.num_mini_batches",
     ),
     "skrl": Names(num_steps="agent.rollouts", epochs="agent.learning_epochs", minibatch="agent.mini_batches"),
+    "sb3": Names(
+        num_steps="n_steps",
+        epochs="n_epochs",
+        minibatch="batch_size",
+        is_size=True,
+        not_run=("normalize_input", "normalize_value", "target_kl"),
+    ),
 }
 
 
@@ -49,6 +57,9 @@ def check(case: Case, settings: Mapping[str, Any]) -> None:
 def contradictions(case: Case, settings: Mapping[str, Any]) -> Iterator[str]:
     """Yield the differences between the case and the settings of its library."""
     names, batch = NAMES[case.rl_library], case.num_envs * case.num_steps_per_env
+    for name in names.not_run:
+        if value := look_up(settings, name):
+            yield f"agent.{name} is {value}, which labscale does not run with {case.rl_library}"
     num_steps, epochs = (look_up(settings, name) for name in (names.num_steps, names.epochs))
     cut = look_up(settings, names.minibatch)
     if not all(isinstance(value, int) and value > 0 for value in (num_steps, epochs, cut)):

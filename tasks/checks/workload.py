@@ -34,6 +34,8 @@ LEFT_OUT: Final = (
     "agent.seed", "agent.device", "agent.max_iterations", "agent.save_interval", "agent.experiment_name",
     "agent.run_name", "agent.logger", "agent.neptune_project", "agent.wandb_project", "agent.resume", "agent.load_*",
     "agent.agent.experiment", "agent.trainer",
+    # sb3
+    "agent.n_timesteps",
 )  # fmt: skip
 # The most important settings of each library: name here -> its dotted name there, and its default.
 AGENT: Final[Mapping[str, Mapping[str, tuple[str, Any]]]] = {
@@ -54,6 +56,12 @@ AGENT: Final[Mapping[str, Mapping[str, tuple[str, Any]]]] = {
         "networks": ("models.policy.network", None),
         "mixed_precision": ("agent.mixed_precision", False),
         "torch_compile": ("models.policy.compile", None),
+    },
+    "sb3": {
+        "learning_epochs": ("n_epochs", None),
+        "networks": ("policy_kwargs.net_arch", None),
+        "mixed_precision": ("mixed_precision", False),  # it has no such setting, nor the next
+        "torch_compile": ("torch_compile", None),
     },
 }
 

@@ -43,8 +43,8 @@ def arguments(case: Case, out_dir: Path) -> list[str]:
 def iteration_times_s(case: Case, logged: Mapping[str, Sequence[float]]) -> list[float]:
     """Compute iteration times [s] as upstream does from the library's log.
 
-    rsl_rl logs both durations of an iteration; rl_games logs frames per second of all ranks. Upstream times skrl in
-    memory only, so skrl has no such times.
+    rsl_rl logs both durations of an iteration; rl_games logs frames per second of all ranks. Upstream times skrl and
+    sb3 in memory only, so these have no such times.
     """
     if case.rl_library == "rsl_rl":
         pairs = zip(logged["Perf/collection_time"], logged["Perf/learning_time"], strict=True)

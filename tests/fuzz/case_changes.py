@@ -8,7 +8,7 @@ from typing import Any, Final
 from tests.fuzz.mutations import any_number, json_bytes
 
 WORDS: Final = (
-    "weak", "rl_games", "rsl_rl", "skrl", "ovphysx", "cpu", "cuda", "rendering", "all_reduce", "open", "../x",
+    "weak", "rl_games", "rsl_rl", "skrl", "sb3", "ovphysx", "cpu", "cuda", "rendering", "all_reduce", "open", "../x",
     "cartpole-strong", "a/b", "x" * 300, "",
 )  # fmt: skip
 OUTCOMES: Final = ("completed", "crashed", "skipped")

@@ -8,6 +8,7 @@ from reports.site import guide
 from reports.verification.command import main as verify
 from suite.install.worker import Worker
 from suite.launch.watch import prepare
+from suite.matrix.catalog import load_catalog
 from suite.schema.record import Case
 from tests.conftest import CaseMaker
 from tests.fixtures.runs.own_task_runs import OwnTasks
@@ -101,7 +102,7 @@ def seen(worker: Worker, make_case: CaseMaker, tmp_path_factory: pytest.TempPath
     case: Case = make_case()
     run_dir = tmp_path_factory.mktemp("probe") / "r0"
     prepare(run_dir, case)
-    return probe(worker, "own_task", str(run_dir / "case.json"))
+    return probe(worker, "own_task", str(run_dir / "case.json"), *load_catalog().tasks)
 
 
 def test_the_worker_says_that_a_task_needs_isaac_sim(seen: dict[str, Any]) -> None:
@@ -111,6 +112,22 @@ def test_the_worker_says_that_a_task_needs_isaac_sim(seen: dict[str, Any]) -> No
     assert cartpole["agents"]["rl_games"].keys() >= {"num_steps_per_env", "minibatch_size", "learning_epochs"}
     assert "Isaac-Cartpole" in unknown["registered"]
     assert cartpole["cameras"] is False
+
+
+def test_the_catalog_has_every_agent_of_its_tasks_as_isaac_lab_registers_them(seen: dict[str, Any]) -> None:
+    said = {
+        task: {
+            library: {
+                name: getattr(agent, name)
+                for name in ("num_steps_per_env", "minibatch_size", "num_minibatches", "learning_epochs")
+                if getattr(agent, name) is not None
+            }
+            | {"minibatch_overrides": list(agent.minibatch_overrides)}
+            for library, agent in entry.agents.items()
+        }
+        for task, entry in load_catalog().tasks.items()
+    }
+    assert seen["agents"] == said
 
 
 def test_an_asset_that_the_offline_ones_lack_is_named(seen: dict[str, Any]) -> None:

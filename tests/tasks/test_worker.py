@@ -25,7 +25,7 @@ from tests.fixtures.runs.trained_runs import RUNS, Trained, TrainedRun
 pytestmark = pytest.mark.worker
 
 CLOCKS_AGREE: Final = 0.02  # relative
-EPOCHS: Final = {"rl_games": 4, "rsl_rl": 5, "skrl": 8}  # of the agents
+EPOCHS: Final = {"rl_games": 4, "rsl_rl": 5, "skrl": 8, "sb3": 20}  # of the agents
 PHASES: Final = ("imports_torch", "imports", "task_config", "simulation_launch", "environment_creation")
 
 
@@ -144,7 +144,7 @@ def clocks_that_differ(record: RunRecord) -> list[str]:
             ours = {f"rsl_rl.{name}": numbers(rank, name) for name in ("collection_time_s", "learning_time_s")}
             ours["rsl_rl.total_fps"] = fps["total_fps"]
         else:
-            assert own == set()  # skrl reports no times of its own
+            assert own == set()  # skrl and sb3 report no times of their own
         off += [
             f"{name} of rank {rank.rank}: {values} and {numbers(rank, name)}"
             for name, values in ours.items()
@@ -196,7 +196,7 @@ def test_settings_say_what_it_ran_with(trained: Trained) -> None:
         assert {name: settings[name] for name in of_gpus} == dict.fromkeys(of_gpus)  # None on a CPU, and there
         assert settings["cores_numa_nodes"] == nodes_of_cores(range(NUM_CPUS))
         assert (settings["versions.isaaclab"], settings["versions.ovphysx"]) == ("3.0.0", None)
-        for name in ("torch", "newton", "warp-lang", "rl-games", "rsl-rl-lib", "skrl", "python"):
+        for name in ("torch", "newton", "warp-lang", "rl-games", "rsl-rl-lib", "skrl", "stable-baselines3", "python"):
             assert settings[f"versions.{name}"], name
 
 

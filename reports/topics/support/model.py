@@ -17,7 +17,9 @@ from suite.schema.record import Device, RlLibrary, RunRecord, Stack
 Way = Literal["one machine", "image", "simulated nodes", "several machines"]
 
 CPU: Final = "CPU"
-_PACKAGES: Final[Mapping[RlLibrary, str]] = {"rl_games": "rl-games", "rsl_rl": "rsl-rl-lib", "skrl": "skrl"}
+_PACKAGES: Final[Mapping[RlLibrary, str]] = {
+    "rl_games": "rl-games", "rsl_rl": "rsl-rl-lib", "skrl": "skrl", "sb3": "stable-baselines3",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

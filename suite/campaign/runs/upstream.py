@@ -59,10 +59,10 @@ class Pair:
 
 
 def can_run(case: Case) -> bool:
-    """Whether upstream can run this case and stores its iteration times; it does not store skrl's.
+    """Whether upstream can run this case and stores its iteration times; not those of skrl and sb3.
 
-    Upstream's program starts one training on one node. Its benchmark makes the physics deterministic, but not torch. Its
-    start-up is not compared, so no cold case needs it.
+    Upstream's program starts one training on one node. Its benchmark makes the physics deterministic, but not torch.
+    Its start-up is not compared, so no cold case needs it.
     """
     is_upstreams = case.workload == "train" and case.rl_library in ("rl_games", "rsl_rl")
     is_one = case.nnodes == case.trainings_per_gpu == 1

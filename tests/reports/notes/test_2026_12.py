@@ -39,7 +39,7 @@ def of_seeds(one: ResultSet) -> list[Gain]:
 
 
 def seeds_of(one: ResultSet) -> set[int]:
-    return {record.ranks[0].settings["seed"] for record in runs_of(one)}
+    return {int(str(record.ranks[0].settings["seed"])) for record in runs_of(one)}
 
 
 def set_of(folder: str) -> ResultSet:

@@ -30,7 +30,7 @@ def test_committed_pins_agree_with_their_sources() -> None:
     assert worker["isaaclab"] == "3.0.0"
     assert worker["rl-games"] == "1.6.5"
     assert worker["torch"] == "2.11.0"
-    assert {"gym", "skrl", "rsl-rl-lib", "psutil"} <= worker.keys()
+    assert {"gym", "skrl", "stable-baselines3", "rsl-rl-lib", "psutil"} <= worker.keys()
 
 
 def test_ovphysx_only_adds_to_the_worker_but_for_packaging() -> None:

@@ -95,7 +95,7 @@ def test_a_case_holds_what_matrix_and_catalog_say(tmp_path: Path, catalog: Catal
 
 
 def test_the_defaults_of_an_agent_need_no_override(tmp_path: Path, catalog: Catalog) -> None:
-    for library in ("rl_games", "rsl_rl", "skrl"):
+    for library in ("rl_games", "rsl_rl", "skrl", "sb3"):
         path = edited(tmp_path, ('"rl_games"', f'"{library}"'), ('"1x1", "1x2", "2x4"', '"1x1"'))
         assert cases_of(path, catalog)[0].overrides == ()
 
@@ -106,6 +106,7 @@ def test_the_defaults_of_an_agent_need_no_override(tmp_path: Path, catalog: Cata
         ("rl_games", ("agent.params.config.horizon_length=8", "agent.params.config.minibatch_size=2048")),
         ("rsl_rl", ("agent.num_steps_per_env=8", "agent.algorithm.num_mini_batches=8")),
         ("skrl", ("agent.agent.rollouts=8", "agent.agent.mini_batches=8")),
+        ("sb3", ("agent.n_steps=8", "agent.batch_size=2048")),
     ],
 )
 def test_each_library_is_told_in_its_own_words(
@@ -249,7 +250,7 @@ def test_tables_of_one_series_agree(tmp_path: Path, catalog: Catalog) -> None:
 
 
 def test_an_unknown_name_lists_the_matrices(catalog: Catalog) -> None:
-    there_are = "accept, clock, deterministic, env-sweep, first, full, learning, nodes, open, physx, shared-gpu, short"
+    there_are = "accept, clock, deterministic, env-sweep, first, full, learning, nodes, open, physx, sb3, shared-gpu"
     with pytest.raises(MatrixError, match=rf"unknown matrix 'smok'; there are {there_are}, .*Did you mean 'smoke'\?"):
         load_matrix("smok", catalog)
     with pytest.raises(MatrixError, match=r"unknown matrix 'a+\.\.\.a+'; there are"):
@@ -309,5 +310,5 @@ def test_selecting_nothing_lists_what_exists(smoke: Matrix, catalog: Catalog) ->
         select(cases, series=["ant-weak"], gpus=[8])
     message = str(error.value)
     assert message.startswith("no case matches series ant-weak; GPUs 8. Series: cartpole-strong, ant-weak, ")
-    assert "RL libraries: rsl_rl, skrl, rl_games. GPUs: 1, 2. Cases:" in message
+    assert "RL libraries: rsl_rl, skrl, sb3, rl_games. GPUs: 1, 2. Cases:" in message
     assert all(case.case_id in message for case in cases)

@@ -125,6 +125,17 @@ def test_what_fits_is_feasible(case: Case) -> None:
             replace(ANT, task=HAND, rl_library="skrl"),
             "Isaac-Reorient-Cube-Shadow-Camera-Direct has no agent for skrl; needs rl_games or rsl_rl",
         ),
+        (
+            replace(ANT, rl_library="sb3"),
+            ("sb3 trains in one process only, and the case has 2 ranks; needs the topology 1x1, or another RL library"),
+        ),
+        (
+            replace(ANT, rl_library="sb3", nproc_per_node=1, num_envs_global=1024, minibatch_size=32768),
+            (
+                "sb3 cannot cut a rank's 16384 samples (1024 environments x 16 steps) into minibatches of 32768; "
+                "needs minibatches of 16384"
+            ),
+        ),
     ],
 )
 def test_each_reason_for_refusal(case: Case, reason: str) -> None:

@@ -25,8 +25,8 @@ def cases_of(name: str, device: Device = "cuda") -> list[Case]:
 @pytest.mark.parametrize(
     "name",
     [
-        "accept", "full", "smoke", "deterministic", "env-sweep", "learning", "nodes", "open", "physx", "shared-gpu",
-        "start-up", "tuned",
+        "accept", "full", "smoke", "deterministic", "env-sweep", "learning", "nodes", "open", "physx", "sb3",
+        "shared-gpu", "start-up", "tuned",
     ],
 )  # fmt: skip
 def test_the_matrices_load_with_unique_ids(name: str) -> None:
@@ -193,6 +193,7 @@ def test_a_variant_of_the_open_division_is_told_apart_by_its_case_alone() -> Non
         ("env-sweep", "cuda", 1, 1, 1),
         ("open", "cuda", 4, 16, 1),
         ("start-up", "cuda", 1, 8, 1),
+        ("sb3", "cuda", 1, 16, 1),
     ],
 )
 def test_they_are_feasible_on_the_machines_they_are_for(
@@ -236,6 +237,18 @@ def test_shared_gpu_has_one_two_and_four_trainings_of_every_case() -> None:
             (cases[1].num_envs, cases[1].minibatch_size, 1)
         }
         assert [case.num_envs_global // case.num_envs for case in cases.values()] == [1, 2, 4]
+
+
+def test_sb3_has_each_task_beside_rl_games_and_stepped_alone() -> None:
+    cases = cases_of("sb3")
+    sizes = {"Isaac-Cartpole-Direct": 4096, "Isaac-Ant": 1024}
+    assert {(case.task, case.num_envs, case.rl_library, case.workload) for case in cases} == {
+        (task, num_envs, *what)
+        for task, num_envs in sizes.items()
+        for what in (("rl_games", "train"), ("sb3", "train"), ("rsl_rl", "environment_step"))
+    }
+    assert {(case.topology, case.division) for case in cases} == {("1x1", "closed")}
+    assert load_matrix("sb3", CATALOG).rounds >= MIN_ROUNDS_FOR_INTERVAL
 
 
 def test_tuned_has_seeds_enough_and_the_longest_runs_of_both_tasks() -> None:

@@ -15,6 +15,7 @@ SETTINGS: dict[RlLibrary, dict[str, Any]] = {
     "rl_games": {"params": {"config": {"horizon_length": 16, "mini_epochs": 5, "minibatch_size": 128}}},
     "rsl_rl": {"num_steps_per_env": 16, "algorithm": {"num_learning_epochs": 5, "num_mini_batches": 4}},
     "skrl": {"agent": {"rollouts": 16, "learning_epochs": 5, "mini_batches": 4}},
+    "sb3": {"n_steps": 16, "n_epochs": 5, "batch_size": 128},
 }
 
 
@@ -46,6 +47,14 @@ def test_a_batch_that_does_not_divide_is_cut_as_the_library_does(make_case: Case
 def test_settings_that_are_not_there_are_named(make_case: CaseMaker) -> None:
     with pytest.raises(ValueError, match="None"):
         check(make_case(), {"num_steps_per_env": 16, "algorithm": {}})
+
+
+@pytest.mark.parametrize(("name", "value"), [("normalize_input", True), ("normalize_value", True), ("target_kl", 0.01)])
+def test_what_the_adapter_of_sb3_does_not_run_is_named(name: str, value: float, make_case: CaseMaker) -> None:
+    case = make_case(rl_library="sb3")
+    with pytest.raises(ValueError, match=f"agent.{name} is {value}, which labscale does not run with sb3"):
+        check(case, SETTINGS["sb3"] | {name: value})
+    check(case, SETTINGS["sb3"] | {name: None})
 
 
 def test_a_library_with_other_defaults_does_not_train(make_case: CaseMaker) -> None:

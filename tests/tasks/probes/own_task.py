@@ -1,4 +1,4 @@
-"""What the worker says of two tasks that need Isaac Sim, and of an asset that is missing: prints JSON."""
+"""What the worker says of two tasks, of all agents of the catalog's, and of an asset that is missing: prints JSON."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from typing import get_args
 from suite.schema.record import Assets, Stack
 from tasks.assets.missing_asset import missing_asset_named
 from tasks.rank.case_file import read_case
-from tasks.registered import answers
+from tasks.registered import agents, answers
 
 
 def missing_asset(case_path: str, assets: Assets) -> str:
@@ -26,7 +26,7 @@ def missing_asset(case_path: str, assets: Assets) -> str:
     return "it was found"
 
 
-def main(case_path: str) -> None:
+def main(case_path: str, *catalog_tasks: str) -> None:
     stacks: dict[Stack, list[list[str]]] = {
         "kitless": [[], []],
         "isaacsim": [["presets=isaacsim_physx"], ["presets=isaacsim_physx,isaacsim_rtx"]],
@@ -34,8 +34,9 @@ def main(case_path: str) -> None:
     # Physics that only Isaac Sim has, and a config whose presets offer it beside Newton.
     found = answers(["IsaacContrib-Deploy-Reach-UR10e", "Isaac-Cartpole", "Isaac-Cartpol"], stacks)
     missing = {assets: missing_asset(case_path, assets) for assets in get_args(Assets)}
-    print(json.dumps({"answers": found, "missing": missing}))
+    registered = {task: dict(agents(task)) for task in catalog_tasks}
+    print(json.dumps({"answers": found, "agents": registered, "missing": missing}))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])
