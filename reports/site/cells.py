@@ -5,7 +5,6 @@ Versions run at the same time, each in a kernel of its own.
 """
 
 import asyncio
-import atexit
 import os
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import closing
@@ -40,7 +39,14 @@ async def _run_together(builds: Sequence[Coroutine[Any, Any, None]]) -> None:
             async with cores:
                 await build
 
-    await asyncio.gather(*map(run, builds))
+    try:
+        # A group waits until all have cleaned up. At Ctrl-C ``gather`` would be done with the first, and the runner
+        # would cancel the others again, in the middle of ending their kernels.
+        async with asyncio.TaskGroup() as group:
+            for build in builds:
+                group.create_task(run(build))
+    except BaseExceptionGroup as error:
+        raise error.exceptions[0] from None
 
 
 async def run_cells(pages: Mapping[str, Any], version: Version, folder: Path) -> None:
@@ -82,9 +88,6 @@ async def _run(client: NotebookClient, environment: Mapping[str, str]) -> None:
         if task and task.cancelling():  # by Ctrl-C, which nbclient takes for the kernel's death
             raise asyncio.CancelledError from error
         raise
-    finally:
-        if client.km is None:  # the kernel is gone; nbclient fails at exit if it was gone before it was ready
-            atexit.unregister(client._cleanup_kernel)
 
 
 class _LoopOfTheCommand(asyncio.SelectorEventLoop):

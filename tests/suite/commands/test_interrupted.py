@@ -1,5 +1,8 @@
 """Ctrl-C in a command that reads results: one exit code and one sentence, wherever it strikes."""
 
+import asyncio
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -11,7 +14,8 @@ from typing import NoReturn
 import pytest
 
 from reports import __main__ as sessions
-from suite.errors import Interrupted
+from reports.site.cells import run_together
+from suite.errors import Interrupted, ReportError
 from suite.launch.images import pins_command
 from suite.options.command_line import Parser
 from tests.fixtures.runs.bench_runs import listen_to_ctrl_c
@@ -72,3 +76,31 @@ def test_a_cell_that_is_interrupted_is_no_dead_kernel(tmp_path: Path) -> None:
         cwd=ROOT, capture_output=True, text=True, check=False, preexec_fn=listen_to_ctrl_c,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (Interrupted.exit_code, SENTENCE)
+
+
+def test_versions_that_are_interrupted_clean_up_undisturbed() -> None:
+    """One ends at once. The other still ends its kernel, which it would leave behind if it were cancelled again."""
+    cleaned_up = []
+
+    async def slow() -> None:
+        try:
+            await asyncio.sleep(1e6)
+        finally:
+            await asyncio.sleep(0.2)
+            cleaned_up.append("slow")
+
+    async def quick() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.sleep(1e6)
+
+    with pytest.raises(KeyboardInterrupt):
+        run_together([slow(), quick()])
+    assert cleaned_up == ["slow"]
+
+
+def test_the_first_error_of_a_version_ends_the_others() -> None:
+    async def fail() -> None:
+        raise ReportError("A cell of a page failed")
+
+    with pytest.raises(ReportError, match="A cell of a page failed"):
+        run_together([asyncio.sleep(1e6), fail()])
