@@ -1,11 +1,10 @@
 """Ctrl-C in a command that reads results: one exit code and one sentence, wherever it strikes."""
 
 import asyncio
-import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -78,6 +77,15 @@ def test_a_cell_that_is_interrupted_is_no_dead_kernel(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (Interrupted.exit_code, SENTENCE)
 
 
+@pytest.fixture
+def heard() -> Iterator[None]:
+    """SIGINT is heard, as in a terminal; a process in the background inherits that it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heard")
 def test_versions_that_are_interrupted_clean_up_undisturbed() -> None:
     """One ends at once. The other still ends its kernel, which it would leave behind if it were cancelled again."""
     cleaned_up = []
@@ -90,7 +98,7 @@ def test_versions_that_are_interrupted_clean_up_undisturbed() -> None:
             cleaned_up.append("slow")
 
     async def quick() -> None:
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
         await asyncio.sleep(1e6)
 
     with pytest.raises(KeyboardInterrupt):
