@@ -147,7 +147,11 @@ def _neighbours(version: Version) -> list[str]:
     apart, as_one = [], []
     for numbers, sets in alike.items():
         if numbers in _ALIKE and len(sets) > MAX_SETS_APART:
-            as_one.append(f"{_ALIKE[numbers]}, in {len(sets)} sets: {'; '.join(title for title, _ in sets)}.")
+            titles = "; ".join(title for title, _ in sets)
+            of_all = len(sets) == len(version.sets)
+            as_one.append(
+                f"{_ALIKE[numbers]}, in {f'all {len(sets)} sets' if of_all else f'{len(sets)} sets: {titles}'}."
+            )
         else:
             apart += [
                 f"{f'{title}: ' if len(version.sets) > 1 else ''}{neighbours_sentence(records)}"

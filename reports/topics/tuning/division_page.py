@@ -1,18 +1,30 @@
-"""Tuned cases compared with the case as shipped, set by set; first those with several seeds."""
+"""Tuned cases compared with the case as shipped, set by set; first those with the most seeds."""
 
 from reports.analysis.analysed_set import Campaign
 from reports.display.division import of_series
-from reports.display.html import Displayed, Html, heading, together
+from reports.display.html import Displayed, Html, answer_of_page, heading, together
 from reports.sets.version import Version
+from reports.topics.tuning.card import card
+
+
+def answer(version: Version) -> Html:
+    """What the card of the first page says; nothing if no gain is above the noise."""
+    found = card(version)
+    return together([answer_of_page(f"{found.title}. {found.text}")] if found else [])
 
 
 def of_version(version: Version) -> Html:
     found = [pair for one in version.scaling for pair in _tuned(one.campaign, one.title)]
-    found.sort(key=lambda pair: not any(result.case.seed_per_round for result in pair[1].results))
+    found.sort(key=lambda pair: -_num_seeds(pair[1]))
     parts: list[Displayed] = []
     for title, series in found:
         parts += [heading(title), of_series(series)]
     return together(parts)
+
+
+def _num_seeds(series: Campaign) -> int:
+    """Seeds of the case that has the fewest; 1 if all rounds have the same."""
+    return min(len(one.completed) if one.case.seed_per_round else 1 for one in series.results)
 
 
 def _tuned(campaign: Campaign, title: str) -> list[tuple[str, Campaign]]:

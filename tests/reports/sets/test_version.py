@@ -218,6 +218,12 @@ def test_limits_say_once_of_many_sets_that_their_rounds_ran_alone() -> None:
     assert "1 x H200, 22 Nov 2026: Cartpole, 1,024 to 65,536 environments: 16 of 16 rounds" in said
 
 
+def test_limits_name_no_set_where_all_ran_alone() -> None:
+    newer = RESULTS.parent / "2026.12"
+    said = limits.uncertain(read_version(newer, name=newer.name)).text
+    assert re.search(r"No round ran beside other cases on its host, in all \d+ sets\.", said)
+
+
 def test_limits_list_what_verification_finds_and_nobody_can_repair(tmp_path: Path) -> None:
     said = limits.weaknesses(committed_version()).text
     assert "h200-x4: missing in 35 of 35 completed rounds" in said
