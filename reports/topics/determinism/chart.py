@@ -19,9 +19,7 @@ def drawn(campaign: Campaign, found: Sequence[Pair], names: Mapping[str, str], *
     points = [_point(names, pair) for pair in found if pair.longer]
     axis = alt.Axis(labelLimit=alt.ExprRef(CASE_LABEL_LIMIT), ticks=False, grid=True, domain=False)
     y = alt.Y("name:N", sort=[point["name"] for point in points], title=None, axis=axis)
-    x = alt.X(
-        "value:Q", title="Time of an iteration, as shipped is 1", scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=6)
-    )
+    x = alt.X("value:Q", title="Times as long as shipped", scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=6))
     base = alt.Chart(alt.InlineData(values=points)).encode(y=y, color=alt.value(PALETTE[0]))
     tooltip = [
         tip("case_id:N", "Case"),

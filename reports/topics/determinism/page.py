@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from reports.analysis.curves import task_name
-from reports.analysis.rows import failures_of
+from reports.analysis.rows import Failure, failures_of
 from reports.display.html import (
     MISSING,
     Displayed,
@@ -20,7 +20,7 @@ from reports.display.html import (
 from reports.sets.version import ResultSet, Version
 from reports.topics.determinism.chart import drawn
 from reports.topics.determinism.model import Pair, Repeats, pairs
-from suite.files.wording import counted
+from suite.files.wording import counted, listed
 
 HEADINGS = (
     "Case",
@@ -67,8 +67,16 @@ def _shown(one: ResultSet, found: Sequence[Pair], *, is_named: bool) -> list[Dis
         parts.append(drawn(one.campaign, found, names, data=table))
     parts.append(table)
     if failures:
-        parts.append(bullets(f"{each.case_id}, run {each.round}: {each.outcome}. {each.reason}" for each in failures))
+        parts.append(bullets(_failures(failures)))
     return parts
+
+
+def _failures(found: Sequence[Failure]) -> list[str]:
+    """Runs of one case that ended in the same way are one sentence."""
+    rounds: dict[tuple[str, str], list[int]] = {}
+    for each in found:
+        rounds.setdefault((each.case_id, f"{each.outcome}. {each.reason}"), []).append(each.round)
+    return [f"{case_id}, {listed('run', numbers)}: {what}" for (case_id, what), numbers in rounds.items()]
 
 
 def name_of(pair: Pair, found: Sequence[Pair]) -> str:

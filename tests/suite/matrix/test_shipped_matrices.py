@@ -215,15 +215,12 @@ def test_they_are_feasible_on_the_machines_they_are_for(
 def test_deterministic_has_every_case_both_ways_with_one_seed_and_nothing_else_changed() -> None:
     matrix, cases = load_matrix("deterministic", CATALOG), cases_of("deterministic")
     assert (matrix.rounds, matrix.seed_per_round) == (6, False)
-    assert {(case.task, case.num_envs, case.rl_library) for case in cases} == {
-        (task, num_envs, library)
-        for task, num_envs in (("Isaac-Cartpole-Direct", 4096), ("Isaac-Ant", 1024))
-        for library in ("rl_games", "rsl_rl")
-    }
+    assert {(case.task, case.num_envs) for case in cases} == {("Isaac-Cartpole-Direct", 4096)}
+    assert {case.rl_library for case in cases} == {"rl_games", "rsl_rl"}
     ways = [{work_of(case) for case in cases if case.deterministic is way} for way in (True, False)]
     assert ways[0] != ways[1]
     asked = {work_of(replace(case, deterministic=True, division="open")) for case in cases if not case.deterministic}
-    assert (len(asked), asked) == (4, ways[0])
+    assert (len(asked), asked) == (2, ways[0])
 
 
 def test_shared_gpu_has_one_two_and_four_trainings_of_every_case() -> None:

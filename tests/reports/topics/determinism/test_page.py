@@ -86,6 +86,14 @@ def test_a_run_that_stopped_is_listed_and_nothing_is_known_of_the_cost(tmp_path:
     assert f"run 0: crashed. {reason}" in page.sets(version).text
 
 
+def test_runs_that_stopped_for_one_reason_are_one_sentence(tmp_path: Path) -> None:
+    failed = failed_result(deterministic(), outcome="crashed", reason="refused")
+    again = replace(failed, rounds=(failed.rounds[0], replace(failed.rounds[0], round=1)))
+    version = version_of([measured()[0], again], tmp_path)
+    assert page.sets(version).text.count("refused") == 1
+    assert "runs 0, 1: crashed. refused" in page.sets(version).text
+
+
 def test_a_case_is_compared_with_nothing_that_differs_in_more(tmp_path: Path) -> None:
     other = replace(SHIPPED, num_envs=2 * SHIPPED.num_envs, num_envs_global=2 * SHIPPED.num_envs_global)
     results = [make_result(other, 0.4), make_result(deterministic(), 0.8)]
