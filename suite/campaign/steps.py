@@ -38,7 +38,7 @@ from suite.env_check.display import print_faults
 from suite.env_check.report import summarised
 from suite.errors import EnvironmentNotFit, ReportError, RunsFailed, UsageError
 from suite.external import parent_death
-from suite.external.machine import capture, cores_in_order
+from suite.external.machine import CANNOT_SUBMIT, capture, cores_in_order
 from suite.files.input_text import fault_of_path
 from suite.files.paths import ROOT
 from suite.files.wording import counted
@@ -173,6 +173,8 @@ def _say_what_is_left(campaign: Campaign, folder: Folder, todo: int) -> None:
     done = f", {rounds - todo} finished earlier and kept" if rounds > todo else ""
     skipped = f", {counted(infeasible, 'case')} skipped here (the plan says why)" if infeasible else ""
     say(campaign.console, f"{counted(todo, 'run')} to do{done}{skipped}. Results: {folder.root}")
+    if campaign.machine.git_dirty and campaign.device == "cuda":
+        say(campaign.console, CANNOT_SUBMIT)
     print_rule(campaign.console, campaign.rule)
 
 

@@ -20,6 +20,9 @@ from suite.files.paths import ROOT
 from suite.schema.record import Environment
 
 ORIGIN: Final = "origin.json"  # in a copy of labscale without git, as in images: the commit it was made from
+CANNOT_SUBMIT: Final = (
+    "Results of this checkout cannot be submitted, because it has local changes. Commit or undo them first."
+)
 _GB: Final = 1e9
 
 

@@ -24,6 +24,7 @@ from typing import Any, Final
 from packaging.requirements import InvalidRequirement, Requirement
 
 from suite.errors import BundleError
+from suite.external.machine import CANNOT_SUBMIT
 from suite.install import bundle_contents, pins
 from suite.install.bundle_contents import Selection
 from suite.schema.record import Device, Stack
@@ -65,12 +66,15 @@ def make_bundle(
     entries = sorted(_entries(selection, project_root=project_root, asset_root=asset_root, for_device=for_device))
     unpacked_bytes = sum(path.stat().st_size for _, path in entries)
     _clear(out_dir)
+    checkout = _checkout(project_root)
+    if checkout["suite_dirty"]:
+        on_message(CANNOT_SUBMIT)
     on_message(f"Packing {len(selection.bundled)} distributions, {unpacked_bytes / 1e6:.0f} MB, into {out_dir}")
     parts = _pack(entries, out_dir=out_dir, part_bytes=part_size_mib * 2**20)
     description = {
         "format": FORMAT,
         "created_utc": datetime.now(UTC).isoformat(timespec="seconds"),
-        **_checkout(project_root),
+        **checkout,
         "python": pins.PYTHON_VERSION,
         "stack": stack,
         "for_device": for_device,

@@ -1,13 +1,16 @@
 """A bundle is packed. What goes in: test_bundle_contents; how it is installed: test_install_bundle."""
 
 import errno
+import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from suite.errors import BundleError
+from suite.external.machine import CANNOT_SUBMIT
 from suite.install import install_bundle
 from suite.install.bundle import make_bundle
 from suite.install.bundle_contents import read_freeze
@@ -55,6 +58,29 @@ def test_target_keeps_what_it_has_and_fits(made: Path, tmp_path: Path) -> None:
     complete = make_environment(tmp_path / "complete", worker_wheels(tmp_path / "wheels", ["torch", "numpy", "mujoco"]))
     done = run_installer(tmp_path / "out", "--into", tmp_path / "in", "--python", complete)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_bundle_of_a_changed_checkout_says_that_its_results_cannot_be_submitted(made: Path, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    shutil.copytree(made / "project", project, symlinks=True)
+    said: list[str] = []
+
+    def pack() -> bool:
+        said.clear()
+        make_bundle(
+            project_root=project,
+            worker_python=made / "worker/bin/python",
+            asset_root=made / "assets",
+            out_dir=tmp_path / "out",
+            on_message=said.append,
+        )
+        return bool(json.loads((tmp_path / "out" / "bundle.json").read_text())["suite_dirty"])
+
+    assert not pack()
+    assert CANNOT_SUBMIT not in said
+    (project / "suite/__init__.py").write_text("changed = True\n")
+    assert pack()
+    assert said[0] == CANNOT_SUBMIT
 
 
 @pytest.mark.parametrize(
