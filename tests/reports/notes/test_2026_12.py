@@ -260,9 +260,36 @@ def test_runs_over_seeds_were_one_block_of_turns(folder: str) -> None:
 def test_the_shadow_hand_on_one_gpu() -> None:
     found = row(FOLDER, "h100-shadow", "shadow-horizontal/rsl_rl-kitless-n512-1x1")
     low, high = found["interval_s"]
-    assert f"processes {found['frames_per_s']:,.0f} frames/s on one H100" in NOTES
+    assert f"processes {found['frames_per_s']:,.0f} frames/s on the third H100" in NOTES
     assert f"An iteration takes {found['seconds_per_iteration']:.2f} s ({low:.2f} to {high:.2f})" in NOTES
     assert (found["processes"], found["settled"]) == (6, 6)
+
+
+def test_the_shadow_hand_on_two_gpus() -> None:
+    cases = [f"shadow-horizontal/rsl_rl-kitless-{size}" for size in ("n512-1x1", "n1024-1x2")]
+    one, two = (row(FOLDER, "h100-x2-shadow", case_id) for case_id in cases)
+    low, high = two["speedup_interval"]
+    assert (
+        f"a pair of H100s processes {two['speedup']:.2f} times the frames of one** ({low:.2f} to {high:.2f})" in NOTES
+    )
+    efficiency = percent(two["efficiency"], two["efficiency_interval"])
+    assert f"The efficiency is {efficiency}, over six runs of each, of which {settled_of(one, two)} had" in NOTES
+    assert f"on the pair of H100s {settled_of(one, two)}." in NOTES
+    assert (one["processes"], two["processes"], two["verdict"]) == (6, 6, "scales")
+    low, high = one["interval_s"]
+    takes = f"an iteration takes {one['seconds_per_iteration']:.2f} s ({low:.2f} to {high:.2f}) there"
+    assert f"On one of the pair it is {one['frames_per_s']:,.0f} frames/s: {takes}" in NOTES
+    before = row(BEFORE, "h200-x2-shadow", cases[1])
+    was = percent(before["efficiency"], before["efficiency_interval"])
+    assert f"Version 2026.11 gave {was}, with three runs on two H200s" in NOTES
+    assert before["processes"] == 3
+    runs = runs_of(set_of("h100-x2-shadow"))
+    assert {record.turns is not None and len(record.turns.beside) for record in runs} == {1}
+    assert {record.environment.num_cpus for record in runs} == {32}
+
+
+def settled_of(*cases: Any) -> str:
+    return f"{sum(case['settled'] for case in cases)} of {sum(case['processes'] for case in cases)}"
 
 
 def test_versions_of_the_h100s() -> None:
