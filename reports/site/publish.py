@@ -31,7 +31,8 @@ RESULTS: Final = ROOT / "reports" / "results"
 LATEST: Final = "latest"
 INCOMING: Final = "incoming"  # where the workflow that measures proposes results
 VERSIONS_FILE: Final = "versions.json"
-STAMP: Final = Path("assets") / "inputs.sha256"
+STAMP: Final = Path("assets") / "inputs.sha256"  # of a version
+SITE_STAMP: Final = "inputs.sha256"  # of all versions; written last
 
 _ENTRANCE: Final = """<!doctype html>
 <html lang="en">
@@ -56,16 +57,22 @@ def publish(results_dir: Path, out_dir: Path) -> tuple[str, ...]:
     when there is no version, a page fails, or ``out_dir`` holds something else or cannot be written.
     """
     _check_replaceable(out_dir)
+    names = _version_names(results_dir)
+    inputs = _inputs_sha256([results_dir, guide.BOOK])
+    with told_when_unwritable(out_dir):
+        if _is_whole(out_dir, names) and _stamp(out_dir / SITE_STAMP) == inputs:
+            return ()  # the files alone tell: to read the results would take several times as long
     versions = read_versions(results_dir)
     siblings = tuple(Sibling(name=version.name, pages=page_files(version)) for version in versions)
     with told_when_unwritable(out_dir):
-        return _write_site(versions, siblings, out_dir)
+        built = _write_site(versions, siblings, out_dir)
+        (out_dir / SITE_STAMP).write_text(inputs, encoding="utf-8")
+        return built
 
 
 def read_versions(results_dir: Path) -> list[Version]:
     """Read every version below ``results_dir``, newest first, each with its older ones. Raises ReportError for none."""
-    with told_when_unreadable(results_dir):
-        names = version_names(results_dir)
+    names = _version_names(results_dir)
     versions: list[Version] = []
     for name in reversed(names):
         with told_when_unreadable(results_dir / name):
@@ -76,9 +83,10 @@ def read_versions(results_dir: Path) -> list[Version]:
 
 def _write_site(versions: Sequence[Version], siblings: Sequence[Sibling], out_dir: Path) -> tuple[str, ...]:
     out_dir.mkdir(parents=True, exist_ok=True)
+    (out_dir / SITE_STAMP).unlink(missing_ok=True)
     names = [version.name for version in versions]
-    stamps = {version.name: _inputs_sha256(version, siblings) for version in versions}
-    changed = [version for version in versions if _stamp(out_dir / version.name) != stamps[version.name]]
+    stamps = {version.name: _version_sha256(version, siblings) for version in versions}
+    changed = [version for version in versions if _stamp(out_dir / version.name / STAMP) != stamps[version.name]]
     build_sites({out_dir / version.name: version for version in changed}, siblings=siblings)
     built = [version.name for version in changed]
     for name in built:
@@ -115,15 +123,31 @@ def version_names(results_dir: Path) -> list[str]:
     return sorted(names, key=version_order, reverse=True)
 
 
-def _stamp(site: Path) -> str | None:
+def _version_names(results_dir: Path) -> list[str]:
+    with told_when_unreadable(results_dir):
+        return version_names(results_dir)
+
+
+def _is_whole(site: Path, names: Sequence[str]) -> bool:
+    """Whether a site has a finished copy of each version, and of no other."""
+    folders = {path.name for path in site.iterdir() if path.is_dir()} if site.is_dir() else set()
+    return folders == {*names, LATEST} and all((site / name / STAMP).is_file() for name in folders)
+
+
+def _stamp(path: Path) -> str | None:
     """What a site was made of; None where there is none."""
-    return (site / STAMP).read_text(encoding="utf-8") if (site / STAMP).is_file() else None
+    return path.read_text(encoding="utf-8") if path.is_file() else None
 
 
-def _inputs_sha256(version: Version, siblings: Sequence[Sibling]) -> str:
+def _version_sha256(version: Version, siblings: Sequence[Sibling]) -> str:
     """Of everything that a version's pages are made of: results, pages, theme, code, pins, other versions."""
-    digest = hashlib.sha256(repr(siblings).encode())
-    folders = [version.folder, *(older.folder for older in version.older), guide.BOOK]
+    older = (older.folder for older in version.older)
+    return _inputs_sha256([version.folder, *older, guide.BOOK], beside=repr(siblings))
+
+
+def _inputs_sha256(folders: Sequence[Path], *, beside: str = "") -> str:
+    """Of every file below some folders, of the code, and of a text ``beside`` them."""
+    digest = hashlib.sha256(beside.encode())
     for path in [*_files(folders), *_code()]:
         with told_when_unreadable(path):  # the site's folder is not at fault
             content = path.read_bytes()

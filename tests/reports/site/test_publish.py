@@ -40,7 +40,7 @@ def bytes_of(site: Path) -> dict[str, bytes]:
 
 def test_every_version_has_its_address_and_the_newest_two(site: Path) -> None:
     assert {path.name for path in site.iterdir()} == {
-        OLDER, NEWER, "latest", "index.html", "versions.json", "feed.xml", ".nojekyll",
+        OLDER, NEWER, "latest", "index.html", "versions.json", "feed.xml", ".nojekyll", "inputs.sha256",
     }  # fmt: skip
     assert bytes_of(site / "latest") == bytes_of(site / NEWER)
     assert [version["name"] for version in json.loads((site / "versions.json").read_text())] == [NEWER, OLDER]
@@ -86,6 +86,20 @@ def test_unchanged_versions_are_kept_and_changed_ones_built_again(results: Path,
     assert not (out / NEWER).exists()
     assert bytes_of(out / "latest") == bytes_of(out / OLDER)
     assert [(site / name / "history.html").exists() for name in (OLDER, NEWER)] == [False, True]
+
+
+def test_an_unchanged_site_is_known_without_reading_results(
+    results: Path, site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = shutil.copytree(site, tmp_path / "site")
+    read: list[Path] = []
+    monkeypatch.setattr(publishing, "read_version", lambda folder, **_: read.append(folder))
+    assert publishing.publish(results, out) == ()
+    assert not read
+    monkeypatch.undo()
+    shutil.rmtree(out / "latest")
+    assert publishing.publish(results, out) == ()
+    assert bytes_of(out) == bytes_of(site)
 
 
 def test_versions_are_ordered_by_their_numbers(tmp_path: Path) -> None:
