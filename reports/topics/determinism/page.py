@@ -114,13 +114,17 @@ def _cost(found: Sequence[Pair]) -> str:
 
 
 def _equality(found: Sequence[Pair]) -> str:
-    shipped, deterministic = (_equal([pair.repeats[way] for pair in found]) for way in (0, 1))
-    if deterministic is None:
+    shipped, deterministic = ([pair.repeats[way] for pair in found if pair.repeats[way]] for way in (0, 1))
+    if not deterministic:
         return "Whether runs of one seed are then equal is unknown: no case has two completed runs of one seed."
-    without = "" if shipped is None else f", and of {shipped} without"
-    return f"Runs of one seed are then equal bit for bit in {deterministic} with two runs or more{without}."
+    if shipped and _equal(shipped) == _equal(deterministic):
+        return f"With them and as shipped, runs of one seed {_equal(deterministic)}."
+    without = f"; as shipped they {_equal(shipped)}" if shipped else ""
+    return f"With them, runs of one seed {_equal(deterministic)}{without}."
 
 
-def _equal(found: Sequence[Repeats | None]) -> str | None:
-    known = [each for each in found if each]
-    return f"{sum(each.are_equal for each in known)} of {counted(len(known), 'case')}" if known else None
+def _equal(found: Sequence[Repeats | None]) -> str:
+    equal = sum(each.are_equal for each in found if each)
+    if equal in (0, len(found)):
+        return "are equal bit for bit" if equal else "are not equal bit for bit"
+    return f"are equal bit for bit in {equal} of {len(found)} cases"

@@ -102,14 +102,14 @@ def _gain(found: Sequence[Group]) -> str:
     gains = _by_number(found, lambda each: each.over_one)
     if not gains:
         return "No case completed both with one training and with several on the GPU."
-    said = [f"{number} together make {_range(values, ratio)}" for number, values in gains.items()]
-    return f"Of trainings at the same time on one GPU {', and '.join(said)} times the frames of one."
+    said = [f"{number} trainings together process {_range(values, ratio)}" for number, values in gains.items()]
+    return f"On one GPU {', and '.join(said)} times the frames of one."
 
 
 def _each(found: Sequence[Group]) -> str:
     speeds = _by_number(found, lambda each: each.each_over_alone)
-    said = [f"each of {number} has {_range(values, percent)}" for number, values in speeds.items()]
-    return f" Of the speed of one alone {', and '.join(said)}." if said else ""
+    said = [f"each of {number} runs at {_range(values, percent)}" for number, values in speeds.items()]
+    return f" Compared with one alone, {', and '.join(said)} of its speed." if said else ""
 
 
 def _by_number(found: Sequence[Group], value: Callable[[Shared], Estimate | None]) -> dict[int, list[float]]:

@@ -12,6 +12,8 @@ from reports.analysis.rows import case_times, speedup_of
 from reports.analysis.stack_parts import stack_pairs
 from reports.sets.figures_file import FILE, read_figures, text
 from reports.sets.version import ResultSet, Version, read_version
+from reports.topics.determinism.model import pairs
+from reports.topics.shared_gpu.model import groups
 from reports.topics.trust.turns_check import TurnsCheck, turns_check
 from suite.schema.record import RunRecord
 from suite.statistics.intervals import Estimate
@@ -286,6 +288,42 @@ def test_the_shadow_hand_on_two_gpus() -> None:
     runs = runs_of(set_of("h100-x2-shadow"))
     assert {record.turns is not None and len(record.turns.beside) for record in runs} == {1}
     assert {record.environment.num_cpus for record in runs} == {32}
+
+
+def test_deterministic_settings() -> None:
+    (pair,) = pairs(set_of("h100-deterministic").campaign.results)
+    assert pair.longer is not None
+    assert f"make an iteration of Cartpole {pair.longer.value:.2f} times as long** ({ends(pair.longer)})" in NOTES
+    assert [(each.runs, each.are_equal) for each in pair.repeats if each] == [(3, True), (3, True)]
+    assert "Three runs of one seed are equal bit for bit, with these settings and as shipped" in NOTES
+
+
+def test_several_trainings_on_one_gpu() -> None:
+    (group,) = groups(set_of("h100-shared").campaign.results)
+    _, two, four = group.numbers
+    assert (two.trainings, four.trainings) == (2, 4)
+    assert two.over_one is not None
+    assert four.over_one is not None
+    assert f"process {two.over_one.value:.2f} times the frames of one** ({ends(two.over_one)})" in NOTES
+    assert f"and four {times(four.over_one)}" in NOTES
+    each_of_two, each_of_four = (share(each.each_over_alone) for each in (two, four))
+    assert f"Each of two runs at {each_of_two} of the speed of one alone, and each of four at {each_of_four}" in NOTES
+    assert {each.mps for each in group.numbers} == {False}
+
+
+def share(found: Estimate | None) -> str:
+    assert found is not None
+    assert found.interval is not None
+    low, high = found.interval
+    return f"{100 * found.value:.1f} % ({100 * low:.1f} to {100 * high:.1f})"
+
+
+def test_the_seventh_machine() -> None:
+    runs = [record for name in ("h100-deterministic", "h100-shared") for record in runs_of(set_of(name))]
+    settled = sum(steady_part(record).flag is None for record in runs)
+    assert f"on the seventh {settled} of {len(runs)}," in NOTES
+    assert {str(record.environment.git_commit)[:7] for record in runs} == {"1bf006f"}
+    assert {len(record.turns.beside) if record.turns else None for record in runs} == {1, 2}
 
 
 def settled_of(*cases: Any) -> str:

@@ -52,11 +52,19 @@ def test_the_page_opens_with_the_cost_and_with_how_many_cases_have_equal_runs(tm
     version = version_of(measured(), tmp_path)
     said = page.answer(version).text
     assert said.startswith("With deterministic settings an iteration takes 2.00 (")
-    assert ") times as long as without. Runs of one seed are then equal bit for bit in 1 of 1 case with" in said
-    assert said.endswith("and of 0 of 1 case without.")
+    assert said.endswith(
+        ") times as long as without. With them, runs of one seed are equal bit for bit; as shipped they are not equal"
+        " bit for bit."
+    )
     row = page.sets(version).text.splitlines()[-1].split("\t")
     assert row[1].startswith("0.400 (")
     assert row[-2:] == ["3 runs, 3 results, rewards differ from iteration 4", "3 runs, equal bit for bit"]
+
+
+def test_runs_that_are_equal_both_ways_are_one_sentence(tmp_path: Path) -> None:
+    equal = [with_parameters(make_result(case, 0.4, 0.4), "aa") for case in (SHIPPED, deterministic())]
+    said = page.answer(version_of(equal, tmp_path)).text
+    assert said.endswith(" With them and as shipped, runs of one seed are equal bit for bit.")
 
 
 def test_equal_parameters_with_other_rewards_are_not_equal_runs() -> None:
