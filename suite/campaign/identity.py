@@ -88,6 +88,7 @@ def identity(campaign: Campaign) -> dict[str, object]:
         "assets": campaign.options.setup.assets,
         "asset_sha256": machine.asset_sha256,
         "worker_pins_sha256": machine.worker_pins_sha256,
+        "own_pins_sha256": _own_pins(campaign),
         "worker_packages": list(machine.worker_packages) or None,  # None as in campaigns of earlier versions
         "cpu_model": machine.cpu_model,
         "gpus": [gpu.name for gpu in machine.gpus],
@@ -96,6 +97,13 @@ def identity(campaign: Campaign) -> dict[str, object]:
         "emulated_nodes": campaign.resources.nnodes if campaign.resources.is_one_host else None,
         "image_digest": campaign.runtime.image_digest if campaign.runtime else None,
     }
+
+
+def _own_pins(campaign: Campaign) -> list[str | None] | None:
+    """Hashes of the pins of workers that cases have for themselves; None as in campaigns of earlier versions."""
+    own = campaign.runtime.own_workers if campaign.runtime else {}
+    found = {worker.pins_sha256 for key, worker in own.items() if key.pins}
+    return sorted(found, key=str) or None
 
 
 @contextmanager

@@ -214,6 +214,7 @@ def _case(
         deterministic=series.deterministic,
         trainings_per_gpu=series.trainings_per_gpu,
         kernel_cache=series.kernel_cache,
+        with_packages=tuple(sorted(series.with_packages)),
     )
 
 

@@ -21,6 +21,7 @@ from typing import Final
 from suite.files.json_file import replace_json
 from suite.files.wording import counted
 from suite.install import damaged_kernels
+from suite.matrix.own_worker import own_worker_of
 from suite.records.soundness import MIN_ITERATIONS
 from suite.schema.case_suffixes import WARM_UP_SUFFIX
 from suite.schema.record import Case, Device, Environment, RlLibrary
@@ -38,7 +39,8 @@ def kernels_of(case: Case) -> Kernels:
 
 def shared_kernels_of(case: Case) -> Kernels:
     """The key of the kernels of physics and rendering."""
-    return case.stack, case.task, f"n{case.num_envs}"
+    own = own_worker_of(case)
+    return case.stack, case.task, f"n{case.num_envs}", *((str(own).replace(", ", "+"),) if own else ())
 
 
 def is_warmed(case: Case) -> bool:
