@@ -30,6 +30,7 @@ IMPORTED: Final = (
     "isaaclab_tasks",
     "isaaclab_newton.physics.newton_manager",
     "isaaclab_newton.physics.mjwarp_manager",
+    "isaaclab_newton.assets.articulation.articulation",
     "isaaclab_rl.rsl_rl.vecenv_wrapper",
     "isaaclab_rl.rl_games.rl_games",
     "isaaclab_rl.skrl",

@@ -3,15 +3,16 @@
 from dataclasses import dataclass
 from typing import Final
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from suite.schema.record import Case
 
 # RL library or workload -> name of its file in containers/pins, without .txt. The file is for the stack kitless alone,
 # and it is complete: it is installed instead of the stack's.
 PINS_OF: Final[dict[str, str]] = {}
+LONGEST: Final = 100  # characters of a package with its version
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,9 +42,9 @@ def exact_package(text: str) -> str:
         found = Requirement(text)
         name, _, version = text.partition("==")
         package = f"{canonicalize_name(name.strip())}=={Version(version)}"
-    except (InvalidRequirement, InvalidVersion):
+    except ValueError:  # InvalidRequirement and InvalidVersion too
         found, package = None, ""
-    if found is None or found.extras or found.marker or found.url:
+    if found is None or len(text) > LONGEST or found.extras or found.marker or found.url:
         raise ValueError("should be name==version, such as newton==1.8.0")
     return package
 

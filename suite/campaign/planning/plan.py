@@ -24,7 +24,7 @@ from suite.files.wording import counted
 from suite.install.own_workers import locate_own_worker
 from suite.install.worker import Worker, locate_worker, provision_python, require_python
 from suite.launch.registry import entry_of, is_in_image, one_worker
-from suite.matrix.cases import expand, on_nodes_of, select
+from suite.matrix.cases import expand, on_nodes_of, select, with_packages
 from suite.matrix.catalog import Catalog
 from suite.matrix.file import load_matrix, read_table
 from suite.matrix.own_worker import own_worker_of
@@ -43,6 +43,7 @@ def make_plan(campaign: Campaign) -> Campaign:
     options, catalog = campaign.options, campaign.catalog
     all_ranks = campaign.resources.gpus_per_node if campaign.device == "cuda" else campaign.resources.cpus_per_node
     matrix = on_nodes_of(load_matrix(options.selection.matrix, catalog), all_ranks)
+    matrix = with_packages(matrix, options.setup.with_packages)
     rule = rule_of(options, matrix)
     cases = expand(
         matrix,

@@ -13,6 +13,7 @@ Their cache records which kernels are compiled::
     CACHE/kernels-<pins>/warm/<device>-<stack>-<task>-n<environments of a rank>[-rl_games-<topology>].json
 """
 
+import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -40,7 +41,8 @@ def kernels_of(case: Case) -> Kernels:
 def shared_kernels_of(case: Case) -> Kernels:
     """The key of the kernels of physics and rendering."""
     own = own_worker_of(case)
-    return case.stack, case.task, f"n{case.num_envs}", *((str(own).replace(", ", "+"),) if own else ())
+    of_own = (hashlib.sha256(str(own).encode()).hexdigest()[:12],) if own else ()
+    return case.stack, case.task, f"n{case.num_envs}", *of_own
 
 
 def is_warmed(case: Case) -> bool:

@@ -4,7 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from suite.errors import UsageError
+from suite.matrix.cases import expand, with_packages
 from suite.matrix.catalog import load_catalog
+from suite.matrix.file import load_matrix
 from suite.matrix.own_worker import PINS_OF, OwnWorker, exact_package, own_worker_of
 from suite.matrix.plan import plan
 from suite.schema.record import Case
@@ -43,7 +46,8 @@ def test_a_package_is_a_name_and_one_version(text: str, package: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "newton", "newton>=1", "newton==1.*", "newton===1", "newton==1,<2", "newton[sim]==1.8.0", "==1",
-     "newton @ https://example.org/newton.whl", "newton==1 ; python_version > '3'", "newton==one"],
+     "newton @ https://example.org/newton.whl", "newton==1 ; python_version > '3'", "newton==one",
+     "newton==" + "1" * 5000],
 )  # fmt: skip
 def test_anything_else_is_refused_with_what_is_allowed(text: str) -> None:
     with pytest.raises(ValueError, match=r"should be name==version, such as newton==1\.8\.0"):
@@ -79,3 +83,30 @@ def test_where_all_cases_have_one_worker_the_plan_says_why(make_case: CaseMaker)
     assert refused(case) == ""
     assert refused(case, one_worker=why) == f"needs a worker of its own (newton==1.8.0), and {why}"
     assert refused(replace(case, with_packages=()), one_worker=why) == ""
+
+
+def test_with_every_case_has_the_versions_under_a_variant_that_names_them() -> None:
+    matrix = with_packages(load_matrix("smoke", CATALOG), ["warp-lang==1.19.0", "newton==1.8.0"])
+    cases = expand(matrix, CATALOG, device="cpu", assets="offline")
+    shipped = expand(load_matrix("smoke", CATALOG), CATALOG, device="cpu", assets="offline")
+    variant = "-newton-1-8-0-warp-lang-1-19-0"
+    assert [case.case_id for case in cases] == [f"{case.case_id}{variant}" for case in shipped]
+    assert {(case.division, case.with_packages) for case in cases} == {
+        ("open", ("newton==1.8.0", "warp-lang==1.19.0")),
+    }
+    same = [replace(case, with_packages=(), division="closed", case_id="") for case in cases]
+    assert same == [replace(case, case_id="") for case in shipped]
+
+
+def test_with_is_over_the_versions_and_beside_the_variant_of_a_table() -> None:
+    matrix = load_matrix("smoke", CATALOG)
+    own = {"division": "open", "variant": "old", "with_packages": ("newton==1.6.0", "skrl==2.0")}
+    table = matrix.series[0].model_copy(update=own)
+    changed = with_packages(matrix.model_copy(update={"series": (table,)}), NEWTON).series[0]
+    assert (changed.variant, changed.with_packages) == ("old-newton-1-8-0", ("newton==1.8.0", "skrl==2.0"))
+    assert with_packages(matrix, ()) is matrix
+
+
+def test_with_names_a_package_once() -> None:
+    with pytest.raises(UsageError, match=r"--with names newton twice; a package has one version\."):
+        with_packages(load_matrix("smoke", CATALOG), ["newton==1.6.0", *NEWTON])
