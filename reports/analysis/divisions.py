@@ -159,7 +159,8 @@ def changes(case: Case, base: Case) -> tuple[str, ...]:
     # A size of minibatches is an override too.
     said = f".minibatch_size={case.minibatch_size}"
     tokens = (token for token in case.overrides if token not in base.overrides and not token.endswith(said))
-    return (*changed, *tokens)
+    packages = (package for package in case.with_packages if package not in base.with_packages)
+    return (*changed, *packages, *tokens)
 
 
 # --- learning ----------------------------------------------------------------------------------------------------

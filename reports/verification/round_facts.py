@@ -78,6 +78,7 @@ def _check_settings(where: str, at: str, rank: Json, record: Json) -> Iterator[F
         wanted["torch_num_threads"] = case["cpu_threads"]
     if "cublas_workspace_config" in settings:
         wanted["deterministic_algorithms"] = case.get("deterministic", False)
+    wanted |= {f"versions.{name}": version for name, _, version in map(_parted, case.get("with_packages", ()))}
     named = {"decimation": "decimation", "physics_dt_s": "env.sim.dt"}
     wanted |= {name: workload[key] for name, key in named.items() if key in workload}
     for name, value in wanted.items():
@@ -87,6 +88,10 @@ def _check_settings(where: str, at: str, rank: Json, record: Json) -> Iterator[F
     like = next(other["settings"] for other in record["ranks"] if other.get("node") == rank.get("node"))
     for name in sorted({*settings, *like} - {"seed", "device", "gpu_name"}):
         yield from differing(where, f"{at}: settings.{name}", settings.get(name), like.get(name))
+
+
+def _parted(package: str) -> tuple[str, str, str]:
+    return package.partition("==")
 
 
 def _check_rank_facts(where: str, at: str, rank: Json, record: Json) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from reports.verification.finding import Json, counted
 
 # 3: rounds may have ``readings`` and ``turns``. 4: cases ``seed_per_round``. 5: cases ``deterministic``,
-# ``trainings_per_gpu`` and ``kernel_cache``, and ranks what Warp compiled.
+# ``trainings_per_gpu``, ``kernel_cache`` and ``with_packages``, and ranks what Warp compiled.
 SCHEMA_VERSIONS: Final = (1, 2, 3, 4, 5)
 LARGEST: Final = 1e18
 SHORTEST_S: Final = 1e-9  # no clock measures a shorter iteration
@@ -40,7 +40,7 @@ CASE: Final = _fields(
     " optimiser_steps:size seed:count assets:offline|official presets:list overrides:list timeout_s:number"
     " hang_timeout_s:number +workload:train|environment_step|rendering|all_reduce +division:closed|open"
     " +cpu_threads:count? +pin_cpus:flag +seed_per_round:flag +deterministic:flag +trainings_per_gpu:size"
-    " +kernel_cache:kept|empty"
+    " +kernel_cache:kept|empty +with_packages:list"
 )
 ROUND: Final = _fields(
     "case:object round:count outcome:completed|crashed|oom|timeout|hung|lost|skipped|invalid reason:text?"

@@ -24,10 +24,12 @@ from suite.statistics.stopping_rule import Rule
 RULE: Final = ("rounds", "precision", "max_rounds")  # may differ between commands
 SPELLED: Final = "matrix"  # the user's spelling; not compared, because one file has many
 CASES: Final = "matrix_sha256"  # hash of the cases; means nothing to a user
-IN_CASES: Final = ("seed", "a_a", "device", "stack", "assets")  # these also change the hash, and users know them
+# These also change the hash, and users know them.
+IN_CASES: Final = ("seed", "a_a", "device", "stack", "assets", "with_packages")
 # Known from options and matrix alone; the rest is known once the worker is installed.
 OF_OPTIONS: Final = (
-    "matrix", "capacity", "matrix_sha256", "seed", "a_a", "device", "stack", "assets", "host_label", "emulated_nodes",
+    "matrix", "capacity", "matrix_sha256", "seed", "a_a", "device", "stack", "assets", "with_packages", "host_label",
+    "emulated_nodes",
 )  # fmt: skip
 NEWER: Final = ("seed", "a_a")  # missing in campaigns of earlier versions
 # A file may contain values of any size.
@@ -86,8 +88,10 @@ def identity(campaign: Campaign) -> dict[str, object]:
         "cpus_per_rank": len(campaign.cores_of_gpus[0]) if campaign.cores_of_gpus else None,
         "stack": campaign.stack,
         "assets": campaign.options.setup.assets,
+        "with_packages": sorted(campaign.options.setup.with_packages) or None,  # None as in earlier versions
         "asset_sha256": machine.asset_sha256,
         "worker_pins_sha256": machine.worker_pins_sha256,
+        "own_pins_sha256": _own_pins(campaign),
         "worker_packages": list(machine.worker_packages) or None,  # None as in campaigns of earlier versions
         "cpu_model": machine.cpu_model,
         "gpus": [gpu.name for gpu in machine.gpus],
@@ -96,6 +100,13 @@ def identity(campaign: Campaign) -> dict[str, object]:
         "emulated_nodes": campaign.resources.nnodes if campaign.resources.is_one_host else None,
         "image_digest": campaign.runtime.image_digest if campaign.runtime else None,
     }
+
+
+def _own_pins(campaign: Campaign) -> list[str | None] | None:
+    """Hashes of the pins of workers that cases have for themselves; None as in campaigns of earlier versions."""
+    own = campaign.runtime.own_workers if campaign.runtime else {}
+    found = {worker.pins_sha256 for key, worker in own.items() if key.pins}
+    return sorted(found, key=str) or None
 
 
 @contextmanager

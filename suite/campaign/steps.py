@@ -31,7 +31,7 @@ from suite.campaign.planning.manifests import write_manifests
 from suite.campaign.planning.plan import learn_tasks, make_plan, show_plan
 from suite.campaign.runs import pair_files, profiling, warm_up_runs
 from suite.campaign.runs.rounds import disk_errors, run_planned
-from suite.campaign.runs.training import render
+from suite.campaign.runs.training import machine_with, render
 from suite.campaign.schedule import known_rounds
 from suite.campaign.state import Campaign
 from suite.env_check.display import print_faults
@@ -43,6 +43,7 @@ from suite.files.input_text import fault_of_path
 from suite.files.paths import ROOT
 from suite.files.wording import counted
 from suite.launch import registry
+from suite.matrix.own_worker import own_worker_of
 from suite.matrix.resources import UNBOUNDED, Cores, Resources, cores_of_gpus
 from suite.options.command_line import say
 from suite.options.options import Options
@@ -89,23 +90,20 @@ def _matrix_for(device: Device, resources: Resources) -> str:
 
 
 def provision(campaign: Campaign) -> Campaign:
-    """Install the worker environment and build the assets, find the image, or check what the user brought."""
+    """Install the worker environments and build the assets, find the image, or check what the user brought."""
     refuse_other_options(campaign)  # now, because later it would cost an installation, and Slurm's nodes write there
+    here = [item.case for item in campaign.planned if not item.infeasible]
     place = registry.provision(
         campaign.options,
         stack=campaign.stack,
         device=campaign.device,
         on_message=partial(say, campaign.console),
         out=campaign.out,
-        num_gpus=max((item.case.nproc_per_node for item in campaign.planned if not item.infeasible), default=1),
+        num_gpus=max((case.nproc_per_node for case in here), default=1),
+        own_workers=list(dict.fromkeys(own for case in here if (own := own_worker_of(case)))),
     )
-    machine = replace(
-        place.machine or campaign.machine,
-        host_label=campaign.options.results.host_label,
-        worker_pins_sha256=place.worker.pins_sha256,
-        asset_sha256=place.worker.asset_sha256,
-        worker_packages=place.worker.packages,
-    )
+    machine = machine_with(place.machine or campaign.machine, place.worker)
+    machine = replace(machine, host_label=campaign.options.results.host_label)
     return replace(campaign, runtime=place, machine=machine)
 
 
@@ -155,7 +153,7 @@ def write_scripts(campaign: Campaign) -> Campaign:
         for item, round_index in known_rounds(campaign, folder):
             launch = render(
                 campaign,
-                campaign.runtime.worker,
+                campaign.runtime.worker_of(item.case),
                 folder.run_dir(item.case, round_index),
                 item.case,
                 round_index,

@@ -4,6 +4,7 @@ Both are cached and reused while the pins are unchanged::
 
     CACHE/worker-<pins>[-ovphysx]/complete.json    written last: without it the environment is installed again
     CACHE/worker-…-with-<packages>/                a copy with the packages of --worker-package (worker_packages)
+    CACHE/worker-…-versions-<packages>/            a copy with other versions (other_versions), kernels likewise
     CACHE/assets-<pins>-<sources>/manifest.json    renamed into place when complete
     CACHE/kernels-<pins>/                          compiled kernels
 """
@@ -31,7 +32,7 @@ from suite.install.worker_packages import add_packages, environment_of, read_pac
 from suite.schema.record import Assets, Stack
 
 INSTALL_DISK_GB: Final = 12.0  # the environment takes 7.4 GB, uv's downloads the rest
-_KEY_LENGTH: Final = 12  # digits of a hash in a folder's name
+KEY_LENGTH: Final = 12  # digits of a hash in a folder's name
 
 # What a worker imports, and the version that this suite's adapters and overrides were written for.
 _KITLESS: Final[Mapping[str, str | None]] = {
@@ -95,20 +96,25 @@ def provision_worker(
         on_message=on_message,
     )
     pins_sha256 = None if worker_python else sha256(worker_pins(project_root, stack))
-    key = pins_sha256[:_KEY_LENGTH] if pins_sha256 else _own_key(python, check_python(python, stack=stack))
+    key = pins_sha256[:KEY_LENGTH] if pins_sha256 else _own_key(python, check_python(python, stack=stack))
     asset_root, asset_sha256 = find_assets(
         assets, python=python, key=key, project_root=project_root, on_message=on_message
     )
-    kernels = cache_root() / f"kernels-{key}"
-    kernels.mkdir(exist_ok=True)
     return Worker(
         python=python,
         pins_sha256=pins_sha256,
         asset_root=asset_root,
         asset_sha256=asset_sha256,
-        cache_dir=kernels,
+        cache_dir=kernels_folder(key),
         packages=packages,
     )
+
+
+def kernels_folder(key: str) -> Path:
+    """Make and return the folder of the kernels that workers with this key compile."""
+    kernels = cache_root() / f"kernels-{key}"
+    kernels.mkdir(exist_ok=True)
+    return kernels
 
 
 def provision_python(
@@ -117,9 +123,12 @@ def provision_python(
     stack: Stack,
     worker_python: Path | None,
     worker_packages: Sequence[str] = (),
+    pins: str | None = None,
     on_message: Callable[[str], None],
 ) -> tuple[Path, tuple[str, ...]]:
     """Return the worker's Python, installed if it is missing, and the packages that a user added to it.
+
+    ``pins`` names a file of pins that is not the stack's, without its ending.
 
     Raises WorkerEnvironmentError as ``provision_worker`` does.
     """
@@ -135,21 +144,23 @@ def provision_python(
         check_python(_found(worker_python), stack=stack)
         return _found(worker_python), ()
     packages = [read_package(text) for text in worker_packages]  # first, so that a faulty one installs nothing
-    pins_path = worker_pins(project_root, stack)
-    environment = _environment(cache, pins_path, stack)
+    pins_path = worker_pins(project_root, stack, pins)
+    environment = _environment(cache, pins_path)
     python = install(environment, pins_path=pins_path, stack=stack, on_message=on_message)
     if not packages:
         return python, ()
     return add_packages(environment, packages, pins_path=pins_path, on_message=on_message)
 
 
-def _environment(cache: Path, pins_path: Path, stack: Stack) -> Path:
-    key = sha256(pins_path)[:_KEY_LENGTH]
-    return cache / (f"worker-{key}" if stack == "kitless" else f"worker-{key}-{stack}")
+def _environment(cache: Path, pins_path: Path) -> Path:
+    key = sha256(pins_path)[:KEY_LENGTH]
+    return cache / (f"worker-{key}" if pins_path.stem == "worker" else f"worker-{key}-{pins_path.stem}")
 
 
-def worker_pins(project_root: Path, stack: Stack) -> Path:
-    """Return the requirement file of a stack."""
+def worker_pins(project_root: Path, stack: Stack, pins: str | None = None) -> Path:
+    """Return the requirement file of a stack, or that with the name ``pins``."""
+    if pins is not None:
+        return project_root / PINS_DIR / f"{pins}.txt"
     if stack == "isaacsim":
         raise WorkerEnvironmentError(
             "labscale cannot install Isaac Sim: its wheels are on NVIDIA's own index under NVIDIA's licence. "
@@ -186,7 +197,7 @@ def _does_not_run(python: Path, error: OSError | subprocess.SubprocessError) -> 
 def _own_key(python: Path, versions: Mapping[str, str | None]) -> str:
     """Return a key for kernels of a user's Python, which differ from another Python's or other versions'."""
     text = json.dumps([str(python), versions], sort_keys=True)
-    return "own-" + hashlib.sha256(text.encode()).hexdigest()[:_KEY_LENGTH]
+    return "own-" + hashlib.sha256(text.encode()).hexdigest()[:KEY_LENGTH]
 
 
 def check_python(python: Path, *, stack: Stack) -> dict[str, str | None]:
@@ -271,15 +282,20 @@ def find_python(candidate: Path | None = None) -> Path:
 
 
 def locate_worker(
-    *, project_root: Path, stack: Stack, worker_python: Path | None, worker_packages: Sequence[str] = ()
+    *,
+    project_root: Path,
+    stack: Stack,
+    worker_python: Path | None,
+    worker_packages: Sequence[str] = (),
+    pins: str | None = None,
 ) -> Worker:
     """Return where the worker is or will be, for a plan; nothing is installed and nothing needs to exist."""
     cache, own_assets = cache_root(), path_in("ISAACSIM_ASSET_ROOT")
     if worker_python is None and stack != "isaacsim":
-        pins_path = worker_pins(project_root, stack)
+        pins_path = worker_pins(project_root, stack, pins)
         pins_sha256 = sha256(pins_path)
-        key = pins_sha256[:_KEY_LENGTH]
-        environment = _environment(cache, pins_path, stack)
+        key = pins_sha256[:KEY_LENGTH]
+        environment = _environment(cache, pins_path)
         if worker_packages:
             environment = environment_of(environment, [read_package(text) for text in worker_packages])
         python = environment / "bin" / "python"

@@ -1,7 +1,10 @@
-"""Shared by the worker environment and its copies: the file that marks a complete one, and running uv."""
+"""Shared by the worker environment and its copies: the file that marks a complete one, copying it, and running uv."""
 
+import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import Final
 
 from suite.errors import WorkerEnvironmentError
@@ -10,6 +13,7 @@ from suite.files.wording import last_lines
 from suite.install.pins import find_uv
 
 COMPLETE: Final = "complete.json"  # written last: without it the environment is installed again
+FACTS: Final = "tasks"  # in an environment: facts about its tasks (suite.campaign.planning.registered_task), not copied
 
 
 def run_uv(*arguments: str, doing: str, next_step: str) -> None:
@@ -31,3 +35,36 @@ def run_uv(*arguments: str, doing: str, next_step: str) -> None:
     if done.returncode != 0:
         said = last_lines(done.stderr or "see its output above")
         raise WorkerEnvironmentError(f"uv could not {doing}, exit code {done.returncode}:\n{said}\n{next_step}")
+
+
+def copy_environment(base: Path, environment: Path) -> None:
+    """Copy an environment by hard links, which takes a second and little disk.
+
+    Raises:
+        WorkerEnvironmentError: it cannot be copied.
+    """
+    try:
+        shutil.copytree(
+            base,
+            environment,
+            symlinks=True,
+            copy_function=_link,
+            ignore=lambda folder, _: _not_copied(base, folder),
+        )
+    except OSError as error:
+        raise WorkerEnvironmentError(
+            f"The worker environment could not be copied to {environment}: {error.strerror or error}. Free some disk, "
+            "or set LABSCALE_CACHE to a folder on a larger one."
+        ) from error
+
+
+def _not_copied(base: Path, folder: str) -> tuple[str, ...]:
+    return (COMPLETE, FACTS) if Path(folder) == base else ()
+
+
+def _link(source: str, target: str) -> None:
+    """Make a hard link, or a copy on a file system without them."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(source, target, follow_symlinks=False)

@@ -7,7 +7,6 @@ another version of a pinned one is refused, because its results could not be com
 import contextlib
 import hashlib
 import json
-import os
 import shutil
 import subprocess
 import tempfile
@@ -19,14 +18,13 @@ from typing import Final
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
-from suite.errors import UsageError, WorkerEnvironmentError
+from suite.errors import UsageError
 from suite.files.cache import locked
 from suite.files.json_file import read_json_or_none, replace_json
 from suite.files.toml_file import TomlTable
 from suite.install.pins import sha256
-from suite.install.worker_environment import COMPLETE, run_uv
+from suite.install.worker_environment import COMPLETE, copy_environment, run_uv
 
-FACTS: Final = "tasks"  # in an environment: facts about its tasks (suite.campaign.planning.registered_task), not copied
 PROJECT_FILES: Final = ("pyproject.toml", "setup.py", "setup.cfg")
 WHEEL: Final = ".whl"
 MADE_BY_BUILDS: Final = ("__pycache__", "build", "dist")
@@ -112,7 +110,7 @@ def add_packages(
                 shutil.rmtree(environment)
             listed = ", ".join(package.argument for package in packages)
             on_message(f"Adding {listed} to a copy of the worker environment, {environment}")
-            _copy(base, environment)
+            copy_environment(base, environment)
             names = _uv_install(python, packages, pins_path=pins_path)
             installed = Installed(names=names, added=_added(base, python))
             replace_json(installed.model_dump(), marker)
@@ -127,34 +125,6 @@ def _described(packages: Sequence[WorkerPackage], installed: Installed) -> tuple
         f"{name} {version}" + (f" ({origins[name]})" if name in origins else "")
         for name, version in installed.added.items()
     )
-
-
-def _copy(base: Path, environment: Path) -> None:
-    try:
-        shutil.copytree(
-            base,
-            environment,
-            symlinks=True,
-            copy_function=_link,
-            ignore=lambda folder, _: _not_copied(base, folder),
-        )
-    except OSError as error:
-        raise WorkerEnvironmentError(
-            f"The worker environment could not be copied to {environment}: {error.strerror or error}. Free some disk, "
-            "or set LABSCALE_CACHE to a folder on a larger one."
-        ) from error
-
-
-def _not_copied(base: Path, folder: str) -> tuple[str, ...]:
-    return (COMPLETE, FACTS) if Path(folder) == base else ()
-
-
-def _link(source: str, target: str) -> None:
-    """Make a hard link, or a copy on a file system without them."""
-    try:
-        os.link(source, target, follow_symlinks=False)
-    except OSError:
-        shutil.copy2(source, target, follow_symlinks=False)
 
 
 def _uv_install(python: Path, packages: Sequence[WorkerPackage], *, pins_path: Path) -> dict[str, str]:

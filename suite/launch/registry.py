@@ -19,6 +19,7 @@ from suite.launch.native.launcher import NATIVE
 from suite.launch.runtime import Asked, LauncherEntry, ManifestEntry, Runtime, Say
 from suite.launch.slurm.launcher import SLURM
 from suite.launch.ssh.launcher import SSH
+from suite.matrix.own_worker import OwnWorker
 from suite.matrix.resources import UNBOUNDED, Resources
 from suite.options.command_line import any_text
 from suite.options.manifests import Manifests
@@ -49,6 +50,18 @@ def is_in_image(options: Options) -> bool:
     return entry_of(options).always_in_image or options.place.image is not None or options.manifests.render is not None
 
 
+def one_worker(options: Options) -> str | None:
+    """Why all cases have the same worker, in words; None: a case may have an environment of its own."""
+    if options.manifests.render:
+        return f"--render {options.manifests.render} runs the worker of an image"
+    if not entry_of(options).has_own_workers:
+        those = _named(lambda one: one.has_own_workers)
+        return f"--launcher {options.place.launcher} has one worker for all cases; run it with --launcher {those}"
+    if options.setup.worker_python is not None:
+        return "--worker-python takes a Python as it is; leave it out"
+    return None
+
+
 def resources(options: Options, machine: Environment) -> Resources:
     """How much the place that the user chose can run; scripts and manifests may be for any cluster.
 
@@ -62,7 +75,14 @@ def resources(options: Options, machine: Environment) -> Resources:
 
 
 def provision(
-    options: Options, *, stack: Stack, device: Device, on_message: Say, out: Path, num_gpus: int = 1
+    options: Options,
+    *,
+    stack: Stack,
+    device: Device,
+    on_message: Say,
+    out: Path,
+    num_gpus: int = 1,
+    own_workers: Sequence[OwnWorker] = (),
 ) -> Runtime:
     """Install, build or find what is needed to run ``stack`` in the place that the user chose.
 
@@ -73,7 +93,15 @@ def provision(
         ContainerError: there is no engine or no image.
         UsageError: an image is missing or given with --worker-python, or a pod's digest is not valid.
     """
-    asked = Asked(options=options, stack=stack, device=device, say=on_message, out=out, num_gpus=num_gpus)
+    asked = Asked(
+        options=options,
+        stack=stack,
+        device=device,
+        say=on_message,
+        out=out,
+        num_gpus=num_gpus,
+        own_workers=tuple(own_workers),
+    )
     return entry_of(options).provision(_settings(options), asked)
 
 

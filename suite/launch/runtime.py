@@ -11,9 +11,10 @@ from suite.env_check.report import Report
 from suite.env_check.request import Request
 from suite.install.worker import Worker
 from suite.launch import Launcher, TurnsLauncher
+from suite.matrix.own_worker import OwnWorker, own_worker_of
 from suite.matrix.resources import Resources
 from suite.options.options import Options
-from suite.schema.record import Device, Environment, Launch, Stack
+from suite.schema.record import Case, Device, Environment, Launch, Stack
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -24,9 +25,10 @@ Command = tuple[tuple[str, ...], dict[str, str]]  # argv, and what to add to its
 
 @dataclass(frozen=True, kw_only=True)
 class Runtime:
-    """The worker, the launcher and env_check of the place where the rounds of a campaign run."""
+    """The workers, the launcher and env_check of the place where the rounds of a campaign run."""
 
-    worker: Worker
+    worker: Worker  # of the stack
+    own_workers: Mapping[OwnWorker, Worker] = field(default_factory=dict)  # of cases that it does not serve
     launch: Launcher
     launch_in_turns: TurnsLauncher | None = None  # for rounds that start together; None: each runs alone
     check: Callable[[], Report]  # runs env_check in that place
@@ -37,6 +39,11 @@ class Runtime:
     machine: Environment | None = None  # where rounds run, unless it is this machine
     is_submitted: Callable[[Path], bool] = lambda _: False  # whether a run directory has a job that goes on without us
     write_script: Callable[[Launch], Path] | None = None  # for a scheduler
+
+    def worker_of(self, case: Case) -> Worker:
+        """The worker that runs a case."""
+        own = own_worker_of(case)
+        return self.worker if own is None else self.own_workers[own]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +56,7 @@ class Asked:
     say: Say
     out: Path  # the campaign's folder
     num_gpus: int = 1  # the most that a node of a case has
+    own_workers: tuple[OwnWorker, ...] = ()  # that cases need besides that of the stack
 
     @property
     def request(self) -> Request:
@@ -88,6 +96,7 @@ class LauncherEntry[S: "DataclassInstance"]:
     gives_cores: bool = (
         False  # a round can be given some of the cores, so that each of its ranks has as many in all rounds
     )
+    has_own_workers: bool = False  # a case may have an environment of its own, installed here
     takes_turns: bool = False  # rounds may start together and be measured in turns
     writes_scripts: bool = False  # for --render-only
 

@@ -1,15 +1,20 @@
 """Make the cases of a matrix from its tables, and select among them."""
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from fnmatch import fnmatchcase
+from typing import Final
 
-from suite.errors import MatrixError
+from suite.errors import MatrixError, UsageError
 from suite.matrix.catalog import Catalog, TaskEntry
 from suite.matrix.minibatch import Minibatch, minibatch_per_rank
+from suite.matrix.own_worker import name_of
 from suite.matrix.resources import UNBOUNDED
 from suite.matrix.tables import Matrix, Series, Topology
 from suite.schema.case_suffixes import COLD_SUFFIX
 from suite.schema.record import Assets, Case, Device, RlLibrary, Stack
+
+LONGEST_VARIANT: Final = 64  # characters; it is a part of file names
 
 
 def expand(
@@ -49,6 +54,33 @@ def on_nodes_of(matrix: Matrix, ranks_per_node: int = UNBOUNDED.gpus_per_node) -
     tables = tuple(
         series.model_copy(
             update={"topologies": tuple(dict.fromkeys(one.replace("all", number) for one in series.topologies))}
+        )
+        for series in matrix.series
+    )
+    return matrix.model_copy(update={"series": tables})
+
+
+def with_packages(matrix: Matrix, packages: Sequence[str]) -> Matrix:
+    """Return the matrix with these versions (``name==version``) in every table, before those of the table itself.
+
+    Every table is then of the open division, and its variant names the versions.
+
+    Raises:
+        UsageError: a package has two versions.
+    """
+    if not packages:
+        return matrix
+    names = [name_of(package) for package in packages]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise UsageError(f"--with names {', '.join(twice)} twice; a package has one version. Leave one of them out.")
+    said = re.sub(r"[^a-z0-9]+", "-", " ".join(sorted(packages)))[:LONGEST_VARIANT]
+    tables = tuple(
+        series.model_copy(
+            update={
+                "division": "open",
+                "variant": "-".join(part for part in (series.variant, said) if part),
+                "with_packages": (*packages, *(own for own in series.with_packages if name_of(own) not in names)),
+            }
         )
         for series in matrix.series
     )
@@ -214,6 +246,7 @@ def _case(
         deterministic=series.deterministic,
         trainings_per_gpu=series.trainings_per_gpu,
         kernel_cache=series.kernel_cache,
+        with_packages=tuple(sorted(series.with_packages)),
     )
 
 

@@ -7,13 +7,14 @@ from suite.errors import MatrixError
 from suite.files.toml_file import Problem
 from suite.matrix.cases import case_id_of, points, with_numbers_alone
 from suite.matrix.catalog import Catalog, TaskEntry
+from suite.matrix.own_worker import name_of
 from suite.matrix.tables import MatrixTable, Series
 from suite.schema.case_suffixes import ALONE_SUFFIX, BESIDE_SUFFIX, COLD_SUFFIX, PROBE_SUFFIX, WARM_UP_SUFFIX
 from suite.schema.record import RlLibrary
 from suite.statistics import aa_noise
 
 # Suffixes of case ids that labscale adds itself.
-OPEN_KEYS: Final = ("variant", "cpu_threads", "pin_cpus", "deterministic", "trainings_per_gpu")
+OPEN_KEYS: Final = ("variant", "cpu_threads", "pin_cpus", "deterministic", "trainings_per_gpu", "with_packages")
 OWN_SUFFIXES: Final = (aa_noise.SUFFIX, PROBE_SUFFIX, BESIDE_SUFFIX, WARM_UP_SUFFIX, ALONE_SUFFIX, COLD_SUFFIX)
 
 
@@ -50,6 +51,10 @@ def _series_problems(series: Series, catalog: Catalog, location: tuple[int | str
         if override.split("=")[0] in reserved:
             message = f"got {override!r}; labscale sets it from the case; use the keys of the matrix."
             yield Problem(location=(*location, "overrides"), message=message)
+    names = [name_of(package) for package in series.with_packages]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        message = f"got {', '.join(twice)} twice; a package has one version."
+        yield Problem(location=(*location, "with_packages"), message=message)
     yield from _cold_start_problems(series, location)
 
 

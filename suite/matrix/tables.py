@@ -2,10 +2,11 @@
 
 from typing import Annotated, Final
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
 from suite.files.toml_file import NonEmptyTuple, TomlTable, Tuple
 from suite.matrix.catalog import Count, NumEnvs, NumSteps, Seconds
+from suite.matrix.own_worker import exact_package
 from suite.schema.record import Division, KernelCache, MinibatchRule, RlLibrary, Scaling, Stack, Workload
 
 MOST_ROUNDS: Final = 1000
@@ -17,6 +18,7 @@ type Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$", m
 type Topology = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]{0,4}x([1-9][0-9]{0,4}|all)$")]
 type Rounds = Annotated[int, Field(gt=0, le=MOST_ROUNDS)]
 type Fraction = Annotated[float, Field(gt=0, lt=1)]
+type Package = Annotated[str, AfterValidator(exact_package)]
 type Override = Annotated[str, StringConstraints(pattern=r"^(env|agent)\.[^=]+=.+$")]
 
 
@@ -45,6 +47,7 @@ class Series(TomlTable):
     pin_cpus: bool = False
     deterministic: bool = False  # runs of one seed are to be equal bit for bit
     trainings_per_gpu: Annotated[int, Field(ge=1, le=MOST_TRAININGS)] = 1  # at the same time, each with num_envs
+    with_packages: Tuple[Package] = ()  # other versions than the worker's pins have, in an environment of its own
     kernel_cache: KernelCache = "kept"  # empty: cold starts; all rounds of its series then run alone, not in turns
     workload: Workload = "train"  # else a single-part test; those that do not learn use rsl_rl's agent
 

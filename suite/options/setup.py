@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import get_args
 
 from suite.options.command_line import any_path
-from suite.options.types import seed
+from suite.options.types import package, seed
 from suite.schema.record import Assets, Device, Stack
 
 
@@ -18,6 +18,7 @@ class Setup:
     seed: int | None = None
     worker_python: Path | None = None
     worker_packages: tuple[str, ...] = ()  # added to the worker: paths and requirements
+    with_packages: tuple[str, ...] = ()  # ``name==version`` for every case, over the worker's pins
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +34,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="offline: labscale builds them; official: NVIDIA's (default: offline)",
     )
     parser.add_argument("--seed", type=seed, help="seed of rank 0 (default: the matrix's)")
+    parser.add_argument(
+        "--with",
+        type=package,
+        action="append",
+        dest="with_packages",
+        metavar="NAME==VERSION",
+        help="every configuration with this version of a package, in an environment of its own; give it once for each",
+    )
     parser.add_argument(
         "--worker-python", type=any_path, metavar="PATH", help="use this Python, which has Isaac Lab, and install none"
     )

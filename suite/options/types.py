@@ -7,6 +7,7 @@ import re
 from typing import Final
 
 from suite.files.input_text import fault_of_text
+from suite.matrix.own_worker import exact_package
 from suite.matrix.tables import LARGEST_SEED, MOST_ROUNDS
 
 IPV6: Final = 6
@@ -41,6 +42,13 @@ def several(text: str) -> int:
     if not text.isdecimal() or int(text) < SEVERAL:
         raise argparse.ArgumentTypeError(f"got {text!r}, allowed is a whole number, {SEVERAL} or more")
     return int(text)
+
+
+def package(text: str) -> str:
+    try:
+        return exact_package(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"got {text!r}, {error}") from None
 
 
 def fraction(text: str) -> float:

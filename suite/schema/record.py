@@ -32,9 +32,9 @@ from suite.schema.turns import TurnsTaken
 #   have the NUMA nodes of its GPU and cores, torch's allocator and when Warp's memory pool gives memory back. The core
 #   probe is also after unmarked iterations.
 # 4 (2026-11-26): a case has ``seed_per_round``.
-# 5 (2026-11-27): a case has ``deterministic``, ``trainings_per_gpu`` and ``kernel_cache``. A rank's settings have what
-#   is asked of torch, cuBLAS and Warp for the first, and ``mps``. A rank has what Warp compiled in it and how long that
-#   took.
+# 5 (2026-11-27): a case has ``deterministic``, ``trainings_per_gpu``, ``kernel_cache`` and ``with_packages``. A rank's
+#   settings have what is asked of torch, cuBLAS and Warp for the first, and ``mps``. A rank has what Warp compiled in
+#   it and how long that took.
 SCHEMA_VERSION: Final = 5
 
 RlLibrary = Literal["rl_games", "rsl_rl", "skrl", "sb3"]
@@ -121,6 +121,7 @@ class Case:
     deterministic: bool = False  # with the settings of ``isaaclab train --deterministic``, see tasks.rank.determinism
     trainings_per_gpu: int = 1  # at the same time, independent; several only if ``world_size`` is 1
     kernel_cache: KernelCache = "kept"  # empty: to measure cold starts
+    with_packages: tuple[str, ...] = ()  # ``name==version``, over the worker's pins, see suite.matrix.own_worker
 
     @property
     def learns(self) -> bool:

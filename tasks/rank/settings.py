@@ -3,6 +3,7 @@
 import importlib.metadata
 import os
 import platform
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -45,7 +46,7 @@ def capture(context: RankContext, running: Simulation) -> dict[str, Any]:
         "num_envs": int(unwrapped.num_envs),
         "physics_dt_s": float(running.env_cfg.sim.dt),
         "decimation": int(running.env_cfg.decimation),
-        **_versions(device),
+        **_versions(device, context.case.with_packages),
     }
 
 
@@ -66,9 +67,10 @@ def _torch_allocator(device: torch.device) -> dict[str, str | None]:
     }
 
 
-def _versions(device: torch.device) -> dict[str, str | None]:
+def _versions(device: torch.device, with_packages: Sequence[str]) -> dict[str, str | None]:
     versions: dict[str, str | None] = {"versions.python": platform.python_version()}
-    for name in (*DISTRIBUTIONS, *extensions()):
+    added = (package.partition("==")[0] for package in with_packages)
+    for name in (*DISTRIBUTIONS, *extensions(), *added):
         try:
             versions[f"versions.{name}"] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:

@@ -19,7 +19,7 @@ from suite.campaign.schedule import known_rounds
 from suite.campaign.state import Campaign
 from suite.errors import UsageError
 from suite.files.json_file import read_json, replace_json
-from suite.matrix.cases import with_num_envs
+from suite.matrix.cases import with_num_envs, with_packages
 from suite.matrix.catalog import Catalog
 from suite.matrix.file import load_matrix
 from suite.matrix.plan import plan
@@ -91,6 +91,7 @@ def search(campaign: Campaign, folder: Folder) -> tuple[list[Found], list[CaseRe
     """
     catalog = campaign.catalog
     matrix = load_matrix(campaign.options.selection.matrix, catalog)
+    matrix = with_packages(matrix, campaign.options.setup.with_packages)
     found, results = [], []
     firsts = first_points([item.case for item in campaign.planned])
     _refuse_limit(firsts, campaign.options.search.most_envs)

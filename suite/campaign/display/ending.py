@@ -123,6 +123,7 @@ def _command(campaign: Campaign) -> str:
     chosen += [part for glob in options.selection.case_globs for part in ("--case", glob)]
     chosen += [part for name in options.selection.rl_libraries for part in ("--rl-library", name)]
     chosen += ["--gpus", ",".join(map(str, options.selection.gpus))] if options.selection.gpus else []
+    chosen += [part for package in options.setup.with_packages for part in ("--with", package)]
     chosen += ["--out", str(options.results.out)] if options.results.out else []
     return _program("bench", *chosen)
 

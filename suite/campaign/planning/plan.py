@@ -21,16 +21,18 @@ from suite.campaign.state import Campaign, WholeMatrix
 from suite.errors import UsageError
 from suite.files.paths import ROOT
 from suite.files.wording import counted
-from suite.install.worker import locate_worker, provision_python, require_python
-from suite.launch.registry import entry_of, is_in_image
-from suite.matrix.cases import expand, on_nodes_of, select
+from suite.install.own_workers import locate_own_worker
+from suite.install.worker import Worker, locate_worker, provision_python, require_python
+from suite.launch.registry import entry_of, is_in_image, one_worker
+from suite.matrix.cases import expand, on_nodes_of, select, with_packages
 from suite.matrix.catalog import Catalog
 from suite.matrix.file import load_matrix, read_table
+from suite.matrix.own_worker import own_worker_of
 from suite.matrix.plan import plan, shell_command
 from suite.matrix.tables import Matrix
 from suite.options.command_line import say
 from suite.options.options import Options
-from suite.schema.record import Device, Stack
+from suite.schema.record import Case, Device, Stack
 from suite.statistics.aa_noise import with_twins
 from suite.statistics.stopping_rule import MAX_ROUNDS, Rule
 from suite.statistics.turns_check import with_copies
@@ -41,6 +43,7 @@ def make_plan(campaign: Campaign) -> Campaign:
     options, catalog = campaign.options, campaign.catalog
     all_ranks = campaign.resources.gpus_per_node if campaign.device == "cuda" else campaign.resources.cpus_per_node
     matrix = on_nodes_of(load_matrix(options.selection.matrix, catalog), all_ranks)
+    matrix = with_packages(matrix, options.setup.with_packages)
     rule = rule_of(options, matrix)
     cases = expand(
         matrix,
@@ -69,6 +72,7 @@ def make_plan(campaign: Campaign) -> Campaign:
         nnodes_available=campaign.resources.nnodes,
         on_one_host=campaign.resources.is_one_host,
         takes_turns=takes_turns(campaign),
+        one_worker=one_worker(options),
         device=campaign.device,
         available_stacks=_stacks(campaign),
         catalog=catalog,
@@ -165,8 +169,13 @@ def show_plan(campaign: Campaign) -> Campaign:
         worker_packages=campaign.options.setup.worker_packages,
     )
     folder, python_path = Folder(root=campaign.out), os.environ.get("PYTHONPATH")
+
+    def worker_of(case: Case) -> Worker:
+        own, packages = own_worker_of(case), campaign.options.setup.worker_packages
+        return locate_own_worker(own, worker, project_root=ROOT, worker_packages=packages) if own else worker
+
     launches = (
-        render(campaign, worker, folder.run_dir(item.case, 0), item.case, 0, python_path=python_path)
+        render(campaign, worker_of(item.case), folder.run_dir(item.case, 0), item.case, 0, python_path=python_path)
         for item in campaign.planned
     )
     commands = [shell_command(launch) if launch.case.nnodes == 1 else None for launch in launches]
@@ -174,7 +183,9 @@ def show_plan(campaign: Campaign) -> Campaign:
     _print_blocks(campaign)
     needed = {warm_up.kernels_of(item.case) for item in campaign.planned if warm_up.is_warmed(item.case)}
     missing = (
-        item for item in campaign.warm_ups if warm_up.is_missing(worker.cache_dir, item.case, campaign.machine, needed)
+        item
+        for item in campaign.warm_ups
+        if warm_up.is_missing(worker_of(item.case).cache_dir, item.case, campaign.machine, needed)
     )
     print_warm_ups(campaign.console, list(missing))
     print_rule(campaign.console, campaign.rule)

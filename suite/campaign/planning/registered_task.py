@@ -21,7 +21,7 @@ from suite.files.json_file import explained, read_json_or_none, replace_json
 from suite.files.toml_file import TomlTable, Tuple
 from suite.files.wording import last_lines
 from suite.install.pins import sha256
-from suite.install.worker_packages import FACTS
+from suite.install.worker_environment import FACTS
 from suite.matrix.catalog import AgentEntry, Catalog, CostEntry, StackEntry, TaskEntry
 from suite.records import store
 from suite.schema.record import RlLibrary, RunRecord, Stack

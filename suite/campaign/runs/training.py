@@ -19,7 +19,7 @@ from suite.options.command_line import say
 from suite.records import store
 from suite.records.collect import collect
 from suite.schema.launch_result import LaunchResult
-from suite.schema.record import Case, Launch, RunRecord
+from suite.schema.record import Case, Environment, Launch, RunRecord
 from suite.schema.telemetry import TelemetrySummary
 from suite.schema.turns import TurnsTaken
 
@@ -55,7 +55,7 @@ def launch_of(campaign: Campaign, run: Run) -> Launch:
     """The command of a run, with its changes."""
     runtime = runtime_of(campaign)
     return run.adapt(
-        render(campaign, runtime.worker, run.run_dir, run.case, run.round, python_path=runtime.python_path)
+        render(campaign, runtime.worker_of(run.case), run.run_dir, run.case, run.round, python_path=runtime.python_path)
     )
 
 
@@ -64,18 +64,30 @@ def set_up(campaign: Campaign, run: Run) -> None:
     runtime = runtime_of(campaign)
     if not runtime.is_submitted(run.run_dir):
         set_aside(run.run_dir, "interrupted")
-    repair_kernels(campaign, runtime.worker.cache_dir)
+    repair_kernels(campaign, runtime.worker_of(run.case).cache_dir)
 
 
 def collected(
     campaign: Campaign, run: Run, launch: Launch, result: LaunchResult, turns: TurnsTaken | None = None
 ) -> RunRecord:
     """The record of a run that ended. Raises as ``suite.records.collect.collect`` does."""
-    in_image = replace(result, image_digest=result.image_digest or runtime_of(campaign).image_digest)
-    record = collect(run.run_dir, run.case, run.round, in_image, campaign.machine, argv=_without_paths(launch))
+    runtime = runtime_of(campaign)
+    in_image = replace(result, image_digest=result.image_digest or runtime.image_digest)
+    machine = machine_with(campaign.machine, runtime.worker_of(run.case))
+    record = collect(run.run_dir, run.case, run.round, in_image, machine, argv=_without_paths(launch))
     if turns is not None:
         record = replace(record, telemetry=_without_memory_of_others(record.telemetry))
     return replace(record, neighbours=0, turns=turns, profiled_ranks=run.profiled_ranks)
+
+
+def machine_with(machine: Environment, worker: Worker) -> Environment:
+    """The machine, described with this worker."""
+    return replace(
+        machine,
+        worker_pins_sha256=worker.pins_sha256,
+        asset_sha256=worker.asset_sha256,
+        worker_packages=worker.packages,
+    )
 
 
 def _without_memory_of_others(seen: TelemetrySummary | None) -> TelemetrySummary | None:

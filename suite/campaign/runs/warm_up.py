@@ -13,6 +13,7 @@ Their cache records which kernels are compiled::
     CACHE/kernels-<pins>/warm/<device>-<stack>-<task>-n<environments of a rank>[-rl_games-<topology>].json
 """
 
+import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from typing import Final
 from suite.files.json_file import replace_json
 from suite.files.wording import counted
 from suite.install import damaged_kernels
+from suite.matrix.own_worker import own_worker_of
 from suite.records.soundness import MIN_ITERATIONS
 from suite.schema.case_suffixes import WARM_UP_SUFFIX
 from suite.schema.record import Case, Device, Environment, RlLibrary
@@ -38,7 +40,9 @@ def kernels_of(case: Case) -> Kernels:
 
 def shared_kernels_of(case: Case) -> Kernels:
     """The key of the kernels of physics and rendering."""
-    return case.stack, case.task, f"n{case.num_envs}"
+    own = own_worker_of(case)
+    of_own = (hashlib.sha256(str(own).encode()).hexdigest()[:12],) if own else ()
+    return case.stack, case.task, f"n{case.num_envs}", *of_own
 
 
 def is_warmed(case: Case) -> bool:

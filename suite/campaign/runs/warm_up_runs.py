@@ -50,7 +50,8 @@ def run(campaign: Campaign, folder: Folder) -> None:
     reporter = Reporter(campaign.console, [*campaign.planned, *wanted], cases, total=len(waiting))
     for record in run_blocks(campaign, folder, reporter, ([run] for run in waiting)):
         if record.outcome == "completed":
-            warm_up.remember(campaign.runtime.worker.cache_dir, record.case, campaign.machine)
+            cache_dir = campaign.runtime.worker_of(record.case).cache_dir
+            warm_up.remember(cache_dir, record.case, campaign.machine)
         else:
             _fail_rounds(campaign, folder, record)
 
@@ -76,11 +77,14 @@ def log_folder(campaign: Campaign, case: Case, round_index: int) -> str:
 def _wanted(campaign: Campaign, folder: Folder, runtime: Runtime) -> list[PlannedCase]:
     if not campaign.warm_ups:
         return []
-    repair_kernels(campaign, runtime.worker.cache_dir)  # modules that are moved away are compiled again
+    caches = {item.case: runtime.worker_of(item.case).cache_dir for item in campaign.warm_ups}
+    for cache_dir in dict.fromkeys(caches.values()):
+        repair_kernels(campaign, cache_dir)  # modules that are moved away are compiled again
     cases = [item.case for item, _ in known_rounds(campaign, folder)]
     needed = {warm_up.kernels_of(case) for case in cases if warm_up.is_warmed(case)}
-    cache_dir = runtime.worker.cache_dir
-    return [item for item in campaign.warm_ups if warm_up.is_missing(cache_dir, item.case, campaign.machine, needed)]
+    return [
+        item for item in campaign.warm_ups if warm_up.is_missing(caches[item.case], item.case, campaign.machine, needed)
+    ]
 
 
 def _fail_rounds(campaign: Campaign, folder: Folder, record: RunRecord) -> None:

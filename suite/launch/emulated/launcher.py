@@ -61,4 +61,5 @@ EMULATED: Final = LauncherEntry(
     chosen_by="emulate_nodes",
     needs={"emulate_nodes": "its own --launcher (emulated), which takes parts of this machine for nodes"},
     picks_worker=True,
+    has_own_workers=True,
 )

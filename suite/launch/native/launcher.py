@@ -7,6 +7,7 @@ from typing import Final
 
 from suite.env_check.report import env_check
 from suite.files.paths import ROOT
+from suite.install.own_workers import provision_own_worker
 from suite.install.worker import provision_worker
 from suite.launch.manifests.image_digest import digest_of
 from suite.launch.native.run import run
@@ -16,7 +17,7 @@ from suite.schema.record import Environment
 
 
 def on_this_machine(asked: Asked) -> Runtime:
-    """The worker environment of this machine, or the Python that the user brought, started by torchrun here."""
+    """The worker environments of this machine, or the Python that the user brought, started by torchrun here."""
     worker = provision_worker(
         project_root=ROOT,
         stack=asked.stack,
@@ -25,8 +26,20 @@ def on_this_machine(asked: Asked) -> Runtime:
         assets=asked.options.setup.assets,
         on_message=asked.say,
     )
+    own_workers = {
+        own: provision_own_worker(
+            own,
+            worker,
+            project_root=ROOT,
+            stack=asked.stack,
+            worker_packages=asked.options.setup.worker_packages,
+            on_message=asked.say,
+        )
+        for own in asked.own_workers
+    }
     return Runtime(
         worker=worker,
+        own_workers=own_workers,
         launch=run,
         launch_in_turns=run,
         check=functools.partial(env_check, asked.request),
@@ -56,5 +69,6 @@ NATIVE: Final = LauncherEntry(
     picks_worker=True,
     can_profile=True,
     gives_cores=True,
+    has_own_workers=True,
     takes_turns=True,
 )

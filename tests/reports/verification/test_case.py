@@ -319,3 +319,17 @@ def test_a_deterministic_case_is_held_to_the_settings_of_its_ranks(tmp_path: Pat
     assert found == (
         [] if is_set else [f"round {number}, rank 0: settings.deterministic_algorithms" for number in range(4)]
     )
+
+
+@pytest.mark.parametrize("there", ["1.8.0", "1.6.1"])
+def test_a_case_with_packages_is_held_to_the_versions_of_its_ranks(tmp_path: Path, there: str) -> None:
+    def change(document: Any) -> None:
+        result = document["labscale"]["case_result"]
+        for case in (result["case"], *(one["case"] for one in result["rounds"])):
+            case["with_packages"] = ["newton==1.8.0"]
+        for rank in (rank for one in result["rounds"] for rank in one["ranks"]):
+            rank["settings"]["versions.newton"] = there
+
+    found = [one.what for one in damaged_case(SEEDS, change, tmp_path) if "versions.newton" in one.what]
+    wrong = [f"round {number}, rank 0: settings.versions.newton" for number in range(4)]
+    assert found == ([] if there == "1.8.0" else wrong)

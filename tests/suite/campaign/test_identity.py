@@ -103,8 +103,9 @@ def test_a_folder_that_an_earlier_version_began_goes_on(tmp_path: Path, environm
     [
         ({"seed": 7}, "seed: there 42, now 7"),
         ({"host_label": "desk"}, "host_label: there None, now 'desk'"),
+        ({"with_packages": ("newton==1.8.0",)}, "with_packages: there None, now ['newton==1.8.0']"),
     ],
-    ids=["seed", "label"],
+    ids=["seed", "label", "with"],
 )
 def test_other_options_are_refused_before_anything_is_installed(
     tmp_path: Path, environment: Environment, options: dict[str, object], said: str, monkeypatch: pytest.MonkeyPatch

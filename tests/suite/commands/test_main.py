@@ -55,6 +55,7 @@ def test_options_reach_the_campaign() -> None:
         (["bench", "--seed", "-5"], "got '-5', allowed are whole numbers from 0 to 4000000000"),
         (["plan", "--seed", "4294967295"], "got '4294967295', allowed are whole numbers"),  # rank 1 would have 2**32
         (["plan", "--seed", "x"], "got 'x', allowed are whole numbers"),
+        (["bench", "--with", "newton"], "got 'newton', should be name==version, such as newton==1.8.0"),
         (["bench", "--sbatch-option=--foo"], "got '--foo', allowed is NAME or NAME=VALUE"),
         (["bench", "--sbatch-option", ""], "got '', allowed is NAME or NAME=VALUE"),
         (["bench", "--sbatch-option", "=x"], "got '=x', allowed is NAME or NAME=VALUE"),

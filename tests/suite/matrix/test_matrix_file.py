@@ -176,6 +176,27 @@ def test_a_point_that_does_not_divide_is_still_a_case(tmp_path: Path, catalog: C
             "in the closed division",
         ),
         ("iterations = 5", "iterations = 5\ntrainings_per_gpu = 2", 14, "series[0].trainings_per_gpu", "weak scaling"),
+        (
+            "iterations = 5",
+            'iterations = 5\nwith_packages = ["newton==1.8.0"]',
+            14,
+            "series[0].with_packages",
+            "in the closed division",
+        ),
+        (
+            "iterations = 5",
+            'iterations = 5\nwith_packages = ["newton>=1.8"]',
+            14,
+            "series[0].with_packages[0]",
+            "got 'newton>=1.8'; should be name==version, such as newton==1.8.0",
+        ),
+        (
+            "iterations = 5",
+            'iterations = 5\ndivision = "open"\nvariant = "x"\nwith_packages = ["newton==1", "Newton==2"]',
+            16,
+            "series[0].with_packages",
+            "got newton twice; a package has one version",
+        ),
         ("iterations = 5", 'iterations = 5\nvariant = "x"', 14, "series[0].variant", "in the closed division"),
         ("iterations = 5", 'iterations = 5\ndivision = "open"', 14, "series[0].division", "needs a variant"),
         (

@@ -54,6 +54,17 @@ def test_sizes_of_a_rank_have_one_each_and_libraries_share_it() -> None:
     assert warm_ups([replace(ANT[0], workload="environment_step")]) == []
 
 
+def test_other_versions_compile_kernels_of_their_own() -> None:
+    case = ANT[0]
+    others = [
+        replace(case, case_id=f"{case.case_id}-{number}", with_packages=(f"newton=={number}",)) for number in (1, 2)
+    ]
+    found = warm_ups([case, *others, replace(others[0], rl_library="skrl")])
+    assert [one.with_packages for one in found] == [(), ("newton==1",), ("newton==2",)]
+    assert len({one.case_id for one in found}) == 3
+    assert [warm_up.is_of(one, others[0]) for one in found] == [False, True, False]
+
+
 def test_a_case_that_starts_cold_has_no_warm_up_and_does_not_fail_with_one() -> None:
     cold = [replace(case, case_id=f"{case.case_id}-cold", kernel_cache="empty") for case in ANT]
     assert warm_ups(cold) == []

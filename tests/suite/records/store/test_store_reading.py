@@ -58,8 +58,13 @@ def test_no_case_before_schema_version_5_is_deterministic_or_cold_and_nobody_tim
     old, new = store.read_case(VERSION_4), store.read_case(GOLDEN)
     assert (old.case.deterministic, new.case.deterministic) == (False, True)
     assert (old.case.kernel_cache, new.case.kernel_cache) == ("kept", "empty")
+    assert (old.case.with_packages, new.case.with_packages) == ((), ("mujoco==3.12.0",))
     as_before = replace(
-        new.case, deterministic=False, kernel_cache="kept", case_id=new.case.case_id.removesuffix("-cold")
+        new.case,
+        deterministic=False,
+        kernel_cache="kept",
+        with_packages=(),
+        case_id=new.case.case_id.removesuffix("-cold"),
     )
     assert as_before == old.case
     ranks = [(rank.warp_modules_compiled, rank.warp_compile_time_s) for rank in old.rounds[0].ranks]

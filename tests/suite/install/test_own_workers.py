@@ -1,0 +1,69 @@
+"""The workers that cases have for themselves: where they are, and what they share with that of the stack."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from suite.install import other_versions, pins
+from suite.install.own_workers import locate_own_worker, provision_own_worker
+from suite.install.worker import Worker, locate_worker, provision_worker
+from suite.matrix.own_worker import OwnWorker
+from tests.fixtures.stand_ins.synthetic_wheels import pin, write_wheel
+from tests.suite.install.conftest import NEEDED, wheels
+
+GAMES = OwnWorker(pins="games")
+SKRL = OwnWorker(packages=("skrl==2.0",))
+GAMES_AND_SKRL = OwnWorker(pins="games", packages=("skrl==2.0",))
+
+
+@pytest.fixture
+def base(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Worker:
+    """The worker of the stack; a file of pins with another rl-games; a newer skrl on the index."""
+    other = wheels(tmp_path / "wheels", {**NEEDED, "rl-games": "7.0"})
+    (project / pins.PINS_DIR / "games.txt").write_text("".join(map(pin, other)))
+    write_wheel(tmp_path / "wheels", "skrl", "2.0")
+    monkeypatch.setattr(other_versions, "IMPORTED", ("skrl",))
+    return provision_worker(
+        project_root=project, stack="kitless", worker_python=None, assets="offline", on_message=lambda _: None
+    )
+
+
+@pytest.mark.parametrize(
+    ("own", "games", "skrl"), [(GAMES, "7.0", "1.0"), (SKRL, "1.0", "2.0"), (GAMES_AND_SKRL, "7.0", "2.0")]
+)
+def test_it_has_its_versions_and_kernels_and_the_assets_of_the_stack(
+    base: Worker, project: Path, own: OwnWorker, games: str, skrl: str
+) -> None:
+    worker = provision_own_worker(own, base, project_root=project, stack="kitless", on_message=lambda _: None)
+    installed = {name: other_versions.installed_in(worker.python)[1][name][0] for name in ("rl-games", "skrl", "torch")}
+    assert installed == {"rl-games": games, "skrl": skrl, "torch": "1.0"}
+    name = "games" if own.pins else "worker"
+    assert worker.pins_sha256 == pins.sha256(project / pins.PINS_DIR / f"{name}.txt")
+    assert (worker.asset_root, worker.asset_sha256) == (base.asset_root, base.asset_sha256)
+    assert (project / "runs").read_text() == "x"  # assets were built once
+    assert worker.cache_dir.is_dir()
+    assert worker.cache_dir != base.cache_dir
+    there = locate_worker(project_root=project, stack="kitless", worker_python=None)
+    located = locate_own_worker(own, there, project_root=project)
+    assert replace(located, asset_sha256=worker.asset_sha256) == worker
+    again = provision_own_worker(own, base, project_root=project, stack="kitless", on_message=pytest.fail)
+    assert again == worker
+
+
+def test_packages_of_the_user_are_there_too(base: Worker, project: Path, tmp_path: Path) -> None:
+    write_wheel(tmp_path / "wheels", "mine", "1.0", requires=["torch"])
+    with_mine = provision_worker(
+        project_root=project, stack="kitless", worker_python=None, assets="offline", worker_packages=["mine"],
+        on_message=lambda _: None,
+    )  # fmt: skip
+    workers = [
+        provision_own_worker(
+            own, with_mine, project_root=project, stack="kitless", worker_packages=["mine"], on_message=lambda _: None
+        )
+        for own in (GAMES, SKRL)
+    ]
+    for worker in workers:
+        assert worker.packages == ("mine 1.0",)
+        assert "mine" in other_versions.installed_in(worker.python)[1]
+    assert base.python not in {with_mine.python, *(worker.python for worker in workers)}

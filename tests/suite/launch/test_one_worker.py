@@ -1,0 +1,96 @@
+"""Where cases may have a worker of their own, and that the plan says why elsewhere."""
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from suite.campaign import steps
+from suite.campaign.planning.plan import make_plan
+from suite.campaign.state import Campaign
+from suite.install.worker import Worker
+from suite.launch import registry
+from suite.matrix.own_worker import OwnWorker
+from suite.matrix.resources import Resources
+from suite.schema.record import Environment
+from tests.fixtures.runs.asked_options import options_with
+from tests.fixtures.runs.real_runs import cartpole, matrix_of
+
+PACKAGES = ("newton==1.8.0", "warp-lang==1.19.0")
+OWN = OwnWorker(packages=PACKAGES)
+MATRIX = matrix_of(
+    cartpole("rsl_rl", "skrl"),
+    cartpole("rsl_rl", "skrl", division="open", variant="newer", with_packages=PACKAGES[::-1]),
+)
+
+
+def planned(environment: Environment, tmp_path: Path, **options: object) -> Campaign:
+    path = tmp_path / "matrix.toml"
+    path.write_text(MATRIX, encoding="utf-8")
+    return make_plan(
+        Campaign(
+            options=options_with(matrix=str(path), out=tmp_path / "out", **options),
+            console=Console(file=io.StringIO()),
+            machine=environment,
+            device="cpu",
+            resources=Resources(nnodes=1, gpus_per_node=0, cpus_per_node=2),
+        )
+    )
+
+
+@pytest.mark.parametrize("launcher", ["native", "emulated"])
+def test_on_this_machine_a_case_may_have_its_own(environment: Environment, tmp_path: Path, launcher: str) -> None:
+    campaign = planned(environment, tmp_path, launcher=launcher)
+    assert [item.infeasible for item in campaign.planned] == [None] * 4
+    assert [item.case.with_packages for item in campaign.planned] == [(), (), PACKAGES, PACKAGES]
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        *(
+            (
+                {"launcher": name},
+                f"--launcher {name} has one worker for all cases; run it with --launcher native or emulated",
+            )
+            for name in sorted({*registry.LAUNCHERS} - {"native", "emulated"})
+        ),
+        ({"render": "kubernetes", "image": "i"}, "--render kubernetes runs the worker of an image"),
+        ({"worker_python": Path("python")}, "--worker-python takes a Python as it is; leave it out"),
+    ],
+)
+def test_elsewhere_the_plan_refuses_such_cases_alone(
+    environment: Environment, tmp_path: Path, options: dict[str, object], why: str
+) -> None:
+    campaign = planned(environment, tmp_path, **options)
+    reason = f"needs a worker of its own (newton==1.8.0, warp-lang==1.19.0), and {why}"
+    assert [item.infeasible for item in campaign.planned] == [None, None, reason, reason]
+
+
+def test_each_worker_is_prepared_once_and_each_case_runs_in_its_own(
+    environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("suite.launch.native.launcher.provision_worker", lambda **_: worker_at(tmp_path / "stack"))
+    prepared: list[OwnWorker] = []
+
+    def prepare(own: OwnWorker, base: Worker, **_: object) -> Worker:
+        prepared.append(own)
+        assert base == worker_at(tmp_path / "stack")
+        return worker_at(tmp_path / "own")
+
+    monkeypatch.setattr("suite.launch.native.launcher.provision_own_worker", prepare)
+    campaign = steps.provision(planned(environment, tmp_path))
+    assert prepared == [OWN]
+    assert campaign.runtime is not None
+    folders = [campaign.runtime.worker_of(item.case).python.parent.name for item in campaign.planned]
+    assert folders == ["stack", "stack", "own", "own"]
+    prepared.clear()
+    steps.provision(planned(environment, tmp_path, case_globs=("*1x1",)))
+    assert prepared == []  # no case that was chosen needs it
+
+
+def worker_at(folder: Path) -> Worker:
+    return Worker(
+        python=folder / "python", pins_sha256=None, asset_root=None, asset_sha256=None, cache_dir=folder / "kernels"
+    )
