@@ -9,6 +9,7 @@ from reports.analysis.same_work import work_of
 from suite.matrix.cases import expand, on_nodes_of
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
+from suite.matrix.own_worker import PINS_OF
 from suite.matrix.plan import plan
 from suite.schema.record import Case, Device, RlLibrary
 from suite.statistics.aa_noise import baseline_of, is_twin, with_twins
@@ -90,7 +91,7 @@ def test_smoke_has_every_task_on_one_and_two_ranks_and_every_library() -> None:
     assert {(case.task, case.world_size) for case in cases} == {
         (task, world_size) for task in CATALOG.tasks for world_size in (1, 2)
     }
-    assert {case.rl_library for case in cases} == set(get_args(RlLibrary)) - {"skrl_jax"}  # needs more packages
+    assert {case.rl_library for case in cases} == set(get_args(RlLibrary)) - PINS_OF.keys()
 
 
 def test_first_is_one_curve_of_full_on_one_gpu_and_on_all() -> None:
