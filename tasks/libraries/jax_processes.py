@@ -39,6 +39,7 @@ def variables(
         "JAX_WORLD_SIZE": str(world_size),
         "JAX_RANK": str(rank),
         "JAX_LOCAL_RANK": str(local_rank),
+        "no_grpc_proxy": host,  # JAX would look for the service behind a proxy that http_proxy names, and abort
         # It would catch SIGTERM, by which torchrun ends the other ranks when one has failed.
         "JAX_ENABLE_PREEMPTION_SERVICE": "false",
     }

@@ -6,7 +6,7 @@ from tasks.libraries.jax_processes import variables
 
 JOINING = {
     "JAX_COORDINATOR_ADDR", "JAX_COORDINATOR_PORT", "JAX_WORLD_SIZE", "JAX_RANK", "JAX_LOCAL_RANK",
-    "JAX_ENABLE_PREEMPTION_SERVICE",
+    "JAX_ENABLE_PREEMPTION_SERVICE", "no_grpc_proxy",
 }  # fmt: skip
 
 
@@ -22,6 +22,7 @@ def test_a_rank_on_a_second_node_has_its_own_gpu_and_the_address_of_rank_0() -> 
     found = of(5, world_size=8)
     assert (found["JAX_RANK"], found["JAX_LOCAL_RANK"], found["JAX_WORLD_SIZE"]) == ("5", "1", "8")
     assert (found["JAX_COORDINATOR_ADDR"], found["JAX_COORDINATOR_PORT"]) == ("node-0", "4321")
+    assert found["no_grpc_proxy"] == "node-0"
     assert found["JAX_CUDA_VISIBLE_DEVICES"] == "1"
     assert found.keys() >= JOINING
 

@@ -3,6 +3,7 @@
 import os
 import signal
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,10 @@ def test_jax_trains_two_networks_whose_gradients_are_reduced_at_each_optimiser_s
 def test_a_rank_that_fails_ends_the_run_long_before_jax_would(
     worker_of: WorkerOf, environment: Environment, tmp_path: Path
 ) -> None:
-    """It gets an exception; JAX would let it wait for the others, for longer than this run may take."""
+    """It gets an exception; JAX would let it wait for the others, for longer than this run may take.
+
+    The processes find each other although the machine has a proxy, which does not answer.
+    """
     series = cartpole("skrl_jax", topologies=("1x2",), minibatch_size=WHOLE_BATCH, iterations=1000, timeout_s=240)
     (case,) = cases_of(matrix_of(series), tmp_path)
 
@@ -37,7 +41,9 @@ def test_a_rank_that_fails_ends_the_run_long_before_jax_would(
             with suppress(ProcessLookupError):
                 os.kill(pid_of(tmp_path / "r0", 1), signal.SIGINT)
 
-    record = train(launch_of(worker_of(case), case, tmp_path / "r0"), environment, on_progress=interrupt)
+    launch = launch_of(worker_of(case), case, tmp_path / "r0")
+    launch = replace(launch, env={**launch.env, "http_proxy": "http://127.0.0.1:9"})
+    record = train(launch, environment, on_progress=interrupt)
     assert record.outcome == "crashed"
     assert str(record.reason).startswith("rank 1: ended with exit code 1")
     assert str(record.reason).endswith("KeyboardInterrupt")
