@@ -14,6 +14,7 @@ from typing import Any, Final, get_args
 
 from suite.schema.record import RlLibrary, Stack
 from tasks.checks.agent_settings import NAMES, look_up
+from tasks.upstream.names import upstreams_name
 
 ISAAC_SIM_MODULES: Final = ("carb", "isaacsim", "omni")
 # rl_games has a separate minibatch size for an asymmetric critic, which must divide the batch too.
@@ -52,7 +53,7 @@ def agents(task: str) -> Iterator[tuple[RlLibrary, dict[str, Any]]]:
     import gymnasium as gym
 
     for library in get_args(RlLibrary):
-        if gym.spec(task).kwargs.get(f"{library}_cfg_entry_point") is None:
+        if gym.spec(task).kwargs.get(entry_point(library)) is None:
             continue
         names, settings = NAMES[library], agent_settings_of(task, library)
         num_steps, cut, epochs = (look_up(settings, name) for name in (names.num_steps, names.minibatch, names.epochs))
@@ -71,11 +72,15 @@ def agents(task: str) -> Iterator[tuple[RlLibrary, dict[str, Any]]]:
         )
 
 
+def entry_point(library: RlLibrary) -> str:
+    return f"{upstreams_name(library)}_cfg_entry_point"
+
+
 def agent_settings_of(task: str, library: RlLibrary) -> Mapping[str, Any]:
     """Return an agent's settings without presets and overrides."""
     from isaaclab_tasks.utils import load_cfg_from_registry, resolve_presets
 
-    settings = resolve_presets(load_cfg_from_registry(task, f"{library}_cfg_entry_point"))
+    settings = resolve_presets(load_cfg_from_registry(task, entry_point(library)))
     found: Mapping[str, Any] = settings if isinstance(settings, dict) else settings.to_dict()
     return found
 

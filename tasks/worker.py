@@ -24,11 +24,17 @@ from tasks.rank.rank_log import RankLog
 
 
 def adapter_for(case: Case) -> ModuleType:
-    from tasks.libraries import controls, train_rl_games, train_rsl_rl, train_sb3, train_skrl
+    from tasks.libraries import controls, train_rl_games, train_rsl_rl, train_sb3, train_skrl, train_skrl_jax
 
     if not case.learns:
         return controls
-    adapters = {"rl_games": train_rl_games, "rsl_rl": train_rsl_rl, "skrl": train_skrl, "sb3": train_sb3}
+    adapters = {
+        "rl_games": train_rl_games,
+        "rsl_rl": train_rsl_rl,
+        "skrl": train_skrl,
+        "skrl_jax": train_skrl_jax,
+        "sb3": train_sb3,
+    }
     return adapters[case.rl_library]
 
 

@@ -36,7 +36,9 @@ SHARED: Final = {
     "hand": ("tasks/assets/test_assets", "tasks/rank/test_cuda_graph", "tasks/rank/test_validity"),
     "published_site": ("reports/site/test_four_questions", "reports/site/test_picture", "reports/site/test_publish",
         "reports/site/test_published_pages", "reports/site/test_series_sections"),
-    "own_tasks": ("tasks/test_own_task", "tasks/test_worker", "tasks/rank/test_workload"),
+    "own_tasks": (
+        "tasks/test_own_task", "tasks/test_worker", "tasks/rank/test_workload", "tasks/libraries/test_skrl_jax",
+    ),
 }  # fmt: skip
 # The longest first, by what they took on two idle cores: no process shall be left with one of these when the others
 # have ended. The first ones start together: one installs the worker and compiles its kernels, another needs neither.

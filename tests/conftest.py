@@ -2,13 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from suite.files.paths import ROOT
+from suite.install.own_workers import provision_own_worker
 from suite.install.worker import Worker, provision_worker
+from suite.matrix.own_worker import OwnWorker, own_worker_of
 from suite.records import store
 from suite.schema.record import Case, CaseResult, Environment
 from tests.fixtures.runs.real_runs import warm_kernels
@@ -105,6 +108,20 @@ def worker(tmp_path_factory: pytest.TempPathFactory) -> Worker:
     found = provision_worker(project_root=ROOT, stack="kitless", worker_python=None, assets="offline", on_message=print)
     warm_kernels(found, tmp_path_factory.mktemp("warm"))
     return found
+
+
+@pytest.fixture(scope="session")
+def worker_of(worker: Worker) -> Callable[[Case], Worker]:
+    """Give the worker that a case needs. One with the same Warp and Newton is given the kernels that are there."""
+
+    @cache
+    def prepared(own: OwnWorker | None) -> Worker:
+        if own is None:
+            return worker
+        found = provision_own_worker(own, worker, project_root=ROOT, stack="kitless", on_message=print)
+        return found if own.packages else replace(found, cache_dir=worker.cache_dir)
+
+    return lambda case: prepared(own_worker_of(case))
 
 
 @pytest.fixture

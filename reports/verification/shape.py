@@ -34,7 +34,7 @@ DOCUMENT: Final = _fields(
 )
 RESULT: Final = _fields("case:object rounds:list +ended_because:text?")
 CASE: Final = _fields(
-    "case_id:text series:text scaling:strong|weak task:text rl_library:rl_games|rsl_rl|skrl|sb3"
+    "case_id:text series:text scaling:strong|weak task:text rl_library:rl_games|rsl_rl|skrl|skrl_jax|sb3"
     " stack:kitless|ovphysx|isaacsim device:cpu|cuda nnodes:size nproc_per_node:size num_envs:size num_envs_global:size"
     " num_steps_per_env:size iterations:size minibatch_rule:fixed_minibatch|fixed_updates minibatch_size:size"
     " optimiser_steps:size seed:count assets:offline|official presets:list overrides:list timeout_s:number"

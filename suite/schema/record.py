@@ -34,10 +34,11 @@ from suite.schema.turns import TurnsTaken
 # 4 (2026-11-26): a case has ``seed_per_round``.
 # 5 (2026-11-27): a case has ``deterministic``, ``trainings_per_gpu``, ``kernel_cache`` and ``with_packages``. A rank's
 #   settings have what is asked of torch, cuBLAS and Warp for the first, and ``mps``. A rank has what Warp compiled in
-#   it and how long that took.
+#   it and how long that took. The library ``skrl_jax`` is new; its ranks' settings have ``jax_platform``.
 SCHEMA_VERSION: Final = 5
 
-RlLibrary = Literal["rl_games", "rsl_rl", "skrl", "sb3"]
+# skrl_jax is skrl with JAX: another program than with torch, with other packages, so a library of its own.
+RlLibrary = Literal["rl_games", "rsl_rl", "skrl", "skrl_jax", "sb3"]
 Stack = Literal["kitless", "ovphysx", "isaacsim"]
 Device = Literal["cpu", "cuda"]
 Scaling = Literal["strong", "weak"]

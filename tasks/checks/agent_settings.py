@@ -22,6 +22,7 @@ class Names:
     not_run: tuple[str, ...] = ()  # settings that would change the environment or the number of optimiser steps
 
 
+_SKRL: Final = Names(num_steps="agent.rollouts", epochs="agent.learning_epochs", minibatch="agent.mini_batches")
 NAMES: Final[Mapping[RlLibrary, Names]] = {
     "rl_games": Names(
         num_steps="params.config.horizon_length",
@@ -34,7 +35,8 @@ NAMES: Final[Mapping[RlLibrary, Names]] = {
         epochs="algorithm.num_learning_epochs",
         minibatch="algorithm.num_mini_batches",
     ),
-    "skrl": Names(num_steps="agent.rollouts", epochs="agent.learning_epochs", minibatch="agent.mini_batches"),
+    "skrl": _SKRL,
+    "skrl_jax": _SKRL,
     "sb3": Names(
         num_steps="n_steps",
         epochs="n_epochs",

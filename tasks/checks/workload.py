@@ -38,6 +38,12 @@ LEFT_OUT: Final = (
     "agent.n_timesteps",
 )  # fmt: skip
 # The most important settings of each library: name here -> its dotted name there, and its default.
+_SKRL: Final[Mapping[str, tuple[str, Any]]] = {
+    "learning_epochs": ("agent.learning_epochs", None),
+    "networks": ("models.policy.network", None),
+    "mixed_precision": ("agent.mixed_precision", False),
+    "torch_compile": ("models.policy.compile", None),
+}
 AGENT: Final[Mapping[str, Mapping[str, tuple[str, Any]]]] = {
     "rl_games": {
         "learning_epochs": ("params.config.mini_epochs", None),
@@ -51,12 +57,8 @@ AGENT: Final[Mapping[str, Mapping[str, tuple[str, Any]]]] = {
         "mixed_precision": ("algorithm.use_mixed_precision", False),
         "torch_compile": ("torch_compile_mode", None),
     },
-    "skrl": {
-        "learning_epochs": ("agent.learning_epochs", None),
-        "networks": ("models.policy.network", None),
-        "mixed_precision": ("agent.mixed_precision", False),
-        "torch_compile": ("models.policy.compile", None),
-    },
+    "skrl": _SKRL,
+    "skrl_jax": _SKRL,
     "sb3": {
         "learning_epochs": ("n_epochs", None),
         "networks": ("policy_kwargs.net_arch", None),

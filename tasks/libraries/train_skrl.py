@@ -2,6 +2,7 @@
 
 import functools
 import statistics
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -35,13 +36,23 @@ def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]
     env = SkrlVecEnvWrapper(simulation.env, ml_framework="torch")
     runner = Runner(env, settings)
     determinism.of_torch(context)
-    _attach(runner.agent, env, context.case.num_steps_per_env, context.timer)
+    attach(runner.agent, env, context.case.num_steps_per_env, context.timer)
     runner.run()
     return torch.nn.ModuleList([model for model in runner.agent.models.values() if model is not None])
 
 
-def _attach(agent: Any, env: Any, num_steps_per_env: int, timer: IterationTimer) -> None:
-    """Time skrl's loop: ``post_interaction`` of a rollout's last step updates, ``pre_interaction`` starts a rollout."""
+def attach(
+    agent: Any,
+    env: Any,
+    num_steps_per_env: int,
+    timer: IterationTimer,
+    *,
+    finish: Callable[[], object] = lambda: None,
+) -> None:
+    """Time skrl's loop: ``post_interaction`` of a rollout's last step updates, ``pre_interaction`` starts a rollout.
+
+    ``finish`` waits for an update that does not run on torch's device stream.
+    """
     env.step = timer.environment_step.wrap(env.step)
     agent.act = timer.inference.wrap(agent.act)
     pre_interaction, post_interaction = agent.pre_interaction, agent.post_interaction
@@ -61,6 +72,7 @@ def _attach(agent: Any, env: Any, num_steps_per_env: int, timer: IterationTimer)
             timer.end_collection()
         post_interaction(timestep=timestep, timesteps=timesteps)
         if at_boundary:
+            finish()
             timer.end()
             timer.write({**learning, "success_rate": success_rate(env)})
 

@@ -1,7 +1,8 @@
 """What a deterministic case sets: all that ``isaaclab train --deterministic`` sets, in the same order.
 
 That is the physics and Warp before the environment is made, and torch with cuBLAS and cuDNN once the library's runner
-is made. Upstream's own benchmark passes the same flag on, but sets nothing of torch (Isaac Lab 3.0.0).
+is made. JAX is asked for nothing, there as here. Upstream's own benchmark passes the same flag on, but sets nothing of
+torch (Isaac Lab 3.0.0).
 """
 
 import argparse

@@ -130,6 +130,10 @@ class Section:
         return Total(time_s=time_s if pairs else None, calls=len(pairs))
 
 
+def bytes_of_tensor(tensor: torch.Tensor) -> int:
+    return int(tensor.numel()) * int(tensor.element_size())
+
+
 class Collective(Section):
     """A section whose calls reduce a tensor over all ranks; counts bytes too."""
 
@@ -137,14 +141,16 @@ class Collective(Section):
         super().__init__(marks, name, ranges)
         self._num_bytes = 0
 
-    def wrap(self, call: Callable[..., Any]) -> Callable[..., Any]:
+    def wrap(
+        self, call: Callable[..., Any], *, num_bytes: Callable[[Any], int] = bytes_of_tensor
+    ) -> Callable[..., Any]:
         """Return ``call``, whose first argument is ``tensor`` as in torch, with time and bytes counted."""
         timed = super().wrap(call)
 
         @functools.wraps(call)
-        def counted(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        def counted(tensor: Any, *args: Any, **kwargs: Any) -> Any:
             if self.enabled:
-                self._num_bytes += tensor.numel() * tensor.element_size()
+                self._num_bytes += num_bytes(tensor)
             return timed(tensor, *args, **kwargs)
 
         return counted

@@ -12,6 +12,7 @@ from typing import Any
 from suite.schema.record import Case
 from tasks.rank.context import RankContext
 from tasks.rank.simulation import Simulation
+from tasks.upstream.names import upstreams_name
 
 type Samples = Sequence[Mapping[str, float | None]]  # one row per iteration
 
@@ -71,11 +72,11 @@ def _identity(context: RankContext, running: Simulation, started_utc: str) -> ob
     from isaaclab.benchmark import builders, capture
 
     case = context.case
-    config = capture.run_config_from_env_cfg(running.env_cfg)
+    config, library = capture.run_config_from_env_cfg(running.env_cfg), upstreams_name(case.rl_library)
     ended_utc = now_utc()
     return builders.build_run_identity(
-        run_id=capture.synth_run_id(case.rl_library, config.physics_backend, case.task, context.seed, ended_utc[:19]),
-        framework=case.rl_library,
+        run_id=capture.synth_run_id(library, config.physics_backend, case.task, context.seed, ended_utc[:19]),
+        framework=library,
         config=config,
         task=case.task,
         seed=context.seed,

@@ -19,13 +19,14 @@ from suite.schema.record import SAMPLE_COLUMNS, Case, Environment, RankRecord, R
 from suite.statistics.attribution import attribution
 from tasks.rank.cuda_graph import WARP_SETTINGS
 from tasks.rank.numa import nodes_of_cores
+from tasks.upstream.names import upstreams_name
 from tests.fixtures.runs.real_runs import NUM_CPUS, events, launch_of, train
 from tests.fixtures.runs.trained_runs import RUNS, Trained, TrainedRun
 
 pytestmark = pytest.mark.worker
 
 CLOCKS_AGREE: Final = 0.02  # relative
-EPOCHS: Final = {"rl_games": 4, "rsl_rl": 5, "skrl": 8, "sb3": 20}  # of the agents
+EPOCHS: Final = {"rl_games": 4, "rsl_rl": 5, "skrl": 8, "skrl_jax": 8, "sb3": 20}  # of the agents
 PHASES: Final = ("imports_torch", "imports", "task_config", "simulation_launch", "environment_creation")
 
 
@@ -144,7 +145,7 @@ def clocks_that_differ(record: RunRecord) -> list[str]:
             ours = {f"rsl_rl.{name}": numbers(rank, name) for name in ("collection_time_s", "learning_time_s")}
             ours["rsl_rl.total_fps"] = fps["total_fps"]
         else:
-            assert own == set()  # skrl and sb3 report no times of their own
+            assert own == set()  # skrl, with torch or JAX, and sb3 report no times of their own
         off += [
             f"{name} of rank {rank.rank}: {values} and {numbers(rank, name)}"
             for name, values in ours.items()
@@ -253,7 +254,7 @@ def test_upstreams_bundle_is_written_by_rank_0(trained: Trained) -> None:
     assert bundle["schema_version"] == "1.4"
     assert bundle["hardware"]["hostname"] == "not recorded"
     assert (bundle["run"]["framework"], bundle["run"]["num_envs"]) == (
-        trained.case.rl_library,
+        upstreams_name(trained.case.rl_library),
         trained.case.num_envs_global,
     )
     iterations = [event for event in events(trained.run_dir, 0) if event["event"] == "iteration"]

@@ -14,7 +14,8 @@ PACKAGES: Final[Mapping[str, str]] = {
     **AXIS_PACKAGES,
     "Warp": "warp-lang",
     "PhysX (ovphysx)": "ovphysx",
-    **LIBRARY_PACKAGES,
+    **{name: package for name, package in LIBRARY_PACKAGES.items() if name != "skrl_jax"},  # skrl is there
+    "JAX": "jax",
     "CUDA of torch": "cuda",
     "NCCL": "nccl",
     "Python": "python",
@@ -27,6 +28,7 @@ RELEASES: Final[Mapping[str, str]] = {
     "rl_games": "https://github.com/Denys88/rl_games/releases",
     "rsl_rl": "https://github.com/leggedrobotics/rsl_rl/releases",
     "skrl": "https://github.com/Toni-SM/skrl/releases",
+    "JAX": "https://github.com/jax-ml/jax/releases",
     "sb3": "https://github.com/DLR-RM/stable-baselines3/releases",
 }
 MAX_COMMITS: Final = 3  # more are counted

@@ -40,6 +40,13 @@ def test_ovphysx_only_adds_to_the_worker_but_for_packaging() -> None:
     assert {name for name, version in worker.items() if ovphysx.get(name) != version} == {"packaging"}
 
 
+def test_skrl_jax_only_adds_to_the_worker() -> None:
+    worker = versions(PROJECT / "containers/pins/worker.txt")
+    skrl_jax = versions(PROJECT / "containers/pins/skrl-jax.txt")
+    assert worker.items() <= skrl_jax.items()
+    assert {"jax", "jax-cuda13-plugin", "flax"} <= skrl_jax.keys() - worker.keys()
+
+
 def test_suite_environments_agree_with_each_other() -> None:
     lint = versions(PROJECT / "containers/pins/lint.txt")
     for name in ("suite", "report", "tests"):
@@ -74,6 +81,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir(parents=True)
     (folder / "worker.in").write_text("tool\n")
     (folder / "ovphysx.in").write_text("extra\n")
+    (folder / "skrl-jax.in").write_text("extra\n")
     groups = "".join(f'{name} = ["tool"]\n' for name in ("suite", "report", "tests", "lint"))
     (project / "pyproject.toml").write_text(
         f'[project]\nname = "p"\nversion = "1"\nrequires-python = ">=3.12"\n[dependency-groups]\n{groups}'

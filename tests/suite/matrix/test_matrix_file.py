@@ -95,7 +95,7 @@ def test_a_case_holds_what_matrix_and_catalog_say(tmp_path: Path, catalog: Catal
 
 
 def test_the_defaults_of_an_agent_need_no_override(tmp_path: Path, catalog: Catalog) -> None:
-    for library in ("rl_games", "rsl_rl", "skrl", "sb3"):
+    for library in ("rl_games", "rsl_rl", "skrl", "skrl_jax", "sb3"):
         path = edited(tmp_path, ('"rl_games"', f'"{library}"'), ('"1x1", "1x2", "2x4"', '"1x1"'))
         assert cases_of(path, catalog)[0].overrides == ()
 
@@ -106,6 +106,7 @@ def test_the_defaults_of_an_agent_need_no_override(tmp_path: Path, catalog: Cata
         ("rl_games", ("agent.params.config.horizon_length=8", "agent.params.config.minibatch_size=2048")),
         ("rsl_rl", ("agent.num_steps_per_env=8", "agent.algorithm.num_mini_batches=8")),
         ("skrl", ("agent.agent.rollouts=8", "agent.agent.mini_batches=8")),
+        ("skrl_jax", ("agent.agent.rollouts=8", "agent.agent.mini_batches=8")),
         ("sb3", ("agent.n_steps=8", "agent.batch_size=2048")),
     ],
 )

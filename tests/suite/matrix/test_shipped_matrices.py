@@ -9,6 +9,7 @@ from reports.analysis.same_work import work_of
 from suite.matrix.cases import expand, on_nodes_of
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
+from suite.matrix.own_worker import PINS_OF
 from suite.matrix.plan import plan
 from suite.schema.record import Case, Device, RlLibrary
 from suite.statistics.aa_noise import baseline_of, is_twin, with_twins
@@ -26,7 +27,7 @@ def cases_of(name: str, device: Device = "cuda") -> list[Case]:
     "name",
     [
         "accept", "full", "smoke", "deterministic", "env-sweep", "learning", "nodes", "open", "physx", "sb3",
-        "shared-gpu", "start-up", "tuned",
+        "shared-gpu", "skrl-jax", "start-up", "tuned",
     ],
 )  # fmt: skip
 def test_the_matrices_load_with_unique_ids(name: str) -> None:
@@ -90,7 +91,7 @@ def test_smoke_has_every_task_on_one_and_two_ranks_and_every_library() -> None:
     assert {(case.task, case.world_size) for case in cases} == {
         (task, world_size) for task in CATALOG.tasks for world_size in (1, 2)
     }
-    assert {case.rl_library for case in cases} == set(get_args(RlLibrary))
+    assert {case.rl_library for case in cases} == set(get_args(RlLibrary)) - PINS_OF.keys()
 
 
 def test_first_is_one_curve_of_full_on_one_gpu_and_on_all() -> None:
@@ -194,6 +195,7 @@ def test_a_variant_of_the_open_division_is_told_apart_by_its_case_alone() -> Non
         ("open", "cuda", 4, 16, 1),
         ("start-up", "cuda", 1, 8, 1),
         ("sb3", "cuda", 1, 16, 1),
+        ("skrl-jax", "cuda", 2, 16, 1),
     ],
 )
 def test_they_are_feasible_on_the_machines_they_are_for(
@@ -246,6 +248,18 @@ def test_sb3_has_each_task_beside_rl_games_and_stepped_alone() -> None:
     }
     assert {(case.topology, case.division) for case in cases} == {("1x1", "closed")}
     assert load_matrix("sb3", CATALOG).rounds >= MIN_ROUNDS_FOR_INTERVAL
+
+
+def test_skrl_jax_has_both_frameworks_on_one_and_two_gpus_with_the_same_work() -> None:
+    cases = cases_of("skrl-jax")
+    assert {(case.rl_library, case.topology) for case in cases} == {
+        (library, topology) for library in ("skrl", "skrl_jax") for topology in ("1x1", "1x2")
+    }
+    assert {(case.task, case.num_envs, case.division, case.overrides) for case in cases} == {
+        ("Isaac-Cartpole-Direct", 4096, "closed", ())
+    }
+    assert len({(case.minibatch_size, case.optimiser_steps, case.num_steps_per_env) for case in cases}) == 1
+    assert load_matrix("skrl-jax", CATALOG).rounds >= MIN_ROUNDS_FOR_INTERVAL
 
 
 def test_tuned_has_seeds_enough_and_the_longest_runs_of_both_tasks() -> None:

@@ -15,6 +15,7 @@ SETTINGS: dict[RlLibrary, dict[str, Any]] = {
     "rl_games": {"params": {"config": {"horizon_length": 16, "mini_epochs": 5, "minibatch_size": 128}}},
     "rsl_rl": {"num_steps_per_env": 16, "algorithm": {"num_learning_epochs": 5, "num_mini_batches": 4}},
     "skrl": {"agent": {"rollouts": 16, "learning_epochs": 5, "mini_batches": 4}},
+    "skrl_jax": {"agent": {"rollouts": 16, "learning_epochs": 5, "mini_batches": 4}},
     "sb3": {"n_steps": 16, "n_epochs": 5, "batch_size": 128},
 }
 

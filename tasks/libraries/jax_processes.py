@@ -1,0 +1,83 @@
+"""Joins the processes of a training in JAX, which has a runtime of its own beside torch's process group.
+
+skrl joins them while it is imported, from variables that its own launcher would set. That launcher returned 0 when a
+process of it had failed (skrl 2.1.1), so the variables follow from torchrun's instead. They must not be there before
+the simulation is launched: Isaac Lab adds ``JAX_LOCAL_RANK`` to ``LOCAL_RANK`` for the number of a rank's GPU.
+Imports no torch.
+"""
+
+import atexit
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from tasks.rank.context import RankContext
+    from tasks.rank.process_group import Ranks
+
+_PORT: Final = "labscale/jax/port"  # in the store that joined torch's ranks
+
+
+def variables(
+    *, rank: int, local_rank: int, world_size: int, on_gpu: bool, threads: int, coordinator: tuple[str, int] | None
+) -> dict[str, str]:
+    """Return what JAX and skrl read of one rank. ``coordinator``: host and port where rank 0 starts JAX's service."""
+    own = {
+        "JAX_PLATFORMS": "cuda,cpu" if on_gpu else "cpu",  # JAX fails without the first; it would train on the CPU
+        "JAX_CUDA_VISIBLE_DEVICES": str(local_rank),  # JAX would take memory on every GPU
+        "XLA_PYTHON_CLIENT_PREALLOCATE": "false",  # torch and Warp share the GPU, and JAX would take 75 % of it
+        "NPROC": str(threads),  # of XLA's thread pools, which would have every core in every rank
+    }
+    if coordinator is None:
+        return own
+    host, port = coordinator
+    return own | {
+        "JAX_COORDINATOR_ADDR": host,
+        "JAX_COORDINATOR_PORT": str(port),
+        "JAX_WORLD_SIZE": str(world_size),
+        "JAX_RANK": str(rank),
+        "JAX_LOCAL_RANK": str(local_rank),
+        "no_grpc_proxy": host,  # JAX would look for the service behind a proxy that http_proxy names, and abort
+        # It would catch SIGTERM, by which torchrun ends the other ranks when one has failed.
+        "JAX_ENABLE_PREEMPTION_SERVICE": "false",
+    }
+
+
+@contextmanager
+def joined(context: "RankContext") -> Iterator[None]:
+    """Set the variables for the block, in which skrl is imported and trains.
+
+    A rank that fails ends at once. JAX would wait at the interpreter's end for the other ranks, for five minutes.
+    """
+    import torch
+
+    ranks = context.ranks
+    os.environ |= variables(
+        rank=ranks.rank,
+        local_rank=ranks.local_rank,
+        world_size=ranks.world_size,
+        on_gpu=context.device.type == "cuda",
+        threads=torch.get_num_threads(),
+        coordinator=_coordinator(ranks) if ranks.is_distributed else None,
+    )
+    try:
+        yield
+    except BaseException:
+        atexit.register(os._exit, 1)  # the last one registered is the first one called
+        raise
+    import jax
+
+    jax.distributed.shutdown()  # all ranks have trained; does nothing for one rank alone
+
+
+def _coordinator(ranks: "Ranks") -> tuple[str, int]:
+    """Return the host of rank 0, and a port that is free there; the same on all ranks."""
+    import torch.distributed as dist
+
+    store = dist.distributed_c10d._get_default_store()  # noqa: SLF001  the store that joined the ranks
+    if ranks.rank == 0:
+        with socket.create_server(("", 0)) as server:
+            store.set(_PORT, str(server.getsockname()[1]))
+    return os.environ["MASTER_ADDR"], int(store.get(_PORT))  # waits until it is there

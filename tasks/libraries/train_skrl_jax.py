@@ -1,0 +1,114 @@
+"""Trains with skrl 2.1 and JAX under labscale's clock: the same agents, trainer and boundaries as with torch.
+
+Physics and environment stay torch's and Warp's; skrl's wrapper passes observations and actions on by DLPack, without
+a copy on a GPU. JAX has a queue of its own. An iteration ends when the trained parameters are there, and in marked
+iterations a section ends when JAX has finished what was called in it. What JAX still has to do of the last step when a
+rollout ends counts as learning: storing a transition.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from tasks.libraries import jax_processes, train_skrl
+from tasks.rank import determinism
+from tasks.rank.context import RankContext
+from tasks.rank.simulation import Simulation
+from tasks.rank.timing import IterationTimer, Section
+
+AGENT_ENTRY_POINT = train_skrl.AGENT_ENTRY_POINT  # Isaac Lab has one agent for both
+
+
+def configure(context: RankContext, simulation: Simulation) -> dict[str, Any]:
+    """Write the case's values into the agent's settings and return these as skrl will train them with JAX.
+
+    With JAX, policy and value never share a network, whatever the agent says.
+    """
+    agent_cfg = train_skrl.configure(context, simulation)
+    agent_cfg["models"]["separate"] = True
+    return agent_cfg
+
+
+def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]) -> torch.nn.Module:
+    """Train the case's rollouts with their updates and return a copy of the trained parameters.
+
+    Raises:
+        RuntimeError: JAX has no GPU, and the case asks for one.
+    """
+    with jax_processes.joined(context):
+        import jax
+        import skrl
+        from isaaclab_rl.skrl import SkrlVecEnvWrapper
+
+        if not context.ranks.is_distributed:  # otherwise skrl takes the rank's own device
+            skrl.config.jax.device = context.device.type
+        env = SkrlVecEnvWrapper(simulation.env, ml_framework="jax")
+        from skrl.utils.runner.jax import Runner
+
+        runner = Runner(env, settings)
+        context.log.write("settings", settings={"jax_platform": skrl.config.jax.device.platform})
+        determinism.of_torch(context)
+        agent = runner.agent
+        _wait_in_sections(agent, context.timer)
+        train_skrl.attach(
+            agent,
+            env,
+            context.case.num_steps_per_env,
+            context.timer,
+            finish=lambda: jax.block_until_ready(_trained(agent)),
+        )
+        runner.run()
+        models = (agent.policy, agent.value)
+        return torch.nn.ParameterList(
+            torch.nn.Parameter(torch.tensor(jax.device_get(leaf)), requires_grad=False)
+            for model in models
+            for leaf in jax.tree.leaves(model.state_dict.params)
+        )
+
+
+def _trained(agent: Any) -> list[Any]:
+    """Return what an update ends with: parameters of both networks and the states of their optimisers."""
+    return [
+        agent.policy.state_dict.params,
+        agent.value.state_dict.params,
+        agent.policy_optimizer.state,
+        agent.value_optimizer.state,
+    ]
+
+
+def _wait_in_sections(agent: Any, timer: IterationTimer) -> None:
+    """Let sections end when JAX has finished, and time the gradients' all-reduce, which skrl does by JAX."""
+    agent.act = _finished(agent.act, timer.inference)
+    for model in (agent.policy, agent.value):
+        reduce = timer.all_reduce.wrap(_finished(model.reduce_parameters, timer.all_reduce), num_bytes=_num_bytes)
+        model.reduce_parameters = _after_its_input(reduce, timer.all_reduce)
+
+
+def _finished(call: Callable[..., Any], section: Section) -> Callable[..., Any]:
+    """Return ``call`` that waits for its result where the section is marked."""
+    import jax
+
+    @functools.wraps(call)
+    def waits(*args: Any, **kwargs: Any) -> Any:
+        result = call(*args, **kwargs)
+        return jax.block_until_ready(result) if section.enabled else result
+
+    return waits
+
+
+def _after_its_input(call: Callable[[Any], Any], section: Section) -> Callable[[Any], Any]:
+    """Return ``call`` that begins when its argument is there, where the section is marked."""
+    import jax
+
+    def waits(tree: Any) -> Any:
+        return call(jax.block_until_ready(tree) if section.enabled else tree)
+
+    return waits
+
+
+def _num_bytes(tree: Any) -> int:
+    import jax
+
+    return sum(leaf.nbytes for leaf in jax.tree.leaves(tree))
