@@ -55,6 +55,7 @@ NATIVE: Final = LauncherEntry(
     settings=NoSettings,
     picks_worker=True,
     can_profile=True,
+    can_film=True,
     gives_cores=True,
     takes_turns=True,
 )
