@@ -57,6 +57,7 @@ EXTRA = {
     "suite/env_check/probes/vulkan_frame.py": {"wgpu"},
     "suite/env_check/probes/egl_frame.py": {"moderngl"},
     "tasks/film/newton_camera.py": {"isaaclab_newton"},
+    "tasks/film/watching.py": {"isaaclab_visualizers"},
     "reports/display/figure.py": {"vl_convert"},
     "reports/analysis/scaling/scaling_laws.py": {"numpy", "scipy"},
     "reports/topics/history/command.py": {"rich"},

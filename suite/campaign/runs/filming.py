@@ -47,7 +47,7 @@ def why_not(case: Case) -> str | None:
     if not case.learns:
         return "it is a single-part test and trains nothing"
     if case.stack != "kitless":
-        return f"the camera sees Newton's simulations only, and the stack is {case.stack}"
+        return f"only Newton's simulations can be seen without Isaac Sim's renderer, and the stack is {case.stack}"
     if case.trainings_per_gpu > 1:
         return "several trainings share its GPU"
     return None
