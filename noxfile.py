@@ -77,6 +77,13 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
+def watch(session: nox.Session) -> None:
+    """Train one case and show it in the browser of this machine, until Ctrl-C: `nox -s watch -- 'ant*'`."""
+    install(session, "suite")
+    run_module(session, "suite", "watch")
+
+
+@nox.session
 def store(session: nox.Session) -> None:
     """Store the finished rounds of a campaign after losing its machine: `nox -s store -- runs/full`."""
     install(session, "suite")

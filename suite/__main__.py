@@ -1,4 +1,4 @@
-"""The command line behind nox's sessions ``env_check``, ``plan``, ``bench``, ``store``, ``build`` and ``bundle``."""
+"""The command line behind nox's sessions, such as ``env_check``, ``plan`` and ``bench``: see ``COMMANDS``."""
 
 import argparse
 import math
@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from rich.console import Console
 
-from suite.commands import bench, build, bundle, env_check, plan, store
+from suite.commands import bench, build, bundle, env_check, plan, store, watch
 from suite.errors import Interrupted, LabscaleError
 from suite.external.parent_death import end_with_nox
 from suite.options.command_line import Parser, print_any_name, say
@@ -31,6 +31,7 @@ class Command(Protocol):
 COMMANDS: Final[dict[str, tuple[Command, str]]] = {
     "plan": (plan, "print every case of a matrix and start nothing"),
     "bench": (bench, "run a matrix, store its results and build their page"),
+    "watch": (watch, "train one case and show it in the browser of this machine"),
     "bundle": (bundle, "pack labscale for a machine without internet"),
     "store": (store, "store the rounds that a campaign finished before its machine was gone"),
     "build": (build, "build a container image"),

@@ -11,11 +11,7 @@ import json
 import sys
 from typing import Any, Final
 
-FIELD_OF_VIEW: Final = 0.7  # vertical [rad]
-BACKGROUND: Final = 0xFFF5F0EC  # ABGR
 COLORS: Final = 48  # of the file, which pages carry within them
-FLOOR: Final = (0.78, 0.80, 0.83)
-BODIES: Final = ((0.16, 0.38, 0.62), (0.85, 0.37, 0.10), (0.20, 0.55, 0.40), (0.80, 0.65, 0.20))
 PACKAGES: Final = ("isaaclab", "newton", "warp-lang")
 
 
@@ -49,47 +45,14 @@ def draw(view: dict[str, Any]) -> None:
 
 
 def _write_picture(view: dict[str, Any]) -> None:
-    import warp
-    from isaaclab_newton.physics.newton_manager import NewtonManager
-    from newton.sensors import SensorTiledCamera
     from PIL import Image
 
-    model, state = NewtonManager.get_model(), NewtonManager.get_state_0()
-    _make_visible(model)
-    model.bvh_build_shapes(state)
-    config = SensorTiledCamera.RenderConfig(enable_shadows=True)
-    sensor = SensorTiledCamera(model, default_render_config=config)
-    sensor.utils.create_default_light()
-    width, height = view["width_px"], view["height_px"]
-    rays = sensor.utils.compute_camera_rays_pinhole(width, height, camera_fovs=FIELD_OF_VIEW)
-    color = sensor.utils.create_color_image_output(width, height)
-    camera = warp.array([[_looking(view["eye"], view["target"])]], dtype=warp.transformf)
-    clear = SensorTiledCamera.ClearData(clear_color=BACKGROUND)
-    sensor.update(state, camera, rays, color_image=color, clear_data=clear)
-    pixels = color.numpy()[0, 0].view("uint8").reshape(height, width, 4)[..., :3]
-    drawn = Image.fromarray(pixels).quantize(COLORS, dither=Image.Dither.NONE)
+    from tasks.film.newton_camera import NewtonCamera
+
+    camera = NewtonCamera(worlds=1, width_px=view["width_px"], height_px=view["height_px"])
+    (pixels,) = camera.picture([view["eye"]], [view["target"]])
+    drawn = Image.fromarray(pixels.contiguous().numpy()).quantize(COLORS, dither=Image.Dither.NONE)
     drawn.save(view["file"], optimize=True)
-
-
-def _make_visible(model: Any) -> None:
-    """Show and colour the shapes that collide, where a scene without camera has left all others out."""
-    import newton
-
-    flags, bodies = model.shape_flags.numpy(), model.shape_body.numpy()
-    if (flags[bodies >= 0] & newton.ShapeFlags.VISIBLE).any():
-        return
-    model.shape_flags.assign(flags | int(newton.ShapeFlags.VISIBLE))
-    model.shape_color.assign([FLOOR if body < 0 else BODIES[body % len(BODIES)] for body in bodies])
-
-
-def _looking(eye: list[float], target: list[float]) -> Any:
-    """Return a camera's transform at ``eye`` that looks to ``target``, shape (3,) each [m]; z is up."""
-    import warp
-
-    ahead = warp.normalize(warp.vec3f(*target) - warp.vec3f(*eye))
-    right = warp.normalize(warp.cross(ahead, warp.vec3f(0.0, 0.0, 1.0)))
-    axes = warp.matrix_from_cols(right, warp.cross(right, ahead), -ahead)
-    return warp.transformf(warp.vec3f(*eye), warp.quat_from_matrix(axes))
 
 
 if __name__ == "__main__":

@@ -76,6 +76,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog, training: int) -> None:
         import torch
 
         from tasks.checks import validity, workload
+        from tasks.film.filming import filmed
         from tasks.rank import determinism, settings, simulation, timing
         from tasks.rank.context import RankContext
         from tasks.rank.process_group import Ranks, device_of, joined
@@ -111,7 +112,8 @@ def run_rank(case: Case, run_dir: Path, log: RankLog, training: int) -> None:
             settings_of_agent = adapter.configure(context, running)
             agent_settings.check(case, settings_of_agent)
             log.write("workload", workload=workload.describe(context, running, settings_of_agent))
-            model = adapter.train(context, running, settings_of_agent)
+            with filmed(context, running):
+                model = adapter.train(context, running, settings_of_agent)
             log.write("settings", settings=determinism.in_use())
             if (written_s := network.nccl_log_written_s(run_dir, ranks.rank, timer.clock_zero_s)) is not None:
                 log.write("network", nccl_log_written_s=written_s)

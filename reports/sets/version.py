@@ -30,6 +30,7 @@ from suite.campaign.runs.upstream import Pair, read_pairs
 from suite.errors import ReportError
 from suite.records.folders import ALONE
 from suite.records.store import load_results
+from suite.records.videos import Video, intact_videos
 from suite.schema.record import CaseResult
 from suite.statistics.aa_noise import TwinPair, noise_budget, twin_pairs
 
@@ -50,6 +51,7 @@ class ResultSet:
     copies: tuple[CaseResult, ...] = ()  # of cases, measured alone to compare with turns
     packing: Interference | None = None  # whether cases may run side by side; None when nobody asked
     contributor: Contributor | None = None  # None: the project's own
+    videos: Mapping[str, Video] = field(default_factory=dict)  # by case id; only those whose files are unchanged
 
     @property
     def noise(self) -> float | None:
@@ -259,6 +261,7 @@ def _read_set(folder: Path, *, name: str, title: str, role: Role, contributor: C
         copies=tuple(load_results(folder / ALONE)) if (folder / ALONE).is_dir() else (),
         packing=interference.read(folder / interference.FILE),
         contributor=contributor,
+        videos=intact_videos(folder),
     )
 
 

@@ -60,6 +60,8 @@ def private_texts(files: Sequence[Path]) -> Iterator[Private]:
     users = _user_names()
     known: dict[str, str | None] = {}  # most texts are there many times
     for path in files:
+        if path.suffix != ".json":
+            continue  # a picture
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
             for quoted, colon in _TEXT.findall(line):
                 if quoted not in known:

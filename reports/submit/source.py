@@ -12,6 +12,7 @@ from suite.errors import NotFitToSubmit
 from suite.files.json_file import read_json
 from suite.files.wording import are, counted
 from suite.records.folders import ALONE, CAMPAIGN_FILE, CASES, MAX_NAMED, PLAN_FILE, TWINS, json_files
+from suite.records.videos import files_of_videos
 from suite.schema.record import CaseResult, RunRecord
 
 FOLDERS: Final = (CASES, TWINS, ALONE)
@@ -64,7 +65,8 @@ class Source:
     def files(self) -> tuple[Path, ...]:
         """What is published, and nothing else."""
         below = (path for name in FOLDERS for path in json_files(self.folder / name))
-        return (*below, *(path for name in SINGLE_FILES if (path := self.folder / name).is_file()))
+        beside = (path for name in SINGLE_FILES if (path := self.folder / name).is_file())
+        return (*below, *beside, *files_of_videos(self.folder))
 
 
 def read_source(folder: Path) -> Source:

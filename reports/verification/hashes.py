@@ -11,6 +11,8 @@ from reports.verification.set_folder import PACKING, PLAN, case_paths
 
 SUMS: Final = "SHA256SUMS"
 SIGNATURE: Final = "SHA256SUMS.sig"
+VIDEOS: Final = "videos"
+VIDEOS_LIST: Final = "videos.json"
 REPORT: Final = "report.toml"  # a folder with it is a version
 _HASH_AGAIN: Final = "Restore the file; or, if it was added on purpose, write the hashes again with --write-hashes."
 
@@ -25,7 +27,11 @@ def members(folder: Path) -> list[Path]:
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         return [path for path in files if path.parent != folder or path.name not in {SUMS, SIGNATURE}]
     beside = [path for name in ("upstream.json", "noise.json", PACKING, PLAN) if (path := folder / name).is_file()]
-    return [*case_paths(folder), *bundle_paths(folder), *beside]
+    return [*case_paths(folder), *bundle_paths(folder), *beside, *_of_videos(folder)]
+
+
+def _of_videos(folder: Path) -> list[Path]:
+    return sorted(path for path in (folder / VIDEOS_LIST, *(folder / VIDEOS).rglob("*")) if path.is_file())
 
 
 def write_hashes(folder: Path) -> Path:

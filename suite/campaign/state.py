@@ -58,6 +58,7 @@ class Campaign:
     began_s: float = field(default_factory=time.monotonic)  # when this command started
     started_s: float | None = None  # when it started to run rounds
     results: tuple[CaseResult, ...] = field(default=())
+    unfilmed: tuple[str, ...] = ()  # why a case has no video though it was to be filmed
     report_fault: str | None = None  # why the report of the results could not be built
 
     @property

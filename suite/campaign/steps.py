@@ -29,14 +29,14 @@ from suite.campaign.folder import Folder
 from suite.campaign.identity import identity, opened, refuse_other_options
 from suite.campaign.planning.manifests import write_manifests
 from suite.campaign.planning.plan import learn_tasks, make_plan, show_plan
-from suite.campaign.runs import pair_files, profiling, warm_up_runs
+from suite.campaign.runs import filming, pair_files, profiling, warm_up_runs
 from suite.campaign.runs.rounds import disk_errors, run_planned
 from suite.campaign.runs.training import machine_with, render
 from suite.campaign.schedule import known_rounds
 from suite.campaign.state import Campaign
 from suite.env_check.display import print_faults
 from suite.env_check.report import summarised
-from suite.errors import EnvironmentNotFit, ReportError, RunsFailed, UsageError
+from suite.errors import EnvironmentNotFit, LabscaleError, ReportError, RunsFailed, UsageError
 from suite.external import parent_death
 from suite.external.machine import CANNOT_SUBMIT, capture, cores_in_order
 from suite.files.input_text import fault_of_path
@@ -47,6 +47,7 @@ from suite.matrix.own_worker import own_worker_of
 from suite.matrix.resources import UNBOUNDED, Cores, Resources, cores_of_gpus
 from suite.options.command_line import say
 from suite.options.options import Options
+from suite.records import videos
 from suite.records.worked import has_speeds
 from suite.schema.record import Device, Environment
 
@@ -193,6 +194,32 @@ def profile_all(campaign: Campaign) -> Campaign:
     return campaign
 
 
+def check_camera(campaign: Campaign) -> Campaign:
+    """Check that the launcher can film before hours of rounds, not after them."""
+    filming.require_camera(campaign.options)
+    return campaign
+
+
+def film_all(campaign: Campaign) -> Campaign:
+    """Film each case in one more round, with ``--video``. Whatever goes wrong, the results stay as they are."""
+    if not campaign.options.rounds.video or campaign.runtime is None:
+        return campaign
+    try:
+        with opened(campaign.out, identity(campaign)) as folder:
+            filmed, unfilmed = filming.film_cases(campaign, folder)
+    except LabscaleError as error:
+        return replace(campaign, unfilmed=(str(error),))
+    say(campaign.console, f"{counted(len(filmed), 'video')}: {campaign.out / videos.FOLDER}")
+    return replace(campaign, unfilmed=tuple(unfilmed))
+
+
+def tell_unfilmed(campaign: Campaign) -> Campaign:
+    """Say at the end which videos are missing and why: it is no error, because the results do not need them."""
+    for reason in campaign.unfilmed:
+        say(campaign.console, f"No video: {reason}", style="yellow")
+    return campaign
+
+
 def summarise(campaign: Campaign) -> Campaign:
     """Print the results, or what worked if they have no speeds; with ``--upstream`` also how the clocks compare."""
     if not has_speeds(campaign.results):
@@ -295,14 +322,17 @@ MANIFESTS: Final[tuple[Step, ...]] = (learn_tasks, make_plan, write_manifests)
 RENDER: Final[tuple[Step, ...]] = (learn_tasks, make_plan, provision, write_scripts)
 BENCH: Final[tuple[Step, ...]] = (
     check_profiler,
+    check_camera,
     learn_tasks,
     make_plan,
     provision,
     check_environment,
     run_all,
     profile_all,
+    film_all,
     summarise,
     build_report,
+    tell_unfilmed,
     judge,
 )
 CAPACITY: Final[tuple[Step, ...]] = (

@@ -5,6 +5,7 @@ Both are cached and reused while the pins are unchanged::
     CACHE/worker-<pins>[-ovphysx]/complete.json    written last: without it the environment is installed again
     CACHE/worker-…-with-<packages>/                a copy with the packages of --worker-package (worker_packages)
     CACHE/worker-…-versions-<packages>/            a copy with other versions (other_versions), kernels likewise
+    CACHE/worker-<pins>-watch/                     with the viewer of `nox -s watch` (watch_environment)
     CACHE/assets-<pins>-<sources>/manifest.json    renamed into place when complete
     CACHE/kernels-<pins>/                          compiled kernels
 """

@@ -36,7 +36,7 @@ LAUNCHERS: Final[dict[str, LauncherEntry[Any]]] = {
 DEFAULT: Final = NATIVE.name
 MANIFESTS: Final[dict[str, ManifestEntry]] = {entry.name: entry for entry in (KUBERNETES, OSMO)}
 
-OF_ROUNDS: Final = ("upstream", "profile", "retry_failed")  # for rounds that run
+OF_ROUNDS: Final = ("upstream", "profile", "video", "retry_failed")  # for rounds that run
 FLAGS: Final = {"worker_packages": "--worker-package"}  # where the option is written otherwise
 
 

@@ -93,6 +93,7 @@ class LauncherEntry[S: "DataclassInstance"]:
     always_in_image: bool = False
     picks_worker: bool = False  # the worker that suits the most cases is installed here
     can_profile: bool = False
+    can_film: bool = False
     gives_cores: bool = (
         False  # a round can be given some of the cores, so that each of its ranks has as many in all rounds
     )

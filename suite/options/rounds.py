@@ -17,6 +17,7 @@ class Rounds:
     turns: bool = True
     upstream: bool = False
     profile: tuple[int, ...] = ()  # ranks
+    video: bool = False
     retry_failed: bool = False
 
 
@@ -64,6 +65,11 @@ def add_running_arguments(parser: argparse.ArgumentParser) -> None:
         "--profile", type=ranks, default=(), metavar="N[,N]",
         help="afterwards run each case once more, with Nsight Systems on these ranks; this round is not counted",
     )  # fmt: skip
+    parser.add_argument(
+        "--video",
+        action="store_true",
+        help="afterwards run each case once more and film its last seconds; this round is not counted",
+    )
     parser.add_argument("--retry-failed", action="store_true", help="run failed rounds again")
     parser.add_argument(
         "--upstream",

@@ -11,6 +11,7 @@ from typing import Any
 
 from suite.schema.record import Case
 from tasks.assets.missing_asset import missing_asset_named
+from tasks.film import watching
 from tasks.rank import determinism
 from tasks.rank.context import RankContext
 from tasks.rank.process_group import Ranks
@@ -83,6 +84,7 @@ def simulation(context: RankContext, *, agent_entry_point: str) -> Iterator[Simu
     env_cfg.seed = context.seed
     env_cfg.sim.device = str(context.device)
     env_cfg.log_dir = context.library_dir
+    watching.serve_if_asked(env_cfg, rank=ranks.rank)
     # Upstream's Shadow Hand makes it where it is missing; ranks that do so at the same moment would fail.
     Path(context.library_dir).mkdir(parents=True, exist_ok=True)
     flags = scoped_torch_backend_flags(

@@ -19,7 +19,7 @@ from tests.architecture.test_layering import FLOORS, ROOT, imported_modules
 
 PATH: Final = ROOT / ".github" / "imports.svg"
 # From the ground up, as FLOORS of suite. The files beside these folders are one box, named by the one that runs first.
-TASKS: Final = ("assets", "rank", "checks", "libraries", "upstream", "worker")
+TASKS: Final = ("assets", "rank", "film", "checks", "libraries", "upstream", "worker")
 ORDER: Final = (*(f"suite.{name}" for name in FLOORS), *(f"tasks.{name}" for name in TASKS))
 GROUND: Final = ("suite.schema", "suite.files", "suite.errors")
 WORDS_OF_GROUND: Final = "the ground: any package may import it"

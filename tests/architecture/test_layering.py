@@ -56,7 +56,8 @@ EXTRA = {
     "suite/env_check/libraries/elf.py": {"elftools"},
     "suite/env_check/probes/vulkan_frame.py": {"wgpu"},
     "suite/env_check/probes/egl_frame.py": {"moderngl"},
-    "tasks/picture.py": {"isaaclab_newton"},
+    "tasks/film/newton_camera.py": {"isaaclab_newton"},
+    "tasks/film/watching.py": {"isaaclab_visualizers"},
     "reports/display/figure.py": {"vl_convert"},
     "reports/analysis/scaling/scaling_laws.py": {"numpy", "scipy"},
     "reports/topics/history/command.py": {"rich"},
@@ -211,7 +212,7 @@ def tracked_texts() -> list[Path]:
     done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         pytest.skip("not a git checkout")
-    binary = {".png", ".gif", ".svg", ".ico"}
+    binary = {".png", ".gif", ".svg", ".ico", ".mp4", ".jpg"}
     return [ROOT / name for name in done.stdout.split("\0") if name and Path(name).suffix not in binary]
 
 

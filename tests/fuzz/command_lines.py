@@ -28,7 +28,7 @@ from suite.campaign.planning.manifests import write_manifests
 from suite.campaign.planning.plan import make_plan, show_plan
 from suite.campaign.runs.training import render
 from suite.campaign.state import Campaign
-from suite.commands import store
+from suite.commands import store, watch
 from suite.commands.campaign_options import options_of
 from suite.commands.env_check import request_of
 from suite.files.paths import ROOT
@@ -168,6 +168,8 @@ def _begin(arguments: argparse.Namespace) -> None:
     match arguments.command:
         case "plan" | "bench":
             _plan(arguments)
+        case "watch":
+            make_plan(campaign.start(watch.options_of(arguments), Console()))
         case "bundle":
             if arguments.target_has:
                 read_freeze(arguments.target_has)

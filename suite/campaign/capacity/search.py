@@ -68,6 +68,7 @@ def of_capacity(options: Options) -> Options:
         "--a-a": asked.a_a,
         "--upstream": asked.upstream,
         "--profile": asked.profile,
+        "--video": asked.video,
     }
     if given := [name for name, value in useless.items() if value]:
         raise UsageError(

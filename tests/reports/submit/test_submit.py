@@ -17,7 +17,9 @@ from reports.verification.first import verify
 from reports.verification.hashes import SIGNATURE, write_hashes
 from reports.verification.set_folder import read_set
 from suite.errors import NotFitToSubmit, ResultsDiffer, StoreError, UsageError
+from suite.records.videos import intact_videos, video_path
 from tests.fixtures.results.damaged_results import damage, rounds, set_item
+from tests.fixtures.results.films import store_film
 from tests.fixtures.results.finished_campaign import CASE, SMALL, write_campaign
 from tests.fixtures.results.forged_version import write_version
 
@@ -78,6 +80,18 @@ def test_results_become_a_set_of_a_new_version(tmp_path: Path, into: Path, capsy
     assert f"{len(stored)} configurations, 48 runs, {settled} of 48 settled ({settled / 48:.0%})." in said
     assert f"git add {into / '2026.12'} && git commit --file {source / TEXT_FILE}" in said
     assert (source / TEXT_FILE).read_text() in said
+
+
+def test_videos_are_submitted_with_their_results(campaign: Path, into: Path) -> None:
+    case_id = CASE.removeprefix("cases/").removesuffix(".json")
+    store_film(campaign, case_id)
+    assert main([str(campaign), "--version", "2026.12", "--into", str(into)]) == 0
+    (written,) = (into / "2026.12").glob("*/")
+    assert list(intact_videos(written)) == [case_id]
+    assert verify(into).findings == ()
+    path = video_path(written, case_id)
+    path.write_bytes(path.read_bytes()[:-1])
+    assert {finding.where for finding in verify(into).findings} == {path.relative_to(into).as_posix()}
 
 
 def test_the_text_says_hardware_driver_command_commit_and_warnings(campaign: Path, into: Path) -> None:

@@ -61,7 +61,7 @@ def test_a_wrong_option_ends_as_the_readme_says(session: str, capsys: pytest.Cap
     assert said == f"unrecognized arguments: --helf. Did you mean '--help'?\nSee: nox -s {session} -- --help\n"
 
 
-@pytest.mark.parametrize("session", [*SESSIONS, "plan", "bench", "store", "build", "bundle", "env_check"])
+@pytest.mark.parametrize("session", [*SESSIONS, "plan", "bench", "store", "watch", "build", "bundle", "env_check"])
 def test_help_shows_the_command_as_it_is_typed(session: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         SESSIONS[session](["--help"]) if session in SESSIONS else suite_command.main([session, "--help"])

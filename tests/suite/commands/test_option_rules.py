@@ -26,8 +26,8 @@ def check(command: str) -> None:
         ("bench --ssh-config f", "--ssh-config: only with --nodes HOST,HOST"),
         ("bench --launcher slurm --ssh-config f", "--ssh-config: only with --nodes HOST,HOST"),
         (
-            "bench --launcher slurm --render-only --upstream --profile 0 --retry-failed",
-            "--render-only writes scripts .* no use for --upstream, --profile, --retry-failed",
+            "bench --launcher slurm --render-only --upstream --profile 0 --video --retry-failed",
+            "--render-only writes scripts .* no use for --upstream, --profile, --video, --retry-failed",
         ),
         ("bench --image x", "--image: only with bench --launcher container, apptainer or slurm, or with plan --render"),
         ("bench --nodes a,b --image x", "--image: only with .* got --launcher ssh"),
@@ -63,7 +63,7 @@ def test_what_would_do_nothing_is_refused(command: str, said: str) -> None:
     "command",
     [
         "bench",
-        "bench --profile 0,3 --upstream --retry-failed",
+        "bench --profile 0,3 --upstream --video --retry-failed",
         "bench --launcher container --image i --shm-gb 2 --accept-eula",
         "bench --launcher apptainer --image i.sif",
         "bench --launcher slurm --partition gpu --account robots --time 1-0 --sbatch-option mem=0 --upstream",

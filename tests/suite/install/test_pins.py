@@ -47,6 +47,13 @@ def test_skrl_jax_only_adds_to_the_worker() -> None:
     assert {"jax", "jax-cuda13-plugin", "flax"} <= skrl_jax.keys() - worker.keys()
 
 
+def test_the_viewer_of_watch_only_adds_to_the_worker_but_for_rich() -> None:
+    worker = versions(PROJECT / "containers/pins/worker.txt")
+    watch = versions(PROJECT / "containers/pins/watch.txt")
+    assert watch.keys() - worker.keys() == {"viser", "websockets", "msgspec", "zstandard", "imageio"}
+    assert {name for name, version in worker.items() if watch.get(name) != version} == {"rich"}
+
+
 def test_suite_environments_agree_with_each_other() -> None:
     lint = versions(PROJECT / "containers/pins/lint.txt")
     for name in ("suite", "report", "tests"):
@@ -82,6 +89,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "worker.in").write_text("tool\n")
     (folder / "ovphysx.in").write_text("extra\n")
     (folder / "skrl-jax.in").write_text("extra\n")
+    (folder / "watch.in").write_text("extra\n")
     groups = "".join(f'{name} = ["tool"]\n' for name in ("suite", "report", "tests", "lint"))
     (project / "pyproject.toml").write_text(
         f'[project]\nname = "p"\nversion = "1"\nrequires-python = ">=3.12"\n[dependency-groups]\n{groups}'

@@ -1,0 +1,42 @@
+"""Which steps of a training are filmed, and how many environments are in the picture."""
+
+import itertools
+
+import pytest
+
+from tasks.film.schedule import schedule, side_of
+
+
+def filmed(*, steps: int, step_s: float) -> list[int]:
+    found = schedule(steps=steps, step_s=step_s)
+    return [step for step in range(steps + 10) if found.is_filmed(step)]
+
+
+def test_the_last_five_seconds_are_filmed_at_thirty_frames_a_second() -> None:
+    steps = filmed(steps=1600, step_s=1 / 60)
+    assert len(steps) == 150
+    assert (steps[0], steps[-1]) == (1600 - 300 + 1, 1599)
+    assert {later - step for step, later in itertools.pairwise(steps)} == {2}
+    assert schedule(steps=1600, step_s=1 / 60).frame_s == pytest.approx(1 / 30)
+
+
+def test_a_short_training_is_filmed_from_its_first_step() -> None:
+    assert filmed(steps=48, step_s=1 / 60) == list(range(1, 48, 2))
+
+
+def test_a_step_that_lasts_longer_than_a_frame_is_one_frame() -> None:
+    assert filmed(steps=400, step_s=0.1) == list(range(350, 400))
+    assert filmed(steps=3, step_s=20.0) == [2]
+
+
+def test_steps_shorter_than_a_frame_still_make_one() -> None:
+    assert filmed(steps=1, step_s=0.001) == [0]
+
+
+def test_nothing_is_no_film() -> None:
+    with pytest.raises(ValueError, match="0 steps"):
+        schedule(steps=0, step_s=0.1)
+
+
+def test_four_environments_are_shown_or_one() -> None:
+    assert [side_of(num_envs) for num_envs in (1, 3, 4, 4096)] == [1, 1, 2, 2]
