@@ -26,7 +26,7 @@ def install(session: nox.Session, group: str) -> None:
     """Install one hashed requirement file, unless it is installed already."""
     session.env["PYTHONDONTWRITEBYTECODE"] = ""  # many images set it, and every start would compile all modules
     pins = ROOT / "containers" / "pins" / f"{group}.txt"
-    installed = Path(session.virtualenv.location) / "installed-pins.txt"
+    installed = Path(session.virtualenv.location) / f"installed-{group}.txt"
     if installed.exists() and installed.read_text() == pins.read_text():
         session.debug(f"{pins.name} is installed")
         return
@@ -73,6 +73,8 @@ def plan(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Run a matrix (default: first on GPUs, else smoke), store and report it; continue after an interruption."""
     install(session, "report")
+    if {"ray", "--launcher=ray"} & set(session.posargs):
+        install(session, "ray")
     run_module(session, "suite", "bench")
 
 

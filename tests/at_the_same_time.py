@@ -23,6 +23,11 @@ SHARED: Final = {
         "suite/launch/slurm/test_launch_slurm",
         "suite/launch/slurm/test_slurm_bench",
     ),
+    "running_ray_hosts": (
+        "suite/launch/ray/test_bench_on_ray",
+        "suite/launch/ray/test_cluster_refusals",
+        "suite/launch/ray/test_launch_ray",
+    ),
     "running_ssh_hosts": (
         "suite/launch/ssh/test_launch_ssh",
         "suite/launch/manifests/test_pods",

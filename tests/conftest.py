@@ -27,6 +27,7 @@ pytest_plugins = [
     "tests.fixtures.results.rank_events",
     "tests.fixtures.machines.slurm_cluster",
     "tests.fixtures.stand_ins.small_bundles",
+    "tests.fixtures.machines.ray_hosts",
     "tests.fixtures.machines.ssh_hosts",
     "tests.fixtures.runs.trained_runs",
     "tests.fixtures.runs.worker_probes",
@@ -36,8 +37,8 @@ CaseMaker = Callable[..., Case]
 # Fixtures that train, start an engine, a cluster or a browser, build a site or compile drivers.
 ENGINES: Final = frozenset(
     {
-        "worker", "running_engine", "running_slurm", "running_ssh_hosts", "browser", "built_site", "published_site",
-        "graphics_packages",
+        "worker", "running_engine", "running_slurm", "running_ssh_hosts", "running_ray_hosts", "browser", "built_site",
+        "published_site", "graphics_packages",
     }
 )  # fmt: skip
 

@@ -16,6 +16,7 @@ from suite.launch.emulated.launcher import EMULATED
 from suite.launch.manifests.kubernetes import KUBERNETES
 from suite.launch.manifests.osmo import OSMO
 from suite.launch.native.launcher import NATIVE
+from suite.launch.ray.launcher import RAY
 from suite.launch.runtime import Asked, LauncherEntry, ManifestEntry, Runtime, Say
 from suite.launch.slurm.launcher import SLURM
 from suite.launch.ssh.launcher import SSH
@@ -31,7 +32,7 @@ from suite.options.types import volume_claim
 from suite.schema.record import Device, Environment, Stack
 
 LAUNCHERS: Final[dict[str, LauncherEntry[Any]]] = {
-    entry.name: entry for entry in (NATIVE, CONTAINER, APPTAINER, SLURM, SSH, EMULATED)
+    entry.name: entry for entry in (NATIVE, CONTAINER, APPTAINER, SLURM, SSH, RAY, EMULATED)
 }
 DEFAULT: Final = NATIVE.name
 MANIFESTS: Final[dict[str, ManifestEntry]] = {entry.name: entry for entry in (KUBERNETES, OSMO)}

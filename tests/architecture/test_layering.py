@@ -52,6 +52,7 @@ ALLOWED = {
 # One file knows each foreign tool.
 EXTRA = {
     "suite/external/docker_engine.py": {"docker", "requests"},
+    "suite/external/ray_cluster.py": {"ray"},
     "suite/launch/images/sbom.py": {"cyclonedx", "packageurl"},
     "suite/env_check/libraries/elf.py": {"elftools"},
     "suite/env_check/probes/vulkan_frame.py": {"wgpu"},

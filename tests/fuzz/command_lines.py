@@ -35,6 +35,7 @@ from suite.files.paths import ROOT
 from suite.install.bundle_contents import read_freeze
 from suite.install.worker import locate_worker
 from suite.launch.images.table import plan_build
+from suite.launch.ray import cluster as ray_place
 from suite.launch.slurm import script as slurm_script
 from suite.launch.ssh import hosts as ssh_place
 from suite.matrix.file import MATRICES_PATH
@@ -157,6 +158,7 @@ def _absent_machine(rng: random.Random) -> Iterator[None]:
     with (
         mock.patch.object(campaign, "capture", return_value=machine),
         mock.patch.object(ssh_place, "resources", return_value=UNBOUNDED),
+        mock.patch.object(ray_place, "resources", return_value=UNBOUNDED),
         mock.patch.object(build, "build_site", return_value=Path("index.html")),
         mock.patch.object(publish, "build_sites"),
     ):

@@ -19,7 +19,7 @@ WAYS: Final[Mapping[Way, tuple[str, str]]] = {
     "one machine": ("on one machine", "native"),
     "image": ("in a container image", "container, apptainer"),
     "simulated nodes": ("on simulated nodes of one machine", "emulated"),
-    "several machines": ("on several machines", "slurm, ssh; kubernetes and osmo through files"),
+    "several machines": ("on several machines", "slurm, ssh, ray; kubernetes and osmo through files"),
 }
 
 type Rows = list[list[str]]

@@ -2,19 +2,18 @@
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
-from suite.env_check.nodes.differences import differences
-from suite.env_check.report import Report
-from suite.errors import EnvironmentNotFit, SchedulerError, UsageError
+from suite.errors import SchedulerError, UsageError
 from suite.external.program import run_program
 from suite.external.ssh import ssh_argv
 from suite.files.paths import ROOT
 from suite.launch.nodes import facts
+from suite.launch.nodes.likeness import as_one, parsed
 from suite.launch.ssh.run import SshPlace
 from suite.matrix.resources import Resources
 from suite.schema.record import Environment
@@ -35,7 +34,7 @@ def resources(place: SshPlace) -> Resources:
             f"--launcher ssh needs --nodes host1,host2: each host once, got {', '.join(place.hosts) or 'none'}."
         )
     said = _ask(place, (sys.executable, "-m", "suite.external.machine"), os.environ)
-    found = [_parse(host, text, TypeAdapter(Environment).validate_json) for host, text in said.items()]
+    found = [parsed(host, text, TypeAdapter(Environment).validate_json) for host, text in said.items()]
     return Resources(
         nnodes=len(place.hosts),
         gpus_per_node=min(len(environment.gpus) for environment in found),
@@ -53,22 +52,7 @@ def look_at_hosts(place: SshPlace, arguments: Sequence[str], *, differing_is_fin
         EnvironmentNotFit: the hosts differ, and ``differing_is_fine`` is False.
     """
     said = _ask(place, (sys.executable, *arguments), os.environ)
-    there = {host: _parse(host, text, facts.read) for host, text in said.items()}
-    reports = {host: found.report for host, found in there.items()}
-    for difference in differences(reports):
-        place.say(f"The hosts differ: {difference}")
-        if not difference.subject.startswith("check ") and not differing_is_fine:
-            raise EnvironmentNotFit(
-                f"The hosts differ: {difference}. The slowest of them would set every figure. Leave out those that "
-                "differ, or run anyway with --ignore-env-check."
-            )
-    head = there[place.hosts[0]]
-    return facts.NodeFacts(environment=head.environment, report=worst([found.report for found in there.values()]))
-
-
-def worst(reports: Sequence[Report]) -> Report:
-    """The first report with a failure, else the first with a warning: what only one host finds must be shown."""
-    return min(reports, key=lambda report: (not report.failures, not report.warnings))
+    return as_one(said, say=place.say, differing_is_fine=differing_is_fine)
 
 
 def _ask(place: SshPlace, command: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
@@ -88,13 +72,3 @@ def _ask(place: SshPlace, command: Sequence[str], environ: Mapping[str, str]) ->
 
     with ThreadPoolExecutor(max_workers=min(32, len(place.hosts))) as pool:
         return dict(zip(place.hosts, pool.map(ask, place.hosts), strict=True))
-
-
-def _parse[T](host: str, text: str, parse: Callable[[str], T]) -> T:
-    try:
-        return parse(text)
-    except (ValueError, ValidationError) as error:
-        raise SchedulerError(
-            f"{host} gives another answer than expected ({error}). Its login scripts must print nothing, and "
-            f"the checkout in {ROOT} must be the same as here."
-        ) from error

@@ -1,35 +1,14 @@
-"""Run one round on hosts that ssh reaches: an agent on each host runs torchrun, and this supervises all of them.
+"""Run one round on hosts that ssh reaches. ssh would leave processes; ``suite.launch.nodes.agent`` leaves none."""
 
-The results folder, the checkout and its Python must be in the same folders on every host. When one part ends badly,
-its host falls silent, or labscale itself ends, every part ends. ssh alone would leave processes;
-``suite.launch.ssh.remote_agent`` leaves none.
-"""
-
-import os
-import signal
-import time
-import uuid
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
-from typing import Any, Final
 
-from suite.errors import SchedulerError
-from suite.launch.nodes.node import address_towards, interface_of, node_variables
-from suite.launch.processes import STACK_DUMP_S
+from suite.launch.nodes.supervisor import Say, supervise
 from suite.launch.ssh.remote_host import RemotePart
-from suite.launch.telemetry_sampler import sampler_argv
-from suite.launch.watch import NODE_LOG, PEER_PATIENCE_S, POLL_S, Watch, prepare
-from suite.records.telemetry.file import sampler_log
-from suite.schema.launch_result import EndedBy, LaunchResult
+from suite.schema.launch_result import LaunchResult
 from suite.schema.record import Launch
-
-TOKEN: Final = "ssh-token"  # noqa: S105  below the run directory: every host has to see it
-FORWARDED: Final = ("NCCL_", "GLOO_", "TORCH_", "UCX_")  # variables of the caller that every host gets
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,18 +18,6 @@ class SshPlace:
     hosts: tuple[str, ...]
     config: Path | None  # of ssh
     say: Say
-
-
-@dataclass(frozen=True, kw_only=True)
-class Address:
-    """The address of a host for the other hosts, and the interface that has it."""
-
-    host: str
-    address: str
-    interface: str | None
-
-    def __str__(self) -> str:
-        return f"{self.host} is {self.address} on {self.interface or 'an interface that is not known'}"
 
 
 def run(
@@ -66,160 +33,8 @@ def run(
         StoreError: the run directory cannot be written, or contains a finished round.
         SchedulerError: a host does not answer before the round has begun, or cannot take part in it.
     """
-    run_dir, case = Path(launch.run_dir), launch.case
-    prepare(run_dir, case)
-    parts: list[RemotePart] = []
-    try:
-        for rank, host in enumerate(place.hosts[: case.nnodes]):
-            (run_dir / NODE_LOG.format(rank)).parent.mkdir()
-            parts.append(RemotePart.start(host, _request(launch, rank), place.config))
-        _begin(parts, place)
-        started_utc, started_s = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic()
-        watch = Watch(case, run_dir, on_progress)
-        ended_by = _wait(parts, watch, stop)
-        if ended_by in ("timeout", "hung"):
-            _dump_stacks(parts)
-    finally:  # Ctrl-C too
-        end_all(parts, launch.grace_s)
-    watch.look()
-    result = LaunchResult(
-        exit_code=0, ended_by=ended_by, started_utc=started_utc, wall_time_s=time.monotonic() - started_s
-    )
-    result = _judged(result, parts)
-    if result.why:
-        place.say(result.why)  # the record does not name hosts
-    return replace(result, nodes=tuple(part.host for part in parts))
 
+    def connect(rank: int) -> RemotePart:
+        return RemotePart.start(place.hosts[rank], place.config)
 
-def addresses(ready: Mapping[str, Mapping[str, Any]]) -> tuple[Address, ...]:
-    """The addresses under which the hosts reach each other. A host that was reached by its loopback is this machine.
-
-    Raises:
-        SchedulerError: two of them are this machine, there is nobody else to learn this one's address from, or one was
-            reached by IPv6.
-    """
-    elsewhere = [str(said["address"]) for said in ready.values() if said["address"]]
-    found = []
-    for host, said in ready.items():
-        address, interface = said["address"], said["interface"]
-        if address is None:
-            if len(elsewhere) != len(ready) - 1 or not elsewhere:
-                raise SchedulerError(f"{', '.join(ready)} are one machine: --nodes wants different hosts.")
-            address = address_towards(elsewhere[0])
-            interface = interface_of(address)
-        if ":" in address:
-            raise SchedulerError(
-                f"{host} was reached at {address}, which is IPv6: torchrun's rendezvous and gloo are given IPv4 "
-                "addresses alone. Let its last hop be IPv4, as by AddressFamily in the jump host's ssh configuration."
-            )
-        found.append(Address(host=host, address=address, interface=interface))
-    return tuple(found)
-
-
-def end_all(parts: Sequence[RemotePart], grace_s: float) -> None:
-    """End every part and wait until each host says so. A host that cannot say so ends its part by itself."""
-    for part in parts:
-        part.ask_to_end()
-    for part in parts:
-        part.finish(grace_s)
-
-
-def _request(launch: Launch, rank: int) -> dict[str, Any]:
-    token_path = Path(launch.run_dir) / TOKEN
-    if rank == 0:
-        token_path.write_text(uuid.uuid4().hex, encoding="utf-8")
-    node = rank if launch.case.nnodes > 1 else None
-    return {
-        "sampler": sampler_argv(Path(launch.run_dir), launch.case, node=node),
-        "sampler_log": str(Path(launch.run_dir) / sampler_log(node)),
-        "argv": launch.argv,
-        "env": {**_forwarded(os.environ), **launch.env},
-        "log": str(Path(launch.run_dir) / NODE_LOG.format(rank)),
-        "token_path": str(token_path),
-        "token": token_path.read_text(encoding="utf-8"),
-        "grace_s": launch.grace_s,
-    }
-
-
-def _forwarded(environ: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environ.items() if name.startswith(FORWARDED)}
-
-
-def _begin(parts: Sequence[RemotePart], place: SshPlace) -> None:
-    """Start all parts together once every host is ready."""
-    ready = _await_ready(parts)
-    env: list[dict[str, str]] = [{}]
-    if len(parts) > 1:
-        found = addresses(ready)
-        place.say("; ".join(map(str, found)) + f". Head: {found[0].host}")
-        identity, port = uuid.uuid4().hex[:12], ready[found[0].host]["port"]
-        env = [
-            node_variables(head=found[0].address, peer=found[1].address, rank=rank, rendezvous_id=identity, port=port)
-            for rank in range(len(parts))
-        ]
-    for part, variables in zip(parts, env, strict=True):
-        part.tell(command="start", env=variables)
-
-
-def _await_ready(parts: Sequence[RemotePart]) -> dict[str, Mapping[str, Any]]:
-    while True:
-        for part in parts:
-            part.hear()
-            if part.refused:
-                raise SchedulerError(
-                    f"{part.refused}. Results, checkout and worker must be in the same folders on every host, on a "
-                    "file system that they share; --out chooses another results folder."
-                )
-            if part.lost:
-                raise SchedulerError(
-                    f"{part.host} cannot take part: {part.lost}. `ssh {part.host} true` must work without a password, "
-                    "and the checkout and its Python must be in the same folders there."
-                )
-        ready = {part.host: part.ready for part in parts if part.ready is not None}
-        if len(ready) == len(parts):
-            return ready
-        time.sleep(POLL_S)
-
-
-def _wait(parts: Sequence[RemotePart], watch: Watch, stop: Event | None) -> EndedBy | None:
-    """Wait until all parts have ended well, one has ended badly, or there is a reason to end them."""
-    first_failure_s: float | None = None
-    while True:
-        for part in parts:
-            part.hear()
-        if any(part.lost or part.refused for part in parts):
-            return "lost"
-        if all(part.exit_code is not None for part in parts):
-            return None
-        if any(part.exit_code for part in parts):
-            first_failure_s = first_failure_s or time.monotonic()
-            if time.monotonic() - first_failure_s > PEER_PATIENCE_S:
-                return None
-        if stop is not None and stop.is_set():
-            return "interrupted"
-        if ended_by := watch.look():
-            return ended_by
-        time.sleep(POLL_S)
-
-
-def _dump_stacks(parts: Sequence[RemotePart]) -> None:
-    for part in parts:
-        part.tell(command="dump_stacks")
-    time.sleep(2 * STACK_DUMP_S)
-
-
-def _judged(result: LaunchResult, parts: Sequence[RemotePart]) -> LaunchResult:
-    """Combine the endings of the parts. What the launcher saw comes first: it explains what the ranks say."""
-    if result.ended_by == "lost":
-        return replace(result, exit_code=1, why="; ".join(why for part in parts if (why := part.lost or part.refused)))
-    failed = [part for part in parts if part.exit_code]
-    if not failed:
-        return result
-    first = min(
-        failed, key=lambda part: (not part.by_itself, (part.exit_code or 0) > 0)
-    )  # a killed one explains others
-    code = first.exit_code or 0
-    if code < 0 and result.ended_by is None:
-        why = f"torchrun on {first.host} was killed by signal {-code} ({signal.strsignal(-code)})"
-        return replace(result, exit_code=code, why=why)
-    return replace(result, exit_code=code)
+    return supervise(launch, connect, say=place.say, on_progress=on_progress, stop=stop)

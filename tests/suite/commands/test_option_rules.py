@@ -21,6 +21,8 @@ def check(command: str) -> None:
     [
         ("bench --launcher slurm --render-only --nodes a,b", "--nodes: only with --launcher ssh"),
         ("bench --launcher container --nodes a,b", "--nodes: only with --launcher ssh"),
+        ("bench --launcher ray --nodes a,b", "--nodes: only with --launcher ssh .* got --launcher ray"),
+        ("bench --launcher ray --image x", "--image: only with .* got --launcher ray"),
         ("bench --shm-gb 2", "--shm-gb: only with --launcher container, got --launcher native"),
         ("bench --launcher slurm --shm-gb 2", "--shm-gb: only with --launcher container, got --launcher slurm"),
         ("bench --ssh-config f", "--ssh-config: only with --nodes HOST,HOST"),
@@ -68,6 +70,7 @@ def test_what_would_do_nothing_is_refused(command: str, said: str) -> None:
         "bench --launcher apptainer --image i.sif",
         "bench --launcher slurm --partition gpu --account robots --time 1-0 --sbatch-option mem=0 --upstream",
         "bench --launcher slurm --image i.sif --render-only --ignore-env-check --no-report",
+        "bench --launcher ray --ignore-env-check --device cpu",
         "bench --nodes a,b --ssh-config f",
         "bench --launcher ssh --nodes a,b",
         "bench --emulate-nodes 2",

@@ -56,7 +56,7 @@ def test_the_viewer_of_watch_only_adds_to_the_worker_but_for_rich() -> None:
 
 def test_suite_environments_agree_with_each_other() -> None:
     lint = versions(PROJECT / "containers/pins/lint.txt")
-    for name in ("suite", "report", "tests"):
+    for name in ("suite", "report", "ray", "tests"):
         assert versions(PROJECT / f"containers/pins/{name}.txt").items() <= lint.items()
 
 
@@ -90,7 +90,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "ovphysx.in").write_text("extra\n")
     (folder / "skrl-jax.in").write_text("extra\n")
     (folder / "watch.in").write_text("extra\n")
-    groups = "".join(f'{name} = ["tool"]\n' for name in ("suite", "report", "tests", "lint"))
+    groups = "".join(f'{name} = ["tool"]\n' for name in ("suite", "report", "ray", "tests", "lint"))
     (project / "pyproject.toml").write_text(
         f'[project]\nname = "p"\nversion = "1"\nrequires-python = ">=3.12"\n[dependency-groups]\n{groups}'
     )

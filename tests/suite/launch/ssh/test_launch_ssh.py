@@ -10,8 +10,9 @@ from typing import Final
 import pytest
 
 from suite.errors import SchedulerError
+from suite.launch.nodes.supervisor import addresses
 from suite.launch.ssh import run as ssh
-from suite.launch.ssh.run import SshPlace, addresses
+from suite.launch.ssh.run import SshPlace
 from suite.schema.launch_result import LaunchResult
 from suite.schema.record import Case, Launch
 from tests.conftest import CaseMaker
@@ -71,7 +72,7 @@ def test_a_killed_guard_takes_its_part_with_it(ssh_hosts: SshHosts, place: SshPl
     thread = threading.Thread(target=lambda: ended.append(ssh.run(launch, place=place)))
     thread.start()
     wait_until(lambda: len(list(run_dir.glob("started-*"))) == len(HOSTS), timeout_s=60, what="both ranks start")
-    ssh_hosts.find("n1", "suite.launch.ssh.remote_agent").kill()
+    ssh_hosts.find("n1", "suite.launch.nodes.agent").kill()
     thread.join(launch.grace_s + SLACK_S)
     (result,) = ended
     assert result.ended_by == "lost"

@@ -19,8 +19,8 @@ import pytest
 from suite.errors import LabscaleError
 from suite.files.paths import ROOT
 from suite.install.worker import Worker
+from suite.launch.nodes.agent import SILENCE_S
 from suite.launch.ssh import run as ssh
-from suite.launch.ssh.remote_agent import SILENCE_S
 from suite.launch.watch import PEER_PATIENCE_S
 from suite.records.collect import collect
 from suite.records.network.clocks import NEEDED_S

@@ -1,7 +1,7 @@
-"""Run one node's part of a round: ``python -m suite.launch.ssh.remote_agent``, which ``ssh.run`` starts on the node.
+"""Run one node's part of a round: ``python -m suite.launch.nodes.agent``, which ssh or Ray starts on the node.
 
 It reads and writes JSON, one message a line. It ends every process of its part when it is told to, when its stdin
-closes, at SIGTERM, and after ``SILENCE_S`` without a message: ssh alone would leave the processes running.
+closes, at SIGTERM, and after ``SILENCE_S`` without a message: ssh and Ray would leave processes running.
 """
 
 import ipaddress
@@ -40,7 +40,7 @@ def main() -> int:
         if reason := refusal(request):
             _say(event="refused", reason=reason)
             return 1
-        _say(event="ready", **_place(os.environ))
+        _say(event="ready", **_place(request["address"] or os.environ[VARIABLE].split()[2]))
         start = _await_start(lines)
         if start is None:
             return 1
@@ -70,9 +70,8 @@ def refusal(request: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _place(environ: Mapping[str, str]) -> dict[str, Any]:
+def _place(address: str) -> dict[str, Any]:
     """The address under which this host was reached, its interface, and a free port."""
-    _, _, address, _ = environ[VARIABLE].split()
     parsed = ipaddress.ip_address(address)
     return {
         "address": None if parsed.is_loopback else address,

@@ -1,11 +1,11 @@
-"""Which report of several hosts is shown. What the hosts do is in ``test_ssh_bench.py``, over real ssh."""
+"""Which report of several hosts is shown. What the hosts do is in ``ssh.test_ssh_bench``, over real ssh."""
 
 import pytest
 
 from suite.env_check.check import Check, Verdict
 from suite.env_check.report import Report
 from suite.env_check.request import Needs
-from suite.launch.ssh.hosts import worst
+from suite.launch.nodes.likeness import worst
 
 
 def report(host: str, verdict: Verdict) -> Report:

@@ -1,0 +1,1 @@
+"""Rounds on the nodes of a Ray cluster."""

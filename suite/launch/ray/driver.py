@@ -1,0 +1,95 @@
+"""The driver of Ray, a process of its own: ``python -m suite.launch.ray.driver nodes``, ``ask WORD…`` or ``round``.
+
+It writes JSON, one message a line. A round reads its Launch from the first line of stdin, and ends early when stdin
+closes. When this process is killed, Ray ends its processes on all nodes, and with them everything they started.
+"""
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import IO, Any, Final
+
+from pydantic import TypeAdapter
+
+from suite.errors import LabscaleError
+from suite.external.ray_cluster import Reservation, alive_nodes, connected, run_on
+from suite.files.paths import ROOT
+from suite.launch.nodes.supervisor import supervise
+from suite.launch.ray.part import MODULE, RayPart
+from suite.schema.record import Launch
+
+ASK_TIMEOUT_S: Final = 300.0
+RESERVE_TIMEOUT_S: Final = 60.0
+
+
+class _Messages:
+    """The stdout of this process, kept from what Ray prints."""
+
+    def __init__(self) -> None:
+        self._stream: IO[str] = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+
+    def write(self, event: str, **message: Any) -> None:
+        try:
+            print(json.dumps({"event": event, **message}), file=self._stream, flush=True)
+        except BrokenPipeError:
+            return  # the closed stdin says so too
+
+
+def main(argv: Sequence[str]) -> int:
+    messages = _Messages()
+    try:
+        if argv[0] == "round":
+            _round(messages)
+        else:
+            with connected(ROOT):
+                nodes = alive_nodes()
+                if argv[0] == "nodes":
+                    messages.write("nodes", nodes=[asdict(node) for node in nodes])
+                else:
+                    _ask(messages, argv[1:])
+    except LabscaleError as error:
+        messages.write("error", kind=type(error).__name__, text=str(error))
+        return error.exit_code
+    return 0
+
+
+def _ask(messages: _Messages, argv: Sequence[str]) -> None:
+    """Run labscale's own Python with these arguments on the nodes whose ids stand before ``--``."""
+    ids, arguments = argv[: argv.index("--")], argv[argv.index("--") + 1 :]
+    nodes = [node for node in alive_nodes() if node.node_id in ids]
+    runs = run_on(nodes, (sys.executable, *arguments), working_dir=ROOT, timeout_s=ASK_TIMEOUT_S)
+    answers = {node.address: asdict(run) for node, run in zip(nodes, runs, strict=True)}
+    messages.write("answers", answers=answers)
+
+
+def _round(messages: _Messages) -> None:
+    launch = TypeAdapter(Launch).validate_json(sys.stdin.readline())
+    stop = threading.Event()
+    threading.Thread(target=_set_at_end, args=(sys.stdin, stop), daemon=True).start()
+    case = launch.case
+    with connected(ROOT):
+        gpus = case.nproc_per_node if case.device == "cuda" else 0
+        reserved = Reservation(case.nnodes, gpus=gpus, cpus=case.processes_per_node, timeout_s=RESERVE_TIMEOUT_S)
+        argv = (sys.executable, "-m", MODULE)
+        result = supervise(
+            launch,
+            lambda rank: RayPart(reserved.start(rank, argv, working_dir=ROOT)),
+            say=lambda text: messages.write("says", text=text),
+            on_progress=lambda iterations: messages.write("progress", iterations=iterations),
+            stop=stop,
+        )
+    messages.write("result", result=asdict(result))
+
+
+def _set_at_end(stream: IO[str], stop: threading.Event) -> None:
+    for _ in stream:
+        continue
+    stop.set()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
