@@ -8,8 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from packaging.requirements import Requirement
+
 from suite.install.other_versions import digest_of, install_versions, versions_folder
-from suite.install.pins import sha256
+from suite.install.pins import PINS_DIR, sha256
 from suite.install.worker import KEY_LENGTH, Worker, kernels_folder, locate_worker, provision_python, worker_pins
 from suite.matrix.own_worker import OwnWorker
 from suite.schema.record import Stack
@@ -68,6 +70,14 @@ def locate_own_worker(
         return worker
     python = versions_folder(_folder(worker), own.packages) / "bin" / "python"
     return replace(worker, python=python, cache_dir=_kernels(worker, own))
+
+
+def names_of(own: OwnWorker, *, project_root: Path) -> list[str]:
+    """Return the distributions that its pins have been made for, such as torchrl."""
+    if own.pins is None:
+        return []
+    lines = (project_root / PINS_DIR / f"{own.pins}.in").read_text(encoding="utf-8").splitlines()
+    return [Requirement(line).name for line in lines if line and not line.startswith("#")]
 
 
 def _folder(worker: Worker) -> Path:

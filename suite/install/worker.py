@@ -3,9 +3,9 @@
 Both are cached and reused while the pins are unchanged::
 
     CACHE/worker-<pins>[-ovphysx]/complete.json    written last: without it the environment is installed again
+    CACHE/worker-<pins>-<name>/                    of other pins: RL libraries that need them, the viewer of `watch`
     CACHE/worker-…-with-<packages>/                a copy with the packages of --worker-package (worker_packages)
     CACHE/worker-…-versions-<packages>/            a copy with other versions (other_versions), kernels likewise
-    CACHE/worker-<pins>-watch/                     with the viewer of `nox -s watch` (watch_environment)
     CACHE/assets-<pins>-<sources>/manifest.json    renamed into place when complete
     CACHE/kernels-<pins>/                          compiled kernels
 """
@@ -201,9 +201,12 @@ def _own_key(python: Path, versions: Mapping[str, str | None]) -> str:
     return "own-" + hashlib.sha256(text.encode()).hexdigest()[:KEY_LENGTH]
 
 
-def check_python(python: Path, *, stack: Stack) -> dict[str, str | None]:
-    """Return the versions of what the stack needs under ``python``; the error names all that is missing or differs."""
-    needed = NEEDED[stack]
+def check_python(python: Path, *, stack: Stack, also: Sequence[str] = ()) -> dict[str, str | None]:
+    """Return the versions of what the stack needs under ``python``, and of distributions that are needed ``also``.
+
+    The error names all that is missing or differs.
+    """
+    needed = {**NEEDED[stack], **dict.fromkeys(also)}
     try:
         done = subprocess.run([python, "-c", INSPECT, *needed], capture_output=True, text=True, check=True, timeout=120)
     except FileNotFoundError:

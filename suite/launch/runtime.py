@@ -41,9 +41,9 @@ class Runtime:
     write_script: Callable[[Launch], Path] | None = None  # for a scheduler
 
     def worker_of(self, case: Case) -> Worker:
-        """The worker that runs a case."""
+        """The worker that runs a case; a Python that the user brought runs every case of the plan."""
         own = own_worker_of(case)
-        return self.worker if own is None else self.own_workers[own]
+        return self.worker if own is None else self.own_workers.get(own, self.worker)
 
 
 @dataclass(frozen=True, kw_only=True)

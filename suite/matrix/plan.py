@@ -38,16 +38,17 @@ def plan(
     on_one_host: bool = False,
     takes_turns: bool = True,
     one_worker: str | None = None,
+    brings_python: bool = False,
     rounds: int,
     catalog: Catalog,
 ) -> list[PlannedCase]:
     """Return for each case, in order, whether it can run here and what it costs.
 
     ``gpus_available`` and ``cpus_available`` are per node, or for all nodes together if they are ``on_one_host``.
-    ``one_worker`` says why all cases have the same worker; with None, a case may have its own. The field ``infeasible``
-    has every reason why a case cannot run. Plans are made on login nodes, so a case that this machine is too small for
-    still has an estimate; one whose stack or numbers do not work has none. Raises MatrixError for a task that the
-    catalog does not have.
+    ``one_worker`` says why all cases have the same worker; with None, a case may have its own. If the user
+    ``brings_python``, that may have what other pins have. The field ``infeasible`` has every reason why a case cannot
+    run. Plans are made on login nodes, so a case that this machine is too small for still has an estimate; one whose
+    stack or numbers do not work has none. Raises MatrixError for a task that the catalog does not have.
     """
     planned = []
     for case in cases:
@@ -67,7 +68,7 @@ def plan(
         if case.trainings_per_gpu > 1 and not takes_turns:
             # Only the keeper of turns starts trainings at the same moment, again and again.
             machine.append("needs turns, in which its trainings run together; this campaign takes none")
-        machine += _worker_reasons(case, one_worker)
+        machine += _worker_reasons(case, one_worker, brings_python=brings_python)
         reasons = [*machine, *stack, *workload]
         cost = None if stack or workload else _cost(case, task)
         wall_s = None if cost is None else _wall_s(case, cost)
@@ -186,11 +187,11 @@ def _stack_reasons(case: Case, task: TaskEntry, catalog: Catalog, available: Col
         yield f"stack {case.stack} is not installed here{packages}{image}"
 
 
-def _worker_reasons(case: Case, one_worker: str | None) -> Iterator[str]:
+def _worker_reasons(case: Case, one_worker: str | None, *, brings_python: bool) -> Iterator[str]:
     own = own_worker_of(case)
     if own and own.pins and case.stack != "kitless":
         yield f"needs the worker of {own}, which has no {case.stack}; needs the stack kitless"
-    if own and one_worker:
+    if own and one_worker and (own.packages or not brings_python):
         yield f"needs a worker of its own ({own}), and {one_worker}"
 
 

@@ -73,6 +73,7 @@ def make_plan(campaign: Campaign) -> Campaign:
         on_one_host=campaign.resources.is_one_host,
         takes_turns=takes_turns(campaign),
         one_worker=one_worker(options),
+        brings_python=options.setup.worker_python is not None,
         device=campaign.device,
         available_stacks=_stacks(campaign),
         catalog=catalog,

@@ -3,6 +3,7 @@
 import os
 import socket
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -14,8 +15,10 @@ from suite.campaign.runs.training import render
 from suite.campaign.state import Campaign
 from suite.errors import Interrupted, RunsFailed, UsageError
 from suite.files.paths import ROOT
-from suite.install.watch_environment import provision_watcher
+from suite.install.pins import sha256
+from suite.install.worker import Worker, provision_python, provision_worker, worker_pins
 from suite.launch.native.run import run
+from suite.matrix.own_worker import own_worker_of
 from suite.options.command_line import say
 from suite.records.collect import collect
 from suite.schema.record import Case, Launch
@@ -23,6 +26,7 @@ from suite.schema.record import Case, Launch
 # tasks/film/watching.py reads the variable and serves at this host.
 WATCH_VARIABLE: Final = "LABSCALE_WATCH"
 HOST: Final = "127.0.0.1"
+PINS: Final = "watch"  # the worker's with a viewer, apart from the worker that measures
 PORT: Final = 8080  # another one if it is taken
 ITERATIONS: Final = 10_000  # a library's checkpoints of more would fill a disk
 LONGEST_S: Final = 7 * 24 * 3600.0  # a page can pause the simulation, which must not count as a hang
@@ -38,7 +42,7 @@ def watch(campaign: Campaign) -> Campaign:
         WorkerEnvironmentError: something is missing that cannot be installed.
     """
     case = _case_of(campaign)
-    worker = provision_watcher(project_root=ROOT, on_message=partial(say, campaign.console))
+    worker = _watcher(partial(say, campaign.console))
     port = free_port()
     say(campaign.console, f"{case.case_id} is starting, which takes a minute. Its results are not kept.")
     is_said = False
@@ -81,8 +85,24 @@ def free_port() -> int:
     raise UsageError(f"No port of {HOST} is free. Close a program that serves there, and run the same command again.")
 
 
+def _watcher(on_message: Callable[[str], None]) -> Worker:
+    """Return the worker of the pins with the viewer, with the kernels and assets of the one that measures."""
+    worker = provision_worker(
+        project_root=ROOT, stack="kitless", worker_python=None, assets="offline", on_message=on_message
+    )
+    python, _ = provision_python(
+        project_root=ROOT, stack="kitless", worker_python=None, pins=PINS, on_message=on_message
+    )
+    return replace(worker, python=python, pins_sha256=sha256(worker_pins(ROOT, "kitless", PINS)))
+
+
+def _why_not(case: Case) -> str | None:
+    own = own_worker_of(case)
+    return why_not(case) or (f"the viewer's environment has not what it needs ({own})" if own else None)
+
+
 def _case_of(campaign: Campaign) -> Case:
-    reasons = {item.case.case_id: item.infeasible or why_not(item.case) for item in campaign.planned}
+    reasons = {item.case.case_id: item.infeasible or _why_not(item.case) for item in campaign.planned}
     for item in campaign.planned:
         if reasons[item.case.case_id] is None:
             return item.case

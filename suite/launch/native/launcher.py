@@ -7,8 +7,8 @@ from typing import Final
 
 from suite.env_check.report import env_check
 from suite.files.paths import ROOT
-from suite.install.own_workers import provision_own_worker
-from suite.install.worker import provision_worker
+from suite.install.own_workers import names_of, provision_own_worker
+from suite.install.worker import check_python, provision_worker
 from suite.launch.manifests.image_digest import digest_of
 from suite.launch.native.run import run
 from suite.launch.runtime import Asked, LauncherEntry, NoSettings, Runtime
@@ -26,6 +26,9 @@ def on_this_machine(asked: Asked) -> Runtime:
         assets=asked.options.setup.assets,
         on_message=asked.say,
     )
+    if asked.options.setup.worker_python is not None:
+        also = [name for own in asked.own_workers for name in names_of(own, project_root=ROOT)]
+        check_python(worker.python, stack=asked.stack, also=also)
     own_workers = {
         own: provision_own_worker(
             own,
@@ -36,6 +39,7 @@ def on_this_machine(asked: Asked) -> Runtime:
             on_message=asked.say,
         )
         for own in asked.own_workers
+        if asked.options.setup.worker_python is None
     }
     return Runtime(
         worker=worker,

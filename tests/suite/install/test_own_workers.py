@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from suite.errors import WorkerEnvironmentError
 from suite.install import other_versions, pins
-from suite.install.own_workers import locate_own_worker, provision_own_worker
-from suite.install.worker import Worker, locate_worker, provision_worker
+from suite.install.own_workers import locate_own_worker, names_of, provision_own_worker
+from suite.install.worker import Worker, check_python, locate_worker, provision_worker
 from suite.matrix.own_worker import OwnWorker
 from tests.fixtures.stand_ins.synthetic_wheels import pin, write_wheel
 from tests.suite.install.conftest import NEEDED, wheels
@@ -49,6 +50,14 @@ def test_it_has_its_versions_and_kernels_and_the_assets_of_the_stack(
     assert replace(located, asset_sha256=worker.asset_sha256) == worker
     again = provision_own_worker(own, base, project_root=project, stack="kitless", on_message=pytest.fail)
     assert again == worker
+
+
+def test_what_pins_were_made_for_is_asked_of_a_python_that_the_user_brings(base: Worker, project: Path) -> None:
+    (project / pins.PINS_DIR / "games.in").write_text("# why\nrl-games==7.0\nother[extra]==1\n")
+    assert names_of(GAMES, project_root=project) == ["rl-games", "other"]
+    assert names_of(SKRL, project_root=project) == []
+    with pytest.raises(WorkerEnvironmentError, match="  - other is missing"):
+        check_python(base.python, stack="kitless", also=["rl-games", "other"])
 
 
 def test_packages_of_the_user_are_there_too(base: Worker, project: Path, tmp_path: Path) -> None:

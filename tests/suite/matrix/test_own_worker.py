@@ -23,10 +23,10 @@ def fake_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PINS_OF, "rl_games", "games")
 
 
-def refused(case: Case, *, one_worker: str | None = None) -> str:
+def refused(case: Case, *, one_worker: str | None = None, brings_python: bool = False) -> str:
     (item,) = plan(
         [case], gpus_available=2, cpus_available=16, device=case.device, available_stacks=["kitless", "ovphysx"],
-        one_worker=one_worker, rounds=1, catalog=CATALOG,
+        one_worker=one_worker, brings_python=brings_python, rounds=1, catalog=CATALOG,
     )  # fmt: skip
     return item.infeasible or ""
 
@@ -83,6 +83,15 @@ def test_where_all_cases_have_one_worker_the_plan_says_why(make_case: CaseMaker)
     assert refused(case) == ""
     assert refused(case, one_worker=why) == f"needs a worker of its own (newton==1.8.0), and {why}"
     assert refused(replace(case, with_packages=()), one_worker=why) == ""
+
+
+def test_a_python_that_the_user_brings_may_have_other_pins_and_no_other_versions(make_case: CaseMaker) -> None:
+    why = "--worker-python takes a Python as it is; leave it out"
+    case = make_case(rl_library="skrl_jax")
+    assert refused(case, one_worker=why).startswith(f"needs a worker of its own (skrl-jax.txt), and {why}")
+    assert "worker of its own" not in refused(case, one_worker=why, brings_python=True)
+    newer = replace(case, with_packages=("newton==1.8.0",))
+    assert refused(newer, one_worker=why, brings_python=True).startswith("needs a worker of its own")
 
 
 def test_with_every_case_has_the_versions_under_a_variant_that_names_them() -> None:
