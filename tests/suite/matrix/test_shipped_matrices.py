@@ -26,8 +26,8 @@ def cases_of(name: str, device: Device = "cuda") -> list[Case]:
 @pytest.mark.parametrize(
     "name",
     [
-        "accept", "full", "smoke", "deterministic", "env-sweep", "learning", "nodes", "open", "physx", "sb3",
-        "shared-gpu", "skrl-jax", "start-up", "tuned",
+        "accept", "full", "smoke", "deterministic", "env-sweep", "learning", "nodes", "open", "physx", "releases",
+        "sb3", "shared-gpu", "skrl-jax", "start-up", "tuned",
     ],
 )  # fmt: skip
 def test_the_matrices_load_with_unique_ids(name: str) -> None:
@@ -280,3 +280,22 @@ def test_start_up_has_every_task_cold_and_warm_one_after_the_other() -> None:
         assert replace(cold, case_id=warm.case_id, kernel_cache="kept") == warm
     assert {case.task for case in cases} == set(CATALOG.tasks)
     assert {(case.world_size, case.iterations) for case in cases} == {(1, 5)}
+
+
+def test_releases_has_every_case_with_every_version_and_nothing_else_changed() -> None:
+    matrix, cases = load_matrix("releases", CATALOG), cases_of("releases")
+    assert (matrix.rounds, matrix.warm_up) == (6, True)
+    ways: dict[tuple[str, ...], list[Case]] = {}
+    for case in cases:
+        same = replace(case, case_id="", division="closed", with_packages=())
+        ways.setdefault(case.with_packages, []).append(same)
+    assert [*ways] == [(), ("newton==1.6.0",), ("warp-lang==1.18.0",), ("warp-lang==1.19.0",)]
+    assert all(way == ways[()] for way in ways.values())
+    starts = [case for case in ways[()] if case.series.endswith("-start-up")]
+    assert {case.task for case in starts} == {"Isaac-Cartpole-Direct", "Isaac-Ant"}
+    assert [case.kernel_cache for case in starts] == ["empty", "kept"] * 2
+    trained = {(case.task, case.rl_library) for case in ways[()] if case not in starts}
+    assert len(trained) == 4
+    # Versions follow each other, so that those of a case are measured in the same block of turns.
+    training = [case for case in cases if not case.series.endswith("-start-up")]
+    assert [len(case.with_packages) for case in training] == [0, 1, 1, 1] * 4
