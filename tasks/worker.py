@@ -24,11 +24,17 @@ from tasks.rank.rank_log import RankLog
 
 
 def adapter_for(case: Case) -> ModuleType:
-    from tasks.libraries import controls, train_rl_games, train_rsl_rl, train_sb3, train_skrl
+    from tasks.libraries import controls, train_rl_games, train_rsl_rl, train_sb3, train_skrl, train_torchrl
 
     if not case.learns:
         return controls
-    adapters = {"rl_games": train_rl_games, "rsl_rl": train_rsl_rl, "skrl": train_skrl, "sb3": train_sb3}
+    adapters = {
+        "rl_games": train_rl_games,
+        "rsl_rl": train_rsl_rl,
+        "skrl": train_skrl,
+        "sb3": train_sb3,
+        "torchrl": train_torchrl,
+    }
     return adapters[case.rl_library]
 
 
@@ -120,7 +126,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog, training: int) -> None:
                 parameters_sha256=parameters_sha256(model),
                 peak_memory_gb=torch.cuda.max_memory_allocated(device) / 1e9 if device.type == "cuda" else None,
             )
-            if ranks.rank == 0 and case.workload == "train" and case.trainings_per_gpu == 1:
+            if ranks.rank == 0 and bundle.can_describe(case):
                 bundle.write(context, running, started_utc)
             checks += validity.check(running)
             log.write("validity", checks=[dataclasses.asdict(check) for check in checks])

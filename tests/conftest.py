@@ -8,7 +8,9 @@ from typing import Final
 import pytest
 
 from suite.files.paths import ROOT
+from suite.install.own_workers import provision_own_worker
 from suite.install.worker import Worker, provision_worker
+from suite.matrix.own_worker import OwnWorker
 from suite.records import store
 from suite.schema.record import Case, CaseResult, Environment
 from tests.fixtures.runs.real_runs import warm_kernels
@@ -105,6 +107,14 @@ def worker(tmp_path_factory: pytest.TempPathFactory) -> Worker:
     found = provision_worker(project_root=ROOT, stack="kitless", worker_python=None, assets="offline", on_message=print)
     warm_kernels(found, tmp_path_factory.mktemp("warm"))
     return found
+
+
+@pytest.fixture(scope="session")
+def torchrl_worker(worker: Worker) -> Worker:
+    """The environment with TorchRL, installed on first use. Warp, Newton and thus the kernels are the worker's."""
+    own = OwnWorker(pins="torchrl")
+    found = provision_own_worker(own, worker, project_root=ROOT, stack="kitless", on_message=print)
+    return replace(found, cache_dir=worker.cache_dir)
 
 
 @pytest.fixture

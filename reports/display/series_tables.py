@@ -209,6 +209,7 @@ def series_subject(case: Case, kind: SeriesKind = "scaling") -> str:
     what = {
         "environment_step": ", stepped without training",
         "rendering": ", rendering alone",
+        "collection": ", collected by TorchRL without training",
     }
     return f"{size}{what.get(case.workload, '')}"
 

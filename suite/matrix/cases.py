@@ -9,7 +9,7 @@ from suite.matrix.minibatch import Minibatch, minibatch_per_rank
 from suite.matrix.resources import UNBOUNDED
 from suite.matrix.tables import Matrix, Series, Topology
 from suite.schema.case_suffixes import COLD_SUFFIX
-from suite.schema.record import Assets, Case, Device, RlLibrary, Stack
+from suite.schema.record import Assets, Case, Device, RlLibrary, Stack, agent_library_of
 
 
 def expand(
@@ -169,7 +169,8 @@ def _case(
     seed: int | None,
 ) -> Case:
     task = catalog.resolve(series.task)
-    agent = task.agents[library]
+    agent_library = agent_library_of(series.workload, library)
+    agent = task.agents[agent_library]
     nnodes, nproc_per_node = _ranks(topology)
     world_size = nnodes * nproc_per_node
     num_envs_global = _num_envs_global(series, topology)
@@ -204,7 +205,7 @@ def _case(
         seed_per_round=matrix.seed_per_round,
         assets=assets,
         presets=catalog.stacks[stack].presets_for(task),
-        overrides=(*_agent_overrides(catalog, series, task, library, minibatch), *series.overrides),
+        overrides=(*_agent_overrides(catalog, series, task, agent_library, minibatch), *series.overrides),
         timeout_s=series.timeout_s or matrix.defaults.timeout_s,
         hang_timeout_s=series.hang_timeout_s or matrix.defaults.hang_timeout_s,
         workload=series.workload,

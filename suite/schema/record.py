@@ -34,17 +34,18 @@ from suite.schema.turns import TurnsTaken
 # 4 (2026-11-26): a case has ``seed_per_round``.
 # 5 (2026-11-27): a case has ``deterministic``, ``trainings_per_gpu``, ``kernel_cache`` and ``with_packages``. A rank's
 #   settings have what is asked of torch, cuBLAS and Warp for the first, and ``mps``. A rank has what Warp compiled in
-#   it and how long that took.
+#   it and how long that took. A case may have the RL library ``torchrl`` and the workload ``collection``.
 SCHEMA_VERSION: Final = 5
 
-RlLibrary = Literal["rl_games", "rsl_rl", "skrl", "sb3"]
+RlLibrary = Literal["rl_games", "rsl_rl", "skrl", "sb3", "torchrl"]
 Stack = Literal["kitless", "ovphysx", "isaacsim"]
 Device = Literal["cpu", "cuda"]
 Scaling = Literal["strong", "weak"]
 MinibatchRule = Literal["fixed_minibatch", "fixed_updates"]
 Assets = Literal["offline", "official"]
 Scalar = str | int | float | bool | None
-Workload = Literal["train", "environment_step", "rendering", "all_reduce"]  # all but the first are controls
+# All but the first are controls.
+Workload = Literal["train", "environment_step", "rendering", "all_reduce", "collection"]
 KernelCache = Literal["kept", "empty"]  # compiled kernels stay there between rounds, or each round begins without any
 Division = Literal["closed", "open"]  # as upstream ships it, or tuned through settings that the libraries offer
 CheckVerdict = Literal["ok", "warning", "failure", "not_needed", "not_checked"]  # of suite.env_check.check too
@@ -79,6 +80,11 @@ SAMPLE_COLUMNS: Final = (
 
 
 # --- what is measured ---
+
+
+def agent_library_of(workload: Workload, rl_library: RlLibrary) -> RlLibrary:
+    """Return the library whose agent of the task sets the sizes of an iteration; all controls have rsl_rl's."""
+    return rl_library if workload == "train" else "rsl_rl"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,6 +133,10 @@ class Case:
     def learns(self) -> bool:
         """Whether the RL library trains; otherwise a control runs (tasks/libraries/controls.py)."""
         return self.workload == "train"
+
+    @property
+    def agent_library(self) -> RlLibrary:
+        return agent_library_of(self.workload, self.rl_library)
 
     @property
     def world_size(self) -> int:

@@ -42,6 +42,7 @@ NAMES: Final[Mapping[RlLibrary, Names]] = {
         is_size=True,
         not_run=("normalize_input", "normalize_value", "target_kl"),
     ),
+    "torchrl": Names(num_steps="num_steps_per_env", epochs="num_learning_epochs", minibatch="num_mini_batches"),
 }
 
 

@@ -83,6 +83,8 @@ def simulation(context: RankContext, *, agent_entry_point: str) -> Iterator[Simu
     env_cfg.seed = context.seed
     env_cfg.sim.device = str(context.device)
     env_cfg.log_dir = context.library_dir
+    if case.rl_library == "torchrl":
+        env_cfg.compute_final_obs = True  # as Isaac Lab's backend does, which has no other observation before a reset
     # Upstream's Shadow Hand makes it where it is missing; ranks that do so at the same moment would fail.
     Path(context.library_dir).mkdir(parents=True, exist_ok=True)
     flags = scoped_torch_backend_flags(

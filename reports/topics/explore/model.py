@@ -14,12 +14,12 @@ from reports.display.series_tables import STACK_NAMES
 from reports.sets.version import ResultSet, Version
 from reports.topics.explore.metrics import Samples, figures_of, has_neighbours, samples_of
 from suite.files.wording import counted
-from suite.schema.record import Case, CaseResult, Environment
+from suite.schema.record import Case, CaseResult, Environment, Workload
 from suite.statistics.aa_noise import is_twin
 from suite.statistics.intervals import Estimate
 
-WORKLOADS: Final = ("train", "environment_step")
-STEPS_ALONE: Final = "steps alone"
+# Controls that have frames as training has, as they are named among the RL libraries.
+ALONE: Final[Mapping[Workload, str]] = {"environment_step": "steps alone", "collection": "TorchRL's collector alone"}
 DIVISIONS: Final[Mapping[str, str]] = {"closed": "as shipped", "open": "tuned"}
 
 
@@ -102,7 +102,8 @@ def _points(one: ResultSet) -> list[Point]:
 def _counts(result: CaseResult) -> bool:
     """Whether it completed on GPUs, and is no repeat that only measures noise."""
     case = result.case
-    return bool(result.completed) and case.device == "cuda" and case.workload in WORKLOADS and not is_twin(case)
+    has_frames = case.learns or case.workload in ALONE
+    return bool(result.completed) and case.device == "cuda" and has_frames and not is_twin(case)
 
 
 def _point(
@@ -111,7 +112,7 @@ def _point(
     case = result.case
     place = _place(one.campaign, result)
     samples = samples_of(result, time)
-    library = case.rl_library if case.learns else STEPS_ALONE
+    library = case.rl_library if case.learns else ALONE[case.workload]
     apart = (case.task, library, case.stack, case.minibatch_rule, variant_of(case), case.topology)
     return Point(
         key=_key(one, case),

@@ -28,6 +28,7 @@ RELEASES: Final[Mapping[str, str]] = {
     "rsl_rl": "https://github.com/leggedrobotics/rsl_rl/releases",
     "skrl": "https://github.com/Toni-SM/skrl/releases",
     "sb3": "https://github.com/DLR-RM/stable-baselines3/releases",
+    "torchrl": "https://github.com/pytorch/rl/releases",
 }
 MAX_COMMITS: Final = 3  # more are counted
 NOT_RECORDED: Final = "not recorded"

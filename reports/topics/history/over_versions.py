@@ -19,7 +19,9 @@ from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, estima
 AXIS_PACKAGES: Final = {"Isaac Lab": "isaaclab", "Newton": "newton", "torch": "torch"}
 TOO_FEW: Final = f"of fewer than {MIN_ROUNDS_FOR_INTERVAL} runs"
 WORDS: Final[Mapping[Sign, str]] = {1: "higher", -1: "lower", 0: "unchanged", None: "open"}
-LIBRARY_PACKAGES: Final = {"rl_games": "rl-games", "rsl_rl": "rsl-rl-lib", "skrl": "skrl", "sb3": "stable-baselines3"}
+LIBRARY_PACKAGES: Final = {
+    "rl_games": "rl-games", "rsl_rl": "rsl-rl-lib", "skrl": "skrl", "sb3": "stable-baselines3", "torchrl": "torchrl",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

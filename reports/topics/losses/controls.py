@@ -50,6 +50,7 @@ COLUMNS: Final[dict[Workload, str]] = {
     "environment_step": "environment_step_time_s",
     "rendering": "render_time_s",
     "all_reduce": "all_reduce_time_s",
+    "collection": "collection_time_s",
 }
 
 

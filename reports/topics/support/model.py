@@ -18,7 +18,7 @@ Way = Literal["one machine", "image", "simulated nodes", "several machines"]
 
 CPU: Final = "CPU"
 _PACKAGES: Final[Mapping[RlLibrary, str]] = {
-    "rl_games": "rl-games", "rsl_rl": "rsl-rl-lib", "skrl": "skrl", "sb3": "stable-baselines3",
+    "rl_games": "rl-games", "rsl_rl": "rsl-rl-lib", "skrl": "skrl", "sb3": "stable-baselines3", "torchrl": "torchrl",
 }  # fmt: skip
 
 

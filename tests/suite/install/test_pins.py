@@ -40,6 +40,14 @@ def test_ovphysx_only_adds_to_the_worker_but_for_packaging() -> None:
     assert {name for name, version in worker.items() if ovphysx.get(name) != version} == {"packaging"}
 
 
+def test_torchrl_only_adds_to_the_worker_but_for_tensordict() -> None:
+    worker = versions(PROJECT / "containers/pins/worker.txt")
+    torchrl = versions(PROJECT / "containers/pins/torchrl.txt")
+    assert {"torchrl": "0.14.1", "tensordict": "0.14.3"}.items() <= torchrl.items()
+    assert torchrl.keys() - worker.keys() == {"torchrl", "hoptorch", "orjson"}
+    assert {name for name, version in worker.items() if torchrl.get(name) != version} == {"tensordict"}
+
+
 def test_suite_environments_agree_with_each_other() -> None:
     lint = versions(PROJECT / "containers/pins/lint.txt")
     for name in ("suite", "report", "tests"):
@@ -74,6 +82,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir(parents=True)
     (folder / "worker.in").write_text("tool\n")
     (folder / "ovphysx.in").write_text("extra\n")
+    (folder / "torchrl.in").write_text("extra\n")
     groups = "".join(f'{name} = ["tool"]\n' for name in ("suite", "report", "tests", "lint"))
     (project / "pyproject.toml").write_text(
         f'[project]\nname = "p"\nversion = "1"\nrequires-python = ">=3.12"\n[dependency-groups]\n{groups}'

@@ -40,6 +40,11 @@ ANT = Case(
 )
 RSL = replace(ANT, rl_library="rsl_rl", num_steps_per_env=32, minibatch_size=8192, optimiser_steps=20)
 
+CARTPOLE = replace(
+    RSL, task="Isaac-Cartpole-Direct", rl_library="torchrl", nproc_per_node=1, num_envs_global=1024,
+    num_steps_per_env=16, minibatch_size=4096,
+)  # fmt: skip
+
 
 def planned(
     case: Case,
@@ -64,7 +69,7 @@ def planned(
     return result
 
 
-@pytest.mark.parametrize("case", [ANT, RSL, replace(ANT, device="cpu"), replace(ANT, stack="ovphysx")])
+@pytest.mark.parametrize("case", [ANT, RSL, CARTPOLE, replace(ANT, device="cpu"), replace(ANT, stack="ovphysx")])
 def test_what_fits_is_feasible(case: Case) -> None:
     assert planned(case).infeasible is None
 
@@ -128,6 +133,24 @@ def test_what_fits_is_feasible(case: Case) -> None:
         (
             replace(ANT, rl_library="sb3"),
             ("sb3 trains in one process only, and the case has 2 ranks; needs the topology 1x1, or another RL library"),
+        ),
+        (
+            replace(CARTPOLE, nproc_per_node=2, num_envs_global=2048),
+            (
+                "torchrl trains in one process only, and the case has 2 ranks; needs the topology 1x1, or another RL "
+                "library"
+            ),
+        ),
+        (
+            replace(CARTPOLE, num_envs=255, num_envs_global=255, num_steps_per_env=6, minibatch_size=382),
+            (
+                "torchrl cannot cut a rank's 1530 samples (255 environments x 6 steps) into minibatches of 382; "
+                "needs minibatches of 306 or 510"
+            ),
+        ),
+        (
+            replace(CARTPOLE, workload="collection", rl_library="rsl_rl"),
+            "is the control collection, which is not run with rsl_rl; needs torchrl",
         ),
         (
             replace(ANT, rl_library="sb3", nproc_per_node=1, num_envs_global=1024, minibatch_size=32768),
