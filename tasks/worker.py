@@ -24,8 +24,18 @@ from tasks.rank.rank_log import RankLog
 
 
 def adapter_for(case: Case) -> ModuleType:
-    from tasks.libraries import controls, train_rl_games, train_rsl_rl, train_sb3, train_skrl, train_torchrl
+    from tasks.libraries import (
+        controls,
+        pipeline_torchrl,
+        train_rl_games,
+        train_rsl_rl,
+        train_sb3,
+        train_skrl,
+        train_torchrl,
+    )
 
+    if case.is_pipeline:
+        return pipeline_torchrl
     if not case.learns:
         return controls
     adapters = {
@@ -78,7 +88,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog, training: int) -> None:
         from tasks.checks import validity, workload
         from tasks.rank import determinism, settings, simulation, timing
         from tasks.rank.context import RankContext
-        from tasks.rank.process_group import Ranks, device_of, joined
+        from tasks.rank.process_group import Ranks, device_of, gpu_of, joined
         from tasks.rank.turns import Turns
         from tasks.upstream import bundle
 
@@ -116,7 +126,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog, training: int) -> None:
             if (written_s := network.nccl_log_written_s(run_dir, ranks.rank, timer.clock_zero_s)) is not None:
                 log.write("network", nccl_log_written_s=written_s)
             checks = gpu.look(
-                str(device), own_gpu=ranks.local_rank, env=running.env.unwrapped, env_cfg=running.env_cfg, log=log
+                str(device), own_gpu=gpu_of(case, ranks), env=running.env.unwrapped, env_cfg=running.env_cfg, log=log
             )
             log.write(
                 "end",

@@ -143,7 +143,7 @@ def _ranks(topology: Topology) -> tuple[int, int]:
 
 def _num_envs_global(series: Series, topology: Topology) -> int:
     nnodes, nproc_per_node = _ranks(topology)
-    if series.scaling == "strong":
+    if series.scaling == "strong" or series.workload == "async_pipeline":  # which has one process that simulates
         return series.num_envs
     return series.num_envs * nnodes * nproc_per_node * series.trainings_per_gpu
 
@@ -174,7 +174,8 @@ def _case(
     nnodes, nproc_per_node = _ranks(topology)
     world_size = nnodes * nproc_per_node
     num_envs_global = _num_envs_global(series, topology)
-    num_envs = num_envs_global // (world_size * series.trainings_per_gpu)
+    simulating = 1 if series.workload == "async_pipeline" else world_size * series.trainings_per_gpu
+    num_envs = num_envs_global // simulating
     num_steps_per_env = series.num_steps_per_env or agent.num_steps_per_env
     minibatch = minibatch_per_rank(
         agent,

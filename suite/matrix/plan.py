@@ -25,7 +25,8 @@ THREAD_VARIABLES: Final = (
     "PXR_WORK_THREAD_LIMIT",  # USD
 )
 # The library of a control, if it is not rsl_rl.
-CONTROLS_RUN_WITH: Final[Mapping[Workload, RlLibrary]] = {"collection": "torchrl"}
+CONTROLS_RUN_WITH: Final[Mapping[Workload, RlLibrary]] = {"collection": "torchrl", "async_pipeline": "torchrl"}
+PIPELINE: Final = 2  # processes; with one GPU they share it
 EMPTY_CACHE: Final = "kernels"  # in the folder of a run, for a case with an empty kernel cache
 
 
@@ -163,7 +164,7 @@ def _machine_reasons(
     if case.device == "cuda" and ranks > gpus:
         per_node = " per node" if case.nnodes > 1 and not on_one_host else ""
         yield f"needs {counted(ranks, 'GPU')}{per_node}, available: {gpus}"
-    if case.device == "cpu" and (processes := ranks * case.trainings_per_gpu) > cpus:
+    if case.device == "cpu" and (processes := ranks * case.processes_per_gpu) > cpus:
         # Ranks that share a core would measure the scheduler.
         yield f"needs {processes} CPU cores, one per rank, available: {cpus}"
 
@@ -201,7 +202,9 @@ def _workload_reasons(case: Case, task: TaskEntry, library: LibraryEntry) -> Ite
     if case.agent_library not in task.agents:
         yield f"{task.task} has no agent for {case.agent_library}; needs {' or '.join(task.agents)}"
         return
-    if library.one_process and case.world_size > 1:
+    if case.is_pipeline and (case.nnodes > 1 or case.nproc_per_node > PIPELINE):
+        yield f"is a pipeline of {PIPELINE} processes, and has {case.world_size} ranks; needs the topology 1x1 or 1x2"
+    elif library.one_process and case.world_size > 1 and not case.is_pipeline:
         yield (
             f"{case.rl_library} trains in one process only, and the case has {case.world_size} ranks; "
             "needs the topology 1x1, or another RL library"
@@ -212,7 +215,7 @@ def _workload_reasons(case: Case, task: TaskEntry, library: LibraryEntry) -> Ite
         yield f"has nothing to draw, because {task.task} has no camera; needs a task with one"
     if case.workload == "all_reduce" and case.world_size == 1:
         yield "has no other rank to reduce gradients with; needs 2 ranks or more"
-    if case.num_envs * case.num_processes != case.num_envs_global:
+    if case.num_envs * case.num_simulating != case.num_envs_global:
         yield (
             f"{case.num_envs_global} environments do not divide by {case.world_size} ranks; "
             f"needs a multiple of {case.world_size}"
@@ -227,7 +230,7 @@ def _workload_reasons(case: Case, task: TaskEntry, library: LibraryEntry) -> Ite
         # rsl_rl and skrl take a count: they cut any batch, but not into any size of pieces, and not into empty ones.
         count = case.optimiser_steps // agent.learning_epochs
         fits = 0 < case.minibatch_size == batch // max(1, count) and count > 0
-        fits = fits and not (library.equal_minibatches and case.learns and batch % count)
+        fits = fits and not (library.equal_minibatches and (case.learns or case.is_pipeline) and batch % count)
     if not fits:
         allowed = " or ".join(map(str, nearest_divisors(batch, case.minibatch_size)))
         yield (

@@ -7,7 +7,7 @@ what TorchRL does around it for every step lies in the rest of the rollout.
 
 import importlib
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -20,6 +20,10 @@ from tasks.rank.timing import IterationTimer
 
 AGENT_ENTRY_POINT = "torchrl_cfg_entry_point"
 LAST_EPISODES: Final = 100  # that means are over, as in rsl_rl
+COLUMNS: Final = (  # of an iteration, besides those of the timer
+    "reward_mean", "episode_length_mean", "success_rate", "torchrl.collection_time_s", "torchrl.learning_time_s",
+    "torchrl.total_fps",
+)  # fmt: skip
 LAST_LOGGED: Final = "Perf/total_fps"  # of the figures that an iteration is written with
 
 
@@ -37,19 +41,30 @@ def configure(context: RankContext, simulation: Simulation) -> dict[str, Any]:
 
 def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]) -> torch.nn.Module:
     """Train the case's iterations and return the trained modules."""
-    ppo = importlib.import_module("isaaclab_rl.torchrl.ppo")
     env = environment(context, simulation, clip_actions=settings["clip_actions"])
     determinism.of_torch(context)
-    make_critic, critics = ppo.make_critic, []
+    collector = _timed_collector(context.timer, context.case.iterations)
+    return by_isaac_labs_loop(context, simulation, env, collector)
 
-    def kept_critic(*args: Any) -> Any:
-        critics.append(make_critic(*args))
-        return critics[-1]
 
-    collector, log = _timed_classes(env, context.timer, context.case.iterations)
-    with _replaced(ppo, make_critic=kept_critic, Collector=collector, SummaryWriter=log):
+def by_isaac_labs_loop(
+    context: RankContext,
+    simulation: Simulation,
+    env: Any,
+    collector: Callable[..., Any],
+    *,
+    more: Callable[[], Mapping[str, float | None]] = dict,
+) -> torch.nn.ModuleList:
+    """Train by the loop with this collector, which has its last rollout in ``batch``. Return actor and critic.
+
+    ``more`` gives further columns of the iteration that ended.
+    """
+    ppo = importlib.import_module("isaaclab_rl.torchrl.ppo")
+    collectors, critics = _Kept(collector), _Kept(ppo.make_critic)
+    log = _writing_log(env, collectors, context.timer, more)
+    with _replaced(ppo, make_critic=critics, Collector=collectors, SummaryWriter=log):
         actor = ppo.train_ppo(env, simulation.agent_cfg, context.library_dir)
-    return torch.nn.ModuleList([actor, *critics])
+    return torch.nn.ModuleList([actor, critics.made])
 
 
 def environment(context: RankContext, simulation: Simulation, *, clip_actions: float | None) -> Any:
@@ -104,14 +119,21 @@ def _replaced(module: Any, **objects: Any) -> Iterator[None]:
         vars(module).update(before)
 
 
-def _timed_classes(env: Any, timer: IterationTimer, iterations: int) -> tuple[type, type]:
-    """Return the collector and the log that Isaac Lab's loop is to make."""
-    from torch.utils.tensorboard import SummaryWriter
-    from torchrl.collectors import Collector
+class _Kept:
+    """Calls what it is made with, and keeps the one object that this made."""
 
-    episodes = Episodes(env.batch_size[0], env.device)
-    batch: Any = None
-    logged: dict[str, float] = {}
+    def __init__(self, make: Callable[..., Any]) -> None:
+        self._make = make
+        self.made: Any = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self.made = self._make(*args, **kwargs)
+        return self.made
+
+
+def _timed_collector(timer: IterationTimer, iterations: int) -> type:
+    """Return the collector that Isaac Lab's loop is to make."""
+    from torchrl.collectors import Collector
 
     class TimedCollector(Collector):  # type: ignore[misc]  # the base is untyped
         """Times a rollout and the update after it, which ends with the new weights."""
@@ -121,19 +143,31 @@ def _timed_classes(env: Any, timer: IterationTimer, iterations: int) -> tuple[ty
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
             self._wrapped_policy = timer.inference.wrap(self._wrapped_policy)
+            self.batch: Any = None
 
         def iterator(self) -> Iterator[Any]:
-            nonlocal batch
             batches = super().iterator()
             for _ in range(iterations):
                 timer.begin()
-                batch = next(batches)
+                self.batch = next(batches)
                 timer.end_collection()
-                yield batch
+                yield self.batch
 
         def update_policy_weights_(self, *args: Any, **kwargs: Any) -> None:
             super().update_policy_weights_(*args, **kwargs)
             timer.end()
+
+    return TimedCollector
+
+
+def _writing_log(
+    env: Any, collectors: _Kept, timer: IterationTimer, more: Callable[[], Mapping[str, float | None]]
+) -> type:
+    """Return the log that Isaac Lab's loop is to make."""
+    from torch.utils.tensorboard import SummaryWriter
+
+    episodes = Episodes(env.batch_size[0], env.device)
+    logged: dict[str, float] = {}
 
     class WritingLog(SummaryWriter):  # type: ignore[misc]  # the base is untyped
         """Writes the iteration as soon as its durations are logged."""
@@ -142,19 +176,13 @@ def _timed_classes(env: Any, timer: IterationTimer, iterations: int) -> tuple[ty
             super().add_scalar(tag, scalar_value, *args, **kwargs)
             logged[tag] = float(scalar_value)
             if tag == LAST_LOGGED:
-                episodes.add(batch["next", "reward"].squeeze(-1), batch["next", "done"].squeeze(-1))
-                timer.write(_learning(episodes, env, logged))
+                ended = collectors.made.batch["next"]
+                episodes.add(ended["reward"].squeeze(-1), ended["done"].squeeze(-1))
+                timer.write({**_learning(episodes, env, logged), **more()})
 
-    return TimedCollector, WritingLog
+    return WritingLog
 
 
 def _learning(episodes: Episodes, env: Any, logged: dict[str, float]) -> dict[str, float | None]:
-    reward_mean, episode_length_mean = episodes.means()
-    return {
-        "reward_mean": reward_mean,
-        "episode_length_mean": episode_length_mean,
-        "success_rate": success_rate(env),
-        "torchrl.collection_time_s": logged["Perf/collection_time"],
-        "torchrl.learning_time_s": logged["Perf/learning_time"],
-        "torchrl.total_fps": logged[LAST_LOGGED],
-    }
+    times = (logged[tag] for tag in ("Perf/collection_time", "Perf/learning_time", LAST_LOGGED))
+    return dict(zip(COLUMNS, (*episodes.means(), success_rate(env), *times), strict=True))

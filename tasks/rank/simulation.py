@@ -49,7 +49,7 @@ def _launcher_args(case: Case, ranks: Ranks) -> argparse.Namespace:
     args: argparse.Namespace
     args, remaining = setup_preset_cli(parser, ["--device", device, *case.presets, *case.overrides])
     # With this set, Isaac Lab places each rank on its own GPU. It supports no ranks on a CPU.
-    args.distributed = ranks.is_distributed and case.device == "cuda"
+    args.distributed = ranks.is_distributed and case.device == "cuda" and case.processes_per_gpu == 1
     args.deterministic = case.deterministic  # Kit reads it for its renderer
     sys.argv = [sys.argv[0], *remaining]
     return args

@@ -18,8 +18,12 @@ from suite.schema.record import Case, CaseResult, Environment, Workload
 from suite.statistics.aa_noise import is_twin
 from suite.statistics.intervals import Estimate
 
-# Controls that have frames as training has, as they are named among the RL libraries.
-ALONE: Final[Mapping[Workload, str]] = {"environment_step": "steps alone", "collection": "TorchRL's collector alone"}
+# Workloads beside training that have frames as it has, as they are named among the RL libraries.
+OTHERS: Final[Mapping[Workload, str]] = {
+    "environment_step": "steps alone",
+    "collection": "TorchRL's collector alone",
+    "async_pipeline": "TorchRL's pipeline",
+}
 DIVISIONS: Final[Mapping[str, str]] = {"closed": "as shipped", "open": "tuned"}
 
 
@@ -102,7 +106,7 @@ def _points(one: ResultSet) -> list[Point]:
 def _counts(result: CaseResult) -> bool:
     """Whether it completed on GPUs, and is no repeat that only measures noise."""
     case = result.case
-    has_frames = case.learns or case.workload in ALONE
+    has_frames = case.learns or case.workload in OTHERS
     return bool(result.completed) and case.device == "cuda" and has_frames and not is_twin(case)
 
 
@@ -112,7 +116,7 @@ def _point(
     case = result.case
     place = _place(one.campaign, result)
     samples = samples_of(result, time)
-    library = case.rl_library if case.learns else ALONE[case.workload]
+    library = case.rl_library if case.learns else OTHERS[case.workload]
     apart = (case.task, library, case.stack, case.minibatch_rule, variant_of(case), case.topology)
     return Point(
         key=_key(one, case),
