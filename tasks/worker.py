@@ -24,8 +24,19 @@ from tasks.rank.rank_log import RankLog
 
 
 def adapter_for(case: Case) -> ModuleType:
-    from tasks.libraries import controls, train_rl_games, train_rsl_rl, train_sb3, train_skrl, train_skrl_jax
+    from tasks.libraries import (
+        controls,
+        pipeline_torchrl,
+        train_rl_games,
+        train_rsl_rl,
+        train_sb3,
+        train_skrl,
+        train_skrl_jax,
+        train_torchrl,
+    )
 
+    if case.is_pipeline:
+        return pipeline_torchrl
     if not case.learns:
         return controls
     adapters = {
@@ -34,6 +45,7 @@ def adapter_for(case: Case) -> ModuleType:
         "skrl": train_skrl,
         "skrl_jax": train_skrl_jax,
         "sb3": train_sb3,
+        "torchrl": train_torchrl,
     }
     return adapters[case.rl_library]
 
@@ -79,7 +91,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog, training: int) -> None:
         from tasks.film.filming import filmed
         from tasks.rank import determinism, settings, simulation, timing
         from tasks.rank.context import RankContext
-        from tasks.rank.process_group import Ranks, device_of, joined
+        from tasks.rank.process_group import Ranks, device_of, gpu_of, joined
         from tasks.rank.turns import Turns
         from tasks.upstream import bundle
 
@@ -118,7 +130,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog, training: int) -> None:
             if (written_s := network.nccl_log_written_s(run_dir, ranks.rank, timer.clock_zero_s)) is not None:
                 log.write("network", nccl_log_written_s=written_s)
             checks = gpu.look(
-                str(device), own_gpu=ranks.local_rank, env=running.env.unwrapped, env_cfg=running.env_cfg, log=log
+                str(device), own_gpu=gpu_of(case, ranks), env=running.env.unwrapped, env_cfg=running.env_cfg, log=log
             )
             log.write(
                 "end",
@@ -128,7 +140,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog, training: int) -> None:
                 parameters_sha256=parameters_sha256(model),
                 peak_memory_gb=torch.cuda.max_memory_allocated(device) / 1e9 if device.type == "cuda" else None,
             )
-            if ranks.rank == 0 and case.workload == "train" and case.trainings_per_gpu == 1:
+            if ranks.rank == 0 and bundle.can_describe(case):
                 bundle.write(context, running, started_utc)
             checks += validity.check(running)
             log.write("validity", checks=[dataclasses.asdict(check) for check in checks])

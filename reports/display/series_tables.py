@@ -209,6 +209,8 @@ def series_subject(case: Case, kind: SeriesKind = "scaling") -> str:
     what = {
         "environment_step": ", stepped without training",
         "rendering": ", rendering alone",
+        "collection": ", collected by TorchRL without training",
+        "async_pipeline": ", simulated and learned from at the same time",
     }
     return f"{size}{what.get(case.workload, '')}"
 

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from suite.matrix.cases import expand, on_nodes_of, with_numbers_alone
+from suite.matrix.cases import case_id_of, expand, on_nodes_of, points, with_numbers_alone
 from suite.matrix.catalog import load_catalog
-from suite.matrix.file import load_matrix
+from suite.matrix.file import load_matrix, read_table
 from suite.schema.record import Case, Device
 
 MATRIX: Final = "full"
@@ -16,9 +16,13 @@ def planned_cases(matrix: str = MATRIX, *, device: Device = "cuda") -> list[Case
     return expand(on_nodes_of(load_matrix(matrix, catalog)), catalog, device=device, assets="offline")
 
 
-def numbered_cases(matrix: str, *, device: Device) -> list[Case]:
-    """The cases of a matrix without topologies that ask for all GPUs of a node. Raises as ``planned_cases``."""
-    catalog = load_catalog()
-    found = load_matrix(matrix, catalog)
-    numbered = found.model_copy(update={"series": tuple(map(with_numbers_alone, found.series))})
-    return expand(numbered, catalog, device=device, assets="offline")
+def numbered_case_ids(matrix: str, *, device: Device) -> list[str]:
+    """The ids of a matrix without topologies that ask for all GPUs of a node, also of tasks that no catalog knows.
+
+    Raises MatrixError when the matrix has no valid form.
+    """
+    return [
+        case_id_of(point, library, stack, topology, device)
+        for series in read_table(matrix).series
+        for point, library, stack, topology in points(with_numbers_alone(series))
+    ]

@@ -20,6 +20,7 @@ TOPICS: Final[Mapping[str, Mapping[str, str]]] = {
     "tuning": {"learning_references": "learning_references"},
     "determinism": {},
     "shared_gpu": {},
+    "pipeline": {},
     "history": {"compare": "command"},
     "trust": {},
     "data": {"export": "export"},

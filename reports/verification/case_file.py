@@ -9,7 +9,7 @@ from typing import Any, Final
 from reports.verification import formulas
 from reports.verification.finding import RUN_AGAIN, STORE_ANEW, Finding, Json, as_far_as_possible, differing
 from reports.verification.rank_samples import check_rank, check_ranks_together
-from reports.verification.round_facts import check_facts, processes
+from reports.verification.round_facts import check_facts, is_pipeline, processes
 from reports.verification.shape import fault_of_document, fault_of_round, read_json
 from reports.verification.telemetry import check_telemetry
 
@@ -164,7 +164,7 @@ def _check_rounds(stored: StoredCase) -> Iterator[Finding]:
     numbers = sorted(record["round"] for record in stored.rounds)
     lost = "Add the missing record, or say in the pull request why a round was left out."
     yield from differing(where, "the numbers of the rounds", numbers, list(range(len(numbers))), next_step=lost)
-    environments = case["num_envs"] * processes(case)
+    environments = case["num_envs"] * (1 if is_pipeline(case) else processes(case))
     yield from differing(where, "num_envs times ranks", environments, case["num_envs_global"])
     for record in stored.rounds:
         if record["outcome"] != "completed" and not record["reason"]:

@@ -158,9 +158,9 @@ def _check_library(where: str, at: str, here: str, row: Samples, frames: int) ->
     if known.keys() >= {"rl_games.total_fps", "rl_games.step_inference_fps", "rl_games.update_time_s"}:
         library, collection = "rl_games", "rl_games.step_inference_fps"
         theirs = {collection: frames / known[collection], "rl_games.update_time_s": known["rl_games.update_time_s"]}
-    elif known.keys() >= {"rsl_rl.total_fps", "rsl_rl.collection_time_s", "rsl_rl.learning_time_s"}:
-        library = "rsl_rl"
-        theirs = {name: known[name] for name in ("rsl_rl.collection_time_s", "rsl_rl.learning_time_s")}
+    elif found := [one for one in ("rsl_rl", "torchrl") if f"{one}.total_fps" in known]:
+        (library,) = found
+        theirs = {name: known[name] for name in (f"{library}.collection_time_s", f"{library}.learning_time_s")}
     else:
         return
     whole_s, total_s = frames / known[f"{library}.total_fps"], sum(theirs.values())

@@ -25,7 +25,8 @@ def check_facts(where: str, at: str, record: Json) -> Iterator[Finding]:
         yield from _check_settings(where, name, rank, record)
         yield from _check_rank_facts(where, name, rank, record)
     case, workload = record["case"], record.get("workload") or {}
-    said = {"workload": "train", "global_minibatch_size": case["minibatch_size"] * world_size(case), **case}
+    learning = 1 if is_pipeline(case) else world_size(case)
+    said = {"workload": "train", "global_minibatch_size": case["minibatch_size"] * learning, **case}
     for key in _OF_THE_CASE:
         if key in workload:
             yield from differing(where, f"{at}: workload.{key}", workload[key], said[key])
@@ -40,8 +41,18 @@ def world_size(case: Json) -> int:
 
 
 def processes(case: Json) -> int:
-    """Return how many ranks a record has: those of each of the trainings."""
-    return world_size(case) * trainings(case)
+    """Return how many ranks a record has: those of each of the trainings, or of a pipeline."""
+    return world_size(case) * sharing(case)
+
+
+def is_pipeline(case: Json) -> bool:
+    """Tell whether one process simulates while another one learns."""
+    return bool(case.get("workload") == "async_pipeline")
+
+
+def sharing(case: Json) -> int:
+    """Return how many processes share a GPU: trainings, or the two of a pipeline that has one GPU."""
+    return 2 if is_pipeline(case) and world_size(case) == 1 else trainings(case)
 
 
 def trainings(case: Json) -> int:
@@ -72,7 +83,7 @@ def _check_settings(where: str, at: str, rank: Json, record: Json) -> Iterator[F
     wanted = {
         "seed": case["seed"] + rank["rank"] + seeds_before,
         "num_envs": case["num_envs"],
-        "device": f"cuda:{rank['local_rank'] // trainings(case)}" if case["device"] == "cuda" else "cpu",
+        "device": f"cuda:{rank['local_rank'] // sharing(case)}" if case["device"] == "cuda" else "cpu",
     }
     if case.get("cpu_threads") is not None:
         wanted["torch_num_threads"] = case["cpu_threads"]

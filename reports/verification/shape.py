@@ -34,11 +34,12 @@ DOCUMENT: Final = _fields(
 )
 RESULT: Final = _fields("case:object rounds:list +ended_because:text?")
 CASE: Final = _fields(
-    "case_id:text series:text scaling:strong|weak task:text rl_library:rl_games|rsl_rl|skrl|skrl_jax|sb3"
+    "case_id:text series:text scaling:strong|weak task:text rl_library:rl_games|rsl_rl|skrl|skrl_jax|sb3|torchrl"
     " stack:kitless|ovphysx|isaacsim device:cpu|cuda nnodes:size nproc_per_node:size num_envs:size num_envs_global:size"
     " num_steps_per_env:size iterations:size minibatch_rule:fixed_minibatch|fixed_updates minibatch_size:size"
     " optimiser_steps:size seed:count assets:offline|official presets:list overrides:list timeout_s:number"
-    " hang_timeout_s:number +workload:train|environment_step|rendering|all_reduce +division:closed|open"
+    " hang_timeout_s:number +workload:train|environment_step|rendering|all_reduce|collection|async_pipeline"
+    " +division:closed|open"
     " +cpu_threads:count? +pin_cpus:flag +seed_per_round:flag +deterministic:flag +trainings_per_gpu:size"
     " +kernel_cache:kept|empty +with_packages:list"
 )
@@ -186,7 +187,10 @@ def _round_faults(record: Json) -> Iterator[str]:
 
 def _rank_faults(record: Json, case: Json) -> Iterator[str]:
     """Check that every rank has a time for every iteration: without the slowest rank a machine looks faster."""
-    processes = case["nnodes"] * case["nproc_per_node"] * case.get("trainings_per_gpu", 1)
+    gpus = case["nnodes"] * case["nproc_per_node"]
+    # A pipeline has two processes, which share a single GPU.
+    sharing = 2 if (case.get("workload"), gpus) == ("async_pipeline", 1) else case.get("trainings_per_gpu", 1)
+    processes = gpus * sharing
     ranks = [rank["rank"] for rank in record["ranks"]]
     if ranks != list(range(processes)):
         yield f"its ranks are {ranks}, expected {counted(processes, 'rank')}, each once and in order"

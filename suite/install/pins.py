@@ -58,6 +58,12 @@ ALL_PINS: Final = (
         glibc="2_35",
         seeded_by="worker",
     ),
+    Pins(
+        name="torchrl",
+        sources=("containers/pins/worker.in", "containers/pins/torchrl.in"),
+        glibc="2_35",
+        seeded_by="worker",
+    ),
     Pins(name="lint", sources=("--group", "pyproject.toml:lint"), glibc="2_28"),
     Pins(name="tests", sources=("--group", "pyproject.toml:tests"), glibc="2_28", constrained_by="lint"),
     Pins(name="report", sources=("--group", "pyproject.toml:report"), glibc="2_28", constrained_by="lint"),

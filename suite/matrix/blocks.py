@@ -47,7 +47,7 @@ class Need:
         training_gb = catalog.gpu_memory_gb(case) if case.device == "cuda" else None
         if case.device == "cuda" and training_gb is None:
             return None
-        gpu_gb = None if training_gb is None else training_gb * case.trainings_per_gpu
+        gpu_gb = None if training_gb is None else training_gb * case.processes_per_gpu
         return cls(gpu_gb=gpu_gb, host_gb=HOST_GB_OF_RANK * case.num_processes, ranks=case.num_processes)
 
 

@@ -12,7 +12,7 @@ from suite.matrix.own_worker import name_of
 from suite.matrix.resources import UNBOUNDED
 from suite.matrix.tables import Matrix, Series, Topology
 from suite.schema.case_suffixes import COLD_SUFFIX
-from suite.schema.record import Assets, Case, Device, RlLibrary, Stack
+from suite.schema.record import Assets, Case, Device, RlLibrary, Stack, agent_library_of
 
 LONGEST_VARIANT: Final = 64  # characters; it is a part of file names
 
@@ -175,7 +175,7 @@ def _ranks(topology: Topology) -> tuple[int, int]:
 
 def _num_envs_global(series: Series, topology: Topology) -> int:
     nnodes, nproc_per_node = _ranks(topology)
-    if series.scaling == "strong":
+    if series.scaling == "strong" or series.workload == "async_pipeline":  # which has one process that simulates
         return series.num_envs
     return series.num_envs * nnodes * nproc_per_node * series.trainings_per_gpu
 
@@ -201,11 +201,13 @@ def _case(
     seed: int | None,
 ) -> Case:
     task = catalog.resolve(series.task)
-    agent = task.agents[library]
+    agent_library = agent_library_of(series.workload, library)
+    agent = task.agents[agent_library]
     nnodes, nproc_per_node = _ranks(topology)
     world_size = nnodes * nproc_per_node
     num_envs_global = _num_envs_global(series, topology)
-    num_envs = num_envs_global // (world_size * series.trainings_per_gpu)
+    simulating = 1 if series.workload == "async_pipeline" else world_size * series.trainings_per_gpu
+    num_envs = num_envs_global // simulating
     num_steps_per_env = series.num_steps_per_env or agent.num_steps_per_env
     minibatch = minibatch_per_rank(
         agent,
@@ -236,7 +238,7 @@ def _case(
         seed_per_round=matrix.seed_per_round,
         assets=assets,
         presets=catalog.stacks[stack].presets_for(task),
-        overrides=(*_agent_overrides(catalog, series, task, library, minibatch), *series.overrides),
+        overrides=(*_agent_overrides(catalog, series, task, agent_library, minibatch), *series.overrides),
         timeout_s=series.timeout_s or matrix.defaults.timeout_s,
         hang_timeout_s=series.hang_timeout_s or matrix.defaults.hang_timeout_s,
         workload=series.workload,

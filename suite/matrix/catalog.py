@@ -28,6 +28,7 @@ class LibraryEntry(TomlTable):
     minibatch_overrides: NonEmptyTuple[str]  # {minibatch_size} or {num_minibatches}
     reserved_keys: Tuple[str] = ()  # Hydra keys a matrix may not override, besides those above
     one_process: bool = False  # it cannot train on several ranks
+    equal_minibatches: bool = False  # of a batch that its number of minibatches does not divide, it makes unequal ones
 
 
 class StackEntry(TomlTable):

@@ -11,7 +11,7 @@ from suite.schema.record import Case
 
 # RL library or workload -> name of its file in containers/pins, without .txt. The file is for the stack kitless alone,
 # and it is complete: it is installed instead of the stack's.
-PINS_OF: Final[dict[str, str]] = {"skrl_jax": "skrl-jax"}
+PINS_OF: Final[dict[str, str]] = {"skrl_jax": "skrl-jax", "torchrl": "torchrl"}
 LONGEST: Final = 100  # characters of a package with its version
 
 

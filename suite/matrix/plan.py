@@ -5,7 +5,7 @@ Pure: nothing here looks at the machine or starts anything.
 
 import os
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +15,7 @@ from suite.matrix.catalog import Catalog, CostEntry, LibraryEntry, TaskEntry
 from suite.matrix.minibatch import nearest_divisors
 from suite.matrix.own_worker import own_worker_of
 from suite.matrix.resources import Cores
-from suite.schema.record import ROUND_VARIABLE, Case, Device, Launch, PlannedCase, Stack
+from suite.schema.record import ROUND_VARIABLE, Case, Device, Launch, PlannedCase, RlLibrary, Stack, Workload
 
 _ONE_NODE: Final = ("--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0")  # 0: a free port, so campaigns do not collide
 THREAD_VARIABLES: Final = (
@@ -24,6 +24,9 @@ THREAD_VARIABLES: Final = (
     "OPENBLAS_NUM_THREADS",
     "PXR_WORK_THREAD_LIMIT",  # USD
 )
+# The library of a control, if it is not rsl_rl.
+CONTROLS_RUN_WITH: Final[Mapping[Workload, RlLibrary]] = {"collection": "torchrl", "async_pipeline": "torchrl"}
+PIPELINE: Final = 2  # processes; with one GPU they share it
 EMPTY_CACHE: Final = "kernels"  # in the folder of a run, for a case with an empty kernel cache
 
 
@@ -162,7 +165,7 @@ def _machine_reasons(
     if case.device == "cuda" and ranks > gpus:
         per_node = " per node" if case.nnodes > 1 and not on_one_host else ""
         yield f"needs {counted(ranks, 'GPU')}{per_node}, available: {gpus}"
-    if case.device == "cpu" and (processes := ranks * case.trainings_per_gpu) > cpus:
+    if case.device == "cpu" and (processes := ranks * case.processes_per_gpu) > cpus:
         # Ranks that share a core would measure the scheduler.
         yield f"needs {processes} CPU cores, one per rank, available: {cpus}"
 
@@ -197,28 +200,30 @@ def _worker_reasons(case: Case, one_worker: str | None, *, brings_python: bool) 
 
 def _workload_reasons(case: Case, task: TaskEntry, library: LibraryEntry) -> Iterator[str]:
     """Yield the reasons that are the same on any machine: the numbers do not work."""
-    if case.rl_library not in task.agents:
-        yield f"{task.task} has no agent for {case.rl_library}; needs {' or '.join(task.agents)}"
+    if case.agent_library not in task.agents:
+        yield f"{task.task} has no agent for {case.agent_library}; needs {' or '.join(task.agents)}"
         return
-    if library.one_process and case.world_size > 1:
+    if case.is_pipeline and (case.nnodes > 1 or case.nproc_per_node > PIPELINE):
+        yield f"is a pipeline of {PIPELINE} processes, and has {case.world_size} ranks; needs the topology 1x1 or 1x2"
+    elif library.one_process and case.world_size > 1 and not case.is_pipeline:
         yield (
             f"{case.rl_library} trains in one process only, and the case has {case.world_size} ranks; "
             "needs the topology 1x1, or another RL library"
         )
-    if not case.learns and case.rl_library != "rsl_rl":
-        yield f"is a control, which has rsl_rl's agent, and is planned with {case.rl_library}; needs rsl_rl"
+    if not case.learns and case.rl_library != (runs := CONTROLS_RUN_WITH.get(case.workload, "rsl_rl")):
+        yield f"is the control {case.workload}, which is not run with {case.rl_library}; needs {runs}"
     if case.workload == "rendering" and not task.cameras:
         yield f"has nothing to draw, because {task.task} has no camera; needs a task with one"
     if case.workload == "all_reduce" and case.world_size == 1:
         yield "has no other rank to reduce gradients with; needs 2 ranks or more"
-    if case.num_envs * case.num_processes != case.num_envs_global:
+    if case.num_envs * case.num_simulating != case.num_envs_global:
         yield (
             f"{case.num_envs_global} environments do not divide by {case.world_size} ranks; "
             f"needs a multiple of {case.world_size}"
         )
         return  # without it the batch of a rank is unknown
     batch = case.num_envs * case.num_steps_per_env
-    agent = task.agents[case.rl_library]
+    agent = task.agents[case.agent_library]
     if agent.minibatch_size is not None:
         # rl_games asserts this at its start. sb3 would take smaller minibatches than it was told.
         fits = case.minibatch_size > 0 and batch % case.minibatch_size == 0
@@ -226,6 +231,7 @@ def _workload_reasons(case: Case, task: TaskEntry, library: LibraryEntry) -> Ite
         # rsl_rl and skrl take a count: they cut any batch, but not into any size of pieces, and not into empty ones.
         count = case.optimiser_steps // agent.learning_epochs
         fits = 0 < case.minibatch_size == batch // max(1, count) and count > 0
+        fits = fits and not (library.equal_minibatches and (case.learns or case.is_pipeline) and batch % count)
     if not fits:
         allowed = " or ".join(map(str, nearest_divisors(batch, case.minibatch_size)))
         yield (

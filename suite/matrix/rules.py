@@ -10,7 +10,7 @@ from suite.matrix.catalog import Catalog, TaskEntry
 from suite.matrix.own_worker import name_of
 from suite.matrix.tables import MatrixTable, Series
 from suite.schema.case_suffixes import ALONE_SUFFIX, BESIDE_SUFFIX, COLD_SUFFIX, PROBE_SUFFIX, WARM_UP_SUFFIX
-from suite.schema.record import RlLibrary
+from suite.schema.record import RlLibrary, agent_library_of
 from suite.statistics import aa_noise
 
 # Suffixes of case ids that labscale adds itself.
@@ -35,7 +35,8 @@ def _series_problems(series: Series, catalog: Catalog, location: tuple[int | str
     except MatrixError as error:
         yield Problem(location=(*location, "task"), message=str(error))
         return
-    if missing := [library for library in series.rl_libraries if library not in task.agents]:
+    needed = dict.fromkeys(agent_library_of(series.workload, library) for library in series.rl_libraries)
+    if missing := [library for library in needed if library not in task.agents]:
         agents = ", ".join(task.agents) or "none of the RL libraries that labscale runs"
         message = f"got {', '.join(missing)}; {task.task} has agents for {agents}."
         yield Problem(location=(*location, "rl_libraries"), message=message)
@@ -46,7 +47,7 @@ def _series_problems(series: Series, catalog: Catalog, location: tuple[int | str
     if series.trainings_per_gpu > 1 and not is_one:
         message = f"got {series.trainings_per_gpu}; needs weak scaling, the topology 1x1 and the workload train."
         yield Problem(location=(*location, "trainings_per_gpu"), message=message)
-    reserved = {key for library in series.rl_libraries for key in _reserved_keys(catalog, task, library)}
+    reserved = {key for library in needed for key in _reserved_keys(catalog, task, library)}
     for override in series.overrides:
         if override.split("=")[0] in reserved:
             message = f"got {override!r}; labscale sets it from the case; use the keys of the matrix."

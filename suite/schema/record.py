@@ -34,18 +34,20 @@ from suite.schema.turns import TurnsTaken
 # 4 (2026-11-26): a case has ``seed_per_round``.
 # 5 (2026-11-27): a case has ``deterministic``, ``trainings_per_gpu``, ``kernel_cache`` and ``with_packages``. A rank's
 #   settings have what is asked of torch, cuBLAS and Warp for the first, and ``mps``. A rank has what Warp compiled in
-#   it and how long that took. The library ``skrl_jax`` is new; its ranks' settings have ``jax_platform``.
+#   it and how long that took. The libraries ``skrl_jax``, whose ranks' settings have ``jax_platform``, and ``torchrl``
+#   are new, and so are the workloads ``collection`` and ``async_pipeline``.
 SCHEMA_VERSION: Final = 5
 
 # skrl_jax is skrl with JAX: another program than with torch, with other packages, so a library of its own.
-RlLibrary = Literal["rl_games", "rsl_rl", "skrl", "skrl_jax", "sb3"]
+RlLibrary = Literal["rl_games", "rsl_rl", "skrl", "skrl_jax", "sb3", "torchrl"]
 Stack = Literal["kitless", "ovphysx", "isaacsim"]
 Device = Literal["cpu", "cuda"]
 Scaling = Literal["strong", "weak"]
 MinibatchRule = Literal["fixed_minibatch", "fixed_updates"]
 Assets = Literal["offline", "official"]
 Scalar = str | int | float | bool | None
-Workload = Literal["train", "environment_step", "rendering", "all_reduce"]  # all but the first are controls
+# All but the first and the last are controls; the last trains too, but is no training in turn.
+Workload = Literal["train", "environment_step", "rendering", "all_reduce", "collection", "async_pipeline"]
 KernelCache = Literal["kept", "empty"]  # compiled kernels stay there between rounds, or each round begins without any
 Division = Literal["closed", "open"]  # as upstream ships it, or tuned through settings that the libraries offer
 CheckVerdict = Literal["ok", "warning", "failure", "not_needed", "not_checked"]  # of suite.env_check.check too
@@ -80,6 +82,11 @@ SAMPLE_COLUMNS: Final = (
 
 
 # --- what is measured ---
+
+
+def agent_library_of(workload: Workload, rl_library: RlLibrary) -> RlLibrary:
+    """Return the library whose agent of the task sets the sizes of an iteration; all controls have rsl_rl's."""
+    return rl_library if workload in ("train", "async_pipeline") else "rsl_rl"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,8 +133,17 @@ class Case:
 
     @property
     def learns(self) -> bool:
-        """Whether the RL library trains; otherwise a control runs (tasks/libraries/controls.py)."""
+        """Whether the RL library trains; otherwise a control runs (tasks/libraries/controls.py), or a pipeline."""
         return self.workload == "train"
+
+    @property
+    def is_pipeline(self) -> bool:
+        """Whether one process simulates while another one learns."""
+        return self.workload == "async_pipeline"
+
+    @property
+    def agent_library(self) -> RlLibrary:
+        return agent_library_of(self.workload, self.rl_library)
 
     @property
     def world_size(self) -> int:
@@ -135,7 +151,17 @@ class Case:
 
     @property
     def processes_per_node(self) -> int:
-        return self.nproc_per_node * self.trainings_per_gpu
+        return self.nproc_per_node * self.processes_per_gpu
+
+    @property
+    def processes_per_gpu(self) -> int:
+        """Trainings that share a GPU, or the two processes of a pipeline that has one GPU."""
+        return 2 if self.is_pipeline and self.world_size == 1 else self.trainings_per_gpu
+
+    @property
+    def num_simulating(self) -> int:
+        """Processes that simulate ``num_envs`` environments each."""
+        return 1 if self.is_pipeline else self.num_processes
 
     @property
     def num_processes(self) -> int:
@@ -159,7 +185,7 @@ class Case:
 
     @property
     def global_minibatch_size(self) -> int:
-        return self.minibatch_size * self.world_size
+        return self.minibatch_size * (1 if self.is_pipeline else self.world_size)
 
     def seed_of(self, *, rank: int, round_index: int) -> int:
         """Return the seed of a rank. Ranks explore differently, and so do rounds with ``seed_per_round``."""

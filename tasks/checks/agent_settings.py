@@ -44,12 +44,13 @@ NAMES: Final[Mapping[RlLibrary, Names]] = {
         is_size=True,
         not_run=("normalize_input", "normalize_value", "target_kl"),
     ),
+    "torchrl": Names(num_steps="num_steps_per_env", epochs="num_learning_epochs", minibatch="num_mini_batches"),
 }
 
 
 def check(case: Case, settings: Mapping[str, Any]) -> None:
     """Raise ValueError if the library would not train as the case states. A control trains nothing."""
-    if case.learns and (found := list(contradictions(case, settings))):
+    if (case.learns or case.is_pipeline) and (found := list(contradictions(case, settings))):
         raise ValueError(
             f"{case.rl_library} would not train what the case says: {'; '.join(found)}. The catalog describes "
             "Isaac Lab 3.0.0: use the worker with its pins, or set these in the matrix."

@@ -65,6 +65,12 @@ AGENT: Final[Mapping[str, Mapping[str, tuple[str, Any]]]] = {
         "mixed_precision": ("mixed_precision", False),  # it has no such setting, nor the next
         "torch_compile": ("torch_compile", None),
     },
+    "torchrl": {
+        "learning_epochs": ("num_learning_epochs", None),
+        "networks": ("actor_hidden_dims", None),
+        "mixed_precision": ("mixed_precision", False),  # as for sb3
+        "torch_compile": ("torch_compile", None),
+    },
 }
 
 
@@ -111,7 +117,7 @@ def training(case: Case, agent_settings: Mapping[str, Any]) -> dict[str, Scalar]
         "optimiser_steps": case.optimiser_steps,
         **{
             name: short(look_up(agent_settings, path, default))
-            for name, (path, default) in AGENT[case.rl_library].items()
+            for name, (path, default) in AGENT[case.agent_library].items()
         },
     }
 

@@ -2,7 +2,8 @@
 
 ``environment_step``: rollouts of random actions, without policy and learning. ``rendering``: as many pictures of every
 environment as a rollout has, without physics, policy and learning. ``all_reduce``: the all-reduces of one iteration's
-optimiser steps on a tensor of the gradient's size. All use the task's agent of rsl_rl.
+optimiser steps on a tensor of the gradient's size. ``collection``: rollouts of random actions by TorchRL's collector.
+All use the task's agent of rsl_rl.
 """
 
 from typing import Any
@@ -11,6 +12,7 @@ import torch
 
 from tasks.checks import validity
 from tasks.libraries import train_rsl_rl
+from tasks.libraries.collect_torchrl import collect
 from tasks.rank import determinism
 from tasks.rank.context import RankContext
 from tasks.rank.simulation import Simulation
@@ -22,7 +24,12 @@ configure = train_rsl_rl.configure
 def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]) -> torch.nn.Module:
     """Run the case's iterations of its control. The returned module has no parameters, since nothing learns."""
     determinism.of_torch(context)
-    controls = {"environment_step": step_environment, "rendering": draw_pictures, "all_reduce": reduce_gradients}
+    controls = {
+        "environment_step": step_environment,
+        "rendering": draw_pictures,
+        "all_reduce": reduce_gradients,
+        "collection": collect,
+    }
     controls[context.case.workload](context, simulation, settings)
     return torch.nn.Module()
 

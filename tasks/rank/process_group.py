@@ -48,12 +48,18 @@ class Ranks:
 
 
 def device_of(case: Case, ranks: Ranks) -> torch.device:
-    """Return the rank's own GPU, or the CPU."""
-    return torch.device("cuda", ranks.local_rank) if case.device == "cuda" else torch.device("cpu")
+    """Return the rank's own GPU, which several may share, or the CPU."""
+    return torch.device("cuda", gpu_of(case, ranks)) if case.device == "cuda" else torch.device("cpu")
 
 
-def backend_of(device: torch.device) -> str:
-    return "nccl" if device.type == "cuda" else "gloo"
+def gpu_of(case: Case, ranks: Ranks) -> int:
+    """Return the number of the rank's GPU on its node. A training that shares one is the only rank of its own."""
+    return ranks.local_rank // case.processes_per_gpu
+
+
+def backend_of(case: Case) -> str:
+    """Return the backend of the ranks; NCCL has no two ranks on one GPU."""
+    return "nccl" if case.device == "cuda" and case.processes_per_gpu == 1 else "gloo"
 
 
 @contextmanager
@@ -69,7 +75,7 @@ def joined(case: Case, ranks: Ranks, device: torch.device, log: RankLog) -> Iter
     if not ranks.is_distributed:
         yield
         return
-    dist.init_process_group(backend_of(device), timeout=dt.timedelta(seconds=PATIENCE * case.hang_timeout_s))
+    dist.init_process_group(backend_of(case), timeout=dt.timedelta(seconds=PATIENCE * case.hang_timeout_s))
     if device.type == "cpu":
         log.write("network", interfaces=network.bound_interfaces(int(os.environ["MASTER_PORT"])))
     _compare_clocks("start", case, ranks, log)

@@ -10,12 +10,12 @@ import torch
 
 from tasks.rank import cuda_graph, mps, numa
 from tasks.rank.context import RankContext
-from tasks.rank.process_group import backend_of
+from tasks.rank.process_group import backend_of, gpu_of
 from tasks.rank.simulation import Simulation
 
 DISTRIBUTIONS = (
     "isaaclab", "torch", "newton", "warp-lang", "mujoco-warp", "mujoco", "rsl-rl-lib", "rl-games", "skrl",
-    "jax", "flax", "stable-baselines3", "numpy", "gymnasium", "ovphysx", "ovstage",
+    "jax", "flax", "stable-baselines3", "torchrl", "tensordict", "numpy", "gymnasium", "ovphysx", "ovstage",
 )  # fmt: skip
 ALLOCATOR_VARIABLES = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")  # torch reads the second if the first is unset
 
@@ -31,8 +31,8 @@ def capture(context: RankContext, running: Simulation) -> dict[str, Any]:
         "seed": context.seed,
         "device": str(device),
         "gpu_name": torch.cuda.get_device_name(device) if device.type == "cuda" else None,
-        "backend": backend_of(device) if ranks.is_distributed else None,
-        "mps": mps.is_used(ranks.local_rank) if device.type == "cuda" else None,
+        "backend": backend_of(context.case) if ranks.is_distributed else None,
+        "mps": mps.is_used(gpu_of(context.case, ranks)) if device.type == "cuda" else None,
         "torch_num_threads": torch.get_num_threads(),
         "cpus_allowed": len(cores),
         "cores_numa_nodes": numa.nodes_of_cores(cores),

@@ -50,7 +50,7 @@ def _launcher_args(case: Case, ranks: Ranks) -> argparse.Namespace:
     args: argparse.Namespace
     args, remaining = setup_preset_cli(parser, ["--device", device, *case.presets, *case.overrides])
     # With this set, Isaac Lab places each rank on its own GPU. It supports no ranks on a CPU.
-    args.distributed = ranks.is_distributed and case.device == "cuda"
+    args.distributed = ranks.is_distributed and case.device == "cuda" and case.processes_per_gpu == 1
     args.deterministic = case.deterministic  # Kit reads it for its renderer
     sys.argv = [sys.argv[0], *remaining]
     return args
@@ -85,6 +85,8 @@ def simulation(context: RankContext, *, agent_entry_point: str) -> Iterator[Simu
     env_cfg.sim.device = str(context.device)
     env_cfg.log_dir = context.library_dir
     watching.serve_if_asked(env_cfg, rank=ranks.rank)
+    if case.rl_library == "torchrl":
+        env_cfg.compute_final_obs = True  # as Isaac Lab's backend does, which has no other observation before a reset
     # Upstream's Shadow Hand makes it where it is missing; ranks that do so at the same moment would fail.
     Path(context.library_dir).mkdir(parents=True, exist_ok=True)
     flags = scoped_torch_backend_flags(

@@ -21,6 +21,11 @@ def now_utc() -> str:
     return datetime.now(UTC).isoformat()
 
 
+def can_describe(case: Case) -> bool:
+    """Whether a bundle can say what the case trained: schema 1.4 has no name for TorchRL, and a bundle one training."""
+    return case.learns and case.trainings_per_gpu == 1 and case.rl_library != "torchrl"
+
+
 def write(context: RankContext, running: Simulation, started_utc: str) -> None:
     """Write the bundle of rank 0 below the run directory."""
     from isaaclab.benchmark import builders, capture

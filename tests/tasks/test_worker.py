@@ -26,7 +26,7 @@ from tests.fixtures.runs.trained_runs import RUNS, Trained, TrainedRun
 pytestmark = pytest.mark.worker
 
 CLOCKS_AGREE: Final = 0.02  # relative
-EPOCHS: Final = {"rl_games": 4, "rsl_rl": 5, "skrl": 8, "skrl_jax": 8, "sb3": 20}  # of the agents
+EPOCHS: Final = {"rl_games": 4, "rsl_rl": 5, "skrl": 8, "skrl_jax": 8, "sb3": 20, "torchrl": 5}  # of the agents
 PHASES: Final = ("imports_torch", "imports", "task_config", "simulation_launch", "environment_creation")
 
 
@@ -113,13 +113,11 @@ def test_ranks_reduce_gradients_exactly_when_there_are_several(trained: Trained)
         assert rank.settings["backend"] == ("gloo" if distributed else None)
 
 
-def test_our_clock_and_the_librarys_own_agree(
-    trained: Trained, worker: Worker, environment: Environment, tmp_path: Path
-) -> None:
+def test_our_clock_and_the_librarys_own_agree(trained: Trained, environment: Environment, tmp_path: Path) -> None:
     """A busy machine may run something else between the two clocks of one run, and hardly of two."""
     off = clocks_that_differ(trained.record)
     if off:
-        again = train(launch_of(worker, trained.case, tmp_path / "r1"), environment)
+        again = train(launch_of(trained.worker, trained.case, tmp_path / "r1"), environment)
         assert clocks_that_differ(again) == [], off
 
 
@@ -140,10 +138,10 @@ def clocks_that_differ(record: RunRecord) -> list[str]:
             step_fps = frames / only_when_marked(rank, "environment_step_time_s")
             assert own == {*(f"rl_games.{name}" for name in (*fps, "step_fps")), "rl_games.update_time_s"}
             ours = {f"rl_games.{name}": values for name, values in (*fps.items(), ("step_fps", [step_fps]))}
-        elif library == "rsl_rl":
-            assert own == {"rsl_rl.collection_time_s", "rsl_rl.learning_time_s", "rsl_rl.total_fps"}
-            ours = {f"rsl_rl.{name}": numbers(rank, name) for name in ("collection_time_s", "learning_time_s")}
-            ours["rsl_rl.total_fps"] = fps["total_fps"]
+        elif library in ("rsl_rl", "torchrl"):
+            ours = {f"{library}.{name}": numbers(rank, name) for name in ("collection_time_s", "learning_time_s")}
+            ours[f"{library}.total_fps"] = fps["total_fps"]
+            assert own == ours.keys()
         else:
             assert own == set()  # skrl, with torch or JAX, and sb3 report no times of their own
         off += [
@@ -184,6 +182,15 @@ def test_a_rank_with_other_parameters_makes_the_round_invalid(
     assert record.reason is not None
     assert "did not train one policy (SHA-256 of rank 0: " in record.reason
     assert flipped[:12] in record.reason
+
+
+def test_torchrl_says_how_its_episodes_went(trained_run: TrainedRun) -> None:
+    """There are three rollouts of 16 steps, and the first poles fall within these."""
+    (rank,) = trained_run("torchrl-1x1").record.ranks
+    lengths = rank.samples["episode_length_mean"]
+    assert lengths[-1] is not None
+    assert 1 <= lengths[-1] <= 3 * 16
+    assert [reward is None for reward in rank.samples["reward_mean"]] == [length is None for length in lengths]
 
 
 def test_settings_say_what_it_ran_with(trained: Trained) -> None:
@@ -249,6 +256,9 @@ def test_start_up_is_timed_by_phases(trained: Trained) -> None:
 
 
 def test_upstreams_bundle_is_written_by_rank_0(trained: Trained) -> None:
+    if trained.case.rl_library == "torchrl":  # which its schema does not have
+        assert not (trained.run_dir / "bundle").exists()
+        return
     (path,) = (trained.run_dir / "bundle").glob("*.json")
     bundle: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     assert bundle["schema_version"] == "1.4"

@@ -6,7 +6,7 @@ from typing import Final
 
 from reports.analysis.environments import commit_of
 from reports.display.html import MISSING, Cell, Html, html_table, link, paragraph, together
-from reports.sets.planned import MATRIX, numbered_cases
+from reports.sets.planned import MATRIX, numbered_case_ids
 from reports.sets.version import ResultSet, Version
 from reports.topics.data.downloads import DATA_FOLDER
 from suite.files.paths import ROOT
@@ -41,7 +41,7 @@ def _matrices() -> dict[str, str]:
 
 def _case_ids(matrix: str) -> list[str]:
     """Of a matrix on GPUs and on the CPU, without what asks for all GPUs of whatever machine it runs on."""
-    return [case.case_id for device in DEVICES for case in numbered_cases(matrix, device=device)]
+    return [case_id for device in DEVICES for case_id in numbered_case_ids(matrix, device=device)]
 
 
 def _row(one: ResultSet, result: CaseResult, matrices: dict[str, str]) -> list[Cell]:

@@ -14,12 +14,16 @@ from reports.display.series_tables import STACK_NAMES
 from reports.sets.version import ResultSet, Version
 from reports.topics.explore.metrics import Samples, figures_of, has_neighbours, samples_of
 from suite.files.wording import counted
-from suite.schema.record import Case, CaseResult, Environment
+from suite.schema.record import Case, CaseResult, Environment, Workload
 from suite.statistics.aa_noise import is_twin
 from suite.statistics.intervals import Estimate
 
-WORKLOADS: Final = ("train", "environment_step")
-STEPS_ALONE: Final = "steps alone"
+# Workloads beside training that have frames as it has, as they are named among the RL libraries.
+OTHERS: Final[Mapping[Workload, str]] = {
+    "environment_step": "steps alone",
+    "collection": "TorchRL's collector alone",
+    "async_pipeline": "TorchRL's pipeline",
+}
 DIVISIONS: Final[Mapping[str, str]] = {"closed": "as shipped", "open": "tuned"}
 
 
@@ -102,7 +106,8 @@ def _points(one: ResultSet) -> list[Point]:
 def _counts(result: CaseResult) -> bool:
     """Whether it completed on GPUs, and is no repeat that only measures noise."""
     case = result.case
-    return bool(result.completed) and case.device == "cuda" and case.workload in WORKLOADS and not is_twin(case)
+    has_frames = case.learns or case.workload in OTHERS
+    return bool(result.completed) and case.device == "cuda" and has_frames and not is_twin(case)
 
 
 def _point(
@@ -111,7 +116,7 @@ def _point(
     case = result.case
     place = _place(one.campaign, result)
     samples = samples_of(result, time)
-    library = case.rl_library if case.learns else STEPS_ALONE
+    library = case.rl_library if case.learns else OTHERS[case.workload]
     apart = (case.task, library, case.stack, case.minibatch_rule, variant_of(case), case.topology)
     return Point(
         key=_key(one, case),

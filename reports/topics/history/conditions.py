@@ -30,6 +30,7 @@ RELEASES: Final[Mapping[str, str]] = {
     "skrl": "https://github.com/Toni-SM/skrl/releases",
     "JAX": "https://github.com/jax-ml/jax/releases",
     "sb3": "https://github.com/DLR-RM/stable-baselines3/releases",
+    "torchrl": "https://github.com/pytorch/rl/releases",
 }
 MAX_COMMITS: Final = 3  # more are counted
 NOT_RECORDED: Final = "not recorded"

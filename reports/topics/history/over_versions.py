@@ -21,6 +21,7 @@ TOO_FEW: Final = f"of fewer than {MIN_ROUNDS_FOR_INTERVAL} runs"
 WORDS: Final[Mapping[Sign, str]] = {1: "higher", -1: "lower", 0: "unchanged", None: "open"}
 LIBRARY_PACKAGES: Final = {
     "rl_games": "rl-games", "rsl_rl": "rsl-rl-lib", "skrl": "skrl", "skrl_jax": "skrl", "sb3": "stable-baselines3",
+    "torchrl": "torchrl",
 }  # fmt: skip
 
 

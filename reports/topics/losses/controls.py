@@ -50,6 +50,7 @@ COLUMNS: Final[dict[Workload, str]] = {
     "environment_step": "environment_step_time_s",
     "rendering": "render_time_s",
     "all_reduce": "all_reduce_time_s",
+    "collection": "collection_time_s",
 }
 
 
@@ -81,7 +82,7 @@ class _Key(NamedTuple):
 def parts_alone(sets: Iterable[Sequence[CaseResult]]) -> tuple[PartAlone, ...]:
     """One for each control of GPUs by task, stack and environments a rank, in order of appearance."""
     every = [[result for result in one if result.completed and result.case.device == "cuda"] for one in sets]
-    keys = dict.fromkeys(_Key.of(result.case) for one in every for result in one if not result.case.learns)
+    keys = dict.fromkeys(_Key.of(result.case) for one in every for result in one if result.case.workload in COLUMNS)
     parts = []
     for key in keys:
         timed = [each for one in every for each in _timed([r for r in one if key.has(r.case)], key.workload)]

@@ -28,6 +28,7 @@ NAMES: Final[dict[Workload, str]] = {
     "environment_step": "Environment steps",
     "rendering": "Rendering",
     "all_reduce": "All-reduce",
+    "collection": "Rollouts, and TorchRL's collector alone",
 }
 IN_MS, IN_US = 1e3, 1e6
 MUCH: Final = 0.1

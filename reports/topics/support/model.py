@@ -19,7 +19,7 @@ Way = Literal["one machine", "image", "simulated nodes", "several machines"]
 CPU: Final = "CPU"
 _PACKAGES: Final[Mapping[RlLibrary, str]] = {
     "rl_games": "rl-games", "rsl_rl": "rsl-rl-lib", "skrl": "skrl", "skrl_jax": "skrl",
-    "sb3": "stable-baselines3",
+    "sb3": "stable-baselines3", "torchrl": "torchrl",
 }  # fmt: skip
 
 

@@ -202,7 +202,8 @@ def _tried(rows: Sequence[CaseRow]) -> Sequence[CaseRow]:
 
 def _controls(one: ResultSet) -> Html:
     """Seconds an iteration of every control, by number of ranks; nothing where there is none."""
-    rows = [row for row in one.campaign.only(lambda result: not result.case.learns).rows if row.rounds_completed]
+    controls = one.campaign.only(lambda result: not (result.case.learns or result.case.is_pipeline))
+    rows = [row for row in controls.rows if row.rounds_completed]
     if not rows:
         return Html(markup="", text="")
     sizes = sorted({row.world_size for row in rows})

@@ -54,6 +54,14 @@ def test_the_viewer_of_watch_only_adds_to_the_worker_but_for_rich() -> None:
     assert {name for name, version in worker.items() if watch.get(name) != version} == {"rich"}
 
 
+def test_torchrl_only_adds_to_the_worker_but_for_tensordict() -> None:
+    worker = versions(PROJECT / "containers/pins/worker.txt")
+    torchrl = versions(PROJECT / "containers/pins/torchrl.txt")
+    assert {"torchrl": "0.14.1", "tensordict": "0.14.3"}.items() <= torchrl.items()
+    assert torchrl.keys() - worker.keys() == {"torchrl", "hoptorch", "orjson"}
+    assert {name for name, version in worker.items() if torchrl.get(name) != version} == {"tensordict"}
+
+
 def test_suite_environments_agree_with_each_other() -> None:
     lint = versions(PROJECT / "containers/pins/lint.txt")
     for name in ("suite", "report", "ray", "tests"):
@@ -90,6 +98,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "ovphysx.in").write_text("extra\n")
     (folder / "skrl-jax.in").write_text("extra\n")
     (folder / "watch.in").write_text("extra\n")
+    (folder / "torchrl.in").write_text("extra\n")
     groups = "".join(f'{name} = ["tool"]\n' for name in ("suite", "report", "ray", "tests", "lint"))
     (project / "pyproject.toml").write_text(
         f'[project]\nname = "p"\nversion = "1"\nrequires-python = ">=3.12"\n[dependency-groups]\n{groups}'

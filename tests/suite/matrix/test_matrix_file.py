@@ -119,6 +119,26 @@ def test_each_library_is_told_in_its_own_words(
     assert case.overrides == tokens
 
 
+def test_torchrl_is_told_likewise_of_a_task_that_it_has(tmp_path: Path, catalog: Catalog) -> None:
+    sizes = ("iterations = 5", "iterations = 5\nnum_steps_per_env = 8\nminibatch_size = 2048")
+    library, task = ('"rl_games"', '"torchrl"'), ("Isaac-Ant-v0", "Isaac-Cartpole-Direct")
+    path = edited(tmp_path, library, task, ('"1x1", "1x2", "2x4"', '"1x1"'), sizes)
+    assert cases_of(path, catalog)[0].overrides == ("agent.num_steps_per_env=8", "agent.num_mini_batches=16")
+    with pytest.raises(MatrixError, match=r"got torchrl; Isaac-Ant has agents for rl_games, rsl_rl, skrl, sb3\."):
+        load_matrix(edited(tmp_path, library), catalog)
+
+
+def test_a_control_of_torchrl_has_the_sizes_of_rsl_rls_agent(tmp_path: Path, catalog: Catalog) -> None:
+    control = ("iterations = 5", 'iterations = 5\nworkload = "collection"')
+    [case, *_] = cases_of(edited(tmp_path, ('"rl_games"', '"torchrl"'), control), catalog)
+    agent = catalog.tasks["Isaac-Ant"].agents["rsl_rl"]
+    assert (case.rl_library, case.agent_library, case.num_steps_per_env) == (
+        "torchrl",
+        "rsl_rl",
+        agent.num_steps_per_env,
+    )
+
+
 def test_the_critic_of_the_hand_follows_the_minibatch(tmp_path: Path, catalog: Catalog) -> None:
     hand = ("Isaac-Ant-v0", "Isaac-Reorient-Cube-Shadow-Camera-Direct")
     path = edited(tmp_path, hand, ("iterations = 5", "iterations = 5\nminibatch_size = 16384"))

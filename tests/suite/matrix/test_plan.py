@@ -40,6 +40,11 @@ ANT = Case(
 )
 RSL = replace(ANT, rl_library="rsl_rl", num_steps_per_env=32, minibatch_size=8192, optimiser_steps=20)
 
+CARTPOLE = replace(
+    RSL, task="Isaac-Cartpole-Direct", rl_library="torchrl", nproc_per_node=1, num_envs_global=1024,
+    num_steps_per_env=16, minibatch_size=4096,
+)  # fmt: skip
+
 
 def planned(
     case: Case,
@@ -64,7 +69,7 @@ def planned(
     return result
 
 
-@pytest.mark.parametrize("case", [ANT, RSL, replace(ANT, device="cpu"), replace(ANT, stack="ovphysx")])
+@pytest.mark.parametrize("case", [ANT, RSL, CARTPOLE, replace(ANT, device="cpu"), replace(ANT, stack="ovphysx")])
 def test_what_fits_is_feasible(case: Case) -> None:
     assert planned(case).infeasible is None
 
@@ -128,6 +133,28 @@ def test_what_fits_is_feasible(case: Case) -> None:
         (
             replace(ANT, rl_library="sb3"),
             ("sb3 trains in one process only, and the case has 2 ranks; needs the topology 1x1, or another RL library"),
+        ),
+        (
+            replace(CARTPOLE, nproc_per_node=2, num_envs_global=2048),
+            (
+                "torchrl trains in one process only, and the case has 2 ranks; needs the topology 1x1, or another RL "
+                "library"
+            ),
+        ),
+        (
+            replace(CARTPOLE, workload="async_pipeline", nproc_per_node=4),
+            "is a pipeline of 2 processes, and has 4 ranks; needs the topology 1x1 or 1x2",
+        ),
+        (
+            replace(CARTPOLE, num_envs=255, num_envs_global=255, num_steps_per_env=6, minibatch_size=382),
+            (
+                "torchrl cannot cut a rank's 1530 samples (255 environments x 6 steps) into minibatches of 382; "
+                "needs minibatches of 306 or 510"
+            ),
+        ),
+        (
+            replace(CARTPOLE, workload="collection", rl_library="rsl_rl"),
+            "is the control collection, which is not run with rsl_rl; needs torchrl",
         ),
         (
             replace(ANT, rl_library="sb3", nproc_per_node=1, num_envs_global=1024, minibatch_size=32768),
@@ -252,6 +279,15 @@ def test_trainings_that_share_a_gpu_are_processes_of_one_launch_on_one_gpu() -> 
     on_cpu = planned(replace(case, device="cpu"), cpus=1).infeasible
     assert on_cpu is not None
     assert "needs 2 CPU cores, one per rank" in on_cpu
+
+
+@pytest.mark.parametrize("gpus", [1, 2])
+def test_a_pipeline_is_two_processes_of_which_one_simulates(gpus: int) -> None:
+    case = replace(CARTPOLE, workload="async_pipeline", nproc_per_node=gpus)
+    assert planned(case).infeasible is None
+    assert (case.num_processes, case.num_simulating, case.world_size) == (2, 1, gpus)
+    assert (case.global_minibatch_size, case.agent_library) == (case.minibatch_size, "torchrl")
+    assert planned(replace(case, device="cpu"), cpus=1).infeasible is not None
 
 
 def test_without_turns_nobody_starts_trainings_together() -> None:

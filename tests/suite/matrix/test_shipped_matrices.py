@@ -262,6 +262,32 @@ def test_skrl_jax_has_both_frameworks_on_one_and_two_gpus_with_the_same_work() -
     assert load_matrix("skrl-jax", CATALOG).rounds >= MIN_ROUNDS_FOR_INTERVAL
 
 
+def test_torchrl_has_each_task_collected_and_stepped_alone_in_rollouts_of_one_length() -> None:
+    """The task with a camera is one that the worker describes."""
+    camera = CATALOG.tasks["Isaac-Cartpole-Direct"].model_copy(
+        update={"task": "Isaac-Cartpole-Camera-Direct", "aliases": (), "cameras": True}
+    )
+    catalog = CATALOG.model_copy(update={"tasks": {**CATALOG.tasks, camera.task: camera}})
+    matrix = load_matrix("torchrl", catalog)
+    cases = expand(matrix, catalog, device="cuda", assets="offline")
+    alone = (("torchrl", "collection"), ("rsl_rl", "environment_step"))
+    assert {(case.task, case.num_envs, case.rl_library, case.workload) for case in cases} == {
+        *(("Isaac-Cartpole-Direct", 4096, library, "train") for library in ("rl_games", "rsl_rl", "torchrl")),
+        *(("Isaac-Cartpole-Direct", 4096, *control) for control in (*alone, ("torchrl", "async_pipeline"))),
+        *(("Isaac-Cartpole-Camera-Direct", 512, *control) for control in alone),
+    }
+    on_two = [case for case in cases if case.topology == "1x2"]
+    assert [(case.workload, case.num_envs_global) for case in on_two] == [("async_pipeline", 4096)]
+    assert {(case.topology, case.division) for case in cases if case not in on_two} == {("1x1", "closed")}
+    assert {case.num_steps_per_env for case in cases if case.rl_library != "rl_games"} == {16}
+    assert matrix.rounds >= MIN_ROUNDS_FOR_INTERVAL
+    planned = plan(
+        cases, gpus_available=2, cpus_available=16, device="cuda", available_stacks=["kitless"], rounds=1,
+        catalog=catalog,
+    )  # fmt: skip
+    assert [result.infeasible for result in planned] == [None] * len(cases)
+
+
 def test_tuned_has_seeds_enough_and_the_longest_runs_of_both_tasks() -> None:
     matrix, cases = load_matrix("tuned", CATALOG), cases_of("tuned")
     assert matrix.rounds >= 5

@@ -17,6 +17,7 @@ SETTINGS: dict[RlLibrary, dict[str, Any]] = {
     "skrl": {"agent": {"rollouts": 16, "learning_epochs": 5, "mini_batches": 4}},
     "skrl_jax": {"agent": {"rollouts": 16, "learning_epochs": 5, "mini_batches": 4}},
     "sb3": {"n_steps": 16, "n_epochs": 5, "batch_size": 128},
+    "torchrl": {"num_steps_per_env": 16, "num_learning_epochs": 5, "num_mini_batches": 4},
 }
 
 

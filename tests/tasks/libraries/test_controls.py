@@ -93,7 +93,7 @@ def test_a_task_without_a_camera_has_nothing_to_draw(make_case: CaseMaker) -> No
 
 def test_controls_have_one_agent(make_case: CaseMaker) -> None:
     case = make_case(workload="environment_step", rl_library="skrl")
-    assert "which has rsl_rl's agent, and is planned with skrl; needs rsl_rl" in str(refusal(case))
+    assert "is the control environment_step, which is not run with skrl; needs rsl_rl" in str(refusal(case))
 
 
 def test_upstream_has_no_controls(make_case: CaseMaker) -> None:
@@ -102,6 +102,6 @@ def test_upstream_has_no_controls(make_case: CaseMaker) -> None:
 
 
 def test_every_control_runs_for_real(tmp_path: Path) -> None:
-    """Here, and one on two hosts."""
+    """Here, one on two hosts, and one in an environment of its own (``test_torchrl``)."""
     here = {case.workload for case in cases_of(MATRIX, tmp_path)}
-    assert here | {"all_reduce"} == set(get_args(Workload)) - {"train"}
+    assert here | {"all_reduce", "collection"} == set(get_args(Workload)) - {"train", "async_pipeline"}

@@ -76,7 +76,7 @@ def test_a_pair_keeps_every_iteration_of_upstream(run_dir: Path, make_case: Case
     assert upstream.read_pairs(tmp_path / "pairs.json") == (replace(pair, theirs_iterations_s=None),)
 
 
-@pytest.mark.parametrize("rl_library", ["rsl_rl", "rl_games", "skrl", "skrl_jax", "sb3"])
+@pytest.mark.parametrize("rl_library", ["rsl_rl", "rl_games", "skrl", "skrl_jax", "sb3", "torchrl"])
 def test_a_library_that_kept_no_times_has_none(make_case: CaseMaker, rl_library: RlLibrary) -> None:
     case = replace(make_case(), rl_library=rl_library)
     record = make_record(case, iteration_time_s=0.5)
@@ -137,6 +137,7 @@ def test_upstream_is_missing_only_beside_a_completed_round_it_can_run(run_dir: P
     assert upstream.is_missing(make_case(), run_dir)
     assert not upstream.is_missing(make_case(rl_library="skrl"), run_dir)
     assert not upstream.is_missing(make_case(rl_library="sb3"), run_dir)
+    assert not upstream.is_missing(make_case(rl_library="torchrl"), run_dir)
 
 
 def test_what_upstream_trained_is_not_kept(run_dir: Path, make_case: CaseMaker) -> None:

@@ -1,0 +1,1 @@
+"""Simulation and learning at the same time, in two processes."""

@@ -1,0 +1,89 @@
+"""Simulation and learning at the same time: the answer, and a table of every set."""
+
+from collections.abc import Sequence
+
+from reports.analysis.curves import task_name
+from reports.analysis.rows import failures_of
+from reports.display.html import (
+    Displayed,
+    Html,
+    answer_of_page,
+    bullets,
+    count,
+    estimated,
+    heading,
+    html_table,
+    percent,
+    ratio,
+    together,
+)
+from reports.sets.version import ResultSet, Version
+from reports.topics.pipeline.model import Pipeline, pipelines
+from suite.files.wording import counted
+
+HEADINGS = (
+    "Case",
+    "GPUs",
+    "Frames/s",
+    "Times in turn",
+    "Frames/s while collecting",
+    "Optimiser steps/s",
+    "Rollouts with the same weights",
+    "Staleness in updates",
+    "Overlapped",
+    "Runs",
+)
+
+
+def has_pipelines(version: Version) -> bool:
+    return any(_of(one) for one in version.scaling)
+
+
+def answer(version: Version) -> Html:
+    """Say how many times the frames of training in turn each pipeline makes."""
+    found = [each for one in version.scaling for each in _of(one) if each.over_in_turn]
+    if not found:
+        return answer_of_page("No pipeline completed beside the same training in turn.")
+    said = "; ".join(f"{_name(each)}: {estimated(each.over_in_turn)}" for each in found)
+    return answer_of_page(f"Frames a second of simulating and learning at the same time, times those in turn: {said}.")
+
+
+def sets(version: Version) -> Html:
+    """A table for every set that has pipelines."""
+    parts: list[Displayed] = []
+    for one in version.scaling:
+        if found := _of(one):
+            parts += _shown(one, found, is_named=version.must_name_sets)
+    return together(parts)
+
+
+def _of(one: ResultSet) -> tuple[Pipeline, ...]:
+    return pipelines(one.campaign.results)
+
+
+def _shown(one: ResultSet, found: Sequence[Pipeline], *, is_named: bool) -> list[Displayed]:
+    label = f"Simulation and learning at the same time{f', {one.title}' if one.title else ''}"
+    parts: list[Displayed] = [heading(one.title)] if is_named else []
+    parts.append(html_table(HEADINGS, map(_row, found), label=label))
+    if failures := [failure for each in found for failure in failures_of(each.result)]:
+        parts.append(bullets(f"{each.case_id}, run {each.round}: {each.outcome}. {each.reason}" for each in failures))
+    return parts
+
+
+def _name(each: Pipeline) -> str:
+    return f"{task_name(each.case.task)} on {counted(each.case.world_size, 'GPU')}"
+
+
+def _row(each: Pipeline) -> list[str]:
+    return [
+        each.case.case_id,
+        str(each.case.world_size),
+        estimated(each.fps, count),
+        estimated(each.over_in_turn),
+        estimated(each.collecting_fps, count),
+        estimated(each.updates_per_s),
+        ratio(each.batches_between_syncs),
+        ratio(each.staleness),
+        percent(each.overlapped),
+        str(len(each.result.completed)),
+    ]

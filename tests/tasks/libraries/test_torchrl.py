@@ -1,0 +1,90 @@
+"""TorchRL's collector alone, its pipeline, and how episodes are kept. Its training: ``tests.tasks.test_worker``."""
+
+import pytest
+
+from suite.schema.record import Environment, RankRecord, RunRecord
+from tests.fixtures.runs.real_runs import cartpole, cases_of, launch_of, matrix_of, train
+from tests.fixtures.runs.trained_runs import WorkerOf
+from tests.fixtures.runs.worker_probes import probe
+
+pytestmark = pytest.mark.worker
+
+
+@pytest.fixture(scope="module")
+def collected(worker_of: WorkerOf, environment: Environment, tmp_path_factory: pytest.TempPathFactory) -> RankRecord:
+    """Four rollouts of the control."""
+    folder = tmp_path_factory.mktemp("collection")
+    (case,) = cases_of(matrix_of(cartpole("torchrl", workload="collection", iterations=4)), folder)
+    record = train(launch_of(worker_of(case), case, folder / "r0"), environment)
+    assert (record.outcome, record.reason) == ("completed", None)
+    assert record.workload is not None
+    assert (record.workload["workload"], record.workload["env.compute_final_obs"]) == ("collection", True)
+    (rank,) = record.ranks
+    return rank
+
+
+def test_collecting_alone_learns_nothing_and_steps_the_environments_within(collected: RankRecord) -> None:
+    marked = {name: column[2] for name, column in collected.samples.items()}
+    step_s, collection_s, iteration_s = (
+        marked[f"{name}_time_s"] for name in ("environment_step", "collection", "iteration")
+    )
+    assert step_s is not None
+    assert collection_s is not None
+    assert iteration_s is not None
+    assert 0.5 < step_s / collection_s < 1
+    assert collection_s / iteration_s == pytest.approx(1, abs=0.01)
+    assert marked["inference_time_s"] is None
+    assert marked["all_reduce_calls"] == 0
+
+
+def test_its_environment_is_open_for_the_checks_after_the_last_rollout(collected: RankRecord) -> None:
+    assert {check.verdict for check in collected.validity if check.feature == "physics"} == {"ok"}
+
+
+def test_episodes_are_added_up_over_rollouts(worker: Worker) -> None:
+    assert probe(worker, "episodes") == {"none": [None, None], "one": [3.0, 2.0], "both": [16.5, 3.5]}
+
+
+@pytest.fixture(scope="module")
+def piped(worker_of: WorkerOf, environment: Environment, tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
+    """Six rollouts of which one process makes each while the other one learns from the last."""
+    folder = tmp_path_factory.mktemp("pipeline")
+    (case,) = cases_of(matrix_of(cartpole("torchrl", workload="async_pipeline", iterations=6)), folder)
+    record = train(launch_of(worker_of(case), case, folder / "r0"), environment)
+    assert (record.outcome, record.reason) == ("completed", None)
+    return record
+
+
+def test_one_process_simulates_and_the_other_one_learns(piped: RunRecord) -> None:
+    learner, simulator = piped.ranks
+    assert (piped.case.num_envs, piped.case.frames_per_iteration) == (64, 64 * 16)
+    assert learner.samples["environment_step_time_s"][2] is None
+    assert 0 < (simulator.samples["environment_step_time_s"][2] or 0) < (simulator.samples["collection_time_s"][2] or 0)
+    assert learner.samples["episode_length_mean"][-1] is not None
+    assert simulator.samples["torchrl.learning_time_s"] == (None,) * 6
+    assert {check.verdict for rank in piped.ranks for check in rank.validity if check.feature == "physics"} == {"ok"}
+    assert learner.samples.keys() == simulator.samples.keys()
+
+
+def test_both_end_with_the_same_weights_after_every_rollout_was_learned(piped: RunRecord) -> None:
+    assert len({rank.parameters_sha256 for rank in piped.ranks}) == 1
+    learner, _ = piped.ranks
+    assert learner.samples["pipeline.staleness_updates"] == (0.0, 1.0, 1.0, 1.0, 1.0, 1.0)
+    assert learner.samples["pipeline.batches_since_sync"] == (1.0, 2.0, 1.0, 1.0, 1.0, 1.0)
+
+
+def test_a_rollout_is_collected_while_the_last_one_is_learned(piped: RunRecord) -> None:
+    """The first has none before it. A collection overlaps by no more than it takes, nor than the update."""
+    learner, _ = piped.ranks
+    overlapped_s, collected_s, learning_s = (
+        learner.samples[name] for name in ("pipeline.overlapped_time_s", "pipeline.collected_time_s", "learning_time_s")
+    )
+    assert overlapped_s[0] == 0
+    for iteration in range(1, 6):
+        assert 0 < (overlapped_s[iteration] or 0) <= (collected_s[iteration] or 0)
+        assert (overlapped_s[iteration] or 0) <= (learning_s[iteration - 1] or 0)
+
+
+def test_ages_of_rollouts_count_updates_and_overlap(worker: Worker) -> None:
+    """Columns: staleness, rollouts with the same weights, collection [s], the part of it within an update [s]."""
+    assert probe(worker, "ages")["rollouts"] == [[0, 1, 4.0, 0.0], [1, 2, 4.0, 3.0], [1, 1, 1.5, 1.0]]
