@@ -2,6 +2,7 @@
 
 import pytest
 
+from suite.install.worker import Worker
 from suite.schema.record import Environment, RankRecord, RunRecord
 from tests.fixtures.runs.real_runs import cartpole, cases_of, launch_of, matrix_of, train
 from tests.fixtures.runs.trained_runs import WorkerOf
