@@ -40,7 +40,8 @@ class Address:
     interface: str | None
 
     def __str__(self) -> str:
-        return f"{self.host} is {self.address} on {self.interface or 'an interface that is not known'}"
+        name = self.host if self.host == self.address else f"{self.host} is {self.address}"
+        return f"{name} on {self.interface or 'an interface that is not known'}"
 
 
 def supervise(

@@ -19,7 +19,7 @@ TIMEOUT_S: Final = 420.0  # of all questions to the nodes
 
 
 def resources() -> Resources:
-    """How many nodes there are, and what Ray may give away on the smallest. If some have GPUs, only those count.
+    """How many nodes there are, and what Ray may give away on the smallest. If some have GPUs, others do not count.
 
     Raises:
         WorkerEnvironmentError: Ray is not installed here.
@@ -58,7 +58,13 @@ def look_at_nodes(arguments: Sequence[str], *, say: Say, differing_is_fine: bool
 
 def _nodes() -> Sequence[Mapping[str, Any]]:
     nodes: list[dict[str, Any]] = _asked("nodes")["nodes"]
-    return [node for node in nodes if node["gpus"]] or nodes
+    found = [node for node in nodes if node["gpus"]] or [node for node in nodes if node["cpus"]]
+    if not found:
+        raise SchedulerError(
+            f"No node of the Ray cluster has a GPU or CPU to give away (nodes: {len(nodes)}). Start one by "
+            "`ray start`, without --num-cpus=0."
+        )
+    return found
 
 
 def _asked(*words: str) -> Mapping[str, Any]:

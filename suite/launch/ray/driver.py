@@ -14,7 +14,7 @@ from typing import IO, Any, Final
 
 from pydantic import TypeAdapter
 
-from suite.errors import LabscaleError
+from suite.errors import Interrupted, LabscaleError
 from suite.external.ray_cluster import Reservation, alive_nodes, connected, run_on
 from suite.files.paths import ROOT
 from suite.launch.nodes.supervisor import supervise
@@ -69,12 +69,14 @@ def _ask(messages: _Messages, argv: Sequence[str]) -> None:
 def _round(messages: _Messages) -> None:
     launch = TypeAdapter(Launch).validate_json(sys.stdin.readline())
     stop = threading.Event()
-    threading.Thread(target=_set_at_end, args=(sys.stdin, stop), daemon=True).start()
+    began = threading.Event()
+    threading.Thread(target=_set_at_end, args=(sys.stdin, stop, began), daemon=True).start()
     case = launch.case
     with connected(ROOT):
         gpus = case.nproc_per_node if case.device == "cuda" else 0
         reserved = Reservation(case.nnodes, gpus=gpus, cpus=case.processes_per_node, timeout_s=RESERVE_TIMEOUT_S)
         argv = (sys.executable, "-m", MODULE)
+        began.set()
         result = supervise(
             launch,
             lambda rank: RayPart(reserved.start(rank, argv, working_dir=ROOT)),
@@ -85,10 +87,13 @@ def _round(messages: _Messages) -> None:
     messages.write("result", result=asdict(result))
 
 
-def _set_at_end(stream: IO[str], stop: threading.Event) -> None:
+def _set_at_end(stream: IO[str], stop: threading.Event, began: threading.Event) -> None:
+    """Set ``stop`` when the stream ends. Before the round has begun, there is nothing to end but this process."""
     for _ in stream:
         continue
     stop.set()
+    if not began.is_set():
+        os._exit(Interrupted.exit_code)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from threading import Event
 from typing import IO, Any, Final
@@ -17,7 +17,7 @@ from typing import IO, Any, Final
 from pydantic import TypeAdapter
 
 from suite import errors
-from suite.errors import LabscaleError
+from suite.errors import Interrupted, LabscaleError
 from suite.files.paths import ROOT
 from suite.launch.nodes.supervisor import Say
 from suite.launch.processes import KILL_PATIENCE_S, POLL_S
@@ -59,12 +59,14 @@ def run(
                     raise error_of(message)
         finally:  # Ctrl-C too
             exit_code = driver.end(launch.grace_s)
-        # It was killed, and Ray ends what it had started. Nobody is left to say when that has happened.
         wall_time_s = time.monotonic() - started_s
-        time.sleep(launch.grace_s)
+        ended = LaunchResult(exit_code=1, ended_by="interrupted", started_utc=started_utc, wall_time_s=wall_time_s)
+        if exit_code == Interrupted.exit_code:  # before the round had begun
+            return ended
+        time.sleep(launch.grace_s)  # Ray ends what the driver had started, and nobody is left to say when that is done
         why = f"Ray's driver {how_it_ended(exit_code, last_lines(log))}"
     say(why)
-    return LaunchResult(exit_code=1, ended_by="lost", started_utc=started_utc, wall_time_s=wall_time_s, why=why)
+    return replace(ended, ended_by="lost", why=why)
 
 
 def error_of(message: Mapping[str, Any]) -> LabscaleError:

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,12 @@ seen |= {"blocked": [int(number) for number in signal.pthread_sigmask(signal.SIG
 while (run_dir / "go_on").exists():
     time.sleep(0.1)
 sys.exit(int(sys.argv[2]))
+"""
+CONNECTS_FOR_EVER: Final = """
+import time
+from suite.launch.ray import driver
+driver.connected = lambda _: time.sleep(600)
+driver.main(["round"])
 """
 SLACK_S: Final = 15.0  # of a busy machine
 
@@ -97,6 +104,17 @@ def test_nodes_run_as_if_ray_were_not_there_until_the_user_ends_them(ray_hosts: 
     assert (result.ended_by, result.why) == ("interrupted", None)
     assert result.nodes == ("10.77.0.11", "10.77.0.12")
     assert [ray_hosts.programs(host) for host in HOSTS] == [[], []]
+
+
+def test_a_round_that_the_user_ends_before_it_has_begun(launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver is connecting, which takes longer than anyone waits."""
+    monkeypatch.setattr(ray, "PROGRAM", (sys.executable, "-c", CONNECTS_FOR_EVER))
+    stop = threading.Event()
+    stop.set()
+    began_s = time.monotonic()
+    result = ray.run(launch, say=print, stop=stop)
+    assert (result.ended_by, result.why) == ("interrupted", None)
+    assert time.monotonic() - began_s < SLACK_S
 
 
 def test_a_killed_driver(ray_hosts: RayHosts, begin: Begin) -> None:
