@@ -17,9 +17,11 @@ from reports.sets.file_errors import told_when_unreadable, told_when_unwritable
 from reports.topics.history import markdown as comparison_markdown
 from reports.topics.history.changed_sets import changed_sets, results_with_twins
 from reports.topics.history.comparison import AXES, DEFAULT_THRESHOLD, MAX_NAMED, CaseComparison, Comparison, compare
+from reports.topics.history.within import pairs_across
 from suite.errors import UsageError
 from suite.options.command_line import Parser, any_path, any_text, exit_code_of, is_missing, nothing_at
 from suite.options.types import percent
+from suite.statistics.aa_noise import noise_budget, twin_pairs
 
 _STYLES = {"regression": "red", "failed": "red", "incomparable": "magenta", "improvement": "green"}
 MISSING = "n/a"
@@ -43,15 +45,14 @@ def _write_comparison(options: argparse.Namespace) -> int:
             f"--out {options.out} needs a format for the file: allowed are --json and --markdown. Add one."
         )
     for name, folder in (("BEFORE", options.before), ("AFTER", options.after)):  # with --changed, BEFORE may be missing
-        if is_missing(folder):
+        if folder is not None and is_missing(folder):
             raise UsageError(f"argument {name}: {nothing_at(folder)}")
-    comparison = compare(
-        results_with_twins(options.before),
-        results_with_twins(options.after),
-        threshold=options.threshold / 100,
-        noise=None if options.noise is None else options.noise / 100,
-        across=options.across,
-    )
+    noise, threshold = None if options.noise is None else options.noise / 100, options.threshold / 100
+    if options.after is None:
+        comparison = _within(options.before, options.across, threshold, noise)
+    else:
+        before, after = (results_with_twins(folder) for folder in (options.before, options.after))
+        comparison = compare(before, after, threshold=threshold, noise=noise, across=options.across)
     if options.json:
         _write(json.dumps(asdict(comparison) | {"exit_code": comparison.exit_code}, indent=1) + "\n", options.out)
     elif options.markdown:
@@ -61,10 +62,35 @@ def _write_comparison(options: argparse.Namespace) -> int:
     return comparison.exit_code
 
 
+def _within(folder: Path, across: Sequence[str], threshold: float, noise: float | None) -> Comparison:
+    """Compare the cases of one campaign that differ in what ``across`` names.
+
+    Raises:
+        UsageError: it names nothing, or there are no such cases.
+    """
+    if not across:
+        raise UsageError(
+            f"Got one folder, {folder}. Give a second one to compare it with, or --across NAME, such as"
+            " versions.newton, to compare the cases of this folder that differ in that."
+        )
+    results = results_with_twins(folder)
+    pairs = pairs_across(results, across)
+    budgets = [budget for budget in (noise, noise_budget(twin_pairs(results))) if budget is not None]
+    return compare(
+        [before for before, _ in pairs],
+        [after for _, after in pairs],
+        threshold=threshold,
+        noise=max(budgets, default=None),
+        across=across,
+    )
+
+
 def _write_changes(options: argparse.Namespace) -> int:
     """A change to results is told, not judged: what is slower may be so for a reason that its text gives."""
     if not options.markdown or options.across or options.noise is not None:
         raise UsageError("--changed needs --markdown, and takes neither --across nor --noise. Leave them out.")
+    if options.after is None:
+        raise UsageError(f"--changed needs BEFORE and AFTER, got {options.before} alone. Add the other folder.")
     with told_when_unreadable(options.after):
         if not options.after.is_dir():  # BEFORE may be missing: then nothing had results yet
             raise UsageError(
@@ -91,7 +117,13 @@ def parser() -> Parser:
         " fails now; 2: cases that cannot be compared.",
     )
     parser.add_argument("before", type=any_path, metavar="BEFORE", help="folder of results")
-    parser.add_argument("after", type=any_path, metavar="AFTER", help="folder of results")
+    parser.add_argument(
+        "after",
+        type=any_path,
+        nargs="?",
+        metavar="AFTER",
+        help="folder of results; without it, the cases of BEFORE that differ in what --across names are compared",
+    )
     parser.add_argument(
         "--threshold",
         type=percent,
