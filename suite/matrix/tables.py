@@ -49,7 +49,7 @@ class Series(TomlTable):
     trainings_per_gpu: Annotated[int, Field(ge=1, le=MOST_TRAININGS)] = 1  # at the same time, each with num_envs
     with_packages: Tuple[Package] = ()  # other versions than the worker's pins have, in an environment of its own
     kernel_cache: KernelCache = "kept"  # empty: cold starts; all rounds of its series then run alone, not in turns
-    workload: Workload = "train"  # else a single-part test; those that do not learn use rsl_rl's agent
+    workload: Workload = "train"  # else a pipeline, or a single-part test, which uses rsl_rl's agent
 
 
 class Defaults(TomlTable):
