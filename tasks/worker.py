@@ -13,6 +13,7 @@ import sys
 import time
 import traceback
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -24,30 +25,9 @@ from tasks.rank.rank_log import RankLog
 
 
 def adapter_for(case: Case) -> ModuleType:
-    from tasks.libraries import (
-        controls,
-        pipeline_torchrl,
-        train_rl_games,
-        train_rsl_rl,
-        train_sb3,
-        train_skrl,
-        train_skrl_jax,
-        train_torchrl,
-    )
-
-    if case.is_pipeline:
-        return pipeline_torchrl
-    if not case.learns:
-        return controls
-    adapters = {
-        "rl_games": train_rl_games,
-        "rsl_rl": train_rsl_rl,
-        "skrl": train_skrl,
-        "skrl_jax": train_skrl_jax,
-        "sb3": train_sb3,
-        "torchrl": train_torchrl,
-    }
-    return adapters[case.rl_library]
+    """Return the module that trains the case: one file for each RL library, the pipeline, and the single-part tests."""
+    trains = "pipeline_torchrl" if case.is_pipeline else f"train_{case.rl_library}" if case.learns else "controls"
+    return import_module(f"tasks.libraries.{trains}")
 
 
 def threads_of(case: Case) -> int:

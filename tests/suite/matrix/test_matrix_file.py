@@ -124,7 +124,9 @@ def test_torchrl_is_told_likewise_of_a_task_that_it_has(tmp_path: Path, catalog:
     library, task = ('"rl_games"', '"torchrl"'), ("Isaac-Ant-v0", "Isaac-Cartpole-Direct")
     path = edited(tmp_path, library, task, ('"1x1", "1x2", "2x4"', '"1x1"'), sizes)
     assert cases_of(path, catalog)[0].overrides == ("agent.num_steps_per_env=8", "agent.num_mini_batches=16")
-    with pytest.raises(MatrixError, match=r"got torchrl; Isaac-Ant has agents for rl_games, rsl_rl, skrl, sb3\."):
+    with pytest.raises(
+        MatrixError, match=r"got torchrl; Isaac-Ant has agents for rl_games, rsl_rl, skrl, skrl_jax, sb3\."
+    ):
         load_matrix(edited(tmp_path, library), catalog)
 
 
