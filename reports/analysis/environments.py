@@ -7,9 +7,13 @@ from datetime import datetime
 from typing import Final
 
 from suite.files.wording import day_in_words
-from suite.schema.record import CaseResult, Environment, RunRecord
+from suite.schema.record import CaseResult, Environment, RlLibrary, RunRecord
 
 SHORT_HASH_LENGTH: Final = 12
+PACKAGE_OF: Final[Mapping[RlLibrary, str]] = {  # whose version is that of the RL library
+    "rl_games": "rl-games", "rsl_rl": "rsl-rl-lib", "skrl": "skrl", "skrl_jax": "skrl", "sb3": "stable-baselines3",
+    "torchrl": "torchrl",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -89,7 +89,8 @@ def _check_settings(where: str, at: str, rank: Json, record: Json) -> Iterator[F
         wanted["torch_num_threads"] = case["cpu_threads"]
     if "cublas_workspace_config" in settings:
         wanted["deterministic_algorithms"] = case.get("deterministic", False)
-    wanted |= {f"versions.{name}": version for name, _, version in map(_parted, case.get("with_packages", ()))}
+    packages = (package.partition("==") for package in case.get("with_packages", ()))
+    wanted |= {f"versions.{name}": version for name, _, version in packages}
     named = {"decimation": "decimation", "physics_dt_s": "env.sim.dt"}
     wanted |= {name: workload[key] for name, key in named.items() if key in workload}
     for name, value in wanted.items():
@@ -99,10 +100,6 @@ def _check_settings(where: str, at: str, rank: Json, record: Json) -> Iterator[F
     like = next(other["settings"] for other in record["ranks"] if other.get("node") == rank.get("node"))
     for name in sorted({*settings, *like} - {"seed", "device", "gpu_name"}):
         yield from differing(where, f"{at}: settings.{name}", settings.get(name), like.get(name))
-
-
-def _parted(package: str) -> tuple[str, str, str]:
-    return package.partition("==")
 
 
 def _check_rank_facts(where: str, at: str, rank: Json, record: Json) -> Iterator[Finding]:

@@ -36,7 +36,7 @@ from suite.campaign.schedule import known_rounds
 from suite.campaign.state import Campaign
 from suite.env_check.display import print_faults
 from suite.env_check.report import summarised
-from suite.errors import EnvironmentNotFit, LabscaleError, ReportError, RunsFailed, UsageError
+from suite.errors import EnvironmentNotFit, ReportError, RunsFailed, UsageError
 from suite.external import parent_death
 from suite.external.machine import CANNOT_SUBMIT, capture, cores_in_order
 from suite.files.input_text import fault_of_path
@@ -47,7 +47,6 @@ from suite.matrix.own_worker import own_worker_of
 from suite.matrix.resources import UNBOUNDED, Cores, Resources, cores_of_gpus
 from suite.options.command_line import say
 from suite.options.options import Options
-from suite.records import videos
 from suite.records.worked import has_speeds
 from suite.schema.record import Device, Environment
 
@@ -177,49 +176,6 @@ def _say_what_is_left(campaign: Campaign, folder: Folder, todo: int) -> None:
     print_rule(campaign.console, campaign.rule)
 
 
-def check_profiler(campaign: Campaign) -> Campaign:
-    """Check that the profiler is there before hours of rounds, not after them."""
-    profiling.find_nsys(campaign.options)
-    return campaign
-
-
-def profile_all(campaign: Campaign) -> Campaign:
-    """Run each case once more with the chosen ranks profiled; these rounds are not results."""
-    nsys = profiling.find_nsys(campaign.options)
-    if nsys is None or campaign.runtime is None:
-        return campaign
-    with opened(campaign.out, identity(campaign)) as folder:
-        records = profiling.profile_cases(campaign, folder, nsys)
-    say(campaign.console, f"{counted(len(records), 'profiled round')}: {campaign.out / 'profiles'}")
-    return campaign
-
-
-def check_camera(campaign: Campaign) -> Campaign:
-    """Check that the launcher can film before hours of rounds, not after them."""
-    filming.require_camera(campaign.options)
-    return campaign
-
-
-def film_all(campaign: Campaign) -> Campaign:
-    """Film each case in one more round, with ``--video``. Whatever goes wrong, the results stay as they are."""
-    if not campaign.options.rounds.video or campaign.runtime is None:
-        return campaign
-    try:
-        with opened(campaign.out, identity(campaign)) as folder:
-            filmed, unfilmed = filming.film_cases(campaign, folder)
-    except LabscaleError as error:
-        return replace(campaign, unfilmed=(str(error),))
-    say(campaign.console, f"{counted(len(filmed), 'video')}: {campaign.out / videos.FOLDER}")
-    return replace(campaign, unfilmed=tuple(unfilmed))
-
-
-def tell_unfilmed(campaign: Campaign) -> Campaign:
-    """Say at the end which videos are missing and why: it is no error, because the results do not need them."""
-    for reason in campaign.unfilmed:
-        say(campaign.console, f"No video: {reason}", style="yellow")
-    return campaign
-
-
 def summarise(campaign: Campaign) -> Campaign:
     """Print the results, or what worked if they have no speeds; with ``--upstream`` also how the clocks compare."""
     if not has_speeds(campaign.results):
@@ -321,18 +277,18 @@ PLAN: Final[tuple[Step, ...]] = (learn_tasks, make_plan, show_plan)
 MANIFESTS: Final[tuple[Step, ...]] = (learn_tasks, make_plan, write_manifests)
 RENDER: Final[tuple[Step, ...]] = (learn_tasks, make_plan, provision, write_scripts)
 BENCH: Final[tuple[Step, ...]] = (
-    check_profiler,
-    check_camera,
+    profiling.check_profiler,
+    filming.check_camera,
     learn_tasks,
     make_plan,
     provision,
     check_environment,
     run_all,
-    profile_all,
-    film_all,
+    profiling.profile_all,
+    filming.film_all,
     summarise,
     build_report,
-    tell_unfilmed,
+    filming.tell_unfilmed,
     judge,
 )
 CAPACITY: Final[tuple[Step, ...]] = (

@@ -26,6 +26,7 @@ from suite.campaign.folder import Folder
 from suite.campaign.identity import refuse_other_options
 from suite.campaign.planning.manifests import write_manifests
 from suite.campaign.planning.plan import make_plan, show_plan
+from suite.campaign.runs import profiling
 from suite.campaign.runs.training import render
 from suite.campaign.state import Campaign
 from suite.commands import store, watch
@@ -187,7 +188,7 @@ def _plan(arguments: argparse.Namespace) -> None:
     options = options_of(arguments)
     if options.search.capacity is not None:
         options = of_capacity(options)
-    planned = make_plan(campaign.check_profiler(campaign.start(options, Console())))
+    planned = make_plan(profiling.check_profiler(campaign.start(options, Console())))
     if options.manifests.render:
         write_manifests(planned)
     elif arguments.command == "plan":

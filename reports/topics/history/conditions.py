@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reports.analysis.environments import commit_of
+from reports.analysis.environments import PACKAGE_OF, commit_of
 from reports.sets.version import Version
-from reports.topics.history.over_versions import AXIS_PACKAGES, LIBRARY_PACKAGES
+from reports.topics.history.over_versions import AXIS_PACKAGES
 from suite.files.wording import counted
 from suite.schema.record import CaseResult
 
@@ -14,7 +14,7 @@ PACKAGES: Final[Mapping[str, str]] = {
     **AXIS_PACKAGES,
     "Warp": "warp-lang",
     "PhysX (ovphysx)": "ovphysx",
-    **{name: package for name, package in LIBRARY_PACKAGES.items() if name != "skrl_jax"},  # skrl is there
+    **{name: package for name, package in PACKAGE_OF.items() if name != "skrl_jax"},  # skrl is there
     "JAX": "jax",
     "CUDA of torch": "cuda",
     "NCCL": "nccl",

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from reports.analysis.environments import PACKAGE_OF
 from reports.analysis.same_work import work_of
 from reports.analysis.scaling.lines import Line, Point, without_needless_rule
 from reports.sets.version import Version
@@ -19,10 +20,6 @@ from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, Estimate, estima
 AXIS_PACKAGES: Final = {"Isaac Lab": "isaaclab", "Newton": "newton", "torch": "torch"}
 TOO_FEW: Final = f"of fewer than {MIN_ROUNDS_FOR_INTERVAL} runs"
 WORDS: Final[Mapping[Sign, str]] = {1: "higher", -1: "lower", 0: "unchanged", None: "open"}
-LIBRARY_PACKAGES: Final = {
-    "rl_games": "rl-games", "rsl_rl": "rsl-rl-lib", "skrl": "skrl", "skrl_jax": "skrl", "sb3": "stable-baselines3",
-    "torchrl": "torchrl",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +57,7 @@ class Measured:
     def library(self) -> str:
         """The RL library with its version, if that was recorded."""
         name = self.point.case.rl_library
-        return f"{name} {self.line.versions.get(LIBRARY_PACKAGES[name], '')}".strip()
+        return f"{name} {self.line.versions.get(PACKAGE_OF[name], '')}".strip()
 
 
 @dataclass(frozen=True, kw_only=True)

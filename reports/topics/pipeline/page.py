@@ -40,12 +40,14 @@ def has_pipelines(version: Version) -> bool:
 
 
 def answer(version: Version) -> Html:
-    """Say how many times the frames of training in turn each pipeline makes."""
+    """Say how many times the frames of the same work in turn each pipeline processes."""
     found = [each for one in version.scaling for each in _of(one) if each.over_in_turn]
     if not found:
         return answer_of_page("No pipeline completed beside the same training in turn.")
-    said = "; ".join(f"{_name(each)}: {estimated(each.over_in_turn)}" for each in found)
-    return answer_of_page(f"Frames a second of simulating and learning at the same time, times those in turn: {said}.")
+    said = ", and ".join(
+        f"{estimated(each.over_in_turn)} times the frames of the same work in turn ({_name(each)})" for each in found
+    )
+    return answer_of_page(f"Simulating and learning at the same time processes {said}.")
 
 
 def sets(version: Version) -> Html:

@@ -4,12 +4,12 @@ Everything comes from stored records. What no record shows has no entry.
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Final, Literal
 
-from reports.analysis.environments import gpu_name
+from reports.analysis.environments import PACKAGE_OF, gpu_name
 from reports.sets.version import Version
 from suite.schema.record import Device, RlLibrary, RunRecord, Stack
 
@@ -17,10 +17,6 @@ from suite.schema.record import Device, RlLibrary, RunRecord, Stack
 Way = Literal["one machine", "image", "simulated nodes", "several machines"]
 
 CPU: Final = "CPU"
-_PACKAGES: Final[Mapping[RlLibrary, str]] = {
-    "rl_games": "rl-games", "rsl_rl": "rsl-rl-lib", "skrl": "skrl", "skrl_jax": "skrl",
-    "sb3": "stable-baselines3", "torchrl": "torchrl",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +81,7 @@ def training(record: RunRecord, *, version: str, by: str | None) -> Training | N
     if not record.counts or not case.learns:
         return None
     settings = record.ranks[0].settings if record.ranks else {}
-    package = _PACKAGES.get(case.rl_library, case.rl_library)
+    package = PACKAGE_OF[case.rl_library]
     return Training(
         version=version,
         by=by,

@@ -9,19 +9,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from suite.campaign.display.progress import Reporter
 from suite.campaign.folder import Folder
-from suite.campaign.runs.rounds import run_blocks
+from suite.campaign.identity import identity, opened
+from suite.campaign.runs.rounds import run_uncounted
 from suite.campaign.runs.training import Run
 from suite.campaign.state import Campaign
-from suite.errors import StoreError, UsageError
+from suite.errors import LabscaleError, StoreError, UsageError
 from suite.files.json_file import read_json
-from suite.files.set_aside import set_aside
+from suite.files.wording import counted
 from suite.install.task_pictures import VIEWS
 from suite.launch.registry import entry_of
 from suite.options.command_line import say
 from suite.options.options import Options
-from suite.records import store
+from suite.records import store, videos
 from suite.records.videos import Facts, intact_videos, store_video
 from suite.schema.record import Case, Launch, RunRecord
 
@@ -31,6 +31,32 @@ FILM_VARIABLE: Final = "LABSCALE_FILM"
 VIDEO_FILE: Final = "film.mp4"
 POSTER_FILE: Final = "film.jpg"
 FACTS_FILE: Final = "film.json"
+
+
+def check_camera(campaign: Campaign) -> Campaign:
+    """Check that the launcher can film before hours of rounds, not after them."""
+    require_camera(campaign.options)
+    return campaign
+
+
+def film_all(campaign: Campaign) -> Campaign:
+    """Film each case in one more round, with ``--video``. Whatever goes wrong, the results stay as they are."""
+    if not campaign.options.rounds.video or campaign.runtime is None:
+        return campaign
+    try:
+        with opened(campaign.out, identity(campaign)) as folder:
+            filmed, unfilmed = film_cases(campaign, folder)
+    except LabscaleError as error:
+        return replace(campaign, unfilmed=(str(error),))
+    say(campaign.console, f"{counted(len(filmed), 'video')}: {campaign.out / videos.FOLDER}")
+    return replace(campaign, unfilmed=tuple(unfilmed))
+
+
+def tell_unfilmed(campaign: Campaign) -> Campaign:
+    """Say at the end which videos are missing and why: it is no error, because the results do not need them."""
+    for reason in campaign.unfilmed:
+        say(campaign.console, f"No video: {reason}", style="yellow")
+    return campaign
 
 
 def require_camera(options: Options) -> None:
@@ -78,12 +104,7 @@ def film_cases(campaign: Campaign, folder: Folder) -> tuple[list[str], list[str]
     runs = [_run_of(folder, case) for case in cases if why_not(case) is None and case.case_id not in there]
     missing = [run for run in runs if campaign.options.rounds.retry_failed or not _has_failed(run)]
     failed = [_failure(run, store.read_record(run.record_path)) for run in runs if run not in missing]
-    for run in missing:
-        if run.record_path.exists():
-            set_aside(run.run_dir, "earlier")
-    reporter = Reporter(campaign.console, list(campaign.planned), [run.case for run in missing])
-    blocks = ([run] for run in missing)
-    for run, record in zip(missing, run_blocks(campaign, folder, reporter, blocks), strict=True):
+    for run, record in run_uncounted(campaign, folder, missing):
         if record.outcome == "completed":
             _keep_video(run, folder.root)
         else:

@@ -11,13 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from suite.campaign.display.progress import Reporter
 from suite.campaign.folder import Folder
-from suite.campaign.runs.rounds import run_blocks
+from suite.campaign.identity import identity, opened
+from suite.campaign.runs.rounds import run_uncounted
 from suite.campaign.runs.training import Run
 from suite.campaign.state import Campaign
 from suite.errors import UsageError
-from suite.files.set_aside import set_aside
+from suite.files.wording import counted
 from suite.launch.registry import entry_of
 from suite.options.command_line import say
 from suite.options.options import Options
@@ -27,6 +27,23 @@ from suite.schema.record import Case, Launch, RunRecord
 # tasks/rank/profiling.py reads both.
 RANKS_VARIABLE: Final = "LABSCALE_PROFILE_RANKS"
 NSYS_VARIABLE: Final = "LABSCALE_NSYS"
+
+
+def check_profiler(campaign: Campaign) -> Campaign:
+    """Check that the profiler is there before hours of rounds, not after them."""
+    find_nsys(campaign.options)
+    return campaign
+
+
+def profile_all(campaign: Campaign) -> Campaign:
+    """Run each case once more with the chosen ranks profiled; these rounds are not results."""
+    nsys = find_nsys(campaign.options)
+    if nsys is None or campaign.runtime is None:
+        return campaign
+    with opened(campaign.out, identity(campaign)) as folder:
+        records = profile_cases(campaign, folder, nsys)
+    say(campaign.console, f"{counted(len(records), 'profiled round')}: {campaign.out / 'profiles'}")
+    return campaign
 
 
 def find_nsys(options: Options) -> str | None:
@@ -74,12 +91,7 @@ def profile_cases(campaign: Campaign, folder: Folder, nsys: str) -> list[RunReco
     wanted = {case.case_id: ranks for case in cases if (ranks := ranks_of(case, campaign.options.rounds.profile))}
     runs = [_run_of(folder, case, wanted[case.case_id], nsys) for case in cases if case.case_id in wanted]
     missing = [run for run in runs if not _is_done(campaign, run)]
-    for run in missing:
-        if run.record_path.exists():
-            set_aside(run.run_dir, "earlier")
-    reporter = Reporter(campaign.console, list(campaign.planned), [run.case for run in missing])
-    blocks = ([run] for run in missing)
-    for run, record in zip(missing, run_blocks(campaign, folder, reporter, blocks), strict=True):
+    for run, record in run_uncounted(campaign, folder, missing):
         for rank in record.profiled_ranks:
             if not report_path(run.run_dir, rank).exists():
                 say(

@@ -34,6 +34,15 @@ def run_planned(campaign: Campaign, folder: Folder, reporter: Reporter) -> None:
             cases.store_if_complete(campaign, folder, items[record.case.case_id])
 
 
+def run_uncounted(campaign: Campaign, folder: Folder, runs: Sequence[Run]) -> Iterator[tuple[Run, RunRecord]]:
+    """Run rounds that are no results, one after another; what an earlier attempt left is set aside."""
+    for run in runs:
+        if run.record_path.exists():
+            set_aside(run.run_dir, "earlier")
+    reporter = Reporter(campaign.console, list(campaign.planned), [run.case for run in runs])
+    yield from zip(runs, run_blocks(campaign, folder, reporter, ([run] for run in runs)), strict=True)
+
+
 def run_blocks(
     campaign: Campaign, folder: Folder, reporter: Reporter, blocks: Iterable[Sequence[Run]]
 ) -> Iterator[RunRecord]:

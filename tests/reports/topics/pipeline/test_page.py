@@ -80,8 +80,10 @@ def test_other_work_is_nothing_to_hold_it_against(change: dict[str, object]) -> 
 def test_the_page_says_what_it_brings(tmp_path: Path) -> None:
     version = read_version(write_results([in_turn(0.6, 0.6, 0.6), piped(0.4, 0.4, 0.4)], tmp_path), name="v")
     assert "pipeline" in page_sources(version)
-    assert page.answer(version).text.startswith("Frames a second of simulating and learning at the same time, times")
-    assert "1 GPU: 1.50" in page.answer(version).text
+    assert page.answer(version).text.startswith(
+        "Simulating and learning at the same time processes 1.50 (1.50 to 1.50)"
+    )
+    assert page.answer(version).text.endswith(" times the frames of the same work in turn (Cartpole on 1 GPU).")
     row = next(line for line in page.sets(version).text.splitlines() if line.startswith(PIPE.case_id))
     assert row.split("\t")[-4:] == ["1.00", "1.00", "25.0 %", "3"]
 

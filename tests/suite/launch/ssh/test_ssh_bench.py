@@ -31,24 +31,13 @@ from suite.schema.launch_result import LaunchResult
 from suite.schema.record import Environment, Launch, RunRecord
 from tests.conftest import CaseMaker
 from tests.fixtures.machines.ssh_hosts import HOSTS, SshHosts
-from tests.fixtures.runs.real_runs import cartpole, launch_of, matrix_of, wait_until
+from tests.fixtures.runs.real_runs import launch_of, wait_until
+from tests.fixtures.runs.two_nodes import CASE, MATRIX, RANK
 
 pytestmark = pytest.mark.worker
 
 START_TIMEOUT_S: Final = 120.0
 SLACK_S: Final = 15.0  # of a busy machine
-RANK: Final = """
-import os, sys, torch, torch.distributed as dist
-dist.init_process_group("gloo")
-with open(f"{sys.argv[1]}/rank-{os.environ['RANK']}.jsonl", "w") as log:
-    while True:
-        dist.all_reduce(torch.ones(1))
-        log.write("{}")
-        log.flush()
-        __import__("time").sleep(0.1)
-"""
-MATRIX: Final = matrix_of(cartpole("rsl_rl", workload="all_reduce", topologies=["2x1"], iterations=4, num_envs=8))
-CASE: Final = "cartpole/rsl_rl-kitless-cpu-n16-2x1"
 
 
 def test_two_hosts_reduce_gradients_to_a_complete_record(ssh_hosts: SshHosts, worker: Worker, tmp_path: Path) -> None:
