@@ -9,7 +9,6 @@ import queue
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -23,6 +22,7 @@ from ray.util.placement_group import PlacementGroup, placement_group, placement_
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy, PlacementGroupSchedulingStrategy
 
 from suite.errors import SchedulerError
+from suite.external.line_pipes import lines_into, send_line
 from suite.external.program import ProgramRun, run_program
 
 ADDRESS: Final = "RAY_ADDRESS"  # Ray's own variable
@@ -230,17 +230,11 @@ class _Carrier:
             text=True,
         )
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        threading.Thread(target=self._read, daemon=True).start()
+        lines_into(self._lines, self._program)
         return address, None
 
     def write(self, line: str) -> None:
-        if self._program.stdin is None:
-            raise AssertionError("it has a pipe for its input")
-        try:
-            self._program.stdin.write(line)
-            self._program.stdin.flush()
-        except BrokenPipeError:
-            return  # its end is in the lines
+        send_line(self._program, line)
 
     def listen(self, wait_s: float) -> list[str | None]:
         """The lines that are there, after waiting for a first one."""
@@ -251,13 +245,6 @@ class _Carrier:
                 lines.append(self._lines.get_nowait())
         except queue.Empty:
             return lines
-
-    def _read(self) -> None:
-        if self._program.stdout is None:
-            raise AssertionError("it has a pipe for its output")
-        for line in self._program.stdout:
-            self._lines.put(line)
-        self._lines.put(None)
 
 
 def _as_ray_was_started() -> str | None:

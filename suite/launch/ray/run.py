@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
@@ -18,6 +17,7 @@ from pydantic import TypeAdapter
 
 from suite import errors
 from suite.errors import Interrupted, LabscaleError
+from suite.external.line_pipes import lines_into, send_line
 from suite.files.paths import ROOT
 from suite.launch.nodes.supervisor import Say
 from suite.launch.processes import KILL_PATIENCE_S, POLL_S
@@ -102,9 +102,8 @@ class _Driver:
             start_new_session=True,  # Ctrl-C in the terminal reaches labscale alone
         )
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-        self._write(json.dumps(asdict(launch)) + "\n")
+        self._reader = lines_into(self._lines, self._process)
+        send_line(self._process, json.dumps(asdict(launch)) + "\n")
 
     def message(self) -> Mapping[str, Any] | None:
         """The next message; empty if there is none yet, None if the driver has ended."""
@@ -132,19 +131,3 @@ class _Driver:
             self._reader.join()
             if self._process.stdout is not None:
                 self._process.stdout.close()
-
-    def _write(self, line: str) -> None:
-        if self._process.stdin is None:
-            raise AssertionError("it has a pipe for its input")
-        try:
-            self._process.stdin.write(line)
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            return  # its end is in the lines
-
-    def _read(self) -> None:
-        if self._process.stdout is None:
-            raise AssertionError("it has a pipe for its output")
-        for line in self._process.stdout:
-            self._lines.put(line)
-        self._lines.put(None)

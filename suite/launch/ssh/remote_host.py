@@ -4,11 +4,11 @@ import os
 import subprocess
 import sys
 import tempfile
-import threading
 from pathlib import Path
 from typing import IO, Any, Final, Self
 
 from suite.errors import SchedulerError
+from suite.external.line_pipes import lines_into, send_line
 from suite.external.ssh import ssh_argv
 from suite.files.paths import ROOT
 from suite.launch.nodes.part import Part
@@ -24,8 +24,7 @@ class RemotePart(Part):
         super().__init__(host)
         self._process = process
         self._errors = errors
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
+        self._reader = lines_into(self._lines, process)
 
     @classmethod
     def start(cls, host: str, config: Path | None) -> Self:
@@ -59,20 +58,7 @@ class RemotePart(Part):
         )
 
     def _send(self, line: str) -> None:
-        if self._process.stdin is None:
-            raise AssertionError("ssh has a pipe for its input")
-        try:
-            self._process.stdin.write(line)
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            return  # its end is in the lines
-
-    def _read(self) -> None:
-        if self._process.stdout is None:
-            raise AssertionError("ssh has a pipe for its output")
-        for line in self._process.stdout:
-            self._lines.put(line)
-        self._lines.put(None)
+        send_line(self._process, line)
 
     def _last_words(self) -> str:
         self._errors.seek(0)
