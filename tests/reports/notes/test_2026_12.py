@@ -107,7 +107,10 @@ def test_settled_runs_and_cores() -> None:
     settled_third, settled_fourth = (
         sum(steady_part(record).flag is None for record in each) for each in (third, fourth)
     )
-    assert f"{settled} of {len(runs)} had on the H200s, {settled_h100} of {len(ended)} on the first two H100s" in NOTES
+    assert (
+        f"{settled} of {len(runs)} had on the pair of H200s, {settled_h100} of {len(ended)} on the first two H100s"
+        in NOTES
+    )
     assert f"{settled_third} of {len(third)} on the third, {settled_fourth} of {len(fourth)} on the fourth" in NOTES
     assert {record.turns is not None and len(record.turns.beside) for record in runs} == {7}
     slowed = str(h200s().campaign.slowed_cores)
@@ -118,7 +121,7 @@ def test_settled_runs_and_cores() -> None:
 
 
 def test_the_noise_and_the_repeat_measurements() -> None:
-    assert f"noise on the H200s is {100 * (h200s().noise or 0):.1f} %" in NOTES
+    assert f"noise on the pair of H200s is {100 * (h200s().noise or 0):.1f} %" in NOTES
     campaign = h200s().campaign
     first = {result.case.series: median(map(round_time_s, result.completed)) for result in campaign.twins}
     for result in campaign.results:
@@ -144,20 +147,39 @@ def both_ways(name: str) -> TurnsCheck:
 
 
 def test_physx_in_turns_and_alone() -> None:
-    first, second = map(both_ways, H100)
-    for found, word, where in ((first, "less in turns on one H100", "one"), (second, "more on the other", "the other")):
+    first, second, third = map(both_ways, (*H100, "h200-turns"))
+    for found, word, where in (
+        (first, "less in turns on one H100", "one"),
+        (second, "more on the other", "the other"),
+        (third, "less on the H200", "the H200"),
+    ):
         assert found.over_all.interval is not None, where
         low, high = (100 * (end - 1) for end in found.over_all.interval)
         assert f"{abs(100 * (found.over_all.value - 1)):.1f} % {word} ({low:.1f} to {high:.1f} %)" in NOTES
-        assert found.cost is None  # Newton in the same turns, and not alone
+        assert (found.cost is None) == (found is not third)  # Newton in the same turns, and not alone
         assert [case.is_within_noise for case in found.cases] == [True] * 4
-    assert first.over_all.value < 1 < second.over_all.value
-    counts = [[(case.in_turns_rounds, case.alone_rounds) for case in found.cases] for found in (first, second)]
-    assert [sorted(each) for each in counts] == [[(4, 3), (4, 3), (4, 3), (4, 4)], [(5, 5)] * 4]
+    assert max(first.over_all.value, third.over_all.value) < 1 < second.over_all.value
+    assert f"a run in turns cost {third.cost:.2f} times the GPU-minutes of a run alone" in NOTES
+    counts = [[(case.in_turns_rounds, case.alone_rounds) for case in found.cases] for found in (first, second, third)]
+    assert [sorted(each) for each in counts] == [
+        [(4, 3), (4, 3), (4, 3), (4, 4)],
+        [(5, 5)] * 4,
+        [(5, 5), (5, 5), (5, 5), (5, 6)],
+    ]
     assert (
         "on the first four in turns and three alone (Cartpole with rsl_rl: four), on the second five and five" in NOTES
     )
-    assert "nine runs in turns and eight or nine alone" in NOTES
+    alone = [
+        sum(case.alone_rounds for case in cases)
+        for cases in zip(*(found.cases for found in (first, second, third)), strict=True)
+    ]
+    assert (min(alone), max(alone)) == (13, 14)
+    assert "14 runs in turns and 13 or 14 alone" in NOTES
+    ended = runs_of(set_of("h200-turns"))
+    assert f"on the single H200 {sum(steady_part(record).flag is None for record in ended)} of {len(ended)}" in NOTES
+    assert {f"commit {str(record.environment.git_commit)[:7]}, whose time was up" in NOTES for record in ended} == {
+        True
+    }
 
 
 def test_physx_beside_newton() -> None:
@@ -276,7 +298,7 @@ def test_the_shadow_hand_on_two_gpus() -> None:
     )
     efficiency = percent(two["efficiency"], two["efficiency_interval"])
     assert f"The efficiency is {efficiency}, over six runs of each, of which {settled_of(one, two)} had" in NOTES
-    assert f"on the pair of H100s {settled_of(one, two)}." in NOTES
+    assert f"on the pair of H100s {settled_of(one, two)}," in NOTES
     assert (one["processes"], two["processes"], two["verdict"]) == (6, 6, "scales")
     low, high = one["interval_s"]
     takes = f"an iteration takes {one['seconds_per_iteration']:.2f} s ({low:.2f} to {high:.2f}) there"
