@@ -2,18 +2,27 @@
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, TypedDict
 
+from pydantic import ConfigDict, with_config
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from suite.campaign.bisect.rule import Answer, Change, Step
-from suite.files.json_file import replace_json
+from suite.files.json_file import read_json, replace_json
 from suite.options.command_line import say
 from suite.statistics.intervals import CONFIDENCE
 
 ANSWER_FILE: Final = "bisect.json"
+
+
+@with_config(ConfigDict(extra="allow"))
+class _Stored(TypedDict):
+    """The fields of ``bisect.json`` that are read."""
+
+    case_id: str
+    skipped: dict[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +37,16 @@ class Found:
     tried: frozenset[str] = frozenset()
     skipped: dict[str, str] = field(default_factory=dict)  # release -> why it cannot be run
     answer: Answer | None = None
+
+
+def read_skipped(path: Path, case_id: str) -> dict[str, str]:
+    """Why releases could not be run when an earlier command tried them with this case.
+
+    Raises:
+        StoreError: the file cannot be read.
+    """
+    stored = read_json(path, _Stored, next_step="Move it away and run the same command again.")
+    return stored["skipped"] if stored and stored["case_id"] == case_id else {}
 
 
 def write_found(found: Found, path: Path) -> None:
@@ -57,12 +76,13 @@ def _change_json(change: Change) -> dict[str, object]:
 
 
 def print_found(console: Console, found: Found) -> None:
-    """Print a line for each change that was measured, each release that was passed over, and the answer."""
+    """Print a line for each change that was measured, which releases were passed over, and the answer."""
     console.print()
     if found.steps:
         console.print(_table(found))
-    for release, fault in found.skipped.items():
-        say(console, f"{found.package} {release} could not be run: {fault}", style="yellow")
+    within = found.answer.skipped if found.answer else ()
+    if outside := [release for release in found.skipped if release not in within]:
+        say(console, f"Not measured, because they cannot be run (see above): {', '.join(outside)}", style="yellow")
     say(console, in_words(found), style="bold")
 
 
@@ -108,4 +128,5 @@ def in_words(found: Found) -> str:
         )
     if not answer.skipped:
         return slower
-    return f"{slower} Between them could not be run: {', '.join(answer.skipped)}."
+    faults = "".join(f"\n  {release}: {found.skipped[release]}" for release in answer.skipped)
+    return f"{slower} Between them could not be run:{faults}"

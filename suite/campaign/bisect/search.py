@@ -12,7 +12,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from suite.campaign import cases
-from suite.campaign.bisect.answer import ANSWER_FILE, Found, print_found, write_found
+from suite.campaign.bisect.answer import ANSWER_FILE, Found, print_found, read_skipped, write_found
 from suite.campaign.bisect.rule import Answer, Step, next_step
 from suite.campaign.folder import Folder
 from suite.campaign.identity import identity, opened
@@ -97,6 +97,7 @@ def find_change(campaign: Campaign) -> Campaign:
     Raises:
         UsageError: the worker does not have the package.
         WorkerEnvironmentError: the index does not answer.
+        StoreError: ``bisect.json`` of an earlier command cannot be read.
         RunsFailed: fewer than two releases run.
     """
     (item,) = campaign.planned
@@ -104,6 +105,8 @@ def find_change(campaign: Campaign) -> Campaign:
     found = Found(package=wanted.package, case_id=item.case.case_id, releases=_releases(campaign, item, wanted))
     with opened(campaign.out, identity(campaign)) as folder:
         say(campaign.console, f"Releases of {found.package}, the oldest first: {', '.join(found.releases)}")
+        if not campaign.options.rounds.retry_failed:
+            found = _without(campaign, found, read_skipped(folder.root / ANSWER_FILE, found.case_id))
         while found.answer is None:
             step = next_step(found.releases, found.steps, found.skipped)
             found = replace(found, answer=step) if isinstance(step, Answer) else _advanced(campaign, item, found, step)
