@@ -56,7 +56,7 @@ def unasked() -> NoReturn:
 
 
 @pytest.fixture
-def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Worker:
+def small_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Worker:
     """A worker with newton 1.0.0, and an index with newer ones, of which 1.2.0 asks for another solver."""
     wheels = tmp_path / "wheels"
     isaaclab = write_wheel(wheels, "isaaclab", "3.0.0", requires=["newton==1.0.0"])
@@ -76,17 +76,20 @@ def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Worker:
 
 
 @pytest.fixture
-def ran(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def ran(small_worker: Worker, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Provide that worker with its copies, and make up every run; returns the runs that were started."""
     started: list[str] = []
 
     def provision(_: object, *, own_workers: list[OwnWorker], **others: object) -> Runtime:
         del others
         own = {
-            each: replace(worker, python=install_versions(worker.python.parent.parent, each.packages, on_message=print))
+            each: replace(
+                small_worker,
+                python=install_versions(small_worker.python.parent.parent, each.packages, on_message=print),
+            )
             for each in own_workers
         }
-        return Runtime(worker=worker, own_workers=own, launch=run, check=unasked, python_path=None)
+        return Runtime(worker=small_worker, own_workers=own, launch=run, check=unasked, python_path=None)
 
     def train(_: Campaign, asked: Run, line: object) -> RunRecord:
         del line
@@ -136,9 +139,9 @@ def stored(campaign: Campaign) -> Mapping[str, Any]:
 
 
 def test_the_slower_release_is_found_past_those_that_cannot_be_run(
-    tmp_path: Path, environment: Environment, worker: Worker, ran: list[str]
+    tmp_path: Path, environment: Environment, small_worker: Worker, ran: list[str]
 ) -> None:
-    campaign = searched(tmp_path, environment, worker, "newton", repeats=4)
+    campaign = searched(tmp_path, environment, small_worker, "newton", repeats=4)
     found = stored(campaign)
     assert found["releases"] == ["1.0.0", "1.1.0", "1.2.0", "1.3.0", "1.4.0", "1.5.0"]  # of the worker's major version
     measured = [[*step["times_s"]] for step in found["steps"]]
@@ -165,27 +168,27 @@ def test_the_slower_release_is_found_past_those_that_cannot_be_run(
 
 
 def test_the_same_command_again_runs_nothing_and_more_runs_are_added(
-    tmp_path: Path, environment: Environment, worker: Worker, ran: list[str]
+    tmp_path: Path, environment: Environment, small_worker: Worker, ran: list[str]
 ) -> None:
-    first = stored(searched(tmp_path, environment, worker, "newton==1.1.0,1.4.0", repeats=3))
+    first = stored(searched(tmp_path, environment, small_worker, "newton==1.1.0,1.4.0", repeats=3))
     ran[:] = [one for one in ran if "warm-up" not in one]
     assert len(ran) == 3 * 3  # the oldest release twice
     ran.clear()
-    assert stored(searched(tmp_path, environment, worker, "newton==1.1.0,1.4.0", repeats=3)) == first
+    assert stored(searched(tmp_path, environment, small_worker, "newton==1.1.0,1.4.0", repeats=3)) == first
     measured = [one for one in ran if "warm-up" not in one]  # made-up warm-ups leave no kernels, so they are made again
     assert measured == []
-    searched(tmp_path, environment, worker, "newton==1.1.0,1.4.0", repeats=4)
+    searched(tmp_path, environment, small_worker, "newton==1.1.0,1.4.0", repeats=4)
     assert sorted(one for one in ran if "warm-up" not in one) == [
         "-newton-1-1-0 3", "-newton-1-1-0-aa 3", "-newton-1-4-0 3",
     ]  # fmt: skip
     with pytest.raises(CampaignError, match="bisect: there 'newton', now 'solver'"):
-        searched(tmp_path, environment, worker, "solver==1.0,2.0")
+        searched(tmp_path, environment, small_worker, "solver==1.0,2.0")
 
 
 def test_without_a_slower_end_the_search_ends(
-    tmp_path: Path, environment: Environment, worker: Worker, ran: list[str]
+    tmp_path: Path, environment: Environment, small_worker: Worker, ran: list[str]
 ) -> None:
-    campaign = searched(tmp_path, environment, worker, "newton==1.4.0..1.5.0", repeats=3)
+    campaign = searched(tmp_path, environment, small_worker, "newton==1.4.0..1.5.0", repeats=3)
     assert f"{CASE} is not surely slower with newton 1.5.0 than with 1.4.0: 1.000 times as fast" in said(campaign)
     assert {one.partition(" ")[0] for one in ran if "warm-up" not in one} == {
         "-newton-1-4-0", "-newton-1-4-0-aa", "-newton-1-5-0",
@@ -193,18 +196,18 @@ def test_without_a_slower_end_the_search_ends(
 
 
 def test_fewer_than_two_that_run_are_an_error_with_each_fault(
-    tmp_path: Path, environment: Environment, worker: Worker, ran: list[str]
+    tmp_path: Path, environment: Environment, small_worker: Worker, ran: list[str]
 ) -> None:
     with pytest.raises(RunsFailed, match=r"(?s)Fewer than two .* 1\.2\.0: newton==1\.2\.0 cannot .*1\.3\.0: crashed"):
-        searched(tmp_path, environment, worker, "newton==1.1.0..1.3.0")
+        searched(tmp_path, environment, small_worker, "newton==1.1.0..1.3.0")
     assert ran == ["-newton-1-1-0-warm-up 0", "-newton-1-3-0-warm-up 0"]
 
 
 def test_what_could_not_be_run_is_tried_again_only_when_asked(
-    tmp_path: Path, environment: Environment, worker: Worker, ran: list[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, environment: Environment, small_worker: Worker, ran: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def skipped(**options: object) -> list[str]:
-        found = stored(searched(tmp_path, environment, worker, "newton==1.1.0..1.4.0", repeats=3, **options))
+        found = stored(searched(tmp_path, environment, small_worker, "newton==1.1.0..1.4.0", repeats=3, **options))
         return [*found["skipped"]]
 
     assert skipped() == ["1.2.0", CRASHING]
@@ -218,9 +221,11 @@ def test_what_could_not_be_run_is_tried_again_only_when_asked(
         skipped()
 
 
-def test_a_package_that_the_worker_lacks_is_refused(tmp_path: Path, environment: Environment, worker: Worker) -> None:
+def test_a_package_that_the_worker_lacks_is_refused(
+    tmp_path: Path, environment: Environment, small_worker: Worker
+) -> None:
     with pytest.raises(UsageError, match=r"does not have this package\. .*Did you mean 'newton'\?"):
-        searched(tmp_path, environment, worker, "newtons")
+        searched(tmp_path, environment, small_worker, "newtons")
     assert not (tmp_path / "out").exists()
 
 
@@ -263,3 +268,19 @@ def test_releases_are_read(text: str, found: Releases) -> None:
 def test_anything_else_is_refused_with_what_is_allowed(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "--bisect", text]) == 11
     assert "allowed is a package alone, such as newton, with a range" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.worker
+def test_a_real_search_on_the_cpu(worker: Worker, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert worker.python.exists()
+    matrix, out = tmp_path / "tiny.toml", tmp_path / "out"
+    matrix.write_text(MATRIX, encoding="utf-8")
+    argv = ["bench", "--matrix", str(matrix), "--device", "cpu", "--bisect", "warp-lang==1.17.0..1.18.0"]
+    assert main([*argv, "--repeats", "3", "--out", str(out)]) == 0
+    found = json.loads((out / "bisect.json").read_text())
+    (step,) = found["steps"]
+    assert {release: len(times_s) for release, times_s in step["times_s"].items()} == {"1.17.0": 3, "1.18.0": 3}
+    assert found["answer"]["verdict"] in ("not slower", "found")  # a busy machine may look slower
+    assert (found["skipped"], found["noise"] >= 0) == ({}, True)
+    assert "with warp-lang 1.18.0 than" in capsys.readouterr().out or found["answer"]["verdict"] == "found"
