@@ -153,13 +153,14 @@ def _what_exists(cases: Sequence[Case]) -> str:
 
 
 def points(series: Series, stack: Stack | None = None) -> Iterator[tuple[Series, RlLibrary, Stack, Topology]]:
-    """Yield every point of a table, with the table for its number of environments."""
+    """Yield every point of a table, with the table for its number of environments and versions of packages."""
     stacks: tuple[Stack, ...] = series.stacks if stack is None else (stack,)
     for library in series.rl_libraries:
         for chosen in stacks:
             for topology in series.topologies:
                 for num_envs in (series.num_envs, *series.num_envs_more):
-                    yield series.model_copy(update={"num_envs": num_envs}), library, chosen, topology
+                    for table in series.model_copy(update={"num_envs": num_envs}).with_each_version():
+                        yield table, library, chosen, topology
 
 
 def _ranks(topology: Topology) -> tuple[int, int]:
