@@ -28,8 +28,8 @@ CASES: Final = "matrix_sha256"  # hash of the cases; means nothing to a user
 IN_CASES: Final = ("seed", "a_a", "device", "stack", "assets", "with_packages")
 # Known from options and matrix alone; the rest is known once the worker is installed.
 OF_OPTIONS: Final = (
-    "matrix", "capacity", "matrix_sha256", "seed", "a_a", "device", "stack", "assets", "with_packages", "host_label",
-    "emulated_nodes",
+    "matrix", "capacity", "bisect", "matrix_sha256", "seed", "a_a", "device", "stack", "assets", "with_packages",
+    "host_label", "emulated_nodes",
 )  # fmt: skip
 NEWER: Final = ("seed", "a_a")  # missing in campaigns of earlier versions
 # A file may contain values of any size.
@@ -72,12 +72,13 @@ def _unreadable(path: Path, why: str) -> CampaignError:
 
 def identity(campaign: Campaign) -> dict[str, object]:
     """Every value that must be equal for results to share a folder, and the rule; no options that select cases."""
-    machine, whole = campaign.machine, campaign.whole
+    machine, whole, bisected = campaign.machine, campaign.whole, campaign.options.search.bisect
     if whole is None:
         raise AssertionError("make_plan comes before identity")
     return {
         "matrix": campaign.options.selection.matrix,
         "capacity": campaign.options.search.capacity,
+        "bisect": bisected and bisected.package,  # None as in earlier versions
         "matrix_sha256": whole.sha256,
         "seed": whole.seed,
         "a_a": whole.has_twins,

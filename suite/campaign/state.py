@@ -68,5 +68,5 @@ class Campaign:
 
     @property
     def out(self) -> Path:
-        name = Path(self.options.selection.matrix).stem + ("-capacity" if self.options.search.capacity else "")
+        name = Path(self.options.selection.matrix).stem + self.options.search.suffix
         return (self.options.results.out or ROOT / "runs" / name).absolute()

@@ -1,9 +1,10 @@
-"""Run a matrix, store its results and build their page; or find the most environments that one rank can run."""
+"""Run a matrix, store its results and build their page; or search for the most environments, or for a slow release."""
 
 import argparse
 
 from rich.console import Console
 
+from suite.campaign.bisect.search import BISECT, of_bisect
 from suite.campaign.capacity.search import of_capacity
 from suite.campaign.steps import BENCH, CAPACITY, RENDER, execute
 from suite.commands import campaign_options
@@ -25,14 +26,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def command(arguments: argparse.Namespace, console: Console) -> None:
-    """Run a campaign of a matrix, or one that searches for the capacity.
+    """Run a campaign of a matrix, or one that searches.
 
     Raises:
         UsageError: --most-envs without --capacity.
     """
     options = campaign_options.options_of(arguments)
     wanted = options.search
-    if wanted.capacity is not None:
+    if wanted.bisect is not None:
+        execute(BISECT, of_bisect(options), console)
+    elif wanted.capacity is not None:
         execute(CAPACITY, of_capacity(options), console)
     elif wanted.most_envs is not None:
         raise UsageError(f"--most-envs {wanted.most_envs} limits a search for capacity; add --capacity SERIES.")

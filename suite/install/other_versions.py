@@ -86,8 +86,10 @@ def install_versions(base: Path, packages: Sequence[str], *, on_message: Callabl
         if environment.exists():  # an install that was interrupted
             shutil.rmtree(environment)
         listed = ", ".join(packages)
+        python_version, installed = installed_in(base / "bin" / "python")
+        before = unmet(python_version, installed)
+        _require_wanted(packages, python_version, installed, before)
         on_message(f"Installing {listed} over a copy of the worker environment, {environment}")
-        before = unmet(*installed_in(base / "bin" / "python"))
         copy_environment(base, environment)
         try:
             run_uv(
@@ -141,6 +143,15 @@ def _readable(requires: Sequence[str]) -> Iterator[Requirement]:
     for text in requires:
         with contextlib.suppress(InvalidRequirement):
             yield Requirement(text)
+
+
+def _require_wanted(
+    packages: Sequence[str], python_version: str, installed: Installed, before: Sequence[Unmet]
+) -> None:
+    """Refuse versions that other packages than Isaac Lab do not take, before anything is downloaded."""
+    there = {name: (version, ()) for name, _, version in (package.partition("==") for package in packages)}
+    after = [one for one in unmet(python_version, {**installed, **there}) if one not in before]
+    _require_nothing([one for one in after if one.name != "isaaclab"], ", ".join(packages))
 
 
 def _require_nothing(left: Sequence[Unmet], listed: str) -> None:

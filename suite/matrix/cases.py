@@ -1,20 +1,16 @@
 """Make the cases of a matrix from its tables, and select among them."""
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 from fnmatch import fnmatchcase
-from typing import Final
 
 from suite.errors import MatrixError, UsageError
 from suite.matrix.catalog import Catalog, TaskEntry
 from suite.matrix.minibatch import Minibatch, minibatch_per_rank
-from suite.matrix.own_worker import name_of
+from suite.matrix.own_worker import name_of, variant_of
 from suite.matrix.resources import UNBOUNDED
 from suite.matrix.tables import Matrix, Series, Topology
 from suite.schema.case_suffixes import COLD_SUFFIX
 from suite.schema.record import Assets, Case, Device, RlLibrary, Stack, agent_library_of
-
-LONGEST_VARIANT: Final = 64  # characters; it is a part of file names
 
 
 def expand(
@@ -73,12 +69,11 @@ def with_packages(matrix: Matrix, packages: Sequence[str]) -> Matrix:
     names = [name_of(package) for package in packages]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise UsageError(f"--with names {', '.join(twice)} twice; a package has one version. Leave one of them out.")
-    said = re.sub(r"[^a-z0-9]+", "-", " ".join(sorted(packages)))[:LONGEST_VARIANT]
     tables = tuple(
         series.model_copy(
             update={
                 "division": "open",
-                "variant": "-".join(part for part in (series.variant, said) if part),
+                "variant": "-".join(part for part in (series.variant, variant_of(packages)) if part),
                 "with_packages": (*packages, *(own for own in series.with_packages if name_of(own) not in names)),
             }
         )
@@ -158,13 +153,14 @@ def _what_exists(cases: Sequence[Case]) -> str:
 
 
 def points(series: Series, stack: Stack | None = None) -> Iterator[tuple[Series, RlLibrary, Stack, Topology]]:
-    """Yield every point of a table, with the table for its number of environments."""
+    """Yield every point of a table, with the table for its number of environments and versions of packages."""
     stacks: tuple[Stack, ...] = series.stacks if stack is None else (stack,)
     for library in series.rl_libraries:
         for chosen in stacks:
             for topology in series.topologies:
                 for num_envs in (series.num_envs, *series.num_envs_more):
-                    yield series.model_copy(update={"num_envs": num_envs}), library, chosen, topology
+                    for table in series.model_copy(update={"num_envs": num_envs}).with_each_version():
+                        yield table, library, chosen, topology
 
 
 def _ranks(topology: Topology) -> tuple[int, int]:

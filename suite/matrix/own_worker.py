@@ -1,18 +1,22 @@
 """Which worker a case needs: that of its stack, or an environment of its own. Pure."""
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Final
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from suite.schema.case_suffixes import COLD_SUFFIX
 from suite.schema.record import Case
 
 # RL library or workload -> name of its file in containers/pins, without .txt. The file is for the stack kitless alone,
 # and it is complete: it is installed instead of the stack's.
 PINS_OF: Final[dict[str, str]] = {"skrl_jax": "skrl-jax", "torchrl": "torchrl"}
 LONGEST: Final = 100  # characters of a package with its version
+LONGEST_VARIANT: Final = 64  # characters; it is a part of file names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,3 +56,20 @@ def exact_package(text: str) -> str:
 def name_of(package: str) -> str:
     """Return the name in ``name==version``."""
     return package.partition("==")[0]
+
+
+def variant_of(packages: Iterable[str]) -> str:
+    """Name these versions in ids of cases, such as ``newton-1-8-0``."""
+    return re.sub(r"[^a-z0-9]+", "-", " ".join(sorted(packages)))[:LONGEST_VARIANT]
+
+
+def with_version(case: Case, package: str) -> Case:
+    """Return the case with this version (``name==version``) over its own packages, under an id that names it."""
+    others = [own for own in case.with_packages if name_of(own) != name_of(package)]
+    suffix = COLD_SUFFIX if case.kernel_cache == "empty" else ""
+    return replace(
+        case,
+        case_id=f"{case.case_id.removesuffix(suffix)}-{variant_of([package])}{suffix}",
+        division="open",
+        with_packages=tuple(sorted((package, *others))),
+    )

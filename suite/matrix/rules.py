@@ -52,11 +52,17 @@ def _series_problems(series: Series, catalog: Catalog, location: tuple[int | str
         if override.split("=")[0] in reserved:
             message = f"got {override!r}; labscale sets it from the case; use the keys of the matrix."
             yield Problem(location=(*location, "overrides"), message=message)
-    names = [name_of(package) for package in series.with_packages]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        message = f"got {', '.join(twice)} twice; a package has one version."
-        yield Problem(location=(*location, "with_packages"), message=message)
+    for place, packages in ((("with_packages",), series.with_packages), *_versions(series)):
+        names = [name_of(package) for package in packages]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            message = f"got {', '.join(twice)} twice; a package has one version."
+            yield Problem(location=(*location, *place), message=message)
     yield from _cold_start_problems(series, location)
+
+
+def _versions(series: Series) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Yield where the packages of each version are, and the packages."""
+    yield from ((("versions", variant), packages) for variant, packages in series.versions.items())
 
 
 def _cold_start_problems(series: Series, location: tuple[int | str, ...]) -> Iterator[Problem]:
@@ -96,6 +102,11 @@ def _division_problems(table: MatrixTable) -> Iterator[Problem]:
     """Yield tuned tables without division or variant, and those without an untuned table to compare with."""
     closed = {(series.name, library) for series in table.series for library in series.rl_libraries if _closed(series)}
     for index, series in enumerate(table.series):
+        named = {("versions", variant): variant for variant in series.versions} | {("variant",): series.variant}
+        for place, variant in named.items():
+            if f"-{variant}".endswith(OWN_SUFFIXES):
+                message = f"got {variant!r}, the end of case ids that labscale adds itself; take another word."
+                yield Problem(location=("series", index, *place), message=message)
         tuned = [key for key in OPEN_KEYS if getattr(series, key) != Series.model_fields[key].default]
         if _closed(series):
             for key in tuned:
@@ -107,9 +118,9 @@ def _division_problems(table: MatrixTable) -> Iterator[Problem]:
         if series.variant is None:
             message = "the open division needs a variant, a word for what the table changes."
             yield Problem(location=("series", index, "division"), message=message)
-        if f"-{series.variant}".endswith(OWN_SUFFIXES):
-            message = f"got {series.variant!r}, the end of case ids that labscale adds itself; take another word."
-            yield Problem(location=("series", index, "variant"), message=message)
+        if series.versions:
+            message = f"got {', '.join(series.versions)} in the open division; only a closed table is repeated."
+            yield Problem(location=("series", index, "versions"), message=message)
         for library in series.rl_libraries:
             if (series.name, library) not in closed:
                 message = f"no closed table of series {series.name} has {library} to compare the variant with; add it."

@@ -1,12 +1,13 @@
 """The tables of a matrix file, as values. ``suite.matrix.rules`` checks them together."""
 
-from typing import Annotated, Final
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Final, Self
 
 from pydantic import AfterValidator, Field, StringConstraints
 
 from suite.files.toml_file import NonEmptyTuple, TomlTable, Tuple
 from suite.matrix.catalog import Count, NumEnvs, NumSteps, Seconds
-from suite.matrix.own_worker import exact_package
+from suite.matrix.own_worker import exact_package, name_of
 from suite.schema.record import Division, KernelCache, MinibatchRule, RlLibrary, Scaling, Stack, Workload
 
 MOST_ROUNDS: Final = 1000
@@ -48,8 +49,24 @@ class Series(TomlTable):
     deterministic: bool = False  # runs of one seed are to be equal bit for bit
     trainings_per_gpu: Annotated[int, Field(ge=1, le=MOST_TRAININGS)] = 1  # at the same time, each with num_envs
     with_packages: Tuple[Package] = ()  # other versions than the worker's pins have, in an environment of its own
+    # The table once more for each key, in the open division under this variant, with these packages.
+    versions: Mapping[Name, NonEmptyTuple[Package]] = Field(default_factory=dict)
     kernel_cache: KernelCache = "kept"  # empty: cold starts; all rounds of its series then run alone, not in turns
     workload: Workload = "train"  # else a pipeline, or a single-part test, which uses rsl_rl's agent
+
+    def with_each_version(self) -> Iterator[Self]:
+        """Yield the table itself, then once more for each of its ``versions``."""
+        own = self.model_copy(update={"versions": {}})
+        yield own
+        names = [name_of(package) for package in self.with_packages]
+        for variant, packages in self.versions.items():
+            others = [package for package in packages if name_of(package) not in names]
+            changes = {
+                "division": "open",
+                "variant": "-".join(part for part in (variant, self.variant) if part),
+                "with_packages": (*self.with_packages, *others),
+            }
+            yield own.model_copy(update=changes)
 
 
 class Defaults(TomlTable):

@@ -11,6 +11,7 @@ from typing import Any, Final
 import pytest
 
 from suite.campaign import record_round
+from suite.campaign.bisect.answer import read_skipped
 from suite.campaign.capacity import search as capacity_search
 from suite.campaign.cases import require_raw, set_failures_aside, store_if_complete
 from suite.campaign.folder import Folder, require_identity
@@ -226,11 +227,19 @@ def add_answers(rng: random.Random, folder: Path) -> None:
     capacity_search.write_found([], path)
 
 
+def read_steps(rng: random.Random, folder: Path) -> None:
+    """Read what ``bench --bisect`` left, as the next command does."""
+    path = folder / "bisect.json"
+    path.write_bytes(json_bytes(rng, {"case_id": "a/b", "skipped": {"1.6.0": "crashed"}, "steps": []}))
+    read_skipped(path, "a/b")
+
+
 CAMPAIGN_FILES: Final[tuple[Target, ...]] = (
     Target(name="store_of_a_campaign", attempt=store_what_ended),
     Target(name="bench_that_goes_on", attempt=go_on),
     Target(name="costs_of_a_campaign", attempt=learn_costs),
     Target(name="capacity_json", attempt=add_answers),
+    Target(name="bisect_json", attempt=read_steps),
     Target(name="files_of_ranks", attempt=collect_a_round),
     Target(name="case_of_a_round", attempt=record_a_round),
 )

@@ -21,6 +21,7 @@ from reports.topics.others import import_command
 from reports.verification import command as verify
 from suite import __main__ as suite_command
 from suite.campaign import steps as campaign
+from suite.campaign.bisect.search import of_bisect, require_one_case
 from suite.campaign.capacity.search import of_capacity
 from suite.campaign.folder import Folder
 from suite.campaign.identity import refuse_other_options
@@ -188,7 +189,11 @@ def _plan(arguments: argparse.Namespace) -> None:
     options = options_of(arguments)
     if options.search.capacity is not None:
         options = of_capacity(options)
+    if options.search.bisect is not None:
+        options = of_bisect(options)
     planned = make_plan(profiling.check_profiler(campaign.start(options, Console())))
+    if options.search.bisect is not None:
+        require_one_case(planned)
     if options.manifests.render:
         write_manifests(planned)
     elif arguments.command == "plan":

@@ -76,6 +76,11 @@ def test_what_cannot_be_combined_is_said_and_leaves_nothing(base: Path, package:
     assert not versions_folder(base, [package]).exists()
 
 
+def test_what_another_package_does_not_take_is_refused_before_it_is_downloaded(base: Path) -> None:
+    with pytest.raises(WorkerEnvironmentError, match=r"newton 1\.0 needs solver~=1\.0 and finds 99\.0"):
+        install_versions(base, ["solver==99.0"], on_message=pytest.fail)  # which no index has
+
+
 def test_an_interrupted_copy_is_made_again(base: Path) -> None:
     python = install_versions(base, ["newton==2.0", "solver==2.0"], on_message=lambda _: None)
     (python.parent.parent / "complete.json").unlink()

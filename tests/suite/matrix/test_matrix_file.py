@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from suite.errors import MatrixError
-from suite.matrix.cases import expand, select
+from suite.matrix.cases import expand, select, with_packages
 from suite.matrix.catalog import Catalog, load_catalog
 from suite.matrix.file import load_matrix
 from suite.matrix.tables import Matrix
@@ -258,6 +258,34 @@ def test_a_point_that_does_not_divide_is_still_a_case(tmp_path: Path, catalog: C
             "series[0].variant",
             "got 'no-packing', the end of case ids that labscale adds itself",
         ),
+        (
+            "iterations = 5",
+            'iterations = 5\nversions = { a = ["newton==1.6.0", "newton==1.6.1"] }',
+            14,
+            "series[0].versions.a",
+            "got newton twice; a package has one version.",
+        ),
+        (
+            "iterations = 5",
+            'iterations = 5\nversions = { new-cold = ["newton==1.6.0"] }',
+            14,
+            "series[0].versions.new-cold",
+            "the end of case ids that labscale adds itself",
+        ),
+        (
+            "iterations = 5",
+            'iterations = 5\ndivision = "open"\nvariant = "a"\nversions = { b = ["newton==1.6.0"] }',
+            16,
+            "series[0].versions",
+            "got b in the open division; only a closed table is repeated.",
+        ),
+        (
+            "iterations = 5",
+            'iterations = 5\nversions = { a = ["newton"] }',
+            14,
+            "series[0].versions.a[0]",
+            "name==version",
+        ),
         ("iterations = 5", "iterations = 5\ntimeout_s = nan", 14, "series[0].timeout_s", "should be a finite number"),
         ("iterations = 5", 'iterations = 5\noverrides = ["x=1"]', 14, "series[0].overrides[0]", "got 'x=1'"),
         ('title = "One"\n', "", 5, "series[0].title", "required, but missing"),
@@ -321,6 +349,27 @@ def test_a_file_may_have_any_name(tmp_path: Path, catalog: Catalog) -> None:
 def test_numbers_and_names_have_limits(old: str, new: str, said: str, tmp_path: Path, catalog: Catalog) -> None:
     with pytest.raises(MatrixError, match=said):
         load_matrix(edited(tmp_path, (old, new)), catalog)
+
+
+def test_each_version_follows_the_case_that_it_is_compared_with(tmp_path: Path, catalog: Catalog) -> None:
+    versions = 'versions = { old = ["newton==1.6.0"], new = ["warp-lang==1.19.0", "newton==1.6.1"] }'
+    libraries = ('["rl_games"]', '["rl_games", "rsl_rl"]')
+    path = edited(tmp_path, ("iterations = 5", f"iterations = 5\n{versions}"), ('"1x2", "2x4"', '"1x2"'), libraries)
+    found = [
+        (case.case_id, case.division, case.with_packages)
+        for case in cases_of(path, catalog)
+        if case.rl_library == "rsl_rl" and case.world_size == 1
+    ]
+    case_id = "one/rsl_rl-kitless-n4096-1x1"
+    assert found == [
+        (case_id, "closed", ()),
+        (f"{case_id}-old", "open", ("newton==1.6.0",)),
+        (f"{case_id}-new", "open", ("newton==1.6.1", "warp-lang==1.19.0")),
+    ]
+    with_newer = with_packages(load_matrix(path, catalog), ["newton==1.8.0"])
+    newest = expand(with_newer, catalog, device="cuda", assets="offline")[1]
+    assert newest.case_id == "one/rl_games-kitless-n4096-1x1-old-newton-1-8-0"
+    assert newest.with_packages == ("newton==1.8.0",)
 
 
 def test_a_sweep_is_a_point_for_each_number_of_environments(tmp_path: Path, catalog: Catalog) -> None:

@@ -8,7 +8,7 @@ from suite.errors import UsageError
 from suite.matrix.cases import expand, with_packages
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
-from suite.matrix.own_worker import PINS_OF, OwnWorker, exact_package, own_worker_of
+from suite.matrix.own_worker import PINS_OF, OwnWorker, exact_package, own_worker_of, with_version
 from suite.matrix.plan import plan
 from suite.schema.record import Case
 from tests.conftest import CaseMaker
@@ -119,3 +119,17 @@ def test_with_is_over_the_versions_and_beside_the_variant_of_a_table() -> None:
 def test_with_names_a_package_once() -> None:
     with pytest.raises(UsageError, match=r"--with names newton twice; a package has one version\."):
         with_packages(load_matrix("smoke", CATALOG), ["newton==1.6.0", *NEWTON])
+
+
+def test_a_version_of_one_case_is_over_its_own_and_named_as_with_names_it() -> None:
+    matrix = load_matrix("smoke", CATALOG)
+    shipped, *_ = expand(matrix, CATALOG, device="cpu", assets="offline")
+    changed, *_ = expand(with_packages(matrix, NEWTON), CATALOG, device="cpu", assets="offline")
+    assert with_version(shipped, *NEWTON) == changed
+    again = with_version(replace(changed, with_packages=("newton==1.6.0", "skrl==2.0")), "newton==1.7.0")
+    assert again.with_packages == ("newton==1.7.0", "skrl==2.0")
+
+
+def test_a_version_of_a_cold_case_keeps_the_end_of_its_id(make_case: CaseMaker) -> None:
+    cold = make_case(case_id="a/b-n1-1x1-cold", kernel_cache="empty")
+    assert with_version(cold, *NEWTON).case_id == "a/b-n1-1x1-newton-1-8-0-cold"
