@@ -7,6 +7,7 @@ gives the fingerprint that the other process must have too.
 
 import importlib
 import os
+import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +25,8 @@ from tasks.rank.simulation import Simulation
 FOLDER: Final = "ray"  # in the folder of a run
 SESSION: Final = "session"  # in that, for the files of Ray itself; gone when Ray is
 LOOPBACK: Final = "127.0.0.1"  # Ray would take another address of this machine, and listen on all of them
+# Without it, Ray would leave a token in ~/.ray, and clusters that start later would ask for that.
+TOKEN: Final = "RAY_AUTH_TOKEN"  # noqa: S105  the name of a variable
 VARIABLES: Final = {  # that Ray's processes read
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_worker_niceness": "0",  # it would give way to all else at 15, and a collector in the rank does not
@@ -57,6 +60,8 @@ def collect(context: RankContext, simulation: Simulation, settings: dict[str, An
 @contextmanager
 def _collector(context: RankContext) -> Iterator[Any]:
     """Start Ray on this machine alone, with one process that simulates; end both."""
+    os.environ |= {**VARIABLES, TOKEN: secrets.token_hex(32)}  # Ray reads them when it is imported
+
     from torchrl.collectors import Collector
 
     from tasks.libraries.collector_in_ray import CollectorInRay, Rank
@@ -71,7 +76,6 @@ def _collector(context: RankContext) -> Iterator[Any]:
         num_threads=torch.get_num_threads(),
     )
     services = importlib.import_module("ray._private.services")
-    os.environ |= VARIABLES
     with _session(context) as folder:
         with replaced(services, get_node_ip_address=lambda *_: LOOPBACK):
             collector = Collector(

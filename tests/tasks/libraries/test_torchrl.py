@@ -56,8 +56,11 @@ def carried(worker_of: WorkerOf, environment: Environment, tmp_path_factory: pyt
     """Four rollouts collected in a process of Ray, of which nothing is left; ``train`` looks for processes."""
     folder = tmp_path_factory.mktemp("ray")
     (case,) = cases_of(matrix_of(cartpole("torchrl", workload="collection_ray", iterations=4)), folder)
+    own = Path.home() / ".ray"
+    before = own.exists()
     record = train(launch_of(worker_of(case), case, folder / "r0"), environment)
     assert (record.outcome, record.reason) == ("completed", None)
+    assert own.exists() == before, "Ray's token stays in the run"
     assert [path.name for path in (folder / "r0" / "ray").iterdir()] == ["rank-0.jsonl"]
     return record
 
