@@ -109,7 +109,7 @@ def run_rank(case: Case, run_dir: Path, log: RankLog, training: int) -> None:
             log.write("settings", settings=determinism.in_use())
             if (written_s := network.nccl_log_written_s(run_dir, ranks.rank, timer.clock_zero_s)) is not None:
                 log.write("network", nccl_log_written_s=written_s)
-            checks = gpu.look(
+            checks = context.checks + gpu.look(
                 str(device), own_gpu=gpu_of(case, ranks), env=running.env.unwrapped, env_cfg=running.env_cfg, log=log
             )
             log.write(

@@ -210,6 +210,7 @@ def series_subject(case: Case, kind: SeriesKind = "scaling") -> str:
         "environment_step": ", stepped without training",
         "rendering": ", rendering alone",
         "collection": ", collected by TorchRL without training",
+        "collection_ray": ", collected by TorchRL in a process of Ray without training",
         "async_pipeline": ", simulated and learned from at the same time",
     }
     return f"{size}{what.get(case.workload, '')}"

@@ -38,8 +38,8 @@ CASE: Final = _fields(
     " stack:kitless|ovphysx|isaacsim device:cpu|cuda nnodes:size nproc_per_node:size num_envs:size num_envs_global:size"
     " num_steps_per_env:size iterations:size minibatch_rule:fixed_minibatch|fixed_updates minibatch_size:size"
     " optimiser_steps:size seed:count assets:offline|official presets:list overrides:list timeout_s:number"
-    " hang_timeout_s:number +workload:train|environment_step|rendering|all_reduce|collection|async_pipeline"
-    " +division:closed|open"
+    " hang_timeout_s:number +division:closed|open"
+    " +workload:train|environment_step|rendering|all_reduce|collection|collection_ray|async_pipeline"
     " +cpu_threads:count? +pin_cpus:flag +seed_per_round:flag +deterministic:flag +trainings_per_gpu:size"
     " +kernel_cache:kept|empty +with_packages:list"
 )

@@ -27,3 +27,8 @@ def day_in_words(day: date) -> str:
 def last_lines(text: str, lines: int = 20) -> str:
     """Return the end of a program's output."""
     return "\n".join(text.strip().splitlines()[-lines:])
+
+
+def last_words(text: str, lines: int = 3) -> str:
+    """Return the end of a program's output in one line, or that there is none."""
+    return " ".join(text.strip().splitlines()[-lines:]) or "it said nothing"

@@ -25,7 +25,11 @@ THREAD_VARIABLES: Final = (
     "PXR_WORK_THREAD_LIMIT",  # USD
 )
 # The library of a control, if it is not rsl_rl.
-CONTROLS_RUN_WITH: Final[Mapping[Workload, RlLibrary]] = {"collection": "torchrl", "async_pipeline": "torchrl"}
+CONTROLS_RUN_WITH: Final[Mapping[Workload, RlLibrary]] = {
+    "collection": "torchrl",
+    "collection_ray": "torchrl",
+    "async_pipeline": "torchrl",
+}
 PIPELINE: Final = 2  # processes; with one GPU they share it
 EMPTY_CACHE: Final = "kernels"  # in the folder of a run, for a case with an empty kernel cache
 

@@ -35,7 +35,7 @@ from suite.schema.turns import TurnsTaken
 # 5 (2026-11-27): a case has ``deterministic``, ``trainings_per_gpu``, ``kernel_cache`` and ``with_packages``. A rank's
 #   settings have what is asked of torch, cuBLAS and Warp for the first, and ``mps``. A rank has what Warp compiled in
 #   it and how long that took. The libraries ``skrl_jax``, whose ranks' settings have ``jax_platform``, and ``torchrl``
-#   are new, and so are the workloads ``collection`` and ``async_pipeline``.
+#   are new, and so are the workloads ``collection``, ``collection_ray`` and ``async_pipeline``.
 SCHEMA_VERSION: Final = 5
 
 # skrl_jax is skrl with JAX: another program than with torch, with other packages, so a library of its own.
@@ -47,7 +47,9 @@ MinibatchRule = Literal["fixed_minibatch", "fixed_updates"]
 Assets = Literal["offline", "official"]
 Scalar = str | int | float | bool | None
 # All but the first and the last are controls; the last trains too, but is no training in turn.
-Workload = Literal["train", "environment_step", "rendering", "all_reduce", "collection", "async_pipeline"]
+Workload = Literal[
+    "train", "environment_step", "rendering", "all_reduce", "collection", "collection_ray", "async_pipeline"
+]
 KernelCache = Literal["kept", "empty"]  # compiled kernels stay there between rounds, or each round begins without any
 Division = Literal["closed", "open"]  # as upstream ships it, or tuned through settings that the libraries offer
 CheckVerdict = Literal["ok", "warning", "failure", "not_needed", "not_checked"]  # of suite.env_check.check too

@@ -1,6 +1,7 @@
 """The control ``collection``: TorchRL's collector alone, which steps the environments and keeps what they return."""
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -11,21 +12,18 @@ from tasks.rank.simulation import Simulation
 
 
 def collect(context: RankContext, simulation: Simulation, settings: dict[str, Any]) -> None:
-    """Collect rollouts with actions drawn uniformly from -1 to 1 before the clock starts, as for steps alone.
+    """Collect rollouts with drawn actions.
 
-    The collector has the arguments of Isaac Lab's loop. Its policy looks up the next actions, shape
-    (num_envs, num_actions): what it takes longer than steps alone is the collector's own work, with the observations
-    before a reset that TorchRL's backend asks for.
+    The collector has the arguments of Isaac Lab's loop. What it takes longer than steps alone is its own work, with the
+    observations before a reset that TorchRL's backend asks for.
     """
     from torchrl.collectors import Collector
 
     case, timer = context.case, context.timer
     env = environment(context, simulation, clip_actions=settings["clip_actions"])
-    drawn = torch.rand((case.num_steps_per_env, *env.action_spec.shape), device=context.device) * 2 - 1
-    actions = itertools.cycle(drawn)
     collector = Collector(
         env,
-        lambda data: data.set("action", next(actions)),
+        drawn_policy(context, env),
         trust_policy=True,
         frames_per_batch=case.frames_per_iteration,
         total_frames=case.frames_per_iteration * case.iterations,
@@ -41,3 +39,13 @@ def collect(context: RankContext, simulation: Simulation, settings: dict[str, An
         timer.end()
         timer.write({})
     collector.shutdown()
+
+
+def drawn_policy(context: RankContext, env: Any) -> Callable[[Any], Any]:
+    """Return a policy that looks up its next actions, shape (num_envs, num_actions), those of a rollout in turn.
+
+    They are drawn uniformly from -1 to 1 before the clock starts, as for steps alone.
+    """
+    drawn = torch.rand((context.case.num_steps_per_env, *env.action_spec.shape), device=context.device) * 2 - 1
+    actions = itertools.cycle(drawn)
+    return lambda data: data.set("action", next(actions))

@@ -3,7 +3,8 @@
 ``environment_step``: rollouts of random actions, without policy and learning. ``rendering``: as many pictures of every
 environment as a rollout has, without physics, policy and learning. ``all_reduce``: the all-reduces of one iteration's
 optimiser steps on a tensor of the gradient's size. ``collection``: rollouts of random actions by TorchRL's collector.
-All use the task's agent of rsl_rl.
+``collection_ray``: the same in a process of Ray, with the way of each rollout to this one. All use the task's agent of
+rsl_rl.
 """
 
 from typing import Any
@@ -11,8 +12,7 @@ from typing import Any
 import torch
 
 from tasks.checks import validity
-from tasks.libraries import train_rsl_rl
-from tasks.libraries.collect_torchrl import collect
+from tasks.libraries import collect_ray, collect_torchrl, train_rsl_rl
 from tasks.rank import determinism
 from tasks.rank.context import RankContext
 from tasks.rank.simulation import Simulation
@@ -28,7 +28,8 @@ def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]
         "environment_step": step_environment,
         "rendering": draw_pictures,
         "all_reduce": reduce_gradients,
-        "collection": collect,
+        "collection": collect_torchrl.collect,
+        "collection_ray": collect_ray.collect,
     }
     controls[context.case.workload](context, simulation, settings)
     return torch.nn.Module()

@@ -62,7 +62,7 @@ def by_isaac_labs_loop(
     ppo = importlib.import_module("isaaclab_rl.torchrl.ppo")
     collectors, critics = _Kept(collector), _Kept(ppo.make_critic)
     log = _writing_log(env, collectors, context.timer, more)
-    with _replaced(ppo, make_critic=critics, Collector=collectors, SummaryWriter=log):
+    with replaced(ppo, make_critic=critics, Collector=collectors, SummaryWriter=log):
         actor = ppo.train_ppo(env, simulation.agent_cfg, context.library_dir)
     return torch.nn.ModuleList([actor, critics.made])
 
@@ -109,7 +109,7 @@ class Episodes:
 
 
 @contextmanager
-def _replaced(module: Any, **objects: Any) -> Iterator[None]:
+def replaced(module: Any, **objects: Any) -> Iterator[None]:
     """Replace objects of a module by name, and put them back at the end."""
     before = {name: getattr(module, name) for name in objects}
     vars(module).update(objects)

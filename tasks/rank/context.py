@@ -1,11 +1,11 @@
 """The rank that a part of the worker runs in: its case, device, log and timer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
 
-from suite.schema.record import Case
+from suite.schema.record import Case, CheckResult
 from tasks.rank.kernel_cache import WarpCompilation
 from tasks.rank.process_group import Ranks
 from tasks.rank.rank_log import RankLog
@@ -16,7 +16,8 @@ from tasks.rank.timing import IterationTimer
 class RankContext:
     """One rank of one run. The RL library writes its own logs and checkpoints to ``library_dir``.
 
-    ``training``: which of the trainings that share a GPU, from 0; each of them is rank 0 of one.
+    ``training``: which of the trainings that share a GPU, from 0; each of them is rank 0 of one. ``checks``: what was
+    found of the work in another process of this rank.
     """
 
     case: Case
@@ -28,6 +29,7 @@ class RankContext:
     timer: IterationTimer
     compilation: WarpCompilation
     run_dir: Path
+    checks: list[CheckResult] = field(default_factory=list)
 
     @property
     def library_dir(self) -> str:

@@ -22,6 +22,7 @@ from suite.statistics.intervals import Estimate
 OTHERS: Final[Mapping[Workload, str]] = {
     "environment_step": "steps alone",
     "collection": "TorchRL's collector alone",
+    "collection_ray": "TorchRL's collector alone, over Ray",
     "async_pipeline": "TorchRL's pipeline",
 }
 DIVISIONS: Final[Mapping[str, str]] = {"closed": "as shipped", "open": "tuned"}

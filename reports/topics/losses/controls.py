@@ -54,6 +54,11 @@ COLUMNS: Final[dict[Workload, str]] = {
 }
 
 
+def part_of(case: Case) -> Workload:
+    """Return the control whose part the case is timed for; rollouts that Ray carries stand beside those that stay."""
+    return "collection" if case.workload == "collection_ray" else case.workload
+
+
 class _Key(NamedTuple):
     """What cases have in common that do the same part as often in a rank."""
 
@@ -67,13 +72,13 @@ class _Key(NamedTuple):
     def of(cls, control: Case) -> "_Key":
         reduces = control.workload == "all_reduce"
         num_envs, rl_library = (None, control.rl_library) if reduces else (control.num_envs, None)
-        return cls(control.workload, control.task, control.stack, num_envs, rl_library)
+        return cls(part_of(control), control.task, control.stack, num_envs, rl_library)
 
     def has(self, case: Case) -> bool:
         """Its controls, and training on one node as upstream ships it."""
         return (
             (case.task, case.stack, case.nnodes, case.division) == (self.task, self.stack, 1, "closed")
-            and (case.learns or case.workload == self.workload)
+            and (case.learns or part_of(case) == self.workload)
             and self.num_envs in (None, case.num_envs)
             and self.rl_library in (None, case.rl_library)
         )
@@ -82,7 +87,7 @@ class _Key(NamedTuple):
 def parts_alone(sets: Iterable[Sequence[CaseResult]]) -> tuple[PartAlone, ...]:
     """One for each control of GPUs by task, stack and environments a rank, in order of appearance."""
     every = [[result for result in one if result.completed and result.case.device == "cuda"] for one in sets]
-    keys = dict.fromkeys(_Key.of(result.case) for one in every for result in one if result.case.workload in COLUMNS)
+    keys = dict.fromkeys(_Key.of(result.case) for one in every for result in one if part_of(result.case) in COLUMNS)
     parts = []
     for key in keys:
         timed = [each for one in every for each in _timed([r for r in one if key.has(r.case)], key.workload)]

@@ -19,7 +19,7 @@ from reports.display.html import (
     together,
 )
 from reports.sets.version import Version
-from reports.topics.losses.controls import PartAlone, parts_alone
+from reports.topics.losses.controls import PartAlone, Timed, parts_alone
 from reports.topics.losses.losses import Loss, losses
 from suite.files.wording import counted
 from suite.schema.record import Workload
@@ -142,6 +142,12 @@ def _title(part: PartAlone) -> str:
     return f"{NAMES[part.workload]}: {part.task}, {part.stack}{size}"
 
 
+def _runs(timed: Timed) -> str:
+    if timed.case.workload == "collection_ray":
+        return "alone, over Ray"
+    return "alone" if timed.is_alone else "in training"
+
+
 def _times(part: PartAlone) -> Html:
     factor, unit = (
         (IN_US, "µs of all-reduces an optimiser step") if part.unit == "optimiser step" else (IN_MS, "ms a step")
@@ -151,7 +157,7 @@ def _times(part: PartAlone) -> Html:
         (
             [
                 each.case.case_id,
-                "alone" if each.is_alone else "in training",
+                _runs(each),
                 each.where,
                 str(each.case.world_size),
                 f"{factor * each.time_s:.3g}",

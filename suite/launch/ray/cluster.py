@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from suite.errors import SchedulerError, WorkerEnvironmentError
 from suite.external.program import run_program
+from suite.files.wording import last_words
 from suite.launch.nodes import facts
 from suite.launch.nodes.likeness import as_one
 from suite.launch.nodes.supervisor import Say
@@ -47,10 +48,10 @@ def look_at_nodes(arguments: Sequence[str], *, say: Say, differing_is_fine: bool
     said = {}
     for address, run in answers.items():
         if run["end"] != "ended" or run["exit_code"] != 0:
-            last = " ".join(run["stderr"].strip().splitlines()[-3:]) or "it said nothing"
             raise SchedulerError(
-                f"{address} does not run {' '.join(arguments[:2])} ({run['end']}, exit code {run['exit_code']}): {last}"
-                "\nThe checkout and its Python must be in the same folders on every node of Ray."
+                f"{address} does not run {' '.join(arguments[:2])} ({run['end']}, exit code {run['exit_code']}): "
+                f"{last_words(run['stderr'])}\n"
+                "The checkout and its Python must be in the same folders on every node of Ray."
             )
         said[address] = run["stdout"]
     return as_one(said, say=say, differing_is_fine=differing_is_fine)
@@ -77,10 +78,9 @@ def _asked(*words: str) -> Mapping[str, Any]:
     run = run_program((*ray_run.PROGRAM, *words), environ=os.environ, timeout_s=TIMEOUT_S)
     messages = [json.loads(line) for line in run.stdout.splitlines()]
     if not messages:
-        last = " ".join(run.stderr.strip().splitlines()[-3:]) or "it said nothing"
         raise SchedulerError(
-            f"Ray does not answer ({run.end}, exit code {run.exit_code}): {last}\n`ray status` on this machine must "
-            "show the cluster."
+            f"Ray does not answer ({run.end}, exit code {run.exit_code}): {last_words(run.stderr)}\n`ray status` on "
+            "this machine must show the cluster."
         )
     if messages[-1]["event"] == "error":
         raise ray_run.error_of(messages[-1])

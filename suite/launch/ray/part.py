@@ -4,6 +4,7 @@ from typing import Final
 
 from suite.errors import SchedulerError
 from suite.external.ray_cluster import NodeProgram
+from suite.files.wording import last_words
 from suite.launch.nodes.part import Part
 
 MODULE: Final = "suite.launch.nodes.agent"
@@ -34,7 +35,7 @@ class RayPart(Part):
         self._program.write(line)
 
     def _last_words(self) -> str:
-        return self._ray_said or self._last_said or "it said nothing"
+        return last_words(self._ray_said or self._last_said)
 
     def _close(self) -> None:
         self._program.close()

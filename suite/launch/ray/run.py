@@ -19,6 +19,7 @@ from suite import errors
 from suite.errors import Interrupted, LabscaleError
 from suite.external.line_pipes import lines_into, send_line
 from suite.files.paths import ROOT
+from suite.files.wording import last_words
 from suite.launch.nodes.supervisor import Say
 from suite.launch.processes import KILL_PATIENCE_S, POLL_S
 from suite.schema.launch_result import LaunchResult
@@ -26,7 +27,6 @@ from suite.schema.record import Launch
 
 PROGRAM: Final = (sys.executable, "-m", "suite.launch.ray.driver")
 _SLACK_S: Final = 15.0  # for the nodes to say that they have ended, and for Ray to let the driver go
-_LAST_LINES: Final = 3
 
 
 def run(
@@ -64,7 +64,7 @@ def run(
         if exit_code == Interrupted.exit_code:  # before the round had begun
             return ended
         time.sleep(launch.grace_s)  # Ray ends what the driver had started, and nobody is left to say when that is done
-        why = f"Ray's driver {how_it_ended(exit_code, last_lines(log))}"
+        why = f"Ray's driver {how_it_ended(exit_code, _said(log))}"
     say(why)
     return replace(ended, ended_by="lost", why=why)
 
@@ -80,12 +80,12 @@ def how_it_ended(exit_code: int, said: str) -> str:
     """How a driver ended that gave no answer."""
     if exit_code < 0:
         return f"was killed by signal {-exit_code} ({signal.strsignal(-exit_code)})"
-    return f"ended with exit code {exit_code}: {said or 'it said nothing'}"
+    return f"ended with exit code {exit_code}: {said}"
 
 
-def last_lines(log: IO[bytes]) -> str:
+def _said(log: IO[bytes]) -> str:
     log.seek(0)
-    return " ".join(log.read().decode(errors="replace").strip().splitlines()[-_LAST_LINES:])
+    return last_words(log.read().decode(errors="replace"))
 
 
 class _Driver:

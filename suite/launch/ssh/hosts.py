@@ -12,6 +12,7 @@ from suite.errors import SchedulerError, UsageError
 from suite.external.program import run_program
 from suite.external.ssh import ssh_argv
 from suite.files.paths import ROOT
+from suite.files.wording import last_words
 from suite.launch.nodes import facts
 from suite.launch.nodes.likeness import as_one, parsed
 from suite.launch.ssh.run import SshPlace
@@ -19,7 +20,6 @@ from suite.matrix.resources import Resources
 from suite.schema.record import Environment
 
 TIMEOUT_S: Final = 300.0
-_LAST_LINES: Final = 3
 
 
 def resources(place: SshPlace) -> Resources:
@@ -63,11 +63,10 @@ def _ask(place: SshPlace, command: Sequence[str], environ: Mapping[str, str]) ->
         run = run_program(argv, environ={**environ, "LC_ALL": "C"}, timeout_s=TIMEOUT_S)
         if run.end == "ended" and run.exit_code == 0:
             return run.stdout
-        last = " ".join(run.stderr.strip().splitlines()[-_LAST_LINES:]) or "it said nothing"
         raise SchedulerError(
-            f"{host} does not run {' '.join(command[1:3])} (ssh {run.end}, exit code {run.exit_code}): {last}\n"
-            f"`ssh {host} true` must work without a password, and the checkout and its Python must be in the same "
-            "folders there."
+            f"{host} does not run {' '.join(command[1:3])} (ssh {run.end}, exit code {run.exit_code}): "
+            f"{last_words(run.stderr)}\n`ssh {host} true` must work without a password, and the checkout and its "
+            "Python must be in the same folders there."
         )
 
     with ThreadPoolExecutor(max_workers=min(32, len(place.hosts))) as pool:

@@ -11,6 +11,7 @@ from suite.errors import SchedulerError
 from suite.external.line_pipes import lines_into, send_line
 from suite.external.ssh import ssh_argv
 from suite.files.paths import ROOT
+from suite.files.wording import last_words
 from suite.launch.nodes.part import Part
 
 _CLOSE_PATIENCE_S: Final = 5.0
@@ -62,8 +63,8 @@ class RemotePart(Part):
 
     def _last_words(self) -> str:
         self._errors.seek(0)
-        said = self._errors.read().decode(errors="replace").strip().splitlines()[-_LAST_LINES:]
-        return " ".join(said) or self._last_said or "it said nothing"
+        errors = self._errors.read().decode(errors="replace").strip()
+        return last_words(errors or self._last_said, _LAST_LINES)
 
     def _close(self) -> None:
         self._process.kill()

@@ -58,7 +58,8 @@ def test_torchrl_only_adds_to_the_worker_but_for_tensordict() -> None:
     worker = versions(PROJECT / "containers/pins/worker.txt")
     torchrl = versions(PROJECT / "containers/pins/torchrl.txt")
     assert {"torchrl": "0.14.1", "tensordict": "0.14.3"}.items() <= torchrl.items()
-    assert torchrl.keys() - worker.keys() == {"torchrl", "hoptorch", "orjson"}
+    assert torchrl.keys() - worker.keys() == {"torchrl", "hoptorch", "orjson", "ray", "msgpack"}
+    assert torchrl["ray"] == versions(PROJECT / "containers/pins/ray.txt")["ray"]
     assert {name for name, version in worker.items() if torchrl.get(name) != version} == {"tensordict"}
 
 

@@ -157,6 +157,10 @@ def test_what_fits_is_feasible(case: Case) -> None:
             "is the control collection, which is not run with rsl_rl; needs torchrl",
         ),
         (
+            replace(CARTPOLE, workload="collection_ray", rl_library="rsl_rl"),
+            "is the control collection_ray, which is not run with rsl_rl; needs torchrl",
+        ),
+        (
             replace(ANT, rl_library="sb3", nproc_per_node=1, num_envs_global=1024, minibatch_size=32768),
             (
                 "sb3 cannot cut a rank's 16384 samples (1024 environments x 16 steps) into minibatches of 32768; "

@@ -270,7 +270,7 @@ def test_torchrl_has_each_task_collected_and_stepped_alone_in_rollouts_of_one_le
     catalog = CATALOG.model_copy(update={"tasks": {**CATALOG.tasks, camera.task: camera}})
     matrix = load_matrix("torchrl", catalog)
     cases = expand(matrix, catalog, device="cuda", assets="offline")
-    alone = (("torchrl", "collection"), ("rsl_rl", "environment_step"))
+    alone = (("torchrl", "collection"), ("torchrl", "collection_ray"), ("rsl_rl", "environment_step"))
     assert {(case.task, case.num_envs, case.rl_library, case.workload) for case in cases} == {
         *(("Isaac-Cartpole-Direct", 4096, library, "train") for library in ("rl_games", "rsl_rl", "torchrl")),
         *(("Isaac-Cartpole-Direct", 4096, *control) for control in (*alone, ("torchrl", "async_pipeline"))),

@@ -1,10 +1,13 @@
 """TorchRL's collector alone, its pipeline, and how episodes are kept. Its training: ``tests.tasks.test_worker``."""
 
+from pathlib import Path
+
+import psutil
 import pytest
 
 from suite.install.worker import Worker
-from suite.schema.record import Environment, RankRecord, RunRecord
-from tests.fixtures.runs.real_runs import cartpole, cases_of, launch_of, matrix_of, train
+from suite.schema.record import Environment, RunRecord
+from tests.fixtures.runs.real_runs import cartpole, cases_of, launch_of, matrix_of, pid_of, train
 from tests.fixtures.runs.trained_runs import WorkerOf
 from tests.fixtures.runs.worker_probes import probe
 
@@ -12,7 +15,7 @@ pytestmark = pytest.mark.worker
 
 
 @pytest.fixture(scope="module")
-def collected(worker_of: WorkerOf, environment: Environment, tmp_path_factory: pytest.TempPathFactory) -> RankRecord:
+def collected(worker_of: WorkerOf, environment: Environment, tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
     """Four rollouts of the control."""
     folder = tmp_path_factory.mktemp("collection")
     (case,) = cases_of(matrix_of(cartpole("torchrl", workload="collection", iterations=4)), folder)
@@ -20,12 +23,12 @@ def collected(worker_of: WorkerOf, environment: Environment, tmp_path_factory: p
     assert (record.outcome, record.reason) == ("completed", None)
     assert record.workload is not None
     assert (record.workload["workload"], record.workload["env.compute_final_obs"]) == ("collection", True)
-    (rank,) = record.ranks
-    return rank
+    return record
 
 
-def test_collecting_alone_learns_nothing_and_steps_the_environments_within(collected: RankRecord) -> None:
-    marked = {name: column[2] for name, column in collected.samples.items()}
+def test_collecting_alone_learns_nothing_and_steps_the_environments_within(collected: RunRecord) -> None:
+    (rank,) = collected.ranks
+    marked = {name: column[2] for name, column in rank.samples.items()}
     step_s, collection_s, iteration_s = (
         marked[f"{name}_time_s"] for name in ("environment_step", "collection", "iteration")
     )
@@ -38,12 +41,78 @@ def test_collecting_alone_learns_nothing_and_steps_the_environments_within(colle
     assert marked["all_reduce_calls"] == 0
 
 
-def test_its_environment_is_open_for_the_checks_after_the_last_rollout(collected: RankRecord) -> None:
-    assert {check.verdict for check in collected.validity if check.feature == "physics"} == {"ok"}
+def test_its_environment_is_open_for_the_checks_after_the_last_rollout(collected: RunRecord) -> None:
+    assert {check.verdict for rank in collected.ranks for check in rank.validity if check.feature == "physics"} == {
+        "ok"
+    }
 
 
 def test_episodes_are_added_up_over_rollouts(worker: Worker) -> None:
     assert probe(worker, "episodes") == {"none": [None, None], "one": [3.0, 2.0], "both": [16.5, 3.5]}
+
+
+@pytest.fixture(scope="module")
+def carried(worker_of: WorkerOf, environment: Environment, tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
+    """Four rollouts collected in a process of Ray, of which nothing is left; ``train`` looks for processes."""
+    folder = tmp_path_factory.mktemp("ray")
+    (case,) = cases_of(matrix_of(cartpole("torchrl", workload="collection_ray", iterations=4)), folder)
+    own = Path.home() / ".ray"
+    before = own.exists()
+    record = train(launch_of(worker_of(case), case, folder / "r0"), environment)
+    assert (record.outcome, record.reason) == ("completed", None)
+    assert own.exists() == before, "Ray's token stays in the run"
+    assert [path.name for path in (folder / "r0" / "ray").iterdir()] == ["rank-0.jsonl"]
+    return record
+
+
+def test_rollouts_come_over_ray_from_a_process_that_steps_the_environments(carried: RunRecord) -> None:
+    (rank,) = carried.ranks
+    for iteration_s, collected_s in zip(
+        rank.samples["iteration_time_s"], rank.samples["control.collected_time_s"], strict=True
+    ):
+        assert iteration_s is not None
+        assert collected_s is not None
+        assert 0 < collected_s < iteration_s
+    step_s, collected_s = rank.samples["environment_step_time_s"][2], rank.samples["control.collected_time_s"][2]
+    assert step_s is not None
+    assert collected_s is not None
+    assert 0.5 < step_s / collected_s < 1
+    assert rank.settings["versions.ray"] is not None
+
+
+def test_ray_listens_on_this_machine_alone_and_ends_with_a_killed_rank(
+    worker_of: WorkerOf, environment: Environment, tmp_path: Path
+) -> None:
+    """``train`` looks for processes that are left."""
+    (case,) = cases_of(matrix_of(cartpole("torchrl", workload="collection_ray", iterations=100_000)), tmp_path)
+    launch = launch_of(worker_of(case), case, tmp_path / "r0")
+    ears: set[str] = set()
+
+    def look_and_kill(iterations: int) -> None:
+        if iterations and not ears:
+            rank = psutil.Process(pid_of(Path(launch.run_dir), 0))
+            for process in (rank, *rank.children(recursive=True)):
+                sockets = process.net_connections("tcp")
+                ears.update(one.laddr.ip for one in sockets if one.status == psutil.CONN_LISTEN)
+            rank.kill()
+
+    record = train(launch, environment, on_progress=look_and_kill)
+    assert record.outcome == "crashed"
+    assert ears <= {"127.0.0.1", "::ffff:127.0.0.1"}
+    assert ears
+
+
+def test_it_is_the_work_of_collecting_here(collected: RunRecord, carried: RunRecord) -> None:
+    here, there = collected.workload, carried.workload
+    assert here is not None
+    assert there is not None
+    assert {**here, "workload": "collection_ray"} == there
+    checks = {(check.name, check.verdict) for rank in carried.ranks for check in rank.validity}
+    assert {
+        (f"physics state after {what}{where}", "ok")
+        for what in ("training", "steps")
+        for where in ("", ", in Ray's process")
+    } <= checks
 
 
 @pytest.fixture(scope="module")

@@ -192,6 +192,21 @@ def test_a_part_alone_stands_beside_the_same_part_in_training() -> None:
     assert parts_alone([training]) == ()
 
 
+def test_rollouts_over_ray_stand_beside_those_that_stay(tmp_path: Path) -> None:
+    stay = replace(control("collection", 1), case_id="control-collection/1x1")
+    carried = replace(control("collection_ray", 1), case_id="control-collection_ray/1x1")
+    found = [make_result(stay, 0.2), make_result(carried, 0.6), make_result(weak(1), 0.4)]
+    (part,) = parts_alone([found])
+    assert part.workload == "collection"
+    assert [each.case for each in part.timed] == [result.case for result in found]
+    shown = page.alone(read_version(write_results(found, tmp_path), name="v")).text
+    assert [line.split("\t")[1] for line in shown.splitlines() if "\t" in line][1:] == [
+        "alone", "alone, over Ray", "in training",
+    ]  # fmt: skip
+    stays_s, carried_s, _ = (each.time_s for each in part.timed)
+    assert carried_s / stays_s == pytest.approx(3)
+
+
 def test_an_all_reduce_is_that_of_the_rank_that_waited_least_and_of_one_library() -> None:
     alone = CaseResult(
         case=control("all_reduce", 2), rounds=(make_record(control("all_reduce", 2), iteration_time_s=[0.4, 0.8]),)

@@ -1,0 +1,108 @@
+"""The process of Ray in the control ``collection_ray``: a simulation of its own, and TorchRL's collector in it."""
+
+import os
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from torchrl.collectors import Collector
+
+from suite.schema.record import Case
+from tasks.checks import gpu, validity, workload
+from tasks.libraries import train_rsl_rl
+from tasks.libraries.collect_ray import FOLDER
+from tasks.libraries.collect_torchrl import drawn_policy
+from tasks.libraries.train_torchrl import environment
+from tasks.rank import determinism
+from tasks.rank.context import RankContext
+from tasks.rank.kernel_cache import WarpCompilation
+from tasks.rank.process_group import Ranks, gpu_of
+from tasks.rank.rank_log import RankLog
+from tasks.rank.simulation import simulation
+from tasks.rank.timing import IterationTimer
+
+HOST: Final = torch.device("cpu")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rank:
+    """The rank that a process of Ray simulates for."""
+
+    case: Case
+    round_index: int
+    ranks: Ranks
+    device: torch.device
+    run_dir: Path
+    num_threads: int  # of torch
+
+    def context(self) -> RankContext:
+        """Make the context of the rank anew, with a log and a timer of this process."""
+        log = RankLog(self.run_dir / FOLDER, self.ranks.rank)
+        return RankContext(
+            case=self.case,
+            round_index=self.round_index,
+            training=0,
+            ranks=self.ranks,
+            device=self.device,
+            log=log,
+            timer=IterationTimer(log, self.device),
+            compilation=WarpCompilation(),
+            run_dir=self.run_dir,
+        )
+
+
+class CollectorInRay(Collector):  # type: ignore[misc]  # the base is untyped
+    """Collects as the control ``collection`` does, by the same timer. Rollouts leave it in host memory."""
+
+    def __init__(self, rank: Rank, *, policy_factory: None = None, **options: Any) -> None:
+        """Create the simulation. ``options`` are TorchRL's, whose place for a policy has none: this draws actions."""
+        del policy_factory
+        os.chdir(rank.run_dir)
+        torch.set_num_threads(rank.num_threads)
+        if rank.device.type == "cuda":
+            torch.cuda.set_device(rank.device)
+        self._context = context = rank.context()
+        self._open = ExitStack()
+        self._running = running = self._open.enter_context(
+            simulation(context, agent_entry_point=train_rsl_rl.AGENT_ENTRY_POINT)
+        )
+        self._settings = train_rsl_rl.configure(context, running)
+        env = environment(context, running, clip_actions=self._settings["clip_actions"])
+        determinism.of_torch(context)
+        super().__init__(env, drawn_policy(context, env), **options)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return what this process simulates, as a rank describes it."""
+        return workload.describe(self._context, self._running, self._settings)
+
+    def next(self) -> Any:
+        """Collect a rollout, and copy it to host memory, from which Ray carries it."""
+        timer = self._context.timer
+        timer.begin()
+        rollout = super().next()
+        timer.end_collection()
+        timer.end()
+        timer.iterations += 1
+        return rollout.to(HOST)
+
+    def times(self) -> dict[str, float | None]:
+        """Return what this process timed of its last rollout [s]."""
+        last = self._context.timer.samples[-1]
+        sections = ("environment_step_time_s", "simulate_time_s", "render_time_s")
+        return {"control.collected_time_s": last["iteration_time_s"], **{name: last[name] for name in sections}}
+
+    def end(self) -> list[dict[str, Any]]:
+        """Check the work as a rank does after training, and close the simulation. Return the results as objects."""
+        context, running = self._context, self._running
+        checks = gpu.look(
+            str(context.device),
+            own_gpu=gpu_of(context.case, context.ranks),
+            env=running.env.unwrapped,
+            env_cfg=running.env_cfg,
+            log=context.log,
+        )
+        checks += validity.check(running)
+        self._open.close()
+        return [asdict(check) for check in checks]
