@@ -43,6 +43,7 @@ SHARED: Final = {
         "reports/site/test_published_pages", "reports/site/test_series_sections"),
     "own_tasks": (
         "tasks/test_own_task", "tasks/test_worker", "tasks/rank/test_workload", "tasks/libraries/test_skrl_jax",
+        "tasks/rank/test_determinism", "tasks/test_cold_start",
     ),
 }  # fmt: skip
 # The longest first, by what they took on two idle cores: no process shall be left with one of these when the others

@@ -30,7 +30,13 @@ EPOCHS: Final = {"rl_games": 4, "rsl_rl": 5, "skrl": 8, "skrl_jax": 8, "sb3": 20
 PHASES: Final = ("imports_torch", "imports", "task_config", "simulation_launch", "environment_creation")
 
 
-@pytest.fixture(scope="module", params=RUNS)
+# What one rank alone does differs between libraries in less than starting JAX takes.
+SLOW: Final = "skrl_jax-1x1"
+
+
+@pytest.fixture(
+    scope="module", params=[pytest.param(name, marks=pytest.mark.slow) if name == SLOW else name for name in RUNS]
+)
 def trained(request: pytest.FixtureRequest, trained_run: TrainedRun) -> Trained:
     """One run, which every test below looks at."""
     return trained_run(request.param)
