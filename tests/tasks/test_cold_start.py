@@ -34,6 +34,10 @@ def test_a_cold_start_compiles_everything_in_a_cache_of_its_own_and_a_warm_one_n
         CaseResult(case=record.case, rounds=(replace(record, neighbours=0),)) for record in (cold_run, warm_run.record)
     ]
     cold, warm = (result.rounds[0].ranks[0] for result in results)
+    # The warm one has its assets in another folder. The pole's description, which names its file, is one hash.
+    assert cold_run.workload is not None
+    assert cold_run.workload == warm_run.record.workload
+    assert "env.scene.cartpole" in cold_run.workload
 
     own = compiled_kernels({"WARP_CACHE_PATH": str(tmp_path / cold_case.case_id / EMPTY_CACHE)})
     now = compiled_kernels(kept)
