@@ -13,27 +13,39 @@ from suite.matrix.plan import EMPTY_CACHE
 from suite.schema.record import CaseResult, Environment
 from tasks.rank.kernel_cache import compiled_kernels
 from tests.fixtures.runs.real_runs import cartpole, cases_of, launch_of, matrix_of, train
+from tests.fixtures.runs.trained_runs import TrainedRun
 
 pytestmark = pytest.mark.worker
-BOTH = matrix_of(cartpole("rsl_rl", iterations=2, kernel_cache="empty"), cartpole("rsl_rl", iterations=2))
+COLD = matrix_of(cartpole("sb3", minibatch_size=512, kernel_cache="empty"))
 
 
 def test_a_cold_start_compiles_everything_in_a_cache_of_its_own_and_a_warm_one_nothing(
-    worker: Worker, environment: Environment, tmp_path: Path
+    worker: Worker, environment: Environment, trained_run: TrainedRun, tmp_path: Path
 ) -> None:
-    cold_case, warm_case = cases_of(BOTH, tmp_path)
+    """The warm one is a run that others look at too."""
+    (cold_case,) = cases_of(COLD, tmp_path)
+    warm_run = trained_run("sb3-1x1")
+    assert replace(cold_case, case_id=warm_run.case.case_id, kernel_cache=warm_run.case.kernel_cache) == warm_run.case
     kept = {"WARP_CACHE_PATH": str(worker.cache_dir / "warp")}
     before = compiled_kernels(kept)
-    results = []
-    for case in (cold_case, warm_case):
-        record = replace(train(launch_of(worker, case, tmp_path / case.case_id), environment), neighbours=0)
-        assert (record.outcome, record.reason) == ("completed", None)
-        results.append(CaseResult(case=case, rounds=(record,)))
+    cold_run = train(launch_of(worker, cold_case, tmp_path / cold_case.case_id), environment)
+    assert (cold_run.outcome, cold_run.reason) == ("completed", None)
+    results = [
+        CaseResult(case=record.case, rounds=(replace(record, neighbours=0),)) for record in (cold_run, warm_run.record)
+    ]
     cold, warm = (result.rounds[0].ranks[0] for result in results)
+    # The warm one has its assets in another folder. The pole's description, which names its file, is one hash.
+    assert cold_run.workload is not None
+    assert cold_run.workload == warm_run.record.workload
+    assert "env.scene.cartpole" in cold_run.workload
 
-    assert compiled_kernels(kept) == before, "the cold run used the cache that is kept"
     own = compiled_kernels({"WARP_CACHE_PATH": str(tmp_path / cold_case.case_id / EMPTY_CACHE)})
+    now = compiled_kernels(kept)
     assert own is not None
+    assert now is not None
+    assert before is not None
+    new = {path.name for path in now - before}  # other tests may have compiled what they need
+    assert not new & {path.name for path in own}, "the cold run used the cache that is kept"
     assert cold.kernels_compiled == len(own)
     assert cold.warp_modules_compiled == len(own)  # on a CPU there is no other compiler
     assert (warm.kernels_compiled, warm.warp_modules_compiled, warm.warp_compile_time_s) == (0, 0, 0.0)

@@ -27,7 +27,7 @@ def test_every_round_completes_with_one_rank_and_with_two(own_tasks: OwnTasks) -
     assert own_tasks.exit_code == 0, own_tasks.said
     outcomes = {name: [record.outcome for record in found.rounds] for name, found in own_tasks.results.items()}
     two_ranks = ("camera/rl_games-kitless-cpu-n4-1x2", "changed/rsl_rl-kitless-cpu-n128-1x2")
-    cases = (CAMERA, MANAGER, SWING_UP, *two_ranks, "swing-up/rsl_rl-kitless-cpu-n16-1x2")
+    cases = (CAMERA, MANAGER, SWING_UP, *two_ranks)
     assert outcomes == {name: ["completed"] for name in cases}
 
 
@@ -57,8 +57,8 @@ def test_a_record_names_the_package_with_version_and_commit(own_tasks: OwnTasks)
 
 
 def test_the_cost_is_unknown_until_a_round_has_ended(own_tasks: OwnTasks) -> None:
-    assert own_tasks.said_before.count("cost unknown") == 6
-    assert "6 cases can run here: 6 of unknown cost." in own_tasks.said_before
+    assert own_tasks.said_before.count("cost unknown") == 5
+    assert "5 cases can run here: 5 of unknown cost." in own_tasks.said_before
     assert "unknown" not in own_tasks.said_after
     (record,) = own_tasks.results[MANAGER].rounds
     minutes, seconds = divmod(round(record.wall_time_s or 0), 60)
@@ -84,7 +84,9 @@ def test_the_report_says_of_each_that_it_works(own_tasks: OwnTasks) -> None:
     summary = text_of(site, "index.html")
     assert "<title>What works here, labscale " in summary
     assert "Everything works on " in summary
-    assert summary.count('aria-label="works"') == 3 * 3 + 1  # physics, learning and gradients of each; pictures of one
+    assert (
+        summary.count('aria-label="works"') == 2 * 3 + 2 + 1
+    )  # physics and learning of each, gradients of two, pictures of one
     seen, folded = summary.split("<details><summary>Frames per second, which are meaningless here</summary>")
     assert SPEEDS.search(seen) is None
     assert "These speeds are meaningless" in folded

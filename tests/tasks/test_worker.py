@@ -21,7 +21,7 @@ from tasks.rank.cuda_graph import WARP_SETTINGS
 from tasks.rank.numa import nodes_of_cores
 from tasks.upstream.names import upstreams_name
 from tests.fixtures.runs.real_runs import NUM_CPUS, events, launch_of, train
-from tests.fixtures.runs.trained_runs import RUNS, Trained, TrainedRun
+from tests.fixtures.runs.trained_runs import RUNS, SERIES, Trained, TrainedRun
 
 pytestmark = pytest.mark.worker
 
@@ -30,10 +30,16 @@ EPOCHS: Final = {"rl_games": 4, "rsl_rl": 5, "skrl": 8, "skrl_jax": 8, "sb3": 20
 PHASES: Final = ("imports_torch", "imports", "task_config", "simulation_launch", "environment_creation")
 
 
-@pytest.fixture(scope="module", params=RUNS)
-def trained(request: pytest.FixtureRequest, trained_run: TrainedRun) -> Trained:
-    """One run, which every test below looks at."""
-    return trained_run(request.param)
+SLOW: Final = "skrl_jax-1x1"  # with skrl too, two ranks are enough
+
+
+@pytest.fixture(
+    scope="module", params=[pytest.param(name, marks=pytest.mark.slow) if name == SLOW else name for name in RUNS]
+)
+def trained(request: pytest.FixtureRequest) -> Trained:
+    """One run, which every test below looks at. Those of the campaign are looked at where that ran."""
+    run: TrainedRun = request.getfixturevalue("run_of_campaign" if request.param in SERIES else "trained_run")
+    return run(request.param)
 
 
 def has_camera(case: Case) -> bool:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,13 +19,20 @@ from suite.files.paths import ROOT
 from tests.fixtures.results.generated_results import on_gpus, smoke_results, write_results
 
 TOGETHER = ("cost", "explore", "losses", "hardware", "others", "tuning", "history", "trust", "data")
+# For each folder of a copy in turn: every module of its `reports`, none of which an earlier copy has left behind.
 EVERY_MODULE = """
-import importlib, json, pkgutil, reports
-for module in pkgutil.walk_packages(reports.__path__, "reports."):
-    importlib.import_module(module.name)
-from reports.__main__ import MODULES
-from reports.site.pages import pages
-print(json.dumps({"folder": reports.__path__[0], "pages": [page.text for page in pages()], "sessions": [*MODULES]}))
+import importlib, json, pkgutil, sys
+for folder in sys.argv[1:]:
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("reports", "suite", "tasks")]:
+        del sys.modules[name]
+    sys.path[0] = folder
+    importlib.invalidate_caches()
+    import reports
+    for module in pkgutil.walk_packages(reports.__path__, "reports."):
+        importlib.import_module(module.name)
+    from reports.__main__ import MODULES
+    from reports.site.pages import pages
+    print(json.dumps({"folder": reports.__path__[0], "pages": [page.text for page in pages()], "sessions": [*MODULES]}))
 """
 
 
@@ -39,12 +47,22 @@ def test_the_texts_of_a_topic_are_those_of_its_pages(name: str) -> None:
     assert texts == {page.text for page in by_name()[name].pages}
 
 
+@pytest.fixture(scope="module")
+def without(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """What every module of a copy says, by the topic that the copy lacks: all in one process, which starts once."""
+    folder = tmp_path_factory.mktemp("copies")
+    copies = {name: copy_without([name], folder / name).parent for name in sorted(TOPICS)}
+    said = output_of(["-c", EVERY_MODULE, *map(str, copies.values())], folder).splitlines()
+    return dict(zip(copies, map(json.loads, said[-len(copies) :]), strict=True))
+
+
 @pytest.mark.parametrize("deleted", sorted(TOPICS))
-def test_without_its_folder_and_line_a_topic_is_gone_and_nothing_else(deleted: str, tmp_path: Path) -> None:
+def test_without_its_folder_and_line_a_topic_is_gone_and_nothing_else(
+    deleted: str, without: dict[str, dict[str, Any]]
+) -> None:
     """Every module of the copy is imported, so none names what was deleted."""
-    copy = copy_without([deleted], tmp_path)
-    found = json.loads(output_of(["-c", EVERY_MODULE], tmp_path).splitlines()[-1])
-    assert found["folder"] == str(copy)
+    found = without[deleted]
+    assert Path(found["folder"]).parent.name == deleted
     assert found["pages"] == [page.text for name, topic in by_name().items() if name != deleted for page in topic.pages]
     assert not set(TOPICS[deleted]) & set(found["sessions"])
 

@@ -1,20 +1,15 @@
-"""Feasibility, estimates, and the command of a round."""
+"""Which cases can run here, and what they cost."""
 
 from collections.abc import Collection
 from dataclasses import replace
-from pathlib import Path
 from typing import get_args
 
 import pytest
 
-from suite.errors import UsageError
 from suite.matrix.catalog import Catalog, load_catalog
-from suite.matrix.plan import EMPTY_CACHE, plan, render_launch, shell_command
-from suite.matrix.resources import Cores, cores_of_gpus
-from suite.schema.record import ROUND_VARIABLE, Case, Device, Launch, PlannedCase, Stack
-from tasks.rank.case_file import round_of
+from suite.matrix.plan import plan
+from suite.schema.record import Case, Device, PlannedCase, Stack
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "plan"
 CATALOG = load_catalog()
 HAND = "Isaac-Reorient-Cube-Shadow-Camera-Direct"
 
@@ -226,154 +221,3 @@ def test_nothing_known_is_none() -> None:
     ant = CATALOG.tasks["Isaac-Ant"].model_copy(update={"costs": ()})
     result = planned(ANT, catalog=CATALOG.model_copy(update={"tasks": {"Isaac-Ant": ant}}))
     assert (result.infeasible, result.estimated_wall_s, result.estimated_gpu_minutes) == (None, None, None)
-
-
-def launch_of(
-    case: Case, asset_root: Path | None = Path("/assets"), *, cores: Cores = (), visible_gpus: str | None = None
-) -> Launch:
-    return render_launch(
-        case,
-        round_index=1,
-        worker_python=Path("/venv/bin/python"),
-        project_root=Path("/project"),
-        run_dir=Path("/out/raw/ant weak/case/r1"),
-        asset_root=asset_root,
-        cache_dir=Path("/cache"),
-        cpus=16,
-        cores=cores,
-        visible_gpus=visible_gpus,
-    )
-
-
-def test_a_cold_case_has_its_caches_in_the_folder_of_its_run_and_all_else_is_alike() -> None:
-    warm, cold = launch_of(ANT).env, launch_of(replace(ANT, kernel_cache="empty")).env
-    differing = {name: cold[name] for name in cold if cold[name] != warm[name]}
-    kernels = Path(launch_of(ANT).run_dir) / EMPTY_CACHE
-    assert differing == {
-        "WARP_CACHE_PATH": f"{kernels}/warp",
-        "TORCHINDUCTOR_CACHE_DIR": f"{kernels}/torchinductor",
-        "TRITON_CACHE_DIR": f"{kernels}/triton",
-        "CUDA_CACHE_PATH": f"{kernels}/cuda",
-    }
-    assert cold.keys() == warm.keys()
-
-
-def test_ranks_of_all_rounds_have_seeds_of_their_own_only_if_the_matrix_asks() -> None:
-    two = replace(ANT, nproc_per_node=2)
-    assert [two.seed_of(rank=rank, round_index=1) for rank in (0, 1)] == [ANT.seed, ANT.seed + 1]
-    seeded = replace(two, seed_per_round=True)
-    found = [seeded.seed_of(rank=rank, round_index=number) for number in range(3) for rank in (0, 1)]
-    assert found == [ANT.seed + index for index in range(6)]
-    assert ROUND_VARIABLE not in launch_of(two).env
-    assert launch_of(seeded).env[ROUND_VARIABLE] == "1"
-    assert (round_of(two, {}), round_of(seeded, {ROUND_VARIABLE: "4"})) == (0, 4)
-    with pytest.raises(KeyError):
-        round_of(seeded, {})  # a launcher that drops the variable must not repeat a seed unseen
-
-
-def test_trainings_that_share_a_gpu_are_processes_of_one_launch_on_one_gpu() -> None:
-    case = replace(ANT, nproc_per_node=1, trainings_per_gpu=2, division="open")
-    launch = launch_of(case, cores=(8, 9, 10, 11))
-    assert "--nproc-per-node=2" in launch.argv
-    assert launch.env["CUDA_VISIBLE_DEVICES"] == "0"
-    assert launch.env["OMP_NUM_THREADS"] == "2"
-    assert [case.seed_of(rank=training, round_index=3) for training in (0, 1)] == [42, 43]
-    assert planned(case, gpus=1).infeasible is None
-    assert planned(replace(case, num_envs_global=1024)).infeasible is not None
-    on_cpu = planned(replace(case, device="cpu"), cpus=1).infeasible
-    assert on_cpu is not None
-    assert "needs 2 CPU cores, one per rank" in on_cpu
-
-
-@pytest.mark.parametrize("gpus", [1, 2])
-def test_a_pipeline_is_two_processes_of_which_one_simulates(gpus: int) -> None:
-    case = replace(CARTPOLE, workload="async_pipeline", nproc_per_node=gpus)
-    assert planned(case).infeasible is None
-    assert (case.num_processes, case.num_simulating, case.world_size) == (2, 1, gpus)
-    assert (case.global_minibatch_size, case.agent_library) == (case.minibatch_size, "torchrl")
-    assert planned(replace(case, device="cpu"), cpus=1).infeasible is not None
-
-
-def test_without_turns_nobody_starts_trainings_together() -> None:
-    case = replace(ANT, nproc_per_node=1, trainings_per_gpu=2, division="open")
-    (found,) = plan(
-        [case], gpus_available=1, cpus_available=16, device="cuda", available_stacks=["kitless"], takes_turns=False,
-        rounds=1, catalog=CATALOG,
-    )  # fmt: skip
-    assert found.infeasible == "needs turns, in which its trainings run together; this campaign takes none"
-
-
-@pytest.mark.parametrize(
-    ("visible", "expected"),
-    [(None, "0,1"), ("4,5,6,7", "4,5"), ("GPU-a, GPU-b,GPU-c, GPU-d", "GPU-a,GPU-b"), ("3", "3")],
-    ids=["all", "numbers", "names", "too few: plan shows such a case too"],
-)
-def test_a_round_with_cores_of_its_own_keeps_to_them_and_to_as_many_gpus(visible: str | None, expected: str) -> None:
-    case = replace(ANT, device="cuda", nproc_per_node=2)
-    launch = launch_of(case, cores=(8, 9, 10, 11), visible_gpus=visible)
-    assert launch.env["CUDA_VISIBLE_DEVICES"] == expected
-    assert launch.env["OMP_NUM_THREADS"] == "2"  # of four cores for two ranks
-    assert launch.cpus == (8, 9, 10, 11)
-    assert " taskset --cpu-list 8,9,10,11 /venv/bin/python -m torch.distributed.run " in shell_command(launch)
-
-
-def test_the_cores_of_a_host_are_shared_out_evenly() -> None:
-    shares = cores_of_gpus(num_gpus=4, cores=range(10, 28), num_cpus=18)
-    assert (shares[0], shares[3]) == ((10, 11, 12, 13), (22, 23, 24, 25))
-    assert cores_of_gpus(num_gpus=2, cores=range(8), num_cpus=4) == ((0, 1), (2, 3))  # a quota
-    assert cores_of_gpus(num_gpus=1, cores=range(16), num_cpus=16) == ()
-    assert cores_of_gpus(num_gpus=4, cores=range(3), num_cpus=3) == ()
-
-
-def test_the_callers_own_packages_stay_on_the_python_path() -> None:
-    """An air-gapped host keeps the worker's packages there; the project comes first."""
-    launch = render_launch(
-        ANT,
-        round_index=0,
-        worker_python=Path("python"),
-        project_root=Path("/project"),
-        run_dir=Path("/out"),
-        asset_root=Path("/assets"),
-        cache_dir=Path("/cache"),
-        cpus=1,
-        python_path="/site:/more",
-    )
-    assert launch.env["PYTHONPATH"] == "/project:/site:/more"
-
-
-def as_text(launch: Launch) -> str:
-    return "".join(f"{line}\n" for line in (*(f"{k}={v}" for k, v in sorted(launch.env.items())), *launch.argv))
-
-
-@pytest.mark.parametrize(
-    ("name", "case", "asset_root"),
-    [
-        ("launch_cpu.txt", replace(ANT, device="cpu"), Path("/assets")),
-        ("launch_cuda_official.txt", replace(ANT, nproc_per_node=8, num_envs=256, assets="official"), None),
-    ],
-)
-def test_the_launch_is_as_reviewed(name: str, case: Case, asset_root: Path | None) -> None:
-    launch = launch_of(case, asset_root)
-    assert (launch.round, launch.run_dir, launch.case) == (1, "/out/raw/ant weak/case/r1", case)
-    assert as_text(launch) == (GOLDEN / name).read_text(encoding="utf-8")
-
-
-def test_the_shell_command_is_one_line_that_quotes() -> None:
-    expected = (GOLDEN / "shell_command.txt").read_text(encoding="utf-8")
-    assert shell_command(launch_of(replace(ANT, device="cpu"))) + "\n" == expected
-
-
-def test_ranks_never_get_less_than_one_thread() -> None:
-    assert launch_of(replace(ANT, nproc_per_node=32)).env["OMP_NUM_THREADS"] == "1"
-
-
-def test_a_launch_of_several_nodes_is_for_each_of_them() -> None:
-    argv = launch_of(replace(ANT, nnodes=2)).argv
-    assert argv[1:4] == ("-m", "suite.launch.nodes.node", f"{argv[-1]}/logs")
-    assert argv[4:6] == ("--nnodes=2", "--nproc-per-node=2")
-    assert not [part for part in argv if part.startswith(("--rdzv", "--log-dir"))], "these differ from node to node"
-
-
-def test_a_launch_needs_an_asset_root_for_offline_assets() -> None:
-    with pytest.raises(UsageError, match="offline assets, but no asset root"):
-        launch_of(ANT, asset_root=None)

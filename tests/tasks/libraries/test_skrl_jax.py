@@ -1,15 +1,12 @@
 """What skrl does in real training with JAX alone; what all libraries do is in ``tests/tasks/test_worker.py``."""
 
-import os
-import signal
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from suite.schema.record import Environment
-from tests.fixtures.runs.real_runs import cartpole, cases_of, launch_of, matrix_of, pid_of, train
+from tests.fixtures.runs.real_runs import cartpole, cases_of, launch_of, matrix_of, train
 from tests.fixtures.runs.trained_runs import WHOLE_BATCH, TrainedRun, WorkerOf
 
 pytestmark = pytest.mark.worker
@@ -32,18 +29,11 @@ def test_a_rank_that_fails_ends_the_run_long_before_jax_would(
 
     The processes find each other although the machine has a proxy, which does not answer.
     """
-    series = cartpole("skrl_jax", topologies=("1x2",), minibatch_size=WHOLE_BATCH, iterations=1000, timeout_s=240)
+    series = cartpole("skrl_jax", topologies=("1x2",), minibatch_size=WHOLE_BATCH, iterations=100_000, timeout_s=240)
     (case,) = cases_of(matrix_of(series), tmp_path)
-
-    def interrupt(iterations: int) -> None:
-        """Each time, since an exception is lost where Python is called back."""
-        if iterations >= 2:
-            with suppress(ProcessLookupError):
-                os.kill(pid_of(tmp_path / "r0", 1), signal.SIGINT)
-
     launch = launch_of(worker_of(case), case, tmp_path / "r0")
-    launch = replace(launch, env={**launch.env, "http_proxy": "http://127.0.0.1:9"})
-    record = train(launch, environment, on_progress=interrupt)
-    assert record.outcome == "crashed"
-    assert str(record.reason).startswith("rank 1: ended with exit code 1")
-    assert str(record.reason).endswith("KeyboardInterrupt")
+    argv = ["tests.tasks.probes.failing_jax_rank" if part == "tasks.worker" else part for part in launch.argv]
+    launch = replace(launch, argv=tuple(argv), env={**launch.env, "http_proxy": "http://127.0.0.1:9"})
+    record = train(launch, environment)
+    assert (record.outcome, record.reason) == ("crashed", "rank 1: RuntimeError: as asked")
+    assert [rank.num_iterations >= 2 for rank in record.ranks] == [True, True]

@@ -1,4 +1,7 @@
-"""A deterministic case in real runs: what each RL library leaves set after its training, and that runs are equal."""
+"""A deterministic case in real runs: what each RL library leaves set after its training.
+
+On the CPU runs of one seed are equal as shipped too: ``tests/suite/campaign/runs/test_shared_gpu.py``.
+"""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The fingerprint of a workload is the same in another process, folder and asset root, and says what differs."""
+"""The fingerprint of a workload is the same in another process and folder, and says what differs."""
 
 import json
 from collections.abc import Mapping
@@ -18,8 +18,8 @@ Fingerprint = Mapping[str, Scalar]
 
 
 @pytest.fixture(scope="module")
-def trained(trained_run: TrainedRun) -> Trained:
-    return trained_run("rsl_rl-1x1")
+def trained(run_of_campaign: TrainedRun) -> Trained:
+    return run_of_campaign("rsl_rl-1x1")
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +29,9 @@ def first(trained: Trained) -> Fingerprint:
     return trained.record.workload
 
 
-def test_an_override_changes_it_and_nothing_else_does(trained_run: TrainedRun, first: Fingerprint) -> None:
+def test_an_override_changes_it_and_nothing_else_does(run_of_campaign: TrainedRun, first: Fingerprint) -> None:
     """Another process and folder change nothing. A second rank doubles the minibatch of all."""
-    second = trained_run("rsl_rl-1x2").record.workload
+    second = run_of_campaign("rsl_rl-1x2").record.workload
     assert second is not None
     differences = workload_differences(first, second)
     assert [difference.partition(":")[0] for difference in differences] == [
@@ -51,14 +51,6 @@ def test_a_seed_does_not_change_it() -> None:
     one, other = (read_case(folder / "cases/ant-physics/rsl_rl-kitless-n1024-1x1.json") for folder in folders)
     assert one.case.seed != other.case.seed
     assert one.completed[0].workload == other.completed[0].workload is not None
-
-
-def test_the_asset_root_does_not_change_it(trained_run: TrainedRun) -> None:
-    """The pole's description, which names its file, is one hash."""
-    here, elsewhere = (trained_run(name).record.workload for name in ("rl_games-1x1", "skrl-1x2"))
-    assert here is not None
-    assert elsewhere is not None
-    assert here["env.scene.cartpole"] == elsewhere["env.scene.cartpole"]
 
 
 def test_it_holds_what_the_task_is(first: Fingerprint) -> None:

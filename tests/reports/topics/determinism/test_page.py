@@ -1,20 +1,16 @@
-"""Deterministic cases beside those as shipped, of GENERATED results and of real runs on the CPU."""
+"""Deterministic cases beside those as shipped, of GENERATED results. Real ones: ``test_shared_gpu``, on the CPU."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-
-import pytest
 
 from reports.display.topic import has_speeds
 from reports.sets.version import Version, read_version
 from reports.site.pages import page_sources
 from reports.topics.determinism import page
 from reports.topics.determinism.model import Repeats, pairs, repeats
-from suite.install.worker import Worker
-from suite.schema.record import Case, CaseResult, Environment, RunRecord
+from suite.schema.record import Case, CaseResult, RunRecord
 from tests.fixtures.results.generated_results import failed_result, make_case, make_result, write_results
-from tests.fixtures.runs.real_runs import cartpole, cases_of, launch_of, matrix_of, train
 
 SHIPPED = make_case("cartpole-deterministic", device="cuda", scaling="weak")
 
@@ -110,20 +106,3 @@ def test_a_case_is_compared_with_nothing_that_differs_in_more(tmp_path: Path) ->
     assert has_speeds(version)
     assert "determinism" not in page_sources(version)
     assert "determinism" in page_sources(version_of(measured(), tmp_path / "both"))
-
-
-@pytest.mark.worker
-def test_two_real_runs_of_one_seed_are_equal_and_one_of_another_seed_is_not(
-    worker: Worker, environment: Environment, tmp_path: Path
-) -> None:
-    (shipped,) = cases_of(matrix_of(cartpole("rsl_rl", minibatch_size=1024)), tmp_path)
-    case = deterministic(shipped)
-    first, second, other = (
-        train(launch_of(worker, replace(case, seed=seed), tmp_path / f"r{index}"), environment)
-        for index, seed in enumerate((42, 42, 7))
-    )
-    found = repeats(CaseResult(case=case, rounds=(first, replace(second, round=1))))
-    assert found == Repeats(seed=42, runs=2, outcomes=1, differ_from=None)
-    mixed = repeats(CaseResult(case=case, rounds=(first, replace(other, round=1))))
-    assert mixed is not None
-    assert (mixed.outcomes, mixed.are_equal) == (2, False)

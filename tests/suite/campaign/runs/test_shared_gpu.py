@@ -1,19 +1,22 @@
 """Real trainings that share a device, on the CPU: they run at the same time, and none knows of the others."""
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
+from reports.topics.determinism.model import Repeats, repeats
 from reports.verification.case_file import read_case
 from suite.__main__ import main
 from suite.install.worker import Worker
 from suite.records.rank_file import rank_path, read_rank_file
 from suite.records.store import load_results
+from suite.schema.record import CaseResult, RankRecord, RunRecord
 from suite.statistics.reduce import starts_of_turns
 from tests.fixtures.runs.real_runs import NUM_CPUS, cartpole, matrix_of
 
 ITERATIONS = 17
-TABLE = cartpole("rsl_rl", name="shared", iterations=ITERATIONS)
+ALONE = cartpole("rsl_rl", name="shared", iterations=ITERATIONS)
 # As many threads as the one alone has: with fewer, torch adds in another order, so results differ on some processors.
 TOGETHER = cartpole(
     "rsl_rl", name="shared", iterations=ITERATIONS, division="open", variant="trainings-2", trainings_per_gpu=2,
@@ -22,16 +25,30 @@ TOGETHER = cartpole(
 pytestmark = [pytest.mark.worker, pytest.mark.skipif(NUM_CPUS < 2, reason="two trainings need two cores")]
 
 
-def test_two_trainings_run_at_the_same_time_and_each_learns_what_it_learns_alone(
-    worker: Worker, tmp_path: Path
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Shared:
+    """A campaign: one training alone, and two that share the device, the first of which has the seed of that one."""
+
+    out: Path
+    alone: RunRecord
+    together: RunRecord
+
+
+@pytest.fixture(scope="module")
+def shared(worker: Worker, tmp_path_factory: pytest.TempPathFactory) -> Shared:
     assert worker.python.exists()
-    matrix, out = tmp_path / "shared.toml", tmp_path / "out"
-    matrix.write_text(matrix_of(TABLE, TOGETHER), encoding="utf-8")
+    folder = tmp_path_factory.mktemp("shared")
+    matrix, out = folder / "shared.toml", folder / "out"
+    matrix.write_text(matrix_of(ALONE, TOGETHER), encoding="utf-8")
     main(["bench", "--matrix", str(matrix), "--device", "cpu", "--out", str(out), "--no-report"])  # 20 on a busy host
     by_number = {result.case.trainings_per_gpu: result for result in load_results(out)}
-    ((alone,), (record,)) = by_number[1].rounds, by_number[2].rounds
-    assert record.outcome == "completed", record.reason
+    ((alone,), (together,)) = by_number[1].rounds, by_number[2].rounds
+    assert (alone.outcome, together.outcome) == ("completed", "completed"), (alone.reason, together.reason)
+    return Shared(out=out, alone=alone, together=together)
+
+
+def test_two_trainings_run_at_the_same_time_and_each_learns_what_it_learns_alone(shared: Shared) -> None:
+    alone, record = shared.alone, shared.together
     first, second = record.ranks
     assert [rank.settings["seed"] for rank in record.ranks] == [42, 43]
     assert first.parameters_sha256 == alone.ranks[0].parameters_sha256  # whatever ran beside it
@@ -40,12 +57,23 @@ def test_two_trainings_run_at_the_same_time_and_each_learns_what_it_learns_alone
     assert record.turns is not None
     starts = starts_of_turns(record)
     assert len(starts) == record.turns.turns > 1
-    spans = [spans_of(out / "raw" / by_number[2].case.case_id / "r0", training) for training in (0, 1)]
+    spans = [spans_of(shared.out / "raw" / record.case.case_id / "r0", training) for training in (0, 1)]
     for index in starts:  # they begin a turn together
         assert abs(spans[0][index][0] - spans[1][index][0]) < spans[0][index][1] - spans[0][index][0]
-    assert by_number[2].case.frames_per_iteration == 2 * by_number[1].case.frames_per_iteration
-    for path in sorted((out / "cases").rglob("*.json")):
-        assert read_case(path, str(path.relative_to(out)))[1] == []
+    assert record.case.frames_per_iteration == 2 * alone.case.frames_per_iteration
+    for path in sorted((shared.out / "cases").rglob("*.json")):
+        assert read_case(path, str(path.relative_to(shared.out)))[1] == []
+
+
+def test_two_runs_of_one_seed_are_equal_and_one_of_another_seed_is_not(shared: Shared) -> None:
+    def beside(rank: RankRecord) -> Repeats | None:
+        again = replace(shared.alone, round=1, ranks=(replace(rank, rank=0),))
+        return repeats(CaseResult(case=shared.alone.case, rounds=(shared.alone, again)))
+
+    of_the_seed, of_another = map(beside, shared.together.ranks)
+    assert of_the_seed == Repeats(seed=42, runs=2, outcomes=1, differ_from=None)
+    assert of_another is not None
+    assert (of_another.outcomes, of_another.are_equal) == (2, False)
 
 
 def spans_of(run_dir: Path, training: int) -> list[tuple[float, float]]:

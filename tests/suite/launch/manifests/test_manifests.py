@@ -18,7 +18,8 @@ from suite.files.paths import ROOT
 from suite.launch.manifests import image_digest, kubernetes
 from suite.launch.manifests.kubernetes import KubernetesOptions
 from suite.launch.manifests.osmo import OsmoOptions, workflow
-from tests.suite.matrix.test_plan import ANT, launch_of
+from tests.suite.matrix.test_plan import ANT
+from tests.suite.matrix.test_rendered_launch import launch_of
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "manifests"
 

@@ -11,7 +11,8 @@ from suite.errors import UsageError
 from suite.launch.apptainer import run as apptainer
 from suite.launch.slurm.script import NodeCheck, SlurmOptions, render
 from suite.schema.record import Launch
-from tests.suite.matrix.test_plan import ANT, launch_of
+from tests.suite.matrix.test_plan import ANT
+from tests.suite.matrix.test_rendered_launch import launch_of
 
 GOLDEN: Final = Path(__file__).parents[3] / "golden" / "slurm"
 NODES: Final = launch_of(replace(ANT, nnodes=2, case_id="ant/rl_games-kitless-n4096-2x2", num_envs_global=4096))
