@@ -41,23 +41,21 @@ SHARED: Final = {
     "hand": ("tasks/assets/test_assets", "tasks/rank/test_cuda_graph", "tasks/rank/test_validity"),
     "published_site": ("reports/site/test_four_questions", "reports/site/test_picture", "reports/site/test_publish",
         "reports/site/test_published_pages", "reports/site/test_series_sections"),
-    "own_tasks": ("tasks/test_own_task", "tasks/rank/test_workload"),
-    "trained_run": ("tasks/test_worker", "tasks/test_cold_start", "tasks/libraries/test_skrl_jax"),
+    # One after another: side by side, the clocks of these trainings would time each other.
+    "own_tasks": (
+        "tasks/test_own_task", "tasks/test_worker", "tasks/rank/test_workload", "tasks/libraries/test_skrl_jax",
+        "tasks/test_cold_start",
+    ),
 }  # fmt: skip
-# Tests of "tasks/test_worker" by their parameter: these look at runs of the campaign "own_tasks".
-RUNS_OF_CAMPAIGN: Final = ("rl_games-1x1", "rl_games-1x2", "rsl_rl-1x1", "rsl_rl-1x2")
 # The longest first, by what they took on two idle cores: no process shall be left with one of these when the others
 # have ended. The first ones start together: one installs the worker and compiles its kernels, another needs neither.
 LONG: Final = (
-    "tasks/test_own_task", "suite/launch/images/test_build", "tasks/test_worker",
-    "suite/launch/slurm/test_slurm_bench", "reports/site/test_publish", "suite/launch/ssh/test_ssh_bench",
-    "suite/launch/ray/test_bench_on_ray", "suite/campaign/test_interrupted_campaign", "tasks/libraries/test_torchrl",
-    "suite/campaign/runs/test_filming", "suite/campaign/runs/test_shared_gpu", "tasks/assets/test_assets",
-    "tasks/rank/test_determinism", "suite/campaign/runs/test_in_turns", "suite/campaign/runs/test_faults",
-    "tasks/libraries/test_controls", "reports/site/test_report",
-    "suite/launch/native/test_native", "reports/site/test_topics", "fuzz/test_fuzz",
-    "suite/env_check/graphics/test_vulkan", "reports/verification/test_forgeries", "suite/launch/test_runtime",
-    "reports/sets/test_large_results",
+    "tasks/test_own_task", "suite/launch/images/test_build", "suite/launch/slurm/test_slurm_bench",
+    "reports/site/test_publish", "suite/campaign/test_interrupted_campaign", "suite/launch/ssh/test_ssh_bench",
+    "tasks/assets/test_assets",
+    "tasks/libraries/test_controls", "suite/campaign/runs/test_faults", "reports/site/test_report",
+    "suite/launch/native/test_native", "fuzz/test_fuzz", "suite/env_check/graphics/test_vulkan",
+    "suite/launch/test_runtime", "reports/sets/test_large_results",
 )  # fmt: skip
 _SHARES: Final = {file: fixture for fixture, files in SHARED.items() for file in files}
 
@@ -70,8 +68,6 @@ def file_of(nodeid: str) -> str:
 class WholeFiles(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist's classes are untyped
     def _split_scope(self, nodeid: str) -> str:
         file = file_of(nodeid)
-        if file == "tasks/test_worker" and nodeid.rpartition("[")[2].removesuffix("]") in RUNS_OF_CAMPAIGN:
-            return "own_tasks"
         return _SHARES.get(file, file)
 
 
