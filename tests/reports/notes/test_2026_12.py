@@ -1,70 +1,36 @@
-"""What the notes of version 2026.12 say is what results in git say."""
+"""What the notes of version 2026.12 say is what results in git say: several GPUs, turns, PhysX, machines."""
 
-from functools import cache
-from pathlib import Path
 from statistics import median
-from typing import Any
 
-import pytest
-
-from reports.analysis.divisions import Gain, gains
-from reports.analysis.rows import case_times, speedup_of
 from reports.analysis.stack_parts import stack_pairs
-from reports.sets.figures_file import FILE, read_figures, text
-from reports.sets.version import ResultSet, Version, read_version
-from reports.topics.determinism.model import pairs
-from reports.topics.shared_gpu.model import groups
+from reports.sets.figures_file import FILE, text
+from reports.sets.version import ResultSet
 from reports.topics.trust.turns_check import TurnsCheck, turns_check
-from suite.schema.record import RunRecord
-from suite.statistics.intervals import Estimate
 from suite.statistics.reduce import round_time_s, steady_part
 from suite.statistics.turns_check import measured_both_ways
 from tests.fixtures.results.committed_results import RESULTS as BEFORE
+from tests.fixtures.results.version_2026_12 import (
+    FOLDER,
+    NOTES,
+    ends,
+    percent,
+    row,
+    runs_of,
+    set_of,
+    settled_of,
+    times,
+    version,
+)
 
-FOLDER = BEFORE.parent / "2026.12"
-NOTES = " ".join((FOLDER / "NOTES.md").read_text(encoding="utf-8").split())
 ANT = "ant-weak/rl_games-kitless-n2048-1x2"
 PER_GPU = "cartpole-per-gpu/rl_games-kitless-n8192-1x2"
 H100 = ("h100-turns", "h100-turns-2")
 THIRD = ("h100-shadow", "h100-envs", "h100-open")  # the last on the fourth
-TUNED_TASKS = ("Cartpole", "Ant")
 SPLIT = "cartpole-strong/rl_games-kitless-n8192-1x2"
-
-
-@cache
-def version() -> Version:
-    return read_version(FOLDER, name=FOLDER.name)
-
-
-def of_seeds(one: ResultSet) -> list[Gain]:
-    return sorted(gains(one.campaign.results), key=lambda found: found.case.series, reverse=True)
-
-
-def seeds_of(one: ResultSet) -> set[int]:
-    return {int(str(record.ranks[0].settings["seed"])) for record in runs_of(one)}
-
-
-def set_of(folder: str) -> ResultSet:
-    (found,) = (one for one in version().sets if one.folder.name == folder)
-    return found
 
 
 def h200s() -> ResultSet:
     return set_of("h200-x2")
-
-
-def runs_of(one: ResultSet) -> list[RunRecord]:
-    results = [*one.campaign.results, *one.campaign.twins, *one.copies]
-    return [record for result in results for record in result.completed]
-
-
-def row(folder: Path, name: str, case_id: str) -> Any:
-    return read_figures(folder)[name]["cases"][case_id]
-
-
-def percent(value: float, interval: list[float]) -> str:
-    low, high = interval
-    return f"{100 * value:.1f} % ({100 * low:.1f} to {100 * high:.1f})"
 
 
 def test_the_figures_in_git_are_those_of_the_report() -> None:
@@ -198,97 +164,6 @@ def test_physx_beside_newton() -> None:
     assert f"For Cartpole it is {times(cartpole)} and {times(cartpole_again)}." in NOTES
 
 
-def times(found: Estimate) -> str:
-    return f"{found.value:.2f} times ({ends(found)})"
-
-
-def ends(found: Estimate) -> str:
-    assert found.interval is not None
-    low, high = sorted(found.interval)
-    return f"{low:.2f} to {high:.2f}"
-
-
-def test_more_environments_on_one_gpu() -> None:
-    results = {result.case.case_id: result for result in set_of("h100-envs").campaign.results}
-    assert {len(result.completed) for result in results.values()} == {6}
-    for task, library, more, where in (
-        ("ant", "rsl_rl", 8192, "{} times the frames of Ant"),
-        ("cartpole", "rsl_rl", 8192, "{} times those of Cartpole"),
-        ("ant", "rl_games", 8192, "With rl_games it is {} times"),
-        ("cartpole", "rl_games", 4096, "With 4,096 in place of 1,024 it is {} times"),
-    ):
-        few, many = (results[f"{task}-envs/{library}-kitless-n{number}-1x1"] for number in (1024, more))
-        work = many.case.frames_per_iteration / few.case.frames_per_iteration
-        found = speedup_of(case_times(many).times_s, case_times(few).times_s, work=work)
-        assert f"{where.format(f'{found.value:.2f}')} ({ends(found)})" in NOTES
-        same_steps = many.case.optimiser_steps == few.case.optimiser_steps
-        assert same_steps == (library == "rsl_rl")
-    assert {record.turns is not None and len(record.turns.beside) for record in runs_of(set_of("h100-envs"))} == {7}
-    assert set_of("h100-envs").noise is None
-
-
-def test_tuned_settings() -> None:
-    one = set_of("h100-open")
-    ant, cartpole = sorted(gains(one.campaign.results), key=lambda found: found.case.series)
-    assert {(found.rounds, found.closed_rounds) for found in (ant, cartpole)} == {(6, 6)}
-    assert ant.gain is not None
-    assert cartpole.gain is not None
-    assert cartpole.sooner is not None
-    assert f"one H100 processes {cartpole.gain.value:.2f} times the frames ({ends(cartpole.gain)})" in NOTES
-    assert f"comes {cartpole.sooner.value:.2f} times as soon ({ends(cartpole.sooner)}), with one seed" in NOTES
-    assert f"processes {ant.gain.value:.2f} times the frames ({ends(ant.gain)})" in NOTES
-    assert ant.learning == "less"
-    assert one.noise is None
-    assert {record.turns is not None and len(record.turns.beside) for record in runs_of(one)} == {3}
-
-
-def test_the_time_to_a_reward_over_seeds() -> None:
-    one = set_of("h100-tuned-2")
-    for found, task in zip(of_seeds(one), TUNED_TASKS, strict=True):
-        assert found.seeds == (6, 6)
-        assert found.reached == (6, 6)
-        assert found.gain is not None
-        assert found.sooner is not None
-        assert found.target is not None
-        assert found.time_to_target_s[0] is not None
-        assert f"for {task} {found.sooner.value:.2f} times as soon ({ends(found.sooner)})" in NOTES
-        assert f"{found.gain.value:.2f} times the frames of {task} ({ends(found.gain)})" in NOTES
-        shipped_s, tuned_s = (each.value for each in found.time_to_target_s if each)
-        words = (
-            f"{task} has a reward of {found.target:.3g} after {shipped_s:.0f} s as shipped and {tuned_s:.0f} s tuned"
-        )
-        assert words in NOTES
-    settled = sum(steady_part(record).flag is None for record in runs_of(one))
-    assert f"On the sixth, {settled} of {len(runs_of(one))} had settled" in NOTES
-    assert seeds_of(one) == set(range(5, 11))
-
-
-def test_the_machine_before_agrees_on_the_time_to_a_reward() -> None:
-    one = set_of("h100-tuned")
-    for found, task in zip(of_seeds(one), TUNED_TASKS, strict=True):
-        assert found.seeds == found.reached == (4, 4)
-        assert found.sooner is not None
-        assert f"{found.sooner.value:.2f} times ({ends(found.sooner)}) for {task}" in NOTES
-    settled = sum(steady_part(record).flag is None for record in runs_of(one))
-    assert f"fourth, and {settled} of {len(runs_of(one))} on the fifth" in NOTES
-    assert seeds_of(one) == {1, 2, 3, 4}
-
-
-@pytest.mark.parametrize("folder", ["h100-tuned", "h100-tuned-2"])
-def test_runs_over_seeds_were_one_block_of_turns(folder: str) -> None:
-    one = set_of(folder)
-    assert one.noise is None
-    assert {record.turns is not None and len(record.turns.beside) for record in runs_of(one)} == {3}
-
-
-def test_the_shadow_hand_on_one_gpu() -> None:
-    found = row(FOLDER, "h100-shadow", "shadow-horizontal/rsl_rl-kitless-n512-1x1")
-    low, high = found["interval_s"]
-    assert f"processes {found['frames_per_s']:,.0f} frames/s on the third H100" in NOTES
-    assert f"An iteration takes {found['seconds_per_iteration']:.2f} s ({low:.2f} to {high:.2f})" in NOTES
-    assert (found["processes"], found["settled"]) == (6, 6)
-
-
 def test_the_shadow_hand_on_two_gpus() -> None:
     cases = [f"shadow-horizontal/rsl_rl-kitless-{size}" for size in ("n512-1x1", "n1024-1x2")]
     one, two = (row(FOLDER, "h100-x2-shadow", case_id) for case_id in cases)
@@ -310,46 +185,6 @@ def test_the_shadow_hand_on_two_gpus() -> None:
     runs = runs_of(set_of("h100-x2-shadow"))
     assert {record.turns is not None and len(record.turns.beside) for record in runs} == {1}
     assert {record.environment.num_cpus for record in runs} == {32}
-
-
-def test_deterministic_settings() -> None:
-    (pair,) = pairs(set_of("h100-deterministic").campaign.results)
-    assert pair.longer is not None
-    assert f"make an iteration of Cartpole {pair.longer.value:.2f} times as long** ({ends(pair.longer)})" in NOTES
-    assert [(each.runs, each.are_equal) for each in pair.repeats if each] == [(3, True), (3, True)]
-    assert "Three runs of one seed are equal bit for bit, with these settings and as shipped" in NOTES
-
-
-def test_several_trainings_on_one_gpu() -> None:
-    (group,) = groups(set_of("h100-shared").campaign.results)
-    _, two, four = group.numbers
-    assert (two.trainings, four.trainings) == (2, 4)
-    assert two.over_one is not None
-    assert four.over_one is not None
-    assert f"process {two.over_one.value:.2f} times the frames of one** ({ends(two.over_one)})" in NOTES
-    assert f"and four {times(four.over_one)}" in NOTES
-    each_of_two, each_of_four = (share(each.each_over_alone) for each in (two, four))
-    assert f"Each of two runs at {each_of_two} of the speed of one alone, and each of four at {each_of_four}" in NOTES
-    assert {each.mps for each in group.numbers} == {False}
-
-
-def share(found: Estimate | None) -> str:
-    assert found is not None
-    assert found.interval is not None
-    low, high = found.interval
-    return f"{100 * found.value:.1f} % ({100 * low:.1f} to {100 * high:.1f})"
-
-
-def test_the_seventh_machine() -> None:
-    runs = [record for name in ("h100-deterministic", "h100-shared") for record in runs_of(set_of(name))]
-    settled = sum(steady_part(record).flag is None for record in runs)
-    assert f"on the seventh {settled} of {len(runs)}," in NOTES
-    assert {str(record.environment.git_commit)[:7] for record in runs} == {"1bf006f"}
-    assert {len(record.turns.beside) if record.turns else None for record in runs} == {1, 2}
-
-
-def settled_of(*cases: Any) -> str:
-    return f"{sum(case['settled'] for case in cases)} of {sum(case['processes'] for case in cases)}"
 
 
 def test_versions_of_the_h100s() -> None:
