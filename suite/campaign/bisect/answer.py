@@ -103,7 +103,9 @@ def _table(found: Found) -> Table:
 
 
 def _range(change: Change) -> str:
-    low, high = change.ratio.interval or (change.ratio.value, change.ratio.value)
+    if change.ratio.interval is None:
+        return "interval unknown"
+    low, high = change.ratio.interval
     return f"{low:.3f} to {high:.3f}"
 
 
