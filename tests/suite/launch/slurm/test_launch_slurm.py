@@ -278,12 +278,14 @@ def test_a_round_that_needs_a_drained_node_waits_for_it(slurm: SlurmCluster, fol
 
 def test_a_job_that_slurm_suspends_is_not_taken_for_hung(slurm: SlurmCluster, follow: Follow, tmp_path: Path) -> None:
     (tmp_path / "r0" / "write_on").touch()
-    followed = follow(hang_timeout_s=4.0)
+    hang_timeout_s = 8.0  # the rank starts within it
+    followed = follow(hang_timeout_s=hang_timeout_s)
     followed.await_said("RUNNING on n1")
+    wait_until((tmp_path / "r0" / "rank-0.jsonl").exists, timeout_s=20, what="the rank runs")
     job_id = (Path(followed.launch.run_dir) / JOB).read_text().split('"')[3]
     slurm.ask("scontrol", "suspend", job_id)
     followed.await_said("SUSPENDED")
-    time.sleep(5.0)
+    time.sleep(hang_timeout_s + 1)
     slurm.ask("scontrol", "resume", job_id)
     wait_until(lambda: "RUNNING" in followed.said[-1], timeout_s=20, what="it goes on")
     result = followed.result()
