@@ -38,6 +38,7 @@ class TurnsCheck:
     over_all: Estimate  # geometric mean of the ratios
     in_turns_minutes: float | None  # GPU-minutes (of the machine without GPUs) of a process; None: see turns_check
     alone_minutes: float | None
+    least_cost: float | None  # that of turns whose starts and ends cost nothing; None: times are missing
 
     @property
     def is_within_noise(self) -> bool | None:
@@ -80,6 +81,7 @@ def turns_check(pairs: Sequence[BothWays]) -> TurnsCheck | None:
         over_all=estimate([each for both in times_s for each in both], _mean_ratio),
         in_turns_minutes=_minutes_of_a_process(in_turns) if is_same_work else None,
         alone_minutes=_minutes_of_a_process(alone),
+        least_cost=_share_of_iterations(alone),
     )
 
 
@@ -87,6 +89,15 @@ def _mean_ratio(medians: tuple[float, ...]) -> float:
     """Geometric mean of the ratios of medians that alternate: one in turns, one alone."""
     logs = [math.log(turning / alone) for turning, alone in zip(medians[::2], medians[1::2], strict=True)]
     return math.exp(math.fsum(logs) / len(logs))
+
+
+def _share_of_iterations(alone: Sequence[RunRecord]) -> float | None:
+    """Return the share of the time of rounds that were iterations; those never run at the same time on one GPU."""
+    walls_s = [record.wall_time_s for record in alone if record.wall_time_s is not None]
+    iterations_s = [
+        time_s for record in alone for time_s in record.ranks[0].samples["iteration_time_s"] if time_s is not None
+    ]
+    return math.fsum(iterations_s) / math.fsum(walls_s) if walls_s and len(walls_s) == len(alone) else None
 
 
 def _minutes_of_a_process(records: Sequence[RunRecord]) -> float | None:

@@ -84,7 +84,13 @@ def _cost(found: TurnsCheck) -> str:
             "What both ways cost is not compared: times are missing, or cases that did not run alone were measured in "
             "the same turns."
         )
-    return (
+    cost = (
         f"A process in turns cost {found.in_turns_minutes:.2f} GPU-minutes and one alone {found.alone_minutes:.2f}: "
         f"{found.cost:.2f} times as much."
+    )
+    if found.least_cost is None:
+        return cost
+    return (
+        f"{cost} It cannot be less than {found.least_cost:.2f} times: so much of the time alone is iterations, which "
+        "never overlap."
     )

@@ -75,6 +75,17 @@ def test_a_block_is_paid_for_once() -> None:
     assert found.cost == pytest.approx(1 / len(CASES))
 
 
+def test_turns_cannot_cost_less_than_the_iterations() -> None:
+    results = results_of([1.0, 1.0, 1.0], [1.0, 1.0, 1.0])
+    found = turns_check(measured_both_ways(results))
+    (rank,) = results[1].rounds[0].ranks
+    iterations_s = sum(time_s or 0.0 for time_s in rank.samples["iteration_time_s"])
+    assert found is not None
+    assert found.least_cost == pytest.approx(iterations_s / WALL_S)
+    assert found.cost is not None
+    assert found.least_cost < found.cost
+
+
 def test_turns_that_other_cases_took_too_have_no_cost_to_compare() -> None:
     results = results_of([1.0, 1.0, 1.0], [1.0, 1.0, 1.0])
     found = turns_check(measured_both_ways(results[:2]))  # of the two cases in each block, one
@@ -100,5 +111,5 @@ def test_the_page_says_the_answer(tmp_path: Path) -> None:
     said = turns.check(version).text
     assert "Over all cases an iteration takes 19.8 % more time in turns than alone (" in said
     assert "2 of 2 cases are outside the noise" in said
-    assert "0.50 times as much" in said
+    assert "0.50 times as much. It cannot be less than 0." in said
     assert ALONE_SUFFIX not in said
