@@ -83,6 +83,7 @@ def test_turns_cannot_cost_less_than_the_iterations() -> None:
     assert found is not None
     assert found.least_cost == pytest.approx(iterations_s / WALL_S)
     assert found.cost is not None
+    assert found.least_cost is not None
     assert found.least_cost < found.cost
 
 
