@@ -17,16 +17,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from importlib.metadata import Distribution
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
 
 from suite.errors import BundleError
 from suite.external.machine import CANNOT_SUBMIT
 from suite.install import bundle_contents, pins
 from suite.install.bundle_contents import Selection
+from suite.matrix.own_worker import PINS_OF
 from suite.schema.record import Device, Stack
 
 FORMAT: Final = 1
@@ -62,7 +65,8 @@ def make_bundle(
     pool = bundle_contents.pooled(
         bundle_contents.installed(sys.path), bundle_contents.installed(_search_path(worker_python))
     )
-    selection = bundle_contents.select(_roots(project_root, stack), pool=pool, target=target)
+    roots = [*_roots(project_root, stack), *_own_roots(project_root, pool)]
+    selection = bundle_contents.select(roots, pool=pool, target=target)
     entries = sorted(_entries(selection, project_root=project_root, asset_root=asset_root, for_device=for_device))
     unpacked_bytes = sum(path.stat().st_size for _, path in entries)
     _clear(out_dir)
@@ -184,9 +188,24 @@ def _roots(project_root: Path, stack: Stack) -> list[Requirement]:
     sources = ["worker.in"] if stack == "kitless" else ["worker.in", f"{stack}.in"]
     lines = [line for source in sources for line in (project_root / pins.PINS_DIR / source).read_text().splitlines()]
     project = tomllib.loads((project_root / "pyproject.toml").read_text())
-    texts = [line.partition("#")[0].strip() for line in [*lines, *project["dependency-groups"]["suite"]]]
+    return [Requirement("packaging"), *_requirements([*lines, *project["dependency-groups"]["suite"]])]
+
+
+def _own_roots(project_root: Path, pool: Mapping[str, Distribution]) -> list[Requirement]:
+    """Return what RL libraries with a worker of their own need, of those that the worker's Python can run."""
+    roots: list[Requirement] = []
+    for name in sorted(set(PINS_OF.values())):
+        asked = _requirements((project_root / pins.PINS_DIR / f"{name}.in").read_text().splitlines())
+        found = [pool.get(canonicalize_name(each.name)) for each in asked]
+        if all(one and each.specifier.contains(one.version) for each, one in zip(asked, found, strict=True)):
+            roots += asked
+    return roots
+
+
+def _requirements(lines: Iterable[str]) -> list[Requirement]:
+    texts = [line.partition("#")[0].strip() for line in lines]
     try:
-        return [Requirement("packaging"), *(Requirement(text) for text in texts if text)]
+        return [Requirement(text) for text in texts if text]
     except InvalidRequirement as error:
         raise BundleError(f"A requirement in {pins.PINS_DIR} or pyproject.toml cannot be read: {error}") from error
 
