@@ -62,10 +62,9 @@ def make_bundle(
         raise BundleError(f"The part size is {part_size_mib} MiB; it has to be at least 1.")
     if not (asset_root / "manifest.json").is_file():
         raise BundleError(f"{asset_root} has no manifest.json. Build the assets first (`nox -s bench`).")
-    pool = bundle_contents.pooled(
-        bundle_contents.installed(sys.path), bundle_contents.installed(_search_path(worker_python))
-    )
-    roots = [*_roots(project_root, stack), *_own_roots(project_root, pool)]
+    worker = bundle_contents.installed(_search_path(worker_python))
+    pool = bundle_contents.pooled(bundle_contents.installed(sys.path), worker)
+    roots = [*_roots(project_root, stack), *_own_roots(project_root, worker)]
     selection = bundle_contents.select(roots, pool=pool, target=target)
     entries = sorted(_entries(selection, project_root=project_root, asset_root=asset_root, for_device=for_device))
     unpacked_bytes = sum(path.stat().st_size for _, path in entries)
@@ -191,12 +190,12 @@ def _roots(project_root: Path, stack: Stack) -> list[Requirement]:
     return [Requirement("packaging"), *_requirements([*lines, *project["dependency-groups"]["suite"]])]
 
 
-def _own_roots(project_root: Path, pool: Mapping[str, Distribution]) -> list[Requirement]:
-    """Return what RL libraries with a worker of their own need, of those that the worker's Python can run."""
+def _own_roots(project_root: Path, worker: Mapping[str, Distribution]) -> list[Requirement]:
+    """Return what RL libraries with a worker of their own need, of those that this worker can run."""
     roots: list[Requirement] = []
     for name in sorted(set(PINS_OF.values())):
         asked = _requirements((project_root / pins.PINS_DIR / f"{name}.in").read_text().splitlines())
-        found = [pool.get(canonicalize_name(each.name)) for each in asked]
+        found = [worker.get(canonicalize_name(each.name)) for each in asked]
         if all(one and each.specifier.contains(one.version) for each, one in zip(asked, found, strict=True)):
             roots += asked
     return roots

@@ -15,7 +15,7 @@ from suite.install import install_bundle
 from suite.install.bundle import make_bundle
 from suite.install.bundle_contents import read_freeze
 from tests.fixtures.stand_ins.small_bundles import make, run_installer, worker_wheels
-from tests.fixtures.stand_ins.synthetic_wheels import make_environment
+from tests.fixtures.stand_ins.synthetic_wheels import make_environment, write_wheel
 
 
 def test_equal_contents_give_equal_parts(made: Path, tmp_path: Path) -> None:
@@ -58,6 +58,19 @@ def test_target_keeps_what_it_has_and_fits(made: Path, tmp_path: Path) -> None:
     complete = make_environment(tmp_path / "complete", worker_wheels(tmp_path / "wheels", ["torch", "numpy", "mujoco"]))
     done = run_installer(tmp_path / "out", "--into", tmp_path / "in", "--python", complete)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_worker_of_an_rl_library_brings_what_that_needs(made: Path, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    shutil.copytree(made / "project", project)
+    (project / "containers/pins/torchrl.in").write_text("torchrl==0.14.1 # why\nray==2.60.0\n")
+    own = [write_wheel(tmp_path / "own", name, version) for name, version in (("torchrl", "0.14.1"), ("ray", "2.60.0"))]
+    brought = []
+    for name, wheels in (("none", []), ("half", own[:1]), ("whole", own)):
+        worker = make_environment(tmp_path / name, [*worker_wheels(tmp_path / "wheels"), *wheels])
+        index = make(made, tmp_path / f"bundle-{name}", project_root=project, worker_python=worker)
+        brought.append({item["name"] for item in index["distributions"]} & {"torchrl", "ray"})
+    assert brought == [set(), set(), {"torchrl", "ray"}]
 
 
 def test_a_bundle_of_a_changed_checkout_says_that_its_results_cannot_be_submitted(made: Path, tmp_path: Path) -> None:
