@@ -34,6 +34,7 @@ def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]
     """Train the case's rollouts with their updates and return the trained policy, of which the critic is a part."""
     from isaaclab_rl.sb3 import Sb3VecEnvWrapper, process_sb3_cfg
     from stable_baselines3 import PPO
+    from stable_baselines3.common.logger import Logger
 
     env = Sb3VecEnvWrapper(simulation.env)
     arguments = process_sb3_cfg(settings, context.case.num_envs)
@@ -42,6 +43,7 @@ def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]
     flags = cudnn.deterministic, cudnn.benchmark
     agent = PPO(policy, env, **{name: value for name, value in arguments.items() if name not in OF_NORMALISATION})
     cudnn.deterministic, cudnn.benchmark = flags  # its seeding changes them on GPUs; all libraries have the same
+    agent.set_logger(Logger(folder=None, output_formats=[]))  # its own leaves an empty folder in /tmp
     _attach(agent, env, context.timer)
     agent.learn(total_timesteps=num_timesteps, log_interval=None)  # as Isaac Lab's own benchmark: it writes no log
     trained: torch.nn.Module = agent.policy
