@@ -142,7 +142,9 @@ def test_physx_in_turns_and_alone() -> None:
     assert (min(alone), max(alone)) == (13, 14)
     assert "14 runs in turns and 13 or 14 alone" in NOTES
     ended = runs_of(set_of("h200-turns"))
-    assert f"on the single H200 {sum(steady_part(record).flag is None for record in ended)} of {len(ended)}" in NOTES
+    assert (
+        f"on the first single H200 {sum(steady_part(record).flag is None for record in ended)} of {len(ended)}" in NOTES
+    )
     assert {f"commit {str(record.environment.git_commit)[:7]}, whose time was up" in NOTES for record in ended} == {
         True
     }

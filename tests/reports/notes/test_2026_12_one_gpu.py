@@ -1,5 +1,7 @@
 """What the notes of version 2026.12 say of one GPU on Newton is what results in git say."""
 
+from statistics import median
+
 import pytest
 
 from reports.analysis.divisions import Gain, gains
@@ -7,8 +9,10 @@ from reports.analysis.rows import case_times, speedup_of
 from reports.sets.version import ResultSet
 from reports.topics.determinism.model import pairs
 from reports.topics.shared_gpu.model import groups
-from suite.statistics.intervals import Estimate
+from suite.schema.record import RunRecord
+from suite.statistics.intervals import Estimate, median_of
 from suite.statistics.reduce import steady_part
+from suite.statistics.stopping_rule import completed_times_s
 from tests.fixtures.results.version_2026_12 import FOLDER, NOTES, ends, row, runs_of, set_of, times
 
 TUNED_TASKS = ("Cartpole", "Ant")
@@ -137,3 +141,43 @@ def test_the_seventh_machine() -> None:
     assert f"on the seventh {settled} of {len(runs)}," in NOTES
     assert {str(record.environment.git_commit)[:7] for record in runs} == {"1bf006f"}
     assert {len(record.turns.beside) if record.turns else None for record in runs} == {1, 2}
+
+
+def test_stable_baselines3_beside_rl_games() -> None:
+    results = {result.case.case_id: result for result in set_of("h200-sb3").campaign.results}
+    assert {len(result.completed) for result in results.values()} == {3}
+    for task, envs, words in (
+        ("cartpole", 4096, "{} times the frames of rl_games in Cartpole** ({})"),
+        ("ant", 1024, "and {} times in Ant ({}), where no difference is seen"),
+    ):
+        theirs, ours = (results[f"{task}-numpy/{library}-kitless-n{envs}-1x1"] for library in ("rl_games", "sb3"))
+        work = ours.case.frames_per_iteration / theirs.case.frames_per_iteration
+        found = speedup_of(case_times(ours).times_s, case_times(theirs).times_s, work=work)
+        assert words.format(f"{found.value:.2f}", ends(found)) in NOTES
+        if task == "cartpole":
+            share = median(learning_share(record) for record in ours.completed)
+            assert f"In Cartpole {100 * share:.0f} % of its iteration is learning" in NOTES
+            its, that = (f"{one.case.optimiser_steps} {{}} {one.case.frames_per_iteration:,}" for one in (ours, theirs))
+            assert f"its agent takes {its.format('optimiser steps for')}" in NOTES
+            assert f"that of rl_games {that.format('for')}" in NOTES
+
+
+def test_the_second_single_h200() -> None:
+    (result,) = set_of("h200-skrl").campaign.results
+    found = median_of(completed_times_s(result.completed))
+    fastest, slowest = (result.case.frames_per_iteration / end for end in found.interval or ())
+    middle = result.case.frames_per_iteration / found.value
+    assert f"skrl processes {middle:,.0f} frames/s of Cartpole ({slowest:,.0f} to {fastest:,.0f})" in NOTES
+    runs = [record for name in ("h200-sb3", "h200-skrl") for record in runs_of(set_of(name))]
+    settled = sum(steady_part(record).flag is None for record in runs)
+    assert f"and on the second {settled} of {len(runs)}." in NOTES
+    assert {str(record.environment.git_commit)[:7] for record in runs} == {"d9ab449"}
+
+
+def learning_share(record: RunRecord) -> float:
+    (rank,) = record.ranks
+    learning_s, iteration_s = (
+        median(value for value in rank.samples[name] if value is not None)
+        for name in ("learning_time_s", "iteration_time_s")
+    )
+    return learning_s / iteration_s
