@@ -75,8 +75,13 @@ def figure(
     )
 
 
+def inline(points: Iterable[Mapping[str, Any]]) -> alt.InlineData:
+    """A chart's data, in a tuple: altair copies a list anew with each thing that is said of the chart."""
+    return alt.InlineData(values=tuple(points))
+
+
 def rows_data(rows: Iterable[CaseRow]) -> alt.InlineData:
-    return alt.InlineData(values=case_points(rows))
+    return inline(case_points(rows))
 
 
 def tip(field: str, title: str, number_format: str | None = None) -> alt.Tooltip:
@@ -131,7 +136,7 @@ def efficiency_axis(field: str, *, top: float, title: str = "Scaling efficiency"
 
 def dashed_line_at(y: float) -> alt.Chart:
     """What a figure's points are compared with."""
-    shown = alt.Chart(alt.InlineData(values=[{}]))
+    shown = alt.Chart(inline([{}]))
     line: alt.Chart = shown.mark_rule(color=RULE, strokeDash=RULE_DASH).encode(y=alt.YDatum(y))
     return line
 
@@ -145,7 +150,8 @@ def pick(field: str) -> alt.Parameter:
 
 
 def faded_unless(picked: alt.Parameter, opacity: float = 1) -> Any:
-    return alt.condition(picked, alt.value(opacity), alt.value(FADED))
+    # alt.condition would say the same as a dict, whose class altair then searches for a hundredth of a second.
+    return alt.OpacityValue(FADED, condition={"param": picked.name, "value": opacity})
 
 
 def legend_of(values: Sequence[str]) -> alt.Legend | None:
@@ -193,9 +199,7 @@ def intervals(rows: Sequence[CaseRow], *, x: alt.X, low: str, high: str, picked:
     shown = [point for point in case_points(rows) if low in point]
     if not shown:
         return []
-    base = alt.Chart(alt.InlineData(values=shown)).encode(
-        x=x, color=colour(curves_of(rows)), opacity=faded_unless(picked)
-    )
+    base = alt.Chart(inline(shown)).encode(x=x, color=colour(curves_of(rows)), opacity=faded_unless(picked))
     whisker = base.mark_rule(strokeWidth=2).encode(y=alt.Y(f"{low}:Q"), y2=alt.Y2(f"{high}:Q"))
     caps = [base.mark_tick(thickness=2, size=9).encode(y=alt.Y(f"{name}:Q")) for name in (low, high)]
     return [whisker, *caps]
@@ -210,7 +214,7 @@ def end_labels(
     """
     placed = spread(to_px)
     return [
-        alt.Chart(alt.InlineData(values=[{"world_size": world_size}]))
+        alt.Chart(inline([{"world_size": world_size}]))
         .mark_text(text=text, align="left", dx=9, fontSize=12, fontWeight=600, color=colours[curve])
         .encode(x=x, y=alt.value(placed[curve]))
         for curve, (world_size, text) in values.items()
@@ -261,4 +265,4 @@ def rounded(value: Any) -> Any:
         return float(f"{value:.{SPEC_DIGITS}g}")
     if isinstance(value, dict):
         return {key: rounded(item) for key, item in value.items()}
-    return [rounded(item) for item in value] if isinstance(value, list) else value
+    return [rounded(item) for item in value] if isinstance(value, list | tuple) else value

@@ -15,6 +15,7 @@ from reports.display.charts.drawing import (
     colour,
     faded_unless,
     figure,
+    inline,
     log_ticks,
     pick,
     shape,
@@ -51,7 +52,7 @@ def gains(series: Campaign, found: Sequence[Gain], *, is_small: bool = False) ->
     y = alt.Y("change:N", sort=list(labels.values()), title=None, axis=axis)
     kinds = [kind for kind in (FPS, SOONER) if any(point["kind"] == kind for point in points)]
     beside = alt.YOffset("kind:N", sort=kinds)  # equal gains would hide each other
-    base = alt.Chart(alt.InlineData(values=points)).encode(
+    base = alt.Chart(inline(points)).encode(
         y=y, yOffset=beside, color=colour(kinds, "kind", PALETTE), opacity=faded_unless(picked)
     )
     tooltip = [
@@ -89,13 +90,13 @@ def _point(label: str, gain: Gain, kind: str, value: Estimate | None) -> dict[st
 
 
 def _band(edges: Sequence[float]) -> alt.Chart:
-    shown = alt.Chart(alt.InlineData(values=[{"from": edges[0], "to": edges[1]}]))
+    shown = alt.Chart(inline([{"from": edges[0], "to": edges[1]}]))
     band: alt.Chart = shown.mark_rect(color=RULE, opacity=0.25).encode(x=alt.X("from:Q"), x2=alt.X2("to:Q"))
     return band
 
 
 def _line_at_one() -> alt.Chart:
-    shown = alt.Chart(alt.InlineData(values=[{}]))
+    shown = alt.Chart(inline([{}]))
     line: alt.Chart = shown.mark_rule(color=RULE, strokeDash=RULE_DASH, strokeWidth=1.5).encode(x=alt.XDatum(1))
     return line
 

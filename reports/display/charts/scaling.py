@@ -25,6 +25,7 @@ from reports.display.charts.drawing import (
     figure,
     fps_axis,
     ideal_line,
+    inline,
     intervals,
     last_rows,
     legend_of,
@@ -150,9 +151,7 @@ def throughput(series: Campaign) -> Figure | Html:
     curves, kinds = curves_of(shown), list(KIND_COLUMNS)
     picked, x = pick("curve" if len(curves) > 1 else "kind"), ranks_axis(shown)
     y = fps_axis([point[name] for point in points for name in ("low", "high", "ideal")])
-    base = alt.Chart(alt.InlineData(values=points)).encode(
-        x=x, opacity=faded_unless(picked), detail=alt.Detail("curve:N")
-    )
+    base = alt.Chart(inline(points)).encode(x=x, opacity=faded_unless(picked), detail=alt.Detail("curve:N"))
     coloured, shapes, dashes = _told_apart(curves, kinds)
     tooltip = [
         tip("case_id:N", "Case"),

@@ -6,6 +6,7 @@ from typing import Any, Final
 import altair as alt
 
 from reports.analysis.scaling.lines import Point
+from reports.display.charts.drawing import inline
 from reports.display.html import estimated, rounds_text
 from suite.statistics.intervals import Estimate
 
@@ -66,5 +67,5 @@ def points(base: alt.Chart, found: Sequence[Values], *, size: int, **channels: A
 
 def _with(base: alt.Chart, found: Sequence[Values]) -> alt.Chart:
     """``base`` with other points. A filter that leaves none would make Vega warn."""
-    chart: alt.Chart = base.properties(data=alt.InlineData(values=list(found)))
+    chart: alt.Chart = base.properties(data=inline(found))
     return chart

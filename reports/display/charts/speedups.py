@@ -12,6 +12,7 @@ from reports.display.charts.drawing import (
     SCHEMA_URL,
     counts_axis,
     faded_unless,
+    inline,
     rounded,
     tip,
 )
@@ -42,7 +43,7 @@ def speedups(lines: Sequence[Line], mode: Mode, *, top: float, of: str = "", is_
     counts = sorted({point["gpus"] for point in points})
     picked = alt.selection_point(name="picked", fields=["task"], bind="legend")
     y = speedup_marks.speedup_axis(top)
-    base = alt.Chart(alt.InlineData(values=points)).encode(
+    base = alt.Chart(inline(points)).encode(
         x=counts_axis("gpus", "GPUs", counts),
         y=y,
         color=alt.Color(
@@ -89,7 +90,7 @@ def speedups(lines: Sequence[Line], mode: Mode, *, top: float, of: str = "", is_
 
 def _ideal(counts: Sequence[int]) -> alt.Chart:
     ends = [{"gpus": count, "speedup": count} for count in (counts[0], counts[-1])]
-    line = alt.Chart(alt.InlineData(values=ends)).mark_line(color=RULE, strokeDash=[2, 3], strokeWidth=1, clip=True)
+    line = alt.Chart(inline(ends)).mark_line(color=RULE, strokeDash=[2, 3], strokeWidth=1, clip=True)
     found: alt.Chart = line.encode(x=alt.X("gpus:Q"))
     return found
 

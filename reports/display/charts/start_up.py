@@ -8,7 +8,16 @@ import altair as alt
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.curves import variant_of
 from reports.analysis.start_ups import PARTS, ColdAndWarm, median_parts_s, whole_of
-from reports.display.charts.drawing import CASE_LABEL_LIMIT, PLAIN_NUMBER, colour, faded_unless, figure, pick, tip
+from reports.display.charts.drawing import (
+    CASE_LABEL_LIMIT,
+    PLAIN_NUMBER,
+    colour,
+    faded_unless,
+    figure,
+    inline,
+    pick,
+    tip,
+)
 from reports.display.charts.time_split import BAR_PX
 from reports.display.figure import Figure
 from reports.display.html import Html, estimated, html_table, seconds
@@ -39,7 +48,7 @@ def start_up(series: Campaign, found: Sequence[ColdAndWarm]) -> Figure:
         axis=alt.Axis(labelLimit=alt.ExprRef(CASE_LABEL_LIMIT), ticks=False),
     )
     drawn = (
-        alt.Chart(alt.InlineData(values=[point for point in data if point["part"] in present]))
+        alt.Chart(inline([point for point in data if point["part"] in present]))
         .mark_bar(size=18, stroke="white", strokeWidth=1)
         .encode(
             x=alt.X("time_s:Q", title="Start in s", axis=alt.Axis(tickCount=5, format=PLAIN_NUMBER)),

@@ -15,6 +15,7 @@ from reports.display.charts.drawing import (
     faded_unless,
     figure,
     fps_axis,
+    inline,
     pick,
     shape,
     tip,
@@ -38,7 +39,7 @@ def environments(series: Campaign, *, is_small: bool = False) -> Figure | Html:
     picked = pick("who")
     x = counts_axis("num_envs", "Environments of one rank", sizes, is_crowded=True)
     y = fps_axis([point[name] for point in points for name in ("low", "high")])
-    base = alt.Chart(alt.InlineData(values=points)).encode(x=x, color=colour(who, "who"), opacity=faded_unless(picked))
+    base = alt.Chart(inline(points)).encode(x=x, color=colour(who, "who"), opacity=faded_unless(picked))
     tooltip = [
         tip("case_id:N", "Case"),
         tip("num_envs:Q", "Environments", ",d"),
@@ -72,7 +73,7 @@ def environments(series: Campaign, *, is_small: bool = False) -> Figure | Html:
 
 def _out_of_memory(too_many: list[dict[str, Any]], x: alt.X) -> tuple[alt.Chart, alt.Chart]:
     """A line where memory had no room, named at its foot: frames are many there, so points are above."""
-    base = alt.Chart(alt.InlineData(values=too_many)).encode(x=x)
+    base = alt.Chart(inline(too_many)).encode(x=x)
     tooltip = [tip("case_id:N", "Case"), tip("num_envs:Q", "Environments", ",d"), tip("said:N", "Outcome")]
     rule: alt.Chart = base.mark_rule(color=INK, strokeDash=RULE_DASH, strokeWidth=1.5).encode(tooltip=tooltip)
     text = base.mark_text(align="right", dx=-6, color=INK, fontSize=12).encode(

@@ -9,7 +9,16 @@ from reports.analysis.analysed_set import Campaign
 from reports.analysis.time_split import Inside, Values
 from reports.display import html as tables
 from reports.display import resource_tables, series_tables
-from reports.display.charts.drawing import CASE_LABEL_LIMIT, PLAIN_NUMBER, colour, faded_unless, figure, pick, tip
+from reports.display.charts.drawing import (
+    CASE_LABEL_LIMIT,
+    PLAIN_NUMBER,
+    colour,
+    faded_unless,
+    figure,
+    inline,
+    pick,
+    tip,
+)
 from reports.display.charts.points import MAX_RANKS, case_label, some_ranks
 from reports.display.figure import INK, RULE, Figure
 from reports.display.html import Html
@@ -43,7 +52,7 @@ def time_split(series: Campaign) -> Figure | Html:
     present = [part for part in PART_COLOURS if any(point["part"] == part for point in data)]
     picked = pick("part")
     bars = (
-        alt.Chart(alt.InlineData(values=data))
+        alt.Chart(inline(data))
         .mark_bar(size=18, stroke="white", strokeWidth=1)
         .encode(
             x=alt.X("time_s:Q", title="Iteration time in s", axis=alt.Axis(tickCount=5, format=PLAIN_NUMBER)),
@@ -89,7 +98,7 @@ def rank_skew(series: Campaign) -> Figure | Html:
         for row in shown
         for rank, ratio in some_ranks(series.inside[row.case_id].rank_ratios)
     ]
-    base = alt.Chart(alt.InlineData(values=data)).encode(y=_cases_axis(labels))
+    base = alt.Chart(inline(data)).encode(y=_cases_axis(labels))
     reach: float = max(abs(point[name]) for point in data for name in ("low", "high"))
     precision = 0 if reach > 0.03 else 1 if reach > 0.003 else 2 if reach > 0.0003 else 3  # noqa: PLR2004 - digits
     x = alt.X(
@@ -108,7 +117,7 @@ def rank_skew(series: Campaign) -> Figure | Html:
             tip("high:Q", "Most", "+.2%"),
         ],
     )
-    zero = alt.Chart(alt.InlineData(values=[{}])).mark_rule(color=RULE).encode(x=alt.XDatum(0))
+    zero = alt.Chart(inline([{}])).mark_rule(color=RULE).encode(x=alt.XDatum(0))
     left_out = (
         f" Of more than {MAX_RANKS} ranks the fastest, the slowest and those at the quartiles are shown."
         if any(row.world_size > MAX_RANKS for row in shown)
@@ -180,7 +189,7 @@ def _bars(
         | {"low": values.low, "high": values.high, "text": format(values.median, number_format)}
         for row, values in found
     ]
-    base = alt.Chart(alt.InlineData(values=list(points))).encode(y=_cases_axis(labels))
+    base = alt.Chart(inline(points)).encode(y=_cases_axis(labels))
     x = alt.X("value:Q", title=title, axis=alt.Axis(tickCount=5, format=PLAIN_NUMBER), scale=alt.Scale(zero=True))
     bars = base.mark_bar(size=18, color="#0072B2").encode(
         x=x, tooltip=[tip("case_id:N", "Case"), tip("value:Q", title, number_format)]

@@ -6,7 +6,7 @@ from typing import Any, Final
 import altair as alt
 
 from reports.analysis.analysed_set import Campaign
-from reports.display.charts.drawing import PLAIN_NUMBER, colour, faded_unless, figure, pick, shape, tip
+from reports.display.charts.drawing import PLAIN_NUMBER, colour, faded_unless, figure, inline, pick, shape, tip
 from reports.display.figure import Figure
 from reports.topics.cost import tables as choosing_tables
 from reports.topics.cost.model import Choice, scaled
@@ -31,7 +31,7 @@ def time_and_cost(series: Campaign, choices: Sequence[Choice], *, frames: int, u
         "cost:Q", title=f"{unit}-hours", scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=6, format=PLAIN_NUMBER)
     )
     y = alt.Y("hours:Q", title="Hours", scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=5, format=PLAIN_NUMBER))
-    base = alt.Chart(alt.InlineData(values=points)).encode(
+    base = alt.Chart(inline(points)).encode(
         color=colour(curves), opacity=faded_unless(picked), detail=alt.Detail("curve:N")
     )
     for name in ("hours", "hours_low", "hours_high", "cost"):

@@ -6,7 +6,7 @@ from typing import Any, Final
 import altair as alt
 
 from reports.analysis.analysed_set import Campaign
-from reports.display.charts.drawing import CASE_LABEL_LIMIT, PALETTE, RULE_DASH, figure, tip
+from reports.display.charts.drawing import CASE_LABEL_LIMIT, PALETTE, RULE_DASH, figure, inline, tip
 from reports.display.figure import RULE, Figure
 from reports.display.html import Html
 from reports.topics.determinism.model import Pair
@@ -20,14 +20,14 @@ def drawn(campaign: Campaign, found: Sequence[Pair], names: Mapping[str, str], *
     axis = alt.Axis(labelLimit=alt.ExprRef(CASE_LABEL_LIMIT), ticks=False, grid=True, domain=False)
     y = alt.Y("name:N", sort=[point["name"] for point in points], title=None, axis=axis)
     x = alt.X("value:Q", title="Times as long as shipped", scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=6))
-    base = alt.Chart(alt.InlineData(values=points)).encode(y=y, color=alt.value(PALETTE[0]))
+    base = alt.Chart(inline(points)).encode(y=y, color=alt.value(PALETTE[0]))
     tooltip = [
         tip("case_id:N", "Case"),
         tip("value:Q", "Times as long", ".3g"),
         tip("low:Q", "Interval from", ".3g"),
         tip("high:Q", "to", ".3g"),
     ]
-    line = alt.Chart(alt.InlineData(values=[{}])).mark_rule(color=RULE, strokeDash=RULE_DASH).encode(x=alt.datum(1))
+    line = alt.Chart(inline([{}])).mark_rule(color=RULE, strokeDash=RULE_DASH).encode(x=alt.datum(1))
     words = "; ".join(f"{point['name']}: {point['value']:.2f}" for point in points)
     return figure(
         [

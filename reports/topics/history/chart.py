@@ -6,7 +6,7 @@ from typing import Any, Final
 import altair as alt
 
 from reports.display.charts import speedup_marks
-from reports.display.charts.drawing import ON_A_PHONE, PALETTE, SCHEMA_URL, SHAPES, rounded, tip
+from reports.display.charts.drawing import ON_A_PHONE, PALETTE, SCHEMA_URL, SHAPES, inline, rounded, tip
 from reports.display.figure import Figure, make_figure
 from reports.display.html import Html, estimated, html_table, ratio, rounds_text
 from reports.topics.history.over_versions import Measured, again
@@ -29,7 +29,7 @@ def over_versions(found: Sequence[Measured]) -> Figure:
     legend = _legend()
     positions = list(dict.fromkeys(point["at"] for point in sorted(points, key=lambda point: point["order"])))
     y = speedup_marks.speedup_axis(speedup_marks.axis_top(each.point.speedup for each in found))
-    base = alt.Chart(alt.InlineData(values=points)).encode(
+    base = alt.Chart(inline(points)).encode(
         x=alt.X("at:N", title=None, sort=positions, axis=_axis(len(positions))),
         xOffset=alt.XOffset("lane:O"),
         color=alt.Color("name:N", title=None, sort=shown, scale=alt.Scale(domain=shown, range=colours), legend=legend),

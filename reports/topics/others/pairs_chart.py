@@ -7,7 +7,7 @@ import altair as alt
 
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.pairs_of_cases import CasePair
-from reports.display.charts.drawing import colour, dashed_line_at, faded_unless, figure, pick, shape, tip
+from reports.display.charts.drawing import colour, dashed_line_at, faded_unless, figure, inline, pick, shape, tip
 from reports.display.figure import Figure
 from reports.display.html import Html, paragraph
 from reports.display.series_tables import STACK_NAMES
@@ -70,7 +70,7 @@ def _compared(
         axis=alt.Axis(labelAngle=0),
     )
     y = alt.Y("value:Q", title=title, scale=alt.Scale(zero=True), axis=alt.Axis(format=number_format, tickCount=5))
-    base = alt.Chart(alt.InlineData(values=points)).encode(
+    base = alt.Chart(inline(points)).encode(
         x=x, xOffset=alt.XOffset("who:N", sort=who), color=colour(who, "who"), opacity=faded_unless(picked)
     )
     tooltip = [

@@ -15,6 +15,7 @@ from reports.display.charts.drawing import (
     efficiency_axis,
     faded_unless,
     figure,
+    inline,
     pick,
     shape,
     tip,
@@ -34,7 +35,7 @@ def efficiencies(table: Table, ours: Sequence[tuple[Campaign, Sequence[CaseRow]]
     x = counts_axis("gpus", "GPUs", (point["gpus"] for point in values))
     top = HEADROOM * max(1.0, *(point["high"] for point in values))
     y = efficiency_axis("efficiency", top=top, title="Efficiency of total FPS")
-    base = alt.Chart(alt.InlineData(values=values)).encode(x=x, color=colour(who, "who"), opacity=faded_unless(picked))
+    base = alt.Chart(inline(values)).encode(x=x, color=colour(who, "who"), opacity=faded_unless(picked))
     tooltip = [tip("who:N", "Measured by"), tip("gpus:Q", "GPUs"), tip("efficiency:Q", "Efficiency", ".1%")]
     points = base.mark_point(filled=True, size=75).encode(y=y, shape=shape(who, "who"), tooltip=tooltip)
     series, *others = (campaign for campaign, _ in ours)

@@ -6,7 +6,7 @@ from typing import Any, Final
 import altair as alt
 
 from reports.analysis.analysed_set import Campaign
-from reports.display.charts.drawing import colour, dashed_line_at, faded_unless, figure, pick, shape, tip
+from reports.display.charts.drawing import colour, dashed_line_at, faded_unless, figure, inline, pick, shape, tip
 from reports.display.figure import Figure
 from reports.display.html import Html
 from reports.topics.shared_gpu.model import Group, Shared
@@ -25,7 +25,7 @@ def drawn(campaign: Campaign, found: Sequence[Group], names: Sequence[str], *, d
     picked = pick("name")
     x = alt.X("trainings:O", title="Trainings at the same time", axis=alt.Axis(labelAngle=0))
     y = alt.Y("value:Q", title="Total frames per second, one is 1", scale=alt.Scale(zero=True))
-    base = alt.Chart(alt.InlineData(values=points)).encode(
+    base = alt.Chart(inline(points)).encode(
         x=x, color=colour(names, "name"), opacity=faded_unless(picked), xOffset=alt.XOffset("name:N", sort=list(names))
     )
     tooltip = [

@@ -6,7 +6,7 @@ import altair as alt
 
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.seeds import Seeds
-from reports.display.charts.drawing import PALETTE, figure, tip
+from reports.display.charts.drawing import PALETTE, figure, inline, tip
 from reports.display.charts.points import stride_of
 from reports.display.figure import Figure
 from reports.display.html import Html
@@ -18,7 +18,7 @@ _DIGITS: Final = 4
 def curves(campaign: Campaign, found: Seeds, *, data: Html) -> Figure:
     """``campaign``: of one of the seeds, for where it ran."""
     points = [point for seed in found.curves for point in _points(found, seed)]
-    base = alt.Chart(alt.InlineData(values=points))
+    base = alt.Chart(inline(points))
     x = alt.X("iteration:Q", title="Iteration", axis=alt.Axis(tickMinStep=1, tickCount=8, format="d"))
     y = alt.Y("reward:Q", title="Mean return", scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=5))
     tooltip = [
@@ -33,7 +33,7 @@ def curves(campaign: Campaign, found: Seeds, *, data: Html) -> Figure:
         {"iteration": one.reference.iterations - 1, "reward": one.reference.reward_at_least} for one in found.judged
     ]
     marks = (
-        alt.Chart(alt.InlineData(values=least))
+        alt.Chart(inline(least))
         .mark_point(filled=True, size=110, shape="triangle-up", color=PALETTE[1])
         .encode(x=x, y=y, tooltip=[tip("iteration:Q", "At iteration"), tip("reward:Q", "At least", ".3g")])
     )
