@@ -13,7 +13,7 @@ from reports.analysis.series_kind import SeriesKind, series_kind
 from reports.analysis.time_split import Inside, inside
 from suite.records.worked import has_speeds
 from suite.schema.record import CaseResult, RunRecord
-from suite.statistics.core_speed import Host, fastest_probes_s, slowed_cores
+from suite.statistics.core_speed import Host, SlowedCores, fastest_probes_s, slowed_cores
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,8 +120,8 @@ class Campaign:
         return {result.case.case_id: self._inside[result.case.case_id] for result in self.results}
 
     @property
-    def slowed_cores(self) -> str | None:
-        """What slowed cores did to its GPU cases, a sentence; None where nothing is worth saying, or known."""
+    def slowed_cores(self) -> SlowedCores | None:
+        """What slowed cores did to its GPU cases; None where nothing is worth saying, or known."""
         return slowed_cores((*self.results, *self.overhead), self.fastest_probe_s)
 
     @property
@@ -139,8 +139,8 @@ class Campaign:
         return self.kind == "sweep"
 
     @property
-    def is_tuned(self) -> bool:
-        return self.kind == "tuned"
+    def varies_settings(self) -> bool:
+        return self.kind in {"tuned", "deterministic", "shared_gpu"}
 
     @property
     def pairs_without_scaling(self) -> tuple[CasePair, ...]:

@@ -197,12 +197,15 @@ def series_subject(case: Case, kind: SeriesKind = "scaling") -> str:
     """``8,192 environments in all``: its title where it is clear which task is meant."""
     if case.workload == "all_reduce":
         return "all-reduce of the gradient alone"
-    if kind == "start_up":
-        return f"cold and warm starts of {counted(case.num_envs, 'environment')}"
-    if kind == "tuned":
-        return "time to a reward, as shipped and tuned" if case.seed_per_round else "as shipped and tuned"
-    if kind == "sweep":
-        return f"from few to many environments on {counted(case.world_size, 'rank')}"
+    subjects = {
+        "start_up": f"cold and warm starts of {counted(case.num_envs, 'environment')}",
+        "tuned": "time to a reward, as shipped and tuned" if case.seed_per_round else "as shipped and tuned",
+        "deterministic": "with deterministic settings and as shipped",
+        "shared_gpu": "one training on a GPU and several",
+        "sweep": f"from few to many environments on {counted(case.world_size, 'rank')}",
+    }
+    if kind in subjects:
+        return subjects[kind]
     size = f"{case.num_envs_global:,} environments in all"
     if case.scaling == "weak":
         size = f"{case.num_envs:,} environments a rank"
@@ -228,12 +231,14 @@ def series_facts(rows: Sequence[CaseRow], kind: SeriesKind = "scaling") -> Html:
     if kind == "start_up":
         varied = "whether compiled kernels are there before a round"
         return paragraph(f"{what}, {rule}. Varied: {varied}, on {values('topology')} nodes x ranks.")
-    if kind == "tuned":
-        return paragraph(
-            f"{what}, {rule}. Varied: one setting of the libraries at a time, on {values('topology')} nodes x ranks."
-        )
-    if kind == "sweep":
-        return paragraph(f"{what}, {rule}. Varied: the number of environments, on {values('topology')} nodes x ranks.")
+    settings = {
+        "tuned": "one setting of the libraries at a time",
+        "deterministic": "whether settings are deterministic",
+        "shared_gpu": "the number of trainings on a GPU",
+        "sweep": "the number of environments",
+    }
+    if kind in settings:
+        return paragraph(f"{what}, {rule}. Varied: {settings[kind]}, on {values('topology')} nodes x ranks.")
     if len({row.world_size for row in rows}) == 1:
         return paragraph(f"{what}, {rule}, on {values('topology')} nodes x ranks.")
     scaling = values("scaling").capitalize()

@@ -34,7 +34,7 @@ def _of_cpu(campaign: Campaign) -> Iterator[str]:
     taken = "A hypervisor gave others"
     yield from _over(inside, lambda one: one.stolen_share, MATTERS, taken, "the CPU time in use here")
     if campaign.slowed_cores:
-        yield campaign.slowed_cores
+        yield str(campaign.slowed_cores)
 
 
 def _over(

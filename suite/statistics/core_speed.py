@@ -129,8 +129,39 @@ def core_speed(records: Sequence[RunRecord], fastest_s: Mapping[Host, float]) ->
     )
 
 
-def slowed_cores(results: Sequence[CaseResult], fastest_s: Mapping[Host, float]) -> str | None:
-    """How slowed cores affected these cases, in a sentence; None if under ``WORTH_SAYING`` of the looks are slowed.
+@dataclass(frozen=True, kw_only=True)
+class SlowedCores:
+    """How slowed cores affected some cases."""
+
+    looks: int  # marked iterations with a probe
+    slowed: int  # of them
+    fastest_s: tuple[float, ...]  # the fastest probe of each host
+    slower_by: float | None  # the iteration after a slowed core, median of cases; None: too few looks
+    cases: int  # that this is a median of
+
+    @property
+    def cost_in_words(self) -> str | None:
+        """Such as ``22% longer (median of 8 cases)``."""
+        if self.slower_by is None:
+            return None
+        cost = round(self.slower_by, 2)
+        how = f"{abs(cost):.0%} {'longer' if cost > 0 else 'less'}" if cost else "as long"
+        return f"{how} (median of {counted(self.cases, 'case')})"
+
+    @property
+    def fastest_in_words(self) -> str:
+        return ", ".join(f"{1e6 * fastest:.0f} µs" for fastest in self.fastest_s)
+
+    def __str__(self) -> str:
+        said = (
+            f"Cores were shared or slowed: after {self.slowed} of {self.looks} marked iterations a fixed piece of "
+            f"Python's work took over {SLOWED:g} times as long as at best ({self.fastest_in_words})"
+        )
+        return f"{said}; the next iteration took {self.cost_in_words}." if self.cost_in_words else f"{said}."
+
+
+def slowed_cores(results: Sequence[CaseResult], fastest_s: Mapping[Host, float]) -> SlowedCores | None:
+    """How slowed cores affected these cases; None if under ``WORTH_SAYING`` of the looks are slowed.
 
     Raises ValueError as ``core_speed`` does.
     """
@@ -138,18 +169,14 @@ def slowed_cores(results: Sequence[CaseResult], fastest_s: Mapping[Host, float])
     looks, slowed = sum(speed.looks for speed in found), sum(speed.slowed for speed in found)
     if not looks or slowed < WORTH_SAYING * looks:
         return None
-    best = ", ".join(f"{1e6 * fastest:.0f} µs" for fastest in sorted(fastest_s.values()))
-    said = (
-        f"Cores were shared or slowed: after {slowed} of {looks} marked iterations a fixed piece of Python's work took "
-        f"over {SLOWED:g} times as long as at best ({best})"
-    )
     costs = [speed.slower_by for speed in found if speed.slower_by is not None]
-    if not costs:
-        return f"{said}."
-    cost = round(statistics.median(costs), 2)
-    how = f"{abs(cost):.0%} {'longer' if cost > 0 else 'less'}" if cost else "as long"
-    how += f" (median of {counted(len(costs), 'case')})"
-    return f"{said}; the next iteration took {how}."
+    return SlowedCores(
+        looks=looks,
+        slowed=slowed,
+        fastest_s=tuple(sorted(fastest_s.values())),
+        slower_by=statistics.median(costs) if costs else None,
+        cases=len(costs),
+    )
 
 
 def _looks(record: RunRecord, fastest_s: Mapping[Host, float]) -> Iterator[_Look]:

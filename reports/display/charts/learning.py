@@ -10,7 +10,7 @@ from reports.analysis.analysed_set import Campaign
 from reports.analysis.learning_curves import CurvePoint
 from reports.display import html as tables
 from reports.display import series_tables
-from reports.display.charts.drawing import PALETTE, colour, faded_unless, figure, legend_of, pick, tip
+from reports.display.charts.drawing import PALETTE, colour, faded_unless, figure, inline, legend_of, pick, tip
 from reports.display.charts.points import has_single_point, thinned, world_size_of
 from reports.display.figure import Figure
 from reports.display.html import Html
@@ -40,7 +40,7 @@ def learning(series: Campaign) -> Figure | Html:
         return tables.paragraph(
             "No rank of this series reported a reward: training was too short for an episode to end."
         )
-    if series.is_tuned:
+    if series.varies_settings:
         points, told = _by_change(points)
     else:
         told = _by_environments(series) if series.is_sweep else _by_topology(points)
@@ -61,7 +61,7 @@ def learning(series: Campaign) -> Figure | Html:
 
 def _lines(series: Campaign, points: Sequence[CurvePoint], told: _Told) -> alt.Chart:
     lines: alt.Chart = (
-        alt.Chart(alt.InlineData(values=_drawn(series, points)))
+        alt.Chart(inline(_drawn(series, points)))
         .mark_line(strokeWidth=1.8, point=has_single_point(points))
         .encode(
             x=alt.X(

@@ -21,11 +21,12 @@ from reports.display.html import (
     side_by_side,
     together,
 )
-from reports.sets.version import Version
+from reports.sets.version import ResultSet, Version
 from reports.topics.cost import tables as choosing_tables
 from reports.topics.cost.chart import time_and_cost
 from reports.topics.cost.model import KNEE_WORTH, Choice, choice
 from reports.topics.cost.sizes import NEAR_MOST, Failed, SizeChoice, size_choices
+from suite.files.wording import are, counted
 
 FRAMES: Final = 1_000_000_000  # that hours and costs are stated for; the reader's own go with them
 
@@ -68,7 +69,12 @@ def in_short(version: Version) -> Html:
         return [choosing_tables.in_short(_choices(campaign), frames=FRAMES, unit=_unit(campaign), label=label)]
 
     nothing = "No series with a completed round varies the number of GPUs, so there is nothing to choose from."
-    return _of_every_set(version, table, nothing, depth=2)  # before the first section
+    shown = _of_every_set(version, table, nothing, depth=2)  # before the first section
+    left_out = sum(bool(_scaling(one.campaign).rows) and not _chosen(version, one).rows for one in version.scaling)
+    if not left_out:
+        return shown
+    said = f"{counted(left_out, 'set')} of one number of GPUs {are(left_out)} left out: there is nothing to choose."
+    return together([shown, paragraph(said)])
 
 
 def options(version: Version) -> Html:
@@ -161,11 +167,24 @@ def _of_every_set(
     """``show`` gets of each set ``part``, by default what has numbers of ranks to choose from, if any is there."""
     parts: list[Displayed] = []
     for one in version.scaling:
-        campaign = (part or _scaling)(one.campaign)
+        campaign = part(one.campaign) if part else _chosen(version, one)
         if campaign.rows:
             parts += [heading(one.title, depth=depth)] if version.must_name_sets else []
             parts += show(campaign)
     return together(parts) if parts else paragraph(nothing)
+
+
+def _chosen(version: Version, one: ResultSet) -> Campaign:
+    """Return the series of a set with several numbers of ranks; all of scaling where no set has any such."""
+    if not any(_with_a_choice(each.campaign).rows for each in version.scaling):
+        return _scaling(one.campaign)
+    return _with_a_choice(one.campaign)
+
+
+def _with_a_choice(campaign: Campaign) -> Campaign:
+    found = _scaling(campaign)
+    kept = {name for name in found.series_names if len({row.world_size for row in found.series(name).rows}) > 1}
+    return found.only(lambda result: result.case.series in kept)
 
 
 def _scaling(campaign: Campaign) -> Campaign:

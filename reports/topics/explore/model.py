@@ -25,7 +25,7 @@ OTHERS: Final[Mapping[Workload, str]] = {
     "collection_ray": "TorchRL's collector alone, over Ray",
     "async_pipeline": "TorchRL's pipeline",
 }
-DIVISIONS: Final[Mapping[str, str]] = {"closed": "as shipped", "open": "tuned"}
+AS_SHIPPED: Final = "as shipped"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,7 @@ class Point:
     num_envs: int  # of each GPU
     num_envs_global: int
     physics: str
-    settings: str  # as shipped or tuned
+    settings: str  # what the case is compared by, such as tuned
     details: str  # what else sets it apart; mostly empty
     machine: str
     runs: int
@@ -65,7 +65,7 @@ class Point:
 
     @property
     def _changed(self) -> tuple[str, ...]:
-        return () if self.settings == DIVISIONS["closed"] else (self.settings,)
+        return () if self.settings == AS_SHIPPED else (self.settings,)
 
     @property
     def hardware(self) -> str:
@@ -129,7 +129,7 @@ def _point(
         num_envs=case.num_envs,
         num_envs_global=case.num_envs_global,
         physics=STACK_NAMES[case.stack],
-        settings=DIVISIONS[case.division],
+        settings=_settings(case),
         details=_details(result),
         machine=plain_name(place) + (f", by {one.contributor.name}" if one.contributor else ""),
         runs=row.rounds_completed,
@@ -173,11 +173,19 @@ def _nodes(result: CaseResult) -> str:
     return counted(result.case.nnodes, "simulated node" if is_emulated(result) else "node")
 
 
+def _settings(case: Case) -> str:
+    if case.division == "closed":
+        return AS_SHIPPED
+    if case.deterministic or case.with_packages:
+        return "deterministic" if case.deterministic else "other versions of packages"
+    return "several trainings on a GPU" if case.trainings_per_gpu > 1 else "tuned"
+
+
 def _details(result: CaseResult) -> str:
     case = result.case
     variant = variant_of(case).removesuffix(case.minibatch_rule).removesuffix("-")
     said = [
-        variant,
+        "" if variant == _settings(case) else variant,
         "updates kept" if case.minibatch_rule == "fixed_updates" else "",
         "other processes on the GPU" if has_neighbours(result) else "",
     ]

@@ -7,6 +7,7 @@ from typing import Final
 
 from reports.analysis.environments import Place, gpu_name, plain_name
 from reports.display.contributors import byline
+from reports.display.core_speed_table import slowed_cores_table
 from reports.display.html import (
     Displayed,
     Html,
@@ -130,13 +131,13 @@ def noise(version: Version) -> Html:
         num_text_columns=2,
     )
     unknown = [one.title or "This campaign" for one in version.sets if not one.twin_pairs]
-    slowed = [f"{one.title}: {said}" for one in version.sets if (said := one.campaign.slowed_cores)]
+    slowed = slowed_cores_table(version.sets)
     return together(
         [
             paragraph(NOISE_RULE),
             *([table] if pairs else []),
             *([paragraph(f"No case ran twice, so the noise is not known: {'; '.join(unknown)}.")] if unknown else []),
-            *([bullets(slowed)] if slowed else []),
+            *([slowed] if slowed else []),
         ]
     )
 

@@ -7,11 +7,11 @@ from reports.analysis.learned import Learned
 from reports.analysis.seeds import seeds
 from reports.analysis.time_to_reward import SMOOTHING_WINDOW
 from reports.display.addresses import address_of_series
+from reports.display.core_speed_table import slowed_cores_table
 from reports.display.html import (
     MISSING,
     Displayed,
     Html,
-    bullets,
     count,
     heading,
     html_table,
@@ -89,8 +89,7 @@ def places(version: Version) -> Html:
 
 def cores(version: Version) -> Html:
     """What slowed cores did, set by set."""
-    said = version.slowed_cores
-    return bullets(said) if said else paragraph("No set has slowed cores, or none was probed.")
+    return slowed_cores_table(version.scaling) or paragraph("No set has slowed cores, or none was probed.")
 
 
 def learning(version: Version) -> Html:

@@ -21,7 +21,7 @@ BESIDE: Final = (
 def _lost(_: Version, parts: Sequence[Campaign]) -> Sequence[Html]:
     """Of a series that trains and scales."""
     trains = any(part.is_training for part in parts)
-    scales = trains and shared_kind(parts) not in {"sweep", "tuned"} and not has_one_size(parts)
+    scales = trains and shared_kind(parts) in {"scaling", "start_up"} and not has_one_size(parts)
     return [losses_page.of_series(parts)] if scales else []
 
 

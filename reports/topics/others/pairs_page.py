@@ -1,17 +1,18 @@
 """Stacks beside each other, and several nodes beside one: the same task and ranks, and one thing that differs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.curves import interconnect_of, is_emulated
 from reports.analysis.pairs_of_cases import CasePair, nodes_side_by_side, stacks_side_by_side
-from reports.analysis.stack_parts import stack_pairs
+from reports.analysis.stack_parts import StackPair, stack_pairs
 from reports.display import pair_tables
 from reports.display.addresses import address_of_series
-from reports.display.html import Displayed, Html, bullets, heading, link, together
+from reports.display.html import Displayed, Html, answer_of_page, bullets, heading, link, percent, together
+from reports.display.series_tables import STACK_NAMES
 from reports.sets.version import ResultSet, Version
 from reports.topics.others import pairs_chart as charts
-from suite.files.wording import counted
+from suite.files.wording import are, counted
 from suite.schema.record import CaseResult
 
 type Find = Callable[[Sequence[CaseResult]], tuple[CasePair, ...]]
@@ -22,6 +23,50 @@ def has_nodes(version: Version) -> bool:
     return version.has_node_pairs or any(
         result.case.nnodes > 1 and result.completed for one in version.scaling for result in one.campaign.results
     )
+
+
+def stacks_answer(version: Version) -> Html:
+    """How much longer iterations take, for each two stacks that were compared."""
+    of_stacks: dict[tuple[str, str], list[StackPair]] = {}
+    for series in _series_of(version):
+        for pair in stack_pairs(series):
+            names = STACK_NAMES[pair.case.case.stack], STACK_NAMES[pair.base.case.stack]
+            of_stacks.setdefault(names, []).append(pair)
+    said = [
+        f"On {ours} an iteration takes {times} than on {theirs}, in {counted(len(known), 'comparison')};"
+        f" {sum(pair.speed == 'slower' for pair in known)} of them {are(len(known))} slower by more than noise."
+        for (ours, theirs), pairs in of_stacks.items()
+        if (known := [pair for pair in pairs if pair.ratio.slower_by]) and (times := _longer([p.ratio for p in known]))
+    ]
+    return answer_of_page(" ".join(said) or "No two stacks completed the same case, so nothing is known of both.")
+
+
+def nodes_answer(version: Version) -> Html:
+    """How much longer iterations take on several nodes."""
+    pairs = [pair for series in _series_of(version) for pair in nodes_side_by_side(series.results)]
+    times = _longer(pairs)
+    return answer_of_page(
+        f"On several nodes an iteration takes {times} than on one, in {counted(len(pairs), 'comparison')}."
+        if times
+        else "No case completed on one node and on several, so what the network between nodes costs is not known."
+    )
+
+
+def _longer(pairs: Sequence[CasePair]) -> str:
+    """Such as ``1.0 % shorter to 4.0 % longer``, over those that completed; empty without any."""
+    known = sorted(pair.slower_by.value for pair in pairs if pair.slower_by)
+    if not known:
+        return ""
+    ends = [(percent(abs(value)), "longer" if value >= 0 else "shorter") for value in (known[0], known[-1])]
+    (low, low_word), (high, high_word) = ends
+    if low_word != high_word:
+        return f"{low} {low_word} to {high} {high_word}"
+    return f"{' to '.join(dict.fromkeys((low, high)))} {high_word}"
+
+
+def _series_of(version: Version) -> Iterator[Campaign]:
+    for one in version.scaling:
+        yield from (one.campaign.series(name) for name in one.campaign.series_names)
 
 
 def stacks(version: Version) -> Html:

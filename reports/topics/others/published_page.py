@@ -13,6 +13,7 @@ from reports.display.html import (
     Cell,
     Displayed,
     Html,
+    answer_of_page,
     bullets,
     count,
     heading,
@@ -28,6 +29,17 @@ from reports.topics.others.published_chart import efficiencies
 from suite.files.wording import counted
 
 EXACT: Final = 0.005  # of an efficiency: rounding that leaves less open is not worth a range
+
+
+def answer() -> Html:
+    """How many efficiencies the sources imply, and how many of them cannot be."""
+    published = read_published()
+    found = [interval for table in published.table for _, interval in figures.implied(table)]
+    surely = sum(low > 1 for low, _ in found)
+    return answer_of_page(
+        f"{counted(len(published.source), 'source')} imply {len(found)} efficiencies of several GPUs;"
+        f" {surely} of them exceed 100 % even after the worst rounding."
+    )
 
 
 def sources() -> Html:

@@ -189,7 +189,7 @@ def _answers(one: ResultSet) -> Html:
 
 
 def _without_scaling(series: Campaign, title: str) -> Html:
-    if series.is_tuned:
+    if series.varies_settings:
         return division.headline(series, label=f"Headline {title} {series.rows[0].series}".strip())
     return _sweep(series, title) if series.is_sweep else Html(markup="", text="")
 
@@ -312,7 +312,7 @@ def _chart(series: Campaign, depth: int) -> Displayed:
         return Html(markup="", text="")
     name = series.rows[0].series
     title = f"{name}: {series_title(series.results[0].case, series.kind)}"
-    chart = division.first_chart(series) if series.is_tuned else _plain_chart(series)
+    chart = division.first_chart(series) if series.varies_settings else _plain_chart(series)
     return together([heading(link(title, _address(series)), depth=depth), chart])
 
 

@@ -132,7 +132,7 @@ def remarks(parts: Sequence[Campaign]) -> Html:
             odd,
             *([paragraph(OLDER_RULE)] if by_older_rule else []),
             paragraph(neighbours_sentence(series.completed)),
-            *([paragraph(slowed)] if (slowed := series.slowed_cores) else []),
+            *([paragraph(str(slowed))] if (slowed := series.slowed_cores) else []),
             series_tables.failures(series.failures, label=f"Rounds of {_named(series)} that did not complete"),
         ]
 

@@ -24,6 +24,13 @@ TUNED: Final = (
     "A case as shipped has upstream's settings. A tuned case changes settings that Isaac Lab and the RL libraries"
     " offer. The table compares each change with the case as shipped."
 )
+SETTINGS: Final = {
+    "deterministic": "A deterministic case has the settings of --deterministic. The page on them compares the two.",
+    "shared_gpu": (
+        "Cases with several trainings run them at the same time on one GPU. The slowest stands for all here; the page"
+        " on several trainings has their sum."
+    ),
+}
 COLD: Final = (
     "Cases whose names end with -cold begin every round with an empty kernel cache. Kernels are kept for the others."
     " No round of such a series is measured in turns: ranks would wait for each other within their starts."
@@ -61,6 +68,9 @@ def _parts(parts: Sequence[Campaign]) -> Iterator[Part]:
     elif kind == "sweep":
         yield "What was measured", [series.facts(parts), paragraph(SWEEP)]
         yield "How many environments", [bullets([link("Chart", f"#{series.SWEEPS}")]), series.cases(parts)]
+        yield "Where the time goes", [series.time_split(parts)]
+    elif kind in SETTINGS:
+        yield "What was measured", [series.facts(parts), paragraph(SETTINGS[kind]), series.cases(parts)]
         yield "Where the time goes", [series.time_split(parts)]
     elif kind == "tuned":
         yield "What was measured", [series.facts(parts), paragraph(TUNED)]

@@ -31,10 +31,9 @@ def series_answer(parts: Sequence[Campaign], lines: Sequence[Line]) -> str:
     kind = shared_kind(parts)
     if kind == "start_up":
         return " ".join(said for part in parts if (said := start_up_answer(part.results, where=part.where)))
-    if kind == "tuned":
-        return _tuned(parts)
-    if kind == "sweep":
-        return _sweep(parts)
+    of_kind = {"tuned": _tuned, "deterministic": _settings, "shared_gpu": _settings, "sweep": _sweep}
+    if kind in of_kind:
+        return of_kind[kind](parts)
     return f"{_scaling(parts, lines)} {most_frames([result for part in parts for result in part.results])}".strip()
 
 
@@ -83,11 +82,25 @@ def _tuned(parts: Sequence[Campaign]) -> str:
     # Several seeds say more of learning than a larger gain with one.
     value, best = max(found, key=lambda each: (has_seeds(each[1]), each[0].interval is not None, each[0].value))
     few = _few(min(best.rounds, best.closed_rounds))
+    learned = time_to_reward(best) if has_seeds(best) else f"Reward after as many frames: {best.learning}."
     return (
         f"The change that gains most, {', '.join(best.changes)}, makes {estimated(value)} times the frames of the"
         f" settings as shipped, with {best.case.rl_library} on {ranks_text(best.case)}{few}."
-        f" Against the noise: {best.speed}. "
-        + (time_to_reward(best) if has_seeds(best) else f"Reward after as many frames: {best.learning}.")
+        f" Against the noise: {best.speed}. {learned}"
+    )
+
+
+def _settings(parts: Sequence[Campaign]) -> str:
+    """Frames per second with each change over those as shipped, of the set and the RL library with most runs."""
+    found = [(gain.gain, gain) for part in parts for gain in gains(part.results, part.twins) if gain.gain]
+    if not found:
+        return "No case completed both with the change and as shipped, so nothing is known of what it costs."
+    most = max((gain for _, gain in found), key=lambda gain: gain.rounds)
+    alike = [(value, gain) for value, gain in found if gain.closed == most.closed]
+    said = (f"{estimated(value)} times with {', '.join(gain.changes)} ({gain.speed})" for value, gain in alike)
+    return (
+        f"Compared with the settings as shipped, the frames per second are {' and '.join(said)}, with"
+        f" {most.case.rl_library} on {ranks_text(most.case)}{_few(min(most.rounds, most.closed_rounds))}."
     )
 
 

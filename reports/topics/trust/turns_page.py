@@ -3,6 +3,7 @@
 from reports.display.html import (
     MISSING,
     Html,
+    answer_of_page,
     estimated,
     html_table,
     paragraph,
@@ -27,6 +28,20 @@ def check(version: Version) -> Html:
     """Show for every set that measured cases both ways the answer, the differences and the cost."""
     asked = [one for one in version.sets if _of(one)]
     return under_titles(asked, _shown, are_named=version.must_name_all_sets)
+
+
+def answer(version: Version) -> Html:
+    """Say over all sets how far turns and rounds alone are apart, and how many cases are outside their noise."""
+    found = [checked for one in version.sets if (checked := _of(one))]
+    changes = sorted(_change(one.over_all).value for one in found)
+    ends = " to ".join(dict.fromkeys(percent(change) for change in (changes[0], changes[-1])))
+    judged = [case for one in found for case in one.cases if case.is_within_noise is not None]
+    outside = sum(not case.is_within_noise for case in judged)
+    where = "the set" if len(found) == 1 else f"each of {len(found)} sets"
+    return answer_of_page(
+        f"The time of an iteration in turns differs from that alone by {ends}, over all cases of {where}."
+        f" {outside or 'None'} of {counted(len(judged), 'case')} {are(outside or 1)} outside the noise."
+    )
 
 
 def _of(one: ResultSet) -> TurnsCheck | None:

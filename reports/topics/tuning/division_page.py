@@ -30,4 +30,4 @@ def _num_seeds(series: Campaign) -> int:
 def _tuned(campaign: Campaign, title: str) -> list[tuple[str, Campaign]]:
     learning = campaign.only(lambda result: result.case.learns)
     every = [(name, learning.series(name)) for name in learning.series_names]
-    return [(f"{name}: {title}" if title else name, series) for name, series in every if series.is_tuned]
+    return [(f"{name}: {title}" if title else name, series) for name, series in every if series.kind == "tuned"]

@@ -288,7 +288,7 @@ def print_slowed_cores(console: Console, results: Sequence[CaseResult]) -> None:
     completed = [record for result in results for record in result.completed]
     said = slowed_cores(results, fastest_probes_s(completed))
     if said is not None:
-        say(console, said, style="yellow")
+        say(console, str(said), style="yellow")
 
 
 def print_timing_cost(console: Console, results: Sequence[CaseResult]) -> None:

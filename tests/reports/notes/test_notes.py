@@ -166,9 +166,9 @@ def test_what_the_notes_say_of_slowed_cores_holds() -> None:
     assert statistics.median(set(probes_us) - set(slow_us)) == pytest.approx(110, abs=5)
     said = slowed_cores(results, fastest_probes_s(records))
     assert said is not None
-    assert "168 of 223" in said
+    assert "168 of 223" in str(said)
     assert "168 of 223 times the longer" in NOTES
-    assert "took 28% longer" in said
+    assert "took 28% longer" in str(said)
     assert "took 28 % longer" in NOTES
     stolen = [record.telemetry.stolen_share for record in records if record.telemetry]
     assert statistics.median(share for share in stolen if share is not None) < 0.0015

@@ -114,7 +114,7 @@ def test_rounds_without_probes_and_cpu_ranks_say_nothing() -> None:
 def test_the_sentence_counts_looks_and_gives_the_cost() -> None:
     result = CaseResult(case=replace(CASE, iterations=48), rounds=(a_round(*[FAST_S, SLOW_S] * 12),))
     said = slowed_cores([result], fastest_probes_s(result.rounds))
-    assert said == (
+    assert str(said) == (
         "Cores were shared or slowed: after 12 of 23 marked iterations a fixed piece of Python's work took over 1.3 "
         "times as long as at best (100 µs); the next iteration took 40% longer (median of 1 case)."
     )

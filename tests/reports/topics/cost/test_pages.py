@@ -21,6 +21,7 @@ from reports.topics.trust import limits_page as limits
 from suite.schema.record import CaseResult, CheckResult
 from suite.schema.telemetry import TelemetrySummary
 from suite.schema.transport import Transport
+from tests.fixtures.results import version_2026_12
 from tests.fixtures.results.committed_results import committed_version
 from tests.fixtures.results.generated_results import (
     failed_result,
@@ -295,3 +296,13 @@ def test_a_search_for_capacity_beside_scaling_has_its_environments_and_no_speed_
     assert throughput.markup.count("<figure") == 1
     assert 'href="#environments"' in throughput.markup  # where the page of the task has the other
     assert overview.sweeps(version, "Ant").markup.count("<figure") == 1
+
+
+def test_sets_of_one_number_of_gpus_are_counted_where_others_have_a_choice() -> None:
+    """There were as many tables as sets, and most said that there is nothing to choose."""
+    newest = version_2026_12.version()
+    said = choosing.in_short(newest).text
+    several = [one.title for one in newest.scaling if one.folder.name in {"h200-x2", "h100-x2-shadow"}]
+    assert all(title in said for title in several)
+    assert "1 x H200" not in said
+    assert "sets of one number of GPUs are left out: there is nothing to choose." in said

@@ -15,6 +15,7 @@ from reports.display.stacks import stacks_of
 from reports.sets.version import read_version
 from reports.site.topics import series_parts
 from reports.topics.cost import page as choosing
+from reports.topics.others import pairs_page
 from reports.topics.tasks import curves_page as summary
 from reports.topics.tasks.section import section
 from suite.schema.record import CaseResult
@@ -127,6 +128,16 @@ def test_a_campaign_of_stacks_on_one_gpu_shows_its_table_and_nothing_of_scaling(
     assert "Efficiency" in summary.answers(several).text
     assert "cartpole-physics: rsl_rl, ovphysx" in choosing.in_short(several).text
     assert "Speed-up" in section(several, "Cartpole", "cartpole-physics", series_parts()).text
+
+
+def test_the_page_of_stacks_opens_with_how_much_longer_iterations_take(tmp_path: Path) -> None:
+    version = read_version(write_results(one_gpu(1.0, 1.5), tmp_path), name="v")
+    assert pairs_page.stacks_answer(version).text == (
+        "On PhysX (no Isaac Sim) an iteration takes 50.0 % longer than on Newton (no Isaac Sim), in 1 comparison;"
+        " 1 of them is slower by more than noise."
+    )
+    assert pairs_page.nodes_answer(version).text.startswith("No case completed on one node and on several")
+    assert "No two stacks completed" in pairs_page.stacks_answer(replace(version, sets=())).text
 
 
 def test_other_cases_on_one_gpu_are_not_hidden_behind_pairs_of_stacks(tmp_path: Path) -> None:

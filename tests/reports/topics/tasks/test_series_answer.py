@@ -6,10 +6,13 @@ from pathlib import Path
 from reports.sets.version import Version, read_version
 from reports.site.pages import page_sources
 from reports.site.topics import series_parts
+from reports.topics.explore.model import points
 from reports.topics.tasks import overview
 from reports.topics.tasks.section import section
 from reports.topics.tasks.series_answer import NOTHING, series_answer
+from reports.topics.tuning import division_page
 from suite.schema.record import CaseResult
+from tests.fixtures.results import version_2026_12
 from tests.fixtures.results.committed_results import committed_version
 from tests.fixtures.results.generated_results import (
     failed_result,
@@ -39,6 +42,23 @@ def test_every_published_series_has_an_answer_of_its_kind() -> None:
     assert "an iteration takes" in said_of(version, "Cartpole", "cartpole-physics")
     alone = said_of(version, "Shadow Hand with camera", "control-shadow-render")
     assert re.match(r"One part of an iteration alone, .* s on 1 GPU.* and .* s on 4 GPUs", alone)
+
+
+def test_changes_other_than_tuned_settings_are_named_and_are_not_on_the_page_of_those() -> None:
+    newest = version_2026_12.version()
+    shared, deterministic = (said_of(newest, "Cartpole", f"cartpole-{name}") for name in ("shared", "deterministic"))
+    assert shared.startswith("Compared with the settings as shipped, the frames per second are 2.18 ")
+    assert "with trainings_per_gpu=4 (faster) and 1.52" in shared
+    assert "with deterministic=True (slower), with rsl_rl on 1 GPU." in deterministic
+    tuned = division_page.of_version(newest).text
+    assert "cartpole-tuned" in tuned
+    assert not [name for name in ("cartpole-shared", "cartpole-deterministic") if name in tuned]
+    assert {point.settings for point in points(newest)} == {
+        "as shipped",
+        "tuned",
+        "deterministic",
+        "several trainings on a GPU",
+    }
 
 
 def test_a_sweep_says_which_size_makes_most_frames_beside_the_fewest(tmp_path: Path) -> None:

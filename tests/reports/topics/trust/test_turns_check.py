@@ -110,6 +110,10 @@ def test_the_page_says_the_answer(tmp_path: Path) -> None:
     version = read_version(tmp_path, name="test")
     assert turns.has_check(version)
     said = turns.check(version).text
+    assert turns.answer(version).text == (
+        "The time of an iteration in turns differs from that alone by 19.8 %, over all cases of the set."
+        " 2 of 2 cases are outside the noise."
+    )
     assert "Over all cases an iteration takes 19.8 % more time in turns than alone (" in said
     assert "2 of 2 cases are outside the noise" in said
     assert "0.50 times as much. It cannot be less than 0." in said
