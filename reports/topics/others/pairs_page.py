@@ -33,7 +33,7 @@ def stacks_answer(version: Version) -> Html:
             names = STACK_NAMES[pair.case.case.stack], STACK_NAMES[pair.base.case.stack]
             of_stacks.setdefault(names, []).append(pair)
     said = [
-        f"On {ours} an iteration takes {times} than on {theirs}, in {counted(len(known), 'comparison')};"
+        f"On {ours} an iteration is {times} than on {theirs}, in {counted(len(known), 'comparison')};"
         f" {sum(pair.speed == 'slower' for pair in known)} of them {are(len(known))} slower by more than noise."
         for (ours, theirs), pairs in of_stacks.items()
         if (known := [pair for pair in pairs if pair.ratio.slower_by]) and (times := _longer([p.ratio for p in known]))
@@ -45,8 +45,9 @@ def nodes_answer(version: Version) -> Html:
     """How much longer iterations take on several nodes."""
     pairs = [pair for series in _series_of(version) for pair in nodes_side_by_side(series.results)]
     times = _longer(pairs)
+    where = "simulated nodes of one machine" if any(is_emulated(pair.case) for pair in pairs) else "nodes"
     return answer_of_page(
-        f"On several nodes an iteration takes {times} than on one, in {counted(len(pairs), 'comparison')}."
+        f"On several {where} an iteration is {times} than on one, in {counted(len(pairs), 'comparison')}."
         if times
         else "No case completed on one node and on several, so what the network between nodes costs is not known."
     )

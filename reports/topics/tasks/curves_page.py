@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from reports.analysis.analysed_set import Campaign
+from reports.analysis.analysed_set import Campaign, has_one_size
 from reports.analysis.curves import is_emulated
 from reports.analysis.pairs_of_cases import CasePair
 from reports.analysis.rows import CaseRow
@@ -123,9 +123,15 @@ def charts(version: Version) -> Html:
     depth = 4 if version.must_name_sets else 3
     return _by_set_that_scales(
         version,
-        lambda one: side_by_side(_chart(one.campaign.series(name), depth) for name in one.campaign.series_names),
-        with_all=True,
+        lambda one: side_by_side(_chart(series, depth) for series in _drawn(one.campaign)),
+        is_shown=lambda one: bool(_drawn(one.campaign)),
     )
+
+
+def _drawn(campaign: Campaign) -> list[Campaign]:
+    """The series that vary anything: of a series on one number of ranks, efficiency is one point at 100 %."""
+    every = [campaign.series(name) for name in campaign.series_names]
+    return [one for one in every if one.is_training and not (one.kind == "scaling" and has_one_size([one]))]
 
 
 def verdicts(version: Version) -> Html:
@@ -144,13 +150,17 @@ def predictions(version: Version) -> Html:
     )
 
 
-def _by_set_that_scales(version: Version, show: Callable[[ResultSet], Displayed], *, with_all: bool = False) -> Html:
-    """Without the sets that compare nodes or stacks alone; ``with_all``: with those that train and vary anything."""
+def _by_set_that_scales(
+    version: Version,
+    show: Callable[[ResultSet], Displayed],
+    *,
+    is_shown: Callable[[ResultSet], bool] = lambda one: bool(_scaling(one.campaign).results),
+) -> Html:
+    """Without the sets that compare nodes or stacks alone."""
     sets = [
         one
         for one in version.scaling
-        if not (one.campaign.pairs_without_scaling or one.campaign.compares_stacks_alone)
-        and (_trained(one.campaign) if with_all else _scaling(one.campaign)).results
+        if not (one.campaign.pairs_without_scaling or one.campaign.compares_stacks_alone) and is_shown(one)
     ]
     if version.scaling and not sets:
         return paragraph("No case has more ranks than the case it is compared with, so nothing is known of scaling.")
@@ -308,8 +318,6 @@ def _judged(rows: Sequence[CaseRow], group: ScalingGroup | None, series: str, cu
 
 
 def _chart(series: Campaign, depth: int) -> Displayed:
-    if not series.is_training:
-        return Html(markup="", text="")
     name = series.rows[0].series
     title = f"{name}: {series_title(series.results[0].case, series.kind)}"
     chart = division.first_chart(series) if series.varies_settings else _plain_chart(series)
@@ -324,10 +332,6 @@ def _plain_chart(series: Campaign) -> Displayed:
     if series.kind == "start_up":
         return paragraph(start_up_answer(series.results, where=series.where))
     return environments(series, is_small=True) if series.is_sweep else efficiency(series, is_small=True)
-
-
-def _trained(campaign: Campaign) -> Campaign:
-    return campaign.only(lambda result: result.case.learns)
 
 
 def _scaling(campaign: Campaign) -> Campaign:

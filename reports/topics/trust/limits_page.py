@@ -17,9 +17,10 @@ from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 from suite.statistics.reduce import steady_part
 
 MAX_SETS_APART: Final = 2  # of which the same is said one by one
+_UNKNOWN: Final[frozenset[int | None]] = frozenset({None})
 _ALIKE: Final[Mapping[frozenset[int | None], str]] = {
     frozenset({0}): "No round ran beside other cases on its host",
-    frozenset({None}): "Of no round it is known whether others ran beside it",
+    _UNKNOWN: "Of no round it is known whether others ran beside it",
 }
 _EMULATED: Final = " on nodes emulated on one host"
 _DRIFT: Final = (
@@ -147,11 +148,10 @@ def _neighbours(version: Version) -> list[str]:
     apart, as_one = [], []
     for numbers, sets in alike.items():
         if numbers in _ALIKE and len(sets) > MAX_SETS_APART:
-            titles = "; ".join(title for title, _ in sets)
-            of_all = len(sets) == len(version.sets)
-            as_one.append(
-                f"{_ALIKE[numbers]}, in {f'all {len(sets)} sets' if of_all else f'{len(sets)} sets: {titles}'}."
-            )
+            which = f"all {len(sets)} sets" if len(sets) == len(version.sets) else f"{len(sets)} sets"
+            if numbers == _UNKNOWN:  # those that ran alone are all that are not named
+                which += f": {'; '.join(title for title, _ in sets)}"
+            as_one.append(f"{_ALIKE[numbers]}, in {which}.")
         else:
             apart += [
                 f"{f'{title}: ' if len(version.sets) > 1 else ''}{neighbours_sentence(records)}"

@@ -298,6 +298,13 @@ def test_a_search_for_capacity_beside_scaling_has_its_environments_and_no_speed_
     assert overview.sweeps(version, "Ant").markup.count("<figure") == 1
 
 
+def test_a_series_on_one_number_of_gpus_has_no_chart_of_efficiency() -> None:
+    """It was one point at 100 %."""
+    newest = version_2026_12.version()
+    assert "h100-shadow" not in summary.charts(newest).markup
+    assert "shadow-horizontal: Reorient-Cube-Shadow-Camera-Direct" in summary.charts(newest).text  # of the pair of GPUs
+
+
 def test_sets_of_one_number_of_gpus_are_counted_where_others_have_a_choice() -> None:
     """There were as many tables as sets, and most said that there is nothing to choose."""
     newest = version_2026_12.version()

@@ -133,7 +133,7 @@ def test_a_campaign_of_stacks_on_one_gpu_shows_its_table_and_nothing_of_scaling(
 def test_the_page_of_stacks_opens_with_how_much_longer_iterations_take(tmp_path: Path) -> None:
     version = read_version(write_results(one_gpu(1.0, 1.5), tmp_path), name="v")
     assert pairs_page.stacks_answer(version).text == (
-        "On PhysX (no Isaac Sim) an iteration takes 50.0 % longer than on Newton (no Isaac Sim), in 1 comparison;"
+        "On PhysX (no Isaac Sim) an iteration is 50.0 % longer than on Newton (no Isaac Sim), in 1 comparison;"
         " 1 of them is slower by more than noise."
     )
     assert pairs_page.nodes_answer(version).text.startswith("No case completed on one node and on several")
