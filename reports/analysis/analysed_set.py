@@ -140,7 +140,7 @@ class Campaign:
 
     @property
     def varies_settings(self) -> bool:
-        return self.kind in {"tuned", "deterministic", "shared_gpu"}
+        return self.kind in {"tuned", "deterministic", "shared_gpu", "versions"}
 
     @property
     def pairs_without_scaling(self) -> tuple[CasePair, ...]:

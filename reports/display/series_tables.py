@@ -202,6 +202,7 @@ def series_subject(case: Case, kind: SeriesKind = "scaling") -> str:
         "tuned": "time to a reward, as shipped and tuned" if case.seed_per_round else "as shipped and tuned",
         "deterministic": "with deterministic settings and as shipped",
         "shared_gpu": "one training on a GPU and several",
+        "versions": "with several versions of packages",
         "sweep": f"from few to many environments on {counted(case.world_size, 'rank')}",
     }
     if kind in subjects:
@@ -235,6 +236,7 @@ def series_facts(rows: Sequence[CaseRow], kind: SeriesKind = "scaling") -> Html:
         "tuned": "one setting of the libraries at a time",
         "deterministic": "whether settings are deterministic",
         "shared_gpu": "the number of trainings on a GPU",
+        "versions": "the versions of packages",
         "sweep": "the number of environments",
     }
     if kind in settings:

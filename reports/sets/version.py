@@ -124,10 +124,6 @@ class Version:
         """Of a series in every set; where they differ, it is shown as scaling."""
         return shared_kind(self.series(name))
 
-    @property
-    def has_open_division(self) -> bool:
-        return any(result.case.division == "open" for one in self.scaling for result in one.campaign.results)
-
     @cached_property
     def lines(self) -> tuple[Line, ...]:
         """The speed-ups over one GPU of every machine of all sets."""

@@ -8,6 +8,7 @@ from reports.analysis.analysed_set import Campaign
 from reports.analysis.curves import comparison_key, is_emulated, measured_for_speed, task_name, variant_of
 from reports.analysis.environments import Place, gpu_name, plain_name
 from reports.analysis.rows import CaseRow
+from reports.analysis.series_kind import Change, change_of
 from reports.analysis.time_to_reward import TimeToReward, rewarded_curves, time_to_reward
 from reports.display.addresses import address_of_series
 from reports.display.series_tables import STACK_NAMES
@@ -26,6 +27,12 @@ OTHERS: Final[Mapping[Workload, str]] = {
     "async_pipeline": "TorchRL's pipeline",
 }
 AS_SHIPPED: Final = "as shipped"
+CHANGES: Final[Mapping[Change, str]] = {
+    "tuned": "tuned",
+    "deterministic": "deterministic",
+    "shared_gpu": "several trainings on a GPU",
+    "versions": "other versions of packages",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,11 +181,7 @@ def _nodes(result: CaseResult) -> str:
 
 
 def _settings(case: Case) -> str:
-    if case.division == "closed":
-        return AS_SHIPPED
-    if case.deterministic or case.with_packages:
-        return "deterministic" if case.deterministic else "other versions of packages"
-    return "several trainings on a GPU" if case.trainings_per_gpu > 1 else "tuned"
+    return AS_SHIPPED if case.division == "closed" else CHANGES[change_of(case)]
 
 
 def _details(result: CaseResult) -> str:

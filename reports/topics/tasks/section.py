@@ -30,6 +30,7 @@ SETTINGS: Final = {
         "Cases with several trainings run them at the same time on one GPU. The slowest stands for all here; the page"
         " on several trainings has their sum."
     ),
+    "versions": "Cases have other versions of packages than the worker, which their names say.",
 }
 COLD: Final = (
     "Cases whose names end with -cold begin every round with an empty kernel cache. Kernels are kept for the others."

@@ -31,7 +31,11 @@ def series_answer(parts: Sequence[Campaign], lines: Sequence[Line]) -> str:
     kind = shared_kind(parts)
     if kind == "start_up":
         return " ".join(said for part in parts if (said := start_up_answer(part.results, where=part.where)))
-    of_kind = {"tuned": _tuned, "deterministic": _settings, "shared_gpu": _settings, "sweep": _sweep}
+    of_kind = {
+        "tuned": _tuned,
+        "sweep": _sweep,
+        **dict.fromkeys(("deterministic", "shared_gpu", "versions"), _settings),
+    }
     if kind in of_kind:
         return of_kind[kind](parts)
     return f"{_scaling(parts, lines)} {most_frames([result for part in parts for result in part.results])}".strip()

@@ -37,6 +37,8 @@ def answer(version: Version) -> Html:
     ends = " to ".join(dict.fromkeys(percent(change) for change in (changes[0], changes[-1])))
     judged = [case for one in found for case in one.cases if case.is_within_noise is not None]
     outside = sum(not case.is_within_noise for case in judged)
+    if not judged:
+        return answer_of_page("No case was measured three times each way, so nothing is known of the difference.")
     where = "the set" if len(found) == 1 else f"each of {len(found)} sets"
     return answer_of_page(
         f"The time of an iteration in turns differs from that alone by {ends}, over all cases of {where}."

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from reports.analysis.curves import task_name
 from reports.analysis.divisions import Gain, gains
+from reports.analysis.series_kind import change_of
 from reports.display.card import Card
 from reports.display.division_tables import has_seeds, time_to_reward
 from reports.display.html import estimated, seconds
@@ -14,7 +15,8 @@ from suite.statistics.intervals import Estimate
 
 def card(version: Version) -> Card | None:
     """Time to a reward over the most seeds if known; else the largest gain, or None if none is above the noise."""
-    found = [gain for one in version.scaling for gain in gains(one.campaign.results, one.campaign.twins)]
+    every = [gain for one in version.scaling for gain in gains(one.campaign.results, one.campaign.twins)]
+    found = [gain for gain in every if change_of(gain.case) == "tuned"]
     seeded = [(min(gain.seeds), gain.sooner.value, gain) for gain in found if has_seeds(gain) and gain.sooner]
     if seeded:
         return _of_seeds(max(seeded, key=lambda each: each[:2])[2])

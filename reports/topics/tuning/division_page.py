@@ -7,6 +7,10 @@ from reports.sets.version import Version
 from reports.topics.tuning.card import card
 
 
+def has_tuned(version: Version) -> bool:
+    return any(_tuned(one.campaign, one.title) for one in version.scaling)
+
+
 def answer(version: Version) -> Html:
     """What the card of the first page says; nothing if no gain is above the noise."""
     found = card(version)

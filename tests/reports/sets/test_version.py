@@ -20,6 +20,7 @@ from reports.topics.tasks import page as series
 from reports.topics.tasks.section import section
 from reports.topics.trust import limits_page as limits
 from reports.topics.tuning import division_page as division
+from reports.topics.tuning.division_page import has_tuned
 from reports.verification.weaknesses import read_weaknesses
 from suite.errors import ReportError
 from tests.fixtures.results.committed_results import RESULTS, committed_version
@@ -70,11 +71,11 @@ def test_a_series_of_environments_and_an_open_division_are_told_from_scaling(tmp
     tuned = make_case("cartpole-strong", rl_library="rl_games", variant="tuned", division="open")
     version = read_version(write_results(on_gpus([*smoke_results(), *sweep]), tmp_path / "a"), name="v")
     assert [name for name in version.series_names if version.kind(name) == "sweep"] == ["ant-envs"]
-    assert not version.has_open_division
+    assert not has_tuned(version)
     assert "How many environments" in section(version, "Ant", "ant-envs", series_parts()).text
     assert "How many environments" not in section(version, "Ant", "ant-weak", series_parts()).text
     opened = read_version(write_results(on_gpus([*smoke_results(), make_result(tuned, 0.4)]), tmp_path / "b"), name="v")
-    assert opened.has_open_division
+    assert has_tuned(opened)
     assert "division" in pages.page_sources(opened)
     assert "1.15" in division.of_version(opened).text
 
