@@ -1,12 +1,13 @@
 """What slowed cores did, set by set."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from reports.display.html import MISSING, Html, html_table, paragraph, together
 from reports.sets.version import ResultSet
 from suite.statistics.core_speed import SLOWED
 
-RULE = (
+RULE: Final = (
     "After each marked iteration a fixed piece of Python's work is timed on the core that launches kernels. The core"
     f" counts as slowed where this takes over {SLOWED:g} times as long as at best."
 )

@@ -29,6 +29,7 @@ from suite.errors import BundleError
 from suite.external.machine import CANNOT_SUBMIT
 from suite.install import bundle_contents, pins
 from suite.install.bundle_contents import Selection
+from suite.install.own_workers import requirements_of
 from suite.matrix.own_worker import PINS_OF
 from suite.schema.record import Device, Stack
 
@@ -185,26 +186,29 @@ def _roots(project_root: Path, stack: Stack) -> list[Requirement]:
     if stack == "isaacsim":
         raise BundleError("Isaac Sim cannot be bundled; copy an image of it. Bundles exist for kitless and ovphysx.")
     sources = ["worker.in"] if stack == "kitless" else ["worker.in", f"{stack}.in"]
-    lines = [line for source in sources for line in (project_root / pins.PINS_DIR / source).read_text().splitlines()]
     project = tomllib.loads((project_root / "pyproject.toml").read_text())
-    return [Requirement("packaging"), *_requirements([*lines, *project["dependency-groups"]["suite"]])]
+    with _readable():
+        asked = [one for source in sources for one in requirements_of(project_root / pins.PINS_DIR / source)]
+        return [Requirement("packaging"), *asked, *map(Requirement, project["dependency-groups"]["suite"])]
 
 
 def _own_roots(project_root: Path, worker: Mapping[str, Distribution]) -> list[Requirement]:
     """Return what RL libraries with a worker of their own need, of those that this worker can run."""
     roots: list[Requirement] = []
     for name in sorted(set(PINS_OF.values())):
-        asked = _requirements((project_root / pins.PINS_DIR / f"{name}.in").read_text().splitlines())
+        with _readable():
+            asked = requirements_of(project_root / pins.PINS_DIR / f"{name}.in")
         found = [worker.get(canonicalize_name(each.name)) for each in asked]
         if all(one and each.specifier.contains(one.version) for each, one in zip(asked, found, strict=True)):
             roots += asked
     return roots
 
 
-def _requirements(lines: Iterable[str]) -> list[Requirement]:
-    texts = [line.partition("#")[0].strip() for line in lines]
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Say which files hold a requirement that cannot be read."""
     try:
-        return [Requirement(text) for text in texts if text]
+        yield
     except InvalidRequirement as error:
         raise BundleError(f"A requirement in {pins.PINS_DIR} or pyproject.toml cannot be read: {error}") from error
 

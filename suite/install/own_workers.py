@@ -76,8 +76,17 @@ def names_of(own: OwnWorker, *, project_root: Path) -> list[str]:
     """Return the distributions that its pins have been made for, such as torchrl."""
     if own.pins is None:
         return []
-    lines = (project_root / PINS_DIR / f"{own.pins}.in").read_text(encoding="utf-8").splitlines()
-    return [Requirement(line).name for line in lines if line and not line.startswith("#")]
+    return [requirement.name for requirement in requirements_of(project_root / PINS_DIR / f"{own.pins}.in")]
+
+
+def requirements_of(path: Path) -> list[Requirement]:
+    """Return what a file of requirements asks for, without its comments.
+
+    Raises:
+        InvalidRequirement: a line is not a requirement.
+    """
+    lines = [line.partition("#")[0].strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    return [Requirement(line) for line in lines if line]
 
 
 def _folder(worker: Worker) -> Path:

@@ -43,7 +43,7 @@ def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]
     flags = cudnn.deterministic, cudnn.benchmark
     agent = PPO(policy, env, **{name: value for name, value in arguments.items() if name not in OF_NORMALISATION})
     cudnn.deterministic, cudnn.benchmark = flags  # its seeding changes them on GPUs; all libraries have the same
-    agent.set_logger(Logger(folder=None, output_formats=[]))  # its own leaves an empty folder in /tmp
+    agent.set_logger(Logger(folder=None, output_formats=[]))  # its own leaves an empty temporary folder
     _attach(agent, env, context.timer)
     agent.learn(total_timesteps=num_timesteps, log_interval=None)  # as Isaac Lab's own benchmark: it writes no log
     trained: torch.nn.Module = agent.policy

@@ -150,7 +150,7 @@ def pick(field: str) -> alt.Parameter:
 
 
 def faded_unless(picked: alt.Parameter, opacity: float = 1) -> Any:
-    # alt.condition would say the same as a dict, whose class altair then searches for a hundredth of a second.
+    # alt.condition would say the same as a dict, whose class altair would have to search for.
     return alt.OpacityValue(FADED, condition={"param": picked.name, "value": opacity})
 
 

@@ -70,7 +70,7 @@ def in_short(version: Version) -> Html:
 
     nothing = "No series with a completed round varies the number of GPUs, so there is nothing to choose from."
     shown = _of_every_set(version, table, nothing, depth=2)  # before the first section
-    left_out = sum(bool(_scaling(one.campaign).rows) and not _chosen(version, one).rows for one in version.scaling)
+    left_out = len(_of_sets(version, _scaling)) - len(_choosable(version))
     if not left_out:
         return shown
     said = f"{counted(left_out, 'set')} of one number of GPUs {are(left_out)} left out: there is nothing to choose."
@@ -166,19 +166,21 @@ def _of_every_set(
 ) -> Html:
     """``show`` gets of each set ``part``, by default what has numbers of ranks to choose from, if any is there."""
     parts: list[Displayed] = []
-    for one in version.scaling:
-        campaign = part(one.campaign) if part else _chosen(version, one)
-        if campaign.rows:
-            parts += [heading(one.title, depth=depth)] if version.must_name_sets else []
-            parts += show(campaign)
+    for one, campaign in _of_sets(version, part) if part else _choosable(version):
+        parts += [heading(one.title, depth=depth)] if version.must_name_sets else []
+        parts += show(campaign)
     return together(parts) if parts else paragraph(nothing)
 
 
-def _chosen(version: Version, one: ResultSet) -> Campaign:
-    """Return the series of a set with several numbers of ranks; all of scaling where no set has any such."""
-    if not any(_with_a_choice(each.campaign).rows for each in version.scaling):
-        return _scaling(one.campaign)
-    return _with_a_choice(one.campaign)
+def _choosable(version: Version) -> list[tuple[ResultSet, Campaign]]:
+    """Return the series with several numbers of ranks of every set that has any; all of scaling where none has."""
+    return _of_sets(version, _with_a_choice) or _of_sets(version, _scaling)
+
+
+def _of_sets(version: Version, part: Callable[[Campaign], Campaign]) -> list[tuple[ResultSet, Campaign]]:
+    """Return every set of which this part has rows, with the part."""
+    found = [(one, part(one.campaign)) for one in version.scaling]
+    return [(one, campaign) for one, campaign in found if campaign.rows]
 
 
 def _with_a_choice(campaign: Campaign) -> Campaign:

@@ -45,7 +45,10 @@ def nodes_answer(version: Version) -> Html:
     """How much longer iterations take on several nodes."""
     pairs = [pair for series in _series_of(version) for pair in nodes_side_by_side(series.results)]
     times = _longer(pairs)
-    where = "simulated nodes of one machine" if any(is_emulated(pair.case) for pair in pairs) else "nodes"
+    emulated = sum(is_emulated(pair.case) for pair in pairs)
+    where = "nodes, real and simulated," if emulated else "nodes"
+    if emulated == len(pairs):
+        where = "simulated nodes of one machine"
     return answer_of_page(
         f"On several {where} an iteration is {times} than on one, in {counted(len(pairs), 'comparison')}."
         if times

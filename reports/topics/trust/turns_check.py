@@ -7,6 +7,7 @@ from datetime import datetime
 
 from suite.schema.record import RunRecord
 from suite.statistics.intervals import Estimate, estimate, median_of, ratio_of
+from suite.statistics.reduce import iteration_times_s
 from suite.statistics.stopping_rule import completed_times_s
 from suite.statistics.turns_check import BothWays
 
@@ -94,10 +95,9 @@ def _mean_ratio(medians: tuple[float, ...]) -> float:
 def _share_of_iterations(alone: Sequence[RunRecord]) -> float | None:
     """Return the share of the time of rounds that were iterations; those never run at the same time on one GPU."""
     walls_s = [record.wall_time_s for record in alone if record.wall_time_s is not None]
-    iterations_s = [
-        time_s for record in alone for time_s in record.ranks[0].samples["iteration_time_s"] if time_s is not None
-    ]
-    return math.fsum(iterations_s) / math.fsum(walls_s) if walls_s and len(walls_s) == len(alone) else None
+    if not walls_s or len(walls_s) < len(alone):
+        return None
+    return math.fsum(time_s for record in alone for time_s in iteration_times_s(record)) / math.fsum(walls_s)
 
 
 def _minutes_of_a_process(records: Sequence[RunRecord]) -> float | None:
