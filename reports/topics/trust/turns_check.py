@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from reports.analysis.environments import gpu_name
 from suite.schema.record import RunRecord
 from suite.statistics.intervals import Estimate, estimate, median_of, ratio_of
 from suite.statistics.reduce import iteration_times_s
@@ -53,6 +54,47 @@ class TurnsCheck:
         return self.in_turns_minutes / self.alone_minutes
 
 
+@dataclass(frozen=True, kw_only=True)
+class Pooled:
+    """One case on one GPU model, over all sets that measured it both ways."""
+
+    case_id: str
+    gpu: str | None  # model; None: it ran on CPUs
+    sets: int
+    in_turns_rounds: int
+    alone_rounds: int
+    ratio: Estimate  # geometric mean of the ratios of the sets; in turns over alone
+
+    @property
+    def is_within_noise(self) -> bool | None:
+        return _contains_one(self.ratio)
+
+
+def pooled(pairs: Sequence[BothWays]) -> tuple[Pooled, ...]:
+    """Compare what several sets measured. A round is compared with rounds of its own set only."""
+    found: dict[tuple[str, str | None], list[BothWays]] = {}
+    for pair in pairs:
+        environment = pair.in_turns.rounds[0].environment
+        found.setdefault((pair.in_turns.case.case_id, gpu_name(environment)), []).append(pair)
+    return tuple(
+        Pooled(
+            case_id=case_id,
+            gpu=gpu,
+            sets=len(both),
+            in_turns_rounds=sum(len(pair.in_turns.rounds) for pair in both),
+            alone_rounds=sum(len(pair.alone.completed) for pair in both),
+            ratio=mean_ratio(both),
+        )
+        for (case_id, gpu), both in sorted(found.items(), key=lambda each: (each[0][0], each[0][1] or ""))
+        if len(both) > 1
+    )
+
+
+def mean_ratio(pairs: Sequence[BothWays]) -> Estimate:
+    """Geometric mean, over all pairs, of the time in turns over that alone; at least one pair."""
+    return estimate([times_s for pair in pairs for times_s in _times_s(pair)], _mean_of_ratios)
+
+
 def turns_check(pairs: Sequence[BothWays]) -> TurnsCheck | None:
     """Compare; None without a case that has rounds of both kinds.
 
@@ -61,7 +103,6 @@ def turns_check(pairs: Sequence[BothWays]) -> TurnsCheck | None:
     """
     if not pairs:
         return None
-    times_s = [(completed_times_s(pair.in_turns.rounds), completed_times_s(pair.alone.completed)) for pair in pairs]
     cases = tuple(
         Difference(
             case_id=pair.in_turns.case.case_id,
@@ -71,7 +112,8 @@ def turns_check(pairs: Sequence[BothWays]) -> TurnsCheck | None:
             alone_rounds=len(alone_s),
             ratio=ratio_of(turning_s, alone_s),
         )
-        for pair, (turning_s, alone_s) in zip(pairs, times_s, strict=True)
+        for pair in pairs
+        for turning_s, alone_s in [_times_s(pair)]
     )
     in_turns = [record for pair in pairs for record in pair.in_turns.rounds]
     alone = [record for pair in pairs for record in pair.alone.completed]
@@ -79,14 +121,19 @@ def turns_check(pairs: Sequence[BothWays]) -> TurnsCheck | None:
     is_same_work = all(asked.issuperset(record.turns.beside) for record in in_turns if record.turns)
     return TurnsCheck(
         cases=cases,
-        over_all=estimate([each for both in times_s for each in both], _mean_ratio),
+        over_all=mean_ratio(pairs),
         in_turns_minutes=_minutes_of_a_process(in_turns) if is_same_work else None,
         alone_minutes=_minutes_of_a_process(alone),
         least_cost=_share_of_iterations(alone),
     )
 
 
-def _mean_ratio(medians: tuple[float, ...]) -> float:
+def _times_s(pair: BothWays) -> tuple[list[float], list[float]]:
+    """Seconds per iteration of the rounds in turns, and of those alone."""
+    return completed_times_s(pair.in_turns.rounds), completed_times_s(pair.alone.completed)
+
+
+def _mean_of_ratios(medians: tuple[float, ...]) -> float:
     """Geometric mean of the ratios of medians that alternate: one in turns, one alone."""
     logs = [math.log(turning / alone) for turning, alone in zip(medians[::2], medians[1::2], strict=True)]
     return math.exp(math.fsum(logs) / len(logs))

@@ -1,7 +1,11 @@
 """Rounds in turns beside rounds that run alone."""
 
+from collections.abc import Sequence
+from typing import Final
+
 from reports.display.html import (
     MISSING,
+    Displayed,
     Html,
     answer_of_page,
     estimated,
@@ -14,10 +18,12 @@ from reports.display.html import (
 )
 from reports.display.per_set import under_titles
 from reports.sets.version import ResultSet, Version
-from reports.topics.trust.turns_check import Difference, TurnsCheck, turns_check
+from reports.topics.trust.turns_check import Difference, TurnsCheck, mean_ratio, pooled, turns_check
 from suite.files.wording import are, counted
 from suite.statistics.intervals import Estimate
-from suite.statistics.turns_check import measured_both_ways
+from suite.statistics.turns_check import BothWays, measured_both_ways
+
+WITHIN: Final[dict[bool | None, str]] = {True: "yes", False: "no", None: MISSING}
 
 
 def has_check(version: Version) -> bool:
@@ -27,27 +33,57 @@ def has_check(version: Version) -> bool:
 def check(version: Version) -> Html:
     """Show for every set that measured cases both ways the answer, the differences and the cost."""
     asked = [one for one in version.sets if _of(one)]
-    return under_titles(asked, _shown, are_named=version.must_name_all_sets)
+    return together([*_over_sets(asked), under_titles(asked, _shown, are_named=version.must_name_all_sets)])
 
 
 def answer(version: Version) -> Html:
-    """Say over all sets how far turns and rounds alone are apart, and how many cases are outside their noise."""
+    """Say how far turns and rounds alone are apart over all sets, and how many cases are outside their noise."""
     found = [checked for one in version.sets if (checked := _of(one))]
-    changes = sorted(_change(one.over_all).value for one in found)
-    ends = " to ".join(dict.fromkeys(percent(change) for change in (changes[0], changes[-1])))
     judged = [case for one in found for case in one.cases if case.is_within_noise is not None]
     outside = sum(not case.is_within_noise for case in judged)
     if not judged:
         return answer_of_page("No case was measured three times each way, so nothing is known of the difference.")
-    where = "the set" if len(found) == 1 else f"each of {len(found)} sets"
+    over_all = mean_ratio([pair for one in version.sets for pair in _pairs(one)])
+    where = "" if len(found) == 1 else f" of {len(found)} sets"
     return answer_of_page(
-        f"The time of an iteration in turns differs from that alone by {ends}, over all cases of {where}."
+        f"Over all cases{where} an iteration takes {_apart(over_all)}."
         f" {outside or 'None'} of {counted(len(judged), 'case')} {are(outside or 1)} outside the noise."
     )
 
 
 def _of(one: ResultSet) -> TurnsCheck | None:
-    return turns_check(measured_both_ways((*one.campaign.results, *one.copies)))
+    return turns_check(_pairs(one))
+
+
+def _pairs(one: ResultSet) -> tuple[BothWays, ...]:
+    return measured_both_ways((*one.campaign.results, *one.copies))
+
+
+def _over_sets(sets: Sequence[ResultSet]) -> list[Displayed]:
+    """Return a table of the cases that several sets have; nothing without any."""
+    found = pooled([pair for one in sets for pair in _pairs(one)])
+    if not found:
+        return []
+    said = (
+        "These cases were measured in several sets. A difference over sets is the mean of their differences: rounds of"
+        " two machines are not compared with each other."
+    )
+    table = html_table(
+        ["Case", "GPU", "Sets", "Processes", "Difference", "Within the noise"],
+        [
+            [
+                case.case_id,
+                case.gpu or MISSING,
+                str(case.sets),
+                f"{case.in_turns_rounds} and {case.alone_rounds}",
+                estimated(_change(case.ratio), percent),
+                WITHIN[case.is_within_noise],
+            ]
+            for case in found
+        ],
+        label="Rounds in turns and alone over sets",
+    )
+    return [paragraph(said), table]
 
 
 def _shown(one: ResultSet) -> Html:
@@ -63,14 +99,13 @@ def _shown(one: ResultSet) -> Html:
 
 
 def _row(case: Difference) -> list[str]:
-    within = {True: "yes", False: "no", None: MISSING}[case.is_within_noise]
     return [
         case.case_id,
         estimated(case.in_turns_s, seconds),
         estimated(case.alone_s, seconds),
         f"{case.in_turns_rounds} and {case.alone_rounds}",
         estimated(_change(case.ratio), percent),
-        within,
+        WITHIN[case.is_within_noise],
     ]
 
 
@@ -81,10 +116,7 @@ def _change(ratio: Estimate) -> Estimate:
 def _answer(found: TurnsCheck) -> str:
     judged = [case for case in found.cases if case.is_within_noise is not None]
     outside = sum(not case.is_within_noise for case in judged)
-    change = _change(found.over_all)
-    amount, word = percent(abs(change.value)), "more" if change.value > 0 else "less"
-    within = "" if change.interval is None else f" ({percent_interval(change.interval)})"
-    over_all = f"Over all cases an iteration takes {amount} {word} time in turns than alone{within}."
+    over_all = f"Over all cases an iteration takes {_apart(found.over_all)}."
     if not judged:
         return f"{over_all} No case has the three processes each way that an interval needs."
     if not outside:
@@ -93,6 +125,14 @@ def _answer(found: TurnsCheck) -> str:
         f"{over_all} {outside} of {counted(len(judged), 'case')} {are(outside)} outside the noise. If the core probes "
         "do not explain it, measure such a case with --no-turns."
     )
+
+
+def _apart(ratio: Estimate) -> str:
+    """Such as ``1.9 % less time in turns than alone (-8.6 to 4.0 %)``."""
+    change = _change(ratio)
+    amount, word = percent(abs(change.value)), "more" if change.value > 0 else "less"
+    within = "" if change.interval is None else f" ({percent_interval(change.interval)})"
+    return f"{amount} {word} time in turns than alone{within}"
 
 
 def _cost(found: TurnsCheck) -> str:

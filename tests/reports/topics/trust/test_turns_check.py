@@ -1,5 +1,6 @@
 """Rounds in turns beside rounds that run alone: differences, cost and the page."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -9,7 +10,7 @@ import pytest
 
 from reports.sets.version import read_version
 from reports.topics.trust import turns_page as turns
-from reports.topics.trust.turns_check import TurnsCheck, turns_check
+from reports.topics.trust.turns_check import TurnsCheck, mean_ratio, pooled, turns_check
 from suite.records.folders import ALONE
 from suite.schema.case_suffixes import ALONE_SUFFIX
 from suite.schema.record import CaseResult, RunRecord
@@ -102,6 +103,26 @@ def test_rounds_that_ran_alone_in_spite_of_the_plan_do_not_count() -> None:
     assert measured_both_ways([original]) == ()
 
 
+def test_rounds_are_compared_within_their_set_only() -> None:
+    """The second machine is twice as slow, and had more rounds in turns than alone."""
+    machines = [([1.0, 1.1, 0.9], [1.0, 1.1, 0.9]), ([2.4, 2.2, 2.64, 2.4], [2.0, 2.2, 1.8])]
+    both = [pair for times_s in machines for pair in measured_both_ways(results_of(*times_s))]
+    found = pooled(both)
+    assert [case.case_id for case in found] == sorted(case.case_id for case in CASES)
+    assert {(case.sets, case.in_turns_rounds, case.alone_rounds, case.gpu) for case in found} == {(2, 7, 6, None)}
+    assert [case.ratio.value for case in found] == pytest.approx([math.sqrt(1.2)] * 2)
+    assert mean_ratio(both).value == pytest.approx(math.sqrt(1.2))
+    assert [case.is_within_noise for case in found] == [True, True]
+
+
+def test_gpu_models_are_not_pooled_and_one_set_is_not_repeated() -> None:
+    plain, on_others = (
+        results_of([1.0, 1.1, 0.9], [1.0, 1.1, 0.9]),
+        on_gpus(results_of([1.2, 1.3, 1.1], [1.0, 1.1, 0.9])),
+    )
+    assert pooled([*measured_both_ways(plain), *measured_both_ways(on_others)]) == ()
+
+
 def test_the_page_says_the_answer(tmp_path: Path) -> None:
     both = on_gpus(results_of([1.2, 1.21, 1.22], [1.0, 1.01, 1.02]))
     write_results([one for one in both if not is_alone(one.case)], tmp_path / "cases")
@@ -109,10 +130,9 @@ def test_the_page_says_the_answer(tmp_path: Path) -> None:
     version = read_version(tmp_path, name="test")
     assert turns.has_check(version)
     said = turns.check(version).text
-    assert turns.answer(version).text == (
-        "The time of an iteration in turns differs from that alone by 19.8 %, over all cases of the set."
-        " 2 of 2 cases are outside the noise."
-    )
+    answer = turns.answer(version).text
+    assert answer.startswith("Over all cases an iteration takes 19.8 % more time in turns than alone (")
+    assert answer.endswith(" %). 2 of 2 cases are outside the noise.")
     assert "Over all cases an iteration takes 19.8 % more time in turns than alone (" in said
     assert "2 of 2 cases are outside the noise" in said
     assert "0.50 times as much. It cannot be less than 0." in said
