@@ -12,7 +12,7 @@ from suite.schema.record import CaseResult, Environment, RlLibrary, RunRecord
 SHORT_HASH_LENGTH: Final = 12
 PACKAGE_OF: Final[Mapping[RlLibrary, str]] = {  # whose version is that of the RL library
     "rl_games": "rl-games", "rsl_rl": "rsl-rl-lib", "skrl": "skrl", "skrl_jax": "skrl", "sb3": "stable-baselines3",
-    "torchrl": "torchrl",
+    "torchrl": "torchrl", "lerobot": "lerobot",
 }  # fmt: skip
 
 

@@ -34,12 +34,14 @@ DOCUMENT: Final = _fields(
 )
 RESULT: Final = _fields("case:object rounds:list +ended_because:text?")
 CASE: Final = _fields(
-    "case_id:text series:text scaling:strong|weak task:text rl_library:rl_games|rsl_rl|skrl|skrl_jax|sb3|torchrl"
+    "case_id:text series:text scaling:strong|weak task:text"
+    " rl_library:rl_games|rsl_rl|skrl|skrl_jax|sb3|torchrl|lerobot"
     " stack:kitless|ovphysx|isaacsim device:cpu|cuda nnodes:size nproc_per_node:size num_envs:size num_envs_global:size"
     " num_steps_per_env:size iterations:size minibatch_rule:fixed_minibatch|fixed_updates minibatch_size:size"
     " optimiser_steps:size seed:count assets:offline|official presets:list overrides:list timeout_s:number"
     " hang_timeout_s:number +division:closed|open"
     " +workload:train|environment_step|rendering|all_reduce|collection|collection_ray|async_pipeline"
+    "|policy_rollout|dataset_recording"
     " +cpu_threads:count? +pin_cpus:flag +seed_per_round:flag +deterministic:flag +trainings_per_gpu:size"
     " +kernel_cache:kept|empty +with_packages:list"
 )

@@ -64,6 +64,12 @@ ALL_PINS: Final = (
         glibc="2_35",
         seeded_by="worker",
     ),
+    Pins(
+        name="lerobot",
+        sources=("containers/pins/worker.in", "containers/pins/lerobot.in"),
+        glibc="2_35",
+        seeded_by="worker",
+    ),
     Pins(name="lint", sources=("--group", "pyproject.toml:lint"), glibc="2_28"),
     Pins(name="tests", sources=("--group", "pyproject.toml:tests"), glibc="2_28", constrained_by="lint"),
     Pins(name="report", sources=("--group", "pyproject.toml:report"), glibc="2_28", constrained_by="lint"),

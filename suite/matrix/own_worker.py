@@ -14,7 +14,7 @@ from suite.schema.record import Case
 
 # RL library or workload -> name of its file in containers/pins, without .txt. The file is for the stack kitless alone,
 # and it is complete: it is installed instead of the stack's.
-PINS_OF: Final[dict[str, str]] = {"skrl_jax": "skrl-jax", "torchrl": "torchrl"}
+PINS_OF: Final[dict[str, str]] = {"skrl_jax": "skrl-jax", "torchrl": "torchrl", "lerobot": "lerobot"}
 LONGEST: Final = 100  # characters of a package with its version
 LONGEST_VARIANT: Final = 64  # characters; it is a part of file names
 

@@ -29,7 +29,10 @@ CONTROLS_RUN_WITH: Final[Mapping[Workload, RlLibrary]] = {
     "collection": "torchrl",
     "collection_ray": "torchrl",
     "async_pipeline": "torchrl",
+    "policy_rollout": "lerobot",
+    "dataset_recording": "lerobot",
 }
+LOOK: Final[tuple[Workload, ...]] = ("rendering", "policy_rollout", "dataset_recording")  # at pictures
 PIPELINE: Final = 2  # processes; with one GPU they share it
 EMPTY_CACHE: Final = "kernels"  # in the folder of a run, for a case with an empty kernel cache
 
@@ -216,7 +219,7 @@ def _workload_reasons(case: Case, task: TaskEntry, library: LibraryEntry) -> Ite
         )
     if not case.learns and case.rl_library != (runs := CONTROLS_RUN_WITH.get(case.workload, "rsl_rl")):
         yield f"is the control {case.workload}, which is not run with {case.rl_library}; needs {runs}"
-    if case.workload == "rendering" and not task.cameras:
+    if case.workload in LOOK and not task.cameras:
         yield f"has nothing to draw, because {task.task} has no camera; needs a task with one"
     if case.workload == "all_reduce" and case.world_size == 1:
         yield "has no other rank to reduce gradients with; needs 2 ranks or more"

@@ -34,22 +34,25 @@ from suite.schema.turns import TurnsTaken
 # 4 (2026-11-26): a case has ``seed_per_round``.
 # 5 (2026-11-27): a case has ``deterministic``, ``trainings_per_gpu``, ``kernel_cache`` and ``with_packages``. A rank's
 #   settings have what is asked of torch, cuBLAS and Warp for the first, and ``mps``. A rank has what Warp compiled in
-#   it and how long that took. The libraries ``skrl_jax``, whose ranks' settings have ``jax_platform``, and ``torchrl``
-#   are new, and so are the workloads ``collection``, ``collection_ray`` and ``async_pipeline``.
+#   it and how long that took. The libraries ``skrl_jax``, whose ranks' settings have ``jax_platform``, ``torchrl`` and
+#   ``lerobot`` are new, and so are the workloads ``collection``, ``collection_ray``, ``async_pipeline``,
+#   ``policy_rollout`` and ``dataset_recording``.
 SCHEMA_VERSION: Final = 5
 
-# skrl_jax is skrl with JAX: another program than with torch, with other packages, so a library of its own.
-RlLibrary = Literal["rl_games", "rsl_rl", "skrl", "skrl_jax", "sb3", "torchrl"]
+# skrl_jax is skrl with JAX: another program than with torch, with other packages, so a library of its own. lerobot
+# trains nothing here: it acts and records.
+RlLibrary = Literal["rl_games", "rsl_rl", "skrl", "skrl_jax", "sb3", "torchrl", "lerobot"]
 Stack = Literal["kitless", "ovphysx", "isaacsim"]
 Device = Literal["cpu", "cuda"]
 Scaling = Literal["strong", "weak"]
 MinibatchRule = Literal["fixed_minibatch", "fixed_updates"]
 Assets = Literal["offline", "official"]
 Scalar = str | int | float | bool | None
-# All but the first and the last are controls; the last trains too, but is no training in turn.
+# All but the first two are controls; the second trains too, but is no training in turn.
 Workload = Literal[
-    "train", "environment_step", "rendering", "all_reduce", "collection", "collection_ray", "async_pipeline"
-]
+    "train", "async_pipeline", "environment_step", "rendering", "all_reduce", "collection", "collection_ray",
+    "policy_rollout", "dataset_recording",
+]  # fmt: skip
 KernelCache = Literal["kept", "empty"]  # compiled kernels stay there between rounds, or each round begins without any
 Division = Literal["closed", "open"]  # as upstream ships it, or tuned through settings that the libraries offer
 CheckVerdict = Literal["ok", "warning", "failure", "not_needed", "not_checked"]  # of suite.env_check.check too

@@ -3,16 +3,19 @@
 ``environment_step``: rollouts of random actions, without policy and learning. ``rendering``: as many pictures of every
 environment as a rollout has, without physics, policy and learning. ``all_reduce``: the all-reduces of one iteration's
 optimiser steps on a tensor of the gradient's size. ``collection``: rollouts of random actions by TorchRL's collector.
-``collection_ray``: the same in a process of Ray, with the way of each rollout to this one. All use the task's agent of
-rsl_rl.
+``collection_ray``: the same in a process of Ray, with the way of each rollout to this one. ``policy_rollout``: rollouts
+of a policy of LeRobot. ``dataset_recording``: rollouts of random actions that LeRobot writes to disk. All use the
+task's agent of rsl_rl.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
+from suite.schema.record import Workload
 from tasks.checks import validity
-from tasks.libraries import collect_ray, collect_torchrl, train_rsl_rl
+from tasks.libraries import act_lerobot, collect_ray, collect_torchrl, record_lerobot, train_rsl_rl
 from tasks.rank import determinism
 from tasks.rank.context import RankContext
 from tasks.rank.simulation import Simulation
@@ -22,17 +25,18 @@ configure = train_rsl_rl.configure
 
 
 def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]) -> torch.nn.Module:
-    """Run the case's iterations of its control. The returned module has no parameters, since nothing learns."""
+    """Run the case's iterations of its control. Nothing learns: the module is a policy that acted, or has nothing."""
     determinism.of_torch(context)
-    controls = {
+    controls: dict[Workload, Callable[[RankContext, Simulation, dict[str, Any]], torch.nn.Module | None]] = {
         "environment_step": step_environment,
         "rendering": draw_pictures,
         "all_reduce": reduce_gradients,
         "collection": collect_torchrl.collect,
         "collection_ray": collect_ray.collect,
+        "policy_rollout": act_lerobot.act,
+        "dataset_recording": record_lerobot.record,
     }
-    controls[context.case.workload](context, simulation, settings)
-    return torch.nn.Module()
+    return controls[context.case.workload](context, simulation, settings) or torch.nn.Module()
 
 
 def step_environment(context: RankContext, simulation: Simulation, settings: dict[str, Any]) -> None:

@@ -15,7 +15,8 @@ from tasks.rank.simulation import Simulation
 
 DISTRIBUTIONS = (
     "isaaclab", "torch", "newton", "warp-lang", "mujoco-warp", "mujoco", "rsl-rl-lib", "rl-games", "skrl",
-    "jax", "flax", "stable-baselines3", "torchrl", "tensordict", "ray", "numpy", "gymnasium", "ovphysx", "ovstage",
+    "jax", "flax", "stable-baselines3", "torchrl", "tensordict", "ray", "lerobot", "numpy", "gymnasium", "ovphysx",
+    "ovstage",
 )  # fmt: skip
 ALLOCATOR_VARIABLES = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")  # torch reads the second if the first is unset
 

@@ -97,6 +97,7 @@ class Section:
         self._pairs: list[tuple[Any, Any]] = []
         self._inside = False
         self.enabled = True
+        self.calls_s: tuple[float, ...] = ()  # each of the calls that the last drain added up
 
     def wrap(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """Return ``call`` with its time measured; an asynchronous collective is timed until its call returns.
@@ -126,8 +127,8 @@ class Section:
     def drain(self) -> Total:
         """Return the total since the last drain. The device must be synchronised."""
         pairs, self._pairs = self._pairs, []
-        time_s = sum(self._marks.elapsed_s(start, end) for start, end in pairs)
-        return Total(time_s=time_s if pairs else None, calls=len(pairs))
+        self.calls_s = tuple(self._marks.elapsed_s(start, end) for start, end in pairs)
+        return Total(time_s=sum(self.calls_s) if pairs else None, calls=len(pairs))
 
 
 def bytes_of_tensor(tensor: torch.Tensor) -> int:

@@ -36,7 +36,8 @@ ALLOWED = {
     "tasks/": {
         "suite.schema.record", "suite.schema.transport", "suite.schema.turns", "suite.errors",
         "suite.external.core_probe", "tasks", "torch", "isaaclab", "isaaclab_rl", "isaaclab_tasks", "warp", "rsl_rl",
-        "rl_games", "skrl", "jax", "stable_baselines3", "torchrl", "tensordict", "gymnasium", "newton", "pxr", "PIL",
+        "rl_games", "skrl", "jax", "stable_baselines3", "torchrl", "tensordict", "lerobot", "gymnasium", "newton",
+        "pxr", "PIL",
     },
     "reports/": {
         "suite.schema", "suite.statistics", "suite.errors", "suite.records", "suite.files", "suite.__version__",

@@ -8,9 +8,9 @@ from typing import Any, Final
 from tests.fuzz.mutations import any_number, json_bytes
 
 WORDS: Final = (
-    "weak", "rl_games", "rsl_rl", "skrl", "skrl_jax", "sb3", "torchrl", "ovphysx", "cpu", "cuda", "rendering",
-    "all_reduce", "open", "collection", "collection_ray", "async_pipeline", "../x", "cartpole-strong", "a/b",
-    "x" * 300, "",
+    "weak", "rl_games", "rsl_rl", "skrl", "skrl_jax", "sb3", "torchrl", "lerobot", "ovphysx", "cpu", "cuda",
+    "rendering", "all_reduce", "open", "collection", "collection_ray", "async_pipeline", "policy_rollout", "../x",
+    "cartpole-strong", "a/b", "x" * 300, "",
 )  # fmt: skip
 OUTCOMES: Final = ("completed", "crashed", "skipped")
 MOMENTS: Final = ("2026-13-01T00:00:00Z", "2026-11-21T10:00:00", "0001-01-01T00:00:00Z", "x")

@@ -63,6 +63,15 @@ def test_torchrl_only_adds_to_the_worker_but_for_tensordict() -> None:
     assert {name for name, version in worker.items() if torchrl.get(name) != version} == {"tensordict"}
 
 
+def test_lerobot_only_adds_to_the_worker_but_for_four_packages() -> None:
+    worker = versions(PROJECT / "containers/pins/worker.txt")
+    lerobot = versions(PROJECT / "containers/pins/lerobot.txt")
+    assert lerobot["lerobot"] == "0.6.1"
+    assert {"datasets", "pyarrow"} <= lerobot.keys() - worker.keys()
+    changed = {name for name, version in worker.items() if lerobot.get(name) != version}
+    assert changed == {"fsspec", "numpy", "packaging", "pillow"}
+
+
 def test_suite_environments_agree_with_each_other() -> None:
     lint = versions(PROJECT / "containers/pins/lint.txt")
     for name in ("suite", "report", "ray", "tests"):
@@ -96,10 +105,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = project / pins.PINS_DIR
     folder.mkdir(parents=True)
     (folder / "worker.in").write_text("tool\n")
-    (folder / "ovphysx.in").write_text("extra\n")
-    (folder / "skrl-jax.in").write_text("extra\n")
-    (folder / "watch.in").write_text("extra\n")
-    (folder / "torchrl.in").write_text("extra\n")
+    for name in ("ovphysx", "skrl-jax", "watch", "torchrl", "lerobot"):
+        (folder / f"{name}.in").write_text("extra\n")
     groups = "".join(f'{name} = ["tool"]\n' for name in ("suite", "report", "ray", "tests", "lint"))
     (project / "pyproject.toml").write_text(
         f'[project]\nname = "p"\nversion = "1"\nrequires-python = ">=3.12"\n[dependency-groups]\n{groups}'

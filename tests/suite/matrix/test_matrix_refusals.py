@@ -163,7 +163,7 @@ def test_tables_of_one_series_agree(tmp_path: Path, catalog: Catalog) -> None:
 
 
 def test_an_unknown_name_lists_the_matrices(catalog: Catalog) -> None:
-    there_are = "accept, clock, deterministic, env-sweep, first, full, learning, nodes, open, physx, releases, sb3"
+    there_are = "accept, clock, deterministic, env-sweep, first, full, learning, lerobot, nodes, open, physx, releases"
     with pytest.raises(MatrixError, match=rf"unknown matrix 'smok'; there are {there_are}, .*Did you mean 'smoke'\?"):
         load_matrix("smok", catalog)
     with pytest.raises(MatrixError, match=r"unknown matrix 'a+\.\.\.a+'; there are"):

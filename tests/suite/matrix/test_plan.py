@@ -156,6 +156,21 @@ def test_what_fits_is_feasible(case: Case) -> None:
             "is the control collection_ray, which is not run with rsl_rl; needs torchrl",
         ),
         (
+            replace(CARTPOLE, task=HAND, workload="policy_rollout"),
+            "is the control policy_rollout, which is not run with torchrl; needs lerobot",
+        ),
+        (
+            replace(CARTPOLE, workload="dataset_recording", rl_library="lerobot"),
+            "has nothing to draw, because Isaac-Cartpole-Direct has no camera; needs a task with one",
+        ),
+        (
+            replace(CARTPOLE, rl_library="lerobot"),
+            (
+                "Isaac-Cartpole-Direct has no agent for lerobot; needs rl_games or rsl_rl or skrl or skrl_jax or sb3 "
+                "or torchrl"
+            ),
+        ),
+        (
             replace(ANT, rl_library="sb3", nproc_per_node=1, num_envs_global=1024, minibatch_size=32768),
             (
                 "sb3 cannot cut a rank's 16384 samples (1024 environments x 16 steps) into minibatches of 32768; "

@@ -1,5 +1,6 @@
 """The matrices of ``tasks/matrices``: what is in them, and that it can run on the machines that they are for."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import get_args
 
@@ -14,8 +15,10 @@ from suite.matrix.plan import plan
 from suite.schema.record import Case, Device, RlLibrary
 from suite.statistics.aa_noise import baseline_of, is_twin, with_twins
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
+from tests.fixtures.runs.camera_cartpole import CAMERA_CARTPOLE, catalog_with_camera
 
 CATALOG = load_catalog()
+WITH_CAMERA = catalog_with_camera()
 COLD_S = 110.0  # the most that kernels of one size add to a first process, by the catalog
 
 
@@ -263,27 +266,41 @@ def test_skrl_jax_has_both_frameworks_on_one_and_two_gpus_with_the_same_work() -
 
 
 def test_torchrl_has_each_task_collected_and_stepped_alone_in_rollouts_of_one_length() -> None:
-    """The task with a camera is one that the worker describes."""
-    camera = CATALOG.tasks["Isaac-Cartpole-Direct"].model_copy(
-        update={"task": "Isaac-Cartpole-Camera-Direct", "aliases": (), "cameras": True}
-    )
-    catalog = CATALOG.model_copy(update={"tasks": {**CATALOG.tasks, camera.task: camera}})
-    matrix = load_matrix("torchrl", catalog)
-    cases = expand(matrix, catalog, device="cuda", assets="offline")
+    matrix = load_matrix("torchrl", WITH_CAMERA)
+    cases = expand(matrix, WITH_CAMERA, device="cuda", assets="offline")
     alone = (("torchrl", "collection"), ("torchrl", "collection_ray"), ("rsl_rl", "environment_step"))
     assert {(case.task, case.num_envs, case.rl_library, case.workload) for case in cases} == {
         *(("Isaac-Cartpole-Direct", 4096, library, "train") for library in ("rl_games", "rsl_rl", "torchrl")),
         *(("Isaac-Cartpole-Direct", 4096, *control) for control in (*alone, ("torchrl", "async_pipeline"))),
-        *(("Isaac-Cartpole-Camera-Direct", 512, *control) for control in alone),
+        *((CAMERA_CARTPOLE, 512, *control) for control in alone),
     }
     on_two = [case for case in cases if case.topology == "1x2"]
     assert [(case.workload, case.num_envs_global) for case in on_two] == [("async_pipeline", 4096)]
     assert {(case.topology, case.division) for case in cases if case not in on_two} == {("1x1", "closed")}
     assert {case.num_steps_per_env for case in cases if case.rl_library != "rl_games"} == {16}
     assert matrix.rounds >= MIN_ROUNDS_FOR_INTERVAL
+    assert_feasible(cases)
+
+
+def test_lerobot_acts_in_few_and_many_environments_and_records_from_some() -> None:
+    matrix = load_matrix("lerobot", WITH_CAMERA)
+    cases = expand(matrix, WITH_CAMERA, device="cuda", assets="offline")
+    assert {(case.task, case.rl_library, case.topology, case.division) for case in cases} == {
+        (CAMERA_CARTPOLE, "lerobot", "1x1", "closed")
+    }
+    assert [(case.workload, case.num_envs, case.num_steps_per_env, case.iterations) for case in cases] == [
+        *(("policy_rollout", num_envs, 100, 20) for num_envs in (1, 8, 64, 512)),
+        *(("dataset_recording", num_envs, 50, 12) for num_envs in (1, 16)),
+    ]
+    assert matrix.rounds >= MIN_ROUNDS_FOR_INTERVAL
+    assert_feasible(cases)
+
+
+def assert_feasible(cases: Sequence[Case]) -> None:
+    """Plan cases of a catalog with the camera, for two GPUs."""
     planned = plan(
         cases, gpus_available=2, cpus_available=16, device="cuda", available_stacks=["kitless"], rounds=1,
-        catalog=catalog,
+        catalog=WITH_CAMERA,
     )  # fmt: skip
     assert [result.infeasible for result in planned] == [None] * len(cases)
 

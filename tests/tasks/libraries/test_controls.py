@@ -102,7 +102,7 @@ def test_upstream_has_no_controls(make_case: CaseMaker) -> None:
 
 
 def test_every_control_runs_for_real(tmp_path: Path) -> None:
-    """Here, one on two hosts, and two in an environment of their own (``test_torchrl``)."""
+    """Here, one on two hosts, and four in environments of their own (``test_torchrl``, ``test_lerobot``)."""
     here = {case.workload for case in cases_of(MATRIX, tmp_path)}
-    elsewhere = {"all_reduce", "collection", "collection_ray"}
+    elsewhere = {"all_reduce", "collection", "collection_ray", "policy_rollout", "dataset_recording"}
     assert here | elsewhere == set(get_args(Workload)) - {"train", "async_pipeline"}
