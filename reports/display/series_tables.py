@@ -203,21 +203,33 @@ def series_subject(case: Case, kind: SeriesKind = "scaling") -> str:
         "deterministic": "with deterministic settings and as shipped",
         "shared_gpu": "one training on a GPU and several",
         "versions": "with several versions of packages",
-        "sweep": f"from few to many environments on {counted(case.world_size, 'rank')}",
+        "sweep": f"from few to many environments on {counted(case.world_size, 'rank')}{_without_training(case)}",
     }
     if kind in subjects:
         return subjects[kind]
     size = f"{case.num_envs_global:,} environments in all"
     if case.scaling == "weak":
-        size = f"{case.num_envs:,} environments a rank"
+        size = f"{environments_text(case.num_envs)} a rank"
+    return f"{size}{_without_training(case)}"
+
+
+def environments_text(number: int) -> str:
+    """``1 environment``, ``4,096 environments``."""
+    return f"{number:,} environment{'' if number == 1 else 's'}"
+
+
+def _without_training(case: Case) -> str:
+    """Return what a case does in place of training; empty where it trains."""
     what = {
         "environment_step": ", stepped without training",
         "rendering": ", rendering alone",
         "collection": ", collected by TorchRL without training",
         "collection_ray": ", collected by TorchRL in a process of Ray without training",
         "async_pipeline": ", simulated and learned from at the same time",
+        "policy_rollout": ", a policy of LeRobot acting without training",
+        "dataset_recording": ", recorded by LeRobot without training",
     }
-    return f"{size}{what.get(case.workload, '')}"
+    return what.get(case.workload, "")
 
 
 def series_facts(rows: Sequence[CaseRow], kind: SeriesKind = "scaling") -> Html:

@@ -21,6 +21,7 @@ TOPICS: Final[Mapping[str, Mapping[str, str]]] = {
     "determinism": {},
     "shared_gpu": {},
     "pipeline": {},
+    "lerobot": {},
     "history": {"compare": "command"},
     "trust": {},
     "data": {"export": "export"},

@@ -25,6 +25,8 @@ OTHERS: Final[Mapping[Workload, str]] = {
     "collection": "TorchRL's collector alone",
     "collection_ray": "TorchRL's collector alone, over Ray",
     "async_pipeline": "TorchRL's pipeline",
+    "policy_rollout": "LeRobot's policy acting",
+    "dataset_recording": "LeRobot's data set writer",
 }
 AS_SHIPPED: Final = "as shipped"
 CHANGES: Final[Mapping[Change, str]] = {

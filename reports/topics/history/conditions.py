@@ -31,6 +31,7 @@ RELEASES: Final[Mapping[str, str]] = {
     "JAX": "https://github.com/jax-ml/jax/releases",
     "sb3": "https://github.com/DLR-RM/stable-baselines3/releases",
     "torchrl": "https://github.com/pytorch/rl/releases",
+    "lerobot": "https://github.com/huggingface/lerobot/releases",
 }
 MAX_COMMITS: Final = 3  # more are counted
 NOT_RECORDED: Final = "not recorded"

@@ -59,6 +59,11 @@ def part_of(case: Case) -> Workload:
     return "collection" if case.workload == "collection_ray" else case.workload
 
 
+def is_part(case: Case) -> bool:
+    """Whether the case runs a part alone that is timed in training too."""
+    return part_of(case) in COLUMNS
+
+
 class _Key(NamedTuple):
     """What cases have in common that do the same part as often in a rank."""
 
@@ -87,7 +92,7 @@ class _Key(NamedTuple):
 def parts_alone(sets: Iterable[Sequence[CaseResult]]) -> tuple[PartAlone, ...]:
     """One for each control of GPUs by task, stack and environments a rank, in order of appearance."""
     every = [[result for result in one if result.completed and result.case.device == "cuda"] for one in sets]
-    keys = dict.fromkeys(_Key.of(result.case) for one in every for result in one if part_of(result.case) in COLUMNS)
+    keys = dict.fromkeys(_Key.of(result.case) for one in every for result in one if is_part(result.case))
     parts = []
     for key in keys:
         timed = [each for one in every for each in _timed([r for r in one if key.has(r.case)], key.workload)]

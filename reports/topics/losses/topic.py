@@ -9,6 +9,7 @@ from reports.display.topic import Page, SeriesPart, Topic, speeds_and
 from reports.sets.version import Version
 from reports.topics.losses import losses_page
 from reports.topics.losses.card import card
+from reports.topics.losses.controls import is_part
 from reports.topics.losses.findings_page import has_findings
 
 BESIDE: Final = (
@@ -26,8 +27,8 @@ def _lost(_: Version, parts: Sequence[Campaign]) -> Sequence[Html]:
 
 
 def _beside_training(version: Version, parts: Sequence[Campaign]) -> Sequence[Html]:
-    """Of a single-part test."""
-    if any(part.is_training for part in parts):
+    """Of a test of a part that training has too."""
+    if any(part.is_training for part in parts) or not is_part(parts[0].results[0].case):
         return []
     return [paragraph(BESIDE), losses_page.beside_training(version, parts[0])]
 

@@ -1,4 +1,4 @@
-"""What ran where: completed trainings, grouped by RL library, stack, hardware, task and way of starting. Pure.
+"""What ran where: completed runs, grouped by RL library, stack, hardware, task and way of starting. Pure.
 
 Everything comes from stored records. What no record shows has no entry.
 """
@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from reports.analysis.environments import PACKAGE_OF, gpu_name
 from reports.sets.version import Version
-from suite.schema.record import Device, RlLibrary, RunRecord, Stack
+from suite.schema.record import Case, Device, RlLibrary, RunRecord, Stack
 
 # What a record tells of the way it was started: not which launcher, but where its processes were.
 Way = Literal["one machine", "image", "simulated nodes", "several machines"]
@@ -21,7 +21,7 @@ CPU: Final = "CPU"
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """One completed run that trained."""
+    """One completed run that trained, or that was of a library that trains nothing."""
 
     version: str  # of the results
     by: str | None  # who contributed it; None: the project's own
@@ -39,7 +39,7 @@ class Training:
 
 @dataclass(frozen=True, kw_only=True)
 class Most:
-    """The largest number of ranks that trained on one kind of hardware, and the newest day that they did."""
+    """The largest number of ranks that ran on one kind of hardware, and the newest day that they did."""
 
     hardware: str
     device: Device
@@ -76,9 +76,9 @@ def trainings(version: Version) -> tuple[Training, ...]:
 
 
 def training(record: RunRecord, *, version: str, by: str | None) -> Training | None:
-    """Return what a record shows; None if the run is no measurement or trained nothing."""
+    """Return what a record shows; None if the run is no measurement, or shows nothing of its library."""
     case = record.case
-    if not record.counts or not case.learns:
+    if not record.counts or not shows_library(case):
         return None
     settings = record.ranks[0].settings if record.ranks else {}
     package = PACKAGE_OF[case.rl_library]
@@ -96,6 +96,11 @@ def training(record: RunRecord, *, version: str, by: str | None) -> Training | N
         task=case.task,
         renderer=_text((record.workload or {}).get("renderer")),
     )
+
+
+def shows_library(case: Case) -> bool:
+    """Whether a run shows that its RL library works: it trains with it, or the library is LeRobot, which never does."""
+    return case.learns or case.rl_library == "lerobot"
 
 
 def way_of(record: RunRecord) -> Way | None:
@@ -120,7 +125,7 @@ def systems(trainings: Iterable[Training]) -> tuple[System, ...]:
 
 
 def versions_of(rl_library: RlLibrary, trainings: Iterable[Training]) -> tuple[str, ...]:
-    """Return the versions of an RL library that trained, most runs first."""
+    """Return the versions of an RL library that ran, most runs first."""
     found = Counter(one.library_version for one in trainings if one.rl_library == rl_library and one.library_version)
     return tuple(version for version, _ in found.most_common())
 

@@ -22,7 +22,7 @@ def opening(version: Version) -> Html:
 
 
 def answer(found: Sequence[Training]) -> str:
-    """Say in three sentences what trained, how often, and what never did. Pure."""
+    """Say in three sentences what ran, how often, and what never did. Pure."""
     if not found:
         return "No stored run has completed, so nothing is known to run."
     catalog = load_catalog()
@@ -37,9 +37,9 @@ def answer(found: Sequence[Training]) -> str:
     ]
     last = newest(found)
     return (
-        f"{_listed(libraries, 'and')} trained with {_listed(engines, 'and')}, on up to {_listed(sizes, 'and')}."
+        f"{_listed(libraries, 'and')} ran with {_listed(engines, 'and')}, on up to {_listed(sizes, 'and')}."
         f" {counted(len(found), 'run')} completed, the last on {tables.day_text(last.day)}."
-        + (f" No stored run trained {_listed(missing, 'or')}." if missing else "")
+        + (f" None ran {_listed(missing, 'or')}." if missing else "")
     )
 
 

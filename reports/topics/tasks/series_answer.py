@@ -12,7 +12,7 @@ from reports.analysis.stack_parts import stack_pairs
 from reports.display import pair_tables
 from reports.display.division_tables import has_seeds, time_to_reward
 from reports.display.html import count, estimated, interval_of, ratio, seconds
-from reports.display.series_tables import ranks_text
+from reports.display.series_tables import environments_text, ranks_text
 from reports.topics.tasks.overview import most_frames
 from reports.topics.tasks.start_up import start_up_answer
 from suite.files.wording import counted
@@ -53,11 +53,19 @@ def _scaling(parts: Sequence[Campaign], lines: Sequence[Line]) -> str:
 
 
 def _alone(parts: Sequence[Campaign]) -> str:
-    """How long an iteration of the part takes on the fewest and the most ranks of the set that has most."""
-    of_sets = [sorted(_completed(part), key=lambda row: (row.world_size, row.nnodes)) for part in parts]
+    """How long an iteration of the part takes on the fewest and the most ranks of the set that has most.
+
+    Of a sweep, with the fewest and the most environments.
+    """
+    is_sweep = shared_kind(parts) == "sweep"
+    of_sets = [sorted(_completed(part), key=lambda row: (row.world_size, row.nnodes, row.num_envs)) for part in parts]
     rows = max(of_sets, key=lambda rows: rows[-1].world_size if rows else 0)
-    ends = [rows[0], rows[-1]] if rows[0].world_size != rows[-1].world_size else rows[:1]
-    times = (f"{_seconds(row)} s on {ranks_text(row)}{_few(row.rounds_completed)}" for row in ends)
+    ends = [rows[0], rows[-1]] if is_sweep or rows[0].world_size != rows[-1].world_size else rows[:1]
+    times = (
+        f"{_seconds(row)} s on {ranks_text(row)}"
+        f"{f' with {environments_text(row.num_envs)}' if is_sweep else ''}{_few(row.rounds_completed)}"
+        for row in ends
+    )
     return f"One part of an iteration alone, without training. It takes {' and '.join(times)}."
 
 

@@ -81,6 +81,16 @@ def test_what_a_record_does_not_say_is_none() -> None:
     assert tables.most_text(most([found])) == "4 x Generated Accelerator, unknown day"
 
 
+def test_a_run_of_lerobot_counts_though_it_trains_nothing() -> None:
+    record = gpu_record(rl_library="lerobot", workload="policy_rollout")
+    settings = {**record.ranks[0].settings, "versions.lerobot": "0.6.1"}
+    found = training(replace(record, ranks=(replace(record.ranks[0], settings=settings),)), version="v", by=None)
+    assert found is not None
+    assert (found.rl_library, found.library_version) == ("lerobot", "0.6.1")
+    rows = [row[0] for row in tables.library_rows(CATALOG, [found])]
+    assert "lerobot 0.6.1" in rows
+
+
 def test_only_completed_trainings_count() -> None:
     failed = make_record(make_case(), outcome="crashed", reason="x")
     profiled = replace(make_record(make_case()), profiled_ranks=(0,))
@@ -166,8 +176,8 @@ def test_the_answer_counts_what_ran_and_names_what_did_not() -> None:
     on_cpu = trained(device="cpu", hardware="CPU", rl_library="rsl_rl", library_version=None)
     said = answer([trained(ranks=4), on_cpu])
     assert said.startswith(
-        "rl_games and rsl_rl trained with Newton, on up to 4 x H200 and 1 CPU process. 2 runs completed, the last on"
-        " 21 Nov 2026. No stored run trained with skrl"
+        "rl_games and rsl_rl ran with Newton, on up to 4 x H200 and 1 CPU process. 2 runs completed, the last on"
+        " 21 Nov 2026. None ran with skrl"
     )
     assert said.endswith(
         "with PhysX, with PhysX and RTX in Isaac Sim, in a container image, on simulated nodes of one machine or on"

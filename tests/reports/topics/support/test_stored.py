@@ -38,11 +38,11 @@ def versions() -> Version:
 
 @cache
 def stored() -> tuple[RunRecord, ...]:
-    """Every completed training of every set, read without the code under test."""
+    """Every completed run of every set that trained or was of LeRobot, read without the code under test."""
     sets = [path.parent for path in sorted(RESULTS.parent.glob("*/*/cases"))]
     folders = [folder for one in sets for folder in (one, one / "a_a") if folder.is_dir()]
     found = [record for folder in folders for result in load_results(folder) for record in result.completed]
-    return tuple(record for record in found if record.case.workload == "train")
+    return tuple(record for record in found if record.case.workload == "train" or record.case.rl_library == "lerobot")
 
 
 def model(record: RunRecord) -> str:
@@ -110,7 +110,7 @@ def test_every_stack_has_a_name_in_words() -> None:
 
 def test_the_page_is_in_the_contents_and_opens_with_its_answer() -> None:
     assert "support.opening(version)" in page_sources(versions())["support"]
-    assert page.opening(versions()).markup.startswith('<p class="answer">rl_games, rsl_rl, sb3 and skrl trained with')
+    assert page.opening(versions()).markup.startswith('<p class="answer">rl_games, rsl_rl, sb3 and skrl ran with')
     assert "\t1, 2, 4\t" in page.systems(versions()).text
     nothing = replace(versions(), sets=(), older=())
     assert page.systems(nothing).text == "No stored run has completed."

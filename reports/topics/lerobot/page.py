@@ -1,0 +1,110 @@
+"""LeRobot in Isaac Lab's environments: the answer, and tables of every set."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from reports.analysis.analysed_set import Campaign
+from reports.analysis.rows import failures_of
+from reports.display.html import (
+    Displayed,
+    Html,
+    answer_of_page,
+    bullets,
+    count,
+    estimated,
+    heading,
+    html_table,
+    seconds,
+    together,
+)
+from reports.display.series_tables import environments_text
+from reports.sets.version import Version
+from reports.topics.lerobot.model import Acting, Recording, acting, recordings
+from suite.schema.record import CaseResult
+
+ACTING: Final = ("Case", "Environments", "Frames/s", "Latency, ms", "Latency of 99 %, ms", "Runs")
+RECORDING: Final = ("Case", "Environments", "Frames/s", "Frames/s written", "Bytes a frame", "Runs")
+IN_MS: Final = 1e3
+
+
+def has_lerobot(version: Version) -> bool:
+    return any(acting(one.campaign.results) or recordings(one.campaign.results) for one in version.scaling)
+
+
+def answer(version: Version) -> Html:
+    """Say how fast the policy acts in the fewest and the most environments, and how fast data sets are written."""
+    results = [result for one in version.scaling for result in one.campaign.results]
+    said = [text for text in (_acts(acting(results)), _writes(recordings(results))) if text]
+    return answer_of_page(" ".join(said) or "No run of LeRobot completed.")
+
+
+def sets(version: Version) -> Html:
+    """Tables for every set in which LeRobot acted or recorded."""
+    parts: list[Displayed] = []
+    for one in version.scaling:
+        found = _of(one.campaign, one.title)
+        if found and version.must_name_sets:
+            parts.append(heading(one.title))
+        parts += found
+    return together(parts)
+
+
+def of_series(_: Version, parts: Sequence[Campaign]) -> Sequence[Html]:
+    """Return a table for each set that has the series; none where it is not of LeRobot."""
+    return [together(found) for part in parts if (found := _of(part, part.where))]
+
+
+def _acts(found: Sequence[Acting]) -> str:
+    known = [(each.fps.value, each) for each in found if each.fps]
+    if not known:
+        return ""
+    most_fps, most = max(known, key=lambda each: each[0])
+    quickest = min((each for _, each in known), key=lambda each: each.case.num_envs)
+    said = f"A policy of LeRobot makes {count(most_fps)} frames a second in {_environments(most)}."
+    usual_s, rare_s = quickest.latency_s, quickest.rare_latency_s
+    if usual_s is None or rare_s is None:
+        return said
+    kept = f"{_in_ms(usual_s.value)} ms, and 99 times of 100 in {_in_ms(rare_s.value)} ms or less"
+    return f"{said} In {_environments(quickest)} it chooses actions in {kept}."
+
+
+def _writes(found: Sequence[Recording]) -> str:
+    known = [(each.written_fps.value, each) for each in found if each.written_fps]
+    if not known:
+        return ""
+    fps, most = max(known, key=lambda each: each[0])
+    size = "" if most.bytes_per_frame is None else f", of {count(most.bytes_per_frame.value)} bytes each"
+    return f"Its data set writer keeps {count(fps)} frames a second from {_environments(most)}{size}."
+
+
+def _environments(each: Acting | Recording) -> str:
+    return environments_text(each.case.num_envs)
+
+
+def _of(campaign: Campaign, title: str) -> list[Displayed]:
+    acted, recorded = acting(campaign.results), recordings(campaign.results)
+    parts: list[Displayed] = []
+    if acted:
+        rows = [_row(each, estimated(each.latency_s, _in_ms), estimated(each.rare_latency_s, _in_ms)) for each in acted]
+        parts.append(html_table(ACTING, rows, label=f"A policy of LeRobot {title}".strip()))
+    if recorded:
+        rows = [
+            _row(each, estimated(each.written_fps, count), estimated(each.bytes_per_frame, count)) for each in recorded
+        ]
+        parts.append(html_table(RECORDING, rows, label=f"LeRobot's data set writer {title}".strip()))
+    return [*parts, *_failed([*(each.result for each in acted), *(each.result for each in recorded)])]
+
+
+def _row(each: Acting | Recording, *own: str) -> list[str]:
+    runs = str(len(each.result.completed))
+    return [each.case.case_id, str(each.case.num_envs), estimated(each.fps, count), *own, runs]
+
+
+def _failed(results: Sequence[CaseResult]) -> list[Displayed]:
+    failures = [failure for result in results for failure in failures_of(result)]
+    lines = [f"{each.case_id}, run {each.round}: {each.outcome}. {each.reason}" for each in failures]
+    return [bullets(lines)] if lines else []
+
+
+def _in_ms(time_s: float) -> str:
+    return seconds(IN_MS * time_s)
