@@ -5,7 +5,10 @@ from typing import Final
 
 from suite.schema.record import Case, CaseResult
 
-TASKS: Final[Mapping[str, str]] = {"Isaac-Reorient-Cube-Shadow-Camera-Direct": "Shadow Hand with camera"}
+TASKS: Final[Mapping[str, str]] = {
+    "Isaac-Reorient-Cube-Shadow-Camera-Direct": "Shadow Hand with camera",
+    "Isaac-Cartpole-Camera-Direct": "Cartpole with camera",
+}
 
 
 def variant_of(case: Case) -> str:

@@ -51,7 +51,8 @@ def environments(series: Campaign, *, is_small: bool = False) -> Figure | Html:
     marks = base.mark_point(filled=True, size=75).encode(y=y, shape=shape(who, "who"), tooltip=tooltip)
     words = "; ".join(f"{point['who']}, {point['num_envs']}: {point['fps']:,.0f}" for point in points)
     words += "".join(f"; {point['who']}, {point['num_envs']}: out of memory" for point in too_many)
-    caption = "Environment steps per second with learning, median round; whiskers reach over the rounds."
+    learning = " with learning" if series.is_training else ""
+    caption = f"Environment steps per second{learning}, median round; whiskers reach over the rounds."
     if too_many:
         caption += " Dashed: no round had room in memory."
     return figure(

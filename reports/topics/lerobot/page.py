@@ -4,12 +4,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from reports.analysis.analysed_set import Campaign
-from reports.analysis.rows import failures_of
 from reports.display.html import (
     Displayed,
     Html,
     answer_of_page,
-    bullets,
     count,
     estimated,
     heading,
@@ -17,12 +15,12 @@ from reports.display.html import (
     seconds,
     together,
 )
+from reports.display.per_set import failures_in_words
 from reports.display.series_tables import environments_text
 from reports.sets.version import Version
 from reports.topics.lerobot.model import Acting, Recording, acting, recordings
-from suite.schema.record import CaseResult
 
-ACTING: Final = ("Case", "Environments", "Frames/s", "Latency, ms", "Latency of 99 %, ms", "Runs")
+ACTING: Final = ("Case", "Environments", "Frames/s", "Latency, ms", "99th percentile, ms", "Runs")
 RECORDING: Final = ("Case", "Environments", "Frames/s", "Frames/s written", "Bytes a frame", "Runs")
 IN_MS: Final = 1e3
 
@@ -92,18 +90,14 @@ def _of(campaign: Campaign, title: str) -> list[Displayed]:
             _row(each, estimated(each.written_fps, count), estimated(each.bytes_per_frame, count)) for each in recorded
         ]
         parts.append(html_table(RECORDING, rows, label=f"LeRobot's data set writer {title}".strip()))
-    return [*parts, *_failed([*(each.result for each in acted), *(each.result for each in recorded)])]
+    parts += failures_in_words(each.result for each in acted)
+    parts += failures_in_words(each.result for each in recorded)
+    return parts
 
 
 def _row(each: Acting | Recording, *own: str) -> list[str]:
     runs = str(len(each.result.completed))
     return [each.case.case_id, str(each.case.num_envs), estimated(each.fps, count), *own, runs]
-
-
-def _failed(results: Sequence[CaseResult]) -> list[Displayed]:
-    failures = [failure for result in results for failure in failures_of(result)]
-    lines = [f"{each.case_id}, run {each.round}: {each.outcome}. {each.reason}" for each in failures]
-    return [bullets(lines)] if lines else []
 
 
 def _in_ms(time_s: float) -> str:

@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 
 from reports.analysis.curves import task_name
-from reports.analysis.rows import failures_of
 from reports.display.html import (
     Displayed,
     Html,
     answer_of_page,
-    bullets,
     count,
     estimated,
     heading,
@@ -17,6 +15,7 @@ from reports.display.html import (
     ratio,
     together,
 )
+from reports.display.per_set import failures_in_words
 from reports.sets.version import ResultSet, Version
 from reports.topics.pipeline.model import Pipeline, pipelines
 from suite.files.wording import counted
@@ -67,9 +66,7 @@ def _shown(one: ResultSet, found: Sequence[Pipeline], *, is_named: bool) -> list
     label = f"Simulation and learning at the same time{f', {one.title}' if one.title else ''}"
     parts: list[Displayed] = [heading(one.title)] if is_named else []
     parts.append(html_table(HEADINGS, map(_row, found), label=label))
-    if failures := [failure for each in found for failure in failures_of(each.result)]:
-        parts.append(bullets(f"{each.case_id}, run {each.round}: {each.outcome}. {each.reason}" for each in failures))
-    return parts
+    return [*parts, *failures_in_words(each.result for each in found)]
 
 
 def _name(each: Pipeline) -> str:

@@ -3,13 +3,11 @@
 from collections.abc import Callable, Sequence
 
 from reports.analysis.curves import task_name
-from reports.analysis.rows import failures_of
 from reports.display.html import (
     MISSING,
     Displayed,
     Html,
     answer_of_page,
-    bullets,
     count,
     estimated,
     heading,
@@ -18,6 +16,7 @@ from reports.display.html import (
     ratio,
     together,
 )
+from reports.display.per_set import failures_in_words
 from reports.sets.version import ResultSet, Version
 from reports.topics.shared_gpu.chart import drawn
 from reports.topics.shared_gpu.model import Group, Shared, groups
@@ -63,14 +62,10 @@ def _shown(one: ResultSet, found: Sequence[Group], *, is_named: bool) -> list[Di
     label = f"Trainings at the same time on one GPU{f', {one.title}' if one.title else ''}"
     rows = [_row(each) for group in found for each in group.numbers]
     table = html_table(HEADINGS, rows, label=label, text_headings=("Through MPS",))
-    failures = [failure for group in found for each in group.numbers for failure in failures_of(each.result)]
     parts: list[Displayed] = [heading(f"{one.title}: {_gain(found)}" if is_named else _gain(found))]
     if any(each.over_one for group in found for each in group.numbers[1:]):
         parts.append(drawn(one.campaign, found, [name_of(group, found) for group in found], data=table))
-    parts.append(table)
-    if failures:
-        parts.append(bullets(f"{each.case_id}, run {each.round}: {each.outcome}. {each.reason}" for each in failures))
-    return parts
+    return [*parts, table, *failures_in_words(each.result for group in found for each in group.numbers)]
 
 
 def name_of(group: Group, found: Sequence[Group]) -> str:
