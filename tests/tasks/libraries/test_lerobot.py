@@ -1,5 +1,6 @@
 """A policy of LeRobot acting, and LeRobot's data set writer, for real on the CPU in Cartpole with a camera."""
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,6 +52,7 @@ def test_a_policy_chooses_every_action_and_its_calls_are_timed_in_marked_iterati
     assert inference_s > STEPS / 2 * (usual_s[2] or 0)
     assert 0 < inference_s + step_s < iteration_s
     assert int(rank.settings["lerobot.policy_parameters"] or 0) > 1_000_000
+    assert rank.parameters_sha256 not in {None, hashlib.sha256().hexdigest()}, "it names the weights of the seed"
     assert {check.verdict for check in rank.validity if check.feature in {"physics", "cameras"}} == {"ok"}
 
 
