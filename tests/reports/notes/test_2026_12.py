@@ -5,9 +5,10 @@ from statistics import median
 from reports.analysis.stack_parts import stack_pairs
 from reports.sets.figures_file import FILE, text
 from reports.sets.version import ResultSet
-from reports.topics.trust.turns_check import TurnsCheck, turns_check
+from reports.topics.trust.turns_check import TurnsCheck, mean_ratio, pooled, turns_check
+from suite.statistics.intervals import Estimate
 from suite.statistics.reduce import round_time_s, steady_part
-from suite.statistics.turns_check import measured_both_ways
+from suite.statistics.turns_check import BothWays, measured_both_ways
 from tests.fixtures.results.committed_results import RESULTS as BEFORE
 from tests.fixtures.results.version_2026_12 import (
     FOLDER,
@@ -25,6 +26,7 @@ from tests.fixtures.results.version_2026_12 import (
 ANT = "ant-weak/rl_games-kitless-n2048-1x2"
 PER_GPU = "cartpole-per-gpu/rl_games-kitless-n8192-1x2"
 H100 = ("h100-turns", "h100-turns-2")
+IN_TURNS = (*H100, "h200-turns", "h200-turns-2")
 THIRD = ("h100-shadow", "h100-envs", "h100-open")  # the last on the fourth
 SPLIT = "cartpole-strong/rl_games-kitless-n8192-1x2"
 
@@ -105,49 +107,67 @@ def test_versions_commit_and_machine() -> None:
     assert record.environment.num_cpus == 32
 
 
+def pairs_of(one: ResultSet) -> tuple[BothWays, ...]:
+    return measured_both_ways((*one.campaign.results, *one.copies))
+
+
 def both_ways(name: str) -> TurnsCheck:
-    one = set_of(name)
-    found = turns_check(measured_both_ways((*one.campaign.results, *one.copies)))
+    found = turns_check(pairs_of(set_of(name)))
     assert found is not None
     return found
 
 
+def apart(ratio: Estimate, words: str) -> str:
+    """Such as ``1.7 % less in turns (-6.3 to 0.7 %)``; the words say which way."""
+    assert ratio.interval is not None
+    assert ("less" if ratio.value < 1 else "more") in words
+    low, high = (100 * (end - 1) for end in ratio.interval)
+    return f"{abs(100 * (ratio.value - 1)):.1f} % {words} ({low:.1f} to {high:.1f} %)"
+
+
 def test_physx_in_turns_and_alone() -> None:
-    first, second, third = map(both_ways, (*H100, "h200-turns"))
-    for found, word, where in (
-        (first, "less in turns on one H100", "one"),
-        (second, "more on the other", "the other"),
-        (third, "less on the H200", "the H200"),
+    first, second, *h200 = map(both_ways, IN_TURNS)
+    third, fourth = h200
+    for found, word in (
+        (first, "less on one H100"),
+        (second, "more on the other"),
+        (third, "less on the first single H200"),
+        (fourth, "less on the third"),
     ):
-        assert found.over_all.interval is not None, where
-        low, high = (100 * (end - 1) for end in found.over_all.interval)
-        assert f"{abs(100 * (found.over_all.value - 1)):.1f} % {word} ({low:.1f} to {high:.1f} %)" in NOTES
-        assert (found.cost is None) == (found is not third)  # Newton in the same turns, and not alone
+        assert f"{apart(found.over_all, word)}" in NOTES
+        assert (found.cost is None) == (found not in h200)  # Newton in the same turns, and not alone
         assert [case.is_within_noise for case in found.cases] == [True] * 4
-    assert max(first.over_all.value, third.over_all.value) < 1 < second.over_all.value
-    assert f"a run in turns cost {third.cost:.2f} times the GPU-minutes of a run alone" in NOTES
-    counts = [[(case.in_turns_rounds, case.alone_rounds) for case in found.cases] for found in (first, second, third)]
+    assert f"a run in turns cost {third.cost:.2f} and {fourth.cost:.2f} times the GPU-minutes of a run alone" in NOTES
+    counts = [[(case.in_turns_rounds, case.alone_rounds) for case in found.cases] for found in (first, second, *h200)]
     assert [sorted(each) for each in counts] == [
         [(4, 3), (4, 3), (4, 3), (4, 4)],
         [(5, 5)] * 4,
         [(5, 5), (5, 5), (5, 5), (5, 6)],
+        [(5, 5)] * 4,
     ]
     assert (
         "on the first four in turns and three alone (Cartpole with rsl_rl: four), on the second five and five" in NOTES
     )
-    alone = [
-        sum(case.alone_rounds for case in cases)
-        for cases in zip(*(found.cases for found in (first, second, third)), strict=True)
-    ]
-    assert (min(alone), max(alone)) == (13, 14)
-    assert "14 runs in turns and 13 or 14 alone" in NOTES
-    ended = runs_of(set_of("h200-turns"))
-    assert (
-        f"on the first single H200 {sum(steady_part(record).flag is None for record in ended)} of {len(ended)}" in NOTES
-    )
-    assert {f"commit {str(record.environment.git_commit)[:7]}, whose time was up" in NOTES for record in ended} == {
-        True
+    for name, words in (("h200-turns", "on the first single H200 {}"), ("h200-turns-2", "on the third {}, and")):
+        ended = runs_of(set_of(name))
+        settled = sum(steady_part(record).flag is None for record in ended)
+        assert words.format(f"{settled} of {len(ended)}") in NOTES
+        assert {f"`{name}`, commit {str(record.environment.git_commit)[:7]}" in NOTES for record in ended} == {True}
+
+
+def test_physx_in_turns_and_alone_over_the_machines() -> None:
+    pairs = [pair for name in IN_TURNS for pair in pairs_of(set_of(name))]
+    assert apart(mean_ratio(pairs), "less in turns") in NOTES
+    cases = pooled(pairs)
+    assert [case.is_within_noise for case in cases] == [True] * 8
+    assert {(case.gpu, case.sets, case.in_turns_rounds, case.alone_rounds) for case in cases} == {
+        *(("H200", 2, 10, alone) for alone in (10, 11)),
+        *(("H100 80GB HBM3", 2, 9, alone) for alone in (8, 9)),
     }
+    assert (
+        "ten runs in turns and ten or eleven alone of each case on two H200s, and nine and eight or nine on two H100s"
+        in NOTES
+    )
 
 
 def test_physx_beside_newton() -> None:

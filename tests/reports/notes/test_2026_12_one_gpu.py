@@ -8,8 +8,9 @@ from reports.analysis.divisions import Gain, gains
 from reports.analysis.rows import case_times, speedup_of
 from reports.sets.version import ResultSet
 from reports.topics.determinism.model import pairs
+from reports.topics.pipeline.model import pipelines
 from reports.topics.shared_gpu.model import groups
-from suite.schema.record import RunRecord
+from suite.schema.record import CaseResult, RunRecord
 from suite.statistics.intervals import Estimate, median_of
 from suite.statistics.reduce import steady_part
 from suite.statistics.stopping_rule import completed_times_s
@@ -151,8 +152,7 @@ def test_stable_baselines3_beside_rl_games() -> None:
         ("ant", 1024, "and {} times in Ant ({}), where no difference is seen"),
     ):
         theirs, ours = (results[f"{task}-numpy/{library}-kitless-n{envs}-1x1"] for library in ("rl_games", "sb3"))
-        work = ours.case.frames_per_iteration / theirs.case.frames_per_iteration
-        found = speedup_of(case_times(ours).times_s, case_times(theirs).times_s, work=work)
+        found = frames_ratio(ours, theirs)
         assert words.format(f"{found.value:.2f}", ends(found)) in NOTES
         if task == "cartpole":
             share = median(learning_share(record) for record in ours.completed)
@@ -170,8 +170,57 @@ def test_the_second_single_h200() -> None:
     assert f"skrl processes {middle:,.0f} frames/s of Cartpole ({slowest:,.0f} to {fastest:,.0f})" in NOTES
     runs = [record for name in ("h200-sb3", "h200-skrl") for record in runs_of(set_of(name))]
     settled = sum(steady_part(record).flag is None for record in runs)
-    assert f"and on the second {settled} of {len(runs)}." in NOTES
+    assert f"on the second {settled} of {len(runs)}, on the third" in NOTES
     assert {str(record.environment.git_commit)[:7] for record in runs} == {"d9ab449"}
+
+
+def frames_ratio(ours: CaseResult, theirs: CaseResult) -> Estimate:
+    work = ours.case.frames_per_iteration / theirs.case.frames_per_iteration
+    return speedup_of(case_times(ours).times_s, case_times(theirs).times_s, work=work)
+
+
+def test_torchrl_its_pipeline_and_its_collector() -> None:
+    found = {
+        result.case.case_id.partition("/")[0] + result.case.rl_library: result
+        for name in ("h200-torchrl", "h200-torchrl-camera")
+        for result in set_of(name).campaign.results
+    }
+    assert {len(result.completed) for result in found.values()} == {3}
+    torchrl, step, collection = (
+        found[key]
+        for key in ("cartpole-torchrltorchrl", "control-cartpole-steprsl_rl", "control-cartpole-collectiontorchrl")
+    )
+    (pipeline,) = pipelines(set_of("h200-torchrl").campaign.results)
+    assert pipeline.over_in_turn is not None
+    assert pipeline.overlapped is not None
+    assert f"makes {pipeline.over_in_turn.value:.2f} times the frames of TorchRL in turn** (" in NOTES
+    assert f"in turn** ({ends(pipeline.over_in_turn)}), where both share one H200" in NOTES
+    assert f"{100 * pipeline.overlapped:.1f} % of the collection falls into learning" in NOTES
+    assert pipeline.staleness == 1
+    fps = median_of(completed_times_s(torchrl.completed)).mapped(
+        lambda time_s: torchrl.case.frames_per_iteration / time_s
+    )
+    assert fps.interval is not None
+    low, high = fps.interval
+    assert f"TorchRL processes {fps.value:,.0f} frames/s ({low:,.0f} to {high:,.0f})" in NOTES
+    for ours, theirs, words in (
+        (torchrl, found["cartpole-torchrlrsl_rl"], "{} times those of rsl_rl ({})"),
+        (
+            found["control-camera-collectiontorchrl"],
+            found["control-camera-steprsl_rl"],
+            "its collector makes {} times the frames of the environments stepped alone ({})",
+        ),
+        (collection, step, "too wide to tell: {} times ({})"),
+        (found["control-cartpole-collection-raytorchrl"], collection, "{} times those of the collector here ({})"),
+    ):
+        ratio = frames_ratio(ours, theirs)
+        assert words.format(f"{ratio.value:.2f}", ends(ratio)) in NOTES
+    runs = [record for name in ("h200-torchrl", "h200-torchrl-camera") for record in runs_of(set_of(name))]
+    settled = sum(steady_part(record).flag is None for record in runs)
+    assert f"and on the fourth {settled} of {len(runs)}." in NOTES
+    assert {str(record.environment.git_commit)[:7] for record in runs} == {"3694dca"}
+    for name, spoken in (("torchrl", "TorchRL"), ("ray", "Ray")):
+        assert f"{spoken} {torchrl.completed[0].ranks[0].settings[f'versions.{name}']}" in NOTES
 
 
 def learning_share(record: RunRecord) -> float:

@@ -1,5 +1,6 @@
 """A committed case, damaged in every way that matters: each damage has to be named."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from reports.verification.case_file import read_case
 from tests.fixtures.results.damaged_results import (
     CASE,
     PAIRS,
+    PIPELINE,
     RENDERING,
     SEEDS,
     TWO_GPUS,
@@ -27,7 +29,7 @@ from tests.fixtures.results.damaged_results import (
 FAILED = {"name": "camera form", "feature": "cameras", "verdict": "failure", "found": "grey", "fault": "constant"}
 
 
-@pytest.mark.parametrize("path", [PAIRS / CASE, TWO_GPUS, TWO_NODES], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [PAIRS / CASE, TWO_GPUS, TWO_NODES, PIPELINE], ids=lambda path: path.stem)
 def test_nothing_is_found_where_nothing_is_damaged(path: Path, tmp_path: Path) -> None:
     assert damaged_case(path, lambda _: None, tmp_path) == []
 
@@ -185,6 +187,7 @@ def test_the_own_times_of_rl_games_are_held_to_ours(tmp_path: Path, name: str, f
         (lambda d: ranks(d)[1]["settings"].update(seed=42), "rank 1: settings.seed"),
         (lambda d: ranks(d)[1]["settings"].update(num_envs=1024), "rank 1: settings.num_envs"),
         (lambda d: ranks(d)[1]["settings"].update(decimation=1), "rank 1: settings.decimation"),
+        (lambda d: ranks(d)[1]["settings"].update(cuda_graph=True), "rank 1: settings.cuda_graph"),
         (lambda d: ranks(d)[1]["settings"].update(physics_dt_s=0.01), "rank 1: settings.physics_dt_s"),
         (lambda d: ranks(d)[1]["settings"].update(torch_num_threads=3), "rank 1: settings.torch_num_threads"),
         (lambda d: column(d, "marked").pop(), "round 0"),
@@ -287,6 +290,11 @@ def one_seed_for_all_rounds(document: Any) -> None:
 )
 def test_clocks_of_nodes_are_held_to_their_bounds(tmp_path: Path, change: Damage, what: str) -> None:
     assert any(f"round 0: {what}" in finding.what for finding in damaged_case(TWO_NODES, change, tmp_path))
+
+
+def test_only_the_rank_that_simulates_has_a_cuda_graph_in_a_pipeline() -> None:
+    stored = json.loads(PIPELINE.read_text(encoding="utf-8"))
+    assert [rank["settings"]["cuda_graph"] for rank in ranks(stored)] == [False, True]
 
 
 def test_gpus_of_several_kinds_and_a_clock_that_was_not_measured_are_no_damage(tmp_path: Path) -> None:
