@@ -27,6 +27,8 @@ def check_facts(where: str, at: str, record: Json) -> Iterator[Finding]:
         yield from _check_settings(where, name, rank, record)
         yield from _check_rank_facts(where, name, rank, record)
     case, workload = record["case"], record.get("workload") or {}
+    for key in ("minibatch_size", "optimiser_steps"):  # 0 in a case that was skipped
+        yield from outside(where, f"{at}: case.{key}", case[key], 1, math.inf)
     learning = 1 if is_pipeline(case) else world_size(case)
     said = {"workload": "train", "global_minibatch_size": case["minibatch_size"] * learning, **case}
     for key in _OF_THE_CASE:

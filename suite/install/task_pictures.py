@@ -40,6 +40,9 @@ class View:
 
 VIEWS: Final = {
     "cartpole": View(task="Isaac-Cartpole-Direct", eye=(4.2, 0.9, 2.7), target=(0, 0.9, 2.05), steps=12),
+    "cartpole-with-camera": View(
+        task="Isaac-Cartpole-Camera-Direct", eye=(4.2, 0.9, 2.7), target=(0, 0.9, 2.05), steps=12
+    ),
     "ant": View(task="Isaac-Ant", eye=(1.9, -1.9, 1.4), target=(0.2, 0, 0.4), steps=30),
     "shadow-hand-with-camera": View(
         task="Isaac-Reorient-Cube-Shadow-Camera-Direct", eye=(0.32, -0.68, 0.86), target=(-0.02, -0.33, 0.54), steps=6

@@ -19,9 +19,9 @@ MIN_ITERATIONS: Final = 2  # the first is never steady
 SHORTEST_S: Final = 1e-9  # no clock measures a shorter iteration
 LARGEST: Final = 1e18  # of all numbers: their sums and squares still fit into a float
 _COUNTS: Final = (
-    "nnodes", "nproc_per_node", "num_envs", "num_envs_global", "num_steps_per_env", "minibatch_size", "optimiser_steps",
-    "trainings_per_gpu",
+    "nnodes", "nproc_per_node", "num_envs", "num_envs_global", "num_steps_per_env", "trainings_per_gpu",
 )  # fmt: skip
+_OF_LEARNING: Final = ("minibatch_size", "optimiser_steps")  # 0 where a batch is too small: it is skipped
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")  # of a series, and of each folder and the file of a case
 _FREE: Final = frozenset({"settings", "workload"})  # libraries use huge numbers there for infinity
 
@@ -31,19 +31,20 @@ def fault_of_record(record: RunRecord) -> str | None:
     return next(_faults(record), None)
 
 
-def _faults_of_case(case: Case) -> Iterator[str]:
+def _faults_of_case(case: Case, *, is_skipped: bool) -> Iterator[str]:
     if not all(_NAME.fullmatch(part) for part in (case.series, *case.case_id.split("/"))):
         yield f"its names are {case.series!r} and {case.case_id!r}, allowed are letters, digits, '_', '.', '-' and '/'"
-    for name in _COUNTS:
-        if getattr(case, name) < 1:
-            yield f"its {name} is {getattr(case, name)}, allowed is 1 or more"
+    least = dict.fromkeys(_COUNTS, 1) | dict.fromkeys(_OF_LEARNING, 0 if is_skipped else 1)
+    for name, smallest in least.items():
+        if getattr(case, name) < smallest:
+            yield f"its {name} is {getattr(case, name)}, allowed is {smallest} or more"
     if case.iterations < MIN_ITERATIONS:
         yield f"its iterations are {case.iterations}, allowed is {MIN_ITERATIONS} or more"
     yield from _too_large(case, "case")
 
 
 def _faults(record: RunRecord) -> Iterator[str]:
-    yield from _faults_of_case(record.case)
+    yield from _faults_of_case(record.case, is_skipped=record.outcome == "skipped")
     if record.round < 0:
         yield f"its round is {record.round}, allowed is 0 or more"
     if record.started_utc is not None and not _is_moment(record.started_utc):

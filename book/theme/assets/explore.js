@@ -3,7 +3,7 @@
 const SVG = "http://www.w3.org/2000/svg";
 const HEIGHT = 380;
 const MARGIN = { top: 14, right: 14, bottom: 48 };
-const COLOURS = 6; // that report.css knows
+const COLOURS = 10; // that report.css knows
 const COLOURED_BY = ["task", "library", "physics", "settings", "gpu"]; // the first that differs
 
 // --- figures -----------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 // Replaces each static figure with the live one when the reader comes near it. Without this file the page is complete.
 const contents = document.getElementById("contents");
 if (matchMedia("(max-width: 64rem)").matches) contents.open = false;
+else if (!location.hash) contents.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
 
 // A page on a disk may load scripts, but not fetch files.
 const loads = new Map();

@@ -3,9 +3,21 @@
 import hashlib
 
 from reports.display.contributors import listing as listing_of_contributors
-from reports.display.html import Cell, Displayed, Html, heading, html_table, link, together
+from reports.display.html import Cell, Displayed, Html, answer_of_page, heading, html_table, link, together
 from reports.sets.version import Version
 from reports.topics.data.downloads import DATA_FOLDER, files
+from suite.files.wording import counted
+
+
+def answer(version: Version) -> Html:
+    """Say how many files there are, of how many runs, and how large they are."""
+    contents = [content for members in files(version).values() for content in members.values()]
+    runs = sum(len(one.campaign.completed) for one in version.sets)
+    size_mb = sum(map(len, contents)) / 1e6
+    return answer_of_page(
+        f"{counted(len(contents), 'file')} ({size_mb:.0f} MB) have every stored sample of {counted(runs, 'run')}."
+        " Each can be downloaded here, and one command computes the figures again."
+    )
 
 
 def listing(version: Version) -> Html:

@@ -1,35 +1,35 @@
 """What a published point costs, as a table."""
 
-from reports.analysis.cost import Cost, Price
-from reports.display.html import Html, html_table, paragraph
+from collections.abc import Sequence
+
+from reports.analysis.cost import Cost
+from reports.display.html import Html, html_table, paragraph, together
 from suite.files.wording import counted
 
 
-def cost_table(found: Cost | None, *, title: str = "") -> Html:
-    """Both prices of both ways, and per point; a sentence where there is nothing to pay for.
-
-    ``title`` is the set's, where a page has a table for each of several sets.
-    """
-    if found is None:
+def cost_table(costs: Sequence[tuple[str, Cost]]) -> Html:
+    """GPU-minutes of a point, of labscale and of the loop: a row for each set; a sentence without any."""
+    if not costs:
         return paragraph("No training was timed on GPUs, so there is no loop over upstream's commands to compare with.")
-    return html_table(
-        ["Way", "Points", "GPU-minutes in use", "per point", "GPU-minutes of the host", "per point of the host"],
-        [
-            _row(found, "labscale", found.spent),
-            _row(found, f"a plain loop over upstream's command line{_basis(found)}", found.loop),
-            ["labscale over the loop", "", f"{found.in_use_ratio:.2f}", "", f"{found.host_ratio:.2f}", ""],
-        ],
-        label=f"Cost of a published point {title}".strip(),
+    table = html_table(
+        ["Set", "Points", "In use", "Loop, in use", "Times", "Host", "Loop, host", "Times"],
+        [_row(title, found) for title, found in costs],
+        label="GPU-minutes of a published point",
     )
+    timed = sum(found.measured_points for _, found in costs)
+    points = sum(found.points for _, found in costs)
+    if timed == points:
+        return table
+    assumed = (
+        f"Processes of the loop were timed for {timed} of {counted(points, 'point')}. Those of the others are assumed"
+        " to take as long as ours."
+    )
+    return together([table, paragraph(assumed)])
 
 
-def _row(found: Cost, way: str, price: Price) -> list[str]:
-    per_point = [f"{value / found.points:.1f}" for value in (price.in_use, price.host)]
-    return [way, str(found.points), f"{price.in_use:.0f}", per_point[0], f"{price.host:.0f}", per_point[1]]
-
-
-def _basis(found: Cost) -> str:
-    if found.measured_points == found.points:
-        return ""
-    points = f"{found.measured_points} of {counted(found.points, 'point')}"
-    return f" ({points} timed, a process of the others assumed to take ours)"
+def _row(title: str, found: Cost) -> list[str]:
+    in_use, host = (
+        (f"{ours / found.points:.1f}", f"{loop / found.points:.1f}")
+        for ours, loop in ((found.spent.in_use, found.loop.in_use), (found.spent.host, found.loop.host))
+    )
+    return [title, str(found.points), *in_use, f"{found.in_use_ratio:.2f}", *host, f"{found.host_ratio:.2f}"]

@@ -130,16 +130,21 @@ def noise(version: Version) -> Html:
         label="A/A pairs",
         num_text_columns=2,
     )
-    unknown = [one.title or "This campaign" for one in version.sets if not one.twin_pairs]
+    unknown = sum(not one.twin_pairs for one in version.sets)
     slowed = slowed_cores_table(version.sets)
     return together(
         [
             paragraph(NOISE_RULE),
             *([table] if pairs else []),
-            *([paragraph(f"No case ran twice, so the noise is not known: {'; '.join(unknown)}.")] if unknown else []),
+            *([paragraph(_without_repeats(unknown, len(version.sets)))] if unknown else []),
             *([slowed] if slowed else []),
         ]
     )
+
+
+def _without_repeats(unknown: int, sets: int) -> str:
+    where = "" if sets == 1 else f" in {unknown} of {sets} sets"
+    return f"No case ran twice{where}, so the noise there is not known."
 
 
 def core_speed(version: Version) -> Html:
@@ -205,8 +210,4 @@ def _verdict_on_neighbours(one: ResultSet) -> Html:
 
 def cost(version: Version) -> Html:
     """What each set cost, against a plain loop over Isaac Lab's own command line."""
-    return under_titles(
-        version.shown,
-        lambda one: cost_table(one.campaign.cost, title=one.title),
-        are_named=len(version.shown) > 1 or version.must_name_sets,
-    )
+    return cost_table([(one.title or "This campaign", found) for one in version.shown if (found := one.campaign.cost)])

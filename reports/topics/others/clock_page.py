@@ -3,11 +3,38 @@
 import statistics
 from collections.abc import Sequence
 
-from reports.display.html import MISSING, Displayed, Html, heading, html_table, paragraph, seconds, together
+from reports.display.html import (
+    MISSING,
+    Displayed,
+    Html,
+    answer_of_page,
+    heading,
+    html_table,
+    paragraph,
+    seconds,
+    together,
+)
 from reports.sets.evidence import missing
 from reports.sets.version import ResultSet, Version
 from suite.campaign.runs.upstream import Pair, bracketed_differences
 from suite.files.wording import counted
+
+
+def answer(version: Version) -> Html:
+    """Say how far labscale's times are from upstream's, and from the library's in the same process."""
+    found = [pair for one in version.sets for pair in one.pairs]
+    differences = [pair.difference for pair in found]
+    said = (
+        f"In {counted(len(found), 'pair')} of processes our iteration time differs from that of Isaac Lab's own"
+        f" benchmark by {statistics.median(differences):+.1%}, in the median."
+    )
+    clocks = [abs(pair.clock_difference) for pair in found if pair.clock_difference is not None]
+    if not clocks:
+        return answer_of_page(said)
+    return answer_of_page(
+        f"{said} In the same process our clock and the library's differ by at most {max(clocks):.2%}, and by"
+        f" {statistics.median(clocks):.2%} in the median."
+    )
 
 
 def pairs(version: Version) -> Html:

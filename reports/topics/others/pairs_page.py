@@ -8,7 +8,7 @@ from reports.analysis.pairs_of_cases import CasePair, nodes_side_by_side, stacks
 from reports.analysis.stack_parts import StackPair, stack_pairs
 from reports.display import pair_tables
 from reports.display.addresses import address_of_series
-from reports.display.html import Displayed, Html, answer_of_page, bullets, heading, link, percent, together
+from reports.display.html import Displayed, Html, answer_of_page, bullets, heading, link, paragraph, percent, together
 from reports.display.series_tables import STACK_NAMES
 from reports.sets.version import ResultSet, Version
 from reports.topics.others import pairs_chart as charts
@@ -43,7 +43,7 @@ def stacks_answer(version: Version) -> Html:
 
 def nodes_answer(version: Version) -> Html:
     """How much longer iterations take on several nodes."""
-    pairs = [pair for series in _series_of(version) for pair in nodes_side_by_side(series.results)]
+    pairs = [pair for series in _series_of(version) for pair in _on_nodes(series.results)]
     times = _longer(pairs)
     emulated = sum(is_emulated(pair.case) for pair in pairs)
     where = "nodes, real and simulated," if emulated else "nodes"
@@ -74,13 +74,14 @@ def _series_of(version: Version) -> Iterator[Campaign]:
 
 
 def stacks(version: Version) -> Html:
-    """Of every series with more than one stack: chart, table, and what the difference is made of."""
+    """Of every series with more than one stack: chart of several points, table, and what the difference is made of."""
 
     def shown(series: Campaign, pairs: Sequence[CasePair], label: str) -> list[Displayed]:
         found = stack_pairs(series)
         table = pair_tables.stacks(found, {row.case_id: row for row in series.rows}, label=label)
+        chart = [charts.ratios(series, pairs, data=table)] if len(pairs) > 1 else []  # one point says what its row says
         return [
-            charts.ratios(series, pairs, data=table),
+            *chart,
             table,
             bullets(map(pair_tables.stack_in_words, found)),
             pair_tables.parts_of_stacks(found, label=f"Parts of iterations: {label}"),
@@ -90,13 +91,25 @@ def stacks(version: Version) -> Html:
 
 
 def nodes(version: Version) -> Html:
-    """Of every series with cases on several nodes: chart and table."""
+    """Of every series that ran on one node and on several: chart of several points, and table."""
 
     def shown(series: Campaign, pairs: Sequence[CasePair], label: str) -> list[Displayed]:
         table = pair_tables.nodes(pairs, {row.case_id: row for row in series.rows}, label=label)
-        return [charts.costs(series, pairs, data=table), table]
+        return [charts.costs(series, pairs, data=table), table] if len(pairs) > 1 else [table]
 
-    return _of_every_series(version, nodes_side_by_side, shown)
+    found = _of_every_series(version, _on_nodes, shown)
+    tried = sum(len(nodes_side_by_side(series.results)) for series in _series_of(version))
+    compared = sum(len(_on_nodes(series.results)) for series in _series_of(version))
+    if tried == compared:
+        return found
+    left_out = tried - compared
+    said = f"{counted(left_out, 'case')} did not complete on one node and on several, and {are(left_out)} left out."
+    return together([found, paragraph(said)])
+
+
+def _on_nodes(results: Sequence[CaseResult]) -> tuple[CasePair, ...]:
+    """Return the cases that completed on several nodes and on one, each with the latter."""
+    return tuple(pair for pair in nodes_side_by_side(results) if pair.slower_by)
 
 
 def where_nodes_were(version: Version) -> Html:

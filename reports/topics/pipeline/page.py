@@ -22,13 +22,12 @@ from suite.files.wording import counted
 
 HEADINGS = (
     "Case",
-    "GPUs",
     "Frames/s",
     "Times in turn",
     "Frames/s while collecting",
     "Optimiser steps/s",
-    "Rollouts with the same weights",
-    "Staleness in updates",
+    "Rollouts a sync",
+    "Staleness",
     "Overlapped",
     "Runs",
 )
@@ -76,7 +75,6 @@ def _name(each: Pipeline) -> str:
 def _row(each: Pipeline) -> list[str]:
     return [
         each.case.case_id,
-        str(each.case.world_size),
         estimated(each.fps, count),
         estimated(each.over_in_turn),
         estimated(each.collecting_fps, count),

@@ -138,6 +138,7 @@ def verdicts(version: Version) -> Html:
     return _by_set_that_scales(
         version,
         lambda one: verdict_table.verdicts(_scaling(one.campaign).with_twins, label=f"Verdicts {one.title}".strip()),
+        is_shown=_has_curves,
     )
 
 
@@ -147,14 +148,19 @@ def predictions(version: Version) -> Html:
         lambda one: verdict_table.predictions(
             _scaling(one.campaign).results, label=f"Predictions {one.title}, not measurements"
         ),
+        is_shown=_has_curves,
     )
+
+
+def _has_curves(one: ResultSet) -> bool:
+    return bool(verdict_table.curves(_scaling(one.campaign).results))
 
 
 def _by_set_that_scales(
     version: Version,
     show: Callable[[ResultSet], Displayed],
     *,
-    is_shown: Callable[[ResultSet], bool] = lambda one: bool(_scaling(one.campaign).results),
+    is_shown: Callable[[ResultSet], bool],
 ) -> Html:
     """Without the sets that compare nodes or stacks alone."""
     sets = [

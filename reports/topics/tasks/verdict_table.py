@@ -30,7 +30,7 @@ def verdicts(results: Sequence[CaseResult], *, label: str = "Verdicts") -> Html:
 
     ``results``: with A/A twins, where there are any.
     """
-    groups = _curves(results)
+    groups = curves(results)
     if not groups:
         return paragraph("No case ran with more than one number of ranks, so nothing can be said of scaling.")
     judged = [(group, verdict(group)) for group in groups]
@@ -54,7 +54,7 @@ def verdicts(results: Sequence[CaseResult], *, label: str = "Verdicts") -> Html:
 
 def serial_fractions(results: Sequence[CaseResult], *, label: str = "Serial fractions") -> list[Html]:
     """Karp and Flatt's metric at every number of ranks of the strong curves; nothing where there is none."""
-    strong = [group for group in _curves(results) if group.scaling == "strong"]
+    strong = [group for group in curves(results) if group.scaling == "strong"]
     if not strong:
         return []
     rows = [
@@ -77,19 +77,17 @@ def serial_fractions(results: Sequence[CaseResult], *, label: str = "Serial frac
 
 
 def predictions(results: Sequence[CaseResult], *, label: str = "Predictions, not measurements") -> Html:
-    """Total FPS at twice the largest number of ranks by the law of the curve's kind; nothing where no curve has one."""
-    groups = _curves(results)
-    if not groups:
-        return paragraph("")
+    """Total FPS at twice the largest number of ranks by the law of the curve's kind: one row for each curve."""
     return html_table(
         ["Curve", "Law", "Serial fraction", "Predicted for ranks", "Predicted total FPS", "Off by at the largest"],
-        (_prediction_row(group) for group in groups),
+        (_prediction_row(group) for group in curves(results)),
         label=label,
         num_text_columns=2,
     )
 
 
-def _curves(results: Sequence[CaseResult]) -> list[ScalingGroup]:
+def curves(results: Sequence[CaseResult]) -> list[ScalingGroup]:
+    """Return what has more than one number of ranks."""
     return [group for group in scaling_groups(results) if len(group.points) > 1]
 
 

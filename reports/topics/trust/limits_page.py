@@ -6,12 +6,12 @@ from typing import Final
 
 from reports.analysis.curves import is_emulated
 from reports.display import series_tables
-from reports.display.html import Html, bullets, html_table, paragraph, together
+from reports.display.html import Html, answer_of_page, bullets, html_table, paragraph, together
 from reports.display.per_set import under_titles
 from reports.sets.concurrent_rounds import neighbours_sentence
 from reports.sets.version import ResultSet, Version
 from reports.verification.weaknesses import Weakness, read_weaknesses
-from suite.files.wording import counted
+from suite.files.wording import are, counted
 from suite.schema.record import Case, RunRecord
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 from suite.statistics.reduce import steady_part
@@ -27,6 +27,20 @@ _DRIFT: Final = (
     "the halves of what is left after the warm-up lie too far apart, too few iterations are left, or the warm-up may be"
     " longer than half of the iterations. None is left out; the remarks of each series name them"
 )
+
+
+def answer(version: Version) -> Html:
+    """Say how many cases have no interval, and how many runs have not settled or did not complete."""
+    rows = [row for one in version.sets for row in one.campaign.rows if row.rounds_completed]
+    without = sum(row.iteration_time_interval_s is None for row in rows)
+    records = [record for one in version.sets for record in one.campaign.completed]
+    unsettled = sum(steady_part(record).flag is not None for record in records)
+    failed = sum(len(one.campaign.failures) for one in version.sets)
+    return answer_of_page(
+        f"{without or 'None'} of {counted(len(rows), 'case')} {are(without or 1)} without an interval,"
+        f" {unsettled or 'none'} of {counted(len(records), 'completed run')} {'has' if unsettled <= 1 else 'have'} not"
+        f" settled, and {counted(failed, 'run') if failed else 'none'} did not complete."
+    )
 
 
 def failures(version: Version) -> Html:
@@ -145,7 +159,8 @@ def _neighbours(version: Version) -> list[str]:
     for one in version.sets:
         records = [record for result in version.beside_others[one.name] for record in result.completed]
         alike.setdefault(frozenset(record.neighbours for record in records), []).append((one.title, records))
-    apart, as_one = [], []
+    apart: dict[str, list[str]] = {}
+    as_one = []
     for numbers, sets in alike.items():
         if numbers in _ALIKE and len(sets) > MAX_SETS_APART:
             which = f"all {len(sets)} sets" if len(sets) == len(version.sets) else f"{len(sets)} sets"
@@ -153,11 +168,17 @@ def _neighbours(version: Version) -> list[str]:
                 which += f": {'; '.join(title for title, _ in sets)}"
             as_one.append(f"{_ALIKE[numbers]}, in {which}.")
         else:
-            apart += [
-                f"{f'{title}: ' if len(version.sets) > 1 else ''}{neighbours_sentence(records)}"
-                for title, records in sets
-            ]
-    return apart + as_one
+            for title, records in sets:
+                apart.setdefault(neighbours_sentence(records), []).append(title)
+    named = [line for said, titles in apart.items() for line in _of_sets(titles, said, are_named=len(version.sets) > 1)]
+    return named + as_one
+
+
+def _of_sets(titles: Sequence[str], said: str, *, are_named: bool) -> list[str]:
+    """Return a line for each set, or one for all of many of which the same is said."""
+    if len(titles) > MAX_SETS_APART:
+        return [f"{titles[0]}, and each of {len(titles) - 1} other sets: {said}"]
+    return [f"{title}: {said}" if are_named else said for title in titles]
 
 
 def _missing(cases: Sequence[Case]) -> list[str]:

@@ -5,7 +5,17 @@ from collections.abc import Callable, Iterable, Sequence
 
 from reports.analysis.analysed_set import Campaign
 from reports.analysis.seeds import Seeds, Size, seeds
-from reports.display.html import MISSING, Displayed, Html, estimated, heading, html_table, paragraph, together
+from reports.display.html import (
+    MISSING,
+    Displayed,
+    Html,
+    answer_of_page,
+    estimated,
+    heading,
+    html_table,
+    paragraph,
+    together,
+)
 from reports.display.series_tables import STACK_NAMES, series_title
 from reports.sets.version import ResultSet, Version
 from reports.topics.tuning import seeds_chart as seed_charts
@@ -17,7 +27,7 @@ from reports.topics.tuning.learned_beside import (
     stacks_beside_newton,
 )
 from reports.topics.tuning.learning_references import MIN_MARGIN, MIN_SEEDS
-from suite.files.wording import counted
+from suite.files.wording import are, counted
 from suite.matrix.catalog import load_catalog
 from suite.records.learning_check import OVER
 from suite.schema.record import CaseResult
@@ -28,12 +38,32 @@ def has_seeds(version: Version) -> bool:
     return any(one.campaign.completed for one in _sets(version))
 
 
+def answer(version: Version) -> Html:
+    """Say how many rewards of measured rounds were compared with a reference, and how many lie below it."""
+    every = _seeds(version)
+    judged = [one for found in every for one in found.judged]
+    compared = sum(len(one.measured) for one in judged)
+    below = sum(one.measured_below for one in judged)
+    seed_runs = f"{counted(sum(found.num_runs for found in every), 'run')} of several seeds"
+    if not compared:
+        return answer_of_page(f"{seed_runs} say what a sound run learns. No measured round has a size of theirs.")
+    return answer_of_page(
+        f"{seed_runs} say what a sound run learns in {counted(len(every), 'size')}. Of {counted(compared, 'reward')} of"
+        f" measured rounds {below or 'none'} {are(below or 1)} lower than that."
+    )
+
+
+def _seeds(version: Version) -> tuple[Seeds, ...]:
+    catalog = load_catalog()
+    measured = [result for one in version.sets if one.role != "learning" for result in one.campaign.results]
+    return seeds(version.learned, measured, lambda case: catalog.learning_references(case.task, case.rl_library))
+
+
 def runs(version: Version) -> Html:
     """One part for each size: figure, references and what measured rounds had."""
     catalog = load_catalog()
-    measured = [result for one in version.sets if one.role != "learning" for result in one.campaign.results]
     parts: list[Displayed] = []
-    for found in seeds(version.learned, measured, lambda case: catalog.learning_references(case.task, case.rl_library)):
+    for found in _seeds(version):
         table = _table(found)
         parts += [
             heading(_what(found)),

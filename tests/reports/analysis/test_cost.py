@@ -82,9 +82,10 @@ def test_what_upstream_took_is_taken_where_it_is_known() -> None:
     assert found is not None
     assert found.measured_points == 1
     assert found.loop == Price(in_use=2 * 2 * 1 + 2 * 1 * 2, host=(2 * 2 + 2 * 1) * 4)
-    assert "1 of 2 points timed" in cost_table(found).text
+    assert "timed for 1 of 2 points" in cost_table([("", found)]).text
     both = cost(SIDE_BY_SIDE, upstream_wall_s={ONE.case_id: 60.0, TWO.case_id: 60.0})
-    assert "timed" not in cost_table(both).text
+    assert both is not None
+    assert "timed" not in cost_table([("", both)]).text
 
 
 def test_waiting_between_two_commands_costs_nothing() -> None:
@@ -106,14 +107,16 @@ def test_without_gpus_or_points_there_is_no_cost() -> None:
     on_cpu = replace(ONE, device="cpu")
     lost = CaseResult(case=ONE, rounds=(at(ONE, 0, 0.0, outcome="oom"),))
     assert cost([CaseResult(case=on_cpu, rounds=(at(on_cpu, 0, 0.0),)), lost]) is None
-    assert "No training was timed on GPUs" in cost_table(None).text
+    assert "No training was timed on GPUs" in cost_table([]).text
 
 
 def test_the_table_has_both_prices_per_point() -> None:
-    rows = [line.split("\t") for line in cost_table(cost(SIDE_BY_SIDE)).text.splitlines()[1:]]
-    assert rows[0] == ["labscale", "2", "6", "3.0", "8", "4.0"]
-    assert rows[1][1:] == ["2", "6", "3.0", "16", "8.0"]
-    assert [rows[2][2], rows[2][4]] == ["1.00", "0.50"]
+    found = cost(SIDE_BY_SIDE)
+    assert found is not None
+    table, assumed = cost_table([("here", found), ("there", found)]).text.split("\nProcesses of the loop")
+    rows = [line.split("\t") for line in table.splitlines()[1:]]
+    assert rows == [[where, "2", "3.0", "3.0", "1.00", "4.0", "8.0", "0.50"] for where in ("here", "there")]
+    assert "for 0 of 4 points" in assumed
 
 
 def test_a_page_reads_twins_interference_tests_and_times_of_upstream_beside_the_cases(tmp_path: Path) -> None:

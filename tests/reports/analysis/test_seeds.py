@@ -15,6 +15,7 @@ from reports.topics.tuning import learning_page as learning
 from reports.topics.tuning.learning_references import least_rewards
 from suite.matrix.catalog import LearningReference
 from suite.schema.record import Case, CaseResult
+from tests.fixtures.results.committed_results import committed_version
 from tests.fixtures.results.generated_results import (
     failed_result,
     held_to_a_reference,
@@ -61,6 +62,14 @@ def test_a_reference_stands_beside_its_seeds_and_the_measured_rounds_of_its_size
     assert judged.seed_rewards == {1: (10.5,), 2: (7.0,)}
     assert judged.measured == pytest.approx((5.6, 14.0))
     assert judged.measured_below == 1
+
+
+def test_the_page_opens_with_how_many_rewards_lie_below_their_reference() -> None:
+    assert re.fullmatch(
+        r"\d+ runs of several seeds say what a sound run learns in \d+ sizes\. Of \d+ rewards of measured rounds none"
+        r" is lower than that\.",
+        learning.answer(committed_version()).text,
+    )
 
 
 def test_a_run_below_the_reference_is_one_of_those_that_a_reference_is_held_to() -> None:

@@ -120,7 +120,6 @@ def test_a_contributed_set_is_theirs_wherever_it_is_shown(tmp_path: Path) -> Non
         "machines": machines.environments(version),
         "checks": machines.env_checks(version),
         "cost": machines.cost(version),
-        "noise": machines.noise(version),
         "failures": limits.failures(version),
         "files": downloads.listing(version),
     }
@@ -205,7 +204,11 @@ def test_a_set_knows_its_noise_from_its_own_twins(tmp_path: Path) -> None:
     write_results(on_gpus([make_result(make_case(variant="aa"), 0.8)]), tmp_path / "set" / "a_a")
     version = read_version(tmp_path, name="v")
     assert [one.noise for one in version.sets] == [pytest.approx(0.25)]
-    assert "\t-20.0%\t25.0%" in machines.noise(version).text
+    said = machines.noise(version).text
+    assert "\t-20.0%\t25.0%" in said
+    assert "No case ran twice" not in said
+    write_results(on_gpus([make_result(make_case(), 1.0)]), tmp_path / "another")
+    assert "No case ran twice in 1 of 2 sets" in machines.noise(read_version(tmp_path, name="v")).text
 
 
 def test_limits_say_once_of_many_sets_that_their_rounds_ran_alone() -> None:
@@ -217,6 +220,18 @@ def test_limits_say_once_of_many_sets_that_their_rounds_ran_alone() -> None:
     (unknown,) = (line for line in said.splitlines() if "Of no round it is known" in line)
     assert "4 x H200, 21 Nov 2026: the first campaign" in unknown
     assert "1 x H200, 22 Nov 2026: Cartpole, 1,024 to 65,536 environments: 16 of 16 rounds" in said
+    assert "What seed 1 learns of Ant, on one H200, and each of 4 other sets: 2 of 2 rounds ran beside" in said
+
+
+def test_limits_and_data_open_with_what_there_is() -> None:
+    version = committed_version()
+    runs = sum(len(one.campaign.completed) for one in version.sets)
+    rows = [row for one in version.sets for row in one.campaign.rows if row.rounds_completed]
+    without = sum(row.iteration_time_interval_s is None for row in rows)
+    said = limits.answer(version).text
+    assert said.startswith(f"{without} of {len(rows)} cases are without an interval, ")
+    assert f" of {runs} completed runs have not settled, and " in said
+    assert f" have every stored sample of {runs} runs." in downloads.answer(version).text
 
 
 def test_limits_name_no_set_where_all_ran_alone() -> None:

@@ -132,6 +132,7 @@ FORGERIES: list[tuple[str, str, Forgery, str]] = [
     ("more of them everywhere", SHADOW, lambda d: case_of(d, num_envs=1024, num_envs_global=2048), "which its id says"),
     ("more steps", SHADOW, lambda d: case_of(d, num_steps_per_env=128), "workload.num_steps_per_env is 64, expected 1"),
     ("smaller minibatches", SHADOW, lambda d: case_of(d, minibatch_size=64), "workload.minibatch_size is"),
+    ("no minibatches", SHADOW, lambda d: case_of(d, minibatch_size=0), "case.minibatch_size is 0, expected at least 1"),
     ("another task", SHADOW, lambda d: case_of(d, task="Isaac-Ant"), "workload.task is Isaac-Reorient"),
     ("another seed", SHADOW, lambda d: case_of(d, seed=7), "settings.seed is 42, expected 7"),
     ("other work in one round", SHADOW, lambda d: rounds(d)[1]["workload"].update(x=1), "the workload's fingerprint"),

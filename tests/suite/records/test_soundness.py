@@ -40,6 +40,7 @@ def cut(record: RunRecord, length: int) -> RunRecord:
 
 UNSOUND = [
     (with_case(num_envs_global=0), "its num_envs_global is 0, allowed is 1 or more"),
+    (with_case(minibatch_size=0), "its minibatch_size is 0, allowed is 1 or more"),
     (with_case(iterations=1), "its iterations are 1, allowed is 2 or more"),
     (with_case(case_id="../../elsewhere"), "allowed are letters, digits"),
     (with_case(case_id=""), "allowed are letters, digits"),
@@ -81,6 +82,13 @@ def test_what_no_round_has_is_named_and_not_read(record: RunRecord, fault: str, 
     path = write_unchecked(record, tmp_path)
     with pytest.raises(StoreError, match=f"^{path} is not valid: of round {record.round}, "):
         store.read_case(path)
+
+
+def test_a_skipped_round_may_have_a_batch_that_is_too_small_to_learn_from(tmp_path: Path) -> None:
+    """Such a case is refused, and its refusal has to be stored."""
+    skipped = replace(with_case(minibatch_size=0, optimiser_steps=0), outcome="skipped", ranks=())
+    assert fault_of_record(skipped) is None
+    assert store.read_case(write_unchecked(skipped, tmp_path)).rounds[0].outcome == "skipped"
 
 
 def test_every_command_refuses_it_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

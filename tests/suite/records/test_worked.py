@@ -35,8 +35,8 @@ def states(physics: State, rendering: State, learning: State, gradients: State) 
     return {
         "physics": physics,
         "rendering": rendering,
-        "learning step": learning,
-        "gradients equal on all ranks": gradients,
+        "learning": learning,
+        "equal gradients": gradients,
     }
 
 
@@ -60,7 +60,7 @@ def test_a_round_that_was_never_checked_says_nothing_of_physics_and_rendering() 
     [
         ((check("physics", "failure"), check("cameras")), "physics"),
         ((check("physics"), check("cameras", "failure")), "rendering"),
-        ((check("physics"), check("cameras"), check("learning", "failure")), "learning step"),
+        ((check("physics"), check("cameras"), check("learning", "failure")), "learning"),
     ],
 )
 def test_a_check_that_failed_fails_its_part_alone(checks: Sequence[CheckResult], part: Part) -> None:
@@ -72,15 +72,15 @@ def test_a_check_that_failed_fails_its_part_alone(checks: Sequence[CheckResult],
 
 def test_ranks_that_ended_with_different_parameters() -> None:
     bad = replace(with_last_rank(make_record(TWO), parameters_sha256="00" * 32), outcome="invalid", reason="x")
-    assert parts_of(bad)["gradients equal on all ranks"] == "failed"
-    assert parts_of(bad)["learning step"] == "works"
+    assert parts_of(bad)["equal gradients"] == "failed"
+    assert parts_of(bad)["learning"] == "works"
 
 
 @pytest.mark.parametrize("outcome", ["crashed", "oom", "hung", "timeout", "lost", "invalid"])
 def test_what_did_not_complete_never_has_good_marks_only(outcome: Outcome) -> None:
     result = failed_result(TWO, outcome=outcome, reason="made up")
     (worked,) = what_worked([result])
-    assert worked.parts["learning step"] == "failed"
+    assert worked.parts["learning"] == "failed"
     assert (worked.ranks, worked.failed) == ((), result.rounds)
 
 
