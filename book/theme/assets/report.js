@@ -1,7 +1,13 @@
 // Replaces each static figure with the live one when the reader comes near it. Without this file the page is complete.
 const contents = document.getElementById("contents");
 if (matchMedia("(max-width: 64rem)").matches) contents.open = false;
-else if (!location.hash) contents.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
+
+// The list of pages is higher than a screen, and scrolls by itself: the entry of this page has to be seen.
+const here = contents.querySelector("[aria-current]");
+if (here) {
+  const hidden = here.getBoundingClientRect().bottom - contents.getBoundingClientRect().bottom;
+  if (hidden > 0) contents.scrollTop += hidden + here.offsetHeight;
+}
 
 // A page on a disk may load scripts, but not fetch files.
 const loads = new Map();
