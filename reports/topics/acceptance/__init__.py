@@ -1,0 +1,1 @@
+"""How `nox -s accept` judges the published machines."""

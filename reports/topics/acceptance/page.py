@@ -1,0 +1,46 @@
+"""How `nox -s accept` judges the published machines: the answer, and a table of every set."""
+
+from collections import Counter
+from typing import Final
+
+from reports.accept.verdict import verdict
+from reports.display.html import Html, answer_of_page, bullets, heading, html_table, together
+from reports.sets.version import Version
+from reports.topics.acceptance.model import JudgedSet, judged_sets
+from suite.files.wording import are, counted
+
+HEADINGS: Final = ("Set", "GPU", "Other machines", "Cases compared", "Slow", "Within", "Fast", "Answer")
+
+
+def answer(version: Version) -> Html:
+    """Say how many of the sets would be accepted, and how many are slow."""
+    found = judged_sets(version)
+    if not found:
+        return answer_of_page("No other machine with the same GPUs ran a case with the same versions of packages.")
+    answers = Counter(one.judgement.answer for one in found)
+    slow = answers["slow"]
+    return answer_of_page(
+        f"Of {counted(len(found), 'set')} with a case that another machine with the same GPUs ran,"
+        f" {answers['accepted'] or 'none'} would be accepted and {slow or 'none'} {are(slow or 1)} slow."
+    )
+
+
+def sets(version: Version) -> Html:
+    """A row for every set that can be judged, and what is said of each slow one."""
+    found = judged_sets(version)
+    table = html_table(
+        HEADINGS,
+        map(_row, found),
+        label="Sets judged as `nox -s accept` does",
+        num_text_columns=2,
+        text_headings=("Answer",),
+    )
+    slow = [f"{one.title}. {verdict(one.judgement)}" for one in found if one.judgement.answer == "slow"]
+    return together([table, *([heading("Why they are slow"), bullets(slow)] if slow else [])])
+
+
+def _row(one: JudgedSet) -> list[str]:
+    found = one.judgement
+    words = [len(found.with_word(word)) for word in ("slow", "within", "fast")]
+    model = found.model.removeprefix("NVIDIA ")
+    return [one.title, model, str(len(found.machines)), str(sum(words)), *map(str, words), found.answer]

@@ -1,0 +1,59 @@
+"""Collecting in a process of Ray: the answer, and a table of every set."""
+
+from typing import Final
+
+from reports.analysis.curves import task_name
+from reports.display.html import (
+    Displayed,
+    Html,
+    answer_of_page,
+    count,
+    estimated,
+    heading,
+    html_table,
+    percent,
+    together,
+)
+from reports.display.per_set import failures_in_words
+from reports.sets.version import Version
+from reports.topics.pipeline.ray_model import OverRay, over_ray
+
+HEADINGS: Final = ("Case", "Frames/s over Ray", "Frames/s here", "Times", "Collecting", "Runs")
+
+
+def has_ray(version: Version) -> bool:
+    return any(over_ray(one.campaign.results) for one in version.scaling)
+
+
+def answer(version: Version) -> Html:
+    """Say how many times the frames of the collector in the same process the one over Ray makes."""
+    found = [each for one in version.scaling for each in over_ray(one.campaign.results) if each.over_here]
+    if not found:
+        return answer_of_page("No collector completed both over Ray and in the same process.")
+    said = ", and ".join(
+        f"{estimated(each.over_here)} times the frames ({task_name(each.case.task)})" for each in found
+    )
+    return answer_of_page(f"Over Ray TorchRL's collector makes {said} of the one in the same process.")
+
+
+def sets(version: Version) -> Html:
+    """A table for every set in which a collector ran over Ray."""
+    parts: list[Displayed] = []
+    for one in version.scaling:
+        found = over_ray(one.campaign.results)
+        if found:
+            parts += [heading(one.title)] if version.must_name_sets else []
+            parts.append(html_table(HEADINGS, map(_row, found), label=f"Collecting over Ray {one.title}".strip()))
+            parts += failures_in_words(each.result for each in found)
+    return together(parts)
+
+
+def _row(each: OverRay) -> list[str]:
+    return [
+        each.case.case_id,
+        estimated(each.fps, count),
+        estimated(each.here_fps, count),
+        estimated(each.over_here),
+        percent(each.collecting),
+        str(len(each.result.completed)),
+    ]

@@ -1,0 +1,41 @@
+"""TorchRL's collector over Ray beside the one in the same process."""
+
+from dataclasses import replace
+from statistics import median
+
+import pytest
+
+from reports.topics.pipeline import ray_page
+from reports.topics.pipeline.ray_model import over_ray
+from suite.statistics.reduce import round_time_s
+from tests.fixtures.results.version_2026_12 import ends, set_of, version
+
+
+def test_the_collector_over_ray_is_compared_with_the_same_one_here() -> None:
+    results = set_of("h200-torchrl").campaign.results
+    (found,) = over_ray(results)
+    here = next(one for one in results if one.case.series == "control-cartpole-collection")
+    assert found.over_here is not None
+    assert found.fps is not None
+    assert found.here_fps is not None
+    assert found.over_here.value == pytest.approx(found.fps.value / found.here_fps.value)
+    frames = here.case.frames_per_iteration
+    assert found.here_fps.value == pytest.approx(frames / median(map(round_time_s, here.completed)))
+    assert 0.5 < (found.collecting or 0) < 1
+    assert ray_page.answer(version()).text == (
+        f"Over Ray TorchRL's collector makes {found.over_here.value:.2f} ({ends(found.over_here)}) times the frames"
+        " (Cartpole) of the one in the same process."
+    )
+    assert found.case.case_id in ray_page.sets(version()).text
+
+
+def test_alone_it_has_nothing_to_be_compared_with() -> None:
+    results = [one for one in set_of("h200-torchrl").campaign.results if one.case.workload == "collection_ray"]
+    (found,) = over_ray(results)
+    assert (found.here_fps, found.over_here) == (None, None)
+    (nothing,) = over_ray([replace(results[0], rounds=())])
+    assert (nothing.fps, nothing.collecting) == (None, None)
+    without = replace(version(), sets=tuple(one for one in version().sets if one.name != "h200-torchrl"))
+    assert ray_page.has_ray(version())
+    assert not ray_page.has_ray(without)
+    assert ray_page.answer(without).text.startswith("No collector completed both")
