@@ -217,9 +217,10 @@ def _tried(rows: Sequence[CaseRow]) -> Sequence[CaseRow]:
 
 
 def _controls(one: ResultSet) -> Html:
-    """Seconds an iteration of every control, by number of ranks; nothing where there is none."""
+    """Seconds an iteration of every control, by number of ranks; nothing where there is none. Sweeps have their own."""
     controls = one.campaign.only(lambda result: not (result.case.learns or result.case.is_pipeline))
-    rows = [row for row in controls.rows if row.rounds_completed]
+    sweeps = {name for name in controls.series_names if controls.series(name).is_sweep}
+    rows = [row for row in controls.rows if row.rounds_completed and row.series not in sweeps]
     if not rows:
         return Html(markup="", text="")
     sizes = sorted({row.world_size for row in rows})
@@ -257,7 +258,8 @@ def _sweep(series: Campaign, title: str) -> Html:
         ),
         label=f"Headline {title} {name}".strip(),
     )
-    return together([paragraph("Frames per second, learning included, by number of environments:"), table])
+    learning = ", learning included," if series.is_training else ""
+    return together([paragraph(f"Frames per second{learning} by number of environments:"), table])
 
 
 def _cost_of_nodes(one: ResultSet, pairs: Sequence[CasePair]) -> Html:

@@ -15,7 +15,7 @@ from reports.topics.lerobot.model import acting, recordings
 from reports.topics.lerobot.topic import TOPIC as LEROBOT
 from reports.topics.losses.topic import TOPIC as LOSSES
 from reports.topics.results import what_worked
-from reports.topics.tasks import overview
+from reports.topics.tasks import curves_page, overview
 from reports.topics.tasks.section import section
 from reports.topics.tasks.series_answer import series_answer
 from suite.schema.record import Case, CaseResult, Device, Workload
@@ -119,6 +119,15 @@ def test_explore_has_a_point_for_every_size(version: Version) -> None:
     assert found == [
         ("LeRobot's data set writer", FEW), ("LeRobot's policy acting", FEW), ("LeRobot's policy acting", MANY),
     ]  # fmt: skip
+
+
+def test_every_curve_has_all_sizes_and_calls_none_training(version: Version) -> None:
+    said = curves_page.answers(version).text
+    (sweep, parts) = said.split("One part of an iteration and nothing else")
+    assert "Frames per second by number of environments:" in sweep
+    assert "camera-policy: lerobot, kitless\t" in sweep
+    assert "camera-policy" not in parts
+    assert "camera-recording: " in parts
 
 
 def test_without_lerobot_there_is_no_page_and_a_series_has_no_table(tmp_path: Path) -> None:
