@@ -1,20 +1,19 @@
 """How `nox -s accept` judges the published machines: the answer, and a table of every set."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Final
 
 from reports.accept.verdict import verdict
 from reports.display.html import Html, answer_of_page, bullets, heading, html_table, together
-from reports.sets.version import Version
-from reports.topics.acceptance.model import JudgedSet, judged_sets
+from reports.topics.acceptance.model import JudgedSet
 from suite.files.wording import are, counted
 
 HEADINGS: Final = ("Set", "GPU", "Other machines", "Cases compared", "Slow", "Within", "Fast", "Answer")
 
 
-def answer(version: Version) -> Html:
+def answer(found: Sequence[JudgedSet]) -> Html:
     """Say how many of the sets would be accepted, and how many are slow."""
-    found = judged_sets(version)
     if not found:
         return answer_of_page("No other machine with the same GPUs ran a case with the same versions of packages.")
     answers = Counter(one.judgement.answer for one in found)
@@ -25,9 +24,8 @@ def answer(version: Version) -> Html:
     )
 
 
-def sets(version: Version) -> Html:
+def sets(found: Sequence[JudgedSet]) -> Html:
     """A row for every set that can be judged, and what is said of each slow one."""
-    found = judged_sets(version)
     table = html_table(
         HEADINGS,
         map(_row, found),

@@ -10,12 +10,11 @@ from suite.files.wording import counted
 
 
 def answer(version: Version) -> Html:
-    """Say how many files there are, of how many runs, and how large they are."""
+    """Say how many files there are, and how large they are."""
     contents = [content for members in files(version).values() for content in members.values()]
-    runs = sum(len(one.campaign.completed) for one in version.sets)
-    size_mb = sum(map(len, contents)) / 1e6
+    size_mb, sets = sum(map(len, contents)) / 1e6, counted(len(version.sets), "set")
     return answer_of_page(
-        f"{counted(len(contents), 'file')} ({size_mb:.0f} MB) have every stored sample of {counted(runs, 'run')}."
+        f"{counted(len(contents), 'file')} ({size_mb:.0f} MB) have every stored sample of {sets}."
         " Each can be downloaded here, and one command computes the figures again."
     )
 

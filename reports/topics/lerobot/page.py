@@ -4,20 +4,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from reports.analysis.analysed_set import Campaign
-from reports.display.html import (
-    Displayed,
-    Html,
-    answer_of_page,
-    count,
-    estimated,
-    heading,
-    html_table,
-    seconds,
-    together,
-)
-from reports.display.per_set import failures_in_words
+from reports.display.html import Displayed, Html, answer_of_page, count, estimated, html_table, seconds, together
+from reports.display.per_set import failures_in_words, under_titles
 from reports.display.series_tables import environments_text
-from reports.sets.version import Version
+from reports.sets.version import ResultSet, Version
 from reports.topics.lerobot.model import Acting, Recording, acting, recordings
 
 ACTING: Final = ("Case", "Environments", "Frames/s", "Latency, ms", "99th percentile, ms", "Runs")
@@ -26,7 +16,11 @@ IN_MS: Final = 1e3
 
 
 def has_lerobot(version: Version) -> bool:
-    return any(acting(one.campaign.results) or recordings(one.campaign.results) for one in version.scaling)
+    return any(map(_has_any, version.scaling))
+
+
+def _has_any(one: ResultSet) -> bool:
+    return bool(acting(one.campaign.results) or recordings(one.campaign.results))
 
 
 def answer(version: Version) -> Html:
@@ -38,13 +32,11 @@ def answer(version: Version) -> Html:
 
 def sets(version: Version) -> Html:
     """Tables for every set in which LeRobot acted or recorded."""
-    parts: list[Displayed] = []
-    for one in version.scaling:
-        found = _of(one.campaign, one.title)
-        if found and version.must_name_sets:
-            parts.append(heading(one.title))
-        parts += found
-    return together(parts)
+    return under_titles(
+        [one for one in version.scaling if _has_any(one)],
+        lambda one: together(_of(one.campaign, one.title)),
+        are_named=version.must_name_sets,
+    )
 
 
 def of_series(_: Version, parts: Sequence[Campaign]) -> Sequence[Html]:

@@ -98,18 +98,17 @@ def nodes(version: Version) -> Html:
         return [charts.costs(series, pairs, data=table), table] if len(pairs) > 1 else [table]
 
     found = _of_every_series(version, _on_nodes, shown)
-    tried = sum(len(nodes_side_by_side(series.results)) for series in _series_of(version))
-    compared = sum(len(_on_nodes(series.results)) for series in _series_of(version))
-    if tried == compared:
+    every = [pair for series in _series_of(version) for pair in nodes_side_by_side(series.results)]
+    left_out = sum(pair.slower_by is None for pair in every)
+    if not left_out:
         return found
-    left_out = tried - compared
     said = f"{counted(left_out, 'case')} did not complete on one node and on several, and {are(left_out)} left out."
     return together([found, paragraph(said)])
 
 
 def _on_nodes(results: Sequence[CaseResult]) -> tuple[CasePair, ...]:
     """Return the cases that completed on several nodes and on one, each with the latter."""
-    return tuple(pair for pair in nodes_side_by_side(results) if pair.slower_by)
+    return tuple(pair for pair in nodes_side_by_side(results) if pair.slower_by is not None)
 
 
 def where_nodes_were(version: Version) -> Html:

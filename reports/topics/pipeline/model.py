@@ -51,7 +51,7 @@ def _pipeline(result: CaseResult, results: Sequence[CaseResult]) -> Pipeline:
         updates_per_s=time_s and time_s.mapped(lambda value: result.case.optimiser_steps / value),
         batches_between_syncs=_median(runs, lambda record: _mean(record, "pipeline.batches_since_sync")),
         staleness=_median(runs, lambda record: _mean(record, "pipeline.staleness_updates")),
-        overlapped=_median(runs, _overlapped),
+        overlapped=_median(runs, lambda record: share_of_time(record, "pipeline.overlapped_time_s")),
         over_in_turn=ratio_of(turn_s, times_s) if turn_s and times_s else None,
     )
 
@@ -69,10 +69,11 @@ def _mean(record: RunRecord, column: str) -> float:
     return statistics.mean(_values(record, column))
 
 
-def _overlapped(record: RunRecord) -> float:
+def share_of_time(record: RunRecord, column: str) -> float:
+    """Return the part of the time of a run's counted iterations that a column of seconds has."""
     times_s = iteration_times_s(record)
     whole_s = math.fsum(times_s[iteration] for iteration in counted_iterations(record))
-    return math.fsum(_values(record, "pipeline.overlapped_time_s")) / whole_s
+    return math.fsum(_values(record, column)) / whole_s
 
 
 def _values(record: RunRecord, column: str) -> list[float]:

@@ -1,21 +1,8 @@
 """Simulation and learning at the same time: the answer, and a table of every set."""
 
-from collections.abc import Sequence
-
 from reports.analysis.curves import task_name
-from reports.display.html import (
-    Displayed,
-    Html,
-    answer_of_page,
-    count,
-    estimated,
-    heading,
-    html_table,
-    percent,
-    ratio,
-    together,
-)
-from reports.display.per_set import failures_in_words
+from reports.display.html import Html, answer_of_page, count, estimated, html_table, percent, ratio, together
+from reports.display.per_set import failures_in_words, under_titles
 from reports.sets.version import ResultSet, Version
 from reports.topics.pipeline.model import Pipeline, pipelines
 from suite.files.wording import counted
@@ -50,22 +37,18 @@ def answer(version: Version) -> Html:
 
 def sets(version: Version) -> Html:
     """A table for every set that has pipelines."""
-    parts: list[Displayed] = []
-    for one in version.scaling:
-        if found := _of(one):
-            parts += _shown(one, found, is_named=version.must_name_sets)
-    return together(parts)
+    return under_titles([one for one in version.scaling if _of(one)], _shown, are_named=version.must_name_sets)
 
 
 def _of(one: ResultSet) -> tuple[Pipeline, ...]:
     return pipelines(one.campaign.results)
 
 
-def _shown(one: ResultSet, found: Sequence[Pipeline], *, is_named: bool) -> list[Displayed]:
+def _shown(one: ResultSet) -> Html:
+    found = _of(one)
     label = f"Simulation and learning at the same time{f', {one.title}' if one.title else ''}"
-    parts: list[Displayed] = [heading(one.title)] if is_named else []
-    parts.append(html_table(HEADINGS, map(_row, found), label=label))
-    return [*parts, *failures_in_words(each.result for each in found)]
+    table = html_table(HEADINGS, map(_row, found), label=label)
+    return together([table, *failures_in_words(each.result for each in found)])
 
 
 def _name(each: Pipeline) -> str:

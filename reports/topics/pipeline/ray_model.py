@@ -1,15 +1,17 @@
 """What it costs to collect rollouts in a process of Ray beside collecting them in the same process. Pure."""
 
-import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from reports.analysis.same_work import work_of
-from suite.schema.record import Case, CaseResult, RunRecord
+from reports.topics.pipeline.model import share_of_time
+from suite.schema.record import Case, CaseResult
 from suite.statistics.intervals import Estimate, median_of, ratio_of
-from suite.statistics.reduce import counted_iterations, iteration_times_s
 from suite.statistics.stopping_rule import completed_times_s
+
+COLLECTED: Final = "control.collected_time_s"  # column with what the other process took
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,16 +43,11 @@ def _of(result: CaseResult, results: Sequence[CaseResult]) -> OverRay:
         fps=_fps(result.case, times_s),
         here_fps=_fps(result.case, here_s),
         over_here=ratio_of(here_s, times_s) if here_s and times_s else None,
-        collecting=statistics.median(map(_collecting, result.completed)) if times_s else None,
+        collecting=statistics.median(share_of_time(record, COLLECTED) for record in result.completed)
+        if times_s
+        else None,
     )
 
 
 def _fps(case: Case, times_s: Sequence[float]) -> Estimate | None:
     return median_of(times_s).mapped(lambda time_s: case.frames_per_iteration / time_s) if times_s else None
-
-
-def _collecting(record: RunRecord) -> float:
-    samples, times_s = record.ranks[0].samples["control.collected_time_s"], iteration_times_s(record)
-    known = [index for index in counted_iterations(record) if samples[index] is not None]
-    collected_s = math.fsum(value for index in known if (value := samples[index]) is not None)
-    return collected_s / math.fsum(times_s[index] for index in known)

@@ -3,19 +3,9 @@
 from typing import Final
 
 from reports.analysis.curves import task_name
-from reports.display.html import (
-    Displayed,
-    Html,
-    answer_of_page,
-    count,
-    estimated,
-    heading,
-    html_table,
-    percent,
-    together,
-)
-from reports.display.per_set import failures_in_words
-from reports.sets.version import Version
+from reports.display.html import Html, answer_of_page, count, estimated, html_table, percent, together
+from reports.display.per_set import failures_in_words, under_titles
+from reports.sets.version import ResultSet, Version
 from reports.topics.pipeline.ray_model import OverRay, over_ray
 
 HEADINGS: Final = ("Case", "Frames/s over Ray", "Frames/s here", "Times", "Collecting", "Runs")
@@ -38,14 +28,14 @@ def answer(version: Version) -> Html:
 
 def sets(version: Version) -> Html:
     """A table for every set in which a collector ran over Ray."""
-    parts: list[Displayed] = []
-    for one in version.scaling:
-        found = over_ray(one.campaign.results)
-        if found:
-            parts += [heading(one.title)] if version.must_name_sets else []
-            parts.append(html_table(HEADINGS, map(_row, found), label=f"Collecting over Ray {one.title}".strip()))
-            parts += failures_in_words(each.result for each in found)
-    return together(parts)
+    asked = [one for one in version.scaling if over_ray(one.campaign.results)]
+    return under_titles(asked, _shown, are_named=version.must_name_sets)
+
+
+def _shown(one: ResultSet) -> Html:
+    found = over_ray(one.campaign.results)
+    table = html_table(HEADINGS, map(_row, found), label=f"Collecting over Ray {one.title}".strip())
+    return together([table, *failures_in_words(each.result for each in found)])
 
 
 def _row(each: OverRay) -> list[str]:

@@ -11,14 +11,15 @@ from tests.fixtures.results.committed_results import committed_version
 def test_the_slowest_host_is_slow_and_its_page_says_why() -> None:
     """`tests/reports/accept/test_stored_machines.py` knows it as host M."""
     version = committed_version()
-    found = {one.title: one.judgement for one in judged_sets(version)}
+    judged = judged_sets(version)
+    found = {one.title: one.judgement for one in judged}
     slow = found["1 x H200, 22 Nov 2026: PhysX beside Newton"]
     assert slow.answer == "slow"
-    said = page.sets(version).text
+    said = page.sets(judged).text
     assert "1 x H200, 22 Nov 2026: PhysX beside Newton. Slow: " in said
     assert "The slow part is likely the CPU core" in said or "The slow part is the CPU core" in said
     answers = [one.answer for one in found.values()]
-    assert page.answer(version).text == (
+    assert page.answer(judged).text == (
         f"Of {len(found)} sets with a case that another machine with the same GPUs ran, {answers.count('accepted')}"
         f" would be accepted and {answers.count('slow')} are slow."
     )
@@ -39,4 +40,4 @@ def test_a_version_of_one_machine_has_no_such_page() -> None:
     assert has_shared_work(newer)
     alone = replace(newer, sets=newer.sets[:1])
     assert not has_shared_work(alone)
-    assert page.answer(alone).text.startswith("No other machine with the same GPUs ran a case")
+    assert page.answer(judged_sets(alone)).text.startswith("No other machine with the same GPUs ran a case")
