@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from reports.analysis.cost import Cost, cost
 from reports.analysis.curves import comparison_key
@@ -74,7 +75,7 @@ class Campaign:
     def series_names(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(row.series for row in self.rows))
 
-    @property
+    @cached_property
     def places(self) -> tuple[Place, ...]:
         return places(self.results)
 

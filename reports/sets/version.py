@@ -6,6 +6,7 @@ their order and what they are for; a set that it does not name is shown after th
 Imported results of other tools are sets of another kind, ``Version.foreign``, which nothing computes with ours.
 """
 
+import gc
 import os
 import pickle
 import re
@@ -206,6 +207,7 @@ def version_of_page() -> Version:
             " Build the page with `nox -s report -- RESULTS_DIR`."
         )
     version = pickle.loads(Path(path).read_bytes())  # noqa: S301  written by the process that started this one
+    gc.freeze()  # all of it is kept to the end, and each collection would look through its millions of parts
     if not isinstance(version, Version):
         raise ReportError(f"{path} holds no version of results. Build the page with `nox -s report -- RESULTS_DIR`.")
     return version

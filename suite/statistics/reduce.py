@@ -6,6 +6,7 @@ Detailed timing (marks within an iteration) costs time, so marked iterations do 
 parts of an iteration come from the marked ones.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 from statistics import median
 from typing import Final
@@ -24,7 +25,8 @@ ROUND_STATISTIC: Final = (
 )
 
 # By the record's id: records contain mappings, so they have no hash. A round of 1024 ranks is read 200 times.
-_KNOWN: Final[dict[int, tuple[float, ...]]] = {}
+_KNOWN: Final[dict[int, tuple[float, ...]]] = {}  # times
+_KNOWN_STEADY: Final[dict[int, tuple[tuple[int, ...], tuple[int, ...]]]] = {}  # counted and marked iterations
 
 
 def iteration_times_s(record: RunRecord) -> tuple[float, ...]:
@@ -35,11 +37,15 @@ def iteration_times_s(record: RunRecord) -> tuple[float, ...]:
     Raises ValueError if a rank is missing, ranks differ in length, or a time is missing or not positive: the slowest
     of the remaining ranks would look like a faster machine.
     """
-    times_s = _KNOWN.get(id(record))
-    if times_s is None:
-        times_s = _KNOWN[id(record)] = _slowest_rank_times_s(record)
-        finalize(record, _KNOWN.pop, id(record), None)
-    return times_s
+    return _computed_once(_slowest_rank_times_s, record, _KNOWN)
+
+
+def _computed_once[T](compute: Callable[[RunRecord], T], record: RunRecord, known: dict[int, T]) -> T:
+    found = known.get(id(record))
+    if found is None:
+        found = known[id(record)] = compute(record)
+        finalize(record, known.pop, id(record), None)
+    return found
 
 
 def _slowest_rank_times_s(record: RunRecord) -> tuple[float, ...]:
@@ -69,7 +75,7 @@ def counted_iterations(record: RunRecord) -> tuple[int, ...]:
 
     Raises ValueError as ``steady_part`` does.
     """
-    return _steady_where(record, marked=False)
+    return _computed_once(_counted_and_marked, record, _KNOWN_STEADY)[0]
 
 
 def marked_iterations(record: RunRecord) -> tuple[int, ...]:
@@ -77,7 +83,7 @@ def marked_iterations(record: RunRecord) -> tuple[int, ...]:
 
     Raises ValueError as ``steady_part`` does.
     """
-    return _steady_where(record, marked=True)
+    return _computed_once(_counted_and_marked, record, _KNOWN_STEADY)[1]
 
 
 def starts_of_turns(record: RunRecord) -> tuple[int, ...]:
@@ -102,14 +108,17 @@ def _window(times_s: tuple[float, ...]) -> SteadyWindow:
     return steady_window(times_s)
 
 
-def _steady_where(record: RunRecord, *, marked: bool) -> tuple[int, ...]:
+def _counted_and_marked(record: RunRecord) -> tuple[tuple[int, ...], tuple[int, ...]]:
     window = steady_part(record)
     begins_turn = set(starts_of_turns(record))
     steady = tuple(iteration for iteration in range(window.start, window.stop) if iteration not in begins_turn)
     marks = record.ranks[0].samples.get("marked")  # the same on all ranks
     if marks is None or not any(marks[iteration] == 0 for iteration in steady):
-        return steady  # as in old rounds, whose iterations were all marked
-    return tuple(iteration for iteration in steady if bool(marks[iteration]) is marked)
+        return steady, steady  # as in old rounds, whose iterations were all marked
+    return (
+        tuple(iteration for iteration in steady if not marks[iteration]),
+        tuple(iteration for iteration in steady if marks[iteration]),
+    )
 
 
 def _rank_times_s(rank: RankRecord) -> tuple[float, ...]:
