@@ -9,11 +9,10 @@ from reports.analysis.scaling.lines import Line, Mode
 from reports.display.charts import speedup_marks
 from reports.display.charts.drawing import (
     PALETTE,
-    SCHEMA_URL,
     counts_axis,
     faded_unless,
     inline,
-    rounded,
+    layered,
     tip,
 )
 from reports.display.figure import RULE, SMALL_WIDTH_PX, STATIC_WIDTH_PX, Figure, make_figure
@@ -76,10 +75,8 @@ def speedups(lines: Sequence[Line], mode: Mode, *, top: float, of: str = "", is_
         *speedup_marks.points(base, points, size=70, tooltip=tooltip),
     ]
     alt_text = f"{TITLES[mode]}: {spoken(shown)}."
-    drawn = alt.LayerChart(layer=layers, width="container", height=HEIGHT_PX, description=alt_text)
-    spec: dict[str, Any] = rounded({**drawn.to_dict(validate=False), "$schema": SCHEMA_URL})
     return make_figure(
-        spec,
+        layered(layers, height=HEIGHT_PX, alt_text=alt_text),
         figure_id=f"speedup-{of}{mode}",
         alt_text=alt_text,
         caption=CAPTIONS[mode],

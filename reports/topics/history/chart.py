@@ -6,7 +6,7 @@ from typing import Any, Final
 import altair as alt
 
 from reports.display.charts import speedup_marks
-from reports.display.charts.drawing import ON_A_PHONE, PALETTE, SCHEMA_URL, SHAPES, inline, rounded, tip
+from reports.display.charts.drawing import ON_A_PHONE, PALETTE, SHAPES, inline, layered, tip
 from reports.display.figure import Figure, make_figure
 from reports.display.html import Html, estimated, html_table, ratio, rounds_text
 from reports.topics.history.over_versions import Measured, again
@@ -48,9 +48,8 @@ def over_versions(found: Sequence[Measured]) -> Figure:
         *speedup_marks.points(base, points, size=60, y=y, shape=shape, tooltip=tooltip),
     ]
     alt_text = f"Speed-ups by version of the report. {spoken(found)}."
-    drawn = alt.LayerChart(layer=layers, width="container", height=HEIGHT_PX, description=alt_text)
     return make_figure(
-        rounded({**drawn.to_dict(validate=False), "$schema": SCHEMA_URL}),
+        layered(layers, height=HEIGHT_PX, alt_text=alt_text),
         figure_id="speedups-over-versions",
         alt_text=alt_text,
         caption="One lane a configuration and machine, one column a version of the report with its releases.",

@@ -63,6 +63,27 @@ def test_every_spec_is_one_of_vega_lite(name: str) -> None:
             alt.Chart.from_dict({name: part for name, part in figure.spec.items() if name != "config"})  # raises
 
 
+def test_layers_say_their_common_data_once_and_keep_their_selections() -> None:
+    base = alt.Chart(drawing.inline([{"a": 1.23456789}])).mark_point().encode(x="a:Q")
+    other = alt.Chart(drawing.inline([{"a": 2}])).mark_rule().encode(x="a:Q")
+    limit = alt.param(name="limit", value=1)
+    picked = base.add_params(drawing.pick("a"), limit)
+
+    alike = drawing.layered([picked, base], height=100, alt_text="Words.")
+    unlike = drawing.layered([picked, other], height=100, alt_text="Words.")
+
+    alt.LayerChart.from_dict(alike)
+    alt.LayerChart.from_dict(unlike)
+    assert alike["datasets"] == {alike["data"]["name"]: [{"a": 1.23457}]}
+    assert not any("data" in layer for layer in alike["layer"])
+    assert "data" not in unlike
+    assert {layer["data"]["name"] for layer in unlike["layer"]} == set(unlike["datasets"])
+    assert len(unlike["datasets"]) == len(unlike["layer"])
+    for spec in (alike, unlike):
+        assert [param["name"] for param in spec["params"]] == ["limit"]
+        assert [[param["name"] for param in layer.get("params", ())] for layer in spec["layer"]] == [["picked"], []]
+
+
 def test_figures_are_the_same_every_time() -> None:
     first, second = (series_figures(CAMPAIGNS["two_ranks"][:2]) for _ in range(2))
     assert [figure._repr_mimebundle_() for figure in first] == [figure._repr_mimebundle_() for figure in second]
