@@ -13,9 +13,8 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,6 +45,12 @@ class Sibling:
     pages: tuple[str, ...]  # file names
 
 
+def vega_bundle() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script of the versions that drew the static figures."""
+    bundle = vl_convert.javascript_bundle("globalThis.vegaEmbed = vegaEmbed;", vl_version=vega_lite_version(SCHEMA_URL))
+    return f"(() => {{{bundle}\n}})();\n"
+
+
 def build_site(version: Version, out_dir: Path, *, siblings: Sequence[Sibling] = ()) -> Path:
     """Write the site of ``version`` to ``out_dir``, replacing an earlier one there; return its index.html.
 
@@ -56,8 +61,13 @@ def build_site(version: Version, out_dir: Path, *, siblings: Sequence[Sibling] =
     return out_dir / "index.html"
 
 
-def build_sites(versions: Mapping[Path, Version], *, siblings: Sequence[Sibling] = ()) -> None:
-    """Write the site of each version to its folder, several at the same time, as ``build_site`` does."""
+def build_sites(
+    versions: Mapping[Path, Version], *, siblings: Sequence[Sibling] = (), script: Callable[[], str] = vega_bundle
+) -> None:
+    """Write the site of each version to its folder, several at the same time, as ``build_site`` does.
+
+    ``script``: what returns ``vega_bundle()``, which somebody may have at hand.
+    """
     for out_dir in versions:
         check_replaceable(out_dir)
         _require_folder_for(out_dir)
@@ -66,24 +76,23 @@ def build_sites(versions: Mapping[Path, Version], *, siblings: Sequence[Sibling]
         for number, (out_dir, version) in enumerate(versions.items()):
             folder = Path(name) / str(number)
             folder.mkdir()
-            builds.append(_build(version, out_dir, folder, siblings))
+            builds.append(_build(version, out_dir, folder, siblings, script))
         run_together(builds)
 
 
-async def _build(version: Version, out_dir: Path, folder: Path, siblings: Sequence[Sibling]) -> None:
+async def _build(
+    version: Version, out_dir: Path, folder: Path, siblings: Sequence[Sibling], script: Callable[[], str]
+) -> None:
     """``folder``: for files on the way."""
     pages = {name: _notebook(name, text) for name, text in page_sources(version).items()}
     await run_cells(pages, version, folder)
     pages |= {name: _notebook(name, text) for name, text in guide.sources().items()}
-    await asyncio.to_thread(_write_site, pages, version, out_dir, folder / "project", siblings)
+    project = folder / "project"
+    await asyncio.to_thread(_write_project, project, pages, version=version, siblings=siblings, script=script)
+    await asyncio.to_thread(_write_site, project, version, out_dir)
 
 
-def _write_site(
-    pages: Mapping[str, Any], version: Version, out_dir: Path, project: Path, siblings: Sequence[Sibling]
-) -> None:
-    for page in pages.values():
-        keep_links_to(pages, page)
-    _write_project(project, pages, version=version, siblings=siblings)
+def _write_site(project: Path, version: Version, out_dir: Path) -> None:
     site = _run_jupyter_book(project)
     for topic in topics():
         if topic.write:
@@ -128,9 +137,18 @@ def _notebook(name: str, text: str) -> Any:
     return notebook
 
 
-def _write_project(project: Path, pages: Mapping[str, Any], *, version: Version, siblings: Sequence[Sibling]) -> None:
+def _write_project(
+    project: Path,
+    pages: Mapping[str, Any],
+    *,
+    version: Version,
+    siblings: Sequence[Sibling],
+    script: Callable[[], str],
+) -> None:
+    for page in pages.values():
+        keep_links_to(pages, page)
     shutil.copytree(guide.BOOK / "theme", project / "theme")
-    (project / "theme" / "assets" / "vega-bundle.js").write_text(_vega_bundle(), encoding="utf-8")
+    (project / "theme" / "assets" / "vega-bundle.js").write_text(script(), encoding="utf-8")
     known = [{"name": sibling.name, "pages": sibling.pages} for sibling in siblings]
     settings = string.Template((guide.BOOK / "myst.yml").read_text(encoding="utf-8"))
     # JSON is YAML, so any text is quoted right. The list of versions is an option, which has to be a string.
@@ -140,13 +158,6 @@ def _write_project(project: Path, pages: Mapping[str, Any], *, version: Version,
     )
     for name, page in pages.items():
         nbformat.write(page, project / f"{name}.ipynb")
-
-
-@cache  # the same for every version of a site
-def _vega_bundle() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script of the versions that drew the static figures."""
-    bundle = vl_convert.javascript_bundle("globalThis.vegaEmbed = vegaEmbed;", vl_version=vega_lite_version(SCHEMA_URL))
-    return f"(() => {{{bundle}\n}})();\n"
 
 
 def _run_jupyter_book(project: Path) -> Path:

@@ -10,9 +10,12 @@ under any address and from a disk.
 import hashlib
 import json
 import shutil
+import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +23,7 @@ from reports.sets.file_errors import told_when_unreadable, told_when_unwritable
 from reports.sets.manifest import MANIFEST
 from reports.sets.version import Version, read_version, version_order
 from reports.site import guide
-from reports.site.book import Sibling, build_sites
+from reports.site.book import Sibling, build_sites, vega_bundle
 from reports.site.feed import FEED_FILE, feed
 from reports.site.pages import page_files
 from suite.errors import ReportError
@@ -62,32 +65,53 @@ def publish(results_dir: Path, out_dir: Path) -> tuple[str, ...]:
     with told_when_unwritable(out_dir):
         if _is_whole(out_dir, names) and _stamp(out_dir / SITE_STAMP) == inputs:
             return ()  # the files alone tell: to read the results would take several times as long
-    versions = read_versions(results_dir)
-    siblings = tuple(Sibling(name=version.name, pages=page_files(version)) for version in versions)
-    with told_when_unwritable(out_dir):
-        built = _write_site(versions, siblings, out_dir)
-        (out_dir / SITE_STAMP).write_text(inputs, encoding="utf-8")
-        return built
+    with _second_process() as second:
+        versions = read_versions(results_dir, second)
+        script = second.submit(vega_bundle)
+        siblings = tuple(Sibling(name=version.name, pages=page_files(version)) for version in versions)
+        with told_when_unwritable(out_dir):
+            built = _write_site(versions, siblings, out_dir, script.result)
+            (out_dir / SITE_STAMP).write_text(inputs, encoding="utf-8")
+            return built
 
 
-def read_versions(results_dir: Path) -> list[Version]:
-    """Read every version below ``results_dir``, newest first, each with its older ones. Raises ReportError for none."""
-    names = _version_names(results_dir)
+def read_versions(results_dir: Path, second: Executor | None = None) -> list[Version]:
+    """Read every version below ``results_dir``, newest first, each with its older ones. Raises ReportError for none.
+
+    ``second`` reads the older ones while this process reads the newest.
+    """
+    newest, *others = _version_names(results_dir)
+    older = (second.map if second else map)(_read_version, [results_dir / name for name in others])
     versions: list[Version] = []
-    for name in reversed(names):
-        with told_when_unreadable(results_dir / name):
-            read = read_version(results_dir / name, name=name)
+    for read in reversed([_read_version(results_dir / newest), *older]):
         versions.insert(0, replace(read, older=tuple(versions)))
     return versions
 
 
-def _write_site(versions: Sequence[Version], siblings: Sequence[Sibling], out_dir: Path) -> tuple[str, ...]:
+def _second_process() -> ProcessPoolExecutor:
+    """Nothing here can be drawn before all is read, so one core would wait. At Ctrl-C this process ends the other."""
+    return ProcessPoolExecutor(
+        max_workers=1,
+        mp_context=get_context("spawn"),
+        initializer=signal.signal,
+        initargs=(signal.SIGINT, signal.SIG_IGN),
+    )
+
+
+def _read_version(folder: Path) -> Version:
+    with told_when_unreadable(folder):
+        return read_version(folder, name=folder.name)
+
+
+def _write_site(
+    versions: Sequence[Version], siblings: Sequence[Sibling], out_dir: Path, script: Callable[[], str]
+) -> tuple[str, ...]:
     out_dir.mkdir(parents=True, exist_ok=True)
     (out_dir / SITE_STAMP).unlink(missing_ok=True)
     names = [version.name for version in versions]
     stamps = {version.name: _version_sha256(version, siblings) for version in versions}
     changed = [version for version in versions if _stamp(out_dir / version.name / STAMP) != stamps[version.name]]
-    build_sites({out_dir / version.name: version for version in changed}, siblings=siblings)
+    build_sites({out_dir / version.name: version for version in changed}, siblings=siblings, script=script)
     built = [version.name for version in changed]
     for name in built:
         (out_dir / name / STAMP).write_text(stamps[name], encoding="utf-8")

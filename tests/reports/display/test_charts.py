@@ -11,7 +11,7 @@ import pytest
 from reports.analysis.analysed_set import Campaign
 from reports.display.charts import drawing, learning, scaling, sweep
 from reports.display.charts import time_split as inside
-from reports.display.figure import Figure
+from reports.display.figure import Figure, make_figure
 from reports.display.html import Html
 from suite.schema.record import CaseResult
 from tests.fixtures.results.generated_results import (
@@ -216,6 +216,26 @@ def test_a_drawing_keeps_its_shapes_and_loses_what_nobody_sees() -> None:
     assert figure.svg.count("font-family") == 1
     assert "<text" in figure.svg
     assert len(figure.svg) < 8_000
+
+
+def test_the_drawing_has_points_as_they_are_while_nothing_is_picked() -> None:
+    point = alt.Chart(drawing.inline([{"a": 1}])).mark_point()
+    plain = point.encode(x="a:Q", opacity=alt.value(0.7))
+    live = point.encode(x="a:Q", tooltip="a:Q", opacity=drawing.faded_unless(drawing.pick("a"), 0.7))
+    live = live.add_params(drawing.pick("a"))
+
+    drawn = [
+        make_figure(
+            drawing.layered([layer], height=100, alt_text="Words."),
+            figure_id="a", alt_text="Words.", caption="", data=Html(markup="", text=""),
+        )
+        for layer in (plain, live)
+    ]  # fmt: skip
+
+    assert drawn[0].svg == drawn[1].svg
+    assert 'opacity="0.7"' in drawn[1].svg
+    assert "tooltip" in json.dumps(drawn[1].spec["layer"])  # the live chart keeps both
+    assert drawn[1].spec["layer"][0]["params"][0]["name"] == "picked"
 
 
 def test_long_learning_curves_are_thinned() -> None:
