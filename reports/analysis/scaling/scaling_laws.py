@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 import numpy as np
-from scipy.optimize import nnls
 
 from reports.analysis.scaling.scaling_groups import ScalingGroup, ScalingPoint, point_efficiency
 from suite.files.wording import counted
@@ -162,6 +161,8 @@ def _unfit(form: _Form, group: ScalingGroup, *, needed: int) -> str | None:
 
 def _solved(form: _Form, world_sizes: Sequence[int], fps: Sequence[float]) -> Coefficients:
     """Least squares of the relative error: every row is divided by its target, which then is 1."""
+    from scipy.optimize import nnls  # noqa: PLC0415  (takes half a second, which only pages with laws have to wait for)
+
     targets = [form.target(n, value) for n, value in zip(world_sizes, fps, strict=True)]
     rows = np.array([form.basis(n) for n in world_sizes]) / np.array(targets)[:, None]
     scales = np.linalg.norm(rows, axis=0)  # the columns differ by orders of magnitude
