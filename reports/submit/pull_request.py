@@ -20,7 +20,7 @@ def text(source: Source, target: Target, warnings: Sequence[str]) -> str:
         "driver": f"{environment.driver_version or 'unknown'} (CUDA {environment.cuda_driver_version or 'unknown'})",
         "system": ", ".join(filter(None, (environment.os, environment.kernel))) or "unknown",
         "versions": ", ".join(f"{name} {version}" for name, version in source.place.versions.items()) or "unknown",
-        "command, as far as it is stored": f"`{command(source.identity)}`",
+        "command, as far as it is stored": f"`{command(source)}`",
         "runs of a configuration": rule(source.identity),
         "commit": environment.git_commit,
         "first run": source.place.first_started_utc,
@@ -38,13 +38,17 @@ def text(source: Source, target: Target, warnings: Sequence[str]) -> str:
     )
 
 
-def command(identity: Identity) -> str:
-    """Return the command of the campaign, as far as ``campaign.json`` has its options."""
+def command(source: Source) -> str:
+    """Return the command of the campaign, as far as ``campaign.json`` has its options.
+
+    It names no stack if the campaign ran several: the option would leave all but one out.
+    """
+    identity, stacks = source.identity, {result.case.stack for result in source.results}
     matrix = identity.get("matrix")
     options = {
         "--matrix": matrix and Path(matrix).name,  # a path may name a user
         "--capacity": identity.get("capacity"),
-        "--stack": identity.get("stack"),
+        "--stack": identity.get("stack") if len(stacks) == 1 else None,
         "--seed": identity.get("seed"),
         "--emulate-nodes": identity.get("emulated_nodes"),
         "--host-label": identity.get("host_label"),

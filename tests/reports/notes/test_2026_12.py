@@ -75,10 +75,8 @@ def test_settled_runs_and_cores() -> None:
     settled_third, settled_fourth = (
         sum(steady_part(record).flag is None for record in each) for each in (third, fourth)
     )
-    assert (
-        f"{settled} of {len(runs)} had on the pair of H200s, {settled_h100} of {len(ended)} on the first two H100s"
-        in NOTES
-    )
+    assert f"{settled} of {len(runs)} had on the first pair of H200s, " in NOTES
+    assert f"of H200s, {settled_h100} of {len(ended)} on the first two H100s" in NOTES
     assert f"{settled_third} of {len(third)} on the third, {settled_fourth} of {len(fourth)} on the fourth" in NOTES
     assert {record.turns is not None and len(record.turns.beside) for record in runs} == {7}
     slowed = str(h200s().campaign.slowed_cores)
@@ -89,7 +87,7 @@ def test_settled_runs_and_cores() -> None:
 
 
 def test_the_noise_and_the_repeat_measurements() -> None:
-    assert f"noise on the pair of H200s is {100 * (h200s().noise or 0):.1f} %" in NOTES
+    assert f"noise on the first pair of H200s is {100 * (h200s().noise or 0):.1f} %" in NOTES
     campaign = h200s().campaign
     first = {result.case.series: median(map(round_time_s, result.completed)) for result in campaign.twins}
     for result in campaign.results:
@@ -148,7 +146,10 @@ def test_physx_in_turns_and_alone() -> None:
     assert (
         "on the first four in turns and three alone (Cartpole with rsl_rl: four), on the second five and five" in NOTES
     )
-    for name, words in (("h200-turns", "on the first single H200 {}"), ("h200-turns-2", "on the third {}, and")):
+    for name, words in (
+        ("h200-turns", "on the first single H200 {}"),
+        ("h200-turns-2", "on the third {}, on"),
+    ):
         ended = runs_of(set_of(name))
         settled = sum(steady_part(record).flag is None for record in ended)
         assert words.format(f"{settled} of {len(ended)}") in NOTES
@@ -172,18 +173,33 @@ def test_physx_in_turns_and_alone_over_the_machines() -> None:
 
 def test_physx_beside_newton() -> None:
     takes = {}
-    for name in H100:
+    for name in (*H100, "h200-physx"):
         for pair in stack_pairs(set_of(name).campaign):
             assert pair.ratio.over_base is not None
-            takes[name, pair.case.case.series] = pair.ratio.over_base.mapped(lambda faster: 1 / faster)
+            takes[name, pair.case.case.series.partition("-")[0]] = pair.ratio.over_base.mapped(
+                lambda faster: 1 / faster
+            )
             assert pair.case.case.rl_library == "rsl_rl"
             assert pair.noise is None
-    ant, ant_again = (takes[name, "ant-turns"] for name in H100)
-    assert f"{ant.value:.2f} times" in NOTES
+    ant, ant_again, ant_h200 = (takes[name, "ant"] for name in (*H100, "h200-physx"))
+    assert f"Ant on PhysX takes {ant.value:.2f} times" in NOTES
     assert f"{ant.value:.2f}" == f"{ant_again.value:.2f}"
     assert f"({ends(ant)} on one, {ends(ant_again)} on the other)" in NOTES
-    cartpole, cartpole_again = (takes[name, "cartpole-turns"] for name in H100)
-    assert f"For Cartpole it is {times(cartpole)} and {times(cartpole_again)}." in NOTES
+    assert f"and {ant_h200.value:.2f} times on the fifth single H200** ({ends(ant_h200)})" in NOTES
+    cartpole, again, on_h200 = (times(takes[name, "cartpole"]) for name in (*H100, "h200-physx"))
+    assert f"For Cartpole it is {cartpole}, {again} and {on_h200}." in NOTES
+
+
+def test_the_fifth_single_h200() -> None:
+    one = set_of("h200-physx")
+    runs = runs_of(one)
+    counts = {result.case.case_id.partition("-n")[0]: len(result.completed) for result in one.campaign.results}
+    assert counts.pop("cartpole-physics/rsl_rl-kitless") == 5
+    assert set(counts.values()) == {4}
+    assert "and four on the H200 (Cartpole on Newton: five)" in NOTES
+    assert f"on the fifth {sum(steady_part(record).flag is None for record in runs)} of {len(runs)}, and" in NOTES
+    assert {record.turns is not None and len(record.turns.beside) for record in runs} == {3}
+    assert {str(record.environment.git_commit)[:7] for record in runs} == {"655d21f"}
 
 
 def test_the_shadow_hand_on_two_gpus() -> None:

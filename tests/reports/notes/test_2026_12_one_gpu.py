@@ -195,7 +195,7 @@ def test_torchrl_its_pipeline_and_its_collector() -> None:
     assert pipeline.overlapped is not None
     assert f"makes {pipeline.over_in_turn.value:.2f} times the frames of TorchRL in turn** (" in NOTES
     assert f"in turn** ({ends(pipeline.over_in_turn)}), where both share one H200" in NOTES
-    assert f"{100 * pipeline.overlapped:.1f} % of the collection falls into learning" in NOTES
+    assert f"Both work in {100 * pipeline.overlapped:.1f} % of the time, and" in NOTES
     assert pipeline.staleness == 1
     fps = median_of(completed_times_s(torchrl.completed)).mapped(
         lambda time_s: torchrl.case.frames_per_iteration / time_s
@@ -217,10 +217,30 @@ def test_torchrl_its_pipeline_and_its_collector() -> None:
         assert words.format(f"{ratio.value:.2f}", ends(ratio)) in NOTES
     runs = [record for name in ("h200-torchrl", "h200-torchrl-camera") for record in runs_of(set_of(name))]
     settled = sum(steady_part(record).flag is None for record in runs)
-    assert f"and on the fourth {settled} of {len(runs)}." in NOTES
+    assert f"on the fourth {settled} of {len(runs)}, on the fifth" in NOTES
     assert {str(record.environment.git_commit)[:7] for record in runs} == {"3694dca"}
     for name, spoken in (("torchrl", "TorchRL"), ("ray", "Ray")):
         assert f"{spoken} {torchrl.completed[0].ranks[0].settings[f'versions.{name}']}" in NOTES
+
+
+def test_the_pipeline_on_two_gpus() -> None:
+    one = set_of("h200-x2-torchrl")
+    (pipeline,) = pipelines(one.campaign.results)
+    assert (pipeline.case.world_size, pipeline.staleness, pipeline.batches_between_syncs) == (2, 1, 1)
+    assert pipeline.over_in_turn is not None
+    assert pipeline.overlapped is not None
+    assert pipeline.collecting_fps is not None
+    assert pipeline.fps is not None
+    assert f"an H200 for each it is {pipeline.over_in_turn.value:.2f} times** ({ends(pipeline.over_in_turn)})" in NOTES
+    collecting, in_all = (f"{found.value:,.0f}" for found in (pipeline.collecting_fps, pipeline.fps))
+    assert f"makes {collecting} frames/s while it collects, and {in_all} in all" in NOTES
+    assert f"Both work in {100 * pipeline.overlapped:.1f} % of the time there" in NOTES
+    runs = runs_of(one)
+    flags = {record.case.workload: steady_part(record).flag is None for record in runs}
+    assert f"second pair of H200s {sum(steady_part(record).flag is None for record in runs)} of {len(runs)}." in NOTES
+    assert flags == {"train": False, "async_pipeline": True}
+    assert {str(record.environment.git_commit)[:7] for record in runs} == {"3694dca"}
+    assert {record.environment.num_cpus for record in runs} == {32}
 
 
 def learning_share(record: RunRecord) -> float:

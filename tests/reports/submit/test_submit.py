@@ -113,6 +113,14 @@ def test_the_text_says_hardware_driver_command_commit_and_warnings(campaign: Pat
         assert part in text
 
 
+def test_the_command_of_several_stacks_names_none(tmp_path: Path, into: Path) -> None:
+    source = write_campaign(tmp_path / "physx", "h200-physx")
+    assert main([str(source), "--version", "2026.12", "--into", str(into)]) == 0
+    text = (source / TEXT_FILE).read_text()
+    assert "nox -s bench -- --matrix" in text
+    assert "--stack" not in text
+
+
 def test_a_set_is_added_to_the_newest_version(campaign: Path, with_version: Path) -> None:
     version = with_version / "2026.11"
     (with_version / "2026.09").mkdir()
