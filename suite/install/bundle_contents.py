@@ -136,10 +136,10 @@ def installed(search_path: Iterable[str]) -> dict[str, importlib.metadata.Distri
 def pooled(
     suite: Mapping[str, importlib.metadata.Distribution], worker: Mapping[str, importlib.metadata.Distribution]
 ) -> dict[str, importlib.metadata.Distribution]:
-    """Return what a bundle may contain: the worker's distribution of a name, or the newer one if overruled."""
+    """Return what a bundle may contain: the worker's distribution of a name, or the newer one if overruled there."""
     pool = {**suite, **worker}
-    for _, name in OVERRULED:
-        if name in suite and name in worker:
+    for dependant, name in OVERRULED:
+        if dependant in worker and name in suite and name in worker:
             pool[name] = max(suite[name], worker[name], key=lambda distribution: Version(distribution.version))
     return pool
 

@@ -50,6 +50,26 @@ def test_of_an_overruled_bound_the_newer_version_is_packed(tmp_path: Path) -> No
         bundle_contents.select(map(Requirement, ("pytest", "ovphysx")), pool={**sides[0], **sides[1]}, target={})
 
 
+def test_a_worker_without_the_dependant_keeps_its_older_version(tmp_path: Path) -> None:
+    suite = [
+        write_wheel(tmp_path / "suite", "pytest", "9.2", requires=["packaging>=22"]),
+        write_wheel(tmp_path / "suite", "packaging", "26.3"),
+    ]
+    worker = [
+        write_wheel(tmp_path / "worker", "lerobot", "0.6", requires=["packaging<26"]),
+        write_wheel(tmp_path / "worker", "packaging", "25.0"),
+    ]
+    sides = [
+        bundle_contents.installed(bundle._search_path(make_environment(tmp_path / name, wheels)))
+        for name, wheels in (("s", suite), ("w", worker))
+    ]
+    roots = map(Requirement, ("pytest", "lerobot"))
+    chosen = bundle_contents.select(roots, pool=bundle_contents.pooled(*sides), target={"packaging": "26.3"})
+    assert {item.name: item.version for item in chosen.bundled} == {
+        "lerobot": "0.6", "packaging": "25.0", "pytest": "9.2",
+    }  # fmt: skip
+
+
 def test_what_the_target_has_is_bundled_when_a_later_dependant_does_not_accept_it(tmp_path: Path) -> None:
     selection = select(tmp_path, "a", {"b": "1.0"})
     assert [item.name for item in selection.bundled] == ["a", "b", "c"]
