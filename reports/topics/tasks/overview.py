@@ -30,7 +30,7 @@ def opening(version: Version, task: str) -> Html:
     found = [line for line in version.lines if line.task == task]
     if found:
         scales = answer(found)
-    elif any(result.case.learns for result in results):
+    elif any(result.case.learns or result.case.is_pipeline for result in results):
         scales = f"{task} ran on one number of GPUs only, so nothing is known of its scaling."
     else:
         scales = f"Only single parts of {task} ran, without training, so nothing is known of its scaling."

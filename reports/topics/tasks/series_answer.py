@@ -53,7 +53,7 @@ def _scaling(parts: Sequence[Campaign], lines: Sequence[Line]) -> str:
 
 
 def _alone(parts: Sequence[Campaign]) -> str:
-    """How long an iteration of the part takes on the fewest and the most ranks of the set that has most.
+    """How long an iteration takes on the fewest and the most ranks of the set that has most, of a part or a pipeline.
 
     Of a sweep, with the fewest and the most environments.
     """
@@ -66,7 +66,13 @@ def _alone(parts: Sequence[Campaign]) -> str:
         f"{f' with {environments_text(row.num_envs)}' if is_sweep else ''}{_few(row.rounds_completed)}"
         for row in ends
     )
-    return f"One part of an iteration alone, without training. It takes {' and '.join(times)}."
+    is_pipeline = any(result.case.is_pipeline for part in parts for result in part.results)
+    what = (
+        "One process simulates while another one learns. An iteration"
+        if is_pipeline
+        else "One part of an iteration alone, without training. It"
+    )
+    return f"{what} takes {' and '.join(times)}."
 
 
 def _sweep(parts: Sequence[Campaign]) -> str:

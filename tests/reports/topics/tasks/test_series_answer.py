@@ -44,6 +44,15 @@ def test_every_published_series_has_an_answer_of_its_kind() -> None:
     assert re.match(r"One part of an iteration alone, .* s on 1 GPU.* and .* s on 4 GPUs", alone)
 
 
+def test_a_pipeline_learns_and_is_no_single_part() -> None:
+    newest = version_2026_12.version()
+    pipeline = said_of(newest, "Cartpole", "cartpole-pipeline")
+    assert pipeline.startswith("One process simulates while another one learns. An iteration takes 0.222 ")
+    assert pipeline.endswith(" s on 2 GPUs.")
+    control = said_of(newest, "Cartpole", "control-cartpole-collection")
+    assert control.startswith("One part of an iteration alone, without training. It takes ")
+
+
 def test_changes_other_than_tuned_settings_are_named_and_are_not_on_the_page_of_those() -> None:
     newest = version_2026_12.version()
     shared, deterministic = (said_of(newest, "Cartpole", f"cartpole-{name}") for name in ("shared", "deterministic"))
