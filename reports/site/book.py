@@ -73,34 +73,47 @@ def build_sites(
         _require_folder_for(out_dir)
     with tempfile.TemporaryDirectory(prefix="labscale-report-") as name:
         builds = []
-        for number, (out_dir, version) in enumerate(versions.items()):
+        largest_first = sorted(versions.items(), key=lambda item: _size(item[1]), reverse=True)  # it takes longest
+        for number, (out_dir, version) in enumerate(largest_first):
             folder = Path(name) / str(number)
             folder.mkdir()
             builds.append(_build(version, out_dir, folder, siblings, script))
         run_together(builds)
 
 
+def _size(version: Version) -> int:
+    return sum(len(one.campaign.results) for one in version.sets)
+
+
 async def _build(
     version: Version, out_dir: Path, folder: Path, siblings: Sequence[Sibling], script: Callable[[], str]
 ) -> None:
     """``folder``: for files on the way."""
-    pages = {name: _notebook(name, text) for name, text in page_sources(version).items()}
+    pages = _notebooks(page_sources(version))
     await run_cells(pages, version, folder)
-    pages |= {name: _notebook(name, text) for name, text in guide.sources().items()}
-    project = folder / "project"
+    pages |= _notebooks(guide.sources())
+    project, beside = folder / "project", folder / "beside"
     await asyncio.to_thread(_write_project, project, pages, version=version, siblings=siblings, script=script)
-    await asyncio.to_thread(_write_site, project, version, out_dir)
+    site, _ = await asyncio.gather(
+        asyncio.to_thread(_run_jupyter_book, project), asyncio.to_thread(_write_beside, version, beside)
+    )
+    await asyncio.to_thread(_write_site, [site, beside], out_dir)
 
 
-def _write_site(project: Path, version: Version, out_dir: Path) -> None:
-    site = _run_jupyter_book(project)
+def _write_beside(version: Version, folder: Path) -> None:
+    """Write the files of the topics that stand beside the pages."""
+    folder.mkdir()
     for topic in topics():
         if topic.write:
-            topic.write(version, site)
+            topic.write(version, folder)
+
+
+def _write_site(parts: Sequence[Path], out_dir: Path) -> None:
     with told_when_unwritable(out_dir):
         if out_dir.exists():
             shutil.rmtree(out_dir)
-        shutil.copytree(site, out_dir)
+        for part in parts:
+            shutil.copytree(part, out_dir, dirs_exist_ok=True)
 
 
 def check_replaceable(out_dir: Path) -> None:
@@ -123,6 +136,10 @@ def _require_folder_for(out_dir: Path) -> None:
         out_dir.parent.mkdir(parents=True, exist_ok=True)
         if not os.access(out_dir.parent, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(out_dir))
+
+
+def _notebooks(texts: Mapping[str, str]) -> dict[str, Any]:
+    return {name: _notebook(name, text) for name, text in texts.items()}
 
 
 def _notebook(name: str, text: str) -> Any:

@@ -26,6 +26,7 @@ from reports.site import guide
 from reports.site.book import Sibling, build_sites, vega_bundle
 from reports.site.feed import FEED_FILE, feed
 from reports.site.pages import page_files
+from reports.site.topics import topics
 from suite.errors import ReportError
 from suite.files.paths import ROOT
 from suite.options.command_line import Parser, any_path, exit_code_of, results_path
@@ -82,8 +83,10 @@ def read_versions(results_dir: Path, second: Executor | None = None) -> list[Ver
     """
     newest, *others = _version_names(results_dir)
     older = (second.map if second else map)(_read_version, [results_dir / name for name in others])
+    read_here = _read_version(results_dir / newest)
+    topics()  # they are needed next, and to load them takes as long as the older versions still do
     versions: list[Version] = []
-    for read in reversed([_read_version(results_dir / newest), *older]):
+    for read in reversed([read_here, *older]):
         versions.insert(0, replace(read, older=tuple(versions)))
     return versions
 

@@ -292,7 +292,7 @@ def test_a_folder_that_cannot_be_written_is_said_before_anything_is_built(
 def test_a_report_that_cannot_be_copied_to_its_place_is_one_message(
     results_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def disk_full(source: Path, target: Path) -> None:
+    def disk_full(source: Path, target: Path, **_: object) -> None:
         raise shutil.Error([(f"{source}/{name}", f"{target}/{name}", "No space left") for name in ("a", "b")])
 
     (tmp_path / "site").mkdir()
