@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from itertools import pairwise
+from types import NoneType
 from typing import Any, Final
 
 from suite.files.wording import counted
@@ -104,17 +105,18 @@ def _too_large(value: Any, where: str) -> Iterator[str]:
         if abs(value) > LARGEST:
             yield f"its {where.partition('.')[2]} is {reprlib.repr(value)}, allowed is at most {LARGEST:g}"
         return
-    if isinstance(value, tuple) and _are_floats_in_range(value):  # nearly all numbers are in such columns
+    if isinstance(value, tuple) and _are_numbers_in_range(value):  # nearly all numbers are in such columns
         return
     for name, item in _parts(value):
-        if isinstance(item, float) and abs(item) <= LARGEST:  # most, where some are missing
-            continue
         if item is not None and not isinstance(item, str):
             yield from _too_large(item, f"{where}.{name}")
 
 
-def _are_floats_in_range(column: tuple[Any, ...]) -> bool:
-    return set(map(type, column)) == {float} and max(map(abs, column)) <= LARGEST
+def _are_numbers_in_range(column: tuple[Any, ...]) -> bool:
+    """Whether a column has nothing but numbers up to ``LARGEST`` and None."""
+    if not {type(item) for item in column} <= {float, int, bool, NoneType}:
+        return False
+    return max(map(abs, filter(None, column)), default=0) <= LARGEST
 
 
 def _parts(value: Any) -> Iterable[tuple[Any, Any]]:
