@@ -136,7 +136,7 @@ def _still(spec: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _unpicked(said: Any) -> Any:
-    """A channel as it is while nothing is picked: then a selection holds everything."""
+    """A channel as it is while nothing is picked: then every point counts as picked."""
     condition = said.get("condition") if isinstance(said, dict) else None
     return {"value": condition["value"]} if condition and "param" in condition else said
 

@@ -66,7 +66,7 @@ def build_sites(
 ) -> None:
     """Write the site of each version to its folder, several at the same time, as ``build_site`` does.
 
-    ``script``: what returns ``vega_bundle()``, which somebody may have at hand.
+    ``script`` returns what ``vega_bundle`` does; ``publish`` has it made by another process meanwhile.
     """
     for out_dir in versions:
         check_replaceable(out_dir)

@@ -31,8 +31,6 @@ LABEL_MARGIN_PX: Final = 52  # right of the last point
 ON_A_PHONE: Final = "containerSize()[0] && containerSize()[0] < 500"
 CASE_LABEL_LIMIT: Final = f"{ON_A_PHONE} ? 120 : 230"
 
-type Layer = alt.Chart
-
 
 def figure_id(campaign: Campaign, chart: str) -> str:
     """Unique on the site: set, series, chart."""
@@ -44,7 +42,7 @@ def _name(campaign: Campaign, chart: str) -> list[str]:
 
 
 def figure(
-    layers: Sequence[Layer],
+    layers: Sequence[alt.Chart],
     campaign: Campaign,
     *,
     chart: str,
@@ -208,7 +206,7 @@ def shape(values: Sequence[str], field: str = "curve") -> alt.Shape:
 
 def lines_and_points(
     base: alt.Chart, rows: Sequence[CaseRow], *, y: alt.Y, tooltip: list[alt.Tooltip], picked: alt.Parameter
-) -> list[Layer]:
+) -> list[alt.Chart]:
     curves = curves_of(rows)
     coloured = base.encode(y=y, color=colour(curves), opacity=faded_unless(picked))
     points = coloured.mark_point(filled=True, size=75).encode(
@@ -218,7 +216,7 @@ def lines_and_points(
     return [points, coloured.mark_line(strokeWidth=2)]
 
 
-def intervals(rows: Sequence[CaseRow], *, x: alt.X, low: str, high: str, picked: alt.Parameter) -> list[Layer]:
+def intervals(rows: Sequence[CaseRow], *, x: alt.X, low: str, high: str, picked: alt.Parameter) -> list[alt.Chart]:
     """Whiskers where there is an interval; no layer where there is none."""
     shown = [point for point in case_points(rows) if low in point]
     if not shown:
@@ -231,7 +229,7 @@ def intervals(rows: Sequence[CaseRow], *, x: alt.X, low: str, high: str, picked:
 
 def end_labels(
     values: Mapping[str, tuple[float, str]], *, to_px: Mapping[str, float], colours: Mapping[str, str], x: alt.X
-) -> list[Layer]:
+) -> list[alt.Chart]:
     """The last value of every curve, in its colour, right of its last point; none touches another.
 
     ``values``: curve -> world size and text; ``to_px``: curve -> pixels from the top of the plot.
