@@ -7,6 +7,8 @@ from reports.display.html import Html, answer_of_page, count, estimated, html_ta
 from reports.display.per_set import failures_in_words, under_titles
 from reports.sets.version import ResultSet, Version
 from reports.topics.pipeline.ray_model import OverRay, over_ray
+from suite.files.wording import counted
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 
 HEADINGS: Final = ("Case", "Frames/s over Ray", "Frames/s here", "Times", "Collecting", "Runs")
 
@@ -20,10 +22,15 @@ def answer(version: Version) -> Html:
     found = [each for one in version.scaling for each in over_ray(one.campaign.results) if each.over_here]
     if not found:
         return answer_of_page("No collector completed both over Ray and in the same process.")
-    said = ", and ".join(
-        f"{estimated(each.over_here)} times the frames ({task_name(each.case.task)})" for each in found
-    )
+    said = ", and ".join(f"{estimated(each.over_here)} times the frames ({_measured(each)})" for each in found)
     return answer_of_page(f"Over Ray TorchRL's collector makes {said} of the one in the same process.")
+
+
+def _measured(each: OverRay) -> str:
+    """The task, and how many runs went over Ray where they are too few for an interval."""
+    runs = len(each.result.completed)
+    few = f", {counted(runs, 'run')}" if runs < MIN_ROUNDS_FOR_INTERVAL else ""
+    return task_name(each.case.task) + few
 
 
 def sets(version: Version) -> Html:

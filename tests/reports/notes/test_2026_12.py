@@ -173,7 +173,7 @@ def test_physx_in_turns_and_alone_over_the_machines() -> None:
 
 def test_physx_beside_newton() -> None:
     takes = {}
-    for name in (*H100, "h200-physx"):
+    for name in (*H100, "h200-physx", "h200-physx-2"):
         for pair in stack_pairs(set_of(name).campaign):
             assert pair.ratio.over_base is not None
             takes[name, pair.case.case.series.partition("-")[0]] = pair.ratio.over_base.mapped(
@@ -181,25 +181,34 @@ def test_physx_beside_newton() -> None:
             )
             assert pair.case.case.rl_library == "rsl_rl"
             assert pair.noise is None
-    ant, ant_again, ant_h200 = (takes[name, "ant"] for name in (*H100, "h200-physx"))
-    assert f"Ant on PhysX takes {ant.value:.2f} times" in NOTES
+    ant, ant_again, ant_fifth, ant_sixth = (one for (_, task), one in takes.items() if task == "ant")
+    first, again, fifth, sixth = (one for (_, task), one in takes.items() if task == "cartpole")
+    assert f"Ant on PhysX takes {ant_sixth.value:.2f} times as long as on Newton** ({ends(ant_sixth)})" in NOTES
+    assert f"and one of Cartpole {sixth.value:.2f} times** ({ends(sixth)})" in NOTES
+    assert f"For Ant it is {ant.value:.2f} times on the first two H100s" in NOTES
     assert f"{ant.value:.2f}" == f"{ant_again.value:.2f}"
     assert f"({ends(ant)} on one, {ends(ant_again)} on the other)" in NOTES
-    assert f"and {ant_h200.value:.2f} times on the fifth single H200** ({ends(ant_h200)})" in NOTES
-    cartpole, again, on_h200 = (times(takes[name, "cartpole"]) for name in (*H100, "h200-physx"))
-    assert f"For Cartpole it is {cartpole}, {again} and {on_h200}." in NOTES
+    assert f"and {ant_fifth.value:.2f} times on the fifth single H200 ({ends(ant_fifth)})" in NOTES
+    assert f"For Cartpole it is {times(first)}, {times(again)} and {times(fifth)}." in NOTES
 
 
-def test_the_fifth_single_h200() -> None:
-    one = set_of("h200-physx")
-    runs = runs_of(one)
-    counts = {result.case.case_id.partition("-n")[0]: len(result.completed) for result in one.campaign.results}
-    assert counts.pop("cartpole-physics/rsl_rl-kitless") == 5
-    assert set(counts.values()) == {4}
-    assert "and four on the H200 (Cartpole on Newton: five)" in NOTES
-    assert f"on the fifth {sum(steady_part(record).flag is None for record in runs)} of {len(runs)}, and" in NOTES
-    assert {record.turns is not None and len(record.turns.beside) for record in runs} == {3}
-    assert {str(record.environment.git_commit)[:7] for record in runs} == {"655d21f"}
+def test_the_fifth_and_the_sixth_single_h200() -> None:
+    counts = {}
+    for name in ("h200-physx", "h200-physx-2"):
+        one = set_of(name)
+        assert {record.turns is not None and len(record.turns.beside) for record in runs_of(one)} == {3}
+        assert {str(record.environment.git_commit)[:7] for record in runs_of(one)} == {"655d21f"}
+        counts[name] = {
+            result.case.case_id.partition("-n")[0]: len(result.completed) for result in one.campaign.results
+        }
+    assert counts["h200-physx"].pop("cartpole-physics/rsl_rl-kitless") == 5
+    assert [set(each.values()) for each in counts.values()] == [{4}, {6}]
+    assert "four on the fifth single H200 (Cartpole on Newton: five), and six on the sixth." in NOTES
+    settled = []
+    for names in (("h200-physx",), ("h200-physx-2", "h200-start-up")):
+        runs = [record for name in names for record in runs_of(set_of(name))]
+        settled.append(f"{sum(steady_part(record).flag is None for record in runs)} of {len(runs)}")
+    assert f"on the fifth {settled[0]}, on the sixth {settled[1]}, on the seventh" in NOTES
 
 
 def test_the_shadow_hand_on_two_gpus() -> None:

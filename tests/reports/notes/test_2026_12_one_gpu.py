@@ -6,9 +6,12 @@ import pytest
 
 from reports.analysis.divisions import Gain, gains
 from reports.analysis.rows import case_times, speedup_of
+from reports.analysis.start_ups import cold_and_warm, compile_time_s, whole_of
+from reports.display.html import seconds
 from reports.sets.version import ResultSet
 from reports.topics.determinism.model import pairs
 from reports.topics.pipeline.model import pipelines
+from reports.topics.pipeline.ray_model import over_ray
 from reports.topics.shared_gpu.model import groups
 from suite.schema.record import CaseResult, RunRecord
 from suite.statistics.intervals import Estimate, median_of
@@ -241,6 +244,36 @@ def test_the_pipeline_on_two_gpus() -> None:
     assert flags == {"train": False, "async_pipeline": True}
     assert {str(record.environment.git_commit)[:7] for record in runs} == {"3694dca"}
     assert {record.environment.num_cpus for record in runs} == {32}
+
+
+def test_a_camera_collected_over_ray() -> None:
+    one = set_of("h200-torchrl-camera-ray")
+    (found,) = over_ray(one.campaign.results)
+    assert found.fps is not None
+    assert found.here_fps is not None
+    assert found.over_here is not None
+    assert found.collecting is not None
+    rates = f"makes {found.fps.value:,.0f} frames/s, and {found.here_fps.value:,.0f} in the process that asks"
+    assert rates in NOTES
+    assert f"That is {found.over_here.value:.3f} times the frames, in one run of each" in NOTES
+    assert f"The other process collects in {100 * found.collecting:.1f} % of the time." in NOTES
+    runs = runs_of(one)
+    assert f"on the seventh {sum(steady_part(record).flag is None for record in runs)} of {len(runs)}, and" in NOTES
+    assert {str(record.environment.git_commit)[:7] for record in runs} == {"3694dca"}
+
+
+def test_cold_and_warm_starts() -> None:
+    (found,) = cold_and_warm(set_of("h200-start-up").campaign.results)
+    cold, warm = whole_of(found.cold), whole_of(found.warm)
+    assert (len(found.cold), len(found.warm), found.is_designed) == (3, 3, True)
+    for text in (
+        f"with an empty kernel cache takes {cold.value:.1f} s ({' to '.join(map(seconds, cold.interval or ()))})",
+        f"and {warm.value:.2f} s ({' to '.join(map(seconds, warm.interval or ()))}) with compiled kernels",
+        f"{found.kernels_compiled[0]} kernels are compiled",
+        f"Warp's compiler takes {compile_time_s(found.cold):.1f} s",
+    ):
+        assert text in NOTES
+    assert len(set(found.kernels_compiled)) == 1
 
 
 def learning_share(record: RunRecord) -> float:
