@@ -66,7 +66,7 @@ class Campaign:
     def completed(self) -> tuple[RunRecord, ...]:
         return tuple(record for result in self.results for record in result.completed)
 
-    @property
+    @cached_property
     def has_speeds(self) -> bool:
         """Whether any round ran on a GPU and settled; nothing is said of speed where none did."""
         return has_speeds(self.results)

@@ -48,10 +48,7 @@ def count(value: float | None) -> str:
 
 
 def ratio(value: float | None) -> str:
-    """Two digits after the point; two that count where those would show fewer: ``1.90``, ``0.013``."""
-    if value is None:
-        return MISSING
-    return f"{value:#.2g}" if 0 < abs(value) < 0.1 else f"{value:.2f}"  # noqa: PLR2004 - from here on both are the same
+    return MISSING if value is None else f"{value:.2f}"
 
 
 def percent(value: float | None) -> str:

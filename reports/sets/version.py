@@ -54,13 +54,13 @@ class ResultSet:
     contributor: Contributor | None = None  # None: the project's own
     videos: Mapping[str, Video] = field(default_factory=dict)  # by case id; only those whose files are unchanged
 
-    @property
+    @cached_property
     def noise(self) -> float | None:
         """Of the pair that has most, relative; None where there is none."""
         return noise_budget(self.twin_pairs)
 
-    @property
-    def lines(self) -> list[Line]:
+    @cached_property
+    def lines(self) -> Sequence[Line]:
         """The speed-ups over one GPU, each with its minibatch rule."""
         return lines(self.campaign, by=self.contributor.name if self.contributor else None)
 
@@ -87,7 +87,7 @@ class Version:
         """The sets whose figures stand on a page of their own, because evidence is missing."""
         return tuple(one for one in self.sets if one.role == "archive")
 
-    @property
+    @cached_property
     def scaling(self) -> tuple[ResultSet, ...]:
         """Those whose series are shown on the pages of tasks."""
         return tuple(one for one in self.shown if one.campaign.has_speeds)
@@ -118,8 +118,12 @@ class Version:
 
     def series(self, name: str) -> tuple[Campaign, ...]:
         """The part of every set that has this series."""
-        parts = (one.campaign.series(name) for one in self.scaling)
-        return tuple(part for part in parts if part.rows)
+        return self._series.get(name, ())
+
+    @cached_property
+    def _series(self) -> Mapping[str, tuple[Campaign, ...]]:
+        parts = {name: [one.campaign.series(name) for one in self.scaling] for name in self.series_names}
+        return {name: tuple(part for part in found if part.rows) for name, found in parts.items()}
 
     def kind(self, name: str) -> SeriesKind:
         """Of a series in every set; where they differ, it is shown as scaling."""

@@ -35,6 +35,7 @@ PART_COLOURS: Final[Mapping[str, str]] = {
     "waiting": "#7A2E00",
 }
 BAR_PX: Final = 28
+FEWEST_BARS: Final = 3  # one or two numbers are read in their table
 
 
 def time_split(series: Campaign) -> Figure | Html:
@@ -137,7 +138,7 @@ def rank_skew(series: Campaign) -> Figure | Html:
 
 
 def memory(series: Campaign) -> Figure | Html:
-    """Peak memory of the fullest rank, as torch's allocator counts it."""
+    """Peak memory of the fullest rank, as torch's allocator counts it; of few cases a table."""
     return _bars(
         series,
         lambda found: found.peak_memory_gb,
@@ -153,7 +154,7 @@ def memory(series: Campaign) -> Figure | Html:
 
 
 def energy(series: Campaign) -> Figure | Html:
-    """Energy of all GPUs of a case for a million environment steps."""
+    """Energy of all GPUs of a case for a million environment steps; of few cases a table."""
     reasons = dict.fromkeys(reason for found in series.inside.values() for reason in found.without_telemetry)
     return _bars(
         series,
@@ -182,6 +183,9 @@ def _bars(
     found = [(row, values) for row in series.rows if (values := value(series.inside[row.case_id])) is not None]
     if not found:
         return tables.paragraph(nothing)
+    if len(found) < FEWEST_BARS:
+        whole = f"{series.rows[0].series} {series.title}".strip()
+        return tables.together([tables.paragraph(caption), tables.named_of(data, whole)])
     shown = [row for row, _ in found]
     labels = {row.case_id: case_label(row, shown) for row in shown}
     points: Sequence[dict[str, Any]] = [

@@ -22,7 +22,7 @@ def answer(version: Version) -> Html:
     found = [each for one in version.scaling for each in over_ray(one.campaign.results) if each.over_here]
     if not found:
         return answer_of_page("No collector completed both over Ray and in the same process.")
-    said = ", and ".join(f"{estimated(each.over_here)} times the frames ({_measured(each)})" for each in found)
+    said = ", and ".join(f"{estimated(each.over_here, _times)} times the frames ({_measured(each)})" for each in found)
     return answer_of_page(f"Over Ray TorchRL's collector makes {said} of the one in the same process.")
 
 
@@ -50,7 +50,12 @@ def _row(each: OverRay) -> list[str]:
         each.case.case_id,
         estimated(each.fps, count),
         estimated(each.here_fps, count),
-        estimated(each.over_here),
+        estimated(each.over_here, _times),
         percent(each.collecting),
         str(len(each.result.completed)),
     ]
+
+
+def _times(value: float) -> str:
+    """Two digits after the point, and at least two that count: ``1.44``, ``0.013``."""
+    return f"{value:#.2g}" if value < 0.1 else f"{value:.2f}"  # noqa: PLR2004 - from here on two digits count

@@ -88,7 +88,8 @@ def resources(parts: Sequence[Campaign]) -> Html:
 
 
 def start_up(parts: Sequence[Campaign]) -> Html:
-    """How long cold and warm starts take, with a chart if a case has both, and a table of all cases."""
+    """How long cold and warm starts take, with a chart of the set that says most, and a table of all cases."""
+    charted = _says_most(parts)
 
     def shown(series: Campaign) -> list[Displayed]:
         label = f"Start-up of {_named(series)}"
@@ -96,11 +97,18 @@ def start_up(parts: Sequence[Campaign]) -> Html:
         depth = 5 if _has_headings(parts, series) else 4
         return [
             *([paragraph(said)] if said else []),
-            *_start_up_chart(series, depth=depth),
+            *(_start_up_chart(series, depth=depth) if series is charted else []),
             start_up_table(_in_order(series), label=label),
         ]
 
     return together([_of_every_set(parts, shown), paragraph(SAID)])
+
+
+def _says_most(parts: Sequence[Campaign]) -> Campaign | None:
+    """What the set has that says most of cold beside warm; None if none has starts of both kinds."""
+    bests = [(series, best) for series in parts if (best := headline(cold_and_warm(series.results))) is not None]
+    most = headline([best for _, best in bests])
+    return next((series for series, best in bests if best is most), None)
 
 
 def _start_up_chart(series: Campaign, *, depth: int) -> list[Displayed]:

@@ -117,6 +117,16 @@ def test_a_series_that_failed_has_sentences_instead_of_charts() -> None:
     assert {type(figure) for figure in figures} == {Html}
 
 
+def test_memory_of_one_or_two_cases_is_a_table() -> None:
+    results = [make_result(make_case(world_size=ranks, device="cuda"), 1.0 / ranks) for ranks in (1, 2, 4)]
+    two, three = (Campaign.from_results(results[:count]) for count in (2, 3))
+    table, chart = inside.memory(two), inside.memory(three)
+    assert isinstance(chart, Figure)
+    assert isinstance(table, Html)
+    assert chart.caption.startswith(table.text.splitlines()[0])
+    assert all((result.case.case_id in table.text) == (result in two.results) for result in results)
+
+
 def test_throughput_has_no_line_for_cases_that_never_ran() -> None:
     """`full` without a launcher for several nodes once had `rsl_rl, 2 nodes` in the legend but not in the chart."""
     cases = [make_case("ant-weak", world_size=ranks, scaling="weak", num_envs_global=32 * ranks) for ranks in (1, 2)]

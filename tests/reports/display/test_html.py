@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from reports.display.html import MISSING, html_table, ratio
+from reports.display.html import html_table
 from tests.fixtures.machines.browser import Browser, Tab
 
 ASSETS: Final = Path(__file__).resolve().parents[3] / "book" / "theme" / "assets"
@@ -44,15 +44,3 @@ def test_only_tables_with_bare_numbers_say_their_first_heading_again() -> None:
     assert "--h1" not in html_table(["Case", "Ranks"], [["ant-weak/1x2", "2"]], label="x").markup
     assert "--h1" not in html_table(["Link", "Ranks"], [["25 Gb/s TCP", "2"]], label="x").markup
     assert "--h1:&quot;GPUs&quot;" in html_table(["GPUs", "Ranks"], [["8", "2"]], label="x").markup
-
-
-def test_a_small_ratio_has_two_digits_that_count() -> None:
-    assert [ratio(each) for each in (0.0, 0.0133, 0.0996, 0.1, 0.128, 1.9, None)] == [
-        "0.00",
-        "0.013",
-        "0.10",
-        "0.10",
-        "0.13",
-        "1.90",
-        MISSING,
-    ]

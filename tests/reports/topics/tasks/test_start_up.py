@@ -201,6 +201,15 @@ def test_the_part_opens_with_the_sentence_then_the_chart_then_the_table(tmp_path
     assert "<h5>" in page.start_up([series, series]).markup  # below the titles of the sets
 
 
+def test_only_the_set_that_says_most_has_a_chart() -> None:
+    many, few = (Campaign.from_results(results_of(rounds=rounds)) for rounds in (5, 4))
+    for parts in ([few, many], [many, few]):
+        text = page.start_up(parts).text
+        assert text.count("Parts of a start in seconds. Cold: ") == 1
+        assert page.start_up([many]).text.splitlines()[1] in text
+        assert text.count("Warp's compiler in s") == 2
+
+
 def test_a_series_with_cold_starts_answers_with_them_and_is_left_out_of_speeds(tmp_path: Path) -> None:
     version = version_of([*results_of(), *full_results()], tmp_path)
     (series,) = version.series("cartpole-start-up")
