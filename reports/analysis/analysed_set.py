@@ -6,7 +6,7 @@ from functools import cached_property
 
 from reports.analysis.cost import Cost, cost
 from reports.analysis.curves import comparison_key
-from reports.analysis.environments import Place, places, where_it_ran
+from reports.analysis.environments import Place, places, where_it_ran, with_label
 from reports.analysis.learning_curves import CurvePoint, learning_curve
 from reports.analysis.pairs_of_cases import CasePair, nodes_side_by_side, stacks_side_by_side
 from reports.analysis.rows import CaseRow, Failure, case_rows, failures_of
@@ -81,13 +81,17 @@ class Campaign:
 
     @property
     def where(self) -> str:
-        """Hardware and label of every environment, for captions; the largest, where one label names several."""
+        """Every machine for captions: of a set with a title by its plain name, else with its label.
+
+        Where one label names several environments, the largest stands for them.
+        """
         by_label: dict[str, Place] = {}
         for place in self.places:
-            label = place.environment.host_label or where_it_ran(place)
+            label = place.environment.host_label or with_label(place)
             if label not in by_label or len(place.environment.gpus) > len(by_label[label].environment.gpus):
                 by_label[label] = place
-        return "; ".join(where_it_ran(place) for place in by_label.values()) or "nothing yet"
+        name_of = where_it_ran if self.title else with_label
+        return "; ".join(dict.fromkeys(map(name_of, by_label.values()))) or "nothing yet"
 
     @property
     def overhead(self) -> tuple[CaseResult, ...]:

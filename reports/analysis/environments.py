@@ -64,9 +64,17 @@ def hardware(environment: Environment) -> str:
     return environment.cpu_model + cores
 
 
-def where_it_ran(place: Place) -> str:
+def with_label(place: Place) -> str:
+    """The hardware, and the label that whoever measured gave to the machine."""
     label = "" if place.environment.host_label is None else f" [{place.environment.host_label}]"
     return hardware(place.environment) + label
+
+
+def where_it_ran(place: Place) -> str:
+    """A machine with GPUs by its plain name; one without them by its processor and the day."""
+    if place.environment.gpus:
+        return plain_name(place)
+    return ", ".join([hardware(place.environment), *_day(place)])
 
 
 def plain_name(place: Place) -> str:
@@ -76,9 +84,13 @@ def plain_name(place: Place) -> str:
     parts = [f"{number} x {name}" for name, number in counts.items()]
     if environment.num_cpus:
         parts.append(f"{environment.num_cpus} vCPU")
-    if place.first_started_utc:
-        parts.append(day_in_words(datetime.fromisoformat(place.first_started_utc)))
-    return ", ".join(parts) or "an unknown machine"
+    return ", ".join([*parts, *_day(place)]) or "an unknown machine"
+
+
+def _day(place: Place) -> list[str]:
+    """Of the first start of a round; nothing where none started."""
+    first = place.first_started_utc
+    return [day_in_words(datetime.fromisoformat(first))] if first else []
 
 
 def gpu_name(environment: Environment) -> str | None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from reports.analysis.environments import SHORT_HASH_LENGTH, Place, commit_of, where_it_ran
+from reports.analysis.environments import SHORT_HASH_LENGTH, Place, commit_of, with_label
 from reports.analysis.time_split import core_probe_us
 from reports.display.html import MISSING, Html, count, html_table, paragraph, seconds, together
 from reports.topics.hardware.full_core_speed import SharedCase
@@ -52,7 +52,7 @@ def _platforms(sets: Sequence[tuple[str, Sequence[Place]]]) -> list[tuple[tuple[
 def _host_facts(place: Place) -> tuple[str, ...]:
     where = place.environment
     return (
-        where_it_ran(place),
+        with_label(place),
         commit_of(where) or MISSING,
         count(where.num_cpus),
         count(where.memory_gb),

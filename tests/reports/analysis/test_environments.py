@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+from reports.analysis.analysed_set import Campaign
 from reports.analysis.environments import hardware, places
 from tests.fixtures.results.generated_results import CPU_HOST, GPU_HOST, full_results, smoke_results
 
@@ -17,3 +18,13 @@ def test_hardware_in_words() -> None:
     assert hardware(GPU_HOST) == "8 x Generated Accelerator"
     assert hardware(CPU_HOST) == "Generated Processor (2 CPUs)"
     assert hardware(replace(CPU_HOST, cpu_model=None)) == "unknown hardware"
+
+
+def test_a_machine_of_a_set_with_a_title_has_a_plain_name_and_otherwise_its_label() -> None:
+    named = Campaign.from_results(full_results(), title="1 x H200: Ant")
+    label = GPU_HOST.host_label
+    assert label is not None
+    assert named.where == f"8 x Generated Accelerator, {GPU_HOST.num_cpus} vCPU, 21 Nov 2026"
+    assert replace(named, title="").where == f"8 x Generated Accelerator [{label}]"
+    skipped = [replace(result, rounds=()) for result in full_results()]
+    assert Campaign.from_results(skipped, title="1 x H200: Ant").where == "nothing yet"
