@@ -37,6 +37,11 @@ def figure_id(campaign: Campaign, chart: str) -> str:
     return "-".join(re.sub(r"[^A-Za-z0-9]+", "-", part) for part in _name(campaign, chart))
 
 
+def named(campaign: Campaign) -> str:
+    """What tells a table of one series and set from that of another on the same page."""
+    return f"{campaign.rows[0].series} {campaign.title}".strip()
+
+
 def _name(campaign: Campaign, chart: str) -> list[str]:
     return [part for part in (campaign.name, campaign.rows[0].series, chart) if part]
 

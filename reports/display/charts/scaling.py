@@ -30,6 +30,7 @@ from reports.display.charts.drawing import (
     last_rows,
     legend_of,
     lines_and_points,
+    named,
     pick,
     ranks_axis,
     rows_data,
@@ -45,6 +46,10 @@ EFFICIENCY_PX: Final = 220
 THROUGHPUT_PX: Final = 280
 SCALE_PADDING_PX: Final = 14
 EFFICIENCY_HEADROOM: Final = 1.08
+THROUGHPUT: Final = (
+    "Environment steps per second of all ranks, median round. Step counts the time of the environment steps, step and"
+    " inference the whole rollout, total the iteration with learning."
+)
 
 
 def speedup(series: Campaign) -> Figure | Html:
@@ -141,13 +146,19 @@ def efficiency(series: Campaign, *, is_small: bool = False) -> Figure | Html:
 
 
 def throughput(series: Campaign) -> Figure | Html:
-    """Environment steps per second of all ranks: of the steps alone, with inference, and with learning."""
+    """Environment steps per second of all ranks: of the steps alone, with inference, and with learning.
+
+    A table if all ran on one number of ranks: nothing varies along the axis.
+    """
     points = throughput_points(series)
     if not points and any(row.rounds_completed for row in series.rows):
         return tables.paragraph("This series takes no environment steps, so it has no throughput.")
     if not points:
         return tables.paragraph("No case of this series completed, so there is no throughput to show.")
     shown = [row for row in series.rows if row.case_id in {point["case_id"] for point in points}]
+    data = series_tables.throughput(series.rows, series.inside)
+    if len({row.world_size for row in shown}) == 1:
+        return tables.together([tables.paragraph(THROUGHPUT), tables.named_of(data, named(series))])
     curves, kinds = curves_of(shown), list(KIND_COLUMNS)
     picked, x = pick("curve" if len(curves) > 1 else "kind"), ranks_axis(shown)
     y = fps_axis([point[name] for point in points for name in ("low", "high", "ideal")])
@@ -176,15 +187,9 @@ def throughput(series: Campaign) -> Figure | Html:
         chart="throughput",
         height=THROUGHPUT_PX,
         alt_text=f"Total frames per second over ranks. {spoken(shown, 'total_fps', tables.count)}.",
-        caption="Environment steps per second of all ranks, median round; whiskers reach from the slowest to the"
-        " fastest round. Step counts the time of the environment steps, step and inference the whole rollout, total"
-        " the iteration with learning."
-        + (
-            " Thin dashed lines: ideal scaling from the fewest ranks."
-            if len({row.world_size for row in shown}) > 1
-            else ""
-        ),
-        data=series_tables.throughput(series.rows, series.inside),
+        caption=f"{THROUGHPUT} Whiskers reach from the slowest to the fastest round. Thin dashed lines: ideal scaling"
+        " from the fewest ranks.",
+        data=data,
     )
 
 

@@ -16,6 +16,7 @@ from reports.display.charts.drawing import (
     faded_unless,
     figure,
     inline,
+    named,
     pick,
     tip,
 )
@@ -184,8 +185,7 @@ def _bars(
     if not found:
         return tables.paragraph(nothing)
     if len(found) < FEWEST_BARS:
-        whole = f"{series.rows[0].series} {series.title}".strip()
-        return tables.together([tables.paragraph(caption), tables.named_of(data, whole)])
+        return tables.together([tables.paragraph(caption), tables.named_of(data, named(series))])
     shown = [row for row, _ in found]
     labels = {row.case_id: case_label(row, shown) for row in shown}
     points: Sequence[dict[str, Any]] = [

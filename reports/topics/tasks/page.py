@@ -11,6 +11,7 @@ from reports.display.charts import scaling as scaling_charts
 from reports.display.charts import start_up as start_up_charts
 from reports.display.charts import sweep as sweep_charts
 from reports.display.charts import time_split as inside_charts
+from reports.display.charts.drawing import named
 from reports.display.html import Displayed, Html, bullets, heading, link, paragraph, together
 from reports.sets.concurrent_rounds import neighbours_sentence
 from reports.topics.tasks import verdict_table
@@ -33,7 +34,7 @@ def facts(parts: Sequence[Campaign]) -> Html:
 def cases(parts: Sequence[Campaign]) -> Html:
     return _of_every_set(
         parts,
-        lambda series: [series_tables.all_cases(series.rows, label=f"Cases of {_named(series)}")],
+        lambda series: [series_tables.all_cases(series.rows, label=f"Cases of {named(series)}")],
     )
 
 
@@ -41,8 +42,8 @@ def verdicts(parts: Sequence[Campaign]) -> Html:
     return _of_every_set(
         parts,
         lambda series: [
-            verdict_table.verdicts(series.with_twins, label=f"Verdicts {_named(series)}"),
-            *verdict_table.serial_fractions(series.results, label=f"Serial fractions {_named(series)}"),
+            verdict_table.verdicts(series.with_twins, label=f"Verdicts {named(series)}"),
+            *verdict_table.serial_fractions(series.results, label=f"Serial fractions {named(series)}"),
         ],
     )
 
@@ -80,7 +81,7 @@ def rank_skew(parts: Sequence[Campaign]) -> Html:
 
 def resources(parts: Sequence[Campaign]) -> Html:
     def shown(series: Campaign) -> list[Displayed]:
-        label = f"The host's cores, {_named(series)}"
+        label = f"The host's cores, {named(series)}"
         host = resource_tables.host(series.rows, series.inside, label=label)
         return [inside_charts.memory(series), inside_charts.energy(series), host]
 
@@ -92,7 +93,7 @@ def start_up(parts: Sequence[Campaign]) -> Html:
     charted = _says_most(parts)
 
     def shown(series: Campaign) -> list[Displayed]:
-        label = f"Start-up of {_named(series)}"
+        label = f"Start-up of {named(series)}"
         said = start_up_answer(series.results, where=series.where)
         depth = 5 if _has_headings(parts, series) else 4
         return [
@@ -141,7 +142,7 @@ def remarks(parts: Sequence[Campaign]) -> Html:
             *([paragraph(OLDER_RULE)] if by_older_rule else []),
             paragraph(neighbours_sentence(series.completed)),
             *([paragraph(str(slowed))] if (slowed := series.slowed_cores) else []),
-            series_tables.failures(series.failures, label=f"Rounds of {_named(series)} that did not complete"),
+            series_tables.failures(series.failures, label=f"Rounds of {named(series)} that did not complete"),
         ]
 
     return _of_every_set(parts, shown)
@@ -165,11 +166,6 @@ def _over_ranks(series: Campaign, chart: Callable[[Campaign], Displayed]) -> Dis
             pair_tables.more_on_nodes(),
         ]
     )
-
-
-def _named(series: Campaign) -> str:
-    """Its name with the set's, for tables: a page has those of several."""
-    return f"{series.rows[0].series} {series.title}".strip()
 
 
 def _of_every_set(parts: Sequence[Campaign], show: Callable[[Campaign], list[Displayed]]) -> Html:

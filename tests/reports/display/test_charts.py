@@ -44,7 +44,8 @@ def series_figures(results: list[CaseResult]) -> list[Figure | Html]:
 def test_every_figure_has_a_drawing_words_and_data(name: str) -> None:
     figures = [figure for figure in series_figures(CAMPAIGNS[name]) if isinstance(figure, Figure)]
     kinds = {figure.figure_id.removeprefix("cartpole-strong-") for figure in figures}
-    assert kinds >= {"speedup", "efficiency", "throughput", "time-split", "learning"}
+    assert kinds >= {"speedup", "efficiency", "time-split", "learning"}
+    assert ("throughput" in kinds) == (name != "one_rank")
     ids = [figure.figure_id for figure in figures]
     assert len(ids) == len(set(ids))
     for figure in figures:
@@ -94,12 +95,12 @@ def test_markup_holds_the_live_spec_and_cannot_end_its_script_early() -> None:
     environment = replace(record.environment, host_label="</script><b>host</b>")
     result = CaseResult(case=record.case, rounds=(replace(record, environment=environment),))
     campaign = Campaign.from_results([result], name="a.b_c")
-    figure = scaling.throughput(campaign)
+    figure = scaling.speedup(campaign)
     assert isinstance(figure, Figure)
     markup = figure._repr_mimebundle_()["text/html"]
     assert markup.count("</script>") == 1
     assert "<b>host" not in markup
-    assert figure.figure_id == "a-b-c-cartpole-strong-throughput"
+    assert figure.figure_id == "a-b-c-cartpole-strong-speedup"
     spec: Mapping[str, Any] = json.loads(markup.partition('json">')[2].partition("</script>")[0])
     assert spec["width"] == "container"
     assert spec["description"] == figure.alt_text
@@ -125,6 +126,14 @@ def test_memory_of_one_or_two_cases_is_a_table() -> None:
     assert isinstance(table, Html)
     assert chart.caption.startswith(table.text.splitlines()[0])
     assert all((result.case.case_id in table.text) == (result in two.results) for result in results)
+
+
+def test_throughput_of_one_number_of_ranks_is_a_table() -> None:
+    results = [make_result(make_case(rl_library=library), 0.5) for library in ("rsl_rl", "rl_games")]
+    shown = scaling.throughput(Campaign.from_results(results))
+    assert isinstance(shown, Html)
+    assert shown.text.startswith(scaling.THROUGHPUT)
+    assert all(result.case.case_id in shown.text for result in results)
 
 
 def test_throughput_has_no_line_for_cases_that_never_ran() -> None:
