@@ -88,7 +88,7 @@ def plain_name(place: Place) -> str:
 
 
 def _day(place: Place) -> list[str]:
-    """Of the first start of a round; nothing where none started."""
+    """The day of the first start of a round; nothing where none started."""
     first = place.first_started_utc
     return [day_in_words(datetime.fromisoformat(first))] if first else []
 
