@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from reports.analysis.analysed_set import Campaign
-from reports.analysis.start_ups import SAID, cold_and_warm, headline
+from reports.analysis.start_ups import SAID, ColdAndWarm, cold_and_warm, headline
 from reports.display import division, pair_tables, resource_tables, series_tables
 from reports.display.charts import learning as learning_charts
 from reports.display.charts import scaling as scaling_charts
@@ -98,28 +98,24 @@ def start_up(parts: Sequence[Campaign]) -> Html:
         depth = 5 if _has_headings(parts, series) else 4
         return [
             *([paragraph(said)] if said else []),
-            *(_start_up_chart(series, depth=depth) if series is charted else []),
+            *(_start_up_chart(*charted, depth=depth) if charted and charted[0] is series else []),
             start_up_table(_in_order(series), label=label),
         ]
 
     return together([_of_every_set(parts, shown), paragraph(SAID)])
 
 
-def _says_most(parts: Sequence[Campaign]) -> Campaign | None:
-    """What the set has that says most of cold beside warm; None if none has starts of both kinds."""
+def _says_most(parts: Sequence[Campaign]) -> tuple[Campaign, ColdAndWarm] | None:
+    """The work that says most of cold beside warm, with its set; None if none has starts of both kinds."""
     bests = [(series, best) for series in parts if (best := headline(cold_and_warm(series.results))) is not None]
     most = headline([best for _, best in bests])
-    return next((series for series, best in bests if best is most), None)
+    return next(((series, best) for series, best in bests if best is most), None)
 
 
-def _start_up_chart(series: Campaign, *, depth: int) -> list[Displayed]:
-    """Of all work whose cold starts were made on purpose; else of that which says most. ``depth``: of its title."""
-    found = cold_and_warm(series.results)
-    best = headline(found)
-    if best is None:
-        return []
-    designed = [each for each in found if each.is_designed and each.has_both]
-    return [heading(chart_title(best), depth=depth), start_up_charts.start_up(series, designed or [best])]
+def _start_up_chart(series: Campaign, most: ColdAndWarm, *, depth: int) -> list[Displayed]:
+    """All work whose cold starts were made on purpose; else ``most``, which the title names."""
+    designed = [each for each in cold_and_warm(series.results) if each.is_designed and each.has_both]
+    return [heading(chart_title(most), depth=depth), start_up_charts.start_up(series, designed or [most])]
 
 
 def learning(parts: Sequence[Campaign]) -> Html:
