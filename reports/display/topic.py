@@ -17,6 +17,8 @@ COMPARED: Final = "Compared"
 MEASURING: Final = "How we measure"
 
 type Texts = Mapping[str, str]  # name of a page -> its MyST text
+# What a page says of one thing, as JSON has it: names of figures -> values in SI units; an interval is [low, high].
+type Figures = Mapping[str, object]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,3 +72,6 @@ class Topic:
     page_parts: Mapping[str, Callable[[Version], Html]] = field(default_factory=dict)  # page of another topic -> part
     write: Callable[[Version, Path], None] | None = None  # files beside the pages, into the folder of the site
     readme: Callable[[Version], str] | None = None  # its part of README.md, from all versions
+    # Page -> what it is said of -> its figures, of every number that figures.json does not have; ``verify`` computes
+    # them again.
+    figures: Mapping[str, Callable[[Version], Mapping[str, Figures]]] = field(default_factory=dict)

@@ -1,11 +1,10 @@
 """``figures.json`` of a version: every figure of its cases that is published. README.md is made from it.
 
-``python -m reports.sets.figures_file [VERSION]`` writes it anew; without a name, that of the newest version. The pages
-offer the same file for download, and ``verify`` computes each of its values again, with formulas of its own.
+``python -m reports.site.figure_files`` writes it anew. The pages offer the same file for download, and ``verify``
+computes each of its values again, with formulas of its own.
 """
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -15,16 +14,12 @@ from reports.analysis.divisions import Gain, gains
 from reports.analysis.rows import CaseRow
 from reports.analysis.scaling.scaling_groups import scaling_groups
 from reports.analysis.scaling.verdicts import verdict
-from reports.sets.file_errors import told_when_unreadable, told_when_unwritable
-from reports.sets.version import ResultSet, Version, read_version, version_order
-from suite.files.paths import ROOT
-from suite.options.command_line import Parser, exit_code_of, results_path
+from reports.sets.version import ResultSet, Version
 from suite.schema.record import CaseResult
 from suite.statistics.intervals import Estimate, Interval
 from suite.statistics.reduce import steady_part
 
 FILE: Final = "figures.json"
-RESULTS: Final = ROOT / "reports" / "results"
 
 
 def figures(version: Version) -> dict[str, Any]:
@@ -109,30 +104,5 @@ def _gain(gain: Gain | None) -> dict[str, Any]:
     }
 
 
-def _newest() -> Path:
-    versions = (path.parent for path in RESULTS.glob(f"*/{FILE}"))
-    return max(versions, key=lambda path: version_order(path.name))
-
-
 def _bounds(interval: Interval | None) -> list[float] | None:
     return None if interval is None else list(interval)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    return exit_code_of(lambda: _run(arguments))
-
-
-def _run(arguments: Sequence[str] | None) -> int:
-    parser = Parser(prog="python -m reports.sets.figures_file", description=f"Write {FILE} of a version.")
-    parser.add_argument("version", type=results_path, nargs="?", metavar="VERSION")
-    folder = parser.read(arguments).version or _newest()
-    with told_when_unreadable(folder):
-        content = text(read_version(folder, name=folder.name))
-    with told_when_unwritable(folder / FILE):
-        (folder / FILE).write_text(content, encoding="utf-8")
-    print(folder / FILE)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

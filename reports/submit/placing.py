@@ -1,4 +1,4 @@
-"""Put a set into a version: files, ``report.toml``, ``figures.json`` and hashes, all of it or nothing."""
+"""Put a set into a version: files, ``report.toml``, the files of figures and hashes, all of it or nothing."""
 
 import json
 import re
@@ -9,9 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from reports.sets import figures_file
 from reports.sets.manifest import MANIFEST, Entry
-from reports.sets.version import read_version
+from reports.site import figure_files
 from reports.submit.target import Target
 from reports.verification.hashes import SIGNATURE, write_hashes
 from reports.verification.weaknesses import WEAKNESSES
@@ -35,8 +34,7 @@ def built(source: Path, files: Sequence[Path], target: Target) -> Iterator[Path]
         _count_in_weaknesses(version, target.entry)
         with (version / MANIFEST).open("a", encoding="utf-8") as manifest:
             manifest.write(manifest_entry(target.entry, is_first=not manifest.tell()))
-        content = figures_file.text(read_version(version, name=version.name))
-        (version / figures_file.FILE).write_text(content, encoding="utf-8")
+        figure_files.write(version)
         write_hashes(version / target.entry.folder)
         (version / SIGNATURE).unlink(missing_ok=True)  # it is of the hashes before
         write_hashes(version)

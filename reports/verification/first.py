@@ -12,7 +12,7 @@ has formulas of its own. Whoever wants to know how a published figure follows fr
 5. ``set_folder``: noise, pairs with Isaac Lab's benchmark, the interference test; is everything there that was planned?
 6. ``across_rounds``: copies, overlapping clocks, several machines, missing evidence, over a set and over a version.
 7. ``published``: speed-ups, efficiencies, intervals and verdicts as ``figures.json`` and ``cases.csv`` publish them;
-   ``readme``: the figures of README.md.
+   ``readme``: the figures of README.md; ``pages``: what a page says besides, such as ratios, a module for each.
 8. ``hashes``, ``signature``: is every file there as it was hashed, none missing, none extra, and who signed?
 9. ``weaknesses``: which findings are known and listed; every other finding is a fault.
 
@@ -31,6 +31,7 @@ from reports.verification.bundles import BUNDLES, read_bundles
 from reports.verification.case_file import CASES
 from reports.verification.finding import OR_LIST, Finding, as_far_as_possible
 from reports.verification.hashes import check_hashes, is_version, read_hashes
+from reports.verification.pages.every_page import check_pages
 from reports.verification.published import check_figures
 from reports.verification.readme import check_readme
 from reports.verification.set_folder import PLAN, StoredSet, check_asked, read_set
@@ -118,6 +119,7 @@ def _verify_group(parent: Path, paths: Sequence[Path], root: Path) -> Verified:
     if is_published:
         findings += _check_plans(where, sets)
     sentences: tuple[str, ...] = ()
+    findings += as_far_as_possible(where, iter(check_pages(parent, sets, root=root)))
     if is_version(parent):
         sentence, wrong = check_signature(parent, root=root)
         sentences = (sentence,)

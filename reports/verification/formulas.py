@@ -149,6 +149,16 @@ def apart(change: float) -> float:
     return max(1 + change, 1 / (1 + change)) - 1
 
 
+def against_noise(ratio: float | None, span: Interval | None, noise: float | None) -> str:
+    """Return the word for a ratio of throughputs beside the noise of repeat measurements; None is not measured."""
+    if ratio is None or (noise is None and span is None):
+        return "unknown"
+    low, high = span or (ratio, ratio)
+    if apart(ratio - 1) <= (noise or 0.0) or low <= 1 <= high:
+        return "within the noise"
+    return "faster" if ratio > 1 else "slower"
+
+
 def noise(times_s: Sequence[float], twin_s: Sequence[float]) -> float:
     """Return the distance of medians that 95 % of all splits of both cases' rounds into two groups do not exceed."""
     both = [*times_s, *twin_s]

@@ -21,7 +21,7 @@ CSV: Final = "cases.csv"
 SCALES: Final = 0.80  # the whole interval of an efficiency is at least this
 SUPERLINEAR: Final = 1.02
 VERDICTS: Final = ("scales", "limited", "inconclusive", "superlinear")
-_BUILD_AGAIN: Final = "Write the file again with `python -m reports.sets.figures_file`, or build the pages again."
+_BUILD_AGAIN: Final = "Write the file again with `python -m reports.site.figure_files`, or build the pages again."
 _COLUMNS: Final = {  # of cases.csv -> of figures.json
     "rounds_completed": "processes",
     "iteration_time_s": "seconds_per_iteration",
@@ -35,12 +35,7 @@ _BOUNDS: Final = {"iteration_time": "interval_s", "scaling_efficiency": "efficie
 def figures_of(one: StoredSet) -> Json:
     """Return what is published of one set: its noise, and a row for every case."""
     cases = sorted(one.of_report, key=lambda stored: stored.case_id)
-    has_speeds = any(
-        stored.case["device"] == "cuda" and (formulas.has_settled(record) or stored.case.get("kernel_cache") == "empty")
-        for stored in cases
-        for record in stored.completed
-        if stored.published_s
-    )
+    has_speeds = one.has_speeds
     verdicts = _verdicts(one, cases) if has_speeds else {}
     rows = {stored.case_id: {**_figure(stored), **_ratios(stored, cases, has_speeds=has_speeds)} for stored in cases}
     return {
@@ -72,7 +67,7 @@ def _ratios(stored: StoredCase, cases: Sequence[StoredCase], *, has_speeds: bool
     is_same_size = world_size(base.case) == world_size(stored.case) and base is not stored
     if has_speeds and stored.published_s and base.published_s and not is_same_size:
         ideal = world_size(stored.case) / world_size(base.case)
-        speedup, span = _ratio(base, stored)
+        speedup, span = ratio_of(base, stored)
         span = None if base is stored else span
         found |= {
             "baseline": base.case_id,
@@ -83,25 +78,30 @@ def _ratios(stored: StoredCase, cases: Sequence[StoredCase], *, has_speeds: bool
         }
     shipped = [other for other in cases if other.case.get("division") == "closed" and _beside(other) == _beside(stored)]
     if stored.case.get("division") == "open" and shipped and shipped[-1].published_s and stored.published_s:
-        gain, span = _ratio(shipped[-1], stored)
+        gain, span = ratio_of(shipped[-1], stored)
         found |= {"as_shipped": shipped[-1].case_id, "gain": gain, "gain_interval": span and list(span)}
         if times := rewards.sooner(shipped[-1], stored):
             found |= {"sooner": times[0], "sooner_interval": times[1] and list(times[1])}
     return found
 
 
-def _ratio(base: StoredCase, other: StoredCase) -> tuple[float, formulas.Interval | None]:
+def ratio_of(base: StoredCase, other: StoredCase) -> tuple[float, formulas.Interval | None]:
+    """Return the throughput of ``other`` over that of ``base``, with its interval; both have completed runs."""
     times_s, other_s = list(base.published_s.values()), list(other.published_s.values())
     return formulas.ratio(times_s, other_s, other.frames / base.frames)
 
 
 def _key(stored: StoredCase) -> tuple[Any, ...]:
     """Cases with equal keys differ in their number of ranks alone, so they are one curve."""
-    case = stored.case
+    return curve_of(stored.case)
+
+
+def curve_of(case: Json) -> tuple[Any, ...]:
+    """Return what is equal for the cases of one curve."""
     topology = f"-{case['nnodes']}x{case['nproc_per_node']}"
     names = ("series", "task", "rl_library", "stack", "device", "minibatch_rule", "assets", "num_steps_per_env")
     constant = case["num_envs_global"] if case["scaling"] == "strong" else case["num_envs"]
-    return (*(case[name] for name in names), constant, stored.case_id.rpartition(topology)[2])
+    return (*(case[name] for name in names), constant, case["case_id"].rpartition(topology)[2])
 
 
 def _beside(stored: StoredCase) -> tuple[Any, ...]:
@@ -153,7 +153,7 @@ def _word(points: Sequence[StoredCase]) -> str | None:
     spans = {
         other.case_id: (span[0] / ideal, span[1] / ideal)
         for other in others
-        if other.published_s and base.published_s and (span := _ratio(base, other)[1])
+        if other.published_s and base.published_s and (span := ratio_of(base, other)[1])
         for ideal in [world_size(other.case) / world_size(base.case)]
     }
     if any(low > SUPERLINEAR for low, _ in spans.values()):

@@ -38,6 +38,16 @@ class StoredSet:
         return [stored for stored in self.cases if f"/{stored.where}".endswith(f"/{CASES}/{stored.case_id}.json")]
 
     @property
+    def has_speeds(self) -> bool:
+        """Whether a run on a GPU settled, or started cold there; no speed of a set without one is published."""
+        return any(
+            formulas.has_settled(record) or stored.case.get("kernel_cache") == "empty"
+            for stored in self.of_report
+            if stored.case["device"] == "cuda" and stored.published_s
+            for record in stored.completed
+        )
+
+    @property
     def runs(self) -> list[across_rounds.Run]:
         return across_rounds.runs_of(self.folder.name, self.cases)
 

@@ -78,7 +78,7 @@ FLOORS = (
     "env_check", "launch", "campaign", "commands", "__main__",
 )  # fmt: skip
 # Packages of reports likewise. A topic is a floor of its own beside the other topics.
-REPORTS_FLOORS = ("verification", "analysis", "sets", "submit", "accept", "display", "topics", "site", "__main__")
+REPORTS_FLOORS = ("verification", "analysis", "sets", "accept", "display", "topics", "site", "submit", "__main__")
 FILES = sorted(path for folder in ("suite", "tasks", "reports") for path in (ROOT / folder).rglob("*.py"))
 
 

@@ -14,6 +14,7 @@ from reports.sets.figures_file import FILE, text
 from reports.sets.imported.imported_set import bundle_paths
 from reports.sets.version import ResultSet, Version
 from reports.verification.hashes import SUMS, members
+from reports.verification.pages.every_page import PAGE_FIGURES
 from reports.verification.weaknesses import WEAKNESSES
 
 DATA_FOLDER: Final = "data"
@@ -41,8 +42,8 @@ def files(version: Version) -> dict[str, dict[str, bytes]]:
 
 def _of_all(version: Version) -> dict[str, bytes]:
     """The published figures, and the list of weaknesses, without which a check of these files would name them again."""
-    listed = version.folder / WEAKNESSES
-    known = {WEAKNESSES: listed.read_bytes()} if listed.is_file() else {}
+    stored = [version.folder / name for name in (PAGE_FIGURES, WEAKNESSES)]
+    known = {path.name: path.read_bytes() for path in stored if path.is_file()}
     return {CSV_NAME: cases_csv(version).encode(), FILE: text(version).encode(), **known}
 
 

@@ -9,6 +9,7 @@ from reports.display.topic import COMPARED, Page, SeriesPart, Topic, has_speeds,
 from reports.sets.version import Version
 from reports.topics.others import published_page
 from reports.topics.others.pairs_page import has_nodes
+from reports.topics.others.stack_figures import stack_figures
 
 
 def _published(version: Version, parts: Sequence[Campaign]) -> Sequence[Html]:
@@ -25,4 +26,5 @@ TOPIC: Final = Topic(
         Page(text="foreign", part=COMPARED, is_shown=lambda version: version.foreign),
     ),
     series_parts=(SeriesPart(after="Remarks on the rounds", title="What others published", shown=_published),),
+    figures={"stacks": stack_figures},
 )

@@ -134,7 +134,7 @@ def test_a_set_is_added_to_the_newest_version(campaign: Path, with_version: Path
     now = content(version)
     changed = {name for name in before if before[name] != now.get(name)}
     assert changed == {"report.toml", "figures.json", "SHA256SUMS", SIGNATURE}
-    assert {name.partition("/")[0] for name in now.keys() - before.keys()} == {"desk"}
+    assert {name.partition("/")[0] for name in now.keys() - before.keys()} == {"desk", "page_figures.json"}
     assert verify(with_version).findings == ()
 
 

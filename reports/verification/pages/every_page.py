@@ -1,0 +1,43 @@
+"""``page_figures.json``: what pages say besides ``figures.json``, computed again page by page."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from reports.verification.finding import Finding, Json, as_far_as_possible, differing
+from reports.verification.hashes import is_version
+from reports.verification.pages import stacks
+from reports.verification.pages.stored_version import StoredVersion, roles_of, stored_version
+from reports.verification.set_folder import StoredSet
+from reports.verification.shape import read_json
+
+PAGE_FIGURES: Final = "page_figures.json"
+_BUILD_AGAIN: Final = "Write the file again with `python -m reports.site.figure_files`."
+# Page -> what it is said of -> figures; of no thing where the page says nothing of this version.
+PAGES: Final[Mapping[str, Callable[[StoredVersion], dict[str, Json]]]] = {
+    "stacks": stacks.figures,
+}
+
+
+def check_pages(folder: Path, sets: Sequence[StoredSet], *, root: Path) -> list[Finding]:
+    """Check the file of a folder of sets; return what differs, which is nothing if there is no such file."""
+    path = folder / PAGE_FIGURES
+    where = path.relative_to(root).as_posix()
+    return list(as_far_as_possible(where, _check(path, where, sets))) if path.is_file() else []
+
+
+def _check(path: Path, where: str, sets: Sequence[StoredSet]) -> Iterator[Finding]:
+    document = read_json(path)
+    roles, stored = document["roles"], document["pages"]
+    wanted = roles_of(path.parent)
+    if is_version(path.parent):
+        yield from differing(where, "roles", [*roles.items()], [*wanted.items()], next_step=_BUILD_AGAIN)
+    version = stored_version(sets, roles)
+    yield from differing(where, "the list of pages", sorted({*stored} - {*PAGES}), [], next_step=_BUILD_AGAIN)
+    for page, figures in PAGES.items():
+        expected = figures(version)
+        found = stored.get(page, {})
+        ids = sorted(found), sorted(expected)
+        yield from differing(where, f"{page}: the list of what it says", *ids, next_step=_BUILD_AGAIN)
+        for of in sorted(found.keys() & expected.keys()):
+            yield from differing(where, f"{page}: {of}", found[of], expected[of], next_step=_BUILD_AGAIN)

@@ -1,0 +1,50 @@
+"""A version as its pages see it: which sets they show, and which cases of a set."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+from reports.verification.set_folder import StoredSet
+
+MANIFEST: Final = "report.toml"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredVersion:
+    """The sets of one folder in the order of its ``report.toml``; ``roles`` by the name of a set's folder."""
+
+    sets: tuple[StoredSet, ...]
+    roles: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def shown(self) -> tuple[StoredSet, ...]:
+        """The sets that are meant for the pages: those that show scaling, or else every one that is not archived."""
+        kept = tuple(one for one in self.sets if self.role(one) != "archive")
+        return tuple(one for one in kept if self.role(one) == "scaling") or kept
+
+    @cached_property
+    def with_speeds(self) -> tuple[StoredSet, ...]:
+        """Those shown in which a run on a GPU settled: only their speeds mean something."""
+        return tuple(one for one in self.shown if one.has_speeds)
+
+    def role(self, one: StoredSet) -> str:
+        return self.roles.get(one.folder.name, "scaling")
+
+
+def stored_version(sets: Sequence[StoredSet], roles: Mapping[str, str]) -> StoredVersion:
+    """Return the sets in the order of ``roles``. Raises ValueError for a set that has none."""
+    order = [*roles]
+    return StoredVersion(sets=tuple(sorted(sets, key=lambda one: order.index(one.folder.name))), roles=roles)
+
+
+def roles_of(folder: Path) -> dict[str, str]:
+    """Return the role of each set that ``report.toml`` names, in its order; nothing without that file.
+
+    Raises ValueError and LookupError if the file is not what labscale writes.
+    """
+    path = folder / MANIFEST
+    entries = tomllib.loads(path.read_text(encoding="utf-8")).get("set", []) if path.is_file() else []
+    return {entry["folder"]: entry.get("role", "scaling") for entry in entries if (folder / entry["folder"]).is_dir()}

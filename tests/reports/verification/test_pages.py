@@ -1,0 +1,86 @@
+"""Figures of pages: ``verify`` computes each of them again, and names each that somebody changed."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.verification.pages.every_page import PAGE_FIGURES, PAGES, check_pages
+from reports.verification.set_folder import StoredSet, read_set
+from suite.files.paths import ROOT
+
+type Version = tuple[Path, list[StoredSet]]
+
+VERSION = ROOT / "reports" / "results" / "2026.12"
+DOCUMENT = json.loads((VERSION / PAGE_FIGURES).read_text())
+STORED: dict[str, dict[str, dict[str, Any]]] = DOCUMENT["pages"]
+
+
+@pytest.fixture(scope="module")
+def sets() -> list[StoredSet]:
+    return [read_set(path.parent, root=VERSION) for path in sorted(VERSION.glob("*/cases"))]
+
+
+@pytest.fixture
+def version(sets: list[StoredSet], tmp_path: Path) -> Version:
+    """A folder for a file of figures that a test may change, and the sets of the version."""
+    return tmp_path, sets
+
+
+def findings(version: Version, stored: Any) -> list[str]:
+    folder, sets = version
+    (folder / PAGE_FIGURES).write_text(json.dumps({**DOCUMENT, "pages": stored}))
+    return [str(finding) for finding in check_pages(folder, sets, root=folder)]
+
+
+def test_nothing_is_found_in_what_is_published(version: Version) -> None:
+    assert findings(version, STORED) == []
+
+
+def forged(value: Any) -> Any:
+    """Another value of the same kind; a number of one thousandth more."""
+    if isinstance(value, dict):
+        name, first = next(iter(value.items()))
+        return {**value, name: forged(first)}
+    if isinstance(value, list):
+        return [forged(value[0]), *value[1:]]
+    if isinstance(value, bool) or value is None:
+        return 0.5
+    return f"{value} too" if isinstance(value, str) else value * 1.001 or 0.001
+
+
+# The first thing of each page that has a figure, with that figure, so that each kind is forged once.
+FIRST = {(page, name): of for page, said in STORED.items() for of, row in reversed(said.items()) for name in row}
+
+
+@pytest.mark.parametrize(("page", "name"), sorted(FIRST))
+def test_a_forged_figure_of_a_page_is_named(version: Version, page: str, name: str) -> None:
+    of = FIRST[page, name]
+    row = STORED[page][of]
+    said = findings(version, {**STORED, page: {**STORED[page], of: {**row, name: forged(row[name])}}})
+    assert [sentence.startswith(f"{PAGE_FIGURES}: {page}: {of}.{name}") for sentence in said] == [True]
+
+
+def test_a_page_or_a_thing_that_is_left_out_is_named(version: Version) -> None:
+    for page in STORED:
+        (said,) = findings(version, {other: rows for other, rows in STORED.items() if other != page})
+        assert said.startswith(f"{PAGE_FIGURES}: {page}: the list of what it says is []")
+    (said,) = findings(version, {**STORED, "invented": {"all": {"ratio": 2}}})
+    assert "the list of pages is ['invented'], expected []" in said
+
+
+def test_every_page_of_the_list_is_published_somewhere() -> None:
+    older = json.loads((VERSION.with_name("2026.11") / PAGE_FIGURES).read_text())["pages"]
+    assert {*PAGES} == {*STORED, *older}
+
+
+def test_roles_that_report_toml_does_not_say_are_named(version: Version) -> None:
+    folder, sets = version
+    (folder / PAGE_FIGURES).write_text(json.dumps(DOCUMENT))
+    entries = (f'[[set]]\nfolder = "{name}"\n' for name in DOCUMENT["roles"])
+    (folder / "report.toml").write_text("".join(entries).replace("\n", '\nrole = "archive"\n', 1))
+    for name in DOCUMENT["roles"]:
+        (folder / name).mkdir()
+    (said,) = [str(finding) for finding in check_pages(folder, sets, root=folder)]
+    assert said.startswith(f"{PAGE_FIGURES}: roles[0][1] is scaling, expected archive.")
