@@ -31,7 +31,8 @@ def _check(path: Path, where: str, sets: Sequence[StoredSet]) -> Iterator[Findin
     roles, stored = document["roles"], document["pages"]
     wanted = roles_of(path.parent)
     if is_version(path.parent):
-        yield from differing(where, "roles", [*roles.items()], [*wanted.items()], next_step=_BUILD_AGAIN)
+        found = [list(map(list, each.items())) for each in (roles, wanted)]
+        yield from differing(where, "roles", *found, next_step=_BUILD_AGAIN)
     version = stored_version(sets, roles)
     yield from differing(where, "the list of pages", sorted({*stored} - {*PAGES}), [], next_step=_BUILD_AGAIN)
     for page, figures in PAGES.items():
