@@ -1,13 +1,12 @@
 """Where the pages are. Pure."""
 
-import re
-
 from reports.analysis.curves import task_name
+from suite.files.wording import slug
 
 
 def anchor_of_series(series: str) -> str:
     """The section of a series on the page of its task: ``series-ant-weak``."""
-    return f"series-{_slug(series)}"
+    return f"series-{slug(series)}"
 
 
 def address_of_series(task: str, series: str) -> str:
@@ -17,13 +16,14 @@ def address_of_series(task: str, series: str) -> str:
 
 def page_of_task(task: str) -> str:
     """The page of a task, by its plain name: ``task-shadow-hand-with-camera``."""
-    return f"task-{_slug(task)}"
+    return f"task-{slug(task)}"
 
 
 def page_of_gpu(model: str) -> str:
     """The page of a GPU model, or of the CPUs: ``hardware-h200``."""
-    return f"hardware-{_slug(model)}"
+    return f"hardware-{slug(model)}"
 
 
-def _slug(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+def address_of_machine(model: str, machine: str) -> str:
+    """Where a machine has its part of the page of its GPU model. ``machine``: its slug."""
+    return f"{page_of_gpu(model)}.html#{machine}"

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Final
 
 from reports.analysis.analysed_set import Campaign, shared_kind
+from reports.analysis.environments import Place
+from reports.analysis.machines import Found, Machine, machines
 from reports.analysis.pairs_of_cases import nodes_side_by_side, stacks_side_by_side
 from reports.analysis.scaling.lines import Line, in_order, lines
 from reports.analysis.series_kind import SeriesKind
@@ -168,9 +170,30 @@ class Version:
             found |= {one.name: results for one, results in zip(theirs, with_others, strict=True)}
         return found
 
+    @cached_property
+    def machines(self) -> tuple[Machine, ...]:
+        """Every machine that a run was on, the one that ran first first."""
+        return machines(_found(one, place) for one in self.sets for place in one.campaign.places)
+
+    def machine_of(self, one: ResultSet, place: Place) -> Machine:
+        """The machine that a place of a set of this version is."""
+        wanted = _found(one, place)
+        return next(machine for machine in self.machines if wanted in machine.found)
+
+    @cached_property
+    def machine_names(self) -> Mapping[str, str]:
+        """The names of machines by the labels that their records have; without labels that several machines have."""
+        labels = [machine.environment.host_label for machine in self.machines]
+        names = zip(labels, self.machines, strict=True)
+        return {label: machine.name for label, machine in names if label and labels.count(label) == 1}
+
     @property
     def pairs(self) -> tuple[Pair, ...]:
         return tuple(pair for one in self.sets for pair in one.pairs)
+
+
+def _found(one: ResultSet, place: Place) -> Found:
+    return Found(set_name=one.name, whose=one.contributor.name if one.contributor else None, place=place)
 
 
 def read_version(folder: Path, *, name: str, older: Sequence[Version] = ()) -> Version:

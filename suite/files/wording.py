@@ -1,5 +1,6 @@
 """Words for numbers and lists in messages and pages. Pure; imports the standard library only."""
 
+import re
 from collections.abc import Sequence
 from datetime import date
 
@@ -22,6 +23,11 @@ def listed(noun: str, numbers: Sequence[int]) -> str:
 def day_in_words(day: date) -> str:
     """``22 Nov 2026``."""
     return f"{day.day} {day:%b %Y}"
+
+
+def slug(name: str) -> str:
+    """Return a name as addresses have it: ``Shadow Hand with camera`` is ``shadow-hand-with-camera``."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
 def last_lines(text: str, lines: int = 20) -> str:

@@ -1,16 +1,34 @@
 """The page of a GPU model: its machines, what was made on them, and what is known of how steady they are."""
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import replace
 
+from reports.analysis.analysed_set import Campaign
 from reports.analysis.curves import measured_for_speed, task_name
-from reports.analysis.environments import Place, plain_name
+from reports.analysis.environments import Place
+from reports.analysis.machines import Machine
 from reports.analysis.rows import training_fps
+from reports.display import resource_tables
 from reports.display.addresses import page_of_gpu, page_of_task
-from reports.display.html import MISSING, Cell, Html, count, html_table, link, paragraph
+from reports.display.html import (
+    MISSING,
+    Cell,
+    Displayed,
+    Html,
+    answer_of_page,
+    count,
+    fold,
+    heading,
+    html_table,
+    link,
+    named_of,
+    paragraph,
+    together,
+)
 from reports.sets.version import ResultSet, Version
+from reports.topics.hardware import tables as machine_tables
 from suite.files.wording import counted
-from suite.schema.record import CaseResult
+from suite.schema.record import CaseResult, Environment
 
 CPUS = "CPUs"
 
@@ -27,19 +45,23 @@ def of_model(version: Version, model: str) -> Version:
 
 def opening(version: Version, model: str) -> Html:
     """How many machines, when, and how much ran on them. ``version``: the part of this model."""
-    places = _places(version, model)
-    runs = sum(place.num_rounds for _, place in places)
-    most = max((len(place.environment.gpus) for _, place in places), default=0)
-    machines = len({(plain_name(place), place.environment.host_label) for _, place in places})
+    found = machines_of(version, model)
+    runs = sum(place.num_rounds for machine in found for place in machine.places)
+    most = max((len(machine.environment.gpus) for machine in found), default=0)
     up_to = f", with up to {counted(most, 'GPU')}" if most else ""
     ran = f"{counted(runs, 'run')} in {counted(len(version.sets), 'set')}"
     kind = "without GPUs" if model == CPUS else f"with {model}"
-    return paragraph(f"{counted(machines, 'machine')} {kind}{up_to}: {ran}.")
+    return answer_of_page(f"{counted(len(found), 'machine')} {kind}{up_to}: {ran}.")
+
+
+def machines_of(version: Version, model: str) -> tuple[Machine, ...]:
+    """The machines with this model, the one that ran first first."""
+    return tuple(machine for machine in version.machines if (machine.model or CPUS) == model)
 
 
 def in_older_versions(version: Version, model: str) -> Html:
     """Say what older versions have of this model, with the way there; nothing if they have none of it."""
-    found = [older for older in version.older if _places(older, model)]
+    found = [older for older in version.older if machines_of(older, model)]
     if not found:
         return Html(markup="", text="")
     rows: list[list[Cell]] = []
@@ -58,31 +80,51 @@ def in_older_versions(version: Version, model: str) -> Html:
 
 
 def machines(version: Version, model: str) -> Html:
-    """One row a machine, oldest first: a host with one label on one day."""
-    rows: dict[tuple[str, str | None], list[tuple[ResultSet, Place]]] = {}
-    for one, place in sorted(_places(version, model), key=lambda each: each[1].first_started_utc or ""):
-        rows.setdefault((plain_name(place), place.environment.host_label), []).append((one, place))
+    """One row a machine, with the way to what is known of it below."""
     return html_table(
         ["Machine", "First run (UTC)", "Processor", "Memory in GB", "Driver", "Tasks", "Runs"],
-        (_machine(name, found) for (name, _), found in rows.items()),
+        (_machine(version, machine) for machine in machines_of(version, model)),
         label=f"Machines with {model}",
         num_text_columns=3,
         text_headings=("Driver", "Tasks"),
     )
 
 
-def _machine(name: str, found: Sequence[tuple[ResultSet, Place]]) -> list[str]:
-    first = found[0][1]
-    tasks = {task_name(result.case.task) for one, _ in found for result in one.campaign.results}
+def _machine(version: Version, machine: Machine) -> list[Cell]:
+    where = machine.environment
+    tasks = {task_name(result.case.task) for _, part in _ran_on(version, machine) for result in part.results}
     return [
-        name,
-        (first.first_started_utc or MISSING).partition("+")[0].replace("T", " "),
-        first.environment.cpu_model or MISSING,
-        count(first.environment.memory_gb),
-        first.environment.driver_version or MISSING,
+        link(machine.name, f"#{machine.slug}"),
+        (machine.first_started_utc or MISSING).partition("+")[0].replace("T", " "),
+        where.cpu_model or MISSING,
+        count(where.memory_gb),
+        where.driver_version or MISSING,
         ", ".join(sorted(tasks)),
-        str(sum(place.num_rounds for _, place in found)),
+        str(sum(place.num_rounds for place in machine.places)),
     ]
+
+
+def machine_by_machine(version: Version, model: str) -> Html:
+    """What is known of each machine: its power and utilisation, its cores, and what env_check said."""
+    parts: list[Displayed] = []
+    for machine in machines_of(version, model):
+        parts += [heading(machine.name, anchor=machine.slug), fold(_ran(version, machine), _known(version, machine))]
+    return together(parts)
+
+
+def _ran(version: Version, machine: Machine) -> str:
+    titles = [one.title or "This campaign" for one, _ in _ran_on(version, machine)]
+    return f"Power, cores and env_check: {'; '.join(titles)}"
+
+
+def _known(version: Version, machine: Machine) -> list[Displayed]:
+    parts: list[Displayed] = []
+    for one, ran in _ran_on(version, machine):
+        of = f"{one.title} on {machine.name}" if one.title else machine.name
+        tables = resource_tables.energy(ran.rows, ran.inside), resource_tables.host(ran.rows, ran.inside, label="Cores")
+        parts += [named_of(table, of) for table in tables]
+    alike = {machine_tables.verdicts(place): place.environment.checks for place in machine.places}
+    return parts + [machine_tables.checks(each, {}, label=f"Checks of {machine.name}") for each in alike.values()]
 
 
 def most(version: Version, model: str) -> Html:
@@ -126,5 +168,13 @@ def _has(one: ResultSet, model: str) -> bool:
     return any(_model(place) == model for place in one.campaign.places)
 
 
-def _places(version: Version, model: str) -> list[tuple[ResultSet, Place]]:
-    return [(one, place) for one in version.sets for place in one.campaign.places if _model(place) == model]
+def _ran_on(version: Version, machine: Machine) -> list[tuple[ResultSet, Campaign]]:
+    """Each set with its part that ran on this machine."""
+    known: dict[str, set[Environment]] = {}
+    for each in machine.found:
+        known.setdefault(each.set_name, set()).add(each.place.environment)
+    return [(one, _only(one.campaign, known[one.name])) for one in version.sets if one.name in known]
+
+
+def _only(campaign: Campaign, environments: Collection[Environment]) -> Campaign:
+    return campaign.only(lambda result: any(record.environment in environments for record in result.rounds))

@@ -5,10 +5,13 @@ import statistics
 from collections.abc import Hashable, Sequence
 from typing import Final
 
-from reports.analysis.environments import Place, gpu_name, plain_name
+from reports.analysis.environments import Place, gpu_name
+from reports.analysis.machines import Machine
+from reports.display.addresses import address_of_machine
 from reports.display.contributors import byline
 from reports.display.core_speed_table import slowed_cores_table
 from reports.display.html import (
+    Cell,
     Displayed,
     Html,
     answer_of_page,
@@ -16,15 +19,18 @@ from reports.display.html import (
     fold,
     heading,
     html_table,
+    link,
     paragraph,
     ratio,
     together,
 )
 from reports.display.per_set import under_titles
+from reports.display.topic import has_speeds
 from reports.sets.version import ResultSet, Version
 from reports.topics.hardware import tables as machine_tables
 from reports.topics.hardware.cost_table import cost_table
 from reports.topics.hardware.full_core_speed import SharedCase, shared_cases
+from reports.topics.hardware.gpu_page import CPUS
 from suite.files.wording import counted
 from suite.statistics.aa_noise import NOISE_LEVEL
 from suite.statistics.core_speed import MIN_AT_FULL_SPEED, SLOWED
@@ -47,33 +53,42 @@ FULL_SPEED_RULE: Final = (
 
 
 def environments(version: Version) -> Html:
-    """Every host, then what many of them have in common; whose a set is, where it is not the project's own."""
-    sets = [(one.title, one.campaign.places) for one in version.sets]
-    if not any(places for _, places in sets):
+    """Every machine, then what many of them have in common; whose a set is, where it is not the project's own."""
+    hosts = [
+        machine_tables.Host(title=one.title, machine=machine, shown=_shown(version, machine), place=place)
+        for one in version.sets
+        for place in one.campaign.places
+        for machine in [version.machine_of(one, place)]
+    ]
+    if not hosts:
         return together(())
     return together(
         [
-            machine_tables.hosts_table(sets, label="Hosts"),
+            machine_tables.hosts_table(hosts, label="Hosts"),
             *(byline(one.contributor) for one in version.sets),
             heading("Platforms"),
-            machine_tables.platforms_table(sets, label="Platforms"),
+            machine_tables.platforms_table([host.place for host in hosts], label="Platforms"),
         ]
     )
 
 
 def opening(version: Version) -> Html:
     """Return the page's answer: how many machines of which kinds ran, and on how many env_check found something."""
-    found: dict[tuple[str, str | None], list[Place]] = {}
-    for one in version.sets:
-        for place in one.campaign.places:
-            found.setdefault((plain_name(place), place.environment.host_label), []).append(place)
+    found = version.machines
     if not found:
         return answer_of_page("Nothing here was measured by labscale.")
-    kinds = sorted({gpu_name(places[0].environment) or "CPUs" for places in found.values()})
-    checked = [places for places in found.values() if any(place.environment.checks for place in places)]
+    kinds = sorted({gpu_name(machine.environment) or "CPUs" for machine in found})
+    checked = [machine.places for machine in found if any(place.environment.checks for place in machine.places)]
     warned = sum(any(_has_fault(place) for place in places) for places in checked)
     of_checks = f"env_check looked at {len(checked)} of them, and named a fault on {warned}."
     return answer_of_page(f"{counted(len(found), 'machine')} ran this: {', '.join(kinds)}. {of_checks}")
+
+
+def _shown(version: Version, machine: Machine) -> Cell:
+    """The name of a machine, with the way to its part of the page of its GPU model where that page is."""
+    if not has_speeds(version):
+        return machine.name
+    return link(machine.name, address_of_machine(machine.model or CPUS, machine.slug))
 
 
 def _has_fault(place: Place) -> bool:
@@ -82,19 +97,17 @@ def _has_fault(place: Place) -> bool:
 
 def env_checks(version: Version) -> Html:
     """Fold for fold, what was said of hosts alike, then what reports beside the results say."""
-    alike: dict[Hashable, list[tuple[str, Place]]] = {}
+    alike: dict[Hashable, list[tuple[ResultSet, Place]]] = {}
     for one in version.sets:
         firsts: dict[Hashable, Place] = {}
         for place in one.campaign.places:
-            firsts.setdefault((place.environment.host_label, _verdicts(place)), place)
+            firsts.setdefault((place.environment.host_label, machine_tables.verdicts(place)), place)
         for place in firsts.values():
             shown = machine_tables.worth_showing(place.environment.checks)
-            alike.setdefault((_verdicts(place), shown), []).append((one.title, place))
+            alike.setdefault((machine_tables.verdicts(place), shown), []).append((one, place))
     parts: list[Displayed] = []
     for number, hosts in enumerate(alike.values(), start=1):
-        names = [
-            f"{title or 'This campaign'}: {place.environment.host_label or 'this machine'}" for title, place in hosts
-        ]
+        names = [f"{one.title or 'This campaign'}: {version.machine_of(one, place).name}" for one, place in hosts]
         table = machine_tables.checks(hosts[0][1].environment.checks, {}, label=f"Checks of hosts, {number}")
         parts.append(fold(_of_hosts(names), [bullets(names), table] if len(names) > 1 else [table]))
     for report in version.env_checks:
@@ -105,11 +118,6 @@ def env_checks(version: Version) -> Html:
 
 def _of_hosts(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"The same of {len(names)} hosts"
-
-
-def _verdicts(place: Place) -> Hashable:
-    """What was said of a host, without what changes by the minute, as free space does."""
-    return tuple((check.name, check.verdict, check.fault) for check in place.environment.checks)
 
 
 def noise(version: Version) -> Html:
@@ -157,7 +165,7 @@ def core_speed(version: Version) -> Html:
         [
             paragraph(FULL_SPEED_RULE),
             paragraph(how_far_apart(found)),
-            machine_tables.core_speed_table(found, label="Cases on several machines"),
+            machine_tables.core_speed_table(found, version.machine_names, label="Cases on several machines"),
         ]
     )
 

@@ -1,13 +1,15 @@
 """Where results came from, as tables: machines, versions, and what env_check said there. Pure."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from reports.analysis.environments import SHORT_HASH_LENGTH, Place, commit_of, with_label
+from reports.analysis.environments import SHORT_HASH_LENGTH, Place, commit_of
+from reports.analysis.machines import Machine
 from reports.analysis.time_split import core_probe_us
-from reports.display.html import MISSING, Html, count, html_table, paragraph, seconds, together
+from reports.display.html import MISSING, Cell, Html, count, html_table, paragraph, seconds, together
 from reports.topics.hardware.full_core_speed import SharedCase
 from suite.files.wording import counted
 from suite.schema.record import Case, CaseResult, CheckResult
@@ -16,45 +18,58 @@ from suite.statistics.reduce import round_time_s
 WORTH_SHOWING: Final = ("failure", "warning", "not_checked")
 
 
-def hosts_table(sets: Sequence[tuple[str, Sequence[Place]]], *, label: str) -> Html:
-    """A row for each host of each set, given with its title, if it has one.
+@dataclass(frozen=True, kw_only=True)
+class Host:
+    """A machine in one set, with the set's title, if it has one."""
 
-    What many hosts have in common is a platform, whose number is that of ``platforms_table``.
+    title: str
+    machine: Machine
+    shown: Cell  # its name, with the way to its page where there is one
+    place: Place
+
+
+def hosts_table(hosts: Sequence[Host], *, label: str) -> Html:
+    """A row for each machine of each set.
+
+    What many machines have in common is a platform, whose number is that of ``platforms_table``.
     """
-    platforms = _platforms(sets)
-    rows: dict[tuple[str, ...], list[Place]] = {}
-    for title, places in sets:
-        for place in places:
-            number = platforms.index(_platform_facts(place)) + 1
-            rows.setdefault((title, *_host_facts(place), str(number)), []).append(place)
-    headings = ["Set", "Hardware and label", "Commit of labscale", "Measured (UTC)"]
-    headings += ["CPUs", "Memory in GB", "Platform", "Rounds"]
-    skipped = 0 if any(title for title, _ in sets) else 1
-    cells = (
-        [title, where, commit, _measured(places), *numbers, str(sum(place.num_rounds for place in places))]
-        for (title, where, commit, *numbers), places in rows.items()
-    )
-    return html_table(headings[skipped:], (row[skipped:] for row in cells), label=label, num_text_columns=4 - skipped)
+    platforms = _platforms([host.place for host in hosts])
+    rows: dict[tuple[str, ...], list[Host]] = {}
+    for host in hosts:
+        number = platforms.index(_platform_facts(host.place)) + 1
+        rows.setdefault((host.title, *_host_facts(host), str(number)), []).append(host)
+    headings = ["Set", "Machine", "Label in its records", "Commit of labscale", "Measured (UTC)"]
+    headings += ["Memory in GB", "Platform", "Rounds"]
+    skipped = 0 if any(host.title for host in hosts) else 1
+    cells = (_host_row(those, platform) for (*_, platform), those in rows.items())
+    return html_table(headings[skipped:], (row[skipped:] for row in cells), label=label, num_text_columns=5 - skipped)
 
 
-def platforms_table(sets: Sequence[tuple[str, Sequence[Place]]], *, label: str) -> Html:
+def _host_row(hosts: Sequence[Host], platform: str) -> list[Cell]:
+    first, places = hosts[0], [host.place for host in hosts]
+    _, where, commit, memory_gb = _host_facts(first)
+    rounds = str(sum(place.num_rounds for place in places))
+    return [first.title, first.shown, where, commit, _measured(places), memory_gb, platform, rounds]
+
+
+def platforms_table(places: Sequence[Place], *, label: str) -> Html:
     """A column for each distinct processor, driver and set of versions, in order of first appearance."""
-    found = [dict(facts) for facts in _platforms(sets)]
+    found = [dict(facts) for facts in _platforms(places)]
     headings = ["Fact", *(f"Platform {number}" for number in range(1, len(found) + 1))]
     rows = ([name, *(column[name] or MISSING for column in found)] for name in found[0])
     return html_table(headings, rows, label=label, num_text_columns=len(headings))
 
 
-def _platforms(sets: Sequence[tuple[str, Sequence[Place]]]) -> list[tuple[tuple[str, str | None], ...]]:
-    return list(dict.fromkeys(_platform_facts(place) for _, places in sets for place in places))
+def _platforms(places: Sequence[Place]) -> list[tuple[tuple[str, str | None], ...]]:
+    return list(dict.fromkeys(map(_platform_facts, places)))
 
 
-def _host_facts(place: Place) -> tuple[str, ...]:
-    where = place.environment
+def _host_facts(host: Host) -> tuple[str, str, str, str]:
+    where = host.place.environment
     return (
-        with_label(place),
+        host.machine.slug,
+        where.host_label or MISSING,
         commit_of(where) or MISSING,
-        count(where.num_cpus),
         count(where.memory_gb),
     )
 
@@ -86,8 +101,8 @@ def _platform_facts(place: Place) -> tuple[tuple[str, str | None], ...]:
     )
 
 
-def core_speed_table(found: Sequence[SharedCase], *, label: str) -> Html:
-    """A row for each machine of each case, as measured and at full core speed."""
+def core_speed_table(found: Sequence[SharedCase], names: Mapping[str, str], *, label: str) -> Html:
+    """A row for each machine of each case, as measured and at full core speed. ``names``: of machines, by label."""
 
     def fps(case: Case, iteration_s: float | None) -> str:
         return count(case.frames_per_iteration / iteration_s if iteration_s and case.has_frames else None)
@@ -97,7 +112,7 @@ def core_speed_table(found: Sequence[SharedCase], *, label: str) -> Html:
     rows = (
         [
             one.case.case_id,
-            machine.label,
+            names.get(machine.label, machine.label),
             str(machine.rounds),
             seconds(machine.iteration_s),
             fps(one.case, machine.iteration_s),
@@ -122,6 +137,11 @@ def interference_rounds(test: CaseResult, *, label: str) -> Html:
         ),
         label=label,
     )
+
+
+def verdicts(place: Place) -> Hashable:
+    """What was said of a host, without what changes by the minute, as free space does."""
+    return tuple((check.name, check.verdict, check.fault) for check in place.environment.checks)
 
 
 def worth_showing(found: Sequence[CheckResult]) -> tuple[CheckResult, ...]:

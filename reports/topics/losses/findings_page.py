@@ -1,7 +1,7 @@
 """What a version's results say together: the page that says what was learned from measuring."""
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from reports.analysis.learned import Learned
 from reports.analysis.seeds import seeds
@@ -72,10 +72,10 @@ def places(version: Version) -> Html:
     own = [one for one in version.sets if not one.contributor]
     found = findings.places_of_cases(result for one in own for result in version.beside_others[one.name])
     if not found:
-        return paragraph("Nothing ran in more than one place.")
+        return paragraph("Nothing ran on more than one machine.")
     said = (
-        f"{counted(len(found), 'training')} ran in several places with the same kind of GPU, as labelled by whoever"
-        f" measured. The quickest place makes {ratio(found[-1].ratio)} to {ratio(found[0].ratio)} times the frames per"
+        f"{counted(len(found), 'training')} ran on several machines with the same kind of GPU. The quickest one"
+        f" makes {ratio(found[-1].ratio)} to {ratio(found[0].ratio)} times the frames per"
         " second of the slowest. Speed-ups compare within a set only."
     )
     least = sum(one.is_least for one in found)
@@ -84,7 +84,7 @@ def places(version: Version) -> Html:
             f" In {least} of them it is not known whether other cases ran beside the quickest, as early records do not"
             " say. Neighbours slow, so there it makes at least so many times as many."
         )
-    return together([paragraph(said), _places(found)])
+    return together([paragraph(said), _places(found, version.machine_names)])
 
 
 def cores(version: Version) -> Html:
@@ -164,7 +164,8 @@ def _fillings(one: ResultSet, found: Sequence[Filling]) -> Html:
     )
 
 
-def _places(found: Sequence[Places]) -> Html:
+def _places(found: Sequence[Places], names: Mapping[str, str]) -> Html:
+    """``names``: of machines, by label."""
     return html_table(
         [
             "Training, as the case",
@@ -173,21 +174,21 @@ def _places(found: Sequence[Places]) -> Html:
             "Quickest",
             "FPS of the quickest",
             "Times",
-            "Places",
+            "Machines",
         ],
         (
             [
                 one.case_id,
-                one.slowest,
+                names.get(one.slowest, one.slowest),
                 count(one.fps[one.slowest]),
-                f"{one.quickest} (perhaps beside others)" if one.is_least else one.quickest,
+                names.get(one.quickest, one.quickest) + (" (perhaps beside others)" if one.is_least else ""),
                 count(one.fps[one.quickest]),
                 ratio(one.ratio),
                 str(len(one.fps)),
             ]
             for one in found
         ),
-        label="Cases in several places",
+        label="Cases on several machines",
         text_headings=("Slowest", "Quickest"),
     )
 

@@ -120,7 +120,7 @@ def alone(version: Version) -> Html:
         return paragraph("No control ran on GPUs.")
     parts: list[Displayed] = []
     for part in found:
-        parts += [heading(_title(part)), _times(part)]
+        parts += [heading(_title(part)), _times(part, version)]
     return together(parts)
 
 
@@ -134,7 +134,9 @@ def beside_training(version: Version, control: Campaign) -> Html:
     ]
     if not found:
         return paragraph("It did not complete on GPUs, so there is nothing to hold against training.")
-    return together(displayed for part in found for displayed in (heading(_title(part), depth=4), _times(part)))
+    return together(
+        displayed for part in found for displayed in (heading(_title(part), depth=4), _times(part, version))
+    )
 
 
 def _title(part: PartAlone) -> str:
@@ -148,7 +150,7 @@ def _runs(timed: Timed) -> str:
     return "alone" if timed.is_alone else "in training"
 
 
-def _times(part: PartAlone) -> Html:
+def _times(part: PartAlone, version: Version) -> Html:
     factor, unit = (
         (IN_US, "µs of all-reduces an optimiser step") if part.unit == "optimiser step" else (IN_MS, "ms a step")
     )
@@ -158,7 +160,7 @@ def _times(part: PartAlone) -> Html:
             [
                 each.case.case_id,
                 _runs(each),
-                each.where,
+                version.machine_names.get(each.where, each.where),
                 str(each.case.world_size),
                 f"{factor * each.time_s:.3g}",
                 ratio(each.times_fewest),

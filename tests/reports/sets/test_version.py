@@ -186,15 +186,14 @@ def test_what_env_check_said_of_a_host_twice_is_shown_once() -> None:
     version = committed_version()
     (pairs,) = (one for one in version.sets if one.name == "h200-x2-pairs")
     assert len({place.environment.checks for place in pairs.campaign.places}) == 2
-    assert machines.env_checks(version).text.count(f"{pairs.title}: H200 host G") == 1
+    assert machines.env_checks(version).text.count(f"{pairs.title}: {version.machine_names['H200 host G']}") == 1
 
 
 def test_what_env_check_said_of_several_hosts_alike_is_shown_once() -> None:
     text = machines.env_checks(committed_version()).text
+    name = committed_version().machine_names["two CPU cores"]
     versions = 2  # of env_check: the later has one check more
-    assert [text.count(f"What seed {seed} learns, on two CPU cores: two CPU cores") for seed in range(1, 6)] == [
-        versions
-    ] * 5
+    assert [text.count(f"What seed {seed} learns, on two CPU cores: {name}") for seed in range(1, 6)] == [versions] * 5
     assert text.count("\nrt_cores\tnot checked") == versions
 
 

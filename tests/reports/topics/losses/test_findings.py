@@ -137,7 +137,7 @@ def test_a_place_whose_rounds_had_unknown_neighbours_is_never_the_slow_one(tmp_p
         write_results([result], tmp_path / name)
     said = page.places(read_version(tmp_path, name="v")).text
     assert "In 1 of them it is not known whether other cases ran beside the quickest" in said
-    assert "here (perhaps beside others)" in said
+    assert ", 10:00 (perhaps beside others)" in said
 
 
 def test_learning_in_strong_scaling_is_of_fixed_minibatches_alone() -> None:
@@ -211,9 +211,12 @@ def test_the_page_says_of_results_in_git_what_their_rounds_say(committed: Versio
     half = sum(split.learning > 0.5 for split in alone)
     assert f"more than half in {half} of {len(alone)} cases" in page.iterations(committed).text
     places = page.places(committed).text
-    assert "ant-weak/rl_games-kitless-n1024-1x1\tH200 host M\t" in places
-    assert "up to 4 cases side by side (perhaps beside others)" in places
-    assert "H200 host N (perhaps beside others)" not in places
+    names = committed.machine_names
+    assert f"ant-weak/rl_games-kitless-n1024-1x1\t{names['H200 host M']}\t" in places
+    beside = names["H200 x4 virtual machine, 16 CPU cores per GPU, up to 4 cases side by side"]
+    assert f"{beside} (perhaps beside others)" in places
+    assert f"{names['H200 host N']} (perhaps beside others)" not in places
+    assert "H200 host" not in places  # the label says nothing to a reader
     assert "After 60 iterations of as many frames" in page.learning(committed).text
     assert "\t315\t254\t104 µs\t31% longer (median of 5 cases)" in page.cores(committed).text
 
@@ -256,7 +259,7 @@ def test_a_version_without_gpus_has_no_such_page_and_one_with_them_says_what_it_
     assert said == [
         "No case on one GPU says what its iterations go to.",
         "No series of this version varies environments alone.",
-        "Nothing ran in more than one place.",
+        "Nothing ran on more than one machine.",
         "No set has slowed cores, or none was probed.",
         "No strong series with a fixed minibatch reports rewards at several numbers of GPUs.",
     ]

@@ -1,0 +1,93 @@
+"""The machines of a version: what each is called, its address, and where its results are. Pure.
+
+Whoever measured gave a machine a label, so places of one label and one kind of GPU are one machine, on any day. Without
+a label a machine is what has the same name.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from reports.analysis.environments import Place, gpu_name, where_it_ran
+from suite.files.wording import slug
+from suite.schema.record import Environment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """A place, in which set it is, and who measured there; None is the project itself."""
+
+    set_name: str
+    whose: str | None
+    place: Place
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """``slug``: its address on the page of its GPU model, such as ``h200x4-20261122-0828``."""
+
+    name: str  # ``4 x H200, 64 vCPU, 22 Nov 2026``; with the time of its first run where others have the same
+    slug: str
+    found: tuple[Found, ...]  # in the order of the version
+
+    @property
+    def environment(self) -> Environment:
+        """The one with most GPUs: a run may see fewer than the machine has."""
+        return max((each.place.environment for each in self.found), key=lambda where: len(where.gpus))
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        return tuple(each.place for each in self.found)
+
+    @property
+    def model(self) -> str | None:
+        return self.environment.gpus[0].name if self.environment.gpus else None
+
+    @property
+    def first_started_utc(self) -> str | None:
+        return min((place.first_started_utc for place in self.places if place.first_started_utc), default=None)
+
+
+def machines(found: Iterable[Found]) -> tuple[Machine, ...]:
+    """Every machine, the one that ran first first; those without a known start are last."""
+    alike: dict[tuple[object, ...], list[Found]] = {}
+    for each in found:
+        alike.setdefault(_key(each), []).append(each)
+    unnamed = sorted((_unnamed(each) for each in alike.values()), key=lambda one: one.first_started_utc or "~")
+    plain = [one.name for one in unnamed]
+    timed = [name + _clock(one) if plain.count(name) > 1 else name for name, one in zip(plain, unnamed, strict=True)]
+    names, slugs = _numbered(timed, " ({})"), _numbered([one.slug for one in unnamed], "-{}")
+    return tuple(replace(one, name=name, slug=slug) for one, name, slug in zip(unnamed, names, slugs, strict=True))
+
+
+def _numbered(texts: Sequence[str], form: str) -> list[str]:
+    """Give each text that was there before its number."""
+    counts = [texts[: place + 1].count(text) for place, text in enumerate(texts)]
+    return [text + form.format(count) if count > 1 else text for text, count in zip(texts, counts, strict=True)]
+
+
+def _key(each: Found) -> tuple[object, ...]:
+    environment = each.place.environment
+    return each.whose, environment.host_label or where_it_ran(each.place), gpu_name(environment)
+
+
+def _unnamed(found: Sequence[Found]) -> Machine:
+    """The machine with the name and the slug that others may have too."""
+    one = Machine(name="", slug="", found=tuple(found))
+    place = max(one.places, key=lambda place: len(place.environment.gpus))
+    place = replace(place, first_started_utc=one.first_started_utc)
+    gpus = place.environment.gpus
+    kind = f"{slug(gpu_name(place.environment) or '')}x{len(gpus)}" if gpus else "cpu"
+    return replace(one, name=where_it_ran(place), slug="-".join([kind, *_digits(one.first_started_utc)]))
+
+
+def _digits(started_utc: str | None) -> list[str]:
+    return [f"{_in_utc(started_utc):%Y%m%d-%H%M}"] if started_utc else []
+
+
+def _clock(one: Machine) -> str:
+    return f", {_in_utc(one.first_started_utc):%H:%M}" if one.first_started_utc else ""
+
+
+def _in_utc(started_utc: str) -> datetime:
+    return datetime.fromisoformat(started_utc).astimezone(UTC)
