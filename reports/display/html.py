@@ -183,11 +183,12 @@ def heading(title: str | Html, *, depth: int = 3, anchor: str | None = None) -> 
     return Html(markup=f'<h{depth} id="{anchor}">{markup}{to_here}</h{depth}>', text=text)
 
 
-def fold(summary: str, parts: Iterable[Displayed]) -> Html:
-    """Closed until a reader opens it, or follows an address within it or of the heading above it; open in print."""
+def fold(summary: str, parts: Iterable[Displayed], *, anchor: str | None = None) -> Html:
+    """Closed until a reader opens it, or follows its address, one within it, or of the heading above; open in print."""
     inside = together(parts)
+    place = "" if anchor is None else f' id="{anchor}"'
     return Html(
-        markup=f'<details class="fold"><summary>{html.escape(summary)}</summary>\n{inside.markup}\n</details>',
+        markup=f'<details class="fold"{place}><summary>{html.escape(summary)}</summary>\n{inside.markup}\n</details>',
         text=f"{summary}\n{inside.text}",
     )
 
@@ -214,6 +215,12 @@ def side_by_side(parts: Iterable[Displayed]) -> Html:
     return Html(
         markup=f'<div class="side-by-side">{markup}</div>', text="\n".join(cell["text/plain"] for cell in cells)
     )
+
+
+def machine_cell(name: str, address: str | None = None) -> Html:
+    """The name of a machine in a table, with the way to it if there is one; wide enough for its parts."""
+    inside = html.escape(name) if address is None else link(name, address).markup
+    return Html(markup=f'<span class="machine">{inside}</span>', text=name)
 
 
 def link(text: str, address: str) -> Html:

@@ -21,6 +21,7 @@ from reports.display.html import (
     heading,
     html_table,
     link,
+    machine_cell,
     named_of,
     paragraph,
     together,
@@ -94,7 +95,7 @@ def _machine(version: Version, machine: Machine) -> list[Cell]:
     where = machine.environment
     tasks = {task_name(result.case.task) for _, part in _ran_on(version, machine) for result in part.results}
     return [
-        link(machine.name, f"#{machine.slug}"),
+        machine_cell(machine.name, f"#{machine.slug}"),
         (machine.first_started_utc or MISSING).partition("+")[0].replace("T", " "),
         where.cpu_model or MISSING,
         count(where.memory_gb),
@@ -106,24 +107,19 @@ def _machine(version: Version, machine: Machine) -> list[Cell]:
 
 def machine_by_machine(version: Version, model: str) -> Html:
     """What is known of each machine: its power and utilisation, its cores, and what env_check said."""
-    parts: list[Displayed] = []
-    for machine in machines_of(version, model):
-        parts += [heading(machine.name, anchor=machine.slug), fold(_ran(version, machine), _known(version, machine))]
-    return together(parts)
-
-
-def _ran(version: Version, machine: Machine) -> str:
-    titles = [one.title or "This campaign" for one, _ in _ran_on(version, machine)]
-    return f"Power, cores and env_check: {'; '.join(titles)}"
+    found = machines_of(version, model)
+    return together(fold(machine.name, _known(version, machine), anchor=machine.slug) for machine in found)
 
 
 def _known(version: Version, machine: Machine) -> list[Displayed]:
     parts: list[Displayed] = []
     for one, ran in _ran_on(version, machine):
+        parts += [paragraph(one.title)] if one.title else []
         of = f"{one.title} on {machine.name}" if one.title else machine.name
         tables = resource_tables.energy(ran.rows, ran.inside), resource_tables.host(ran.rows, ran.inside, label="Cores")
         parts += [named_of(table, of) for table in tables]
     alike = {machine_tables.verdicts(place): place.environment.checks for place in machine.places}
+    parts.append(heading("What env_check said", depth=4))
     return parts + [machine_tables.checks(each, {}, label=f"Checks of {machine.name}") for each in alike.values()]
 
 

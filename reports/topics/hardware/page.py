@@ -19,7 +19,7 @@ from reports.display.html import (
     fold,
     heading,
     html_table,
-    link,
+    machine_cell,
     paragraph,
     ratio,
     together,
@@ -87,8 +87,8 @@ def opening(version: Version) -> Html:
 def _shown(version: Version, machine: Machine) -> Cell:
     """The name of a machine, with the way to its part of the page of its GPU model where that page is."""
     if not has_speeds(version):
-        return machine.name
-    return link(machine.name, address_of_machine(machine.model or CPUS, machine.slug))
+        return machine_cell(machine.name)
+    return machine_cell(machine.name, address_of_machine(machine.model or CPUS, machine.slug))
 
 
 def _has_fault(place: Place) -> bool:

@@ -1,7 +1,7 @@
 """Where results came from, as tables: machines, versions, and what env_check said there. Pure."""
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -9,7 +9,7 @@ from typing import Final
 from reports.analysis.environments import SHORT_HASH_LENGTH, Place, commit_of
 from reports.analysis.machines import Machine
 from reports.analysis.time_split import core_probe_us
-from reports.display.html import MISSING, Cell, Html, count, html_table, paragraph, seconds, together
+from reports.display.html import MISSING, Cell, Html, count, html_table, machine_cell, paragraph, seconds, together
 from reports.topics.hardware.full_core_speed import SharedCase
 from suite.files.wording import counted
 from suite.schema.record import Case, CaseResult, CheckResult
@@ -109,10 +109,10 @@ def core_speed_table(found: Sequence[SharedCase], names: Mapping[str, str], *, l
 
     headings = ["Case", "Machine", "Rounds", "Iteration in s", "Frames/s", "Iteration in s at full core speed"]
     headings += ["Frames/s at full core speed", "Iterations at full core speed", "Fastest probe in µs"]
-    rows = (
+    rows: Iterable[list[Cell]] = (
         [
             one.case.case_id,
-            names.get(machine.label, machine.label),
+            machine_cell(names.get(machine.label, machine.label)),
             str(machine.rounds),
             seconds(machine.iteration_s),
             fps(one.case, machine.iteration_s),

@@ -16,6 +16,7 @@ from reports.display.html import (
     heading,
     html_table,
     link,
+    machine_cell,
     paragraph,
     percent,
     ratio,
@@ -179,9 +180,11 @@ def _places(found: Sequence[Places], names: Mapping[str, str]) -> Html:
         (
             [
                 one.case_id,
-                names.get(one.slowest, one.slowest),
+                machine_cell(names.get(one.slowest, one.slowest)),
                 count(one.fps[one.slowest]),
-                names.get(one.quickest, one.quickest) + (" (perhaps beside others)" if one.is_least else ""),
+                machine_cell(
+                    names.get(one.quickest, one.quickest) + (" (perhaps beside others)" if one.is_least else "")
+                ),
                 count(one.fps[one.quickest]),
                 ratio(one.ratio),
                 str(len(one.fps)),

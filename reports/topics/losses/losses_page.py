@@ -12,6 +12,7 @@ from reports.display.html import (
     bullets,
     heading,
     html_table,
+    machine_cell,
     paragraph,
     percent,
     percent_interval,
@@ -160,7 +161,7 @@ def _times(part: PartAlone, version: Version) -> Html:
             [
                 each.case.case_id,
                 _runs(each),
-                version.machine_names.get(each.where, each.where),
+                machine_cell(version.machine_names.get(each.where, each.where)),
                 str(each.case.world_size),
                 f"{factor * each.time_s:.3g}",
                 ratio(each.times_fewest),

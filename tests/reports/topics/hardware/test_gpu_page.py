@@ -1,5 +1,6 @@
 """The page of a GPU model."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +24,27 @@ def test_each_model_has_its_own_machines_and_nothing_of_others() -> None:
     on_cpus = gpu_page.of_model(version, gpu_page.CPUS)
     assert "without GPUs: " in gpu_page.opening(on_cpus, gpu_page.CPUS).text
     assert "Nothing that ran here has a speed" in gpu_page.most(on_cpus, gpu_page.CPUS).text
+
+
+def test_each_machine_has_an_address_with_its_power_its_cores_and_what_env_check_said() -> None:
+    version = gpu_page.of_model(committed_version(), "NVIDIA H200")
+    shown = gpu_page.machine_by_machine(version, "NVIDIA H200")
+    listed = gpu_page.machines(version, "NVIDIA H200")
+    found = gpu_page.machines_of(version, "NVIDIA H200")
+    assert len(found) > 10
+    for machine in found:
+        assert f'href="#{machine.slug}"' in listed.markup
+        assert shown.markup.count(f'<details class="fold" id="{machine.slug}">') == 1
+    of_one = shown.markup.partition('id="h200x4-20261122-1427"')[2].partition("</details>")[0]
+    for said in ("Power of all GPUs in W", "Core probe in µs", "What env_check said", "core_speed"):
+        assert said in of_one
+    assert len(re.findall('role="region" aria-label="([^"]*)"', of_one)) == len(
+        set(re.findall('role="region" aria-label="([^"]*)"', of_one))
+    )
+    (l_set,) = (one for one in version.sets if one.name == "h200-x4-rsl")
+    power_w = l_set.campaign.inside["ant-weak/rsl_rl-kitless-n4096-1x4"].power_w
+    assert power_w is not None
+    assert f"<td>{power_w.median:,.0f}</td>" in of_one
 
 
 def test_the_most_frames_are_of_the_quickest_case_of_each_task_and_number_of_gpus(tmp_path: Path) -> None:
