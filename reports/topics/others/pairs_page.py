@@ -113,17 +113,18 @@ def _on_nodes(results: Sequence[CaseResult]) -> tuple[CasePair, ...]:
 
 def where_nodes_were(version: Version) -> Html:
     """What the nodes were and how they exchanged data; cases on several nodes that have nothing to be compared with."""
-    return bullets(sentence for one in version.scaling for sentence in _about_nodes(one))
+    return bullets(sentence for one in version.scaling for sentence in _about_nodes(version, one))
 
 
-def _about_nodes(one: ResultSet) -> list[str]:
+def _about_nodes(version: Version, one: ResultSet) -> list[str]:
     spread = [result for result in one.campaign.results if result.case.nnodes > 1 and result.completed]
     title = one.title or "This campaign"
-    labels = dict.fromkeys(record.environment.host_label or "no label" for r in spread for record in r.completed)
+    labels = dict.fromkeys(record.environment.host_label for result in spread for record in result.completed)
+    names = ", ".join(version.machine_names.get(label, label) if label else "no label" for label in labels)
     crossed = dict.fromkeys(interconnect_of(result) or "not recorded" for result in spread)
     sentences = [
         (
-            f"{title}: {counted(len(spread), 'case')} on several nodes. Hosts as labelled: {', '.join(labels)}."
+            f"{title}: {counted(len(spread), 'case')} on several nodes. Machines: {names}."
             f" Interconnect: {', '.join(crossed)}."
         )
     ]
